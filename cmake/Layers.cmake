@@ -100,9 +100,11 @@ layer(corpus NEEDS data tokenizer
 # A GPU is a file: rates, limits, what its libraries take.
 layer(hardware NEEDS core program)
 layer(facts NEEDS recipe data
-  ALONE /measured_links /memory_bandwidth /offload_folder /links)
+  ALONE /memory_bandwidth /offload_folder /links)
+# What `trainx doctor` finds on this machine.
+layer(doctor QUICK NEEDS facts ALONE /measured_links)
 layer(plan NEEDS facts hardware recipe passes
-  ALONE /advice /memory_anatomy /operations /choose_offload /limits /model_dims /needless)
+  ALONE /advice /memory_anatomy /operations /choose/offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
 layer(comm NEEDS core
   ALONE /tcp_communicator /part_control)
@@ -135,5 +137,12 @@ layer(optim TORCH NEEDS tensor options LIBRARIES trainx_kernel_references
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
-layer(train TORCH NEEDS model optim data checkpoint metrics disk plan launch comm
-  ALONE /device.cpp /release_observer)
+# Interprets the step program: on CPUs, on a GPU, over ranks.
+layer(execute TORCH NEEDS model optim data disk plan comm log
+  ALONE /device.cpp)
+# What lives from step to step, to and from checkpoints.
+layer(state TORCH NEEDS execute checkpoint disk)
+layer(generate TORCH NEEDS state launch)
+# The loop and its observers.
+layer(train TORCH NEEDS state metrics launch
+  ALONE /release_observer)

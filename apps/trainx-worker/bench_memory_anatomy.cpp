@@ -1,6 +1,6 @@
 #include "bench_run.hpp"
 #include "commands.hpp"
-#include "plan/memory_anatomy.hpp"
+#include "plan/explain/memory_anatomy.hpp"
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ int bench_memory_anatomy(const launch::Job& job) {
                                          std::to_string(plan.row_lengths.back()) +
                                          " tokens, which memory is planned for; lower "
                                          "data.sequence_length, or give one data.pad_to");
-  const train::Device& device = *bench.parts().device;
+  const execute::Device& device = *bench.parts().device;
   const auto rows =
       plan::memory_anatomy(plan, {bench.parts().executor->operand_bytes(), device.arena_bytes(),
                                   device.peak_bytes(), device.process_bytes()});

@@ -1,6 +1,6 @@
 #include "bench_run.hpp"
 #include "commands.hpp"
-#include "plan/operations.hpp"
+#include "plan/explain/operations.hpp"
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -16,8 +16,8 @@ int bench_operations(const launch::Job& job) {
   bench.run(warm_up_steps);
   const auto timed = bench.run_timed(timed_steps);
   double step_ms = 0;
-  for (const train::StepTimes& t : timed) step_ms += t.ms / static_cast<double>(timed.size());
-  const auto rows = plan::operation_rows(plan, train::by_operation(timed));
+  for (const execute::StepTimes& t : timed) step_ms += t.ms / static_cast<double>(timed.size());
+  const auto rows = plan::operation_rows(plan, execute::by_operation(timed));
   if (job.output.json) {
     auto j = plan::operations_json(plan, rows, step_ms);
     j["machine"] = bench.parts().device->name();

@@ -1,28 +1,28 @@
 #include "bench_run.hpp"
 #include "model/model.hpp"
-#include "plan/choose_offload.hpp"
-#include "train/threads.hpp"
+#include "plan/choose/offload.hpp"
+#include "execute/threads.hpp"
 #include <algorithm>
 #include <chrono>
 
 namespace trainx::worker {
 
 BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
-                   const std::function<void(const char*)>& phase, train::Ranks ranks)
+                   const std::function<void(const char*)>& phase, execute::Ranks ranks)
     : parts_(plan, train::open_split(plan, data::Split::train), nullptr, ranks) {
   const auto done = [&](const char* what) {
     if (phase) phase(what);
   };
   done("opened");
-  train::set_compute_threads(job.facts.hardware.threads_of_rank());
+  execute::set_compute_threads(job.facts.hardware.threads_of_rank());
   if (!plan.is_replica())
     parts_.resident.initialize(
         model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
-        train::ResidentState::Memory::new_arena);
+        state::ResidentState::Memory::new_arena);
   if (plan.recipe.model.init_from && !plan.is_replica())
-    parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, train::MissingHead::keep);
+    parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, state::MissingHead::keep);
   done("initialized");
-  parts_.start({}, [this](const train::StepScalarsReport& r) {
+  parts_.start({}, [this](const execute::StepScalarsReport& r) {
     loss_ = r.loss_sum / std::max(r.target_count, 1.0);
   });
   done("uploaded");
@@ -44,7 +44,7 @@ double BenchRun::run_between(std::int64_t steps) {
     run(steps);
     return since(begin);
   }
-  train::Executor& executor = *parts_.executor;
+  execute::Executor& executor = *parts_.executor;
   for (int beside = 0; beside < 2; ++beside) executor.submit_step();
   executor.wait_for_step(++done_);
   const auto begin = Clock::now();
@@ -58,11 +58,11 @@ double BenchRun::run_between(std::int64_t steps) {
   return seconds;
 }
 
-std::vector<train::StepTimes> BenchRun::run_timed(std::int64_t steps) {
-  std::vector<train::StepTimes> timed;
+std::vector<execute::StepTimes> BenchRun::run_timed(std::int64_t steps) {
+  std::vector<execute::StepTimes> timed;
   parts_.executor->submit_step();  // which the first timed one goes on from
   ++done_;
-  parts_.executor->time_next(steps, [&](const train::StepTimes& t) { timed.push_back(t); });
+  parts_.executor->time_next(steps, [&](const execute::StepTimes& t) { timed.push_back(t); });
   run(steps);
   return timed;
 }

@@ -57,7 +57,7 @@ std::string commit_of(const launch::Job& job) {
 
 class StepBench {
  public:
-  StepBench(const plan::RunPlan& plan, const launch::Job& job, train::Ranks ranks)
+  StepBench(const plan::RunPlan& plan, const launch::Job& job, execute::Ranks ranks)
       : plan_(plan),
         commit_(commit_of(job)),
         ranks_(ranks),
@@ -71,7 +71,7 @@ class StepBench {
     first_step_seconds_ = seconds_since_start();
     const auto begin = Clock::now();
     {
-      const train::Ranks::Busy busy(ranks_, "tuning matrix products");
+      const execute::Ranks::Busy busy(ranks_, "tuning matrix products");
       tuned_ = parts_.device->tune();
     }
     tuning_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -116,7 +116,7 @@ class StepBench {
     const double step = median(times), tokens = static_cast<double>(plan_.tokens_per_step);
     const auto timed = bench_.run_timed(timed_steps);
     Json work = Json::object();
-    for (const auto& [kind, ms] : train::by_work(timed)) work[std::string(name_of(kind))] = ms;
+    for (const auto& [kind, ms] : execute::by_work(timed)) work[std::string(name_of(kind))] = ms;
     Json j{{"event", "done"},
            {"tool", "trainx"},
            {"machine", parts_.device->name()},
@@ -152,7 +152,7 @@ class StepBench {
     j["loss"] = bench_.loss();
     j["work_ms"] = work;
     j["matrix_products"] = products_of(timed);
-    if (const auto& captured = parts_.executor->evidence(); !captured.empty())
+    if (const auto& captured = parts_.executor->captured_kernels(); !captured.empty())
       j["kernels"] = captured.back().kernels;
     j["rounds"] = Json::array();
     for (const Round& r : rounds_) j["rounds"].push_back(to_json(r));
@@ -170,7 +170,7 @@ class StepBench {
   /// Of the steps' time, that in which nothing is computed: what the computation waits for other
   /// lanes - updates on the host, copies, transfers with the disk, collectives - in between and at
   /// the end, and its own copies, which may queue behind theirs.
-  static double waits_share(const std::vector<train::StepTimes>& timed) {
+  static double waits_share(const std::vector<execute::StepTimes>& timed) {
     double waits = 0, all = 0;
     for (const auto& t : timed) {
       double computed = 0;
@@ -185,7 +185,7 @@ class StepBench {
   }
 
   /// Milliseconds of a step by sizes.
-  static Json products_of(const std::vector<train::StepTimes>& timed) {
+  static Json products_of(const std::vector<execute::StepTimes>& timed) {
     std::map<std::string, std::pair<int, double>> sums;
     for (const auto& t : timed)
       for (const auto& span : t.spans)
@@ -213,7 +213,7 @@ class StepBench {
 
   const plan::RunPlan& plan_;
   std::string commit_;  // of trainx, for the results
-  train::Ranks ranks_;
+  execute::Ranks ranks_;
   Json phases_ = Json::object();
   BenchRun bench_;
   train::TrainingParts& parts_ = bench_.parts();
@@ -228,12 +228,12 @@ int bench_step(const launch::Job& job) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   const plan::RunPlan plan = plan_of(job, loaded.recipe);
   JoinedRanks joined(job, plan);
-  const train::Ranks ranks = joined.ranks();
+  const execute::Ranks ranks = joined.ranks();
   const auto next_line = [&](std::string& line) {  // that rank 0 reads; empty at the end
     line.clear();
     if (ranks.is_first()) {
       // others may take their turn for as long as they like
-      const train::Ranks::Busy busy(ranks, "waiting for a line on stdin");
+      const execute::Ranks::Busy busy(ranks, "waiting for a line on stdin");
       std::getline(std::cin, line);
     }
     line = ranks.from_first(line);

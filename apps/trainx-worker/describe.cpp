@@ -4,7 +4,7 @@
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
-#include "train/threads.hpp"
+#include "execute/threads.hpp"
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
@@ -30,7 +30,7 @@ std::string describe_graph(const std::string& question) {
   const DType compute = asked.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
                                                                                        : DType::f32;
   const auto threads = asked.at("threads").get<std::int64_t>();
-  train::set_compute_threads(threads);
+  execute::set_compute_threads(threads);
   json answer;
   try {
     for (const json& size : asked.at("sizes"))

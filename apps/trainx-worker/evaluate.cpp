@@ -2,8 +2,8 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "train/build.hpp"
-#include "train/shared_cores.hpp"
-#include "train/threads.hpp"
+#include "execute/shared_cores.hpp"
+#include "execute/threads.hpp"
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -21,10 +21,10 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
     throw UserError(ExitCode::input_missing,
                     "the recipe names no held-out data; set data.eval or data.held_out");
   const std::string folder = weights_folder(job);
-  train::set_compute_threads(plan.threads);
-  const train::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
-  const auto device = train::open_device(plan);
-  train::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()})
+  execute::set_compute_threads(plan.threads);
+  const execute::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
+  const auto device = execute::open_device(plan);
+  state::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()})
       .load_weights(folder, plan.dims);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);

@@ -1,9 +1,9 @@
-#include "train/generate.hpp"
+#include "generate/generate.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "end_of_text.hpp"
 #include "text_codec.hpp"
-#include "train/threads.hpp"
+#include "execute/threads.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -31,12 +31,12 @@ architectures::Gpt2Dims dims_of(const std::string& folder) {
 }
 
 /// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
-train::Generator make_generator(const launch::Job& job, const architectures::Gpt2Dims& dims,
-                                const std::string& folder, std::int64_t length,
-                                [[maybe_unused]] metrics::Console& console) {
+generate::Generator make_generator(const launch::Job& job, const architectures::Gpt2Dims& dims,
+                                   const std::string& folder, std::int64_t length,
+                                   [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
   const auto on = [&](bool gpu) {
-    return train::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu);
+    return generate::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu);
   };
   if (device == GenerateOn::gpu) return on(true);
 #ifdef TRAINX_CUDA
@@ -66,7 +66,7 @@ nlohmann::ordered_json rate(std::int64_t tokens, double seconds) {
                                    : nlohmann::ordered_json();
 }
 
-nlohmann::ordered_json to_json(const train::Generation& g, const std::string& text,
+nlohmann::ordered_json to_json(const generate::Generation& g, const std::string& text,
                                std::int64_t length, const std::string& device) {
   return {{"event", "generated"},
           {"text", text},
@@ -101,7 +101,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
   if (prompt.empty())
     throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
 
-  train::GenerationOptions options{
+  generate::GenerationOptions options{
       .max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
   if (!o.ignore_end_of_text) {
     options.end_of_text = end_of_text_of(folder, dims.vocab_size);
@@ -110,9 +110,9 @@ int generate(const launch::Job& job, metrics::Console& console) {
   if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size()))
     console.message("beyond " + std::to_string(length) + " tokens the model sees the last " +
                     std::to_string(length) + " alone, and each further token takes longer");
-  train::set_compute_threads(job.facts.hardware.cpu_cores);
-  train::Generator generator = make_generator(job, dims, folder, length, console);
-  const train::Generation g = generator.generate(prompt, options);
+  execute::set_compute_threads(job.facts.hardware.cpu_cores);
+  generate::Generator generator = make_generator(job, dims, folder, length, console);
+  const generate::Generation g = generator.generate(prompt, options);
   std::span<const std::int32_t> shown = g.ids;
   if (g.ended && codec->is_text()) shown = shown.first(shown.size() - 1);
   std::string text = codec->decode(shown);

@@ -5,7 +5,7 @@
 #include "core/process.hpp"
 #include "core/version.hpp"
 #include "log/log.hpp"
-#include "train/device.hpp"
+#include "execute/device.hpp"
 #include <unistd.h>
 #include <chrono>
 #include <cstdio>
@@ -41,9 +41,9 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   if (job.membership.world_size == 1) return;
   comm::ControlOptions options;
   options.equal_on_all = {{"trainx", build_of_this()}, {"plan", job.plan_fingerprint}};
-  options.device = train::device_identity(plan, job.membership.local_rank);
+  options.device = execute::device_identity(plan, job.membership.local_rank);
   options.hang_seconds = plan.recipe.run.hang_limit.amount;
-  options.describe = [this] { return whereabouts_.describe(); };
+  options.describe = [this] { return progress_.describe(); };
   options.on_failure = end_soon;
   control_ = comm::Control::join(job.membership, std::move(options));
   log::debug("all " + std::to_string(job.membership.world_size) + " ranks have joined");
@@ -55,8 +55,8 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
       return comm::make_part(*control_, program::ranks_among(p, group, control_->rank()),
                              communicator_->transport());
     };
-    shards_ = part(program::Among::shards);
-    replicas_ = part(program::Among::replicas);
+    shards_ = part(program::MeshAxis::shards);
+    replicas_ = part(program::MeshAxis::replicas);
   }
 }
 

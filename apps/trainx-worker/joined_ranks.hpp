@@ -3,7 +3,7 @@
 #include "launch/job.hpp"
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
-#include "train/ranks.hpp"
+#include "execute/ranks.hpp"
 
 namespace trainx::worker {
 
@@ -14,12 +14,12 @@ class JoinedRanks {
   /// `plan` must outlive it. Throws UserError 69 or 78.
   JoinedRanks(const launch::Job& job, const plan::RunPlan& plan);
 
-  train::Ranks ranks() {
-    return control_ ? train::Ranks(control_.get(),
-                                   {communicator_.get(), shards_.communicator.get(),
-                                    replicas_.communicator.get()},
-                                   &whereabouts_)
-                    : train::Ranks();
+  execute::Ranks ranks() {
+    return control_ ? execute::Ranks(control_.get(),
+                                     {communicator_.get(), shards_.communicator.get(),
+                                      replicas_.communicator.get()},
+                                     &progress_)
+                    : execute::Ranks();
   }
   /// The run is over, for all ranks at the same time.
   void leave();
@@ -30,7 +30,7 @@ class JoinedRanks {
   [[noreturn]] void end_at_once(const std::exception& e, metrics::Console& console);
 
  private:
-  train::Whereabouts whereabouts_;
+  execute::ProgressDescription progress_;
   std::unique_ptr<comm::Control> control_;
   std::unique_ptr<comm::Communicator> communicator_;
   comm::Part shards_, replicas_;  // where several groups of ranks hold all shards each

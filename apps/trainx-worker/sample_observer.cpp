@@ -59,19 +59,19 @@ void SampleObserver::on_step_end(train::TrainState& state, const train::Finished
 
 void SampleObserver::write_text(std::int64_t step) {
   const plan::RunPlan& plan = parts_.plan;
-  const train::Ranks::Busy busy(parts_.ranks, "writing a text");
+  const execute::Ranks::Busy busy(parts_.ranks, "writing a text");
   if (!generator_) generator_.emplace(dims_of(plan), context_length(plan), plan.threads);
   // as checkpoints do; a plain download fails where the memory is pinned in part
   parts_.device->begin_download();
   parts_.device->end_download();
   generator_->load(parts_.resident.weights());
-  train::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens,
-                                   .sampling = {},
-                                   .seed = static_cast<std::uint64_t>(plan.recipe.run.seed),
-                                   .end_of_text = {}};
+  generate::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens,
+                                      .sampling = {},
+                                      .seed = static_cast<std::uint64_t>(plan.recipe.run.seed),
+                                      .end_of_text = {}};
   if (codec_->end_of_text() >= 0) options.end_of_text.push_back(codec_->end_of_text());
   try {
-    const train::Generation g = generator_->generate(prompt_, options);
+    const generate::Generation g = generator_->generate(prompt_, options);
     std::span<const std::int32_t> shown = g.ids;
     if (g.ended && codec_->is_text()) shown = shown.first(shown.size() - 1);
     const metrics::SampleReport report{step, *plan.recipe.generate.prompt, codec_->decode(shown),

@@ -2,7 +2,7 @@
 #include "metrics/metrics_file.hpp"
 #include "text_codec.hpp"
 #include "train/checkpoint_observer.hpp"
-#include "train/generate.hpp"
+#include "generate/generate.hpp"
 #include <cstdint>
 
 namespace trainx::worker {
@@ -21,7 +21,7 @@ class SampleObserver : public train::Observer {
   bool needs_rest_after(std::int64_t step) const override { return every_.due_at(step); }
   void on_step_end(train::TrainState& state, const train::FinishedStep& step,
                    bool at_rest) override;
-  void on_end(train::TrainState&, train::Request) override {}
+  void on_end(train::TrainState&, execute::Request) override {}
 
  private:
   void write_text(std::int64_t step);
@@ -33,7 +33,7 @@ class SampleObserver : public train::Observer {
   std::unique_ptr<TextCodec> codec_;
   std::vector<std::int32_t> prompt_;
   train::Recurrence every_;
-  std::optional<train::Generator> generator_;  // from the first text on
+  std::optional<generate::Generator> generator_;  // from the first text on
 };
 
 }  // namespace trainx::worker

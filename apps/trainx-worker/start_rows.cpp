@@ -1,6 +1,6 @@
 #include "start_rows.hpp"
 #include "core/units.hpp"
-#include "plan/summary.hpp"
+#include "plan/explain/summary.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"

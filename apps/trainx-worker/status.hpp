@@ -42,7 +42,7 @@ class Status : public train::Observer {
       return;
     write("running", "", 0, metrics::Durability::survives_kill);
   }
-  void on_end(train::TrainState& state, train::Request) override { state_ = state; }
+  void on_end(train::TrainState& state, execute::Request) override { state_ = state; }
   void failed(const std::string& reason, int exit_code) { write("failed", reason, exit_code); }
   void write(const std::string& state, const std::string& reason, int exit_code,
              metrics::Durability durability = metrics::Durability::survives_power_loss) {

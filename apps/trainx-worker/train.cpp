@@ -24,9 +24,9 @@
 #include "train/release_observer.hpp"
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
-#include "train/shared_cores.hpp"
+#include "execute/shared_cores.hpp"
 #include "recipe/value.hpp"
-#include "train/threads.hpp"
+#include "execute/threads.hpp"
 #include <algorithm>
 #include <csignal>
 #include <cmath>
@@ -60,14 +60,14 @@ bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
                                : state.seconds >= plan.total_seconds;
 }
 
-int exit_code_of(train::Request request) {
+int exit_code_of(execute::Request request) {
   switch (request) {
-    case train::Request::terminate: return 128 + SIGTERM;
-    case train::Request::hang_up: return 128 + SIGHUP;
-    case train::Request::interrupt: return 128 + SIGINT;
-    case train::Request::stop_and_rerun: return static_cast<int>(ExitCode::stopped_early);
-    case train::Request::none:
-    case train::Request::save_and_go_on: break;
+    case execute::Request::terminate: return 128 + SIGTERM;
+    case execute::Request::hang_up: return 128 + SIGHUP;
+    case execute::Request::interrupt: return 128 + SIGINT;
+    case execute::Request::stop_and_rerun: return static_cast<int>(ExitCode::stopped_early);
+    case execute::Request::none:
+    case execute::Request::save_and_go_on: break;
   }
   return 0;
 }
@@ -167,7 +167,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   const plan::RunPlan& plan = parts.plan;
   parts.resident.initialize(
       model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
-      train::ResidentState::Memory::new_arena);
+      state::ResidentState::Memory::new_arena);
   if (!start.from.empty()) {
     parts.resident.load_weights(start.from, plan.dims);
     if (start.with_states) parts.resident.load_states(start.from);
@@ -181,7 +181,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
                read_file(from + "/config.json"), from + "/config.json", plan.dims))
         console.warning(remark);
     }
-    const auto begun = parts.resident.load_weights(from, plan.dims, train::MissingHead::keep);
+    const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
     if (!begun.empty() && parts.ranks.is_first())
       console.warning(from + " was made for another task: it has no " + begun.front() +
                       (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) +
@@ -232,7 +232,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         train::TrainState& state, std::int64_t threads, const std::string& path,
         std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
         train::TrainingParts& parts, metrics::Console& console) {
-  const train::Ranks& ranks = parts.ranks;
+  const execute::Ranks& ranks = parts.ranks;
   const std::string began_from = !start.from.empty() ? start.from
                                                      : plan.recipe.model.init_from.value_or("");
   auto carried =
@@ -240,7 +240,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
                        plan.recipe.data.source, plan.dims);
   if (!files.empty()) carried[data_files_name] = data_files_text(files);
   {
-    const train::Ranks::Busy busy(ranks, "loading weights");
+    const execute::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica()) load(parts, start, state, console);
   }
   log::debug(start.from.empty() ? "weights are drawn from run.seed"
@@ -329,7 +329,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   Status status(folder, plan, checkpoints, console, state);
   parts.trainer->add(status);
   try {
-    const train::Request request = parts.trainer->run();
+    const execute::Request request = parts.trainer->run();
     const train::TrainState& end = parts.trainer->state();
     const int code = exit_code_of(request);
     if (code == 0) {
@@ -353,7 +353,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
                 std::shared_ptr<const data::Source> train_source,
                 std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
                 metrics::Console& console) {
-  const train::Ranks ranks = joined.ranks();
+  const execute::Ranks ranks = joined.ranks();
   const std::string path = job.fork_name.empty() ? job.run_folder
                                                  : plan.recipe.run.output_dir + "/" + job.fork_name;
   const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
@@ -386,8 +386,8 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
   const bool same_cut = start.own && saved.world_size == plan.batch.world_size;
   const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads
                                                                          : plan.threads;
-  train::set_compute_threads(threads);
-  const train::SharedCores shared_cores(plan.on_gpu ? 1 : threads);
+  execute::set_compute_threads(threads);
+  const execute::SharedCores shared_cores(plan.on_gpu ? 1 : threads);
 
   train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
   try {

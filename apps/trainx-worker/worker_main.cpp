@@ -11,8 +11,8 @@
 #include "architectures/options.hpp"
 #include "recipe/walk.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "train/device.hpp"
-#include "train/signals.hpp"
+#include "execute/device.hpp"
+#include "execute/signals.hpp"
 #include <unistd.h>
 #include <cstdio>
 #include <iostream>
@@ -24,7 +24,7 @@ namespace {
 
 int run(const launch::Job& job, metrics::Console& console) {
   if (job.command == "train") return worker::train(job, console);
-  train::remove_signal_handlers();
+  execute::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
   if (job.command == "bench step") return worker::bench_step(job);
   if (job.command == "bench memory-anatomy") return worker::bench_memory_anatomy(job);
@@ -76,8 +76,8 @@ int worker_main(int argc, char** argv) {
     if (asked == "--describe") return answer(worker::describe_models());
     if (asked == "--describe-graph")
       return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
-    if (asked == "--measure-links") return answer(facts::to_json(train::measure_links()).dump());
-    train::install_signal_handlers();
+    if (asked == "--measure-links") return answer(facts::to_json(execute::measure_links()).dump());
+    execute::install_signal_handlers();
     const launch::Job job = launch::receive_job();
     plain = console_options(job);
     begin_log(job);

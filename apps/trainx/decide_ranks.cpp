@@ -9,7 +9,7 @@ namespace trainx::app {
 
 launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
                                 const launch::LaunchFlags& flags) {
-  launch::LaunchWish wish;
+  launch::LaunchRequest wish;
   const auto written = recipe.parallel.world_size.value;
   wish.world_size = static_cast<int>(written.value_or(0));
   if (!recipe.parallel.mode.is_auto() &&

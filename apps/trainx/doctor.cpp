@@ -1,7 +1,7 @@
 #include "build_info.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
-#include "facts/doctor/report.hpp"
+#include "doctor/report.hpp"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -11,15 +11,15 @@ namespace {
 
 int run_doctor(const Context& context) {
   const auto& info = build_info();
-  const facts::BuildFacts build{info.at("build_type"), info.at("compiler"), info.at("cuda")};
+  const doctor::BuildFacts build{info.at("build_type"), info.at("compiler"), info.at("cuda")};
   std::error_code gone;
   const std::string here = std::filesystem::current_path(gone).string();
-  const facts::MachineReport report =
-      facts::examine_machine(launch::worker_path(), build, facts::output_folder(gone ? "." : here));
+  const doctor::MachineReport report = doctor::examine_machine(
+      launch::worker_path(), build, doctor::output_folder(gone ? "." : here));
   print(context.output.json
-            ? facts::to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-            : facts::describe(report));
-  const bool works = std::ranges::none_of(facts::findings_of(report), [](const facts::Finding& f) {
+            ? doctor::to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+            : doctor::describe(report));
+  const bool works = std::ranges::none_of(doctor::findings_of(report), [](const facts::Finding& f) {
     return f.weight == facts::Finding::Weight::error;
   });
   return static_cast<int>(works ? ExitCode::ok : ExitCode::unavailable);

@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "inputs.hpp"
-#include "plan/advice.hpp"
-#include "plan/needless.hpp"
+#include "plan/explain/advice.hpp"
+#include "plan/explain/needless.hpp"
 #include "hardware/hardware.hpp"
 #include "recipe/value.hpp"
 #include <nlohmann/json.hpp>

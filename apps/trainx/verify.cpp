@@ -189,7 +189,7 @@ class Verification {
     launch::Job job = make_job("train", p, context_);
     job.output.quiet = true;
     job.output.json = false;
-    launch::LaunchWish wish;
+    launch::LaunchRequest wish;
     wish.world_size = static_cast<int>(ranks);
     wish.run_name = name;
     const auto nothing_set = [](const char*) { return std::string(); };

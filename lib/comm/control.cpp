@@ -39,7 +39,7 @@ std::unique_ptr<Control> Control::join(const Membership& membership, ControlOpti
   if (membership.rank == 0) {
     auto [mine, of_hub] = connected_pair();
     hub = std::make_unique<Hub>(
-        Gathering(listener_of(membership), std::move(of_hub), membership, options.join_seconds),
+        Rendezvous(listener_of(membership), std::move(of_hub), membership, options.join_seconds),
         options.hang_seconds);
     own = std::move(mine);
   }

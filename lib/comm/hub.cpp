@@ -5,7 +5,7 @@
 
 namespace trainx::comm {
 
-Hub::Hub(Gathering gathering, double hang_seconds)
+Hub::Hub(Rendezvous gathering, double hang_seconds)
     : gathering_(std::move(gathering)), hang_seconds_(hang_seconds), thread_([this] { run(); }) {}
 
 Hub::~Hub() {

@@ -1,7 +1,7 @@
 // Rank 0's thread that all ranks are connected to: it gathers them, passes their messages on, and
 // tells all of them where one fails.
 #pragma once
-#include "comm/gathering.hpp"
+#include "comm/rendezvous.hpp"
 #include "comm/watch.hpp"
 #include <memory>
 #include <thread>
@@ -11,7 +11,7 @@ namespace trainx::comm {
 class Hub {
  public:
   /// `gathering`: not yet run.
-  Hub(Gathering gathering, double hang_seconds);
+  Hub(Rendezvous gathering, double hang_seconds);
   /// Says what is still to be said, and closes all connections: where the ranks did not leave, rank
   /// 0 is lost to them.
   ~Hub();
@@ -34,7 +34,7 @@ class Hub {
   void finish_leaving();
   void fail(const Failure& failure, const Member* but = nullptr);
 
-  Gathering gathering_;
+  Rendezvous gathering_;
   double hang_seconds_;
   std::vector<Member> members_;
   std::optional<Watch> watch_;

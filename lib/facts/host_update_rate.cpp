@@ -4,8 +4,8 @@
 #include "core/files.hpp"
 #include "core/process.hpp"
 #include "facts/cache.hpp"
-#include "facts/doctor/memory.hpp"
-#include "facts/doctor/memory_bandwidth.hpp"
+#include "facts/memory.hpp"
+#include "facts/memory_bandwidth.hpp"
 #include <fcntl.h>
 #include <sys/file.h>
 #include <fstream>

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "facts/cache.hpp"
-#include "facts/doctor/disk_speed.hpp"
+#include "facts/disk_speed.hpp"
 #include "facts/facts.hpp"
 #include <sys/stat.h>
 #include <sys/statvfs.h>

@@ -80,7 +80,7 @@ constexpr Unmapped deepspeed_table[]{
     {"activation_checkpointing.partition_activations", "false", no_partition},
     {"activation_checkpointing.contiguous_memory_optimization", "*", ""},
     {"activation_checkpointing.number_checkpoints", "",
-     "memory.checkpoint_segment says how many layers are recomputed together"},
+     "memory.recompute_segment says how many layers are recomputed together"},
     {"activation_checkpointing.synchronize_checkpoint_boundary", "*", ""},
     {"activation_checkpointing.profile", "*", own_logs},
     {"steps_per_print", "*", own_logs},

@@ -26,7 +26,7 @@ void check_flags(const LaunchFlags& flags) {
            std::to_string(*flags.nnodes) + "; hosts count from 0");
 }
 
-int workers_here(const LaunchFlags& flags, const LaunchWish& wish, int nodes) {
+int workers_here(const LaunchFlags& flags, const LaunchRequest& wish, int nodes) {
   if (flags.nproc_per_node && *flags.nproc_per_node != LaunchFlags::automatic)
     return *flags.nproc_per_node;
   const bool recipe_decides = wish.world_size > 0 && !flags.nproc_per_node;
@@ -49,7 +49,7 @@ comm::Membership LaunchPlan::membership(int i) const {
 }
 
 LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
-                             const LaunchWish& wish) {
+                             const LaunchRequest& wish) {
   check_flags(flags);
   LaunchPlan plan;
   if (const auto given = membership_from_environment(environment, flags)) {

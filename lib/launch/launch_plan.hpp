@@ -6,7 +6,7 @@
 namespace trainx::launch {
 
 /// What is known beside flags and environment.
-struct LaunchWish {
+struct LaunchRequest {
   int world_size = 0;    // the recipe's; 0: it leaves that open
   int visible_gpus = 0;  // that the run computes on; 0: on a CPU
   std::string run_name;  // tells runs apart that use one port
@@ -31,6 +31,6 @@ struct LaunchPlan {
 /// Flags, else the environment, else the recipe, else one worker per visible GPU, one on a CPU.
 /// Throws UserError 2 where flags lack what they need or the environment is half set.
 LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
-                             const LaunchWish& wish);
+                             const LaunchRequest& wish);
 
 }  // namespace trainx::launch

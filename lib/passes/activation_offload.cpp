@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
-#include "passes/turns.hpp"
+#include "passes/compute_slots.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <map>
@@ -33,7 +33,7 @@ constexpr int turns_apart = 4;
 /// takes longer than it saves.
 constexpr Bytes least_share = 64;
 
-std::vector<Gap> gaps_of(const StepProgram& p, const Turns& turns) {
+std::vector<Gap> gaps_of(const StepProgram& p, const ComputeSlots& turns) {
   std::vector<int> last(p.buffers.size(), none);
   std::vector<Gap> gaps;
   for (std::size_t k = 0; k < p.steady.size(); ++k)
@@ -63,7 +63,7 @@ std::vector<Gap> gaps_of(const StepProgram& p, const Turns& turns) {
 
 StepProgram activation_offload(StepProgram p) {
   enter(p, Pass::activation_offload);
-  const Turns turns(p.steady);
+  const ComputeSlots turns(p.steady);
   const std::vector<Gap> gaps = gaps_of(p, turns);
   // copies, by position
   std::vector<std::vector<Instruction>> before(p.steady.size()), behind(p.steady.size());

@@ -34,21 +34,23 @@ class OptimizerOffload {
 
  private:
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
-  Keeper keeper_of(int group) const {
-    return how_.keepers.empty() ? Keeper::host : how_.keepers.at(static_cast<std::size_t>(group));
+  OptimizerLocation location_of(int group) const {
+    return how_.locations.empty() ? OptimizerLocation::host
+                                  : how_.locations.at(static_cast<std::size_t>(group));
   }
 
   /// What updates alone need; and the table of learning rates, of which a report reads an entry
   /// wherever it lies.
   void move_residents() {
-    const bool on_host = how_.keepers.empty() || std::ranges::any_of(how_.keepers, [](Keeper k) {
-                           return k != Keeper::device;
+    const bool on_host = how_.locations.empty() ||
+                         std::ranges::any_of(how_.locations, [](OptimizerLocation k) {
+                           return k != OptimizerLocation::device;
                          });
     for (Buffer& b : p_.buffers) {
       if (!b.resident) continue;
       if (b.role == Role::learning_rates && on_host) b.space = Space::host;
-      if (is_optimizer_state(b.role) && keeper_of(b.index) != Keeper::device)
-        b.space = keeper_of(b.index) == Keeper::host ? Space::host : Space::disk;
+      if (is_optimizer_state(b.role) && location_of(b.index) != OptimizerLocation::device)
+        b.space = location_of(b.index) == OptimizerLocation::host ? Space::host : Space::disk;
     }
   }
 
@@ -60,7 +62,9 @@ class OptimizerOffload {
         std::ranges::find(p_.buffers, false, &Buffer::resident) - p_.buffers.begin());
     std::vector<Buffer> added;
     for (BufferId b = 0; b < first; ++b) {
-      if (buffer(b).role != Role::parameter || keeper_of(buffer(b).index) != Keeper::host) continue;
+      if (buffer(b).role != Role::parameter ||
+          location_of(buffer(b).index) != OptimizerLocation::host)
+        continue;
       weights_[b] = first + static_cast<BufferId>(added.size());
       added.push_back(on_host(buffer(b)));
       added.back().resident = true;
@@ -103,7 +107,8 @@ class OptimizerOffload {
   /// to it.
   void copy_gradients() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op != Op::update || keeper_of(p_.steady[k].group) == Keeper::device)
+      if (p_.steady[k].op != Op::update ||
+          location_of(p_.steady[k].group) == OptimizerLocation::device)
         continue;
       for (Use& u : p_.steady[k].uses) {
         if (u.slot != UpdateSlot::gradient) continue;
@@ -169,7 +174,8 @@ class OptimizerOffload {
   void read_from_disk() {
     std::vector<std::size_t> updates;  // of what is on the disk, by position
     for (std::size_t k = 0; k < p_.steady.size(); ++k)
-      if (p_.steady[k].op == Op::update && keeper_of(p_.steady[k].group) == Keeper::disk)
+      if (p_.steady[k].op == Op::update &&
+          location_of(p_.steady[k].group) == OptimizerLocation::disk)
         updates.push_back(k);
     for (std::size_t n = 0; n < updates.size(); ++n) {
       const auto ahead = static_cast<std::size_t>(how_.read_ahead);
@@ -198,7 +204,7 @@ class OptimizerOffload {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       for (Instruction& r : ahead_of_[k]) add(std::move(r));
-      if (i.op == Op::update && keeper_of(i.group) != Keeper::device) {
+      if (i.op == Op::update && location_of(i.group) != OptimizerLocation::device) {
         std::vector<Instruction> back = std::move(back_[k]);
         for (Use& u : i.uses) {
           if (const auto w = weights_.find(u.buffer); w != weights_.end()) {

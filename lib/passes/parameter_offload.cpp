@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
-#include "passes/turns.hpp"
+#include "passes/compute_slots.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 #include <map>
@@ -71,8 +71,8 @@ class ParameterOffload {
     };
     std::map<BufferId, Window> open;
     std::map<BufferId, int> copies;  // made so far
-    const Turns turns(p_.steady, Turns::Of::blocks_and_parameters);
-    all_turns_.emplace(p_.steady, Turns::Of::blocks_and_parameters_anywhere);
+    const ComputeSlots turns(p_.steady, ComputeSlots::Of::blocks_and_parameters);
+    all_turns_.emplace(p_.steady, ComputeSlots::Of::blocks_and_parameters_anywhere);
     before_.resize(p_.steady.size());
     behind_.resize(p_.steady.size());
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
@@ -162,7 +162,7 @@ class ParameterOffload {
 
   StepProgram& p_;
   const ParameterOffloadOptions& how_;
-  std::optional<Turns> all_turns_;  // also of updates on the host
+  std::optional<ComputeSlots> all_turns_;  // also of updates on the host
   // by position in steady: what is inserted there
   std::vector<std::vector<Instruction>> before_, behind_;
   // weights on the disk: the last position behind which they are written so far

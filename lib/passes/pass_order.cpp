@@ -6,7 +6,7 @@ namespace trainx::passes {
 
 void enter(program::StepProgram& p, Pass pass) {
   static constexpr std::array<const char*, 10> names{
-      "accumulation",       "activation_checkpoint",
+      "accumulation",       "activation_recomputation",
       "activation_offload", "distributed_data_parallel",
       "data_parallel",      "zero",
       "update_in_backward", "optimizer_offload",

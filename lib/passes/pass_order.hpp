@@ -6,7 +6,7 @@ namespace trainx::passes {
 
 enum class Pass : int {
   accumulation,
-  activation_checkpoint,
+  activation_recomputation,
   activation_offload,
   distributed_data_parallel,
   data_parallel,

@@ -2,6 +2,7 @@
 // file of its own; it edits only `steady`, as one step in legal sequential order. Another order of
 // passes throws InternalError.
 #pragma once
+#include "core/recompute_level.hpp"
 #include "program/plain.hpp"
 #include <cstdint>
 
@@ -14,26 +15,22 @@ using program::StepProgram;
 /// from the order of writers.
 StepProgram accumulation(StepProgram p, int micro_steps);
 
-/// selective: saved operands marked cheap are recomputed just before backward; mlp: those, and all
-/// that the layer's blocks without attention keep; full: a layer keeps only what its forward begins
-/// with.
-enum class CheckpointLevel : std::uint8_t { none, selective, mlp, full };
-struct CheckpointLevels {
-  std::vector<CheckpointLevel> of_layer;  // one for each, or one for all
+struct RecomputeLevels {
+  std::vector<RecomputeLevel> of_layer;  // one for each, or one for all
   // so many neighbouring layers at `full` keep one hidden together, and are recomputed together
   int segment = 1;
   // NOLINT(google-explicit-constructor): a level is meant for all layers
-  CheckpointLevels(CheckpointLevel all) : of_layer{all} {}
-  CheckpointLevels(std::vector<CheckpointLevel> levels, int layers_together)
+  RecomputeLevels(RecomputeLevel all) : of_layer{all} {}
+  RecomputeLevels(std::vector<RecomputeLevel> levels, int layers_together)
       : of_layer(std::move(levels)), segment(layers_together) {}
-  CheckpointLevel of(int layer) const {
+  RecomputeLevel of(int layer) const {
     return of_layer.size() == 1 ? of_layer.front() : of_layer.at(static_cast<std::size_t>(layer));
   }
 };
 /// What is dropped becomes scratch of the forward; what the recomputation takes follows from
 /// SlotSpec::from.
-StepProgram activation_checkpoint(StepProgram p, const ModelGraph& graph,
-                                  const CheckpointLevels& levels);
+StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
+                                     const RecomputeLevels& levels);
 
 /// What stays from forward to backward for longer than its neighbours take is copied to the host
 /// after its last use in forward, beside the next block, and comes back, into a buffer of its own,
@@ -85,11 +82,11 @@ StepProgram update_in_backward(StepProgram p);
 /// the others. Also of a program that only evaluates, made from the residents of the same plain
 /// program. Of groups whose states and exact weights are kept on a disk, they are read from there
 /// ahead of the update and written back behind it.
-enum class Keeper : std::uint8_t { device, host, disk };
+enum class OptimizerLocation : std::uint8_t { device, host, disk };
 struct OptimizerOffloadOptions {
   // of each group's states and exact weights; the device's groups are updated there. Empty: the
   // host keeps all
-  std::vector<Keeper> keepers = {};
+  std::vector<OptimizerLocation> locations = {};
   // how many groups ahead of updates what is on the disk is read
   int read_ahead = 1;
   // gradients leave as bf16; the norm is that of the exact ones

@@ -23,7 +23,7 @@ Recomputation plan_recomputation(const BlockSpec& block, const std::vector<char>
     open.pop_back();
     if (!wanted[s] && (input[s] || kept[s])) continue;
     if (!output[s] || block.slots[s].from.empty())
-      throw InternalError("activation_checkpoint: " + block.name +
+      throw InternalError("activation_recomputation: " + block.name +
                           " does not say what its operand " + block.slots[s].name +
                           " is computed from");
     for (const Slot f : block.slots[s].from)

@@ -2,7 +2,7 @@
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
 #include "passes/summed.hpp"
-#include "passes/turns.hpp"
+#include "passes/compute_slots.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -97,7 +97,7 @@ class Zero {
       int last_turn = 0;
     };
     std::map<BufferId, Window> open;
-    const Turns turns(p_.steady);
+    const ComputeSlots turns(p_.steady);
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       if (p_.steady[k].op == Op::update) continue;
       for (Use& u : p_.steady[k].uses) {
@@ -165,7 +165,7 @@ class Zero {
   }
 
   Instruction among_shards(Instruction i) const {
-    if (shard_ranks_ < how_.world_size) i.among = Among::shards;
+    if (shard_ranks_ < how_.world_size) i.axis = MeshAxis::shards;
     return i;
   }
 
@@ -180,7 +180,7 @@ class Zero {
     Bucket shards{{}, bucket.last_writer};
     for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
     Instruction i = reduce_of(p_, shards);
-    i.among = Among::replicas;
+    i.axis = MeshAxis::replicas;
     return i;
   }
 

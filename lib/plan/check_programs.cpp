@@ -1,6 +1,6 @@
 #include "plan/check_programs.hpp"
 #include "core/error.hpp"
-#include "plan/choose_offload.hpp"
+#include "plan/choose/offload.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/check.hpp"
@@ -91,8 +91,9 @@ void require_sound_programs(const RunPlan& plan) {
     program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
-      for (const passes::Keeper keeper : keepers_of(plan, train.graph.groups.size()))
-        reference.rounded_gradients.push_back(keeper != passes::Keeper::device);
+      for (const passes::OptimizerLocation location :
+           optimizer_locations(plan, train.graph.groups.size()))
+        reference.rounded_gradients.push_back(location != passes::OptimizerLocation::device);
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
     // without it what holds of bytes alone

@@ -136,9 +136,9 @@ void require_plannable(const RunPlan& plan) {
         recipe::alternative_name(plan.recipe.optimizer.options) + " at most " +
         with_commas(most_shards) +
         " ranks can share this model: write a smaller parallel.shard_ranks, or parallel.mode: ddp");
-  const std::int64_t segment = plan.recipe.memory.checkpoint_segment;
+  const std::int64_t segment = plan.recipe.memory.recompute_segment;
   if (std::min(segment, layers) > most_segment)
-    refuse("memory.checkpoint_segment is " + with_commas(segment) + " with " + with_commas(layers) +
+    refuse("memory.recompute_segment is " + with_commas(segment) + " with " + with_commas(layers) +
            " layers; at most " + with_commas(most_segment) +
            " layers are recomputed together: the square root of the number of layers saves most");
   const std::int64_t most_lengths =

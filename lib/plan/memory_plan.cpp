@@ -1,7 +1,7 @@
 #include "plan/memory_plan.hpp"
 #include "core/file_writer.hpp"
 #include "hardware/hardware.hpp"
-#include "plan/choose_offload.hpp"
+#include "plan/choose/offload.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
 #include "recipe/value.hpp"
@@ -204,13 +204,12 @@ struct Levers {
   std::vector<recipe::ParameterOffload> weights;
   std::vector<recipe::OptimizerOffload> optimizers;
   std::vector<recipe::ActivationOffload> places;
-  std::vector<std::vector<recipe::ActivationCheckpoint>> levels;
+  std::vector<std::vector<RecomputeLevel>> levels;
   std::int64_t smallest_micro_batch = 1;
 };
 
 Levers levers_of(const RunPlan& plan) {
-  using recipe::ActivationCheckpoint, recipe::ActivationOffload, recipe::OptimizerOffload,
-      recipe::ParallelMode;
+  using recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
   Levers levers{{plan.mode},
                 {plan.recipe.memory.parameter_offload},
                 {plan.recipe.memory.optimizer_offload.where},
@@ -231,9 +230,9 @@ Levers levers_of(const RunPlan& plan) {
   // On the host last, where that is other memory: copies take longer than recomputation.
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom)
     levers.places.push_back(ActivationOffload::cpu);
-  const ActivationCheckpoint least = *std::ranges::min_element(levers.levels.front());
+  const RecomputeLevel least = *std::ranges::min_element(levers.levels.front());
   for (const auto& [level, name] : enum_names(least))
-    if (level > least && !(custom && level != ActivationCheckpoint::full))
+    if (level > least && !(custom && level != RecomputeLevel::full))
       levers.levels.push_back({level});
   if (in_backward) levers.smallest_micro_batch = plan.batch.micro_batch_size;
   return levers;

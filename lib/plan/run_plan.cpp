@@ -4,11 +4,11 @@
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
-#include "plan/choose_mode.hpp"
-#include "plan/choose_offload.hpp"
-#include "plan/choose_saving.hpp"
-#include "plan/fit.hpp"
-#include "plan/kept_weights.hpp"
+#include "plan/choose/mode.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/choose/saving.hpp"
+#include "plan/choose/fit.hpp"
+#include "plan/choose/kept_weights.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
@@ -224,7 +224,7 @@ void plan_programs(RunPlan& plan, Extent extent) {
   const auto& r = plan.recipe;
   plan.train.clear();
   plan.evaluate.clear();
-  const passes::CheckpointLevels levels = checkpoint_levels(r.memory);
+  const passes::RecomputeLevels levels = recompute_levels(r.memory);
   std::vector<program::Bytes> residents;  // where the first program has them
   const bool evaluates = !plan.is_replica() && extent != Extent::training;
   const bool ordered = extent != Extent::bytes;
@@ -234,7 +234,7 @@ void plan_programs(RunPlan& plan, Extent extent) {
     const auto plain = program::plain_program(graph, plan.update);
     const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
     auto p = passes::accumulation(plain, micro_steps);
-    p = passes::activation_checkpoint(std::move(p), graph, levels);
+    p = passes::activation_recomputation(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{
@@ -249,7 +249,7 @@ void plan_programs(RunPlan& plan, Extent extent) {
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = offloads_optimizer(plan);
     const passes::OptimizerOffloadOptions offload{
-        keepers_of(plan, graph.groups.size()),
+        optimizer_locations(plan, graph.groups.size()),
         static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const passes::ParameterOffloadOptions weights{

@@ -1,6 +1,6 @@
 #include "plan/step_cost.hpp"
 #include "core/error.hpp"
-#include "plan/fit.hpp"
+#include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ using program::Phase;
 double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, int micro_steps,
                        program::ProductTimes& products) {
   auto p = passes::accumulation(program::plain_program(graph, plan.update), micro_steps);
-  p = passes::activation_checkpoint(std::move(p), graph, checkpoint_levels(plan.recipe.memory));
+  p = passes::activation_recomputation(std::move(p), graph, recompute_levels(plan.recipe.memory));
   double seconds = 0;
   for (const auto& i : p.steady)
     if (i.lane == program::Lane::compute) seconds += program::duration_s(i, p, graph, products);

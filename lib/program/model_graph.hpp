@@ -89,7 +89,7 @@ struct SlotSpec {
   // forward outputs (values written, saved): the slots it is computed from, so that a pass knows
   // what recomputing it takes
   std::vector<Slot> from;
-  // saved only: selective activation checkpointing recomputes it
+  // saved only: selective recomputation drops it
   bool cheap = false;
   Space space = Space::device;  // saved only: library, where the library keeps it
   // saved only: rows of the tokens before are needed with those of the next ones

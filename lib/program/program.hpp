@@ -45,7 +45,7 @@ enum class Op : std::uint8_t {
 /// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and
 /// world_size / shard_ranks such groups, which hold the same.
 // replicas: those that hold the same shard, one of each group
-struct Among {
+struct MeshAxis {
   enum : int { all, shards, replicas };
 };
 
@@ -66,8 +66,8 @@ struct Instruction {
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int group = none;        // measure, update, cast of parameters: whose they are
-  int among = Among::all;  // of a collective: among which ranks
+  int group = none;          // measure, update, cast of parameters: whose they are
+  int axis = MeshAxis::all;  // of a collective: among which ranks
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
   int peer = none;

@@ -94,9 +94,9 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and
     // handed out
     case Op::gather: {
-      const double ranks = i.among == Among::shards     ? p.shard_ranks
-                           : i.among == Among::replicas ? p.world_size / p.shard_ranks
-                                                        : p.world_size;
+      const double ranks = i.axis == MeshAxis::shards     ? p.shard_ranks
+                           : i.axis == MeshAxis::replicas ? p.world_size / p.shard_ranks
+                                                          : p.world_size;
       const double passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
       Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
       c.memory_s += rates.link_latency_s;

@@ -1,5 +1,6 @@
 #include "recipe/reader.hpp"
 #include "recipe/absent.hpp"
+#include "recipe/short_forms.hpp"
 #include "recipe/synonyms.hpp"
 
 namespace trainx::recipe {
@@ -142,6 +143,8 @@ void Reader::report_unknown(const Scope& scope, const yaml::Entry& entry) {
   std::string sentence = "unknown key";
   if (!owners.empty())
     sentence += " of type " + scope.alternative + " (it belongs to type " + owners + ")";
+  else if (const auto now = former_key(path))
+    sentence = "was the name of " + std::string(*now) + ", which is given too: remove it";
   else if (const auto what = absent_feature(entry.key))
     sentence += ": " + std::string(*what) + "; remove it";
   else if (const auto meant = suggest(entry.key, scope.keys))

@@ -121,9 +121,8 @@ class Rules {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"},
            "can have no effect: " + o.name + " has no published sizes, model.options says all");
     const auto& levels = r_.memory.activation_checkpoint.value;
-    const bool parts = levels && std::ranges::any_of(*levels, [](ActivationCheckpoint l) {
-                         return l == ActivationCheckpoint::selective ||
-                                l == ActivationCheckpoint::mlp;
+    const bool parts = levels && std::ranges::any_of(*levels, [](RecomputeLevel l) {
+                         return l == RecomputeLevel::selective || l == RecomputeLevel::mlp;
                        });
     refuse(parts, "memory.activation_checkpoint", {"model.type"},
            "can have no effect with " + o.name +
@@ -136,8 +135,8 @@ class Rules {
            "batch.micro_batch_size", {"batch", "model.type"},
            "cannot be chosen for " + o.name +
                ", whose bytes are known for the written sizes alone: give a number");
-    const bool whole = levels && std::ranges::all_of(*levels, [](ActivationCheckpoint l) {
-                         return l == ActivationCheckpoint::full;
+    const bool whole = levels && std::ranges::all_of(*levels, [](RecomputeLevel l) {
+                         return l == RecomputeLevel::full;
                        });
     refuse(r_.memory.activation_offload != ActivationOffload::none && !whole,
            "memory.activation_offload", {"memory.activation_checkpoint", "model.type"},
@@ -646,9 +645,9 @@ class Rules {
 
   void memory() {
     const auto& levels = r_.memory.activation_checkpoint.value;
-    refuse(r_.memory.checkpoint_segment > 1 && levels &&
-               !std::ranges::count(*levels, ActivationCheckpoint::full),
-           "memory.checkpoint_segment", {"memory.activation_checkpoint"},
+    refuse(r_.memory.recompute_segment > 1 && levels &&
+               !std::ranges::count(*levels, RecomputeLevel::full),
+           "memory.recompute_segment", {"memory.activation_checkpoint"},
            "can have no effect without layers whose memory.activation_checkpoint is full");
     const bool exact_elsewhere =
         (r_.precision.compute == Compute::bf16 || r_.precision.compute == Compute::fp16) &&

@@ -1,12 +1,25 @@
 // The recipe on one page: what a user may write, with defaults. Read, dumped and documented through
 // visit_fields.
 #pragma once
+#include "core/recompute_level.hpp"
 #include "recipe/all_or.hpp"
 #include "architectures/options.hpp"
 #include "options/data/options.hpp"
 #include "options/optim/options.hpp"
 #include "options/schedule/options.hpp"
 #include <cstdint>
+
+namespace trainx {
+
+inline const options::EnumNames<RecomputeLevel>& enum_names(RecomputeLevel) {
+  static const options::EnumNames<RecomputeLevel> names{{RecomputeLevel::none, "none"},
+                                                        {RecomputeLevel::selective, "selective"},
+                                                        {RecomputeLevel::mlp, "mlp"},
+                                                        {RecomputeLevel::full, "full"}};
+  return names;
+}
+
+}  // namespace trainx
 
 namespace trainx::recipe {
 
@@ -215,14 +228,6 @@ void visit_fields(Visitor& field, ScheduleSection& s) {
         "resumed step to the new end");
 }
 
-enum class ActivationCheckpoint : std::uint8_t { none, selective, mlp, full };
-inline const EnumNames<ActivationCheckpoint>& enum_names(ActivationCheckpoint) {
-  static const EnumNames<ActivationCheckpoint> names{{ActivationCheckpoint::none, "none"},
-                                                     {ActivationCheckpoint::selective, "selective"},
-                                                     {ActivationCheckpoint::mlp, "mlp"},
-                                                     {ActivationCheckpoint::full, "full"}};
-  return names;
-}
 enum class ActivationOffload : std::uint8_t { none, cpu };
 inline const EnumNames<ActivationOffload>& enum_names(ActivationOffload) {
   static const EnumNames<ActivationOffload> names{{ActivationOffload::none, "none"},
@@ -285,8 +290,8 @@ inline const EnumNames<ParameterOffload>& enum_names(ParameterOffload) {
 struct MemorySection {
   Auto<ByteSize> budget;
   // of all layers, or of each
-  Auto<std::vector<ActivationCheckpoint>> activation_checkpoint{{{ActivationCheckpoint::none}}};
-  std::int64_t checkpoint_segment = 1;
+  Auto<std::vector<RecomputeLevel>> activation_checkpoint{{{RecomputeLevel::none}}};
+  std::int64_t recompute_segment = 1;
   ActivationOffload activation_offload = ActivationOffload::none;
   OptimizerOffloadSection optimizer_offload;  // a map of its own, behind the other keys
   ParameterOffload parameter_offload = ParameterOffload::none;
@@ -304,7 +309,7 @@ void visit_fields(Visitor& field, MemorySection& s) {
         "Activations recomputed in backward. selective: norm and GELU outputs; mlp: those and "
         "the MLP; full: all but one hidden state a layer; a list: per layer; auto: the least "
         "that fits memory.budget");
-  field("checkpoint_segment", s.checkpoint_segment, between(1, 1 << 16),
+  field("recompute_segment", s.recompute_segment, between(1, 1 << 16),
         "Neighbouring layers at full that share one hidden state and are recomputed together");
   field("activation_offload", s.activation_offload, anything(),
         "cpu: saved activations wait in host memory; copies run beside the computation");

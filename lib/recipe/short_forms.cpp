@@ -10,6 +10,12 @@ const std::vector<ShortForm>& short_forms() {
 
 namespace {
 
+/// A key that is called otherwise now, in the same section.
+struct FormerKey {
+  std::string_view section, key, now;
+};
+constexpr FormerKey former_keys[]{{"memory", "checkpoint_segment", "recompute_segment"}};
+
 /// Null where one of the maps on the way is not there.
 yaml::Entry* find_path(yaml::Node& root, std::string_view path) {
   const std::size_t dot = path.find('.');
@@ -20,6 +26,12 @@ yaml::Entry* find_path(yaml::Node& root, std::string_view path) {
 
 }  // namespace
 
+std::optional<std::string_view> former_key(std::string_view path) {
+  for (const FormerKey& former : former_keys)
+    if (path == std::string(former.section) + "." + std::string(former.key)) return former.now;
+  return std::nullopt;
+}
+
 void expand_short_forms(yaml::Node& root) {
   for (const ShortForm& form : short_forms()) {
     yaml::Entry* section = find_path(root, form.section);
@@ -29,6 +41,11 @@ void expand_short_forms(yaml::Node& root) {
     map.where = section->value.where;
     map.entries.push_back({std::string(form.key), section->where, std::move(section->value)});
     section->value = std::move(map);
+  }
+  for (const FormerKey& former : former_keys) {
+    yaml::Entry* section = find_path(root, former.section);
+    if (!section || !section->value.is_map() || section->value.find(former.now)) continue;
+    if (yaml::Entry* entry = section->value.find(former.key)) entry->key = former.now;
   }
 }
 

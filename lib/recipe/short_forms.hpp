@@ -1,6 +1,7 @@
-// Forms of a recipe that stand for longer ones.
+// Forms of a recipe that stand for others: shorter ones, and keys as they were called before.
 #pragma once
 #include "yaml/node.hpp"
+#include <optional>
 
 namespace trainx::recipe {
 
@@ -10,7 +11,10 @@ struct ShortForm {
 /// `precision: bf16` is short for `precision: {compute: bf16}`.
 const std::vector<ShortForm>& short_forms();
 
-/// Before trees are merged: what is merged later may name other keys of the same section.
+/// What the dotted key that was called `path` before is called today, in the same section.
+std::optional<std::string_view> former_key(std::string_view path);
+
+/// Both. Before trees are merged: what is merged later may name other keys of the same section.
 void expand_short_forms(yaml::Node& root);
 
 }  // namespace trainx::recipe

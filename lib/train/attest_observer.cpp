@@ -1,6 +1,6 @@
 #include "train/attest_observer.hpp"
 #include "core/error.hpp"
-#include "train/attestation.hpp"
+#include "execute/attestation.hpp"
 
 namespace trainx::train {
 
@@ -9,15 +9,16 @@ void AttestObserver::on_step_end(TrainState& state, const FinishedStep&, bool) {
   // a step more than kinds: then one has come again, and was captured
   constexpr std::int64_t beside = 1;
   ++seen_;
-  const auto& captured = parts_.executor->evidence();
+  const auto& captured = parts_.executor->captured_kernels();
   if (captured.empty() && seen_ == parts_.executor->kinds_of_steps() + beside) attest(state, {});
   for (; attested_ < captured.size(); ++attested_) attest(state, captured[attested_]);
 }
 
-void AttestObserver::attest(const TrainState& state, const StepEvidence& evidence) {
-  const auto found = differences(
-      plan::claims_of(parts_.plan, parts_.plan.train[evidence.shape].graph, evidence.target_rows),
-      evidence);
+void AttestObserver::attest(const TrainState& state, const execute::CapturedKernels& captured) {
+  const auto found = execute::differences(
+      plan::expected_kernels(parts_.plan, parts_.plan.train[captured.shape].graph,
+                             captured.target_rows),
+      captured);
   if (found.empty()) return;
   std::string sentence = "what runs on the GPU is not what was planned (step " +
                          std::to_string(state.step) + "): ";

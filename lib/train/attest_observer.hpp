@@ -13,10 +13,10 @@ class AttestObserver : public Observer {
       : parts_(parts), console_(console), allow_degraded_(allow_degraded) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState&, Request) override {}
+  void on_end(TrainState&, execute::Request) override {}
 
  private:
-  void attest(const TrainState& state, const StepEvidence& evidence);
+  void attest(const TrainState& state, const execute::CapturedKernels& captured);
 
   const TrainingParts& parts_;
   metrics::Console& console_;

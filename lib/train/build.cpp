@@ -24,12 +24,12 @@ std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
 }
 
 TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train,
-                             std::shared_ptr<const data::Source> eval, Ranks among)
+                             std::shared_ptr<const data::Source> eval, execute::Ranks among)
     : plan(p),
       ranks(among),
       train_source(std::move(train)),
       eval_source(std::move(eval)),
-      device(open_device(p, among)),
+      device(execute::open_device(p, among)),
       resident(p.train.front(), {device->residents(), device->host(), device->disk()},
                p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
@@ -43,7 +43,7 @@ TrainingParts::~TrainingParts() {
   executor.reset();
 }
 
-void TrainingParts::start(const TrainState& saved, OnReport on_report) {
+void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) {
   const auto& r = plan.recipe;
   TrainState state = saved;
   if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0))
@@ -75,15 +75,15 @@ void TrainingParts::start(const TrainState& saved, OnReport on_report) {
   order.global_batch_size = plan.batch.global_batch_size;
   loader =
       std::make_unique<data::Loader>(train_source, data::make_order(train_source, order), options);
-  ExecutorParts parts;
+  execute::ExecutorParts parts;
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
   parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) {
     loader->fetch(step, std::int64_t{micro_step} * plan.batch.world_size + rank, out);
   };
-  parts.report = on_report ? std::move(on_report) : [this](const StepScalarsReport& report) {
-    trainer->on_report(report);
-  };
+  parts.report =
+      on_report ? std::move(on_report)
+                : [this](const execute::StepScalarsReport& report) { trainer->on_report(report); };
   parts.seed = seed;
   parts.nominal_targets = plan.nominal_targets;
   parts.max_grad_norm = r.optimizer.max_grad_norm;

@@ -1,10 +1,10 @@
 // Makes the parts of a training run from its plan, in one place.
 #pragma once
 #include "data/loader.hpp"
-#include "train/device.hpp"
+#include "execute/device.hpp"
 #include "train/evaluator.hpp"
-#include "train/ranks.hpp"
-#include "train/resident_state.hpp"
+#include "execute/ranks.hpp"
+#include "state/resident_state.hpp"
 #include "train/trainer.hpp"
 
 namespace trainx::train {
@@ -13,15 +13,15 @@ namespace trainx::train {
 /// trainer, so executors end first.
 struct TrainingParts {
   TrainingParts(const plan::RunPlan& plan, std::shared_ptr<const data::Source> train_source,
-                std::shared_ptr<const data::Source> eval_source, Ranks ranks = {});
+                std::shared_ptr<const data::Source> eval_source, execute::Ranks ranks = {});
   ~TrainingParts();
 
   const plan::RunPlan& plan;
-  Ranks ranks;
+  execute::Ranks ranks;
   // eval_source: null without held-out data
   std::shared_ptr<const data::Source> train_source, eval_source;
-  std::unique_ptr<Device> device;
-  ResidentState resident;
+  std::unique_ptr<execute::Device> device;
+  state::ResidentState resident;
   std::vector<model::Blocks> blocks;  // of each of the plan's programs
   // likewise, where evaluation computes in another type; else those of training do
   std::vector<model::Blocks> evaluation_blocks;
@@ -29,9 +29,9 @@ struct TrainingParts {
 
   /// Call once the resident state and `state` are what training begins with.
   /// `on_report`: who hears of finished steps; null: the trainer.
-  void start(const TrainState& saved, OnReport on_report = nullptr);
+  void start(const TrainState& saved, execute::OnReport on_report = nullptr);
   std::unique_ptr<data::Loader> loader;
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<execute::Executor> executor;
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<Evaluator> evaluator;
 };

@@ -66,7 +66,7 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step
   every_.acted(state);
 }
 
-void CheckpointObserver::on_end(TrainState& state, Request) {
+void CheckpointObserver::on_end(TrainState& state, execute::Request) {
   if (writing_) finish_writing();
   // the last evaluation may have found the best after the save
   if (saved_ == state.step && saved_best_ == state.best_step) return;
@@ -79,7 +79,7 @@ void CheckpointObserver::on_end(TrainState& state, Request) {
 
 void CheckpointObserver::save(TrainState& state) {
   const auto begun = Clock::now();
-  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
+  const execute::Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   log::debug("checkpoint of step " + std::to_string(state.step) + " begun" +
              (asynchronous_ ? ", written beside training" : ""));
   if (asynchronous_) return begin_writing(state, begun);
@@ -90,7 +90,7 @@ void CheckpointObserver::save(TrainState& state) {
   const bool is_best = state.best_step == state.step;
   std::string path;
   if (shares()) {
-    SharedSave shared(parts_.ranks, store_, state.step, contents);
+    state::SharedSave shared(parts_.ranks, store_, state.step, contents);
     shared.write(contents);
     path = shared.finish(keep_last, is_best);
   } else {
@@ -112,7 +112,7 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
   else
     parts_.device->begin_download();
   if (copies && !snapshot_) snapshot_.emplace(parts_.plan.train.front(), parts_.plan.update.states);
-  const ResidentState& resident =
+  const state::ResidentState& resident =
       copies ? snapshot_->take({parts_.device->residents(), parts_.device->host()})
              : parts_.resident;
   auto contents = checkpoint_contents(parts_.plan, resident, state, threads_, carried_);
@@ -123,7 +123,8 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
   writing.step_s = step_s_;
   try {
     if (shares()) {
-      SharedSave& shared = writing.shared.emplace(parts_.ranks, store_, state.step, contents);
+      state::SharedSave& shared =
+          writing.shared.emplace(parts_.ranks, store_, state.step, contents);
       shared.gather(contents);
       writing.done = std::async(std::launch::async, [&shared] {
         shared.write_gathered();
@@ -151,7 +152,7 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
 
 std::string CheckpointObserver::end_of_writing() {
   const auto begin = Clock::now();
-  const Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
+  const execute::Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   auto [path, copied_s] = writing_->done.get();
   // the next step's update came after the copy, its forward and backward beside it
   writing_->waited_s += std::max(0.0, copied_s - writing_->step_s);

@@ -3,8 +3,8 @@
 #include "train/build.hpp"
 #include "train/checkpoints.hpp"
 #include "train/recurrence.hpp"
-#include "train/shared_save.hpp"
-#include "train/snapshot.hpp"
+#include "state/shared_save.hpp"
+#include "state/snapshot.hpp"
 #include <cstdint>
 #include <future>
 
@@ -30,7 +30,7 @@ class CheckpointObserver : public Observer {
            writing_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
   }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState& state, Request request) override;
+  void on_end(TrainState& state, execute::Request request) override;
   void on_save_request(const TrainState& state) override { every_.ask(state); }
   /// The newest checkpoint that is whole on disk.
   std::optional<std::int64_t> saved_step() const { return saved_; }
@@ -51,7 +51,7 @@ class CheckpointObserver : public Observer {
     // that training stood still for it, but for what steps wait for on a GPU
     double waited_s = 0;
     double step_s = 0;  // that the step before it took
-    std::optional<SharedSave> shared;
+    std::optional<state::SharedSave> shared;
     std::future<Written> done;  // or UserError 74
   };
   bool shares() const { return parts_.plan.zero_stage() > 0; }
@@ -73,10 +73,10 @@ class CheckpointObserver : public Observer {
   bool asynchronous_ = false;
   std::map<std::string, std::string> carried_;  // tokenizer files: name, contents
   Recurrence every_;
-  std::optional<std::int64_t> saved_;  // last step saved in this folder
-  std::int64_t saved_best_ = 0;        // state.best_step in it
-  double step_s_ = 0;                  // that the last step took
-  std::optional<Snapshot> snapshot_;   // where steps change what would be read
+  std::optional<std::int64_t> saved_;        // last step saved in this folder
+  std::int64_t saved_best_ = 0;              // state.best_step in it
+  double step_s_ = 0;                        // that the last step took
+  std::optional<state::Snapshot> snapshot_;  // where steps change what would be read
   std::optional<Writing> writing_;
 };
 

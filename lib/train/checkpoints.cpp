@@ -57,7 +57,8 @@ std::string best_metric(const plan::RunPlan& plan) {
   return recipe::write_value(best.metric) + (recipe::prefers_higher(best) ? ", higher" : ", lower");
 }
 
-checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident,
+checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
+                                         const state::ResidentState& resident,
                                          const TrainState& state, std::int64_t threads,
                                          const std::map<std::string, std::string>& carried) {
   checkpoint::Contents c;

@@ -1,6 +1,6 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
-#include "train/resident_state.hpp"
+#include "state/resident_state.hpp"
 #include "train/trainer.hpp"
 #include <cstdint>
 
@@ -12,7 +12,8 @@ std::string best_metric(const plan::RunPlan& plan);
 /// What a checkpoint of this run holds: config.json and model.safetensors as a Hugging Face folder
 /// has them, optimizer.safetensors, trainer_state.json; and `carried`, the tokenizer files of the
 /// folder that the run began from, or of its data.
-checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan, const ResidentState& resident,
+checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
+                                         const state::ResidentState& resident,
                                          const TrainState& state, std::int64_t threads,
                                          const std::map<std::string, std::string>& carried);
 

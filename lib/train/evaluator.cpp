@@ -13,14 +13,14 @@ constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 
 }  // namespace
 
-Evaluator::Evaluator(const plan::RunPlan& plan, Device& device,
+Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
                      const std::vector<model::Blocks>& blocks, const data::Source& source,
-                     Ranks ranks)
+                     execute::Ranks ranks)
     : plan_(plan), source_(source), masking_(architectures::masking(plan.dims)) {
-  ExecutorParts parts;
+  execute::ExecutorParts parts;
   parts.blocks = &blocks;
   parts.fetch = [this](std::int64_t, int, int, data::BatchView out) { fetch(out); };
-  parts.report = [this](const StepScalarsReport& r) { add(r); };
+  parts.report = [this](const execute::StepScalarsReport& r) { add(r); };
   parts.mode = model::Mode::eval;
   parts.shape_of = [this](std::int64_t) { return take_shape(); };
   if (plan.shares_batches()) {
@@ -63,7 +63,7 @@ void Evaluator::fetch(data::BatchView out) {
   }
 }
 
-void Evaluator::add(const StepScalarsReport& r) {
+void Evaluator::add(const execute::StepScalarsReport& r) {
   loss_sum_ += r.loss_sum;
   target_count_ += r.target_count;
   for (const auto& [name, values] : r.metrics) {

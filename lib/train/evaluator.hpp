@@ -1,7 +1,7 @@
 #pragma once
 #include "data/spread.hpp"
-#include "train/device.hpp"
-#include "train/ranks.hpp"
+#include "execute/device.hpp"
+#include "execute/ranks.hpp"
 #include <cstdint>
 
 namespace trainx::train {
@@ -22,8 +22,9 @@ class Evaluator {
   /// `blocks`: of each of the plan's programs; `source` holds the held-out samples. References must
   /// outlive the evaluator. Of several ranks each takes its share of the samples, and all get the
   /// whole result.
-  Evaluator(const plan::RunPlan& plan, Device& device, const std::vector<model::Blocks>& blocks,
-            const data::Source& source, Ranks ranks = {});
+  Evaluator(const plan::RunPlan& plan, execute::Device& device,
+            const std::vector<model::Blocks>& blocks, const data::Source& source,
+            execute::Ranks ranks = {});
   /// Over `samples` of them (-1: all), evenly spread over the set, the same ones each time. The
   /// memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
@@ -32,7 +33,7 @@ class Evaluator {
   std::size_t take_shape();
   std::int64_t first_of(std::int64_t micro_batch) const;
   void fetch(data::BatchView out);
-  void add(const StepScalarsReport& report);
+  void add(const execute::StepScalarsReport& report);
 
   const plan::RunPlan& plan_;
   const data::Source& source_;
@@ -42,7 +43,7 @@ class Evaluator {
   data::Spread spread_{1, 1, 0};              // which samples are evaluated, in order
   double loss_sum_ = 0, target_count_ = 0;
   std::map<std::string, std::vector<double>> sums_;
-  std::unique_ptr<Executor> executor_;  // last: its lanes call back into this object
+  std::unique_ptr<execute::Executor> executor_;  // last: its lanes call back into this object
 };
 
 }  // namespace trainx::train

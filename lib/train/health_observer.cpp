@@ -32,7 +32,7 @@ void HealthObserver::on_step_end(TrainState& state, const FinishedStep& step, bo
     console_.warning(*sentence);
 }
 
-void HealthObserver::on_end(TrainState&, Request) {
+void HealthObserver::on_end(TrainState&, execute::Request) {
   if (const std::int64_t n = loss_.non_finite_steps(); n > 1)
     console_.warning(
         std::to_string(n) +

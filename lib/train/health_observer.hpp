@@ -15,7 +15,7 @@ class HealthObserver : public Observer {
         data_wait_(parts.plan.recipe.data.workers, parts.plan.recipe.data.prefetch) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState& state, Request request) override;
+  void on_end(TrainState& state, execute::Request request) override;
 
  private:
   const TrainingParts& parts_;

@@ -105,8 +105,8 @@ void EvalObserver::on_step_end(TrainState& state, const FinishedStep&, bool at_r
   every_.watch(state);
 }
 
-void EvalObserver::on_end(TrainState& state, Request request) {
-  if (request == Request::none && evaluated_ != state.step && !stale_) evaluate(state);
+void EvalObserver::on_end(TrainState& state, execute::Request request) {
+  if (request == execute::Request::none && evaluated_ != state.step && !stale_) evaluate(state);
 }
 
 void EvalObserver::keep_best(TrainState& state, double value) const {
@@ -136,7 +136,7 @@ void EvalObserver::count_stale(TrainState& state, double value) {
 void EvalObserver::evaluate(TrainState& state) {
   // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks
   // move
-  std::optional<Ranks::Busy> alone;
+  std::optional<execute::Ranks::Busy> alone;
   if (parts_.plan.mode == recipe::ParallelMode::dp) alone.emplace(parts_.ranks, "evaluating");
   const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
   every_.acted(state);

@@ -28,7 +28,7 @@ class MetricsObserver : public Observer {
         last_seconds_(state.seconds) {}
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState&, Request) override {}
+  void on_end(TrainState&, execute::Request) override {}
 
  private:
   void add_device(const TrainState& state, metrics::StepReport& r);
@@ -53,7 +53,7 @@ class EvalObserver : public Observer {
                std::optional<double> entropy_floor, const TrainState& state);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState& state, Request request) override;
+  void on_end(TrainState& state, execute::Request request) override;
   bool wants_end() const override { return stale_; }
 
  private:

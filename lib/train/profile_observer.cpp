@@ -26,14 +26,15 @@ bool ProfileObserver::needs_rest_after(std::int64_t step) const { return step ==
 void ProfileObserver::on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) {
   if (first_ < 0) first_ = state.step - 1 + left_out;
   if (at_rest && state.step == first_)
-    parts_.executor->time_next(steps_, [this](const StepTimes& t) { timed_.push_back(t); });
+    parts_.executor->time_next(steps_,
+                               [this](const execute::StepTimes& t) { timed_.push_back(t); });
   if (state.step <= first_ || written_) return;
   wait_s_ += step.data_wait_s;
   step_s_ += step.step_time_s;
   if (static_cast<std::int64_t>(timed_.size()) == steps_ && state.step >= first_ + steps_) write();
 }
 
-void ProfileObserver::on_end(TrainState&, Request) {
+void ProfileObserver::on_end(TrainState&, execute::Request) {
   if (!written_ && !timed_.empty()) write();
   if (!written_)
     console_.warning("--profile: the run ended before " + std::to_string(left_out + steps_) +
@@ -42,10 +43,10 @@ void ProfileObserver::on_end(TrainState&, Request) {
 
 void ProfileObserver::write() {
   written_ = true;
-  write_file_atomic(path_, chrome_trace(timed_));
+  write_file_atomic(path_, execute::chrome_trace(timed_));
   double total = 0;
-  for (const StepTimes& t : timed_) total += t.ms / static_cast<double>(timed_.size());
-  const auto work = by_work(timed_);
+  for (const execute::StepTimes& t : timed_) total += t.ms / static_cast<double>(timed_.size());
+  const auto work = execute::by_work(timed_);
   std::string text = "profile of " + std::to_string(timed_.size()) +
                      " steps: " + milliseconds(total) + " a step:";
   for (const auto& [kind, ms] : work)

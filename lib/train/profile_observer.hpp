@@ -14,7 +14,7 @@ class ProfileObserver : public Observer {
                   std::int64_t steps);
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState& state, Request request) override;
+  void on_end(TrainState& state, execute::Request request) override;
 
  private:
   void write();
@@ -23,7 +23,7 @@ class ProfileObserver : public Observer {
   metrics::Console& console_;
   std::string path_;
   std::int64_t steps_, first_ = -1;  // the step after which timing begins
-  std::vector<StepTimes> timed_;
+  std::vector<execute::StepTimes> timed_;
   double wait_s_ = 0, step_s_ = 0;  // of the steps that were timed
   bool written_ = false;
 };

@@ -12,7 +12,7 @@ class ReleaseObserver : public Observer {
       : console_(console), every_(parts.plan.release_cache_every, state) {}
   bool needs_rest_after(std::int64_t) const override { return false; }  // what is in use stays
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState&, Request) override {}
+  void on_end(TrainState&, execute::Request) override {}
 
  private:
   metrics::Console& console_;

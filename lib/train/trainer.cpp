@@ -39,8 +39,8 @@ std::string divergence_of(const TrainState& state) {
   return "";
 }
 
-Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader,
-                 TrainState state, Ranks ranks)
+Trainer::Trainer(const plan::RunPlan& plan, execute::Executor& executor, data::Loader& loader,
+                 TrainState state, execute::Ranks ranks)
     : plan_(plan),
       executor_(executor),
       loader_(loader),
@@ -50,14 +50,14 @@ Trainer::Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& lo
       end_step_(plan.total_steps),
       ranks_(ranks) {}
 
-void Trainer::on_report(const StepScalarsReport& report) {
+void Trainer::on_report(const execute::StepScalarsReport& report) {
   const std::lock_guard lock(mutex_);
   reports_.push_back(report);
 }
 
-Request Trainer::run() {
+execute::Request Trainer::run() {
   last_ = last_wall_ = Clock::now();
-  Request stop = Request::none;
+  execute::Request stop = execute::Request::none;
   if (plan_.total_steps < 0 && state_.seconds >= plan_.total_seconds) end_step_ = state_.step;
   while (!is_last(state_.step)) {
     while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) &&
@@ -68,20 +68,20 @@ Request Trainer::run() {
     const FinishedStep step = take_finished();
     const bool at_rest = submitted_ == state_.step;
     require_whole(step);
-    if (request_ == Request::save_and_go_on)
+    if (request_ == execute::Request::save_and_go_on)
       for (Observer* observer : observers_) observer->on_save_request(state_);
     for (Observer* observer : observers_) observer->on_step_end(state_, step, at_rest);
     if (at_rest) last_ = Clock::now();
     require_converging(step);
-    if (request_ > Request::save_and_go_on && stop == Request::none) end_soon();
-    if (request_ > Request::save_and_go_on) stop = std::max(stop, request_);
+    if (request_ > execute::Request::save_and_go_on && stop == execute::Request::none) end_soon();
+    if (request_ > execute::Request::save_and_go_on) stop = std::max(stop, request_);
     if (plan_.total_steps < 0 && end_step_ < 0 && state_.seconds >= plan_.total_seconds) end_soon();
     end_if_wanted(at_rest);
   }
   const bool finished = ended_early_ ||
                         (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps
                                                 : state_.seconds >= plan_.total_seconds);
-  if (finished) stop = Request::none;
+  if (finished) stop = execute::Request::none;
   for (Observer* observer : observers_) observer->on_end(state_, stop);
   if (const std::string why = finished ? divergence_of(state_) : ""; !why.empty())
     throw UserError(ExitCode::diverged, why);
@@ -116,23 +116,25 @@ bool Trainer::rest_needed_after(std::int64_t step) const {
 
 FinishedStep Trainer::take_finished() {
   executor_.wait_for_step(state_.step + 1 - first_step_);
-  std::optional<StepScalarsReport> mine;
+  std::optional<execute::StepScalarsReport> mine;
   if (!plan_.is_replica()) {
     const std::lock_guard lock(mutex_);
     mine = reports_.front();
     reports_.pop_front();
   }
   const auto now = Clock::now();
-  const StepAgreement agreed = ranks_.agree(
-      state_.step + 1,
-      {take_request(), std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()},
-      state_.seconds + seconds_between(last_wall_, now), mine);
-  const StepScalarsReport& report = agreed.report;
+  const execute::StepAgreement agreed =
+      ranks_.agree(state_.step + 1,
+                   {execute::take_request(),
+                    std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()},
+                   state_.seconds + seconds_between(last_wall_, now), mine);
+  const execute::StepScalarsReport& report = agreed.report;
   request_ = agreed.said.request;
   end_wanted_ = agreed.said.wants_end;
-  if (request_ != Request::none)
+  if (request_ != execute::Request::none)
     log::debug("step " + std::to_string(state_.step + 1) + ": a signal asks for " +
-               (request_ == Request::save_and_go_on ? "a checkpoint" : "a checkpoint and the end"));
+               (request_ == execute::Request::save_and_go_on ? "a checkpoint"
+                                                             : "a checkpoint and the end"));
   FinishedStep step;
   step.any_works_behind = agreed.said.works_behind;
   // a step without targets: loss and gradients are zero

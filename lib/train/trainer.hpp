@@ -1,6 +1,6 @@
 // The loop.
 #pragma once
-#include "train/ranks.hpp"
+#include "execute/ranks.hpp"
 #include "train/train_state.hpp"
 #include <algorithm>
 #include <chrono>
@@ -44,22 +44,22 @@ class Observer {
   virtual void on_save_request(const TrainState&) {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step
   /// of the run, none: it does not.
-  virtual void on_end(TrainState& state, Request request) = 0;
+  virtual void on_end(TrainState& state, execute::Request request) = 0;
 };
 
 class Trainer {
  public:
-  Trainer(const plan::RunPlan& plan, Executor& executor, data::Loader& loader, TrainState state,
-          Ranks ranks = {});
+  Trainer(const plan::RunPlan& plan, execute::Executor& executor, data::Loader& loader,
+          TrainState state, execute::Ranks ranks = {});
   /// Called by the executor's report lane.
-  void on_report(const StepScalarsReport& report);
+  void on_report(const execute::StepScalarsReport& report);
   /// In the order in which they act on a step.
   void add(Observer& observer) { observers_.push_back(&observer); }
   /// Trains until the duration is reached, an observer wants the end, or a signal asks to stop;
   /// returns which signal. Throws UserError 80 if the loss stays non-finite (with
   /// update_in_backward: is so once), or if the run is at its end and divergence_of says why; then
   /// the last step is saved.
-  Request run();
+  execute::Request run();
   const TrainState& state() const { return state_; }
 
  private:
@@ -74,20 +74,20 @@ class Trainer {
   void require_converging(const FinishedStep& step);
 
   const plan::RunPlan& plan_;
-  Executor& executor_;
+  execute::Executor& executor_;
   data::Loader& loader_;
   TrainState state_;
   std::vector<Observer*> observers_;
   std::mutex mutex_;
-  std::deque<StepScalarsReport> reports_;
+  std::deque<execute::StepScalarsReport> reports_;
   // of the rate, which leaves out what observers do at rest; of the duration
   std::chrono::steady_clock::time_point last_, last_wall_;
   std::int64_t submitted_ = 0, first_step_ = 0;
-  std::int64_t end_step_ = -1;       // of this process; -1: not known yet
-  Request request_ = Request::none;  // that all ranks agreed on at the last step
-  bool end_wanted_ = false;          // likewise
+  std::int64_t end_step_ = -1;                         // of this process; -1: not known yet
+  execute::Request request_ = execute::Request::none;  // that all ranks agreed on at the last step
+  bool end_wanted_ = false;                            // likewise
   bool ended_early_ = false;
-  Ranks ranks_;
+  execute::Ranks ranks_;
   int non_finite_in_a_row_ = 0;
 };
 

@@ -16,7 +16,7 @@ void TuneObserver::on_step_end(TrainState& state, const FinishedStep& step, bool
   if (left < worth_seconds) return;
   const auto begin = std::chrono::steady_clock::now();
   // which takes longer the more sizes there are
-  const Ranks::Busy busy(parts_.ranks, "tuning matrix products");
+  const execute::Ranks::Busy busy(parts_.ranks, "tuning matrix products");
   const int tuned = parts_.device->tune();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

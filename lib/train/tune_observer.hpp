@@ -14,7 +14,7 @@ class TuneObserver : public Observer {
       : parts_(parts), console_(console) {}
   bool needs_rest_after(std::int64_t step) const override { return step == at_; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
-  void on_end(TrainState&, Request) override {}
+  void on_end(TrainState&, execute::Request) override {}
 
  private:
   // timed by then without what the first ones pay for

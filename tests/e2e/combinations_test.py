@@ -33,7 +33,7 @@ METHODS = {
     "precision.loss_scale_window": ["2000", "100"],
     "batch.micro_batch_size": ["8", "4", "2", "1", "auto", "3"],
     "memory.activation_checkpoint": ["none", "selective", "mlp", "full", "auto", "[full, none]", "[selective, full]", "[full, none, mlp]"],
-    "memory.checkpoint_segment": ["1", "2"],
+    "memory.recompute_segment": ["1", "2"],
     "memory.activation_offload": ["none", "cpu"],
     "memory.optimizer_offload": ["none", "cpu", "disk", "cpu+disk", "{where: cpu, share: 0.5}", "{where: disk, share: 0.3, read_ahead: 1}", "{where: cpu, gradients: bf16}"],
     "memory.parameter_offload": ["none", "cpu", "disk"],

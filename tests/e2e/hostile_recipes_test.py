@@ -37,7 +37,7 @@ NASTY = (
     "model.options.num_layers=9223372036854775807",
     "model.options.num_layers=1000",
     "model.options.num_layers=1000 batch={global_batch_size: 4096, micro_batch_size: 16}",
-    "model.options.num_layers=1000 memory.activation_checkpoint=full memory.checkpoint_segment=1000",
+    "model.options.num_layers=1000 memory.activation_checkpoint=full memory.recompute_segment=1000",
     "model.options.num_layers=1000 memory.activation_checkpoint=auto memory.budget=2 GiB",
     "model.options.num_layers=1000 memory.fit=true memory.budget=300 MiB",
     "model.options.num_layers=1000 parallel={world_size: 8, mode: zero3}",

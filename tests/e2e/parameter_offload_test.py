@@ -33,7 +33,7 @@ class ParameterOffload(Offloading):
         self.write(micro=4)
         self.train("plain")
         for number, settings in enumerate(([OPTIMIZER], ["memory.activation_checkpoint=full"], ["memory={activation_checkpoint: selective, activation_offload: cpu, optimizer_offload: cpu}"],
-                                           ["checkpoint.asynchronous=true"], ["memory.activation_checkpoint=full", "memory.checkpoint_segment=2"])):
+                                           ["checkpoint.asynchronous=true"], ["memory.activation_checkpoint=full", "memory.recompute_segment=2"])):
             for name, weights in ((f"with{number}", AWAY), (f"disk{number}", DISK)):
                 if weights == DISK and "checkpoint.asynchronous=true" in settings:
                     continue

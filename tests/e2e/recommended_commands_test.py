@@ -43,7 +43,7 @@ COVERED = {
     "apps/trainx/launch_options.cpp": {"train --help": "help_that_refusals_name"},
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
-    "lib/facts/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
+    "lib/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
     "lib/imports/import.cpp": {"import": "settings_of_other_tools"},
     "lib/imports/reasons.hpp": {
         "plan": "named_in_prose",
@@ -74,8 +74,8 @@ COVERED = {
     "lib/imports/write.cpp": {"validate": "settings_of_other_tools"},
     "lib/metrics/loss_watch.cpp": {"data inspect": "data_named_in_prose"},
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
-    "lib/plan/choose_mode.cpp": {"doctor": "named_in_prose"},
-    "lib/plan/describe.cpp": {"doctor": "named_in_prose"},
+    "lib/plan/choose/mode.cpp": {"doctor": "named_in_prose"},
+    "lib/plan/explain/describe.cpp": {"doctor": "named_in_prose"},
     "lib/recipe/absent.cpp": {"export": "named_in_prose"},
     "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
@@ -88,7 +88,7 @@ COVERED = {
     "lib/train/trainer.cpp": {"data inspect": "data_named_in_prose"},
 }
 # Literals that end with the program's name and recommend nothing.
-NO_COMMAND = {"apps/trainx/build_info.cpp", "apps/trainx/completion_fish.cpp", "lib/facts/doctor/installation.cpp", "lib/launch/worker_models.cpp",
+NO_COMMAND = {"apps/trainx/build_info.cpp", "apps/trainx/completion_fish.cpp", "lib/doctor/installation.cpp", "lib/launch/worker_models.cpp",
               "lib/html_report/page.cpp"}
 
 SMALL = "run.duration='3 steps' schedule.warmup='1 steps' eval.batches=1 checkpoint.every='3 steps' eval.every='3 steps'"

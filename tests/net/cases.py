@@ -94,7 +94,7 @@ CASES = {
     "recomputed: full": ("gpt2", [BF16, "memory.activation_checkpoint=full"]),
     "recomputed: by layer, segments": (
         "gpt2",
-        ["memory={activation_checkpoint: full, checkpoint_segment: 2}"],
+        ["memory={activation_checkpoint: full, recompute_segment: 2}"],
     ),
     "recomputed: list": ("gpt2", ["memory.activation_checkpoint=[full, none, mlp]"]),
     "activations on the host": ("gpt2", [BF16, "memory.activation_offload=cpu"]),

@@ -3,7 +3,7 @@
 //   print_plan [--gpu NAME] [--rank R] [--worker PATH] RECIPE [key=value ...]
 // The machine is a fixed one, so that two machines print the same.
 #include "launch/worker_models.hpp"
-#include "plan/claims.hpp"
+#include "plan/expected_kernels.hpp"
 #include "plan/run_plan.hpp"
 #include "program/print.hpp"
 #include <cstdio>
@@ -74,7 +74,7 @@ void print_memory(const plan::MemoryPlan& m) {
   row("total", m.total_bytes());
 }
 
-void print_expected(const plan::StepClaims& c) {
+void print_expected(const plan::ExpectedKernels& c) {
   line("expected kernels");
   row("captured", c.captured);
   row("attention", std::string(name_of(c.attention)));
@@ -107,7 +107,7 @@ void print_plan(const plan::RunPlan& plan) {
   for (std::size_t i = 0; i < plan.evaluate.size(); ++i)
     print_program("evaluate " + std::to_string(plan.row_lengths[i]), plan.evaluate[i]);
   print_memory(plan.memory);
-  if (plan.on_gpu) print_expected(plan::claims_of(plan, plan.train.back().graph));
+  if (plan.on_gpu) print_expected(plan::expected_kernels(plan, plan.train.back().graph));
   if (plan.time) {
     line("time");
     row("step", exact(plan.time->step_s));

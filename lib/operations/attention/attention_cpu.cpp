@@ -21,7 +21,7 @@ void require_length(std::int32_t length, std::int64_t longest) {
 void clear(const Tensor& x) { torch_view(x).zero_(); }
 
 /// Of bidirectional attention: lengths where some row is not full.
-Sight sight_of(const Tensor& lengths, std::int64_t longest) {
+MaskOperands sight_of(const Tensor& lengths, std::int64_t longest) {
   const auto* length = lengths.as<const std::int32_t>();
   bool full = true;
   for (std::int64_t b = 0; b < lengths.size(0); ++b) {

@@ -35,7 +35,7 @@ struct Softmax {
 };
 
 /// One matrix of scores after the other gives way: each line needs no more than the one before.
-Softmax softmax_of_scores(const at::Tensor& qkv, const Sight& sight) {
+Softmax softmax_of_scores(const at::Tensor& qkv, const MaskOperands& sight) {
   const std::int64_t B = qkv.size(0), T = qkv.size(1), H = qkv.size(3);
   // not -infinity: a row of nothing else then is no NaN
   constexpr float hidden = std::numeric_limits<float>::lowest();
@@ -67,14 +67,14 @@ at::Tensor padding(const at::Tensor& lengths, std::int64_t tokens) {
   return at::arange(tokens, lengths.options()).unsqueeze(0) >= lengths.unsqueeze(1);
 }
 
-at::Tensor Sight::padding(std::int64_t tokens) const {
+at::Tensor MaskOperands::padding(std::int64_t tokens) const {
   return starts.defined()    ? starts < 0
          : lengths.defined() ? operations::padding(lengths, tokens)
                              : at::Tensor();
 }
 
 void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
-                    const Sight& sight) {
+                    const MaskOperands& sight) {
   at::Tensor p;
   {
     const Softmax softmax = softmax_of_scores(qkv, sight);
@@ -89,7 +89,8 @@ void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tens
 }
 
 void math_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
-                             const at::Tensor& qkv, const at::Tensor& out, const Sight& sight) {
+                             const at::Tensor& qkv, const at::Tensor& out,
+                             const MaskOperands& sight) {
   at::Tensor p = as_matrices(softmax_of_scores(qkv, sight).probabilities);
   const at::Tensor d = by_head(d_out);
   // a padded query then gives nothing to any key, and a padded key has a probability of 0, or that

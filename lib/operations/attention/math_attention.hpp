@@ -9,7 +9,7 @@ namespace trainx::operations {
 /// Which keys a query sees: those of its sample, `causal`: up to its own, `lengths` (i32 [B];
 /// undefined: all T): the first lengths[b] alone, `starts` (i32 [B, T]; undefined: 0) those from
 /// starts[b, t] on, of padding -1. Rows of padding get zeros, and so do their gradients.
-struct Sight {
+struct MaskOperands {
   bool causal = false;
   at::Tensor lengths, starts;
   /// bool [B, T]: where rows are padding; undefined where there is none.
@@ -20,10 +20,11 @@ struct Sight {
 /// Softmax in fp32; scores and probabilities are rounded to the operands' type where they enter and
 /// leave a product.
 void math_attention(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
-                    const Sight& sight);
+                    const MaskOperands& sight);
 /// d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. Five products: the scores are computed again.
 void math_attention_backward(const at::Tensor& d_qkv, const at::Tensor& d_out,
-                             const at::Tensor& qkv, const at::Tensor& out, const Sight& sight);
+                             const at::Tensor& qkv, const at::Tensor& out,
+                             const MaskOperands& sight);
 
 /// bool [B, T]: where a row is padding.
 at::Tensor padding(const at::Tensor& lengths, std::int64_t tokens);

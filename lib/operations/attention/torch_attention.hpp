@@ -15,9 +15,9 @@ constexpr bool is_torch(AttentionKind kind) {
 /// As causal_attention and bidirectional_attention have it; `lse` holds B * T * H values as the
 /// kind lays them out.
 void torch_attention(const Gpu& gpu, AttentionKind kind, const Tensor& out, const Tensor& lse,
-                     const Tensor& qkv, const Sight& sight);
+                     const Tensor& qkv, const MaskOperands& sight);
 void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const Tensor& d_qkv,
                               const Tensor& d_out, const Tensor& qkv, const Tensor& out,
-                              const Tensor& lse, const Sight& sight);
+                              const Tensor& lse, const MaskOperands& sight);
 
 }  // namespace trainx::operations::cuda

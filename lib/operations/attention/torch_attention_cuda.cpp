@@ -84,7 +84,7 @@ at::Tensor sequences(const at::Tensor& lengths, std::int64_t tokens) {
 }
 
 void flash(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
-           const Sight& sight) {
+           const MaskOperands& sight) {
   const Sizes s(qkv);
   if (!sight.lengths.defined()) {
     const auto result = at::_flash_attention_forward(qkv.select(2, 0), qkv.select(2, 1),
@@ -104,7 +104,7 @@ void flash(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
 }
 
 void flash_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
-                    const at::Tensor& out, const at::Tensor& lse, const Sight& sight,
+                    const at::Tensor& out, const at::Tensor& lse, const MaskOperands& sight,
                     bool deterministic) {
   const Sizes s(qkv);
   const Deterministic as_asked(deterministic);
@@ -126,11 +126,11 @@ void flash_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::
 }
 
 // Of sdp::CustomMaskType.
-std::int64_t mask_of(const Sight& sight) { return sight.causal ? 1 : 0; }
+std::int64_t mask_of(const MaskOperands& sight) { return sight.causal ? 1 : 0; }
 
 /// Added to scores: -infinity for keys that are padding. [B, H, T, T], a row for each sample; none
 /// where rows are full.
-std::optional<at::Tensor> bias_of(const at::Tensor& qkv, const Sight& sight) {
+std::optional<at::Tensor> bias_of(const at::Tensor& qkv, const MaskOperands& sight) {
   if (!sight.lengths.defined()) return std::nullopt;
   const Sizes s(qkv);
   // each row begins at a multiple of 16 elements
@@ -140,7 +140,7 @@ std::optional<at::Tensor> bias_of(const at::Tensor& qkv, const Sight& sight) {
 }
 
 void efficient(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& qkv,
-               const Sight& sight) {
+               const MaskOperands& sight) {
   const Sizes s(qkv);
   const auto result = at::_efficient_attention_forward(
       qkv.select(2, 0), qkv.select(2, 1), qkv.select(2, 2), bias_of(qkv, sight), std::nullopt,
@@ -151,7 +151,7 @@ void efficient(const at::Tensor& out, const at::Tensor& lse, const at::Tensor& q
 }
 
 void efficient_backward(const at::Tensor& d_qkv, const at::Tensor& d_out, const at::Tensor& qkv,
-                        const at::Tensor& out, const at::Tensor& lse, const Sight& sight,
+                        const at::Tensor& out, const at::Tensor& lse, const MaskOperands& sight,
                         bool deterministic) {
   const Sizes s(qkv);
   at::Tensor sums = lse.view({s.B, s.H, s.T}), d = d_out;
@@ -185,7 +185,7 @@ TorchCuda& torch_of(const Gpu& gpu, AttentionKind kind) {
   return *gpu.torch;
 }
 
-TorchCuda& torch_for(const Gpu& gpu, AttentionKind kind, const Sight& sight) {
+TorchCuda& torch_for(const Gpu& gpu, AttentionKind kind, const MaskOperands& sight) {
   if (sight.starts.defined() && kind != AttentionKind::math)
     throw InternalError("attention inside documents by " + std::string(name_of(kind)));
   return torch_of(gpu, kind);
@@ -202,7 +202,7 @@ const char* doing(AttentionKind kind, bool backward) {
 }  // namespace
 
 void torch_attention(const Gpu& gpu, AttentionKind kind, const Tensor& out, const Tensor& lse,
-                     const Tensor& qkv, const Sight& sight) {
+                     const Tensor& qkv, const MaskOperands& sight) {
   const at::Tensor o = torch_view(out), l = torch_view(lse), x = torch_view(qkv);
   torch_for(gpu, kind, sight).run(doing(kind, false), [&] {
     if (kind == AttentionKind::flash)
@@ -216,7 +216,7 @@ void torch_attention(const Gpu& gpu, AttentionKind kind, const Tensor& out, cons
 
 void torch_attention_backward(const Gpu& gpu, AttentionKind kind, const Tensor& d_qkv,
                               const Tensor& d_out, const Tensor& qkv, const Tensor& out,
-                              const Tensor& lse, const Sight& sight) {
+                              const Tensor& lse, const MaskOperands& sight) {
   const at::Tensor dx = torch_view(d_qkv), d = torch_view(d_out), x = torch_view(qkv),
                    o = torch_view(out), l = torch_view(lse);
   torch_for(gpu, kind, sight).run(doing(kind, true), [&] {

@@ -9,7 +9,6 @@
 using namespace trainx;
 using namespace trainx::train::test;
 using program::Master;
-using recipe::ActivationCheckpoint;
 
 namespace {
 
@@ -44,8 +43,8 @@ TEST_CASE("an honest run is what its recipe claims", "[gpu]") {
                  << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
-  REQUIRE(out.evidence);
-  CHECK(out.evidence->captured);
+  REQUIRE(out.captured);
+  CHECK(out.captured->captured);
   CHECK(out.losses.size() == 3);
 }
 
@@ -57,8 +56,8 @@ TEST_CASE(
   plan.recipe.run.execution.value = recipe::Execution::eager;
   const Outcome out = run(plan), replayed = run(attested_plan(split));
   CHECK(out.refusal.empty());
-  REQUIRE(out.evidence);
-  CHECK(!out.evidence->captured);
+  REQUIRE(out.captured);
+  CHECK(!out.captured->captured);
   CHECK(out.losses == replayed.losses);
 }
 
@@ -82,7 +81,7 @@ TEST_CASE("steps that are launched one kernel at a time are found out", "[gpu]")
     parts.device = std::make_unique<NeverCaptured>(std::move(parts.device));
   });
   CHECK(has(out.refusal, "steps are not replayed as a CUDA graph"));
-  CHECK(!out.evidence);
+  CHECK(!out.captured);
 }
 
 TEST_CASE("exact weights that are dropped, or kept otherwise, are found out", "[gpu]") {
@@ -108,10 +107,10 @@ TEST_CASE("activation checkpointing that is ignored, or done otherwise, is found
   TRAINX_NEEDS_GPU();
   const auto precision = GENERATE(as<std::string>{}, split, "fp32");
   const auto asked = GENERATE(as<std::string>{}, "none", "selective", "mlp", "full");
-  const auto ran = GENERATE(ActivationCheckpoint::none, ActivationCheckpoint::selective,
-                            ActivationCheckpoint::mlp, ActivationCheckpoint::full);
+  const auto ran = GENERATE(RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::mlp,
+                            RecomputeLevel::full);
   const plan::RunPlan plan = attested_plan(precision, asked);
-  const ActivationCheckpoint wanted = plan.recipe.memory.activation_checkpoint.value->front();
+  const RecomputeLevel wanted = plan.recipe.memory.activation_checkpoint.value->front();
   if (wanted == ran) return;
   const Outcome out = run(replanned(
       plan, [&](plan::RunPlan& p) { p.recipe.memory.activation_checkpoint.value = {ran}; }));
@@ -119,8 +118,8 @@ TEST_CASE("activation checkpointing that is ignored, or done otherwise, is found
                  << "\n"
                  << out.kernels());
   CHECK(has(out.refusal, "(memory.activation_checkpoint: " + asked + ")"));
-  const bool attention = wanted == ActivationCheckpoint::full || ran == ActivationCheckpoint::full,
-             norms = wanted == ActivationCheckpoint::none || ran == ActivationCheckpoint::none;
+  const bool attention = wanted == RecomputeLevel::full || ran == RecomputeLevel::full,
+             norms = wanted == RecomputeLevel::none || ran == RecomputeLevel::none;
   // recomputed by full alone
   CHECK(has(out.refusal, "launches of fused attention in a step") == attention);
   CHECK(has(out.refusal, "launches of a norm's forward in a step") == norms);  // by all others
@@ -146,11 +145,11 @@ TEST_CASE(
                  << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
-  REQUIRE(out.evidence);
-  CHECK(out.evidence->captured);
+  REQUIRE(out.captured);
+  CHECK(out.captured->captured);
   const std::int64_t copied = plan::offloaded_bytes(asked.train.front().program);
-  CHECK(out.evidence->bytes_to_host == copied);
-  CHECK(out.evidence->bytes_from_host == copied);
+  CHECK(out.captured->bytes_to_host == copied);
+  CHECK(out.captured->bytes_from_host == copied);
   CHECK((copied > 0) == levers.activation_offload);
   REQUIRE(out.losses.size() == 3);
   CHECK(out.losses == without.losses);
@@ -198,9 +197,9 @@ TEST_CASE(
                  << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
-  REQUIRE(out.evidence);
-  CHECK(out.evidence->captured);
-  CHECK(out.evidence->host_updates > 3);
+  REQUIRE(out.captured);
+  CHECK(out.captured->captured);
+  CHECK(out.captured->host_updates > 3);
   REQUIRE(out.losses.size() == 3);
   REQUIRE(without.losses.size() == 3);
   for (std::size_t s = 0; s < 3; ++s)
@@ -231,11 +230,11 @@ TEST_CASE(
                  << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
-  REQUIRE(out.evidence);
-  REQUIRE(exact.evidence);
+  REQUIRE(out.captured);
+  REQUIRE(exact.captured);
   const std::int64_t gradients = plan::optimizer_copies(asked.train.front().program).gradients_out;
   // as many left as stayed away
-  CHECK(exact.evidence->bytes_to_host - out.evidence->bytes_to_host == gradients);
+  CHECK(exact.captured->bytes_to_host - out.captured->bytes_to_host == gradients);
   REQUIRE(out.losses.size() == 3);
   CHECK(out.losses.front() == exact.losses.front());
   for (std::size_t s = 1; s < 3; ++s)

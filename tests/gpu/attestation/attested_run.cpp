@@ -44,8 +44,8 @@ plan::RunPlan replanned(plan::RunPlan plan, const std::function<void(plan::RunPl
 
 std::string Outcome::kernels() const {
   std::string text;
-  if (evidence)
-    for (const auto& [name, count] : evidence->kernels)
+  if (captured)
+    for (const auto& [name, count] : captured->kernels)
       text += std::to_string(count) + " " + name + "\n";
   return text;
 }
@@ -59,7 +59,7 @@ class Losses final : public Observer {
   void on_step_end(TrainState&, const FinishedStep& step, bool) override {
     to_.push_back(step.loss);
   }
-  void on_end(TrainState&, Request) override {}
+  void on_end(TrainState&, execute::Request) override {}
 
  private:
   std::vector<double>& to_;
@@ -76,7 +76,7 @@ Outcome run(const plan::RunPlan& plan, const std::function<void(TrainingParts&)>
   TrainingParts parts(plan, open_split(plan, data::Split::train), nullptr);
   parts.resident.initialize(
       model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
-      ResidentState::Memory::new_arena);
+      state::ResidentState::Memory::new_arena);
   if (sabotage) sabotage(parts);
   parts.start({});
   Losses losses(out.losses);
@@ -89,8 +89,8 @@ Outcome run(const plan::RunPlan& plan, const std::function<void(TrainingParts&)>
     if (error.code() != ExitCode::not_as_asked) throw;
     out.refusal = error.what();
   }
-  if (const auto& captured = parts.executor->evidence(); !captured.empty())
-    out.evidence = captured.back();
+  if (const auto& captured = parts.executor->captured_kernels(); !captured.empty())
+    out.captured = captured.back();
   return out;
 }
 

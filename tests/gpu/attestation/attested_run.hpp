@@ -24,7 +24,7 @@ struct Outcome {
   // the sentence that the attestation ended the run with; what it went on with
   std::string refusal, warnings;
   std::vector<double> losses;  // of the steps that were finished before
-  std::optional<StepEvidence> evidence;
+  std::optional<execute::CapturedKernels> captured;
   std::string kernels() const;  // of the captured step, a line each
 };
 enum class Degraded : std::uint8_t { refused, allowed };

@@ -142,11 +142,11 @@ TEST_CASE("BERT on the GPU: what is recomputed has the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
   const BertCase& t = wide_cases().at(GENERATE(0, 1, 3));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
-  const auto level = GENERATE(passes::CheckpointLevel::selective, passes::CheckpointLevel::mlp,
-                              passes::CheckpointLevel::full);
+  const auto level = GENERATE(RecomputeLevel::selective, RecomputeLevel::mlp, RecomputeLevel::full);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = gpu_run(t, compute);
-  PlainRun again(t.dims, run.graph, passes::activation_checkpoint(run.program, run.graph, level));
+  PlainRun again(t.dims, run.graph,
+                 passes::activation_recomputation(run.program, run.graph, level));
   again.seed = run.seed;
   again.loss_seed = run.loss_seed;
   for (const auto& group : run.graph.groups)

@@ -1,8 +1,8 @@
 #include "on_gpu.hpp"
 #include "gpu/gpu_error.hpp"
 #include "operations/common/gpu_scope.hpp"
-#include "train/cuda/step_needs.hpp"
-#include "train/executor.hpp"
+#include "execute/cuda/step_needs.hpp"
+#include "execute/executor.hpp"
 #include <ATen/core/grad_mode.h>
 
 namespace trainx::model::test {
@@ -26,8 +26,8 @@ OnGpu::OnGpu(PlainRun& run, bool deterministic) : run_(run) {
   gpu_.deterministic = deterministic;
   data::BatchView batch;
   for (const program::TensorSpec& field : run.graph.batch)
-    train::set_field(batch, field, static_cast<std::byte*>(run.memory.at(field.name).data_ptr()));
-  needs = train::with_batch({.padded = false}, batch, run.graph);
+    execute::set_field(batch, field, static_cast<std::byte*>(run.memory.at(field.name).data_ptr()));
+  needs = execute::with_batch({.padded = false}, batch, run.graph);
 }
 
 OnGpu::~OnGpu() {

@@ -39,8 +39,8 @@ TEST_CASE(
                  << out.kernels());
   CHECK(out.refusal.empty());
   CHECK(out.warnings.empty());
-  REQUIRE(out.evidence);
-  CHECK(out.evidence->captured == (execution == "graph"));
+  REQUIRE(out.captured);
+  CHECK(out.captured->captured == (execution == "graph"));
   REQUIRE(out.losses.size() == 3);
   const double tolerance = precision == "fp32" ? 1e-5 : precision == "bf16" ? 1e-2 : 2e-3;
   for (std::size_t s = 0; s < 3; ++s)

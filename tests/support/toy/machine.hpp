@@ -301,10 +301,10 @@ class Machine {
 
   /// Each group of ranks by itself.
   void collective(const std::vector<const Instruction*>& of_rank) const {
-    if (of_rank[0]->among == Among::all) return collective_of(of_rank, ranks_);
+    if (of_rank[0]->axis == MeshAxis::all) return collective_of(of_rank, ranks_);
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
       const std::vector<int> members =
-          ranks_among(*ranks_[0].program, of_rank[0]->among, static_cast<int>(r));
+          ranks_among(*ranks_[0].program, of_rank[0]->axis, static_cast<int>(r));
       if (members.front() != static_cast<int>(r)) continue;
       std::vector<const Instruction*> instructions;
       std::vector<RankProgram> ranks;

@@ -61,9 +61,9 @@ struct RandomProgram {
     if (pick(2)) update.states.push_back({"v"});
     training = {&graph, update, micro_steps, world};
     if (overflow < 3) training.overflow = {overflow, pick(static_cast<unsigned>(world))};
-    program = passes::activation_checkpoint(
+    program = passes::activation_recomputation(
         passes::accumulation(plain_program(graph, update), micro_steps), graph,
-        static_cast<passes::CheckpointLevel>(level));
+        static_cast<RecomputeLevel>(level));
     if (offloaded) program = passes::activation_offload(std::move(program));
     if (stage > 0)
       program = passes::zero(std::move(program), graph, update,
@@ -75,12 +75,12 @@ struct RandomProgram {
     const bool on_host = pick(4) == 0;
     passes::OptimizerOffloadOptions keep{{}, 1 + pick(3)};
     for (std::size_t g = 0; g < graph.groups.size() && pick(2); ++g)
-      keep.keepers.resize(graph.groups.size(), passes::Keeper::host),
-          keep.keepers[g] = static_cast<passes::Keeper>(pick(3));
+      keep.locations.resize(graph.groups.size(), passes::OptimizerLocation::host),
+          keep.locations[g] = static_cast<passes::OptimizerLocation>(pick(3));
     keep.rounded = pick(2);
     for (std::size_t g = 0; on_host && keep.rounded && g < graph.groups.size(); ++g)
-      training.rounded_gradients.push_back(keep.keepers.empty() ||
-                                           keep.keepers[g] != passes::Keeper::device);
+      training.rounded_gradients.push_back(keep.locations.empty() ||
+                                           keep.locations[g] != passes::OptimizerLocation::device);
     if (on_host) program = passes::optimizer_offload(std::move(program), keep);
     const bool weights_away = (stage == 0 || stage == 3) && pick(4) == 0;
     const passes::ParameterOffloadOptions weights{pick(2) == 0, 1 + pick(3)};
@@ -102,7 +102,7 @@ struct RandomProgram {
                   (stage ? " zero " + std::to_string(stage) : "") +
                   (offloaded ? " offloaded" : "") + (in_backward ? " updated in backward" : "") +
                   (on_host ? " on the host" : "") +
-                  (on_host && !keep.keepers.empty() ? " and elsewhere" : "") +
+                  (on_host && !keep.locations.empty() ? " and elsewhere" : "") +
                   (on_host && keep.rounded ? " with rounded gradients" : "") +
                   (world > 1 && rounds_sums ? " with rounded sums" : "") +
                   (!weights_away     ? ""

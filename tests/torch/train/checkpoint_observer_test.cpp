@@ -6,11 +6,11 @@ namespace trainx::train {
 namespace {
 
 /// A CPU that counts what is prepared for downloads, and says of its steps what it is told to.
-class CountingDevice final : public Device {
+class CountingDevice final : public execute::Device {
  public:
-  CountingDevice(std::unique_ptr<Device> device, bool steps_change_residents)
+  CountingDevice(std::unique_ptr<execute::Device> device, bool steps_change_residents)
       : device_(std::move(device)), steps_change_residents_(steps_change_residents) {}
-  Arena& residents() override { return device_->residents(); }
+  execute::Arena& residents() override { return device_->residents(); }
   std::byte* host() const override { return device_->host(); }
   disk::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return steps_change_residents_; }
@@ -21,8 +21,8 @@ class CountingDevice final : public Device {
   void expect_downloads() override { ++expected; }
   std::byte* memory() override { return device_->memory(); }
   void compute(const std::function<void()>& work) override { device_->compute(work); }
-  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
-                                          ExecutorParts parts) override {
+  std::unique_ptr<execute::Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                                   execute::ExecutorParts parts) override {
     return device_->make_executor(programs, std::move(parts));
   }
   std::int64_t arena_bytes() const override { return device_->arena_bytes(); }
@@ -33,7 +33,7 @@ class CountingDevice final : public Device {
   int expected = 0;
 
  private:
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<execute::Device> device_;
   bool steps_change_residents_;
 };
 

@@ -2,7 +2,7 @@
 #include "tensor/allocator_meter.hpp"
 #include "program/check.hpp"
 #include "program/operations.hpp"
-#include "train/host_update.hpp"
+#include "execute/host_update.hpp"
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -206,14 +206,15 @@ TEST_CASE(
     memory[u.buffer].resize(static_cast<std::size_t>(u.range.end));
   const auto address = [&](const program::Use& u) { return memory.at(u.buffer).data(); };
   const auto number = [&](program::Slot slot) -> double& {
-    return *reinterpret_cast<double*>(address(use_of(*update, slot)));
+    return *reinterpret_cast<double*>(address(execute::use_of(*update, slot)));
   };
-  auto& gradient =
-      *reinterpret_cast<std::uint16_t*>(address(use_of(*update, program::UpdateSlot::gradient)));
+  auto& gradient = *reinterpret_cast<std::uint16_t*>(
+      address(execute::use_of(*update, program::UpdateSlot::gradient)));
   const auto optimizer = optim::make_optimizer(plan.recipe.optimizer.options);
-  ExecutorParts parts;
+  execute::ExecutorParts parts;
   parts.optimizer = optimizer.get();
-  const OwnGroup own = own_groups(placed, 0)[static_cast<std::size_t>(update->group)];
+  const execute::OwnGroup own =
+      execute::own_groups(placed, 0)[static_cast<std::size_t>(update->group)];
   number(program::UpdateSlot::target_count) = 1;
   gradient = 0x7f80;  // infinity, of an fp32 gradient of 3.4e38
   number(program::UpdateSlot::norm2) = 3.4e38 * 3.4e38;
@@ -223,8 +224,8 @@ TEST_CASE(
   gradient = 0x7f7f;  // the largest that bf16 holds
   number(program::UpdateSlot::norm2) = 0x1.fep127 * 0x1.fep127;
   update_on_host(placed, *update, own, address, parts);
-  CHECK(memory.at(use_of(*update, program::UpdateSlot::first_state).buffer) !=
-        before.at(use_of(*update, program::UpdateSlot::first_state).buffer));
+  CHECK(memory.at(execute::use_of(*update, program::UpdateSlot::first_state).buffer) !=
+        before.at(execute::use_of(*update, program::UpdateSlot::first_state).buffer));
 }
 
 TEST_CASE(

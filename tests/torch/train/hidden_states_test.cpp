@@ -1,8 +1,8 @@
 // A pretrained BERT from a Hugging Face folder against hidden states that transformers computed
 // (tests/e2e/bert_test.py makes both).
 #include "model/model.hpp"
-#include "train/cpu_executor.hpp"
-#include "train/resident_state.hpp"
+#include "execute/cpu_executor.hpp"
+#include "state/resident_state.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
@@ -56,10 +56,10 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     const std::int64_t B = tokens.dims.at(0), T = tokens.dims.at(1);
     const std::vector<plan::PlacedProgram> programs{forward_of(dims, B, T)};
     const plan::PlacedProgram& placed = programs.front();
-    train::Arena arena(placed.placement.peak_of(program::Space::device));
-    train::ResidentState resident(placed, arena);
+    execute::Arena arena(placed.placement.peak_of(program::Space::device));
+    state::ResidentState resident(placed, arena);
     resident.initialize(1);
-    const auto missing = resident.load_weights(folder, dims, train::MissingHead::keep);
+    const auto missing = resident.load_weights(folder, dims, state::MissingHead::keep);
     CHECK(missing == std::vector<std::string>{"classifier.weight", "classifier.bias"});
     std::vector<model::Blocks> blocks;
     blocks.push_back(model::build_blocks(dims, placed.graph));
@@ -68,7 +68,8 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
       copy_in(file.tensors().at("token_types" + suffix), out.token_types);
       copy_in(file.tensors().at("lengths" + suffix), out.lengths);
     };
-    train::CpuExecutor executor(programs, arena, {&blocks, nullptr, fetch, {}, model::Mode::eval});
+    execute::CpuExecutor executor(programs, arena,
+                                  {&blocks, nullptr, fetch, {}, model::Mode::eval});
     executor.submit_step();
     executor.wait_idle();
     auto rows = [&](const std::string& name) {

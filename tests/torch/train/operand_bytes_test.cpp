@@ -1,6 +1,6 @@
 // What the executor hands to operations is what memory was planned for, buffer by buffer; what
 // operations on a CPU take is told by their kind.
-#include "plan/operations.hpp"
+#include "plan/explain/operations.hpp"
 #include "small_run.hpp"
 #include "support/catch.hpp"
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 struct RunningExecutor {
   explicit RunningExecutor(const plan::RunPlan& plan) : run(plan) {
-    ExecutorParts parts;
+    execute::ExecutorParts parts;
     parts.blocks = &run.blocks;
     parts.optimizer = run.optimizer.get();
     parts.fetch = [this](std::int64_t, int, int, data::BatchView out) {
@@ -23,12 +23,12 @@ struct RunningExecutor {
                                             out.targets.subspan(b * length, length)});
       }
     };
-    parts.report = [](const StepScalarsReport&) {};
+    parts.report = [](const execute::StepScalarsReport&) {};
     parts.nominal_targets = plan.nominal_targets;
-    executor = std::make_unique<CpuExecutor>(run.programs, run.arena, std::move(parts));
+    executor = std::make_unique<execute::CpuExecutor>(run.programs, run.arena, std::move(parts));
   }
   SmallRun run;
-  std::unique_ptr<CpuExecutor> executor;
+  std::unique_ptr<execute::CpuExecutor> executor;
 };
 
 }  // namespace
@@ -54,11 +54,11 @@ TEST_CASE("every buffer of a step is given to an operation whole") {
 TEST_CASE("a timed step on a CPU is told apart by kinds of work, and its spans do not overlap") {
   const auto plan = small_plan({.dropout = 0.1});
   RunningExecutor running(plan);
-  StepTimes times;
+  execute::StepTimes times;
   running.executor->submit_step();
-  running.executor->time_next(1, [&](const StepTimes& t) { times = t; });
+  running.executor->time_next(1, [&](const execute::StepTimes& t) { times = t; });
   running.executor->submit_step();
-  const auto work = by_work({times});
+  const auto work = execute::by_work({times});
   const auto ms = [&](Work w) {
     for (const auto& [kind, took] : work)
       if (kind == w) return took;
@@ -70,14 +70,14 @@ TEST_CASE("a timed step on a CPU is told apart by kinds of work, and its spans d
     CHECK(ms(w) > 0);
   }
   double end = 0, sum = 0;
-  for (const StepSpan& span : times.spans) {
+  for (const execute::StepSpan& span : times.spans) {
     if (span.lane != program::Lane::compute) continue;
     CHECK(span.begin_ms >= end - 1e-6);
     end = span.begin_ms + span.ms;
     sum += span.ms;
   }
   CHECK(sum <= times.ms * (1 + 1e-9));
-  const auto operations = by_operation({times});
+  const auto operations = execute::by_operation({times});
   double of_operations = 0, of_work = 0;
   for (const auto& [key, took] : operations) of_operations += took;
   for (const auto& [kind, took] : work) of_work += took;

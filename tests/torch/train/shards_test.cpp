@@ -6,16 +6,16 @@
 #include "support/limited_file_size.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/checkpoints.hpp"
-#include "train/device.hpp"
-#include "train/resident_state.hpp"
-#include "train/shared_save.hpp"
+#include "execute/device.hpp"
+#include "state/resident_state.hpp"
+#include "state/shared_save.hpp"
 #include <ATen/Parallel.h>
 #include <cstdio>
 #include <cstring>
 #include <random>
 
 using namespace trainx;
-using train::ResidentState;
+using state::ResidentState;
 
 namespace {
 
@@ -44,23 +44,23 @@ struct Rank {
   std::unique_ptr<comm::Control> control;
   std::unique_ptr<comm::Communicator> communicator;
   comm::Part shards, replicas;
-  train::Whereabouts whereabouts;
-  train::Ranks ranks;
-  std::unique_ptr<train::Device> device;
+  execute::ProgressDescription progress;
+  execute::Ranks ranks;
+  std::unique_ptr<execute::Device> device;
   ResidentState resident;
 
   Rank(const comm::Membership& m, plan::RunPlan p)
       : plan(std::move(p)),
         control(m.world_size > 1 ? comm::Control::join(m, {}) : nullptr),
         communicator(control ? comm::make_communicator(*control) : nullptr),
-        shards(part(program::Among::shards)),
-        replicas(part(program::Among::replicas)),
-        ranks(control ? train::Ranks(control.get(),
-                                     {communicator.get(), shards.communicator.get(),
-                                      replicas.communicator.get()},
-                                     &whereabouts)
-                      : train::Ranks()),
-        device(train::open_device(plan)),
+        shards(part(program::MeshAxis::shards)),
+        replicas(part(program::MeshAxis::replicas)),
+        ranks(control ? execute::Ranks(control.get(),
+                                       {communicator.get(), shards.communicator.get(),
+                                        replicas.communicator.get()},
+                                       &progress)
+                      : execute::Ranks()),
+        device(execute::open_device(plan)),
         resident(plan.train.front(), device->residents(), plan.update.states, ranks) {
     std::memset(device->residents().data(), 0xFF,
                 static_cast<std::size_t>(device->residents().bytes()));
@@ -82,7 +82,7 @@ struct Rank {
     checkpoint::Store store(run_folder);
     if (plan.zero_stage() > 0) {
       const auto all = contents();
-      train::SharedSave save(ranks, ranks.is_first() ? &store : nullptr, step, all);
+      state::SharedSave save(ranks, ranks.is_first() ? &store : nullptr, step, all);
       if (step % 2 == 0) {  // beside training, which goes on
         save.gather(all);
         std::vector<std::byte> before(device->residents().data(),
@@ -106,8 +106,8 @@ struct Rank {
 
 /// Runs on every rank of a cut; each says what `body` returns.
 template <class Body>
-void among(const Cut& cut, const std::string& precision, const std::string& optimizer,
-           const Body& body) {
+void axis(const Cut& cut, const std::string& precision, const std::string& optimizer,
+          const Body& body) {
   ForkedRanks forked(cut.world_size, [&](const comm::Membership& m) {
     at::set_num_threads(1);
     Rank rank(m, plan_of(cut, precision, optimizer));
@@ -141,7 +141,7 @@ std::map<std::string, std::string> tensors_of(const std::string& folder) {
 /// A checkpoint whose every bit of every tensor is something of its own.
 void write_random_checkpoint(const std::string& run_folder, const std::string& precision,
                              const std::string& optimizer, unsigned seed) {
-  among({1, "single"}, precision, optimizer, [&](Rank& rank) {
+  axis({1, "single"}, precision, optimizer, [&](Rank& rank) {
     std::mt19937 random(seed);
     rank.resident.initialize(seed);
     auto contents = rank.contents();
@@ -192,8 +192,8 @@ TEST_CASE(
     std::string from = folder.path() + "/checkpoint-0";
     // fp16 and bf16 without a master round what is loaded: what the first loader saves is what
     // there is from then on.
-    among({1, "single"}, kind.precision, kind.optimizer,
-          [&](Rank& rank) { return rank.load(from), rank.save(folder.path(), 1), std::string(); });
+    axis({1, "single"}, kind.precision, kind.optimizer,
+         [&](Rank& rank) { return rank.load(from), rank.save(folder.path(), 1), std::string(); });
     from = folder.path() + "/checkpoint-1";
     const auto want = tensors_of(from);
     CHECK(want.size() > 20);
@@ -204,7 +204,7 @@ TEST_CASE(
                            Cut{1, "single"}, Cut{3, "zero1"}, Cut{2, "zero3"}, Cut{4, "zero2"},
                            Cut{4, "zero3", 2}, Cut{4, "zero1", 2}, Cut{3, "zero2"}}) {
       ++step;
-      among(cut, kind.precision, kind.optimizer, [&](Rank& rank) {
+      axis(cut, kind.precision, kind.optimizer, [&](Rank& rank) {
         return rank.load(from), rank.save(folder.path(), step), std::string();
       });
       from = folder.path() + "/checkpoint-" + std::to_string(step);
@@ -225,7 +225,7 @@ TEST_CASE("a rank whose disk takes no more fails the save on all ranks, and leav
   const TemporaryFolder folder;
   const Cut cut{3, "zero3"};
   write_random_checkpoint(folder.path(), "fp32", "{type: adamw, lr: 1e-2}", 3);
-  among(cut, "fp32", "{type: adamw, lr: 1e-2}", [&](Rank& rank) {
+  axis(cut, "fp32", "{type: adamw, lr: 1e-2}", [&](Rank& rank) {
     rank.load(folder.path() + "/checkpoint-0");
     std::string problem = "no problem";
     {
@@ -255,7 +255,7 @@ TEST_CASE("a rank whose disk takes no more fails the save on all ranks, and leav
 TEST_CASE("a shard of a checkpoint that is missing or altered is found") {
   const TemporaryFolder folder;
   write_random_checkpoint(folder.path(), "fp32", "{type: adamw, lr: 1e-2}", 3);
-  among({2, "zero1"}, "fp32", "{type: adamw, lr: 1e-2}", [&](Rank& rank) {
+  axis({2, "zero1"}, "fp32", "{type: adamw, lr: 1e-2}", [&](Rank& rank) {
     return rank.load(folder.path() + "/checkpoint-0"), rank.save(folder.path(), 1),
            rank.save(folder.path(), 2), std::string();
   });

@@ -3,7 +3,7 @@
 #include "model/model.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/build.hpp"
-#include "train/cpu_executor.hpp"
+#include "execute/cpu_executor.hpp"
 #include <cstdint>
 #include <cstring>
 
@@ -69,8 +69,8 @@ struct SmallRun {
     resident.set_learning_rates(p.lr_table);
   }
 
-  std::vector<std::byte> run(int steps, ExecutorHooks hooks = {}) {
-    ExecutorParts parts;
+  std::vector<std::byte> run(int steps, execute::ExecutorHooks hooks = {}) {
+    execute::ExecutorParts parts;
     parts.blocks = &blocks;
     parts.optimizer = optimizer.get();
     parts.fetch = [&](std::int64_t step, int micro, int, data::BatchView out) {
@@ -84,11 +84,12 @@ struct SmallRun {
             {out.tokens.subspan(b * length, length), out.targets.subspan(b * length, length)});
       }
     };
-    parts.report = [&](const StepScalarsReport& r) { reports.push_back(r); };
+    parts.report = [&](const execute::StepScalarsReport& r) { reports.push_back(r); };
     parts.seed = 5;
     parts.nominal_targets = plan.nominal_targets;
     parts.max_grad_norm = plan.recipe.optimizer.max_grad_norm;
-    CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks), &host, disk.get());
+    execute::CpuExecutor executor(programs, arena, std::move(parts), std::move(hooks), &host,
+                                  disk.get());
     for (int s = 0; s < steps; ++s) executor.submit_step();
     executor.wait_idle();
     std::vector<std::byte> out;
@@ -97,7 +98,7 @@ struct SmallRun {
       // what updates on the host have a copy of
       if (!buffer.resident || buffer.name.ends_with('\'')) continue;
       if (buffer.space == program::Space::disk) {
-        Arena seen(buffer.bytes());
+        execute::Arena seen(buffer.bytes());
         disk->read(placed.placement.base[b], seen.data(), buffer.bytes());
         out.insert(out.end(), seen.data(), seen.data() + buffer.bytes());
         continue;
@@ -119,13 +120,13 @@ struct SmallRun {
   const plan::RunPlan& plan;
   std::vector<plan::PlacedProgram> programs;
   const plan::PlacedProgram& placed;
-  Arena arena, host;
+  execute::Arena arena, host;
   std::unique_ptr<disk::Disk> disk;
-  ResidentState resident;
+  state::ResidentState resident;
   std::vector<model::Blocks> blocks;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::shared_ptr<const data::Source> source;
-  std::vector<StepScalarsReport> reports;
+  std::vector<execute::StepScalarsReport> reports;
 };
 
 }  // namespace trainx::train

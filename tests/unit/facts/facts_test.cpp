@@ -1,7 +1,7 @@
 #include "facts/cgroup.hpp"
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
-#include "made_up_tree.hpp"
+#include "support/made_up_tree.hpp"
 #include "support/catch.hpp"
 #include <nlohmann/json.hpp>
 #include <unistd.h>

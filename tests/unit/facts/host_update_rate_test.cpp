@@ -1,6 +1,6 @@
 #include "facts/host_update_rate.hpp"
 #include "facts/facts.hpp"
-#include "made_up_tree.hpp"
+#include "support/made_up_tree.hpp"
 #include "support/catch.hpp"
 #include <cstdlib>
 

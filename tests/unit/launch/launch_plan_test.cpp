@@ -5,7 +5,7 @@
 
 using namespace trainx;
 using launch::LaunchFlags;
-using launch::LaunchWish;
+using launch::LaunchRequest;
 
 namespace {
 
@@ -21,7 +21,7 @@ const launch::Environment torchrun = [](const char* name) -> std::string {
 
 /// "ranks 2..3 of 4", with "at host:port" where the launcher does not make the socket.
 std::string said(const launch::Environment& environment, const LaunchFlags& flags,
-                 const LaunchWish& wish) {
+                 const LaunchRequest& wish) {
   std::string text;
   const std::string error = user_error_of([&] {
     const auto plan = launch::decide_membership(environment, flags, wish);

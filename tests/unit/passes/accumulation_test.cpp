@@ -42,11 +42,10 @@ TEST_CASE("one micro-step is the plain program; memory does not grow with furthe
 TEST_CASE("passes are applied in one order only") {
   const ModelGraph graph = chain(1, true);
   const StepProgram plain = plain_program(graph, momentum());
-  using passes::CheckpointLevel;
-  const auto checkpointed = passes::activation_checkpoint(plain, graph, CheckpointLevel::none);
-  CHECK_THROWS_WITH(passes::accumulation(checkpointed, 2),
-                    "pass accumulation cannot follow pass activation_checkpoint");
+  const auto recomputed = passes::activation_recomputation(plain, graph, RecomputeLevel::none);
+  CHECK_THROWS_WITH(passes::accumulation(recomputed, 2),
+                    "pass accumulation cannot follow pass activation_recomputation");
   CHECK_THROWS_AS(passes::accumulation(passes::accumulation(plain, 2), 2), InternalError);
-  CHECK_THROWS_AS(passes::activation_checkpoint(checkpointed, graph, CheckpointLevel::full),
+  CHECK_THROWS_AS(passes::activation_recomputation(recomputed, graph, RecomputeLevel::full),
                   InternalError);
 }

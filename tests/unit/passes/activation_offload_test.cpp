@@ -5,12 +5,11 @@
 #include <set>
 
 using namespace toy;
-using passes::CheckpointLevel;
 
 namespace {
 
-StepProgram offloaded(const ModelGraph& graph, CheckpointLevel level, int micro_steps = 1) {
-  return passes::activation_offload(passes::activation_checkpoint(
+StepProgram offloaded(const ModelGraph& graph, RecomputeLevel level, int micro_steps = 1) {
+  return passes::activation_offload(passes::activation_recomputation(
       passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level));
 }
 
@@ -32,7 +31,7 @@ TEST_CASE(
     "what layers keep goes out behind forward and comes back one block ahead of its backward; the "
     "last layers' stays") {
   const ModelGraph graph = chain(4, true);
-  const StepProgram p = offloaded(graph, CheckpointLevel::none);
+  const StepProgram p = offloaded(graph, RecomputeLevel::none);
   CHECK(print(p, &graph) ==
         "m0 fetch_batch                      step                       > x target\n"
         "m0 forward         embed            x w.tied                   > h0\n"
@@ -78,7 +77,7 @@ TEST_CASE(
 
 TEST_CASE("with full recomputation one hidden a layer is what goes out") {
   const ModelGraph graph = pairs(5);
-  const StepProgram p = offloaded(graph, CheckpointLevel::full);
+  const StepProgram p = offloaded(graph, RecomputeLevel::full);
   CHECK(copied(p, Lane::copy_out) == std::vector<std::string>{"r0'", "r2'", "r4'", "r6'"});
   CHECK(copied(p, Lane::copy_in) == std::vector<std::string>{"r6^", "r4^", "r2^", "r0^"});
   CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
@@ -89,8 +88,8 @@ TEST_CASE(
     "backward or at the end") {
   for (const ModelGraph& graph :
        {chain(1, true), chain(5, false), encoder_decoder(4), pairs(4), unfused()})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective,
-                             CheckpointLevel::mlp, CheckpointLevel::full})
+    for (const auto level : {RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::mlp,
+                             RecomputeLevel::full})
       for (const int micro_steps : {1, 3}) {
         StepProgram p = offloaded(graph, level, micro_steps);
         CAPTURE(print(p, &graph));
@@ -110,12 +109,12 @@ TEST_CASE(
     // gradients, of which all the layers' come together at the end, not counted
     return placed(passes::update_in_backward(p)).peak_of(Space::device) - residents;
   };
-  for (const auto level :
-       {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full}) {
+  for (const auto level : {RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::full}) {
     const ModelGraph few = pairs(10), many = pairs(30);
     CAPTURE(static_cast<int>(level));
     CHECK(beyond_residents(offloaded(many, level)) == beyond_residents(offloaded(few, level)));
-    const auto kept = passes::activation_checkpoint(plain_program(many, momentum()), many, level);
+    const auto kept =
+        passes::activation_recomputation(plain_program(many, momentum()), many, level);
     const Bytes saved = beyond_residents(kept) - beyond_residents(offloaded(many, level)),
                 on_host = placed(offloaded(many, level)).peak_of(Space::host);
     CHECK(saved > on_host * 3 / 4);
@@ -127,7 +126,7 @@ TEST_CASE("copies that are deleted, late or of something else are refused") {
   const ModelGraph graph = chain(4, true);
   const Training t{&graph, momentum(), 1, 1};
   const Reference reference = as_reference(t);
-  const StepProgram p = offloaded(graph, CheckpointLevel::none);
+  const StepProgram p = offloaded(graph, RecomputeLevel::none);
   int mutants = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (p.steady[k].op != Op::copy) continue;

@@ -5,7 +5,6 @@
 #include <map>
 
 using namespace toy;
-using passes::CheckpointLevel;
 using passes::data_parallel;
 
 namespace {
@@ -76,11 +75,11 @@ TEST_CASE("rank 0 alone keeps and updates; the others are sent what they compute
 
 TEST_CASE("single-owner training means what one rank's over all micro-batches means") {
   for (const ModelGraph& graph : {chain(3, true), chain(3, false), encoder_decoder(3)})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::full})
+    for (const auto level : {RecomputeLevel::none, RecomputeLevel::full})
       for (const int world : {2, 3})
         for (const int micro_steps : {1, 2})
           for (const Bytes bucket_bytes : {0, 1 << 20}) {
-            const auto p = passes::activation_checkpoint(
+            const auto p = passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level);
             const Roles roles = roles_of(p, world, bucket_bytes);
             CAPTURE(world, micro_steps, print(roles.programs[0], &graph),

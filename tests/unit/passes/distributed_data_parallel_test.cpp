@@ -5,7 +5,6 @@
 #include "support/catch.hpp"
 
 using namespace toy;
-using passes::CheckpointLevel;
 using passes::distributed_data_parallel;
 using passes::ReduceOptions;
 
@@ -61,13 +60,13 @@ TEST_CASE(
     "sums over ranks mean what one rank's training over all micro-batches means, in whatever "
     "buckets and with every other method") {
   for (const ModelGraph& graph : {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3)})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::full})
+    for (const auto level : {RecomputeLevel::none, RecomputeLevel::full})
       for (const int world : {1, 2, 3})
         for (const int micro_steps : {1, 2})
           for (const ReduceOptions& how :
                {ReduceOptions{world}, ReduceOptions{world, 2 * width * 4},
                 ReduceOptions{world, 1 << 20}}) {
-            auto p = passes::activation_checkpoint(
+            auto p = passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level);
             p = distributed_data_parallel(std::move(p), how);
             CAPTURE(world, micro_steps, how.bucket_bytes, print(p, &graph));

@@ -6,7 +6,7 @@
 #include "support/toy/text.hpp"
 
 using namespace toy;
-using passes::CheckpointLevel, passes::Keeper;
+using passes::OptimizerLocation;
 
 namespace {
 
@@ -117,9 +117,9 @@ TEST_CASE(
             for (const bool in_backward : {false, true}) {
               if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0))
                 continue;
-              auto p = passes::activation_checkpoint(
+              auto p = passes::activation_recomputation(
                   passes::accumulation(plain_program(graph, update), micro_steps), graph,
-                  micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
+                  micro_steps == 1 ? RecomputeLevel::full : RecomputeLevel::none);
               if (micro_steps > 1) p = passes::activation_offload(std::move(p));
               if (stage > 0)
                 p = passes::zero(std::move(p), graph, update, {world}, {stage});
@@ -180,10 +180,10 @@ TEST_CASE("a launch begins with the updates of the step before, and launches mea
             p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20});
           if (in_backward) p = passes::update_in_backward(std::move(p));
           const auto groups = graph.groups.size();
-          std::vector<Keeper> keepers(groups, Keeper::host);
-          keepers[1] = Keeper::device;
-          keepers.back() = Keeper::disk;
-          p = passes::optimizer_offload(std::move(p), {keepers});
+          std::vector<OptimizerLocation> locations(groups, OptimizerLocation::host);
+          locations[1] = OptimizerLocation::device;
+          locations.back() = OptimizerLocation::disk;
+          p = passes::optimizer_offload(std::move(p), {locations});
           p = passes::lower_collectives(std::move(p), DType::bf16);
           CAPTURE(world, stage, in_backward, print(p, &graph));
           const auto begin = static_cast<std::ptrdiff_t>(launch_begin(p));
@@ -292,9 +292,9 @@ TEST_CASE(
 
 TEST_CASE("what is on a disk is read ahead of its update and written behind it") {
   const ModelGraph graph = chain(1, false);  // embed b1 head
-  const auto p =
-      passes::optimizer_offload(passes::accumulation(plain_program(graph, with_master()), 1),
-                                {{Keeper::device, Keeper::disk, Keeper::disk}, 1});
+  const auto p = passes::optimizer_offload(
+      passes::accumulation(plain_program(graph, with_master()), 1),
+      {{OptimizerLocation::device, OptimizerLocation::disk, OptimizerLocation::disk}, 1});
   CHECK(squeezed(print(p, &graph)) ==
         "copy @disk m.b1 > m.b1'\n"
         "copy @disk master.b1 > master.b1'\n"
@@ -353,9 +353,10 @@ TEST_CASE(
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep{{}, 1 + pattern};
             for (std::size_t g = 0; g < graph.groups.size(); ++g)
-              keep.keepers.push_back(
-                  pattern == 0 ? Keeper::disk
-                               : static_cast<Keeper>((g + static_cast<std::size_t>(pattern)) % 3));
+              keep.locations.push_back(pattern == 0
+                                           ? OptimizerLocation::disk
+                                           : static_cast<OptimizerLocation>(
+                                                 (g + static_cast<std::size_t>(pattern)) % 3));
             p = passes::optimizer_offload(std::move(p), keep);
             Training t{&graph, with_master(), 2, world};
             t.update_in_backward = in_backward;
@@ -369,9 +370,9 @@ TEST_CASE("host memory for what is on a disk is that of a few groups, however ma
   const Bytes block = 4096;  // in which buffers lie there
   const auto pool = [&](int layers, int read_ahead) {
     const ModelGraph graph = chain(layers, false);
-    const std::vector<Keeper> keepers(graph.groups.size(), Keeper::disk);
+    const std::vector<OptimizerLocation> locations(graph.groups.size(), OptimizerLocation::disk);
     const auto p =
-        passes::optimizer_offload(plain_program(graph, with_master()), {keepers, read_ahead});
+        passes::optimizer_offload(plain_program(graph, with_master()), {locations, read_ahead});
     // m, master, w
     const Bytes gradients = block * static_cast<Bytes>(graph.groups.size()), a_group = 3 * block;
     const Placement at = plan_memory(p);
@@ -390,9 +391,9 @@ TEST_CASE(
     "whatever is left out of what goes with a disk, and transfers that are made early, are "
     "refused") {
   const ModelGraph graph = chain(2, true);
-  const auto p =
-      passes::optimizer_offload(passes::accumulation(plain_program(graph, with_master()), 2),
-                                {std::vector<Keeper>(graph.groups.size(), Keeper::disk), 2});
+  const auto p = passes::optimizer_offload(
+      passes::accumulation(plain_program(graph, with_master()), 2),
+      {std::vector<OptimizerLocation>(graph.groups.size(), OptimizerLocation::disk), 2});
   const Training t{&graph, with_master(), 2, 1};
   REQUIRE(problem_of(p, t) == "");
   int transfers = 0;
@@ -421,10 +422,11 @@ namespace {
 /// The host keeps all of it, and gradients leave as bf16.
 const passes::OptimizerOffloadOptions rounding{.rounded = true};
 
-std::vector<bool> rounded_of(const ModelGraph& graph, const std::vector<Keeper>& keepers = {}) {
+std::vector<bool> rounded_of(const ModelGraph& graph,
+                             const std::vector<OptimizerLocation>& locations = {}) {
   std::vector<bool> out;
   for (std::size_t g = 0; g < graph.groups.size(); ++g)
-    out.push_back(keepers.empty() || keepers[g] != Keeper::device);
+    out.push_back(locations.empty() || locations[g] != OptimizerLocation::device);
   return out;
 }
 
@@ -511,15 +513,15 @@ TEST_CASE(
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep = rounding;
             for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g)
-              keep.keepers.push_back(pattern == 0 ? Keeper::disk
-                                                  : static_cast<Keeper>((g + 1) % 3));
+              keep.locations.push_back(pattern == 0 ? OptimizerLocation::disk
+                                                    : static_cast<OptimizerLocation>((g + 1) % 3));
             p = passes::optimizer_offload(std::move(p), keep);
             if (stage == 0 || stage == 3)
               p = passes::parameter_offload(std::move(p), {.on_disk = pattern == 1});
             Training t{&graph, with_master(), 2, world};
             t.overflow = in_backward ? Overflow{} : Overflow{1, world - 1};
             t.update_in_backward = in_backward;
-            t.rounded_gradients = rounded_of(graph, keep.keepers);
+            t.rounded_gradients = rounded_of(graph, keep.locations);
             p = passes::lower_collectives(std::move(p), DType::bf16);
             CAPTURE(world, stage, in_backward, pattern, print(p, &graph));
             CHECK(prove(p, t, {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");

@@ -5,7 +5,6 @@
 #include "support/toy/text.hpp"
 
 using namespace toy;
-using passes::CheckpointLevel;
 
 namespace {
 
@@ -148,17 +147,18 @@ TEST_CASE(
     "an update on the host of weights on a disk is made over what was read ahead of it, and "
     "written behind it; whoever keeps the states") {
   const ModelGraph graph = chain(1, false);
-  const auto behind_report = [&](passes::Keeper keeper) {
+  const auto behind_report = [&](passes::OptimizerLocation location) {
     const auto p = passes::parameter_offload(
-        passes::optimizer_offload(plain_program(graph, momentum()),
-                                  {.keepers = std::vector<passes::Keeper>(3, keeper)}),
+        passes::optimizer_offload(
+            plain_program(graph, momentum()),
+            {.locations = std::vector<passes::OptimizerLocation>(3, location)}),
         {.on_disk = true, .read_ahead = 1});
     CHECK(prove(p, {&graph, momentum(), 1, 1}) == "");
     const std::string text = squeezed(print(p, &graph));
     return text.substr(text.find("report"));
   };
   CHECK(
-      behind_report(passes::Keeper::host) ==
+      behind_report(passes::OptimizerLocation::host) ==
       "report loss_sum target_count norm2 applied lr_table\n"
       "copy @disk w.b1 > w.b1'2\n"
       "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed ~ w.embed'2\n"
@@ -168,7 +168,7 @@ TEST_CASE(
       "copy @disk w.b1'2 > w.b1\n"
       "update head @host g.head' norm2' target_count' applied' lr_table > ~ m.head ~ w.head'2\n"
       "copy @disk w.head'2 > w.head\n");
-  CHECK(behind_report(passes::Keeper::disk) ==
+  CHECK(behind_report(passes::OptimizerLocation::disk) ==
         "report loss_sum target_count norm2 applied lr_table\n"
         "copy @disk w.b1 > w.b1'2\n"
         "update embed @host g.embed' norm2' target_count' applied' lr_table > ~ m.embed' ~ "
@@ -202,9 +202,9 @@ TEST_CASE(
                    {Where{}, Where{true}, Where{false, true}, Where{true, true}}) {
                 if (width % world != 0 || (in_backward && stage > 0) || (world == 1 && stage > 0))
                   continue;
-                auto p = passes::activation_checkpoint(
+                auto p = passes::activation_recomputation(
                     passes::accumulation(plain_program(graph, update), micro_steps), graph,
-                    micro_steps == 1 ? CheckpointLevel::full : CheckpointLevel::none);
+                    micro_steps == 1 ? RecomputeLevel::full : RecomputeLevel::none);
                 if (micro_steps > 1) p = passes::activation_offload(std::move(p));
                 if (stage > 0)
                   p = passes::zero(std::move(p), graph, update, {world}, {stage});
@@ -246,8 +246,8 @@ TEST_CASE(
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 passes::OptimizerOffloadOptions keep{{}, read_ahead};
                 for (std::size_t g = 0; g < graph.groups.size(); ++g)
-                  keep.keepers.push_back(
-                      static_cast<passes::Keeper>((static_cast<int>(g) + first) % 3));
+                  keep.locations.push_back(
+                      static_cast<passes::OptimizerLocation>((static_cast<int>(g) + first) % 3));
                 p = passes::parameter_offload(passes::optimizer_offload(std::move(p), keep),
                                               {on_disk, read_ahead});
                 Training t{&graph, with_master(), 2, world};
@@ -269,8 +269,8 @@ TEST_CASE(
     auto p = plain_program(chain(layers, false), with_master());
     if (updates_on_host)
       p = passes::optimizer_offload(
-          std::move(p), {.keepers = std::vector<passes::Keeper>(
-                             static_cast<std::size_t>(layers) + 2, passes::Keeper::disk),
+          std::move(p), {.locations = std::vector<passes::OptimizerLocation>(
+                             static_cast<std::size_t>(layers) + 2, passes::OptimizerLocation::disk),
                          .read_ahead = read_ahead});
     return most_weights(
         passes::parameter_offload(std::move(p), {.on_disk = true, .read_ahead = read_ahead}),

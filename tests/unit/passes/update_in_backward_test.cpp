@@ -5,7 +5,6 @@
 #include "support/catch.hpp"
 
 using namespace toy;
-using passes::CheckpointLevel;
 
 namespace {
 
@@ -57,13 +56,13 @@ TEST_CASE(
     "optimizer") {
   for (const ModelGraph& graph :
        {chain(3, true), chain(3, false), encoder_decoder(3), pairs(3), unfused()})
-    for (const auto level : {CheckpointLevel::none, CheckpointLevel::selective,
-                             CheckpointLevel::mlp, CheckpointLevel::full})
+    for (const auto level : {RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::mlp,
+                             RecomputeLevel::full})
       for (const Unit unit : {Unit::element, Unit::tensor})
         for (const Master master : {Master::absent, Master::fp32})
           for (const int micro_steps : {1, 3}) {
             const UpdateSpec update{{{"m"}}, master, 4, unit};
-            const auto p = passes::update_in_backward(passes::activation_checkpoint(
+            const auto p = passes::update_in_backward(passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, update), micro_steps), graph, level));
             CAPTURE(print(p, &graph));
             CHECK(prove(p, in_backward(graph, update, micro_steps), {.steps = 3}) == "");
@@ -131,7 +130,7 @@ TEST_CASE("updates left at the end, too early or doubled are refused") {
 TEST_CASE("the pass comes after those that add readers and writers") {
   const ModelGraph graph = chain(1, true);
   const auto p = passes::update_in_backward(plain_program(graph, momentum()));
-  CHECK_THROWS_AS(passes::activation_checkpoint(p, graph, CheckpointLevel::full),
+  CHECK_THROWS_AS(passes::activation_recomputation(p, graph, RecomputeLevel::full),
                   trainx::InternalError);
   CHECK_THROWS_AS(passes::activation_offload(p), trainx::InternalError);
   CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);

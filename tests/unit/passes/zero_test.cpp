@@ -8,7 +8,6 @@
 #include <map>
 
 using namespace toy;
-using passes::CheckpointLevel;
 using passes::ReduceOptions;
 
 namespace {
@@ -19,12 +18,12 @@ struct Sharded {
   Training training;
   StepProgram program;
   Sharded(const ModelGraph& g, const UpdateSpec& u, int stage, const ReduceOptions& how,
-          int micro_steps = 1, CheckpointLevel level = CheckpointLevel::none)
+          int micro_steps = 1, RecomputeLevel level = RecomputeLevel::none)
       : graph(g),
         update(u),
         training{&graph, update, micro_steps, how.world_size},
         program(passes::zero(
-            passes::activation_checkpoint(
+            passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, update), micro_steps), graph, level),
             graph, update, how, {stage})) {}
   Sharded(const Sharded&) = delete;
@@ -71,7 +70,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
 TEST_CASE(
     "stage 3 gathers weights one block ahead of each use; stage 2 and 3 scatter each micro-step's "
     "gradients") {
-  const Sharded s(chain(3, true), momentum(), 3, {3}, 2, CheckpointLevel::full);
+  const Sharded s(chain(3, true), momentum(), 3, {3}, 2, RecomputeLevel::full);
   const std::string text = squeezed(print(s.program, &s.graph));
   CAPTURE(text);
   CHECK(
@@ -100,7 +99,7 @@ TEST_CASE(
   const ModelGraph graph = chain(6, true);
   const StepProgram accumulated = passes::accumulation(plain_program(graph, momentum()), 2);
   const StepProgram plain =
-      passes::activation_checkpoint(accumulated, graph, CheckpointLevel::full);
+      passes::activation_recomputation(accumulated, graph, RecomputeLevel::full);
   const auto gathers = [](const StepProgram& p) {
     return std::ranges::count_if(p.steady, [](const Instruction& i) { return i.op == Op::gather; });
   };
@@ -125,7 +124,7 @@ TEST_CASE(
                                   with_loss_scale(chain(2, true))})
     for (const int stage : {1, 2, 3})
       for (const auto level :
-           {CheckpointLevel::none, CheckpointLevel::selective, CheckpointLevel::full})
+           {RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::full})
         for (const int world : {1, 2, 3})
           for (const int micro_steps : {1, 3})
             for (const ReduceOptions& how : {ReduceOptions{world}, ReduceOptions{world, 1 << 20}}) {
@@ -181,7 +180,7 @@ TEST_CASE(
     for (const int stage : {1, 2, 3})
       for (const int world : {2, 3}) {
         const Sharded s(chain(2, true), over_tensors(with_state), stage, {world}, 2,
-                        CheckpointLevel::full);
+                        RecomputeLevel::full);
         CAPTURE(with_state, stage, world, print(s.program, &s.graph));
         REQUIRE(problem_of(s.program, s.training) == "");
         const Reference reference = as_reference(s.training);
@@ -221,9 +220,9 @@ TEST_CASE(
     for (const int stage : {1, 2, 3})
       for (const int micro_steps : {1, 3})
         for (const DType sent : {DType::f32, DType::bf16}) {
-          const auto repeated = passes::activation_checkpoint(
+          const auto repeated = passes::activation_recomputation(
               passes::accumulation(plain_program(graph, momentum()), micro_steps), graph,
-              CheckpointLevel::full);
+              RecomputeLevel::full);
           const StepProgram grouped = passes::lower_collectives(
               passes::zero(repeated, graph, momentum(), {world, 1 << 20}, {stage, shards}), sent);
           CAPTURE(world, shards, stage, micro_steps, print(grouped, &graph));
@@ -254,10 +253,11 @@ TEST_CASE(
         const auto at = static_cast<std::ptrdiff_t>(k);
         CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
         CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
-        for (const int group : {Among::all, Among::shards, Among::replicas})
+        for (const int group : {MeshAxis::all, MeshAxis::shards, MeshAxis::replicas})
           // all ranks together have the same weights
-          if (group != p.steady[k].among && !(p.steady[k].op == Op::gather && group == Among::all))
-            CHECK(changed([&](auto& list) { list[k].among = group; }) != "");
+          if (group != p.steady[k].axis &&
+              !(p.steady[k].op == Op::gather && group == MeshAxis::all))
+            CHECK(changed([&](auto& list) { list[k].axis = group; }) != "");
       }
     }
 }

@@ -1,4 +1,4 @@
-#include "plan/advice.hpp"
+#include "plan/explain/advice.hpp"
 #include "plan/step_cost.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
-#include "plan/memory_anatomy.hpp"
-#include "plan/operations.hpp"
+#include "plan/explain/memory_anatomy.hpp"
+#include "plan/explain/operations.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include <cmath>

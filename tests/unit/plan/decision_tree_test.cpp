@@ -97,8 +97,7 @@ TEST_CASE("one GPU that holds the model and not the batch: a smaller cut, on the
   const auto plan = planned({}, {.memory = budget((whole + small) / 2), .batch = whole_batch});
   INFO(all_of(plan.choices));
   CHECK((plan.batch.micro_batch_size < 32 ||
-         plan.recipe.memory.activation_checkpoint.value->front() !=
-             recipe::ActivationCheckpoint::none));
+         plan.recipe.memory.activation_checkpoint.value->front() != RecomputeLevel::none));
   CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::none);
   CHECK(plan.recipe.memory.activation_offload == ActivationOffload::none);
 }

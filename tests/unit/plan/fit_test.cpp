@@ -1,11 +1,10 @@
-#include "plan/fit.hpp"
+#include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
 using namespace trainx;
-using recipe::ActivationCheckpoint;
 
 namespace {
 
@@ -48,8 +47,7 @@ TEST_CASE(
                                 .memory.total_bytes();
   REQUIRE(full < none);
   const auto roomy = planned(batch + "memory: {activation_checkpoint: auto}");
-  CHECK(*roomy.recipe.memory.activation_checkpoint.value ==
-        std::vector{ActivationCheckpoint::none});
+  CHECK(*roomy.recipe.memory.activation_checkpoint.value == std::vector{RecomputeLevel::none});
   check_sentence("plan.fit/nothing_recomputed",
                  line_with(all_of(roomy.choices), "memory.activation_checkpoint"), Numbers::any);
   std::size_t mixed = 0;
@@ -63,12 +61,12 @@ TEST_CASE(
     const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
     mixed += levels.size() > 1;
     // One layer at one level less does not fit any more.
-    auto less = levels.size() == 1 ? std::vector<ActivationCheckpoint>(6, levels.front()) : levels;
+    auto less = levels.size() == 1 ? std::vector<RecomputeLevel>(6, levels.front()) : levels;
     const auto deepest = std::max_element(less.begin(), less.end());
-    if (*deepest == ActivationCheckpoint::none) continue;
+    if (*deepest == RecomputeLevel::none) continue;
     for (auto last = less.rbegin(); last != less.rend(); ++last)
       if (*last == *deepest) {
-        *last = static_cast<ActivationCheckpoint>(static_cast<int>(*last) - 1);
+        *last = static_cast<RecomputeLevel>(static_cast<int>(*last) - 1);
         break;
       }
     plan::RunPlan other = plan;
@@ -194,8 +192,8 @@ TEST_CASE("what was chosen plans to itself, and levels must be as many as layers
         "batch: {global_batch_size: 64, micro_batch_size: 64}\nmemory: {fit: true, budget: 400 "
         "MiB}",
         "batch: {global_batch_size: 64}\nmemory: {fit: true, activation_checkpoint: full, "
-        "checkpoint_segment: 2}",
-        "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, checkpoint_segment: "
+        "recompute_segment: 2}",
+        "batch: {global_batch_size: 64}\nmemory: {activation_checkpoint: auto, recompute_segment: "
         "2}"}) {
     const auto first = planned(more);
     const auto second = plan::make_run_plan(

@@ -72,10 +72,10 @@ TEST_CASE("sizes beyond the limits are refused with the number") {
               "at most 64 layers"));
   CHECK(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4").empty());
   CHECK(holds(refusal(", num_layers: 33", "global_batch_size: 1",
-                      "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n"),
-              "checkpoint_segment"));
+                      "memory: {activation_checkpoint: full, recompute_segment: 33}\n"),
+              "recompute_segment"));
   CHECK(refusal(", num_layers: 2", "global_batch_size: 1",
-                "memory: {activation_checkpoint: full, checkpoint_segment: 33}\n")
+                "memory: {activation_checkpoint: full, recompute_segment: 33}\n")
             .empty());
 }
 

@@ -1,4 +1,4 @@
-#include "plan/exchanges.hpp"
+#include "plan/explain/exchanges.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/run_plan.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-#include "plan/needless.hpp"
+#include "plan/explain/needless.hpp"
 #include "support/catch.hpp"
 #include "support/planned_gpt2.hpp"
 #include <cmath>
@@ -62,15 +62,14 @@ TEST_CASE("of two levers, of which one is needed, the dearer goes") {
 
 TEST_CASE("segments that save nothing are told, also where no rates are known") {
   const auto one = with("memory: {activation_checkpoint: full}\n"),
-             twelve = with("memory: {activation_checkpoint: full, checkpoint_segment: 12}\n");
+             twelve = with("memory: {activation_checkpoint: full, recompute_segment: 12}\n");
   const auto of_gpu = plan::needless_levers(twelve);
-  const auto* segment = on(of_gpu, "memory.checkpoint_segment");
+  const auto* segment = on(of_gpu, "memory.recompute_segment");
   CHECK((segment != nullptr) == (one.memory.total_bytes() <= twelve.memory.total_bytes() &&
                                  one.time->step_s <= twelve.time->step_s));
   if (segment) CHECK(segment->more_bytes <= 0);
   CHECK(on(of_gpu, "memory.activation_checkpoint"));
-  const auto recipe =
-      gpt2_recipe("memory: {activation_checkpoint: full, checkpoint_segment: 12}\n");
+  const auto recipe = gpt2_recipe("memory: {activation_checkpoint: full, recompute_segment: 12}\n");
   const auto cpu = planned(recipe, {.gpu = ""}),
              cpu_one = planned(gpt2_recipe("memory: {activation_checkpoint: full}\n"), {.gpu = ""});
   const auto told = plan::needless_levers(cpu);

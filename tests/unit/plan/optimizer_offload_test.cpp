@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "passes/passes.hpp"
-#include "plan/choose_offload.hpp"
-#include "plan/claims.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/expected_kernels.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
@@ -33,23 +33,23 @@ TEST_CASE(
                 (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"),
             "optimizer_offload: " + offload);
         CAPTURE(precision, mode, offload);
-        const auto claims = plan::claims_of(plan, plan.train.back().graph);
+        const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
         const auto copies = plan::optimizer_copies(plan.train.back().program);
-        CHECK(claims.gradients_out_bytes == copies.gradients_out);
-        CHECK(claims.weights_back_bytes == copies.weights_back);
-        CHECK(claims.host_updates == std::ranges::count(plan.train.back().program.steady,
-                                                        program::Op::update,
-                                                        &program::Instruction::op));
-        CHECK(claims.host_updates > 10);
-        CHECK(claims.gradients_rounded == std::ranges::count(plan.train.back().program.steady,
-                                                             program::Op::cast,
-                                                             &program::Instruction::op));
-        CHECK(claims.gradients_rounded == (offload == "cpu" ? 0 : claims.host_updates));
-        CHECK(claims.update_launches == 0);
+        CHECK(expected.gradients_out_bytes == copies.gradients_out);
+        CHECK(expected.weights_back_bytes == copies.weights_back);
+        CHECK(expected.host_updates == std::ranges::count(plan.train.back().program.steady,
+                                                          program::Op::update,
+                                                          &program::Instruction::op));
+        CHECK(expected.host_updates > 10);
+        CHECK(expected.gradients_rounded == std::ranges::count(plan.train.back().program.steady,
+                                                               program::Op::cast,
+                                                               &program::Instruction::op));
+        CHECK(expected.gradients_rounded == (offload == "cpu" ? 0 : expected.host_updates));
+        CHECK(expected.update_launches == 0);
         CHECK(plan::offloaded_bytes(plan.train.back().program) == 0);
       }
   const auto plain = plan_of("", "optimizer_offload: none");
-  CHECK(plan::claims_of(plain, plain.train.back().graph).host_updates == 0);
+  CHECK(plan::expected_kernels(plain, plain.train.back().graph).host_updates == 0);
   CHECK(plain.memory.on_host.empty());
 }
 
@@ -155,16 +155,16 @@ TEST_CASE("what is claimed holds wherever the parts of an optimizer are") {
        {"{where: disk}", "{where: cpu, share: 0.4}", "{where: disk, share: 0.4}",
         "{where: cpu+disk, host_budget: 2000 MiB}"}) {
     const auto plan = here("optimizer_offload: " + offload);
-    const auto claims = plan::claims_of(plan, plan.train.back().graph);
+    const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
     const auto copies = plan::optimizer_copies(plan.train.back().program);
     CAPTURE(offload, plan.groups_on_device, plan.groups_on_disk);
-    CHECK(claims.gradients_out_bytes == copies.gradients_out);
-    CHECK(claims.weights_back_bytes == copies.weights_back);
-    CHECK(claims.host_updates ==
+    CHECK(expected.gradients_out_bytes == copies.gradients_out);
+    CHECK(expected.weights_back_bytes == copies.weights_back);
+    CHECK(expected.host_updates ==
           std::ranges::count_if(plan.train.back().program.steady, [](const auto& i) {
             return i.op == program::Op::update && i.lane == program::Lane::host;
           }));
-    CHECK(claims.updates_stay == (plan.groups_on_device > 0));
+    CHECK(expected.updates_stay == (plan.groups_on_device > 0));
     CHECK((plan.groups_on_device > 0) == (offload.find("share") != std::string::npos));
   }
 }
@@ -189,14 +189,14 @@ TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little 
     CHECK(split.groups_on_disk < before);
     CHECK((k == 4) == (split.groups_on_disk == 0));
     CHECK((split.memory.disk_bytes > 0) == (split.groups_on_disk > 0));
-    const auto keepers = plan::keepers_of(split, split.train.back().graph.groups.size());
-    CHECK(std::ranges::count(keepers, passes::Keeper::disk) == split.groups_on_disk);
-    const auto together = std::ranges::adjacent_find(keepers, [](auto a, auto b) {
-      return a == passes::Keeper::disk && b == passes::Keeper::disk;
+    const auto locations = plan::optimizer_locations(split, split.train.back().graph.groups.size());
+    CHECK(std::ranges::count(locations, passes::OptimizerLocation::disk) == split.groups_on_disk);
+    const auto together = std::ranges::adjacent_find(locations, [](auto a, auto b) {
+      return a == passes::OptimizerLocation::disk && b == passes::OptimizerLocation::disk;
     });
     // transfers have updates beside them where others can lie between
-    CHECK((together == keepers.end()) ==
-          (2 * split.groups_on_disk <= static_cast<int>(keepers.size())));
+    CHECK((together == locations.end()) ==
+          (2 * split.groups_on_disk <= static_cast<int>(locations.size())));
     before = split.groups_on_disk;
   }
   CHECK(here("optimizer_offload: cpu+disk").groups_on_disk == 0);
@@ -252,9 +252,9 @@ TEST_CASE(
   };
   CHECK(split("bf16") < split("fp32"));
   const auto shared = here("optimizer_offload: {where: cpu, gradients: bf16, share: 0.4}");
-  const auto claims = plan::claims_of(shared, shared.train.back().graph);
-  CHECK(claims.gradients_rounded == claims.host_updates);
-  CHECK(claims.gradients_out_bytes ==
+  const auto expected = plan::expected_kernels(shared, shared.train.back().graph);
+  CHECK(expected.gradients_rounded == expected.host_updates);
+  CHECK(expected.gradients_out_bytes ==
         plan::optimizer_copies(shared.train.back().program).gradients_out);
 }
 

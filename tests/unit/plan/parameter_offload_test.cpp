@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "plan/claims.hpp"
+#include "plan/expected_kernels.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
@@ -33,12 +33,12 @@ const std::string away = "parameter_offload: cpu";
 
 /// What a step copies of weights, which is what is claimed, at least; no update gives weights back.
 plan::ParameterCopies copies_claimed(const plan::RunPlan& plan) {
-  const auto claims = plan::claims_of(plan, plan.train.back().graph);
+  const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
   const auto copies = plan::parameter_copies(plan.train.back().program);
-  CHECK(claims.parameters_in_bytes > 0);
-  CHECK(claims.parameters_in_bytes <= copies.in);
-  CHECK(claims.parameters_out_bytes == copies.out);
-  CHECK(claims.weights_back_bytes == 0);
+  CHECK(expected.parameters_in_bytes > 0);
+  CHECK(expected.parameters_in_bytes <= copies.in);
+  CHECK(expected.parameters_out_bytes == copies.out);
+  CHECK(expected.weights_back_bytes == 0);
   return copies;
 }
 
@@ -82,7 +82,7 @@ TEST_CASE(
         CHECK(plan::optimizer_copies(plan.train.back().program).weights_back == 0);
       }
   const auto plain = plan_of("activation_checkpoint: none");
-  CHECK(plan::claims_of(plain, plain.train.back().graph).parameters_in_bytes == 0);
+  CHECK(plan::expected_kernels(plain, plain.train.back().graph).parameters_in_bytes == 0);
   CHECK(plan::parameter_copies(plain.train.back().program).in == 0);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("what is claimed holds wherever the optimizer and weights are") {
         CAPTURE(weights, mode, offload);
         const auto copies = copies_claimed(plan);
         CHECK((copies.out > 0) == (offload == "none" || plan.groups_on_device > 0));
-        CHECK(plan::claims_of(plan, plan.train.back().graph).weights_on_disk ==
+        CHECK(plan::expected_kernels(plan, plan.train.back().graph).weights_on_disk ==
               (weights == "disk"));
         CHECK((copies.disk.from > 0) == (weights == "disk"));
         CHECK((copies.disk.to > 0) == (weights == "disk"));

@@ -158,7 +158,7 @@ TEST_CASE("the resolved recipe plans to itself") {
   for (const char* more :
        {"", "precision: bf16",
         "memory: {activation_checkpoint: full}\nrun: {name: t, duration: 3 epochs}",
-        "memory: {activation_checkpoint: [full, full, mlp, none], checkpoint_segment: 2}"}) {
+        "memory: {activation_checkpoint: [full, full, mlp, none], recompute_segment: 2}"}) {
     const auto first = plan::make_run_plan(recipe_of(more), some_facts());
     const auto second = plan::make_run_plan(
         recipe::parse_recipe(recipe::dump(first.recipe), "resolved").recipe, some_facts());

@@ -226,4 +226,14 @@ TEST_CASE(
   CHECK(problem("{where: cpu, gradients: fp16}").size() == 1);
 }
 
+TEST_CASE("a key as it was called before is read under its name of today") {
+  const std::string full = good_batch + "memory: {activation_checkpoint: full, ";
+  CHECK(value(parse(full + "checkpoint_segment: 2}\n"), "memory.recompute_segment") == "2");
+  CHECK(value(parse(full + "recompute_segment: 2}\n", {"memory.checkpoint_segment=3"}),
+              "memory.recompute_segment") == "3");
+  check_problems("recipe.load/former_key_beside_the_one_of_today",
+                 problems_of(full + "recompute_segment: 2, checkpoint_segment: 3}\n"),
+                 {"t.yaml:2:61: memory.checkpoint_segment:"});
+}
+
 }  // namespace trainx::recipe

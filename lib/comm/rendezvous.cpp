@@ -1,0 +1,154 @@
+#include "comm/rendezvous.hpp"
+#include "comm/proof.hpp"
+#include "comm/roll_call.hpp"
+#include "comm/socket.hpp"
+#include "comm/watch.hpp"
+#include <poll.h>
+#include <algorithm>
+#include <vector>
+
+namespace trainx::comm {
+namespace {
+
+// a rank answers at once; a stray that says nothing is not kept
+constexpr auto guest_time = std::chrono::seconds(20);
+constexpr std::size_t most_strays = 256;  // beside the ranks
+// How long those who have not come yet are waited for once the others are known not to fit
+// together, so that they hear the reason too.
+constexpr auto latecomers = std::chrono::seconds(3);
+
+}  // namespace
+
+Rendezvous::Rendezvous(Descriptor listener, Connection own, const Membership& membership,
+                       double join_seconds)
+    : listener_(std::move(listener)),
+      membership_(membership),
+      join_seconds_(join_seconds),
+      deadline_(Clock::now() + seconds(join_seconds)) {
+  welcome(std::move(own), membership_.address);
+}
+
+void Rendezvous::welcome(Connection connection, const std::string& address) {
+  PendingPeer peer{std::move(connection), address, make_nonce(), Clock::now() + guest_time};
+  peer.connection.put(MessageKind::challenge, peer.nonce);
+  peers_.push_back(std::move(peer));
+}
+
+void Rendezvous::accept_all() {
+  for (;;) {
+    std::string address;
+    Descriptor socket = accept_one(listener_, address);
+    if (!socket.is_open()) return;
+    welcome(Connection(std::move(socket)), address);
+    // One who has been silent for long makes room; the first may be rank 0's own end.
+    if (peers_.size() > static_cast<std::size_t>(membership_.world_size) + most_strays)
+      peers_.erase(std::next(peers_.begin()));
+  }
+}
+
+void Rendezvous::hear(PendingPeer& peer) {
+  peer.connection.flush();
+  peer.connection.receive();
+  const auto message = peer.connection.next();
+  if (!message) return;
+  try {
+    ByteReader in(message->payload);
+    const std::string proof = in.text(), nonce = in.text();
+    Identity identity = read_identity(in);
+    if (message->kind != MessageKind::hello ||
+        proof != proof_of(membership_.token, "rank", peer.nonce))
+      return peer.connection.close();
+    // Who came over the loopback runs beside rank 0, and is reached where rank 0 is.
+    identity.address = is_loopback(peer.address) || peer.address.empty() ? membership_.address
+                                                                         : peer.address;
+    peer.connection.set_limit(Connection::limit_of_ranks);
+    peer.connection.put(MessageKind::welcome, proof_of(membership_.token, "rank 0", nonce));
+    arrived_.push_back({std::move(peer.connection), std::move(identity)});
+    peer.connection = Connection();
+  } catch (const MalformedMessage&) { peer.connection.close(); }
+}
+
+void Rendezvous::hear_all() {
+  accept_all();
+  for (PendingPeer& peer : peers_) {
+    hear(peer);
+    if (Clock::now() >= peer.leaves) peer.connection.close();
+  }
+  peers_.remove_if([](const PendingPeer& g) { return !g.connection.is_open(); });
+  for (Arrival& a : arrived_) {
+    a.connection.flush();
+    a.connection.receive();
+  }
+}
+
+void Rendezvous::wait(Wake& wake, Time until) {
+  std::vector<pollfd> polled{{wake.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const PendingPeer& g : peers_) polled.push_back({g.connection.fd(), POLLIN, 0});
+  for (const Arrival& a : arrived_)
+    polled.push_back({a.connection.fd(),
+                      static_cast<short>(POLLIN | (a.connection.has_unsent() ? POLLOUT : 0)), 0});
+  ::poll(polled.data(), polled.size(), std::min(poll_ms(until), 1000));
+}
+
+std::optional<Failure> Rendezvous::verdict() {
+  const Time now = Clock::now();
+  std::vector<Identity> identities;
+  for (const Arrival& a : arrived_) identities.push_back(a.identity);
+  const bool all = identities.size() >= static_cast<std::size_t>(membership_.world_size);
+  if (const auto found = difference(identities)) {
+    if (!differed_) differed_ = now;
+    if (all || now >= deadline_ || now >= *differed_ + latecomers) return found;
+    return std::nullopt;
+  }
+  for (const Arrival& a : arrived_)
+    if (!a.connection.is_open()) return lost_failure(a.identity.name(), "joining the run", "");
+  if (!all && now >= deadline_)
+    return missing(identities, membership_.world_size, join_seconds_,
+                   membership_.address + ":" + std::to_string(port_of(listener_)));
+  return std::nullopt;
+}
+
+std::vector<Arrival> Rendezvous::take_all() {
+  arrived_.sort(
+      [](const Arrival& a, const Arrival& b) { return a.identity.rank < b.identity.rank; });
+  ByteWriter all;
+  for (const Arrival& a : arrived_) write(all, a.identity);
+  const std::string members = all.take();
+  listener_.close();  // nobody else is of the run
+  peers_.clear();
+  std::vector<Arrival> taken;
+  for (Arrival& a : arrived_) {
+    a.connection.put(MessageKind::members, members);
+    taken.push_back(std::move(a));
+  }
+  return taken;
+}
+
+void Rendezvous::refuse(const Failure& failure) {
+  const std::string payload =
+      ByteWriter().put(static_cast<std::int64_t>(failure.code)).put(failure.sentence).take();
+  listener_.close();
+  peers_.clear();
+  std::vector<Connection*> connections;
+  for (Arrival& a : arrived_) {
+    a.connection.put(MessageKind::failure, payload);
+    connections.push_back(&a.connection);
+  }
+  part_from(connections);
+}
+
+std::vector<Arrival> Rendezvous::run(Wake& wake, const std::atomic<bool>& stopping) {
+  while (!stopping) {
+    hear_all();
+    if (const auto failure = verdict()) {
+      refuse(*failure);
+      return {};
+    }
+    if (!differed_ && arrived_.size() == static_cast<std::size_t>(membership_.world_size))
+      return take_all();
+    wait(wake, differed_ ? std::min(deadline_, *differed_ + latecomers) : deadline_);
+  }
+  return {};
+}
+
+}  // namespace trainx::comm

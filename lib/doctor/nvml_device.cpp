@@ -1,0 +1,256 @@
+#include "doctor/nvml_device.hpp"
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+
+namespace trainx::doctor {
+
+using namespace facts;
+namespace {
+
+constexpr NvmlReturn not_supported = 3;
+constexpr unsigned multiprocessors = 1, die = 0, corrected = 0, uncorrected = 1, since_load = 0;
+// NVML_NVLINK_MAX_LINKS; a GPU has at most 18 so far
+constexpr unsigned most_links = 36;
+constexpr unsigned not_available = ~0U;
+
+// nvmlMemory_t
+struct Memory {
+  unsigned long long total, free, used;
+};
+// nvmlProcessInfo_t
+struct Process {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+// nvmlPciInfo_t
+struct PciInfo {
+  char legacy[16];
+  unsigned domain, bus, device, device_id, subsystem;
+  char address[32];
+};
+// nvmlFieldValue_t
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency_us;
+  // 0 double, 1 unsigned, 2 unsigned long, 3 unsigned long long
+  unsigned type;
+  NvmlReturn code;
+  union {
+    double d;
+    unsigned u;
+    unsigned long ul;
+    unsigned long long ull;
+  } value;
+};
+// NVML_FI_DEV_NVLINK_GET_SPEED, ..._SPEED_MBPS_COMMON
+constexpr unsigned speed_of_link = 164, speed_of_links = 90;
+
+/// NVML's "00000000:17:00.0" as the kernel writes it: "0000:17:00.0".
+std::string kernel_address(const PciInfo& pci) {
+  std::string address(pci.address, ::strnlen(pci.address, sizeof pci.address));
+  if (address.size() > 12) address = address.substr(address.size() - 12);
+  std::ranges::transform(address, address.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return address;
+}
+
+/// One GPU's answers: a failure other than 'not supported' is noted under the field.
+struct Asked {
+  const NvmlLibrary& nvml;
+  NvmlDevice device;
+  Unread& unread;
+
+  bool fine(NvmlReturn code, const char* field) const {
+    if (code != 0 && code != not_supported) unread[field] = nvml.words_for(code);
+    return code == 0;
+  }
+  template <class... Which>
+  std::optional<std::int64_t> number(const char* field, const char* function,
+                                     Which... which) const {
+    unsigned value = 0;
+    if (!fine(nvml.call(function, device, which..., &value), field) || value == not_available)
+      return std::nullopt;
+    return value;
+  }
+  std::optional<std::int64_t> errors(const char* field, unsigned kind) const {
+    unsigned long long value = 0;
+    if (!fine(nvml.call("nvmlDeviceGetTotalEccErrors", device, kind, since_load, &value), field))
+      return std::nullopt;
+    return static_cast<std::int64_t>(value);
+  }
+  std::optional<bool> mode(const char* field, const char* function) const {
+    unsigned now = 0, next = 0;  // after a reset
+    if (!fine(nvml.call(function, device, &now, &next), field)) return std::nullopt;
+    return now != 0;
+  }
+};
+
+std::optional<double> link_speed(const NvmlLibrary& nvml, NvmlDevice device, unsigned link) {
+  for (const unsigned field : {speed_of_link, speed_of_links}) {
+    FieldValue value{};
+    value.field = field;
+    value.scope = field == speed_of_link ? link : 0;
+    if (nvml.call("nvmlDeviceGetFieldValues", device, 1, &value) != 0 || value.code != 0) continue;
+    const double megabytes = value.type == 0   ? value.value.d
+                             : value.type == 1 ? value.value.u
+                                               : static_cast<double>(value.value.ull);
+    if (megabytes > 0) return megabytes * 1e6;
+  }
+  return std::nullopt;
+}
+
+std::optional<NvlinkFacts> ask_links(const NvmlLibrary& nvml, NvmlDevice device) {
+  constexpr unsigned to_a_switch = 2;
+  NvlinkFacts links;
+  for (unsigned link = 0; link < most_links; ++link) {
+    unsigned active = 0, kind = 255;
+    // no such link
+    if (nvml.call("nvmlDeviceGetNvLinkState", device, link, &active) != 0) continue;
+    if (!active) {
+      ++links.inactive;
+      continue;
+    }
+    ++links.active;
+    if (!links.bytes_per_second) links.bytes_per_second = link_speed(nvml, device, link);
+    PciInfo pci{};
+    if (nvml.call("nvmlDeviceGetNvLinkRemoteDeviceType", device, link, &kind) == 0 &&
+        kind == to_a_switch)
+      ++links.to_switches;
+    else if (nvml.call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link, &pci) == 0)
+      links.peers.push_back(kernel_address(pci));
+  }
+  return links.active + links.inactive > 0 ? std::optional(links) : std::nullopt;
+}
+
+std::vector<GpuProcess> ask_processes(const Asked& asked, const Roots& roots) {
+  std::vector<Process> told(256);
+  auto count = static_cast<unsigned>(told.size());
+  if (!asked.fine(asked.nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", asked.device, &count,
+                                  told.data()),
+                  "processes"))
+    return {};
+  told.resize(std::min<std::size_t>(count, told.size()));
+  std::vector<GpuProcess> processes;
+  for (const Process& p : told) {
+    Unread ignored;
+    GpuProcess process{
+        p.pid,
+        text_of(roots.proc + "/" + std::to_string(p.pid) + "/comm", "", ignored).value_or(""),
+        std::nullopt};
+    if (p.bytes != ~0ULL) process.memory_bytes = static_cast<std::int64_t>(p.bytes);
+    processes.push_back(process);
+  }
+  return processes;
+}
+
+const char* name_of_mode(std::int64_t mode) {  // nvmlComputeMode_t
+  return mode == 0   ? "default"
+         : mode == 2 ? "prohibited"
+         : mode == 3 ? "exclusive process"
+                     : "exclusive thread";
+}
+
+const char* name_of_path(unsigned level) {  // nvmlGpuTopologyLevel_t
+  switch (level) {
+    case 0: return "one board";
+    case 10: return "one PCIe switch";
+    case 20: return "several PCIe switches";
+    case 30: return "one PCIe host bridge";
+    case 40: return "one NUMA node";
+    case 50: return "between NUMA nodes";
+    default: return "unknown";
+  }
+}
+
+const char* name_of_access(unsigned status) {  // nvmlGpuP2PStatus_t
+  switch (status) {
+    case 0: return "ok";
+    case 1: return "not with this chipset";
+    case 2: return "not with these GPUs";
+    case 3: return "not across these I/O hubs";
+    case 4: return "disabled in the driver's settings";
+    case 5: return "not supported";
+    default: return "unknown";
+  }
+}
+
+}  // namespace
+
+GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roots) {
+  GpuFacts gpu;
+  gpu.name = nvml.name_of(device).value_or("unknown GPU");
+  const Asked asked{nvml, device, gpu.unread};
+  if (PciInfo pci{}; asked.fine(nvml.call("nvmlDeviceGetPciInfo_v3", device, &pci), "address"))
+    gpu.address = kernel_address(pci);
+  if (Memory memory{};
+      asked.fine(nvml.call("nvmlDeviceGetMemoryInfo", device, &memory), "memory_bytes"))
+    gpu.memory_bytes = static_cast<std::int64_t>(memory.total),
+    gpu.memory_used_bytes = static_cast<std::int64_t>(memory.used);
+  gpu.clock_mhz = asked.number("clock_mhz", "nvmlDeviceGetClockInfo", multiprocessors);
+  gpu.most_clock_mhz = asked.number("most_clock_mhz", "nvmlDeviceGetMaxClockInfo", multiprocessors);
+  if (const auto milliwatts = asked.number("watts", "nvmlDeviceGetPowerUsage"))
+    gpu.watts = static_cast<double>(*milliwatts) / 1e3;
+  if (const auto milliwatts = asked.number("most_watts", "nvmlDeviceGetEnforcedPowerLimit"))
+    gpu.most_watts = static_cast<double>(*milliwatts) / 1e3;
+  gpu.celsius = asked.number("celsius", "nvmlDeviceGetTemperature", die);
+  // 32: unknown
+  if (const auto state = asked.number("performance_state", "nvmlDeviceGetPerformanceState");
+      state && *state <= 15)
+    gpu.performance_state = state;
+  unsigned long long reasons = 0;
+  NvmlReturn told = nvml.call("nvmlDeviceGetCurrentClocksEventReasons", device, &reasons);
+  // its name before driver 535
+  if (told != 0) told = nvml.call("nvmlDeviceGetCurrentClocksThrottleReasons", device, &reasons);
+  if (asked.fine(told, "clock_limits")) gpu.clock_limits = clock_limits_of(reasons);
+  gpu.ecc = asked.mode("ecc", "nvmlDeviceGetEccMode");
+  if (gpu.ecc.value_or(false)) {
+    gpu.ecc_corrected = asked.errors("ecc_corrected", corrected);
+    gpu.ecc_uncorrected = asked.errors("ecc_uncorrected", uncorrected);
+  }
+  unsigned by_corrected = 0, by_uncorrected = 0, pending = 0, failed = 0;
+  if (asked.fine(nvml.call("nvmlDeviceGetRemappedRows", device, &by_corrected, &by_uncorrected,
+                           &pending, &failed),
+                 "row_remap_failed"))
+    gpu.row_remap_failed = failed != 0, gpu.row_remap_pending = pending != 0;
+  gpu.pcie = {asked.number("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
+              asked.number("pcie_most_generation", "nvmlDeviceGetMaxPcieLinkGeneration"),
+              asked.number("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),
+              asked.number("pcie_most_width", "nvmlDeviceGetMaxPcieLinkWidth")};
+  if (const auto mode = asked.number("compute_mode", "nvmlDeviceGetComputeMode"))
+    gpu.compute_mode = name_of_mode(*mode);
+  gpu.mig = asked.mode("mig", "nvmlDeviceGetMigMode");
+  int major = 0, minor = 0;
+  if (asked.fine(nvml.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor),
+                 "compute_capability"))
+    gpu.compute_capability = major * 10 + minor;
+  if (gpu.address) {
+    const auto node = number_of(roots.sys + "/bus/pci/devices/" + *gpu.address + "/numa_node",
+                                "numa_node", gpu.unread);
+    // -1: the machine has one, or its firmware does not tell
+    if (node && *node >= 0) gpu.numa_node = node;
+  }
+  gpu.nvlink = ask_links(nvml, device);
+  gpu.processes = ask_processes(asked, roots);
+  return gpu;
+}
+
+GpuPairFacts ask_pair(const NvmlLibrary& nvml, NvmlDevice a, NvmlDevice b, const GpuFacts& first,
+                      const GpuFacts& second) {
+  GpuPairFacts pair;
+  if (first.nvlink && second.nvlink) {
+    if (second.address) pair.nvlinks = std::ranges::count(first.nvlink->peers, *second.address);
+    pair.nvlinks += std::min(first.nvlink->to_switches, second.nvlink->to_switches);
+  }
+  constexpr unsigned read_access = 0;
+  unsigned level = 0, status = 0;
+  if (nvml.call("nvmlDeviceGetTopologyCommonAncestor", a, b, &level) == 0)
+    pair.path = name_of_path(level);
+  if (nvml.call("nvmlDeviceGetP2PStatus", a, b, read_access, &status) == 0)
+    pair.peer_access = name_of_access(status);
+  return pair;
+}
+
+}  // namespace trainx::doctor

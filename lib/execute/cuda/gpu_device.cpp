@@ -1,0 +1,286 @@
+#include "execute/cuda/gpu_device.hpp"
+#include "core/units.hpp"
+#include "gpu/gpu_error.hpp"
+#include "plan/memory_plan.hpp"
+#include "architectures/library_bytes.hpp"
+#include "operations/attention/torch_attention.hpp"
+#include "operations/common/gpu_scope.hpp"
+#include "tensor/torch_view.hpp"
+#include "execute/cuda/gpu_executor.hpp"
+#include <ATen/Context.h>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace trainx::execute {
+namespace {
+
+// The first buffers are the residents, placed below all else; the same in every program.
+std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
+  std::int64_t end = 0;
+  for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident;
+       ++b)
+    if (placed.program.buffers[b].space == program::Space::device)
+      end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].bytes());
+  return end;
+}
+
+// Launchers show a process all GPUs of the host, of which it takes its own, or that one alone.
+int index_of(int local_rank, int count) {
+  if (count == 1 || local_rank < count) return count == 1 ? 0 : local_rank;
+  throw gpu::GpuError(
+      ExitCode::unavailable,
+      "rank " + std::to_string(local_rank) + " of this host has no GPU: " + std::to_string(count) +
+          " are visible (CUDA_VISIBLE_DEVICES); start as many ranks as there are GPUs");
+}
+
+cudaDeviceProp open_gpu(int local_rank) {
+  int count = 0, driver = 0;
+  // 0: there is none, which cudaGetDeviceCount calls insufficient
+  cudaDriverGetVersion(&driver);
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
+    throw gpu::GpuError(
+        ExitCode::unavailable,
+        std::string("no GPU can be used: ") +
+            (driver == 0 ? "there is no NVIDIA driver on this machine; install it, or"
+             : error == cudaErrorInsufficientDriver
+                 ? "its driver is too old for CUDA 13; update it (580 or newer), or"
+             : error != cudaSuccess
+                 ? cudaGetErrorString(error) + std::string(";")
+                 : "the driver shows none to this process (CUDA_VISIBLE_DEVICES);") +
+            " set run.device to cpu to train without one");
+  const int index = index_of(local_rank, count);
+  const std::string gpu = "GPU " + std::to_string(index);
+  cudaDeviceProp properties{};
+  gpu::require(cudaGetDeviceProperties(&properties, index),
+               gpu + " cannot be asked for its properties");
+  if (properties.major < 9)
+    throw gpu::GpuError(ExitCode::unavailable,
+                        std::string(properties.name) + " has compute capability " +
+                            std::to_string(properties.major) + "." +
+                            std::to_string(properties.minor) +
+                            ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
+  gpu::require(cudaSetDevice(index), gpu + " cannot be used");
+  return properties;
+}
+
+// `plan`: what could be smaller.
+gpu::DeviceMemory allocate(std::int64_t bytes, const std::string& what, const plan::RunPlan& plan) {
+  void* p = nullptr;
+  const cudaError_t error = cudaMalloc(&p, static_cast<std::size_t>(bytes));
+  if (error != cudaErrorMemoryAllocation) {
+    gpu::require(error, "device memory for " + what);
+    return gpu::DeviceMemory(p);
+  }
+  cudaGetLastError();
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  const auto available = static_cast<std::int64_t>(free);
+  const std::string holders = gpu::PowerMeter().others(),
+                    remedy = plan::what_would_fit(plan, available);
+  throw gpu::GpuError(ExitCode::out_of_memory,
+                      "the GPU refuses " + human_bytes(bytes) + " for " + what + ": " +
+                          human_bytes(available) + " of " +
+                          human_bytes(static_cast<std::int64_t>(total)) + " are free" +
+                          (holders.empty() ? "" : " (" + holders + ")") + "; " +
+                          (remedy.empty() ? "nothing in the recipe makes the run fit: end what "
+                                            "else runs there (nvidia-smi), or take a smaller model"
+                                          : remedy));
+}
+
+gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan) {
+  void* p = nullptr;
+  if (const cudaError_t error =
+          cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault);
+      error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw gpu::GpuError(ExitCode::out_of_memory, "the machine refuses " + human_bytes(bytes) +
+                                                     " of pinned host memory; " +
+                                                     plan::what_needs_less_host_memory(plan));
+  } else {
+    gpu::require(error, "pinned host memory");
+  }
+  return gpu::PinnedMemory(p);
+}
+
+}  // namespace
+
+std::string gpu_identity(int local_rank) {
+  const cudaDeviceProp properties = open_gpu(local_rank);
+  std::string text = std::string(properties.name) + " ";
+  for (const char byte : properties.uuid.bytes) {
+    char hex[3];
+    std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(byte));
+    text += hex;
+  }
+  return text;
+}
+
+namespace {
+
+/// The first of each group makes its id, and all hear all of them. All ranks call it at the same
+/// time.
+std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>& members,
+                                                          const Ranks& ranks) {
+  const bool is_first = members.front() == ranks.rank();
+  const std::vector<std::string> ids =
+      ranks.exchange(is_first ? gpu::NcclCommunicator::make_id() : "");
+  const auto place = static_cast<int>(std::ranges::find(members, ranks.rank()) - members.begin());
+  return std::make_unique<gpu::NcclCommunicator>(ids.at(static_cast<std::size_t>(members.front())),
+                                                 place, static_cast<int>(members.size()));
+}
+
+}  // namespace
+
+GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
+    : plan_(plan),
+      name_(open_gpu(ranks.local_rank()).name),
+      arena_bytes_(plan.memory.arena_bytes),
+      workspace_bytes_(plan.memory.library_bytes),
+      residents_(
+          std::make_unique<Arena>(std::max<std::int64_t>(1, resident_bytes(plan.train.front())))) {
+  stream_ = gpu::make_stream("stream");
+  arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
+  arena_ = arena_memory_.as<std::byte>();
+  workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
+  if (plan.memory.host_bytes > 0) host_ = allocate_on_host(plan.memory.host_bytes, plan);
+  if ((disk_ = make_disk(plan))) disk_->try_memory(host());
+  const std::int64_t counter_bytes = kernels::fold_counters *
+                                     static_cast<std::int64_t>(sizeof(std::uint32_t));
+  counters_ = allocate(counter_bytes, "counters", plan);
+  gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_),
+               "counters");
+  taken_ = arena_bytes_ + workspace_bytes_ + counter_bytes;
+  // Tuned choices depend on what other processes have measured, the library's own do not.
+  gemm_ = std::make_unique<gpu::Gemm>(
+      plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
+  meter_ = std::make_unique<gpu::PowerMeter>();
+  if (ranks.world_size() > 1)
+    nccl_ = std::make_unique<gpu::NcclCommunicator>(
+        ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
+        ranks.world_size());
+  if (const program::StepProgram& p = plan.train.front().program;
+      p.shard_ranks > 1 && p.shard_ranks < p.world_size)
+    for (const int group : {program::MeshAxis::shards, program::MeshAxis::replicas})
+      groups_[static_cast<std::size_t>(group)] =
+          communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
+  attention_ = std::make_unique<gpu::Attention>();
+  const AttentionKind attention = plan.recipe.model.attention;
+  if (operations::cuda::is_torch(attention)) {
+    std::optional<operations::cuda::TorchProducts> products;
+    if (attention == AttentionKind::math)
+      products = {tensor::scalar_type(plan.compute),
+                  plan.recipe.precision.compute == recipe::Compute::tf32};
+    torch_ = std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_,
+                                                           products);
+    workspace_bytes_ -= torch_->kept_bytes();
+  }
+  ops_.gemm = gemm_.get();
+  ops_.attention = attention_.get();
+  ops_.torch = torch_.get();
+  ops_.space = {stream_, workspace_, workspace_bytes_};
+  ops_.gemm_space = {stream_, workspace_,
+                     std::min(workspace_bytes_, architectures::gemm_workspace_bytes)};
+  // one instruction at a time uses the workspace
+  ops_.fold = {workspace_.as<float>(), counters_.as<std::uint32_t>()};
+  ops_.sort = workspace_;
+  ops_.deterministic = plan.recipe.run.deterministic;
+  ops_.tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
+}
+
+GpuDevice::~GpuDevice() {
+  cudaStreamSynchronize(stream_);
+  beside_.reset();
+  for (auto& group : groups_) group.reset();
+  nccl_.reset();
+  torch_.reset();
+}
+
+bool GpuDevice::steps_change_residents() const {
+  return std::ranges::any_of(plan_.train.front().program.buffers, [](const program::Buffer& b) {
+    return b.resident && b.space == program::Space::host;
+  });
+}
+
+// Zeros are made on the GPU: reading them here would take memory and time for pages that nobody has
+// written.
+void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
+  std::map<std::int64_t, std::int64_t> gaps;  // offsets, begin and end
+  for (const auto& z : zeros)
+    gaps[z.data() - residents_->data()] = z.data() - residents_->data() +
+                                          static_cast<std::int64_t>(z.size());
+  std::int64_t at = 0;
+  const auto copy_to = [&](std::int64_t end) {
+    if (end > at)
+      gpu::require(
+          cudaMemcpyAsync(arena_ + at, residents_->data() + at, static_cast<std::size_t>(end - at),
+                          cudaMemcpyHostToDevice, stream_),
+          "weights to the GPU");
+  };
+  for (const auto& [begin, end] : gaps) {
+    copy_to(begin);
+    gpu::require(cudaMemsetAsync(arena_ + begin, 0, static_cast<std::size_t>(end - begin), stream_),
+                 "optimizer states on the GPU");
+    at = end;
+  }
+  copy_to(residents_->bytes());
+  gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
+}
+
+void GpuDevice::download() {
+  gpu::require(
+      cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()),
+                      cudaMemcpyDeviceToHost, stream_),
+      "weights from the GPU");
+  gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
+}
+
+// Not before all is uploaded: a copy from memory of which a part is pinned is refused.
+void GpuDevice::expect_downloads() {
+  beside_ = std::make_unique<AsyncDownload>(*residents_, arena_);
+}
+
+void GpuDevice::begin_download() {
+  if (beside_)
+    beside_->begin(stream_);
+  else
+    download();
+}
+
+double GpuDevice::end_download() { return beside_ ? beside_->end() : 0; }
+
+void GpuDevice::compute(const std::function<void()>& work) {
+  const operations::GpuScope scope(ops_);
+  work();
+  gpu::require(cudaStreamSynchronize(stream_), "operations on the GPU");
+}
+
+std::int64_t GpuDevice::process_bytes() const {
+  if (const auto bytes = meter_->process_bytes()) return *bytes;
+  // a container hides processes from the driver's list: all that is taken on this GPU
+  std::size_t free = 0, total = 0;
+  gpu::require(cudaMemGetInfo(&free, &total), "GPU memory cannot be read");
+  return static_cast<std::int64_t>(total - free);
+}
+
+int GpuDevice::tune() {
+  if (plan_.recipe.run.deterministic) return 0;
+  gpu::require(cudaStreamSynchronize(stream_), "tuning");
+  auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
+  // Between steps only the residents at the arena's beginning are alive.
+  const std::int64_t begin = (residents_->bytes() + 255) / 256 * 256, bytes = arena_bytes_ - begin;
+  std::erase_if(problems,
+                [&](const gpu::GemmProblem& p) { return gpu::Gemm::tuning_bytes(p) > bytes; });
+  if (problems.empty()) return 0;
+  for (const gpu::GemmProblem& p : problems) gemm_->tune(p, ops_.gemm_space, arena_ + begin, bytes);
+  gemm_->save_tuned();
+  ++tunings_;
+  return static_cast<int>(problems.size());
+}
+
+std::unique_ptr<Executor> GpuDevice::make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                                   ExecutorParts parts) {
+  return std::make_unique<GpuExecutor>(*this, programs, std::move(parts));
+}
+
+}  // namespace trainx::execute

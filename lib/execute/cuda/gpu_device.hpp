@@ -1,0 +1,86 @@
+#pragma once
+#include "gpu/nccl.hpp"
+#include "gpu/power.hpp"
+#include "gpu/resources.hpp"
+#include "operations/common/gpu.hpp"
+#include "operations/attention/torch_cuda.hpp"
+#include "execute/cuda/async_download.hpp"
+#include "execute/device.hpp"
+#include <cstdint>
+
+namespace trainx::execute {
+
+/// "NVIDIA H200 0a1b2c...": the name and what no other GPU has. Throws GpuError as opening it does.
+std::string gpu_identity(int local_rank);
+
+/// This rank's GPU: the arena and the workspace in its memory, one stream, its libraries.
+class GpuDevice final : public Device {
+ public:
+  GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
+  ~GpuDevice() override;
+  Arena& residents() override { return *residents_; }
+  std::byte* host() const override { return host_.as<std::byte>(); }
+  disk::Disk* disk() const override { return disk_.get(); }
+  bool steps_change_residents() const override;
+  void upload(const std::vector<std::span<const std::byte>>& zeros) override;
+  void download() override;
+  void begin_download() override;
+  void expect_downloads() override;
+  double end_download() override;
+  std::byte* memory() override { return arena_; }
+  void compute(const std::function<void()>& work) override;
+  std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                          ExecutorParts parts) override;
+  std::int64_t arena_bytes() const override { return arena_bytes_; }
+  // nothing is given back before the end
+  std::int64_t peak_bytes() const override { return taken_; }
+  std::int64_t process_bytes() const override;
+  PowerReading power() const override { return meter_->read(); }
+  int tune() override;
+  std::string name() const override { return name_; }
+
+  const operations::Gpu& ops() const { return ops_; }
+  /// Null where there is one rank.
+  /// MeshAxis which ranks: program::MeshAxis. Null: there is one rank.
+  const gpu::NcclCommunicator* nccl(int group) const {
+    return group != program::MeshAxis::all && groups_[static_cast<std::size_t>(group)]
+               ? groups_[static_cast<std::size_t>(group)].get()
+               : nccl_.get();
+  }
+  const plan::RunPlan& plan() const { return plan_; }
+  /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
+  std::int64_t& taken() { return taken_; }
+  /// What is launched on `stream` from here on may write to residents: not before a download that
+  /// has begun has read them.
+  void hold_for_download(cudaStream_t stream) const {
+    if (beside_) beside_->hold(stream);
+  }
+  /// How often tune() changed what is launched: graphs captured before are out of date.
+  std::uint64_t tunings() const { return tunings_; }
+
+ private:
+  const plan::RunPlan& plan_;
+  std::string name_;
+  std::int64_t arena_bytes_ = 0, workspace_bytes_ = 0;
+  std::int64_t taken_ = 0;
+  // in the order in which they are given back, last first: the stream's work uses the memory
+  gpu::Stream stream_;
+  gpu::DeviceMemory arena_memory_, workspace_, counters_;
+  std::byte* arena_ = nullptr;
+  gpu::PinnedMemory host_;
+  std::unique_ptr<disk::Disk> disk_;
+  std::unique_ptr<Arena> residents_;
+  std::unique_ptr<AsyncDownload> beside_;  // null: no downloads are expected
+  std::unique_ptr<gpu::Gemm> gemm_;
+  std::unique_ptr<gpu::Attention> attention_;
+  // where LibTorch computes attention: in the workspace
+  std::unique_ptr<operations::cuda::TorchCuda> torch_;
+  std::unique_ptr<gpu::PowerMeter> meter_;
+  std::unique_ptr<gpu::NcclCommunicator> nccl_;
+  // by program::MeshAxis; null where one group of all ranks holds the shards
+  std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;
+  std::uint64_t tunings_ = 0;
+  operations::Gpu ops_;
+};
+
+}  // namespace trainx::execute

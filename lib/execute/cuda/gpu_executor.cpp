@@ -1,0 +1,475 @@
+#include "execute/cuda/gpu_executor.hpp"
+#include "comm/waits.hpp"
+#include "kernels/step/copy_ranges.hpp"
+#include "gpu/gpu_error.hpp"
+#include "operations/cast/cast_on_stream.hpp"
+#include "operations/common/gpu_scope.hpp"
+#include "program/launch.hpp"
+#include "program/operations.hpp"
+#include "execute/cuda/step_needs.hpp"
+#include <ATen/core/grad_mode.h>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace trainx::execute {
+
+using namespace program;
+using gpu::require;
+
+namespace {
+
+constexpr std::int64_t alignment = 256;  // of each tensor in a record of batches
+const std::string pinned_for = "pinned host memory for batches";
+
+std::int64_t padded(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+Work work_of(Op op) {
+  switch (op) {
+    case Op::measure:
+    case Op::update:
+    case Op::grad_norm: return Work::optimizer;
+    case Op::fetch_batch:
+    case Op::copy:
+    case Op::cast:
+    case Op::add: return Work::copy;
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::send:
+    case Op::recv: return Work::communication;
+    case Op::advance_step:
+    case Op::advance_applied:
+    case Op::report: return Work::scalar;
+    default: return Work::other;
+  }
+}
+
+// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
+// of the steps [first, last] it was. Which kernel shows where each is waited for.
+[[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t first, std::int64_t last) {
+  const std::string which = first == last ? "step " + std::to_string(first)
+                                          : "one of the steps " + std::to_string(first) + " to " +
+                                                std::to_string(last);
+  throw gpu::GpuError(ExitCode::unavailable,
+                      which + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " +
+                          std::to_string(static_cast<int>(error)) +
+                          "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager "
+                          "goes on from the last checkpoint and names the instruction");
+}
+
+}  // namespace
+
+GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgram>& programs,
+                         ExecutorParts parts)
+    : device_(device),
+      stream_(device.ops().space.stream),
+      replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph),
+      parts_(std::move(parts)),
+      shapes_(programs.size()),
+      tables_(device.taken()) {
+  if (programs.size() > 1 && !parts_.shape_of)
+    throw InternalError(
+        "the executor has several programs and nothing that tells which one a step takes");
+  for (std::size_t k = 0; k < programs.size(); ++k) {
+    require_executable(programs[k]);
+    shapes_[k].placed = &programs[k];
+    shapes_[k].blocks = &parts_.blocks->at(k);
+    shapes_[k].groups = own_groups(programs[k], parts_.rank);
+    prepare(shapes_[k]);
+    staged_bytes_ =
+        std::max(staged_bytes_,
+                 shapes_[k].record_bytes * static_cast<std::int64_t>(shapes_[k].fetches.size()));
+  }
+  if (staged_bytes_ > 0) {
+    staged_ = tables_.take(staged_bytes_);
+    pinned_ = gpu::allocate_pinned(ring * staged_bytes_, pinned_for);
+  }
+  place_metrics(programs.front());
+  report_ = tables_.take(report_bytes_);
+  reports_ = gpu::allocate_pinned(ring * report_bytes_, pinned_for);
+  for (gpu::Event& e : done_) e = gpu::make_event("event of a step");
+  settled_ = gpu::make_event("event of a step");
+  if (parts_.progress) {
+    beats_memory_ = gpu::allocate_pinned(sizeof(std::int64_t), pinned_for);
+    beats_ = new (beats_memory_.as<void>()) std::int64_t{0};
+  }
+}
+
+GpuExecutor::~GpuExecutor() { cudaStreamSynchronize(stream_); }
+
+void GpuExecutor::prepare(Shape& s) {
+  for (const TensorSpec& field : s.placed->graph.batch) {
+    s.field_offsets.push_back(s.record_bytes);
+    s.record_bytes += padded(field.bytes());
+  }
+  s.memory.emplace(*s.placed, device_.memory(), device_.host());
+  s.lanes = std::make_unique<StreamSet>(*s.placed, stream_);
+  s.launch_begin = launch_begin(s.placed->program);
+  const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
+  // of updates, or of sums for them: they touch different groups, so one launch does all
+  std::vector<const Instruction*> run;
+  auto end_run = [&] {
+    if (!run.empty())
+      s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run,
+                                             device_.plan().recipe.optimizer.options, scale,
+                                             parts_.rounding_seed);
+    run.clear();
+  };
+  for (const Instruction& i : s.placed->program.steady) {
+    if (i.op == Op::fetch_batch) s.fetches.push_back(&i);
+    if (i.lane == Lane::disk) {
+      DiskTransfer& transfer = s.disk_transfers[&i];
+      transfer.executor = this;
+      transfer.shape = &s;
+      transfer.instruction = &i;
+      if (!transfers_) transfers_ = std::make_unique<WorkQueue>();
+    }
+    s.reports |= i.op == Op::report;
+    // for what those before it need not have: weights that come from the host
+    const bool waits = s.lanes->waits(static_cast<int>(&i - s.placed->program.steady.data()));
+    if (!run.empty() && (run.front()->op != i.op || waits)) end_run();
+    if (i.op == Op::update && i.lane == Lane::host) {
+      end_run();
+      s.host_updates[&i] = {this, &s, &i};
+    } else if (i.op == Op::update || i.op == Op::measure) {
+      run.push_back(&i);
+    } else {
+      end_run();
+    }
+    if (i.op == Op::grad_norm) s.norms[&i] = norm_launch(*s.memory, tables_, s.groups, i);
+  }
+  end_run();
+  const StepProgram& p = s.placed->program;
+  const auto changes = [&](const Use& u) {
+    return writes(u.how) && p.buffers[u.buffer].resident &&
+           p.buffers[u.buffer].space == Space::device;
+  };
+  const auto first = std::ranges::find_if(
+      p.steady, [&](const Instruction& i) { return std::ranges::any_of(i.uses, changes); });
+  if (first != p.steady.end()) s.first_write = first - p.steady.begin();
+}
+
+void GpuExecutor::place_metrics(const plan::PlacedProgram& placed) {
+  const auto& scalars = placed.graph.scalars;
+  for (const Instruction& i : placed.program.steady)
+    for (std::size_t k = 0; i.op == Op::report && k < scalars.size(); ++k) {
+      const auto slot = ReportSlot::first_metric + static_cast<Slot>(k);
+      if (!find_use(i, slot)) continue;
+      metrics_.push_back({scalars[k].name, slot, report_bytes_, scalars[k].bytes()});
+      report_bytes_ += scalars[k].bytes();
+    }
+}
+
+void GpuExecutor::submit_step() {
+  const std::int64_t place = submitted_ % ring, step = parts_.first_step + submitted_;
+  // its batches and its report were there
+  if (submitted_ >= ring) wait_for_step(submitted_ - ring + 1);
+  Shape& s = shapes_[shapes_.size() == 1 ? 0 : parts_.shape_of(step)];
+  std::byte* const batches = pinned_.as<std::byte>() + place * staged_bytes_;
+  operations::BatchNeeds needs =
+      s.fetches.empty()
+          ? operations::BatchNeeds{true,
+                                   s.placed->graph.target_chunk == 0 ? 0 : s.placed->graph.tokens}
+          : operations::BatchNeeds{.padded = false};
+  for (std::size_t f = 0; f < s.fetches.size(); ++f) {
+    const Instruction& fetch = *s.fetches[f];
+    data::BatchView out;
+    for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
+      set_field(out, s.placed->graph.batch[k],
+                batches + static_cast<std::int64_t>(f) * s.record_bytes + s.field_offsets[k]);
+    parts_.fetch(step, fetch.micro, fetch.peer == none ? parts_.rank : fetch.peer, out);
+    // what is sent on is computed elsewhere
+    if (fetch.peer == none) needs = with_batch(needs, out, s.placed->graph);
+  }
+  if (!s.fetches.empty())
+    require_step(cudaMemcpyAsync(staged_, batches,
+                                 static_cast<std::size_t>(s.record_bytes) * s.fetches.size(),
+                                 cudaMemcpyHostToDevice, stream_),
+                 std::max<std::int64_t>(submitted_, 1));
+  const Part part = next_part(s);
+  if (to_time_ > 0 && part == Part::whole)
+    launch_timed(s, needs);
+  else
+    launch(s, needs, part);
+  ++submitted_;
+  require_step(
+      cudaMemcpyAsync(reports_.as<std::byte>() + place * report_bytes_, report_,
+                      static_cast<std::size_t>(report_bytes_), cudaMemcpyDeviceToHost, stream_),
+      submitted_);
+  require_step(cudaEventRecord(done_[static_cast<std::size_t>(place)], stream_), submitted_);
+}
+
+void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
+  if (error != cudaSuccess)
+    throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last),
+                      parts_.first_step + last);
+}
+
+void GpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
+  to_time_ = steps;
+  on_times_ = std::move(on_times);
+}
+
+std::int64_t GpuExecutor::kinds_of_steps() const {
+  std::int64_t kinds = 0;
+  for (const Shape& s : shapes_) kinds += static_cast<std::int64_t>(s.launches.size());
+  return kinds;
+}
+
+std::vector<std::int64_t> GpuExecutor::operand_bytes() const {
+  const Shape& s = shapes_.back();
+  std::vector<std::int64_t> bytes;
+  count_operands(*s.placed, s.contexts, bytes);
+  return bytes;
+}
+
+void GpuExecutor::wait_for_step(std::int64_t n) {
+  if (n > submitted_)
+    throw InternalError("wait_for_step: step " + std::to_string(n) + " was never submitted");
+  for (; reported_ < n; ++reported_) {
+    const std::int64_t place = reported_ % ring;
+    wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
+    throw_host_failure();
+    if (!shapes_.front().reports) continue;
+    const std::byte* const report = reports_.as<std::byte>() + place * report_bytes_;
+    const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);
+    StepScalarsReport out{r.loss_sum, r.target_count, r.norm2, r.applied_steps,
+                          r.lr,       r.loss_scale,   {}};
+    for (const Metric& m : metrics_) {
+      const auto* const values = reinterpret_cast<const double*>(report + m.offset);
+      out.metrics[m.name].assign(values,
+                                 values + m.bytes / static_cast<std::int64_t>(sizeof(double)));
+    }
+    parts_.report(out);
+  }
+  if (n < submitted_ || !unfinished_) return;
+  finish_step();
+  settle(submitted_);
+  throw_host_failure();
+}
+
+void GpuExecutor::settle(std::int64_t step) {
+  require_step(cudaEventRecord(settled_, stream_), step);
+  wait_for(settled_, step);
+}
+
+// Whether the GPU computes or waits for another's part of a sum cannot be told from here: that it
+// moves, its beats tell.
+void GpuExecutor::wait_for(cudaEvent_t event, std::int64_t step) {
+  if (!parts_.progress) return require_step(cudaEventSynchronize(event), step);
+  const comm::WaitsForPeers waits(*parts_.progress);
+  cudaError_t error = cudaEventQuery(event);
+  for (int round = 0; error == cudaErrorNotReady; ++round, error = cudaEventQuery(event)) {
+    parts_.throw_failure();
+    if (const std::int64_t beats = std::atomic_ref(*beats_).load(std::memory_order_relaxed);
+        beats != std::exchange(heard_beats_, beats))
+      ++parts_.progress->done;
+    round < 100 ? std::this_thread::yield()
+                : std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  require_step(error, step);
+}
+
+void GpuExecutor::issue(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
+                        Part part) {
+  const at::NoGradGuard no_grad;
+  operations::Gpu gpu = device_.ops();
+  gpu.needs = needs;
+  gpu.timeline = timeline;
+  const operations::GpuScope scope(gpu);
+  const bool captured = timeline && replays_ && s.launches[needs].warm;
+  if (timeline) timeline->begin(stream_, captured);
+  s.lanes->fork(timeline != nullptr, captured);
+  const std::size_t end = s.placed->program.steady.size();
+  if (part != Part::head) issue(s, timeline, s.launch_begin, end);
+  if (part != Part::tail) issue(s, timeline, 0, s.launch_begin);
+  if (const cudaStream_t disk = s.lanes->stream(Lane::disk))
+    require(cudaLaunchHostFunc(disk, &GpuExecutor::wait_for_all_disk_transfers, this),
+            "wait for the disk");
+  s.lanes->join();
+}
+
+void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std::size_t to) {
+  const auto& steady = s.placed->program.steady;
+  for (std::size_t k = from; k < to; ++k) {
+    const Instruction& i = steady[k];
+    const std::string name = timeline ? describe(*s.placed, i) : "";
+    if (timeline) timeline->enter(name);
+    const cudaStream_t stream = s.lanes->enter(static_cast<int>(k), [&](int transfer,
+                                                                        cudaStream_t waits) {
+      require(cudaLaunchHostFunc(waits, &GpuExecutor::wait_for_disk_transfer,
+                                 &s.disk_transfers.at(&steady[static_cast<std::size_t>(transfer)])),
+              "wait for the disk");
+    });
+    if (timeline && stream == stream_ && s.lanes->waits(static_cast<int>(k)))
+      timeline->mark(Work::wait);
+    if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
+    try {
+      execute(s, i, stream);
+    } catch (const gpu::GpuError& error) {
+      throw gpu::GpuError(error.code(),
+                          std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");
+    }
+    s.lanes->leave(static_cast<int>(k), name);
+    // what the instruction's operations have not marked themselves
+    if (timeline && stream == stream_) timeline->mark(work_of(i.op));
+  }
+}
+
+void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
+  const auto copy_within = [&](std::byte* to, const std::byte* from, std::int64_t bytes) {
+    require(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                            stream_),
+            std::string(name_of(i.op)));
+  };
+  switch (i.op) {
+    case Op::fetch_batch: return fetch_batch(s, i);
+    case Op::forward:
+    case Op::recompute:
+    case Op::backward:
+    case Op::loss:
+    case Op::evaluate:
+    case Op::predict: {
+      auto& context = s.contexts[&i];
+      if (!context) context = block_context(*s.placed, i, device_.memory(), Place::gpu, parts_);
+      if (beats_ && (i.op == Op::loss || i.op == Op::evaluate))
+        require(kernels::advance(beats_, nullptr, stream_), "beat of a micro-step");
+      return run_block(*(*s.blocks)[static_cast<std::size_t>(i.block)], i.op, *context);
+    }
+    case Op::copy: {
+      if (i.lane == Lane::disk)
+        return require(
+            cudaLaunchHostFunc(stream, &GpuExecutor::begin_disk_transfer, &s.disk_transfers.at(&i)),
+            "transfer with the disk");
+      // which of them is the host's, their addresses tell
+      const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
+      return require(cudaMemcpyAsync(s.memory->address(to), s.memory->address(from),
+                                     static_cast<std::size_t>(from.range.end - from.range.begin),
+                                     cudaMemcpyDefault, stream),
+                     "copy");
+    }
+    case Op::cast:
+      return operations::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
+                                    s.memory->tensor(use_of(i, CopySlot::from)), stream);
+    case Op::add:
+      return operations::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
+                                   s.memory->tensor(use_of(i, CopySlot::from)), stream);
+    case Op::grad_norm: return s.norms.at(&i).launch(stream_);
+    case Op::measure:
+    case Op::update:
+      if (i.lane == Lane::host)
+        return require(
+            cudaLaunchHostFunc(stream, &GpuExecutor::make_host_update, &s.host_updates.at(&i)),
+            "update on the host");
+      if (const auto update = s.updates.find(&i); update != s.updates.end())
+        update->second.launch(stream_);
+      return;
+    case Op::advance_step:
+      return require(
+          kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_),
+          "step counter");
+    case Op::advance_applied:
+      if (find_use(i, AdvanceSlot::loss_scale))
+        return require(
+            kernels::advance_loss_scale(s.memory->find<double>(i, AdvanceSlot::loss_scale),
+                                        s.memory->find<double>(i, AdvanceSlot::norm2),
+                                        parts_.loss_scale, stream_),
+            "loss scale");
+      return require(kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter),
+                                      s.memory->find<double>(i, AdvanceSlot::norm2), stream_),
+                     "step counter");
+    case Op::report:
+      require(kernels::store_report(reinterpret_cast<kernels::StepReport*>(report_),
+                                    report_scalars(s, i), stream_),
+              "report");
+      for (const Metric& m : metrics_)
+        copy_within(report_ + m.offset, s.memory->address(use_of(i, m.slot)), m.bytes);
+      return;
+    case Op::reduce:
+    case Op::broadcast:
+    case Op::scatter:
+    case Op::gather:
+    case Op::send:
+    case Op::recv: return communicate(s, i, stream);
+  }
+}
+
+void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
+  const std::byte* const record = staged_ + (std::ranges::find(s.fetches, &i) - s.fetches.begin()) *
+                                                s.record_bytes;
+  kernels::CopiedRanges ranges;
+  if (s.field_offsets.size() > ranges.size())
+    throw InternalError("a batch of " + std::to_string(s.field_offsets.size()) + " tensors");
+  for (std::size_t k = 0; k < s.field_offsets.size(); ++k)
+    ranges[k] = {record + s.field_offsets[k],
+                 s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))),
+                 s.placed->graph.batch[k].bytes()};
+  require(kernels::copy_ranges(ranges, stream_), "fetch_batch");
+}
+
+void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
+  const gpu::NcclCommunicator* const ranks = device_.nccl(i.axis);
+  if (!ranks)
+    throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
+  if (parts_.before_collective) parts_.before_collective(*s.placed, i);
+  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
+  const auto dtype = [&](const Use& u) {
+    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;
+  };
+  const gpu::NcclCommunicator::Together together;
+  switch (i.op) {
+    case Op::reduce:
+      for (const Use& u : i.uses) {
+        const std::int64_t elements = bytes(u) / size_of(dtype(u));
+        i.peer == none ? ranks->all_reduce(s.memory->address(u), elements, dtype(u), stream)
+                       : ranks->reduce(s.memory->address(u), elements, dtype(u), i.peer, stream);
+      }
+      return;
+    case Op::scatter:
+      for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {
+        const Use& shard = use_of(i, ShardSlot::to(k));
+        ranks->reduce_scatter(s.memory->address(*full), s.memory->address(shard),
+                              bytes(shard) / size_of(dtype(shard)), dtype(shard), stream);
+      }
+      return;
+    case Op::gather:
+      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
+        ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))),
+                          bytes(*shard), stream);
+      return;
+    case Op::broadcast:
+      for (const Use& u : i.uses) ranks->broadcast(s.memory->address(u), bytes(u), i.peer, stream);
+      return;
+    case Op::send:
+      return ranks->send(s.memory->address(use_of(i, CopySlot::from)),
+                         bytes(use_of(i, CopySlot::from)), i.peer, stream);
+    case Op::recv:
+      return ranks->recv(s.memory->address(use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)),
+                         i.peer, stream);
+    default:
+      throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
+  }
+}
+
+kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {
+  kernels::StepScalars out;
+  out.loss_sum = s.memory->find<double>(i, ReportSlot::loss_sum);
+  out.target_count = s.memory->find<double>(i, ReportSlot::target_count);
+  out.norm2 = s.memory->find<double>(i, ReportSlot::norm2);
+  out.applied_steps = s.memory->find<std::int64_t>(i, ReportSlot::applied);
+  out.loss_scale = s.memory->find<double>(i, ReportSlot::loss_scale);
+  if (const Use* table = find_use(i, ReportSlot::lr_table)) {
+    out.lr_table = reinterpret_cast<const double*>(s.memory->address(*table));
+    out.lr_entries = (table->range.end - table->range.begin) /
+                     static_cast<std::int64_t>(sizeof(double));
+  } else {
+    out.applied_steps = nullptr;
+  }
+  return out;
+}
+
+}  // namespace trainx::execute

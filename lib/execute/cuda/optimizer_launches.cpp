@@ -1,0 +1,217 @@
+#include "execute/cuda/optimizer_launches.hpp"
+#include "kernels/optimizer/dynamic_map.hpp"
+#include "kernels/optimizer/sgd.hpp"
+#include "optim/adafactor.hpp"
+#include "optim/adagrad.hpp"
+#include "optim/adam.hpp"
+#include "optim/adamw_8bit.hpp"
+#include "optim/adamw_anyprecision.hpp"
+#include "optim/group_table.hpp"
+#include "optim/lamb.hpp"
+#include "optim/lion.hpp"
+#include "program/operations.hpp"
+#include "execute/update_memory.hpp"
+
+namespace trainx::execute {
+
+using namespace program;
+using gpu::require;
+
+namespace {
+
+/// What every optimizer's launch works on.
+struct Update {
+  kernels::UpdateTable table;
+  kernels::WeightKind kind{};
+  kernels::UpdateScalars scalars;
+  kernels::ScaleSettings scale;
+  optim::TensorRanges tensors;  // of optimizers that update whole ones
+  bool only_measures = false;   // sums over parts of tensors
+  int round = 0;                // ... and which
+};
+using Start = std::function<cudaError_t(cudaStream_t)>;
+
+template <class Settings>
+Start start_of(cudaError_t (*kernel)(const kernels::UpdateTable&, kernels::WeightKind,
+                                     const kernels::UpdateScalars&, const Settings&, cudaStream_t),
+               const Update& u, Settings settings) {
+  settings.scale = u.scale;
+  return [=](cudaStream_t stream) { return kernel(u.table, u.kind, u.scalars, settings, stream); };
+}
+
+/// Makes the launch of each optimizer; what it works through is taken from the tables.
+class StartOf {
+ public:
+  StartOf(const Update& update, const std::vector<kernels::Chunk>& chunks, DeviceTables& tables)
+      : u_(update), chunks_(chunks), tables_(tables) {}
+
+  Start operator()(const options::AdamWOptions& o) const {
+    return start_of(kernels::adamw, u_,
+                    kernels::AdamWSettings{o.beta1, o.beta2, o.eps, o.weight_decay, {}});
+  }
+  Start operator()(const options::SgdOptions& o) const {
+    return start_of(kernels::sgd, u_,
+                    kernels::SgdSettings{o.momentum, o.nesterov, o.weight_decay, {}});
+  }
+  Start operator()(const options::AdamOptions& o) const {
+    return start_of(kernels::adam, u_, optim::settings_of(o));
+  }
+  Start operator()(const options::AdagradOptions& o) const {
+    return start_of(kernels::adagrad, u_, optim::settings_of(o));
+  }
+  Start operator()(const options::LionOptions& o) const {
+    return start_of(kernels::lion, u_, optim::settings_of(o));
+  }
+  Start operator()(const options::AdamWAnyPrecisionOptions& o) const {
+    return start_of(kernels::adamw_anyprecision, u_, optim::settings_of(o));
+  }
+  Start operator()(const options::AdamW8bitOptions& o) const {
+    const auto map = [&](bool is_signed) {
+      return tables_.copy(std::vector<float>(kernels::dynamic_map(is_signed),
+                                             kernels::dynamic_map(is_signed) + 256));
+    };
+    const kernels::DynamicMaps maps{map(true), map(false)};
+    auto settings = optim::settings_of(o);
+    settings.scale = u_.scale;
+    return [=, u = u_](cudaStream_t stream) {
+      return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream);
+    };
+  }
+  Start operator()(const options::LambOptions& o) const {
+    const std::size_t tensors = u_.tensors.ranges.size();
+    const kernels::LambMemory memory{take<double>(2 * chunks_.size()), take<float>(tensors),
+                                     tables_.copy(kernels::first_chunks(chunks_, tensors)),
+                                     static_cast<std::int64_t>(tensors), sums(0)};
+    auto settings = optim::settings_of(o);
+    settings.scale = u_.scale;
+    if (u_.only_measures)
+      return [=, u = u_](cudaStream_t stream) {
+        return kernels::lamb_measure(u.table, u.kind, u.scalars, settings, memory, stream);
+      };
+    return [=, u = u_](cudaStream_t stream) {
+      return kernels::lamb(u.table, u.kind, u.scalars, settings, memory, stream);
+    };
+  }
+  Start operator()(const options::AdafactorOptions& o) const {
+    const std::size_t tensors = u_.tensors.ranges.size();
+    const kernels::AdafactorLayout cut(optim::adafactor_shapes(u_.tensors));
+    kernels::AdafactorMemory memory;
+    memory.parts = tables_.copy(cut.parts);
+    memory.tiles = tables_.copy(cut.tiles);
+    memory.lines = tables_.copy(cut.lines);
+    memory.first_tiles = tables_.copy(cut.first_tiles);
+    memory.elements = tables_.copy(cut.elements);
+    memory.part_count = static_cast<std::int64_t>(cut.parts.size());
+    memory.tile_count = static_cast<std::int64_t>(cut.tiles.size());
+    memory.line_count = static_cast<std::int64_t>(cut.lines.size());
+    memory.ranges = static_cast<std::int64_t>(tensors);
+    memory.row_sums = take<float>(static_cast<std::size_t>(cut.row_sums));
+    memory.column_sums = take<float>(static_cast<std::size_t>(cut.column_sums));
+    memory.weights2 = take<double>(cut.tiles.size());
+    memory.directions2 = take<double>(cut.tiles.size());
+    memory.row_means = take<float>(cut.parts.size());
+    memory.steps = take<float>(tensors);
+    memory.clips = take<float>(tensors);
+    memory.moments = sums(0);
+    memory.lengths = sums(1);
+    auto settings = optim::settings_of(o);
+    settings.scale = u_.scale;
+    if (u_.only_measures)
+      return [=, u = u_](cudaStream_t stream) {
+        return kernels::adafactor_measure(u.round, u.table, u.kind, u.scalars, settings, memory,
+                                          stream);
+      };
+    return [=, u = u_](cudaStream_t stream) {
+      return kernels::adafactor(u.table, u.kind, u.scalars, settings, memory, stream);
+    };
+  }
+
+ private:
+  template <class T>
+  T* take(std::size_t count) const {
+    return reinterpret_cast<T*>(tables_.take(static_cast<std::int64_t>(count * sizeof(T))));
+  }
+
+  /// Of that round, by range; null where tensors are whole.
+  double* const* sums(std::size_t round) const {
+    return u_.tensors.sums.empty() ? nullptr : tables_.copy(u_.tensors.sums[round]);
+  }
+
+  const Update& u_;
+  const std::vector<kernels::Chunk>& chunks_;
+  DeviceTables& tables_;
+};
+
+}  // namespace
+
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
+                           const std::vector<OwnGroup>& groups,
+                           const std::vector<const Instruction*>& run,
+                           const options::OptimizerOptions& options,
+                           const kernels::ScaleSettings& scale,
+                           std::optional<std::uint64_t> rounding_seed) {
+  const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
+  const Instruction& first = *run.front();
+  const Use& table = use_of(first, UpdateSlot::lr_table);
+  Update update;
+  update.scale = scale;
+  update.scalars = {
+      memory.find<double>(first, UpdateSlot::norm2),
+      memory.find<double>(first, UpdateSlot::target_count),
+      memory.find<std::int64_t>(first, UpdateSlot::applied),
+      memory.find<double>(first, UpdateSlot::lr_table),
+      (table.range.end - table.range.begin) / static_cast<std::int64_t>(sizeof(double)),
+      memory.find<double>(first, UpdateSlot::loss_scale)};
+  update.only_measures = first.op == Op::measure;
+  const auto sums_of_tensors =
+      std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options);
+  for (const Instruction* i : run) {
+    UpdateMemory operands = update_memory(
+        memory.placed(), *i, groups[static_cast<std::size_t>(i->group)],
+        [&](const Use& u) { return memory.address(u); }, rounding_seed);
+    optim::GroupMemory& group = operands.group;
+    group.states.resize(states.size());
+    if (!group.sums.empty()) group.sums.resize(sums_of_tensors.size());
+    update.round = operands.round;
+    update.tensors.append(optim::tensor_ranges(group, states, sums_of_tensors));
+    update.kind = optim::weight_kind(group);
+  }
+  std::vector<std::int64_t> sizes;
+  for (const auto& r : update.tensors.ranges) sizes.push_back(r.elements);
+  const auto chunks = kernels::chunks_of(sizes);
+  update.table = {tables.copy(update.tensors.ranges), tables.copy(chunks),
+                  static_cast<std::int64_t>(chunks.size())};
+  return {std::visit(StartOf{update, chunks, tables}, options)};
+}
+
+void UpdateLaunch::launch(cudaStream_t stream) const {
+  require(start(stream), "the optimizer's update");
+}
+
+// The tensors of the groups alone: what lies between them is nobody's.
+NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables,
+                       const std::vector<OwnGroup>& groups, const Instruction& i) {
+  std::vector<kernels::NormRange> ranges;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (const float* gradient =
+            memory.find<float>(i, NormSlot::first_gradient + static_cast<Slot>(g)))
+      for (const ParameterSpec& p : groups[g].spec.parameters) {
+        ranges.push_back({gradient + p.offset, p.elements()});
+        sizes.push_back(p.elements());
+      }
+  const auto chunks = kernels::chunks_of(sizes);
+  NormLaunch norm;
+  norm.table = {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
+  norm.partial = reinterpret_cast<double*>(
+      tables.take(static_cast<std::int64_t>(chunks.size() * sizeof(double))));
+  norm.norm2 = memory.find<double>(i, NormSlot::norm2);
+  norm.add = use_of(i, NormSlot::norm2).how == How::accumulate;
+  return norm;
+}
+
+void NormLaunch::launch(cudaStream_t stream) const {
+  require(kernels::squared_norm(table, partial, norm2, add, stream), "norm of the gradients");
+}
+
+}  // namespace trainx::execute

@@ -1,0 +1,75 @@
+// Where a run computes: the memory that its programs are placed in, and what executes them there.
+#pragma once
+#include "execute/arena.hpp"
+#include "core/link_rates.hpp"
+#include "core/power_reading.hpp"
+#include "disk/disk.hpp"
+#include "execute/ranks.hpp"
+#include <cstdint>
+#include <functional>
+
+namespace trainx::execute {
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and
+  /// saved. On a CPU the arena itself.
+  virtual Arena& residents() = 0;
+  /// What programs keep on the host: pinned memory beside a GPU, on a CPU another arena. Null where
+  /// they keep nothing there.
+  virtual std::byte* host() const = 0;
+  /// What programs keep on a disk; null where they keep nothing there.
+  virtual disk::Disk* disk() const = 0;
+  /// Whether training writes to residents() or, to what is resident there, to host(), so that what
+  /// is read beside it must be copied first.
+  virtual bool steps_change_residents() const = 0;
+  /// Between a device's memory and residents(); nothing where they are one. The memory must be at
+  /// rest. `zeros`: what of residents() is zero.
+  virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
+  virtual void download() = 0;
+  /// The same beside the steps that follow: residents() may be read once end_download() has
+  /// returned, on any thread, with the seconds that the copy took, for which the steps' first write
+  /// to a resident waited.
+  virtual void begin_download() { download(); }
+  /// To be called once, after upload(), by whoever will: memory for such copies is prepared in the
+  /// background. Without it they are made all the same, but while begin_download() waits.
+  virtual void expect_downloads() {}
+  virtual double end_download() { return 0; }
+  /// The memory that is computed in: arena_bytes, with the residents at its beginning.
+  virtual std::byte* memory() = 0;
+  /// Operations (lib/operations) that `work` calls on this thread are computed here.
+  virtual void compute(const std::function<void()>& work) = 0;
+  /// The plan's programs of one kind. They and the parts must outlive the executor.
+  virtual std::unique_ptr<Executor> make_executor(const std::vector<plan::PlacedProgram>& programs,
+                                                  ExecutorParts parts) = 0;
+  virtual std::int64_t arena_bytes() const = 0;
+  /// Of the arena and of what was taken beside it, at the peak so far.
+  virtual std::int64_t peak_bytes() const = 0;
+  /// Of this process, as the driver or the kernel sees it.
+  virtual std::int64_t process_bytes() const = 0;
+  virtual PowerReading power() const { return {}; }
+  /// Chooses the fastest way for the work that executors have met so far, where this machine does
+  /// not know it yet: seconds for each kind of matrix product. Between steps; returns how many were
+  /// tried.
+  virtual int tune() { return 0; }
+  virtual std::string name() const = 0;  // "2 CPU threads", "NVIDIA H200"
+};
+
+/// What tells the device of this rank from others': two ranks of one host with the same are
+/// refused. Empty on a CPU, which ranks share.
+std::string device_identity(const plan::RunPlan& plan, int local_rank);
+
+/// The file that the plan's programs have on a disk, in its folder; null where they have none.
+/// Throws UserError 71 or 73.
+std::unique_ptr<disk::Disk> make_disk(const plan::RunPlan& plan);
+
+/// Of the GPUs that this process sees. Throws UserError 69: no device, driver or library; 71 no
+/// memory for it.
+LinkRates measure_links();
+
+/// The one that the plan is for. Throws UserError: 69 no such device, driver or library, 71 out of
+/// its memory.
+std::unique_ptr<Device> open_device(const plan::RunPlan& plan, const Ranks& ranks = {});
+
+}  // namespace trainx::execute

@@ -1,0 +1,167 @@
+#include "generate/generate.hpp"
+#include "core/error.hpp"
+#include "model/decoder.hpp"
+#include "program/plain.hpp"
+#include "tensor/tensor.hpp"
+#include "execute/device.hpp"
+#include "state/resident_state.hpp"
+#include "generate/sampling.hpp"
+#include <algorithm>
+#include <chrono>
+
+namespace trainx::generate {
+
+/// The weights' arena, and behind them the decoder's memory.
+struct GeneratorLayout {
+  std::int64_t weights_bytes = 0;
+  // As far as a device looks at it: its one program is there for the parameters' places.
+  plan::RunPlan plan;
+};
+
+namespace {
+
+using program::Role;
+
+model::Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims,
+                               const architectures::Machine& machine) {
+  architectures::Gpt2Dims evaluated = dims;
+  evaluated.dropout = 0;
+  evaluated.packed = false;
+  return [=](std::int64_t length) {
+    return architectures::gpt2_graph(evaluated, 1, length, DType::f32, machine);
+  };
+}
+
+architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
+  return on_gpu ? architectures::Machine::one_gpu(true) : architectures::Machine(threads);
+}
+
+GeneratorLayout layout_of(const architectures::Gpt2Dims& dims, std::int64_t context_length,
+                          std::int64_t threads, bool on_gpu) {
+  GeneratorLayout layout;
+  plan::RunPlan& p = layout.plan;
+  p.dims = dims;
+  p.threads = threads;
+  p.on_gpu = on_gpu;
+  // text does not depend on what was measured of matrix products
+  p.recipe.run.deterministic = true;
+  const model::Decoder::GraphOf graph_of = graphs(dims, machine_of(threads, on_gpu));
+  plan::PlacedProgram& placed = p.train.emplace_back();
+  placed.graph = graph_of(1);
+  placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
+                                            program::Op::predict);
+  placed.placement = program::plan_memory(placed.program);
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (placed.program.buffers[b].resident)
+      layout.weights_bytes = std::max(layout.weights_bytes,
+                                      placed.placement.base[b] + placed.program.buffers[b].bytes());
+  layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
+  p.memory.arena_bytes = layout.weights_bytes +
+                         model::Decoder::memory_bytes(graph_of, context_length);
+  p.memory.library_bytes = graph_of(context_length).library_bytes;
+  return layout;
+}
+
+std::vector<Tensor> groups_at(std::byte* memory, Place place, const plan::PlacedProgram& placed) {
+  std::vector<Tensor> groups(placed.graph.groups.size());
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (const auto& buffer = placed.program.buffers[b]; buffer.role == Role::parameter) {
+      const auto owner = static_cast<std::size_t>(buffer.index);
+      groups[owner] =
+          make_tensor(memory + placed.placement.base[b], buffer.dtype, {buffer.elements}, place);
+    }
+  return groups;
+}
+
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now(), since = std::exchange(since_, now);
+    return std::chrono::duration<double>(now - since).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+struct Generator::State {
+  State(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads,
+        bool on_gpu)
+      : layout(layout_of(dims, context_length, threads, on_gpu)),
+        device(execute::open_device(layout.plan)) {}
+
+  /// `load` fills the weights.
+  void take_weights(const std::function<void(state::ResidentState&)>& load) {
+    state::ResidentState resident(layout.plan.train.front(), device->residents());
+    load(resident);
+    device->upload();
+  }
+  void make_decoder(const architectures::Gpt2Dims& dims, std::int64_t context_length) {
+    decoder = std::make_unique<model::Decoder>(
+        graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)), dims.vocab_size,
+        context_length,
+        groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
+                  layout.plan.train.front()),
+        device->memory() + layout.weights_bytes);
+  }
+
+  GeneratorLayout layout;
+  std::unique_ptr<execute::Device> device;
+  std::unique_ptr<model::Decoder> decoder;
+};
+
+Generator::Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
+                     std::int64_t context_length, std::int64_t threads, bool on_gpu)
+    : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
+  state_->take_weights(
+      [&](state::ResidentState& resident) { resident.load_weights(folder, dims); });
+  state_->make_decoder(dims, context_length);
+}
+
+Generator::Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length,
+                     std::int64_t threads)
+    : state_(std::make_unique<State>(dims, context_length, threads, false)) {
+  state_->make_decoder(dims, context_length);
+}
+
+void Generator::load(const std::vector<checkpoint::TensorSource>& weights) {
+  state_->take_weights([&](state::ResidentState& resident) { resident.copy_weights(weights); });
+}
+
+Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
+
+std::string Generator::device() const { return state_->device->name(); }
+
+Generation Generator::generate(std::vector<std::int32_t> prompt, const GenerationOptions& options) {
+  if (prompt.empty()) throw InternalError("generate: the prompt has no token");
+  Generation g;
+  g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  g.ids = std::move(prompt);
+  model::Decoder& decoder = *state_->decoder;
+  const auto forward_window = [&] {
+    decoder.clear();
+    return decoder.append(std::span(g.ids).last(
+        std::min(g.ids.size(), static_cast<std::size_t>(decoder.capacity()))));
+  };
+  state_->device->compute([&] {
+    Stopwatch watch;
+    std::span<const float> logits = forward_window();
+    g.prompt_seconds = watch.lap();
+    for (;;) {
+      const std::int32_t token =
+          draw_token(logits, options.sampling,
+                     uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
+      g.ids.push_back(token);
+      g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
+      if (g.ended || g.added() >= options.max_tokens) break;
+      logits = decoder.size() < decoder.capacity() ? decoder.append({&token, 1}) : forward_window();
+    }
+    g.generation_seconds = watch.lap();
+  });
+  return g;
+}
+
+}  // namespace trainx::generate

@@ -1,0 +1,60 @@
+#pragma once
+#include "checkpoint/checkpoint.hpp"
+#include "launch/sampling_options.hpp"
+#include "architectures/gpt2.hpp"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trainx::generate {
+
+struct GenerationOptions {
+  std::int64_t max_tokens = 100;
+  launch::SamplingOptions sampling;
+  // equal seeds give equal tokens: the random number of each is keyed by the seed and its position
+  std::uint64_t seed = 0;
+  std::vector<std::int32_t> end_of_text;  // tokens that nothing follows
+};
+
+struct Generation {
+  // prompt, then what was added, a token of end_of_text included
+  std::vector<std::int32_t> ids;
+  std::int64_t prompt_tokens = 0;
+  bool ended = false;  // by a token of end_of_text
+  // until the probabilities of the first added token are known
+  double prompt_seconds = 0;
+  double generation_seconds = 0;  // from there to the last added token
+  std::int64_t added() const { return static_cast<std::int64_t>(ids.size()) - prompt_tokens; }
+};
+
+/// Continues texts with the GPT-2 of a Hugging Face folder, of a checkpoint or of a run, in fp32.
+/// Keys and values of the tokens so far are kept (model/decoder.hpp) until the text is as long
+/// as the context. From there on the model sees a window of the last `context_length` tokens: all
+/// of them get other positions with each token that is added, which then costs a whole forward.
+class Generator {
+ public:
+  /// `context_length`: from 1 to dims.max_positions. Throws UserError: 65 weights that do not fit
+  /// their config.json, 69 no GPU that can be used, 71 out of memory.
+  Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
+            std::int64_t context_length, std::int64_t threads, bool on_gpu);
+  /// On a CPU, without weights until `load`.
+  Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads);
+  ~Generator();
+  Generator(Generator&&) noexcept;
+
+  /// Takes the weights of a model that is trained (ResidentState::weights).
+  void load(const std::vector<checkpoint::TensorSource>& weights);
+
+  /// `prompt`: at least one token; of more than context_length the last ones count. Throws
+  /// UserError 65 where the model's outputs are no numbers.
+  Generation generate(std::vector<std::int32_t> prompt, const GenerationOptions& options);
+  /// "2 CPU threads", "NVIDIA H200"
+  std::string device() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainx::generate

@@ -1,0 +1,177 @@
+#include "plan/choose/offload.hpp"
+#include "plan/choose/fit.hpp"
+#include "plan/memory_plan.hpp"
+#include "plan/explain/percent.hpp"
+#include "recipe/value.hpp"
+#include <algorithm>
+#include <cstdio>
+
+namespace trainx::plan {
+
+using recipe::OptimizerOffload;
+
+namespace {
+
+// A smaller gain is below what the prediction is good for, and the memory is worth more.
+constexpr double least_gain = 0.005;
+
+program::ModelGraph smallest_graph(const RunPlan& plan) {
+  return architectures::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
+                                    architectures::Machine(plan.threads));
+}
+
+/// With so many groups on the device.
+struct Shared {
+  int groups = 0;
+  std::int64_t bytes = 0;
+  double seconds = 0;  // of a step
+};
+
+Shared weigh(const RunPlan& plan, int groups_on_device, const program::Rates& rates) {
+  RunPlan other = plan;
+  other.groups_on_device = groups_on_device;
+  other.row_lengths = {plan.row_lengths.back()};
+  plan_programs(other, Extent::candidate);
+  return {groups_on_device, plan_memory_totals(other).total_bytes(), step_seconds(other, rates)};
+}
+
+/// Of the elements of all groups, what the first `groups` have.
+double share_of(const program::ModelGraph& graph, int groups) {
+  double all = 0, first = 0;
+  for (std::size_t g = 0; g < graph.groups.size(); ++g) {
+    all += static_cast<double>(graph.groups[g].elements);
+    if (static_cast<int>(g) < groups) first += static_cast<double>(graph.groups[g].elements);
+  }
+  return first / all;
+}
+
+void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rates) {
+  auto& share = plan.recipe.memory.optimizer_offload.share;
+  if (!share.is_auto()) return;
+  const program::ModelGraph graph = smallest_graph(plan);
+  const int groups = static_cast<int>(graph.groups.size());
+  std::string text = "memory.optimizer_offload.share ";
+  if (!rates || rates->host_bytes_per_s <= 0) {
+    share.value = 0;
+    plan.choices.push_back(text +
+                           "0: how fast copies to the host are was not measured here, so that what "
+                           "updates on the GPU would save is not known");
+    return;
+  }
+  const Shared none = weigh(plan, 0, *rates);
+  Shared best = none;
+  bool any_is_faster = false;
+  // the time falls with the share, or rises: a few points show which
+  constexpr int tries = 8;
+  for (int k = 1, before = 0; k <= tries; ++k) {
+    const int on_device = groups * k / tries;
+    if (on_device == before) continue;
+    const Shared tried = weigh(plan, before = on_device, *rates);
+    const bool faster = tried.seconds < (1 - least_gain) * best.seconds;
+    any_is_faster = any_is_faster || faster;
+    if (faster && (budget <= 0 || tried.bytes <= budget)) best = tried;
+  }
+  if (best.groups == groups) {
+    auto& o = plan.recipe.memory.optimizer_offload;
+    recipe::OptimizerOffloadSection nothing;
+    if (weights_on_disk(plan)) {  // which have the same file
+      nothing.folder = o.folder;
+      nothing.read_ahead = o.read_ahead;
+    }
+    o = nothing;
+    return plan.choices.push_back(
+        "memory.optimizer_offload none: share: auto leaves all of it on the GPU, which has room "
+        "for it (" +
+        human_bytes(best.bytes) + "), and a step takes " +
+        percent(1 - best.seconds / none.seconds) + " less");
+  }
+  plan.groups_on_device = best.groups;
+  share.value = share_of(graph, best.groups);
+  char number[32];
+  std::snprintf(number, sizeof number, "%.2f", *share.value);
+  text += number;
+  if (best.groups > 0)
+    text += ": " + percent(1 - best.seconds / none.seconds) +
+            " of a step less than with all of it elsewhere, and " +
+            human_bytes(best.bytes - none.bytes) + " more";
+  else
+    text += any_is_faster ? ": memory.budget has no room for more"
+                          : ": updates on the GPU would not be faster";
+  plan.choices.push_back(std::move(text));
+}
+
+/// Memory of the host that the run takes, and that it may take; 0: not known.
+std::int64_t host_taken(const RunPlan& plan) {
+  const MemoryPlan memory = plan_memory_budget(plan);
+  return plan.on_gpu ? host_need(memory) : memory.total_bytes();
+}
+
+void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
+  if (plan.recipe.memory.optimizer_offload.where != OptimizerOffload::cpu_disk) return;
+  const std::int64_t has = host_budget(plan, budget);
+  const int groups = static_cast<int>(smallest_graph(plan).groups.size()),
+            most = groups - plan.groups_on_device;
+  const auto fits = [&](int on_disk) {
+    plan.groups_on_disk = on_disk;
+    plan_programs(plan);
+    return has <= 0 || host_taken(plan) <= has;
+  };
+  int low = 0, high = most;  // low does not fit; high does, or is all there is
+  // a few groups on the disk may take more memory, to pass through, than they free
+  if (fits(0)) high = 0;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (fits(middle) ? high : low) = middle;
+  }
+  plan.groups_on_disk = high;
+  plan.choices.push_back("memory.optimizer_offload: the optimizer of " + std::to_string(high) +
+                         " of " + std::to_string(groups) + " groups of parameters is on the disk" +
+                         (has <= 0    ? ": how much memory the host has is not known"
+                          : high == 0 ? ": the host's memory (" + human_bytes(has) + ") holds all"
+                                      : ": host memory of " + human_bytes(has) + " holds no more"));
+}
+
+}  // namespace
+
+std::int64_t host_budget(const RunPlan& plan, std::int64_t budget_bytes) {
+  const auto& asked = plan.recipe.memory.optimizer_offload.host_budget;
+  const std::int64_t there = plan.on_gpu ? plannable_host_bytes(plan) : budget_bytes;
+  if (asked.is_auto()) return there;
+  return there > 0 ? std::min(there, asked.value->bytes) : asked.value->bytes;
+}
+
+void place_optimizer(RunPlan& plan) {
+  plan.groups_on_device = plan.groups_on_disk = 0;
+  const auto& o = plan.recipe.memory.optimizer_offload;
+  if (o.where == OptimizerOffload::none || o.share.is_auto() || *o.share.value == 0) return;
+  const program::ModelGraph graph = smallest_graph(plan);
+  while (plan.groups_on_device < static_cast<int>(graph.groups.size()) &&
+         share_of(graph, plan.groups_on_device + 1) <= *o.share.value + 1e-9)
+    ++plan.groups_on_device;
+}
+
+void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {
+  if (!offloads_optimizer(plan)) return;
+  choose_share(plan, budget_bytes, rates);
+  choose_what_is_on_disk(plan, budget_bytes);
+}
+
+std::vector<passes::OptimizerLocation> optimizer_locations(const RunPlan& plan,
+                                                           std::size_t groups) {
+  const auto where = plan.recipe.memory.optimizer_offload.where;
+  std::vector<passes::OptimizerLocation> locations(groups, where == OptimizerOffload::disk
+                                                               ? passes::OptimizerLocation::disk
+                                                               : passes::OptimizerLocation::host);
+  const std::size_t on_device = std::min(static_cast<std::size_t>(plan.groups_on_device), groups),
+                    elsewhere = groups - on_device;
+  std::fill_n(locations.begin(), on_device, passes::OptimizerLocation::device);
+  if (where != OptimizerOffload::cpu_disk) return locations;
+  const std::size_t on_disk = std::min(static_cast<std::size_t>(plan.groups_on_disk), elsewhere);
+  // apart: transfers run beside the updates between them
+  for (std::size_t k = 0; k < on_disk; ++k)
+    locations[on_device + (2 * k + 1) * elsewhere / (2 * on_disk)] =
+        passes::OptimizerLocation::disk;
+  return locations;
+}
+
+}  // namespace trainx::plan

@@ -1,0 +1,42 @@
+#include "plan/choose/saving.hpp"
+#include "core/units.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/memory_plan.hpp"
+
+namespace trainx::plan {
+namespace {
+
+// The rest is for what is not planned: libraries in this process, other processes, and pages of
+// files.
+constexpr double planned_share_of_host = 0.9;
+
+}  // namespace
+
+void choose_asynchronous(RunPlan& plan) {
+  auto& asynchronous = plan.recipe.checkpoint.asynchronous;
+  if (!asynchronous.is_auto()) return;
+  asynchronous.value = false;
+  // the copy would be in the memory that training has, or of what has no room in any
+  if (!plan.on_gpu || uses_disk(plan)) return;
+  const std::string key = "checkpoint.asynchronous ";
+  const std::int64_t has = plan.host_memory_bytes;
+  if (has <= 0)
+    return plan.choices.push_back(key + "false: how much memory the host has is not known");
+  asynchronous.value = true;
+  const MemoryPlan with_copy = plan_memory_budget(plan);
+  const std::string takes = human_bytes(host_need(with_copy)) + " of the host's " +
+                            human_bytes(has);
+  if (static_cast<double>(host_need(with_copy)) >
+      planned_share_of_host * static_cast<double>(has)) {
+    asynchronous.value = false;
+    return plan.choices.push_back(key + "false: with a copy of what is saved the run would take " +
+                                  takes + ", of which a tenth is left to what is not planned");
+  }
+  plan.memory.beside_host_bytes = with_copy.beside_host_bytes;  // all that is other
+  plan.choices.push_back(
+      key +
+      "true: what is saved is copied, and written beside the steps that follow; the run takes " +
+      takes);
+}
+
+}  // namespace trainx::plan

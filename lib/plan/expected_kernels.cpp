@@ -1,0 +1,204 @@
+#include "plan/expected_kernels.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/precision.hpp"
+#include "recipe/value.hpp"
+#include "architectures/library_bytes.hpp"
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace trainx::plan {
+
+using program::Op;
+
+namespace {
+
+bool packed(const RunPlan& plan) { return options::packs_documents(plan.recipe.data.source); }
+
+std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& graph) {
+  const std::int64_t micro = plan.batch.micro_batch_size;
+  return std::visit(
+      [&](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.num_heads; })
+          return architectures::attention_backward_calls(
+              {micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads,
+               plan.compute, d.attention, packed(plan)},
+              plan.recipe.run.deterministic);
+        else
+          return 1;
+      },
+      plan.dims);
+}
+
+// Launches of a norm's forward in a step beyond one for each of its backward.
+std::int64_t norms_beyond_backward(const program::BlockSpec& block, bool recomputed) {
+  std::int64_t beyond = 0;
+  for (const auto& [op, phase] : block.phases) {
+    if (op == Op::evaluate || op == Op::predict) continue;
+    const std::int64_t times = op == Op::forward && recomputed ? 2 : 1;
+    beyond += times * phase.launches_of(program::KernelFamily::norm_forward) -
+              phase.launches_of(program::KernelFamily::norm_backward);
+  }
+  return beyond;
+}
+
+// How many operations of a step are the last that have to do with some group of parameters: behind
+// each of them is an update.
+std::int64_t places_of_updates(const program::ModelGraph& graph) {
+  std::map<int, std::pair<Op, const program::BlockSpec*>> last;  // by group
+  const auto use = [&](const program::BlockSpec& block, Op op) {
+    if (const auto phase = block.phases.find(op); phase != block.phases.end())
+      for (const program::SlotUse& u : phase->second.uses)
+        if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)];
+            s.role == program::Role::parameter || s.role == program::Role::gradient)
+          last[s.index] = {op, &block};
+  };
+  for (const program::BlockSpec& block : graph.blocks) use(block, Op::loss);
+  for (std::size_t b = graph.blocks.size(); b-- > 0;) use(graph.blocks[b], Op::backward);
+  std::set<std::pair<Op, const program::BlockSpec*>> places;
+  for (const auto& [group, place] : last) places.insert(place);
+  return static_cast<std::int64_t>(places.size());
+}
+
+std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
+  std::set<int> groups;
+  for (const program::BlockSpec& block : graph.blocks)
+    for (const program::SlotSpec& s : block.slots)
+      if (s.role == program::Role::gradient) groups.insert(s.index);
+  return groups;
+}
+
+// Of what a layer before the last one keeps for backward, without the small things beside it; of
+// one that is recomputed as a whole, which keeps a hidden, nothing is said.
+std::int64_t least_offloaded_bytes(const program::ModelGraph& graph,
+                                   const program::BlockSpec& block, RecomputeLevel level) {
+  const bool attends = block.phases.contains(Op::forward) &&
+                       block.phases.at(Op::forward).attention_flops > 0;
+  if (block.layer == program::none || block.layer + 1 >= graph.layers() ||
+      level == RecomputeLevel::full || (level == RecomputeLevel::mlp && !attends))
+    return 0;
+  std::int64_t kept = 0;
+  for (const program::SlotSpec& s : block.slots)
+    if (s.role == program::Role::saved && s.space == program::Space::device &&
+        !(s.cheap && level != RecomputeLevel::none))
+      kept += s.tensor.bytes();
+  return kept / 4 * 3;
+}
+
+// What the name of an optimizer's kernel holds.
+std::string kernel_of(const options::AdamWOptions&) { return "adamw_kernel"; }
+std::string kernel_of(const options::SgdOptions&) { return "SgdRule"; }
+std::string kernel_of(const options::AdamOptions&) { return "AdamRule"; }
+std::string kernel_of(const options::AdagradOptions&) { return "AdagradRule"; }
+std::string kernel_of(const options::LionOptions&) { return "LionRule"; }
+std::string kernel_of(const options::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
+std::string kernel_of(const options::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
+std::string kernel_of(const options::LambOptions&) { return "lamb_apply_kernel"; }
+std::string kernel_of(const options::AdafactorOptions&) { return "adafactor_apply_kernel"; }
+
+std::string weights_of(DType compute, program::Master master, recipe::Rounding rounding) {
+  if (compute == DType::f32) return "Fp32Weights";
+  if (compute == DType::f16) return "HalfWeights";
+  return master == program::Master::split           ? "SplitWeights"
+         : master == program::Master::fp32          ? "MasterWeights"
+         : rounding == recipe::Rounding::stochastic ? "StochasticWeights"
+                                                    : "Bf16Weights";
+}
+
+}  // namespace
+
+ExpectedKernels expected_kernels(const RunPlan& plan, const program::ModelGraph& graph,
+                                 std::int64_t target_rows) {
+  ExpectedKernels expected;
+  expected.captured = !plan.recipe.run.execution.is_auto() &&
+                      *plan.recipe.run.execution.value == recipe::Execution::graph;
+  expected.attention = plan.recipe.model.attention;
+  expected.documents = packed(plan);
+  const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
+  const auto level_of = [&](const program::BlockSpec& block) {
+    if (block.layer == program::none) return RecomputeLevel::none;
+    return levels.size() == 1 ? levels.front() : levels.at(static_cast<std::size_t>(block.layer));
+  };
+  const auto turns = [&](std::int64_t rows) {
+    return (rows + graph.target_chunk - 1) / graph.target_chunk;
+  };
+  for (const program::BlockSpec& block : graph.blocks) {
+    const bool in_turns = target_rows > 0 && graph.target_chunk > 0 &&
+                          &block == &graph.blocks.back();
+    const RecomputeLevel level = level_of(block);
+    std::int64_t products = 0;
+    for (const Op op : {Op::forward, Op::backward, Op::loss}) {
+      const auto phase = block.phases.find(op);
+      if (phase == block.phases.end()) continue;
+      for (const program::Gemm& g : phase->second.gemms) products += g.count;
+      if (phase->second.attention_flops == 0) continue;
+      // lib/operations/attention/math_attention.hpp
+      if (expected.attention == AttentionKind::math)
+        products += op == Op::backward ? 5 : 2;
+      else if (op == Op::backward)
+        ++expected.attention_backward;
+      else
+        expected.attention_forward += level == RecomputeLevel::full ? 2 : 1;
+    }
+    expected.norms_recomputed += norms_beyond_backward(block, level != RecomputeLevel::none);
+    expected.products_recomputed |= level == RecomputeLevel::mlp || level == RecomputeLevel::full;
+    expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
+                                         : products;
+  }
+  const std::int64_t micro_steps = plan.batch.grad_accum_steps;
+  expected.attention_forward *= micro_steps;
+  expected.attention_backward *= micro_steps * backward_calls(plan, graph);
+  expected.matrix_products *= micro_steps;
+  expected.norms_recomputed *= micro_steps;
+  expected.activation_checkpoint = recipe::write_value(levels);
+  if (plan.recipe.optimizer.update_in_backward) expected.update_launches = places_of_updates(graph);
+  if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
+    for (const program::BlockSpec& block : graph.blocks)
+      expected.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) *
+                                  micro_steps;
+  const bool weights_away = offloads_weights(plan);
+  std::vector<passes::OptimizerLocation> locations(graph.groups.size(),
+                                                   passes::OptimizerLocation::device);
+  if (offloads_optimizer(plan) && !plan.is_replica()) {
+    locations = optimizer_locations(plan, graph.groups.size());
+    const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
+    for (const int group : groups_with_gradients(graph)) {
+      expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==
+                               passes::OptimizerLocation::device;
+      if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device) continue;
+      const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
+      ++expected.host_updates;
+      expected.gradients_rounded += rounds_gradients(plan);
+      expected.gradients_out_bytes += elements *
+                                      size_of(rounds_gradients(plan) ? DType::bf16 : DType::f32);
+      if (!weights_away)
+        expected.weights_back_bytes += elements * size_of(dtype_of(plan.recipe.precision.compute));
+    }
+    expected.update_launches = 0;
+  }
+  expected.weights_on_disk = weights_on_disk(plan);
+  if (weights_away)
+    // once for blocks; and for an update on the GPU once back
+    for (const int group : groups_with_gradients(graph)) {
+      const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements /
+                                 (plan.zero_stage() > 0 ? plan.shard_ranks : 1) *
+                                 size_of(dtype_of(plan.recipe.precision.compute));
+      expected.parameters_in_bytes += bytes;
+      if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device)
+        expected.parameters_out_bytes += bytes;
+    }
+  // each between copies of its own
+  if (weights_away && expected.update_launches > 0)
+    expected.update_launches = static_cast<std::int64_t>(groups_with_gradients(graph).size());
+  if (plan.mode != recipe::ParallelMode::single)
+    expected.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
+  expected.sharded = plan.zero_stage() > 0;
+  expected.update =
+      std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
+  // as asked, whatever the program came to keep
+  expected.weights = weights_of(dtype_of(plan.recipe.precision.compute),
+                                master_of(plan.recipe.precision), plan.recipe.precision.rounding);
+  return expected;
+}
+
+}  // namespace trainx::plan

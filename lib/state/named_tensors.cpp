@@ -1,0 +1,63 @@
+#include "state/named_tensors.hpp"
+#include "checkpoint/float_elements.hpp"
+#include "core/error.hpp"
+
+namespace trainx::state {
+namespace {
+
+std::string text_of(const std::vector<std::int64_t>& dims) {
+  std::string s = "[";
+  for (const std::int64_t d : dims) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
+  return s + "]";
+}
+
+}  // namespace
+
+void NamedTensors::add(const std::string& name, const checkpoint::TensorEntry& entry,
+                       const std::string& file) {
+  if (!left_.try_emplace(name, Saved{&entry, file}).second)
+    throw UserError(ExitCode::bad_data,
+                    file + ": tensor '" + name + "' is there twice, under two names");
+}
+
+std::vector<float> NamedTensors::take(const std::string& name,
+                                      const std::vector<std::int64_t>& dims) {
+  const Saved saved = take_saved(name, dims);
+  return checkpoint::to_floats(*saved.entry, saved.file + ": tensor '" + name + "'");
+}
+
+std::span<const std::byte> NamedTensors::take_bytes(const std::string& name,
+                                                    const std::vector<std::int64_t>& dims,
+                                                    DType dtype) {
+  const Saved saved = take_saved(name, dims);
+  if (saved.entry->dtype != dtype)
+    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' is " +
+                                            std::string(name_of(saved.entry->dtype)) +
+                                            ", the optimizer keeps " + std::string(name_of(dtype)));
+  return saved.entry->data;
+}
+
+void NamedTensors::require_all_taken() const {
+  if (left_.empty()) return;
+  const auto& [name, saved] = *left_.begin();
+  throw UserError(ExitCode::bad_data,
+                  saved.file + ": tensor '" + name +
+                      "' is not part of the model; the weights are of another model");
+}
+
+NamedTensors::Saved NamedTensors::take_saved(const std::string& name,
+                                             const std::vector<std::int64_t>& dims) {
+  const auto found = left_.find(name);
+  if (found == left_.end())
+    throw UserError(ExitCode::bad_data, where_ + ": tensor '" + name +
+                                            "' is missing; the weights are of another model");
+  const Saved saved = found->second;
+  if (saved.entry->dims != dims)
+    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' has shape " +
+                                            text_of(saved.entry->dims) + ", the model needs " +
+                                            text_of(dims));
+  left_.erase(found);
+  return saved;
+}
+
+}  // namespace trainx::state

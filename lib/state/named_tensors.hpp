@@ -1,0 +1,32 @@
+// Saved tensors by the parameters' names, each to be taken once.
+#pragma once
+#include "checkpoint/checkpoint.hpp"
+#include <cstdint>
+
+namespace trainx::state {
+
+/// All that is missing, extra or misshapen throws UserError 65 that names it.
+class NamedTensors {
+ public:
+  /// `where` is the folder or file that a missing tensor is missing in.
+  explicit NamedTensors(std::string where) : where_(std::move(where)) {}
+  /// `entry` must outlive this.
+  void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file);
+  bool has(const std::string& name) const { return left_.contains(name); }
+  std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims);
+  /// The tensor's bytes, which must be of this type.
+  std::span<const std::byte> take_bytes(const std::string& name,
+                                        const std::vector<std::int64_t>& dims, DType dtype);
+  void require_all_taken() const;
+
+ private:
+  struct Saved {
+    const checkpoint::TensorEntry* entry;
+    std::string file;
+  };
+  Saved take_saved(const std::string& name, const std::vector<std::int64_t>& dims);
+  std::string where_;
+  std::map<std::string, Saved> left_;
+};
+
+}  // namespace trainx::state

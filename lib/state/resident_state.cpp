@@ -1,0 +1,292 @@
+#include "state/resident_state.hpp"
+#include "checkpoint/weights_folder.hpp"
+#include "core/error.hpp"
+#include "core/half.hpp"
+#include "core/hash.hpp"
+#include "optim/optimizer.hpp"
+#include "plan/memory_plan.hpp"
+#include "program/shards.hpp"
+#include "architectures/saved_layout.hpp"
+#include "tensor/large_memory.hpp"
+#include "state/saved_layout_io.hpp"
+#include "state/named_tensors.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace trainx::state {
+
+using program::GroupSpec, program::Master, program::ParameterSpec, program::Role;
+
+namespace {
+
+/// Of the host's memory what no resident has.
+std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* host) {
+  std::int64_t end = 0;
+  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
+    if (const auto& buffer = placed.program.buffers[b];
+        buffer.resident && buffer.space == program::Space::host)
+      end = std::max(end, placed.placement.base[b] + buffer.bytes());
+  end = (end + disk::block_bytes - 1) / disk::block_bytes * disk::block_bytes;
+  const std::int64_t all = placed.placement.peak_of(program::Space::host);
+  return host && all > end ? std::span<std::byte>(host + end, static_cast<std::size_t>(all - end))
+                           : std::span<std::byte>();
+}
+
+}  // namespace
+
+ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
+                             const std::vector<program::StateSpec>& states, execute::Ranks ranks)
+    : placed_(placed),
+      ranks_(ranks),
+      sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)),
+      window_(memory.disk, free_on_host(placed, memory.host)) {
+  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size))
+    throw InternalError("shards of " + std::to_string(placed.program.world_size) +
+                        " ranks, which are not here");
+  for (const GroupSpec& g : placed.graph.groups) {
+    Group& group = groups_.emplace_back();
+    group.spec = &g;
+    group.whole.push_back(g);
+    if (!sharded_) group.shards.push_back(g);
+    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r)
+      group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
+  }
+  if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
+    weights_memory_.emplace(bytes);  // whole pages, which blocks of the disk are not larger than
+    weights_window_ =
+        DiskWindow(memory.disk, {weights_memory_->data(), static_cast<std::size_t>(bytes)});
+  }
+  const auto& buffers = placed.program.buffers;
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const auto& buffer = buffers[b];
+    if (!buffer.resident) continue;
+    const bool on_host = buffer.space == program::Space::host;
+    if (on_host && !memory.host)
+      throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
+    const bool on_disk = buffer.space == program::Space::disk;
+    if (on_disk && !memory.disk && buffer.role == Role::parameter)
+      throw InternalError(buffer.name + " lies on a disk, which is not there");
+    if (on_disk && !memory.disk) continue;
+    std::byte* const at =
+        on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
+    const Place place{at, on_disk ? placed.placement.base[b] : program::none,
+                      static_cast<std::size_t>(buffer.bytes()), buffer.role == Role::parameter};
+    switch (buffer.role) {
+      case Role::step: step_ = reinterpret_cast<std::int64_t*>(at); continue;
+      case Role::applied_steps: applied_ = reinterpret_cast<std::int64_t*>(at); continue;
+      case Role::loss_scale: loss_scale_ = reinterpret_cast<double*>(at); continue;
+      case Role::learning_rates:
+        lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
+        continue;
+      default: break;
+    }
+    Group& group = groups_[static_cast<std::size_t>(buffer.index)];
+    if (buffer.role == Role::parameter) {
+      // those that blocks compute with come first
+      if (on_host && group.parameter.bytes > 0)
+        group.on_host = at;
+      else
+        group.parameter = place;
+    } else if (buffer.role == Role::master) {
+      group.master = place;
+      group.master_kind = program::master_kind(buffer);
+    } else if (!states.empty()) {
+      const program::StateSpec& spec = states.at(static_cast<std::size_t>(buffer.item));
+      State& state = group.states.emplace_back(
+          State{spec, {}, buffer.sharded, place, buffer.elements, on_host});
+      for (const GroupSpec& shard : shards_of(group, state))
+        state.layouts.push_back(program::state_layout(spec, shard));
+    }
+  }
+}
+
+void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {
+  states_written_ = memory == Memory::written;
+  std::vector<float> memory_of_largest;
+  for (Group& group : groups_) {
+    const auto elements = static_cast<std::size_t>(group.spec->elements);
+    if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
+    const std::span<float> exact(memory_of_largest.data(), elements);
+    fill(*group.spec, exact.data());
+    store_exact(group, exact);
+    for (const State& state : group.states)
+      if (memory == Memory::written || state.spec.initial != 0 || state.on_host) begin(state);
+  }
+  store();
+  set_counters(0, 0);
+}
+
+void ResidentState::store() {
+  window_.store();
+  weights_window_.store();
+}
+
+void ResidentState::forget_windows() const {
+  window_.forget();
+  weights_window_.forget();
+}
+
+void ResidentState::initialize(std::uint64_t seed) {
+  initialize([seed](const GroupSpec& group, float* exact) {
+    model::initialize_parameters(group, seed, exact);
+  });
+}
+
+void ResidentState::set_learning_rates(const std::vector<double>& table) {
+  if (table.size() != lr_table_.size())
+    throw InternalError("the learning rate table has " + std::to_string(table.size()) +
+                        " entries, its buffer " + std::to_string(lr_table_.size()));
+  std::copy(table.begin(), table.end(), lr_table_.begin());
+}
+
+void ResidentState::set_counters(std::int64_t step, std::int64_t applied_steps) {
+  *step_ = step;
+  *applied_ = applied_steps;
+}
+
+void ResidentState::set_loss_scale(double scale, double finite_steps) {
+  if (!loss_scale_) return;
+  loss_scale_[0] = scale;
+  loss_scale_[1] = finite_steps;
+}
+
+std::int64_t ResidentState::applied_steps() const { return *applied_; }
+
+std::string ResidentState::weights_hash() const {
+  std::string all;
+  for (const Group& group : groups_)
+    all += sharded_
+               ? group.loaded_hash
+               : hash_hex(std::span<const std::byte>(read(group.parameter), group.parameter.bytes));
+  return hash_hex(all);
+}
+
+std::vector<std::span<const std::byte>> ResidentState::untouched() const {
+  std::vector<std::span<const std::byte>> out;
+  if (states_written_) return out;
+  for (const Group& group : groups_)
+    for (const State& state : group.states)
+      if (state.spec.initial == 0 && !state.on_host && state.place.memory)
+        out.emplace_back(state.place.memory, state.place.bytes);
+  return out;
+}
+
+void ResidentState::store_exact(Group& group, std::span<const float> exact) {
+  if (sharded_) {
+    group.loaded_hash = hash_hex(std::as_bytes(exact));
+    const auto size = static_cast<std::size_t>(group.shards.front().elements);
+    exact = exact.subspan(own() * size, size);
+  }
+  store_rounded(group, exact);
+  if (group.on_host) tensor::copy(group.on_host, group.parameter.memory, group.parameter.bytes);
+}
+
+void ResidentState::store_rounded(Group& group, std::span<const float> exact) {
+  if (placed_.graph.compute == DType::f32) {
+    tensor::copy(edit(group.parameter, true), std::as_bytes(exact).data(), exact.size_bytes());
+    return;
+  }
+  if (placed_.graph.compute == DType::f16) {
+    std::ranges::transform(exact, reinterpret_cast<std::uint16_t*>(edit(group.parameter, true)),
+                           round_to_f16);
+    if (group.master_kind == Master::fp32)
+      std::memcpy(edit(group.master, true), exact.data(), exact.size_bytes());
+    return;
+  }
+  auto* bf16 = reinterpret_cast<std::uint16_t*>(edit(group.parameter, true));
+  std::vector<std::uint16_t> unused;
+  std::uint16_t* low = nullptr;
+  if (group.master_kind == Master::split) {
+    low = reinterpret_cast<std::uint16_t*>(edit(group.master, true));
+  } else {
+    unused.resize(exact.size());
+    low = unused.data();
+  }
+  tensor::for_parts(
+      static_cast<std::int64_t>(exact.size()), tensor::least_bytes / size_of(DType::f32),
+      [&](std::int64_t begin, std::int64_t end) {
+        optim::split_master(
+            exact.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+            bf16 + begin, low + begin);
+      });
+  if (group.master_kind == Master::fp32)
+    tensor::copy(edit(group.master, true), std::as_bytes(exact).data(), exact.size_bytes());
+}
+
+namespace {
+
+// What rounds to infinity is no weight to go on from.
+void require_in_fp16(std::span<const float> weights, const std::string& what) {
+  for (const float x : weights)
+    if (std::isfinite(x) && std::abs(x) >= 65520)
+      throw UserError(ExitCode::bad_data,
+                      what + " holds " + std::to_string(x) +
+                          ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
+}
+
+}  // namespace
+
+std::vector<std::string> ResidentState::load_weights(const std::string& folder,
+                                                     const architectures::ModelDims& dims,
+                                                     MissingHead missing_head) {
+  const checkpoint::WeightsFolder weights(folder);
+  NamedTensors saved(folder);
+  for (const auto& [name, tensor] : weights.tensors())
+    if (const std::string parameter = architectures::parameter_name(dims, name); !parameter.empty())
+      saved.add(parameter, *tensor.entry, tensor.file);
+  std::vector<std::string> kept;
+  for (Group& group : groups_) {
+    std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
+    for (const ParameterSpec& p : group.spec->parameters) {
+      if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
+        gather(exact_parts(group));
+        std::vector<float> memory;
+        std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
+        kept.push_back(p.name);
+      } else {
+        unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+        if (placed_.graph.compute == DType::f16)
+          require_in_fp16(
+              std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset),
+                                                  static_cast<std::size_t>(p.elements())),
+              folder + ": tensor '" + p.name + "'");
+      }
+    }
+    store_exact(group, all);
+  }
+  store();
+  saved.require_all_taken();
+  return kept;
+}
+
+void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& from) {
+  std::map<std::string_view, const checkpoint::TensorSource*> by_name;
+  for (const checkpoint::TensorSource& tensor : from) by_name.emplace(tensor.name, &tensor);
+  std::vector<float> all, saved;
+  for (Group& group : groups_) {
+    all.assign(static_cast<std::size_t>(group.spec->elements), 0);
+    for (const ParameterSpec& p : group.spec->parameters) {
+      const checkpoint::TensorSource& tensor = *by_name.at(p.name);
+      saved.resize(static_cast<std::size_t>(architectures::saved_elements(p)));
+      if (tensor.prepare) tensor.prepare();
+      tensor.fill(std::as_writable_bytes(std::span(saved)));
+      unpack_saved(p, saved, all.data());
+    }
+    store_exact(group, all);
+  }
+  store();
+}
+
+void ResidentState::begin(const State& state) {
+  const auto n = static_cast<std::size_t>(state.entries);
+  std::byte* const at = edit(state.place, true);
+  if (state.spec.initial == 0)
+    tensor::set_zero(at, state.place.bytes);
+  else if (state.spec.dtype == DType::f32)
+    std::fill_n(reinterpret_cast<float*>(at), n, static_cast<float>(state.spec.initial));
+  else
+    throw InternalError(state.spec.name + " is not fp32 and does not begin as zero");
+}
+
+}  // namespace trainx::state

@@ -1,0 +1,153 @@
+// The resident buffers of a placed program by meaning: exact weights, optimizer states, step
+// counters, learning rates. Where they lie in shards, one is here and the others are on the other
+// ranks of its group.
+#pragma once
+#include "checkpoint/checkpoint.hpp"
+#include "model/model.hpp"
+#include "plan/run_plan.hpp"
+#include "execute/arena.hpp"
+#include "state/disk_window.hpp"
+#include "execute/ranks.hpp"
+#include <cstdint>
+
+namespace trainx::state {
+
+enum class MissingHead : std::uint8_t { refuse, keep };
+
+/// Where resident buffers lie: those of the device's space, or a copy of them, those that programs
+/// keep on the host, and those on a disk (null: they keep none there, or nothing is trained and
+/// what blocks compute with is all that is loaded).
+struct ResidentMemory {
+  std::byte* base = nullptr;
+  std::byte* host = nullptr;
+  disk::Disk* disk = nullptr;
+  // NOLINT(google-explicit-constructor): most have one arena
+  ResidentMemory(const execute::Arena& arena, std::byte* on_host = nullptr,
+                 disk::Disk* on_disk = nullptr)
+      : base(arena.data()), host(on_host), disk(on_disk) {}
+};
+
+class ResidentState {
+ public:
+  /// `states`: what the optimizer keeps; not known where nothing is trained. `ranks`: among whom
+  /// shards are.
+  ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
+                const std::vector<program::StateSpec>& states = {}, execute::Ranks ranks = {});
+
+  enum class Memory : std::uint8_t { written, new_arena };
+  /// Initial weights; states as they begin; counters zero. In a new arena what begins as zero is
+  /// zero already: its memory is not touched.
+  void initialize(const model::WeightInitializer& fill, Memory memory = Memory::written);
+  /// The same with weights drawn from the seed as the groups say.
+  void initialize(std::uint64_t seed);
+  void set_learning_rates(const std::vector<double>& table);
+  void set_counters(std::int64_t step, std::int64_t applied_steps);
+  std::int64_t applied_steps() const;
+  /// As kernels::advance_loss_scale has them; nothing where losses are not scaled.
+  void set_loss_scale(double scale, double finite_steps);
+  /// What of the memory's base nothing was written to: states, until they are loaded.
+  std::vector<std::span<const std::byte>> untouched() const;
+
+  /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing,
+  /// extra or misshapen tensor throws UserError 65 that names it. MissingHead::keep: a head that
+  /// the folder was made without stays as it is; the names of its parameters are returned. With
+  /// shards all ranks call it.
+  std::vector<std::string> load_weights(const std::string& folder,
+                                        const architectures::ModelDims& dims,
+                                        MissingHead missing_head = MissingHead::refuse);
+  /// The same from another state's weights(), of the same model.
+  void copy_weights(const std::vector<checkpoint::TensorSource>& from);
+  /// Reads the optimizer states of a checkpoint's folder; the same errors.
+  void load_states(const std::string& folder);
+  /// To be called when all is loaded: what lies on the disk has to be there.
+  void store();
+  /// What a checkpoint holds: exact fp32 weights and the states, both under the parameters' names.
+  /// Weights and floating states with an entry for each element have the folder's layout, other
+  /// states their own. The same tensors however they lie in shards, which all ranks gather
+  /// (TensorSource::prepare).
+  std::vector<checkpoint::TensorSource> weights() const;
+  /// Of the weights' bytes as they lie, or where they lie in shards of all that were loaded last.
+  std::string weights_hash() const;
+  std::vector<checkpoint::TensorSource> states() const;
+
+ private:
+  /// Of a buffer, in memory or on the disk.
+  struct Place {
+    std::byte* memory = nullptr;
+    std::int64_t on_disk = program::none;
+    std::size_t bytes = 0;
+    bool of_weights = false;  // those that blocks compute with
+    auto operator<=>(const Place&) const = default;
+  };
+  struct State {
+    program::StateSpec spec;
+    // of each shard; of the whole group where each rank has all of it
+    std::vector<program::StateLayout> layouts;
+    bool in_shards = false;
+    Place place;
+    std::int64_t entries = 0;  // of the buffer: a shard's, as many as the largest has
+    bool on_host = false;
+  };
+  struct Group {
+    const program::GroupSpec* spec = nullptr;
+    std::vector<program::GroupSpec> whole;  // the group alone
+    // by rank of those that hold them all; the whole group where there is one
+    std::vector<program::GroupSpec> shards;
+    std::string loaded_hash;  // of exact weights, where they lie in shards
+    Place parameter;
+    std::byte* on_host = nullptr;  // the same, where updates are made on the host
+    // of no bytes: the parameter is exact, or the program does not train
+    Place master;
+    program::Master master_kind = program::Master::absent;
+    std::vector<State> states;
+  };
+  void begin(const State& state);
+  void store_exact(Group& group, std::span<const float> exact);
+  void store_rounded(Group& group, std::span<const float> exact);  // with the master
+  /// In `memory`, which grows to it.
+  std::span<const float> exact(const Group& group, const program::ParameterSpec& parameter,
+                               std::vector<float>& memory) const;
+  void store_entries(const Group& group, const State& state, std::size_t parameter,
+                     std::span<const std::byte> entries);
+  std::span<const std::byte> entries_of(const Group& group, const State& state,
+                                        std::size_t parameter,
+                                        std::vector<std::byte>& memory) const;
+  const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
+  std::vector<Place> exact_parts(const Group& group) const;
+  void gather(const std::vector<Place>& wanted) const;
+  const std::byte* whole(const Place& mine) const;
+  const std::byte* read(const Place& place) const {
+    return place.memory ? place.memory : window_of(place).view(place.on_disk, place.bytes);
+  }
+  std::byte* edit(const Place& place, bool anew = false) {
+    return place.memory ? place.memory : window_of(place).edit(place.on_disk, place.bytes, anew);
+  }
+  DiskWindow& window_of(const Place& place) const {
+    return place.of_weights ? weights_window_ : window_;
+  }
+  void forget_windows() const;
+  // shard
+  std::size_t own() const {
+    return sharded_ ? static_cast<std::size_t>(ranks_.rank() % placed_.program.shard_ranks) : 0;
+  }
+
+  const plan::PlacedProgram& placed_;
+  execute::Ranks ranks_;
+  bool sharded_ = false;
+  // by one's own shard: what gather made
+  mutable std::map<Place, std::vector<std::byte>> gathered_;
+  // in the host's memory behind its residents, where steps have what they read ahead: between steps
+  // nothing there is alive
+  mutable DiskWindow window_;
+  std::optional<execute::Arena> weights_memory_;
+  // a second one: exact weights may follow from weights and what is beside them, both on the disk
+  mutable DiskWindow weights_window_;
+  bool states_written_ = false;
+  std::vector<Group> groups_;
+  std::int64_t* step_ = nullptr;
+  std::int64_t* applied_ = nullptr;
+  double* loss_scale_ = nullptr;  // [2]; null: losses are not scaled
+  std::span<double> lr_table_;
+};
+
+}  // namespace trainx::state

@@ -1,0 +1,264 @@
+// ResidentState's tensors as they are saved: whole, whichever ranks hold their parts.
+#include "checkpoint/weights_folder.hpp"
+#include "core/error.hpp"
+#include "core/half.hpp"
+#include "optim/optimizer.hpp"
+#include "architectures/saved_layout.hpp"
+#include "tensor/large_memory.hpp"
+#include "state/saved_layout_io.hpp"
+#include "state/named_tensors.hpp"
+#include "state/resident_state.hpp"
+#include <algorithm>
+#include <cstring>
+
+namespace trainx::state {
+
+using program::GroupSpec, program::Master, program::ParameterSpec;
+
+namespace {
+
+bool in_folder_layout(const program::StateSpec& state, const ParameterSpec& p) {
+  return (state.dtype == DType::f32 || state.dtype == DType::bf16) &&
+         (!state.dims || state.dims(p) == p.dims);
+}
+std::vector<std::int64_t> dims_of(const program::StateSpec& state, const ParameterSpec& p) {
+  return state.dims ? state.dims(p) : p.dims;
+}
+
+/// 0: nothing is kept of this tensor.
+std::size_t state_bytes(const program::StateSpec& state, const ParameterSpec& p) {
+  const program::TensorSpec kept{"", state.dtype, dims_of(state, p)};
+  return kept.dims.empty() ? 0 : static_cast<std::size_t>(kept.bytes());
+}
+
+ParameterSpec at_zero(ParameterSpec p) {
+  p.offset = 0;
+  return p;
+}
+
+/// `out`: aligned as float, which buffers of tensors are.
+void fill_saved(const ParameterSpec& p, const float* elements, std::span<std::byte> out) {
+  pack_saved(p, elements, {reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)});
+}
+
+/// Elements of f32 or bf16 as the parameter has them. What padding had begins anew.
+std::vector<std::byte> from_folder_layout(const ParameterSpec& p, const std::vector<float>& saved,
+                                          const program::StateSpec& state) {
+  std::vector<float> elements(static_cast<std::size_t>(p.elements()));
+  unpack_saved(at_zero(p), saved, elements.data());
+  std::vector<std::byte> out(elements.size() * static_cast<std::size_t>(size_of(state.dtype)));
+  if (state.dtype == DType::f32)
+    std::memcpy(out.data(), elements.data(), out.size());
+  else
+    std::transform(elements.begin(), elements.end(), reinterpret_cast<std::uint16_t*>(out.data()),
+                   round_to_bf16);
+  return out;
+}
+
+void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType dtype,
+                             std::span<std::byte> out) {
+  if (dtype == DType::f32) return fill_saved(at_zero(p), reinterpret_cast<const float*>(at), out);
+  const auto* bf16 = reinterpret_cast<const std::uint16_t*>(at);
+  std::vector<float> elements(static_cast<std::size_t>(p.elements())),
+      saved(static_cast<std::size_t>(architectures::saved_elements(p)));
+  std::transform(bf16, bf16 + elements.size(), elements.begin(), widen_bf16);
+  pack_saved(at_zero(p), elements.data(), saved);
+  std::transform(saved.begin(), saved.end(), reinterpret_cast<std::uint16_t*>(out.data()),
+                 round_to_bf16);
+}
+
+/// Calls use(shard, part's place in it, bytes of the tensor's state before the part) for each shard
+/// that holds a part of the tensor, in their order.
+template <class Use>
+void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& tensor,
+                   const program::StateSpec& state, const Use& use) {
+  std::size_t before = 0;
+  for (std::size_t r = 0; r < shards.size(); ++r)
+    for (std::size_t k = 0; k < shards[r].parameters.size(); ++k) {
+      const ParameterSpec& part = shards[r].parameters[k];
+      if (part.name != tensor.name) continue;
+      const std::size_t bytes = state_bytes(state, part);
+      use(r, k, before, bytes);
+      before += bytes;
+    }
+}
+
+}  // namespace
+
+/// All ranks' bytes of what is wanted, after one another; what was gathered before and is not
+/// wanted goes. All ranks call it in the same order.
+void ResidentState::gather(const std::vector<Place>& wanted) const {
+  if (!sharded_) return;
+  std::erase_if(gathered_, [&](const auto& g) { return !std::ranges::count(wanted, g.first); });
+  for (const Place& mine : wanted) {
+    const auto [it, is_new] = gathered_.try_emplace(mine);
+    if (!is_new) continue;
+    it->second.resize(mine.bytes * static_cast<std::size_t>(placed_.program.shard_ranks));
+    ranks_.communicator(program::MeshAxis::shards)
+        ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
+  }
+}
+
+const std::byte* ResidentState::whole(const Place& mine) const {
+  if (!sharded_) return read(mine);
+  const auto found = gathered_.find(mine);
+  if (found == gathered_.end())
+    throw InternalError("a tensor is read of which the ranks have not gathered the parts");
+  return found->second.data();
+}
+
+/// What exact weights follow from.
+std::vector<ResidentState::Place> ResidentState::exact_parts(const Group& group) const {
+  std::vector<Place> out;
+  if (group.master_kind != Master::fp32) out.push_back(group.parameter);
+  if (group.master_kind != Master::absent) out.push_back(group.master);
+  return out;
+}
+
+std::span<const float> ResidentState::exact(const Group& group, const ParameterSpec& parameter,
+                                            std::vector<float>& memory) const {
+  const auto offset = static_cast<std::size_t>(parameter.offset),
+             n = static_cast<std::size_t>(parameter.elements());
+  if (memory.size() < n) memory.resize(n);
+  const std::span<float> out(memory.data(), n);
+  const auto in_parts = [&](const auto& work) {  // work(first element, how many)
+    tensor::for_parts(parameter.elements(), tensor::least_bytes / size_of(DType::f32),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        work(static_cast<std::size_t>(begin),
+                             static_cast<std::size_t>(end - begin));
+                      });
+  };
+  // nothing is kept of what rounding took
+  const bool rounded = group.master_kind == Master::absent && placed_.graph.compute == DType::bf16;
+  if (rounded) {
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    in_parts([&](std::size_t k, std::size_t count) {
+      std::transform(bf16 + k, bf16 + k + count, out.begin() + static_cast<std::ptrdiff_t>(k),
+                     widen_bf16);
+    });
+  } else if (group.master_kind == Master::split) {
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto* low = reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset;
+    in_parts([&](std::size_t k, std::size_t count) {
+      optim::join_master({bf16 + k, count}, low + k, out.data() + k);
+    });
+  } else {
+    const std::byte* from =
+        whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
+    tensor::copy(reinterpret_cast<std::byte*>(out.data()), from + offset * sizeof(float),
+                 out.size_bytes());
+  }
+  return out;
+}
+
+/// MeshAxis which the state lies.
+const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group,
+                                                       const State& state) const {
+  return state.in_shards ? group.shards : group.whole;
+}
+
+/// Of a tensor's state, what lies here.
+void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter,
+                                  std::span<const std::byte> entries) {
+  for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec,
+                [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+                  if (r == (state.in_shards ? own() : 0) && bytes > 0)
+                    std::memcpy(
+                        edit(state.place) + state.layouts[r].offsets[k] * size_of(state.spec.dtype),
+                        entries.data() + before, bytes);
+                });
+}
+
+/// Where they lie, if together; else in `memory`.
+std::span<const std::byte> ResidentState::entries_of(const Group& group, const State& state,
+                                                     std::size_t parameter,
+                                                     std::vector<std::byte>& memory) const {
+  const ParameterSpec& p = group.spec->parameters[parameter];
+  const std::byte* const from = state.in_shards ? whole(state.place) : read(state.place);
+  const std::size_t all = state_bytes(state.spec, p);
+  std::span<const std::byte> out;
+  for_each_part(
+      shards_of(group, state), p, state.spec,
+      [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
+        if (bytes == 0) return;
+        const std::byte* const part =
+            from + r * state.place.bytes +
+            static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype));
+        if (bytes == all) {
+          out = {part, bytes};
+          return;
+        }
+        if (memory.size() < all) memory.resize(all);
+        std::memcpy(memory.data() + before, part, bytes);
+        out = {memory.data(), all};
+      });
+  return out;
+}
+
+void ResidentState::load_states(const std::string& folder) {
+  states_written_ = true;
+  const checkpoint::WeightsFolder files(folder, "optimizer");
+  NamedTensors saved(folder);
+  for (const auto& [name, tensor] : files.tensors()) saved.add(name, *tensor.entry, tensor.file);
+  for (Group& group : groups_)
+    for (const State& state : group.states) {
+      begin(state);
+      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
+        const ParameterSpec& p = group.spec->parameters[k];
+        if (state_bytes(state.spec, p) == 0) continue;
+        const std::string name = state.spec.name + "." + p.name;
+        if (in_folder_layout(state.spec, p))
+          store_entries(group, state, k,
+                        from_folder_layout(p, saved.take(name, p.saved_dims), state.spec));
+        else
+          store_entries(group, state, k,
+                        saved.take_bytes(name, dims_of(state.spec, p), state.spec.dtype));
+      }
+    }
+  store();
+  saved.require_all_taken();
+}
+
+std::vector<checkpoint::TensorSource> ResidentState::weights() const {
+  forget_windows();
+  std::vector<checkpoint::TensorSource> out;
+  // of one tensor after the other: new pages for each would take as long as all else
+  const auto memory = std::make_shared<std::vector<float>>();
+  for (const Group& group : groups_)
+    for (const ParameterSpec& p : group.spec->parameters)
+      out.push_back({p.name, DType::f32, p.saved_dims,
+                     [this, &group, &p, memory](std::span<std::byte> bytes) {
+                       fill_saved(at_zero(p), exact(group, p, *memory).data(), bytes);
+                     },
+                     [this, &group] { gather(exact_parts(group)); }});
+  return out;
+}
+
+std::vector<checkpoint::TensorSource> ResidentState::states() const {
+  forget_windows();
+  std::vector<checkpoint::TensorSource> out;
+  const auto memory = std::make_shared<std::vector<std::byte>>();
+  for (const Group& group : groups_)
+    for (const State& state : group.states)
+      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
+        const ParameterSpec& p = group.spec->parameters[k];
+        if (state_bytes(state.spec, p) == 0) continue;
+        const bool folder = in_folder_layout(state.spec, p);
+        const auto fill = [this, &group, &state, k, folder, &p,
+                           memory](std::span<std::byte> bytes) {
+          const std::span<const std::byte> entries = entries_of(group, state, k, *memory);
+          if (folder)
+            fill_from_folder_layout(p, entries.data(), state.spec.dtype, bytes);
+          else
+            tensor::copy(bytes.data(), entries.data(), bytes.size());
+        };
+        out.push_back({state.spec.name + "." + p.name, state.spec.dtype,
+                       folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] {
+                         gather(state.in_shards ? std::vector<Place>{state.place}
+                                                : std::vector<Place>{});
+                       }});
+      }
+  return out;
+}
+
+}  // namespace trainx::state

@@ -1,0 +1,230 @@
+#include "plan/expected_kernels.hpp"
+#include "recipe/recipe.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+
+using namespace trainx;
+
+namespace {
+
+struct Asked {
+  std::string attention = "auto", length = "64", heads = "4";
+};
+
+plan::RunPlan plan_of(
+    const std::string& more, const std::string& model,
+    const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n",
+    const Asked& asked = {}) {
+  facts::Facts f;
+  f.hardware.cpu_cores = 2;
+  f.hardware.memory_bytes = std::int64_t{16} << 30;
+  f.data = {true, true, 1000, 100, 0, {}, ""};
+  return plan::make_run_plan(
+      recipe::parse_recipe("model: {type: " + model + ", attention: " + asked.attention +
+                               ", options: {num_layers: 3, num_heads: " + asked.heads +
+                               ", hidden_size: 64, max_positions: " + asked.length +
+                               ", vocab_size: 1000}}\ndata: {type: stories, sequence_length: " +
+                               asked.length + "}\n" + batch + more,
+                           "test")
+          .recipe,
+      f, {.gpu = "h200"});
+}
+
+// What the program's instructions will launch, counted from what they write.
+struct Launches {
+  std::int64_t attention = 0, attention_backward = 0, products = 0, recomputed_products = 0,
+               recomputed_norms = 0;
+};
+Launches launches_of(const plan::PlacedProgram& placed) {
+  using program::Op;
+  Launches out;
+  for (const program::Instruction& i : placed.program.steady) {
+    if (i.block < 0 ||
+        (i.op != Op::forward && i.op != Op::recompute && i.op != Op::backward && i.op != Op::loss))
+      continue;
+    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
+    const auto phase = phases.find(i.op == Op::recompute ? Op::forward : i.op);
+    if (phase == phases.end()) continue;
+    const auto& slots = placed.graph.blocks[static_cast<std::size_t>(i.block)].slots;
+    // one launch for all that it writes
+    out.recomputed_norms +=
+        (i.op == Op::recompute || i.op == Op::backward) &&
+        std::ranges::any_of(i.uses, [&](const program::Use& u) {
+          const std::string& name = slots.at(static_cast<std::size_t>(std::max(u.slot, 0))).name;
+          return u.how == program::How::overwrite &&
+                 (name == "residual_out" || name == "mean" || name == "rstd" || name == "normed");
+        });
+    const auto writes = [&](program::Slot s) {
+      return s == program::none || std::ranges::any_of(i.uses, [&](const program::Use& u) {
+               return u.slot == s && u.how != program::How::read;
+             });
+    };
+    if (phase->second.attention_flops > 0) {
+      if (i.op == Op::backward)
+        ++out.attention_backward;
+      else
+        out.attention += i.op == Op::forward || writes(phase->second.attention_output);
+    }
+    for (const auto& g : phase->second.gemms) {
+      if (i.op != Op::recompute)
+        out.products += g.count;
+      else if (writes(g.output))
+        out.recomputed_products += g.count;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what is claimed of a step from the recipe is what its program does, for every way of keeping "
+    "activations") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "mlp", "full", "[full, mlp, none]"}) {
+      CAPTURE(model, level);
+      const auto plan =
+          plan_of("memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", model);
+      const plan::PlacedProgram& placed = plan.train.back();
+      const auto expected = plan::expected_kernels(plan, placed.graph);
+      const Launches seen = launches_of(placed);
+      CHECK(expected.attention_forward == seen.attention);
+      CHECK(expected.attention_backward == seen.attention_backward);
+      CHECK(expected.attention_backward == 3 * 4);
+      CHECK(expected.matrix_products == seen.products);
+      CHECK(expected.products_recomputed == (seen.recomputed_products > 0));
+      CHECK(expected.norms_recomputed == seen.recomputed_norms);
+      // 6 blocks; BERT's first begins without a norm
+      CHECK(expected.norms_recomputed ==
+            4 * ((level == "none" ? 0 : (level[0] == '[' ? 4 : 6) - (model == "bert")) +
+                 (model == "bert")));
+      CHECK(expected.activation_checkpoint == level);
+    }
+}
+
+TEST_CASE(
+    "a head that computes rows with a target in turns does as many products as the batch takes "
+    "turns") {
+  const auto plan = plan_of("precision: bf16\n", "bert");
+  const auto& graph = plan.train.back().graph;
+  // micro-steps, of two forward products and four backward
+  const std::int64_t declared = plan::expected_kernels(plan, graph).matrix_products,
+                     of_a_turn = 4 * 6;
+  REQUIRE(graph.target_chunk > 0);
+  CHECK(plan::expected_kernels(plan, graph, graph.target_rows).matrix_products == declared);
+  CHECK(plan::expected_kernels(plan, graph, 1).matrix_products == declared);
+  CHECK(plan::expected_kernels(plan, graph, graph.target_chunk + 1).matrix_products ==
+        declared + of_a_turn);
+  CHECK(plan::expected_kernels(plan, graph, 3 * graph.target_chunk).matrix_products ==
+        declared + 2 * of_a_turn);
+}
+
+TEST_CASE("the exact weights that are claimed are those of the recipe") {
+  CHECK(
+      plan::expected_kernels(plan_of("", "gpt2"), plan_of("", "gpt2").train.back().graph).weights ==
+      "Fp32Weights");
+  for (const auto& [precision, weights] : std::map<std::string, std::string>{
+           {"{compute: bf16}", "SplitWeights"},
+           {"{compute: bf16, master: fp32}", "MasterWeights"},
+           {"{compute: bf16, master: split}", "SplitWeights"},
+           {"{compute: bf16, master: none}", "Bf16Weights"},
+           {"{compute: bf16, master: none, rounding: stochastic}", "StochasticWeights"}}) {
+    const auto plan = plan_of("precision: " + precision + "\n", "gpt2");
+    CHECK(plan::expected_kernels(plan, plan.train.back().graph).weights == weights);
+  }
+}
+
+const std::string batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n";
+
+TEST_CASE(
+    "of attention by math are claimed two products forward and five backward, and no fused "
+    "kernel") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "full"}) {
+      CAPTURE(model, level);
+      const std::string more = "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n";
+      const auto plan = plan_of(more + "run: {deterministic: true}\n", model),
+                 math = plan_of(more, model, batch, {"math"});
+      const auto fused = plan::expected_kernels(plan, plan.train.back().graph),
+                 written = plan::expected_kernels(math, math.train.back().graph);
+      CHECK(written.attention == AttentionKind::math);
+      CHECK(written.attention_forward == 0);
+      CHECK(written.attention_backward == 0);
+      // micro-steps, layers
+      CHECK(written.matrix_products == fused.matrix_products + 4 * 3 * (2 + 5));
+    }
+}
+
+TEST_CASE("attention of any kind is planned for with all that it takes") {
+  for (const std::string model : {"gpt2", "bert"}) {
+    const auto bytes = [&](const std::string& kind, const std::string& length) {
+      return plan_of("precision: bf16\n", model, batch, {kind, length}).memory;
+    };
+    // 8 samples, 4 heads: scores of 2 bytes before they are widened, and twice 4.
+    const std::int64_t scores = std::int64_t{8} * 4 * 1024 * 1024;
+    CHECK(bytes("math", "1024").library_bytes >= 10 * scores);
+    CHECK(bytes("math", "1024").library_bytes <= 10 * scores + (std::int64_t{64} << 20));
+    for (const char* kind : {"auto", "cudnn", "flash", "efficient"}) {
+      CAPTURE(kind);
+      CHECK(bytes(kind, "1024").library_bytes < 3 * scores);
+    }
+    CHECK(bytes("math", "1024").arena_bytes == bytes("auto", "1024").arena_bytes);
+  }
+}
+
+TEST_CASE("attention that cannot be had here is refused with the reason, when it is planned") {
+  const auto refusal = [](const std::string& more, const std::string& kind,
+                          const std::string& heads = "4") {
+    try {
+      plan_of(more, "gpt2", batch, {kind, "64", heads});
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::invalid_recipe);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string low = "precision: bf16\n";
+  check_sentence("plan.claims/flash_in_32_bits", refusal("", "flash"));
+  CHECK(refusal(low, "flash").empty());
+  check_sentence("plan.claims/flash_heads", refusal(low, "flash", "16"));
+  CHECK(refusal("", "math", "16").empty());
+  CHECK(refusal("", "efficient").empty());
+  CHECK(refusal("precision: tf32\n", "efficient").empty());
+  CHECK(refusal("", "efficient", "16").empty());
+  check_sentence("plan.claims/efficient_heads_in_evaluations",
+                 refusal("eval: {precision: bf16}\n", "efficient", "16"));
+}
+
+TEST_CASE(
+    "updates in backward are claimed one launch for each place where gradients become complete") {
+  for (const std::string model : {"gpt2", "bert"}) {
+    const std::string whole =
+        "optimizer: {type: adamw, max_grad_norm: 0, update_in_backward: true}\nbatch: "
+        "{global_batch_size: 32, micro_batch_size: 32}\n";
+    const auto plan = plan_of(whole, model, "");
+    std::int64_t runs = 0, updates = 0;
+    const auto& steady = plan.train.back().program.steady;
+    for (std::size_t k = 0; k < steady.size(); ++k) {
+      updates += steady[k].op == program::Op::update;
+      runs += steady[k].op == program::Op::update && steady[k - 1].op != program::Op::update;
+    }
+    CAPTURE(model, updates);
+    CHECK(plan::expected_kernels(plan, plan.train.back().graph).update_launches == runs);
+    CHECK(runs > 3);
+    CHECK(plan::expected_kernels(plan_of("", model), plan_of("", model).train.back().graph)
+              .update_launches == 0);
+  }
+}
+
+TEST_CASE("most of what a step copies to the host is claimed from the recipe, and never more") {
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "mlp"}) {
+      const auto plan = plan_of(
+          "memory: {activation_offload: cpu, activation_checkpoint: " + level + "}\n", model);
+      const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
+      const std::int64_t copied = plan::offloaded_bytes(plan.train.back().program);
+      CAPTURE(model, level, copied);
+      CHECK(expected.offloaded_bytes <= copied);
+      CHECK(expected.offloaded_bytes > copied / 3);
+    }
+}
