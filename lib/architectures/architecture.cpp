@@ -10,10 +10,6 @@ namespace trainx::architectures {
 namespace {
 
 // The list: what each architecture's own files call these.
-program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t B, std::int64_t T, DType compute,
-                             Machine machine) {
-  return gpt2_graph(d, B, T, compute, machine);
-}
 std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
 std::vector<std::string> remarks_of(const Gpt2Dims& d, const std::string& text,
                                     const std::string& path) {
@@ -23,10 +19,6 @@ std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
   return gpt2_parameter_name(saved_name);
 }
 
-program::ModelGraph graph_of(const BertDims& d, std::int64_t B, std::int64_t T, DType compute,
-                             Machine machine) {
-  return bert_graph(d, B, T, compute, machine);
-}
 std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
 std::vector<std::string> remarks_of(const BertDims& d, const std::string& text,
                                     const std::string& path) {

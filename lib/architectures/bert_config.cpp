@@ -26,9 +26,9 @@ void read_labels(const ConfigReader& config, BertDims& dims) {
   if (dims.num_labels < 2)
     config.fail(
         "num_labels is 1, a regression, which trainx does not compute; only 2 or more classes");
-  if (dims.num_labels > BertDims::most_labels)
+  if (dims.num_labels > most_labels)
     config.fail("num_labels is " + std::to_string(dims.num_labels) + "; trainx computes at most " +
-                std::to_string(BertDims::most_labels) + " classes");
+                std::to_string(most_labels) + " classes");
   if (!names) return;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names->size()); ++i) {
     const auto name = names->find(std::to_string(i));
@@ -135,6 +135,27 @@ std::string bert_config_text(const BertDims& d, DType saved) {
     config["problem_type"] = "single_label_classification";
   }
   return config.dump(2) + "\n";
+}
+
+std::string bert_parameter_name(const BertDims& dims, std::string_view saved_name) {
+  std::string name(saved_name);
+  for (const char* part : {"embeddings.", "encoder.", "pooler."})
+    if (name.starts_with(part)) name = "bert." + name;
+  for (const auto& [old, now] :
+       {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
+        {"LayerNorm.beta", "LayerNorm.bias"}})
+    if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
+  const bool classification = dims.task == Task::classification;
+  const bool of_other_head = classification ? name.starts_with("cls.")
+                                            : name.starts_with("classifier.") ||
+                                                  name.starts_with("bert.pooler.") ||
+                                                  name.starts_with("cls.seq_relationship.");
+  const bool tied = name == "cls.predictions.decoder.weight" ||
+                    name == "cls.predictions.decoder.bias";
+  if (of_other_head || tied || name == "bert.embeddings.position_ids" ||
+      name.starts_with("qa_outputs."))
+    return {};
+  return name;
 }
 
 }  // namespace trainx::architectures

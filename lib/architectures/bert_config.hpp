@@ -17,4 +17,9 @@ std::vector<std::string> bert_dropout_remarks(const std::string& text, const std
 /// in `saved` (torch_dtype).
 std::string bert_config_text(const BertDims& dims, DType saved);
 
+/// The parameter that a tensor of a Hugging Face file is, whichever model of the family wrote it:
+/// "bert." before it or not, norms with gamma and beta as the first folders had them. Empty for
+/// what is no parameter of this task: position_ids, copies of tied tensors, heads of other tasks.
+std::string bert_parameter_name(const BertDims& dims, std::string_view saved_name);
+
 }  // namespace trainx::architectures

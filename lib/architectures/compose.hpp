@@ -1,12 +1,37 @@
 #pragma once
+#include "core/error.hpp"
 #include "graph/builder.hpp"
-#include "architectures/machine.hpp"
+#include "architectures/transformer.hpp"
+#include <cstdint>
+#include <string>
 
 namespace trainx::architectures {
 
 /// Options of a builder for a micro-batch on that machine.
 graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_t length,
                                       DType compute, const Machine& machine);
+/// And for these dims. InternalError for sizes that do not fit together.
+template <Transformer Dims>
+graph::BuilderOptions builder_options(const Dims& d, std::int64_t micro_batch_size,
+                                      std::int64_t length, DType compute, const Machine& machine) {
+  if (d.hidden_size % d.num_heads != 0 || length > d.max_positions)
+    throw InternalError(std::string(Dims::Options::name) +
+                        "_graph: num_heads does not divide hidden_size, or length is too long");
+  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
+  options.dropout = d.dropout;
+  options.epsilon = d.layer_norm_epsilon;
+  options.initializer_range = d.initializer_range;
+  return options;
+}
+
+template <Transformer Dims>
+graph::AttentionOptions attention_options(const Dims& d, operations::AttentionMask mask) {
+  return {.heads = d.num_heads,
+          .key_value_heads = d.num_heads,
+          .head_size = d.hidden_size / d.num_heads,
+          .mask = mask,
+          .kind = d.attention};
+}
 
 /// All rows, as many at a time as keep a GPU busy, or as a CPU's caches hold.
 graph::Head all_rows(const graph::ModelBuilder& m, std::int64_t columns);

@@ -75,4 +75,13 @@ std::string gpt2_config_text(const Gpt2Dims& d, DType saved) {
   return config.dump(2) + "\n";
 }
 
+std::string gpt2_parameter_name(std::string_view saved_name) {
+  constexpr std::string_view prefix = "transformer.";
+  if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
+  if (saved_name == "lm_head.weight" || saved_name.ends_with(".attn.bias") ||
+      saved_name.ends_with(".attn.masked_bias"))
+    return {};
+  return std::string(saved_name);
+}
+
 }  // namespace trainx::architectures

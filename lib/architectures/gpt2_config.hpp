@@ -15,4 +15,9 @@ std::vector<std::string> gpt2_dropout_remarks(const std::string& text, const std
 /// What transformers loads as GPT2LMHeadModel; weights are saved in `saved` (torch_dtype).
 std::string gpt2_config_text(const Gpt2Dims& dims, DType saved);
 
+/// The parameter that a tensor of a Hugging Face file is ("transformer." before it or not); empty
+/// for what such files hold besides: causal masks (attn.bias, attn.masked_bias) and the copy of the
+/// tied embedding (lm_head.weight).
+std::string gpt2_parameter_name(std::string_view saved_name);
+
 }  // namespace trainx::architectures

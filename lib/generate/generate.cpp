@@ -28,7 +28,7 @@ model::Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims,
   evaluated.dropout = 0;
   evaluated.packed = false;
   return [=](std::int64_t length) {
-    return architectures::gpt2_graph(evaluated, 1, length, DType::f32, machine);
+    return architectures::graph_of(evaluated, 1, length, DType::f32, machine);
   };
 }
 

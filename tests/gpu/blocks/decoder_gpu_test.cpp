@@ -59,7 +59,7 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
     groups.push_back(make_tensor(weights.back().data(), DType::f32, {group.elements}, Place::gpu));
   }
   const model::Decoder::GraphOf graph_of = [&](std::int64_t length) {
-    return architectures::gpt2_graph(t.dims, 1, length, DType::f32,
+    return architectures::graph_of(t.dims, 1, length, DType::f32,
                                      architectures::Machine::one_gpu(true));
   };
   const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)), workspace(64 << 20),

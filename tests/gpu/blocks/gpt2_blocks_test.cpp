@@ -21,7 +21,7 @@ ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType comput
 }
 
 PlainRun gpu_run(const Case& t, DType compute) {
-  return make_run(t, architectures::gpt2_graph(t.dims, t.batch, t.length, compute,
+  return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
                                                architectures::Machine::one_gpu()));
 }
 

@@ -134,7 +134,7 @@ const std::vector<BertCase>& bert_cases() {
 }
 
 PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine) {
-  const auto graph = architectures::bert_graph(t.dims, t.batch, t.length, compute, machine);
+  const auto graph = architectures::graph_of(t.dims, t.batch, t.length, compute, machine);
   PlainRun run(t.dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, t.dims.vocab_size, 1);

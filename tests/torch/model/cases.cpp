@@ -96,7 +96,7 @@ PlainRun make_run(const Case& t, const program::ModelGraph& graph) {
 }
 
 PlainRun make_run(const Case& t, DType compute) {
-  return make_run(t, architectures::gpt2_graph(t.dims, t.batch, t.length, compute));
+  return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute));
 }
 
 }  // namespace trainx::model::test

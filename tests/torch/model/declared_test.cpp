@@ -35,7 +35,7 @@ AnyCase gpt2_case(const model::test::Case& t) {
   return {t.name,
           [t](DType compute, std::int64_t threads) {
             return make_run(t,
-                            architectures::gpt2_graph(t.dims, t.batch, t.length, compute, threads));
+                            architectures::graph_of(t.dims, t.batch, t.length, compute, threads));
           },
           t.dims};
 }

@@ -19,7 +19,7 @@ namespace {
 
 Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims) {
   return
-      [=](std::int64_t length) { return architectures::gpt2_graph(dims, 1, length, DType::f32); };
+      [=](std::int64_t length) { return architectures::graph_of(dims, 1, length, DType::f32); };
 }
 
 /// A decoder over a run's weights, in memory that holds NaN wherever nothing was written.

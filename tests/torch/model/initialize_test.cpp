@@ -34,7 +34,7 @@ std::map<std::string, std::vector<float>> initialized(const std::vector<program:
 
 std::map<std::string, std::vector<float>> initialized(const architectures::Gpt2Dims& d,
                                                       std::uint64_t seed) {
-  return initialized(architectures::gpt2_graph(d, 1, 1, DType::f32).groups, seed);
+  return initialized(architectures::graph_of(d, 1, 1, DType::f32).groups, seed);
 }
 
 double deviation(const std::vector<float>& x, std::size_t n) {
@@ -71,7 +71,7 @@ TEST_CASE("initial weights are BERT's: the padding token's row is zero") {
                                      .intermediate_size = 256,
                                      .vocab_size = 301,
                                      .pad_token = 3};
-  const auto w = initialized(architectures::bert_graph(bert, 1, 1, DType::f32).groups, 7);
+  const auto w = initialized(architectures::graph_of(bert, 1, 1, DType::f32).groups, 7);
   const auto& word = w.at("bert.embeddings.word_embeddings.weight");
   CHECK(std::abs(deviation(word, 301 * 64) / (0.02 * std::sqrt(300.0 / 301)) - 1) < 0.03);
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -97,7 +97,7 @@ TEST_CASE("an initial weight depends on the seed and its name alone") {
 }
 
 TEST_CASE("a context refuses slots that its instruction does not use") {
-  const auto graph = architectures::gpt2_graph(dims, 2, 5, DType::f32);
+  const auto graph = architectures::graph_of(dims, 2, 5, DType::f32);
   const auto& block = graph.blocks[2];
   std::vector<Tensor> operands(block.slots.size());
   std::vector<program::How> how(block.slots.size(), program::How::read);

@@ -27,7 +27,7 @@ BertDims small(Task task) {
 }
 
 program::SharedVector<program::GroupSpec> bert_groups(const BertDims& dims) {
-  return bert_graph(dims, 1, 1, DType::f32).groups;
+  return graph_of(dims, 1, 1, DType::f32).groups;
 }
 
 std::map<std::string, std::vector<std::int64_t>> parameters_of(const BertDims& dims) {
@@ -57,9 +57,9 @@ std::string complaint(BertOptions options, BertDims dims) {
 }  // namespace
 
 TEST_CASE("published sizes have BERT's numbers of parameters") {
-  const auto& sizes = bert_sizes();
-  CHECK(sizes.at(0).first == "base");
-  BertDims base = sizes[0].second, large = sizes.at(1).second;
+  const auto& published = sizes(BertOptions{});
+  CHECK(published.at(0).first == "base");
+  BertDims base = published[0].second, large = published.at(1).second;
   CHECK(parameters(base) == 109514298);  // transformers: BertForMaskedLM(BertConfig())
   base.task = large.task = Task::classification;
   base.num_labels = large.num_labels = 2;
@@ -178,7 +178,7 @@ TEST_CASE(
   BertDims dims = small(GENERATE(Task::masked_lm, Task::classification));
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto graph = bert_graph(dims, 3, 7, compute, GENERATE(Machine(2), Machine::one_gpu()));
+  const auto graph = graph_of(dims, 3, 7, compute, GENERATE(Machine(2), Machine::one_gpu()));
   CHECK(graph.blocks.size() == 6);
   CHECK(graph.tokens == 21);
   std::set<int> written;
@@ -204,7 +204,7 @@ TEST_CASE(
       }
     }
   }
-  CHECK_THROWS_AS(bert_graph(dims, 3, 11, compute), InternalError);
+  CHECK_THROWS_AS(graph_of(dims, 3, 11, compute), InternalError);
 }
 
 TEST_CASE("what a step of BERT keeps until backward") {
@@ -214,7 +214,7 @@ TEST_CASE("what a step of BERT keeps until backward") {
   BertDims dims = small(Task::classification);
   dims.hidden_size = 128;
   dims.intermediate_size = 512;
-  const auto graph = bert_graph(dims, 2, 5, DType::f32);
+  const auto graph = graph_of(dims, 2, 5, DType::f32);
   const double unit = 10 * 128 * 4;
   double cheap = 0, dear = 0;
   for (const auto& block : graph.blocks)
@@ -226,11 +226,11 @@ TEST_CASE("what a step of BERT keeps until backward") {
 }
 
 TEST_CASE("floating-point operations of a BERT step are those of the usual count") {
-  BertDims dims = bert_sizes().front().second;
+  BertDims dims = sizes(BertOptions{}).front().second;
   const std::int64_t T = 128, B = 4;
   const bool classification = GENERATE(true, false);
   if (classification) dims.task = Task::classification, dims.num_labels = 2;
-  const auto graph = bert_graph(dims, B, T, DType::bf16);
+  const auto graph = graph_of(dims, B, T, DType::bf16);
   double gemm = 0, attention = 0;
   for (const auto& block : graph.blocks)
     for (const auto& [op, phase] : block.phases)
@@ -259,7 +259,7 @@ TEST_CASE(
       INFO("probability " << probability << " batch " << B);
       dims.mask_probability = probability;
       const std::int64_t N = B * 512;
-      const auto graph = bert_graph(dims, B, 512, DType::bf16, Machine::one_gpu());
+      const auto graph = graph_of(dims, B, 512, DType::bf16, Machine::one_gpu());
       const double expected = probability * static_cast<double>(N);
       std::int64_t logits = 0, products = 0;
       for (const auto& s : graph.blocks.back().slots) {
@@ -278,13 +278,12 @@ TEST_CASE(
             std::min(static_cast<double>(N), expected + 4 * std::sqrt(expected) + 64 +
                                                  static_cast<double>(products) / 8192));
     }
-  CHECK(
-      bert_graph(small(Task::classification), 3, 7, DType::bf16, Machine::one_gpu()).target_chunk ==
-      0);
+  CHECK(graph_of(small(Task::classification), 3, 7, DType::bf16, Machine::one_gpu()).target_chunk ==
+        0);
 }
 
 TEST_CASE("settings of BERT that do not fit together are refused by name") {
-  const BertDims dims = bert_sizes().front().second;
+  const BertDims dims = sizes(BertOptions{}).front().second;
   CHECK(complaint({}, dims).empty());
   CHECK(complaint({.task = Task::classification, .num_labels = 2}, dims).empty());
   CHECK(complaint({.task = Task::causal_lm}, dims).find("model.options.task: ") == 0);
@@ -300,7 +299,7 @@ TEST_CASE("settings of BERT that do not fit together are refused by name") {
 }
 
 TEST_CASE("BERT's config.json comes back as written") {
-  for (auto [name, dims] : bert_sizes()) {
+  for (auto [name, dims] : sizes(BertOptions{})) {
     dims.layer_norm_epsilon = 1e-6;
     dims.type_vocab_size = 3;
     dims.pad_token = GENERATE(-1, 0, 7);

@@ -22,7 +22,7 @@ const Gpt2Dims small{.num_layers = 2,
                      .vocab_size = 11};
 
 program::SharedVector<program::GroupSpec> gpt2_groups(const Gpt2Dims& dims) {
-  return gpt2_graph(dims, 1, 1, DType::f32).groups;
+  return graph_of(dims, 1, 1, DType::f32).groups;
 }
 
 std::int64_t saved_parameters(const Gpt2Dims& dims) {
@@ -36,7 +36,8 @@ std::int64_t saved_parameters(const Gpt2Dims& dims) {
 
 TEST_CASE("published sizes have the published numbers of parameters") {
   std::vector<std::pair<std::string_view, std::int64_t>> counts;
-  for (const auto& [name, dims] : gpt2_sizes()) counts.emplace_back(name, saved_parameters(dims));
+  for (const auto& [name, dims] : sizes(Gpt2Options{}))
+    counts.emplace_back(name, saved_parameters(dims));
   CHECK(counts ==
         std::vector<std::pair<std::string_view, std::int64_t>>{
             {"124m", 124439808}, {"350m", 354823168}, {"774m", 774030080}, {"1558m", 1557611200}});
@@ -114,7 +115,7 @@ TEST_CASE(
   Gpt2Dims dims = small;
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto graph = gpt2_graph(dims, 3, 7, compute);
+  const auto graph = graph_of(dims, 3, 7, compute);
   CHECK(graph.blocks.size() == 6);
   CHECK(graph.tokens == 21);
   std::set<int> written;
@@ -141,13 +142,13 @@ TEST_CASE(
       }
     }
   }
-  CHECK_THROWS_AS(gpt2_graph(dims, 3, 11, compute), InternalError);
+  CHECK_THROWS_AS(graph_of(dims, 3, 11, compute), InternalError);
 }
 
 TEST_CASE("floating-point operations of a step are those of the usual count") {
-  Gpt2Dims dims = gpt2_sizes().front().second;
+  Gpt2Dims dims = sizes(Gpt2Options{}).front().second;
   const std::int64_t T = 1024, B = 2;
-  const auto graph = gpt2_graph(dims, B, T, DType::bf16);
+  const auto graph = graph_of(dims, B, T, DType::bf16);
   double gemm = 0, attention = 0;
   for (const auto& block : graph.blocks)
     for (const auto& [op, phase] : block.phases)
@@ -167,7 +168,7 @@ TEST_CASE("the head's chunk keeps logits at 8 MiB") {
   for (std::int64_t vocabulary : {1, 500, 50257, 3000000}) {
     Gpt2Dims dims = small;
     dims.vocab_size = vocabulary;
-    const auto graph = gpt2_graph(dims, 64, 10, DType::f32);
+    const auto graph = graph_of(dims, 64, 10, DType::f32);
     const auto& slots = graph.blocks.back().slots;
     const auto& chunk =
         slots.at(static_cast<std::size_t>(graph.composition->blocks.back()->last_logits)).tensor;
@@ -207,7 +208,7 @@ TEST_CASE("packing and unpacking transpose, pad, and come back") {
 }
 
 TEST_CASE("config.json comes back as written") {
-  for (auto [name, dims] : gpt2_sizes()) {
+  for (auto [name, dims] : sizes(Gpt2Options{})) {
     dims.intermediate_size += 64;
     dims.layer_norm_epsilon = 1e-6;
     const Gpt2Dims back = gpt2_dims_from_config(gpt2_config_text(dims, DType::f32), "config.json");

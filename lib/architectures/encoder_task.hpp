@@ -1,0 +1,82 @@
+// The tasks of encoders, as templates over an architecture's options and dims. Both have the
+// members task, num_labels, mask_probability, mask_token and special_tokens; dims also have labels
+// and head.
+#pragma once
+#include "architectures/task.hpp"
+#include "core/error.hpp"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainx::architectures {
+
+/// Options or dims of an architecture that learns one of several tasks.
+template <class T>
+concept Encoder = requires(const T& x) {
+  x.task;
+  x.special_tokens;
+};
+
+/// Evaluation counts each label against each prediction, which bounds the number of labels.
+constexpr std::int64_t most_labels = 4096;
+
+template <class Visitor, Encoder Options>
+void task_fields(Visitor& field, Options& o) {
+  field("task", o.task, anything(), "Task: masked_lm or classification");
+  field("num_labels", o.num_labels, between(2, most_labels), "Classes, for task classification");
+}
+
+template <class Visitor, Encoder Options>
+void masking_fields(Visitor& field, Options& o) {
+  field("mask_probability", o.mask_probability,
+        Limits{"greater than 0 and at most 1", 0, 1, true, false},
+        "masked_lm: share of tokens that become targets if the data names none");
+  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that replaces masked tokens");
+  field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
+}
+
+template <Encoder T>
+Task task(const T& x) {
+  return x.task;
+}
+
+template <Encoder Dims>
+std::int64_t num_labels(const Dims& d) {
+  return d.task == Task::classification ? d.num_labels : 0;
+}
+
+template <Encoder Dims>
+std::optional<Masking> masking(const Dims& d) {
+  if (d.task != Task::masked_lm) return std::nullopt;
+  return Masking{d.mask_probability, d.mask_token, d.vocab_size, d.special_tokens};
+}
+
+/// An option of masked_lm, and whether its value differs from the default.
+using MaskingOption = std::pair<const char*, bool>;
+/// Throws UserError 78 for a task that the encoder `name` does not learn, and for options that have
+/// no effect on it.
+void check_task(std::string_view name, Task task, bool has_labels,
+                const std::vector<MaskingOption>& masking);
+/// Throws UserError 78.
+void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size);
+
+/// Decides dims from the task's options. Throws UserError 78 for options that do not fit together.
+template <Encoder Options, Encoder Dims>
+void take_task(const Options& o, Dims& d) {
+  const Options defaults;
+  check_task(Options::name, o.task, o.num_labels.has_value(),
+             {{"mask_probability", o.mask_probability != defaults.mask_probability},
+              {"mask_token", o.mask_token != defaults.mask_token},
+              {"special_tokens", o.special_tokens != defaults.special_tokens}});
+  if (o.task == Task::masked_lm) check_mask_token(o.mask_token, d.vocab_size);
+  d.task = o.task;
+  d.num_labels = o.num_labels.value_or(0);
+  if (static_cast<std::int64_t>(d.labels.size()) != d.num_labels) d.labels.clear();
+  d.mask_probability = o.mask_probability;
+  d.mask_token = o.mask_token;
+  d.special_tokens = o.special_tokens;
+}
+
+}  // namespace trainx::architectures

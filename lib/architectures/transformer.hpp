@@ -1,0 +1,104 @@
+// What transformers have in common, as templates over an architecture's options and dims. Their
+// members have the same names in all architectures; a member that only some have is optional here.
+#pragma once
+#include "program/model_graph.hpp"
+#include "architectures/attention.hpp"
+#include "architectures/dimension.hpp"
+#include "architectures/encoder_task.hpp"
+#include "architectures/machine.hpp"
+#include "options/field.hpp"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace trainx::architectures {
+
+using namespace options;
+
+/// Published sizes by name; the first is the default.
+template <class Dims>
+using Sizes = std::vector<std::pair<std::string_view, Dims>>;
+
+/// Options as written in a recipe, or decided dims. An option that is not set comes from
+/// `model.size`, the Hugging Face folder or the data.
+template <class T>
+concept Transformer = requires(const T& x) {
+  x.num_layers;
+  x.num_heads;
+};
+
+/// The next multiple of 128, which fills tiles of matrix products. The extra rows of the embedding
+/// stay zero and get no gradient.
+constexpr std::int64_t whole_tiles(std::int64_t vocab_size) {
+  return (vocab_size + 127) / 128 * 128;
+}
+
+template <class Visitor, Transformer Options>
+void size_fields(Visitor& field, Options& o) {
+  field("num_layers", o.num_layers, at_least(1), "Layers, each attention and MLP");
+  field("num_heads", o.num_heads, at_least(1), "Attention heads; divides hidden_size");
+  field("hidden_size", o.hidden_size, at_least(1), "Width of the residual stream");
+  field("intermediate_size", o.intermediate_size, at_least(1),
+        "Width inside the MLP; default: 4 * hidden_size");
+  field("max_positions", o.max_positions, at_least(1),
+        "Longest sequence; at least data.sequence_length");
+  field("vocab_size", o.vocab_size, at_least(1),
+        "Tokens of the vocabulary; default: the data's, if it has one");
+}
+
+/// `places`: the values that are dropped.
+template <class Visitor, Transformer Options>
+void dropout_field(Visitor& field, Options& o, const std::string& places) {
+  field("dropout", o.dropout, unit_interval(),
+        "Dropout of " + places +
+            "; attention has none. auto: that of model.init_from's config.json, else 0");
+}
+
+/// `advice`: which value to choose, after a semicolon.
+template <class Visitor, Transformer Options>
+void initializer_field(Visitor& field, Options& o, const std::string& advice = "") {
+  field("initializer_range", o.initializer_range, positive(),
+        "Standard deviation of initial weights" + advice);
+}
+
+/// Sizes that a recipe may set, in the order of their checks. num_labels is one if the folder holds
+/// a classifier.
+template <Transformer Options, Transformer Dims>
+std::vector<Dimension> dimensions(Options& o, Dims& d) {
+  std::vector<Dimension> all{{"num_layers", o.num_layers, d.num_layers},
+                             {"num_heads", o.num_heads, d.num_heads},
+                             {"hidden_size", o.hidden_size, d.hidden_size},
+                             {"intermediate_size", o.intermediate_size, d.intermediate_size},
+                             {"max_positions", o.max_positions, d.max_positions},
+                             {"vocab_size", o.vocab_size, d.vocab_size}};
+  if constexpr (requires { o.type_vocab_size; })
+    all.push_back({"type_vocab_size", o.type_vocab_size, d.type_vocab_size});
+  if constexpr (Encoder<Options>)
+    if (o.task == Task::classification && d.head == Task::classification)
+      all.push_back({"num_labels", o.num_labels, d.num_labels});
+  return all;
+}
+
+/// What a recipe decides beside dimensions, also for weights that come from a folder. Throws
+/// UserError 78 for settings that do not fit together.
+template <Transformer Options, Transformer Dims>
+void take_settings(Options& o, Dims& d) {
+  if constexpr (Encoder<Options>) take_task(o, d);
+  if (!o.dropout.is_auto()) d.dropout = *o.dropout.value;
+  o.dropout.value = d.dropout;
+  d.initializer_range = o.initializer_range;
+}
+
+/// A transformer without a choice of tasks learns the next token.
+template <Transformer T>
+requires(!Encoder<T>) Task task(const T&) { return Task::causal_lm; }
+
+template <Transformer Dims>
+requires(!Encoder<Dims>) std::int64_t num_labels(const Dims&) { return 0; }
+
+template <Transformer Dims>
+requires(!Encoder<Dims>) std::optional<Masking> masking(const Dims&) { return std::nullopt; }
+
+}  // namespace trainx::architectures
