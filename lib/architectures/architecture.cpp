@@ -1,48 +1,41 @@
 #include "architectures/architecture.hpp"
+#include "core/error.hpp"
 #include "core/files.hpp"
-#include "architectures/bert_config.hpp"
 #include "architectures/config_reader.hpp"
-#include "architectures/gpt2_config.hpp"
 #include <concepts>
 #include <deque>
+#include <tuple>
+#include <type_traits>
 
 namespace trainx::architectures {
 namespace {
 
-// The list: what each architecture's own files call these.
-std::string text_of(const Gpt2Dims& d, DType saved) { return gpt2_config_text(d, saved); }
-std::vector<std::string> remarks_of(const Gpt2Dims& d, const std::string& text,
-                                    const std::string& path) {
-  return gpt2_dropout_remarks(text, path, d.dropout);
-}
-std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
-  return gpt2_parameter_name(saved_name);
-}
-
-std::string text_of(const BertDims& d, DType saved) { return bert_config_text(d, saved); }
-std::vector<std::string> remarks_of(const BertDims& d, const std::string& text,
-                                    const std::string& path) {
-  return bert_dropout_remarks(text, path, d.dropout);
-}
-std::string parameter_of(const BertDims& d, std::string_view saved_name) {
-  return bert_parameter_name(d, saved_name);
-}
-
-program::ModelGraph graph_of(const CustomDims& d, std::int64_t B, std::int64_t T, DType compute,
-                             Machine) {
-  return custom_graph(d, B, T, compute);
+// Models of a user's own answer under the same names as architectures.
+program::ModelGraph graph_of(const CustomDims& d, std::int64_t micro_batch_size,
+                             std::int64_t length, DType compute, Machine) {
+  return custom_graph(d, micro_batch_size, length, compute);
 }
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
-std::vector<std::string> remarks_of(const CustomDims&, const std::string&, const std::string&) {
-  return {};
-}
-std::string parameter_of(const CustomDims&, std::string_view saved_name) {
-  return std::string(saved_name);
+void config_keys(ConfigKeys&, CustomDims&) {}
+std::vector<std::string> remarks_of(const ConfigReader&, const CustomDims&) { return {}; }
+std::string parameter_of(const CustomDims&, std::string_view name) { return std::string(name); }
+std::string_view name_of(const CustomDims& d) { return d.options.name; }
+
+template <Transformer Dims>
+std::string_view name_of(const Dims&) {
+  return Dims::Options::name;
 }
 
-std::string_view name_of(const Gpt2Dims&) { return Gpt2Options::name; }
-std::string_view name_of(const BertDims&) { return BertOptions::name; }
-std::string_view name_of(const CustomDims& d) { return d.options.name; }
+template <Transformer Dims>
+std::string text_of(Dims d, DType saved) {
+  if (saved != DType::f32 && saved != DType::bf16)
+    throw InternalError(std::string(name_of(d)) + "_config_text: weights are saved as f32 or bf16");
+  nlohmann::json config{{"model_type", name_of(d)},
+                        {"torch_dtype", saved == DType::f32 ? "float32" : "bfloat16"}};
+  ConfigKeys keys(config);
+  config_keys(keys, d);
+  return config.dump(2) + "\n";
+}
 
 }  // namespace
 
@@ -75,10 +68,8 @@ std::int64_t num_labels(const ModelDims& dims) {
 std::int64_t token_types(const ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.type_vocab_size; })
-          return d.type_vocab_size;
-        else
-          return 0;
+        if constexpr (requires { d.type_vocab_size; }) return d.type_vocab_size;
+        return 0;
       },
       dims);
 }
@@ -98,52 +89,60 @@ namespace {
 
 struct KnownGraph {
   ModelDims dims;
-  std::int64_t micro_batch_size, length;
-  DType compute;
-  Machine machine;
+  std::tuple<std::int64_t, std::int64_t, DType, Machine> shape;
   program::ModelGraph graph;
 };
 
-/// Searches ask for the same few graphs again and again. Models of a user's own are not compared.
-const KnownGraph* find_known(const std::deque<KnownGraph>& known, const ModelDims& dims,
-                             std::int64_t B, std::int64_t T, DType compute,
-                             const Machine& machine) {
-  for (const KnownGraph& k : known)
-    if (k.micro_batch_size == B && k.length == T && k.compute == compute && k.machine == machine &&
-        std::visit(
-            [&]<class D>(const D& d) {
-              if constexpr (std::equality_comparable<D>)
-                return std::holds_alternative<D>(k.dims) && std::get<D>(k.dims) == d;
-              else
-                return false;
-            },
-            dims))
-      return &k;
-  return nullptr;
+/// Models of a user's own are not compared.
+bool are_equal(const ModelDims& a, const ModelDims& b) {
+  return std::visit(
+      [&]<class D>(const D& d) {
+        if constexpr (std::equality_comparable<D>)
+          return std::holds_alternative<D>(b) && std::get<D>(b) == d;
+        return false;
+      },
+      a);
 }
 
 }  // namespace
 
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
                                 std::int64_t length, DType compute, Machine machine) {
+  // Searches ask for the same few graphs again and again.
   constexpr std::size_t most_known = 8;
   thread_local std::deque<KnownGraph> known;
-  if (const KnownGraph* k = find_known(known, dims, micro_batch_size, length, compute, machine))
-    return k->graph;
+  const std::tuple shape(micro_batch_size, length, compute, machine);
+  for (const KnownGraph& k : known)
+    if (k.shape == shape && are_equal(k.dims, dims)) return k.graph;
   program::ModelGraph graph = std::visit(
       [&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
   if (std::holds_alternative<CustomDims>(dims)) return graph;
   if (known.size() == most_known) known.pop_front();
-  known.push_back({dims, micro_batch_size, length, compute, machine, graph});
+  known.push_back({dims, shape, graph});
   return graph;
 }
 
+namespace {
+
+/// Dims of each architecture, as it begins.
+template <class... Dims>
+std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
+  return {Dims{}...};
+}
+
+}  // namespace
+
 ModelDims dims_from_config(const std::string& text, const std::string& path) {
   if (auto custom = custom_dims_from_config(text, path)) return *std::move(custom);
-  switch (ConfigReader(text, path).model_type({"gpt2", "bert"})) {
-    case 0: return gpt2_dims_from_config(text, path);
-    default: return bert_dims_from_config(text, path);
-  }
+  const ConfigReader file(text, path);
+  std::vector<ModelDims> known = one_of_each(std::type_identity<ModelDims>());
+  std::erase_if(known, [](const auto& d) { return std::holds_alternative<CustomDims>(d); });
+  std::vector<std::string> names;
+  for (const ModelDims& dims : known) names.emplace_back(architecture_name(dims));
+  ModelDims dims = std::move(known[file.model_type(names)]);
+  ConfigKeys keys(file);
+  std::visit([&](auto& d) { config_keys(keys, d); }, dims);
+  return dims;
 }
 
 ModelDims read_config(const std::string& folder) {
@@ -152,7 +151,8 @@ ModelDims read_config(const std::string& folder) {
 
 std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,
                                          const ModelDims& dims) {
-  return std::visit([&](const auto& d) { return remarks_of(d, text, path); }, dims);
+  const ConfigReader file(text, path);
+  return std::visit([&](const auto& d) { return remarks_of(file, d); }, dims);
 }
 
 std::string config_text(const ModelDims& dims, DType saved) {

@@ -50,7 +50,7 @@ program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, s
             .norm = "cls.predictions.transform.LayerNorm",
             .output = "cls.predictions",
             .tied_to = words},
-           {.dense = "bert.pooler.dense", .output = "classifier"});
+           {.dense = "bert.pooler.dense", .output = "classifier", .activation = Activation::tanh});
   return compose(m.finish(), machine);
 }
 

@@ -24,8 +24,7 @@ void visit_fields(Visitor& field, BertOptions& o) {
   size_fields(field, o);
   field("type_vocab_size", o.type_vocab_size, at_least(1),
         "Segments a token may belong to (2: sentence pairs)");
-  dropout_field(field, o, "embeddings, residual branches and the classifier's input");
-  initializer_field(field, o);
+  training_fields(field, o, "embeddings, residual branches and the classifier's input");
   masking_fields(field, o);
 }
 
@@ -49,11 +48,12 @@ struct BertDims {
   bool operator==(const BertDims&) const = default;
 };
 
+// What every architecture answers: transformer.hpp says what.
 const Sizes<BertDims>& sizes(const BertOptions&);
-
-/// The blocks embedding, h<i>.attention, h<i>.mlp and the task's head for a micro-batch of
-/// `micro_batch_size` samples of `length` tokens.
 program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
                              DType compute, Machine machine = {});
+void config_keys(ConfigKeys& keys, BertDims& d);
+std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d);
+std::string parameter_of(const BertDims& d, std::string_view saved_name);
 
 }  // namespace trainx::architectures

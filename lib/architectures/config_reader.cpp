@@ -12,11 +12,6 @@ std::string shown(const json& value) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-std::string no_attention_dropout(const std::string& path, double probability) {
-  return path + " asks for attention dropout " + json(probability).dump() +
-         ", which trainx does not have; training goes on without it";
-}
-
 ConfigReader::ConfigReader(const std::string& text, const std::string& path) : path_(path) {
   try {
     config_ = json::parse(text);
@@ -84,6 +79,27 @@ std::size_t ConfigReader::model_type(const std::vector<std::string>& known) cons
   }
   if (!j) fail("model_type is missing; it must be " + list);
   fail("model_type is " + shown(*j) + ", which trainx does not compute; only " + list);
+}
+
+void ConfigKeys::heads_divide(const char* size_key, std::int64_t size, const char* heads_key,
+                              std::int64_t heads) {
+  if (file_ && size % heads != 0)
+    file_->fail(std::string(size_key) + " (" + std::to_string(size) + ") must be a multiple of " +
+                heads_key + " (" + std::to_string(heads) + ")");
+}
+
+std::vector<std::string> dropout_remarks(const std::string& path, double trained, KeyedDropout main,
+                                         KeyedDropout other, double attention) {
+  const auto shown_of = [](KeyedDropout d) { return d.first + (" " + json(d.second).dump()); };
+  std::vector<std::string> out;
+  if (other.second != main.second && trained == main.second)
+    out.push_back(path + " has " + shown_of(main) + " and " + shown_of(other) +
+                  "; trainx has one dropout for both and takes " + json(main.second).dump() +
+                  " (model.options.dropout sets another)");
+  if (attention > 0)
+    out.push_back(path + " asks for attention dropout " + json(attention).dump() +
+                  ", which trainx does not have; training goes on without it");
+  return out;
 }
 
 }  // namespace trainx::architectures

@@ -2,6 +2,10 @@
 #include "options/field.hpp"
 #include <nlohmann/json.hpp>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace trainx::architectures {
 
@@ -13,6 +17,7 @@ class ConfigReader {
  public:
   ConfigReader(const std::string& text, const std::string& path);
 
+  const std::string& path() const { return path_; }
   [[noreturn]] void fail(const std::string& what) const;
   /// Null counts as absent, as it does for transformers.
   const nlohmann::json* find(const char* key) const;
@@ -31,8 +36,49 @@ class ConfigReader {
   nlohmann::json config_;
 };
 
-/// A sentence about dropout of attention, which no architecture of trainx has.
-std::string no_attention_dropout(const std::string& path, double probability);
+/// The keys of a config.json. An architecture lists them once, for reading and for writing.
+class ConfigKeys {
+ public:
+  explicit ConfigKeys(const ConfigReader& file) : file_(&file) {}
+  explicit ConfigKeys(nlohmann::json& written) : written_(&written) {}
+  const ConfigReader* file() const { return file_; }  // null if keys are written
+
+  void dimension(const char* key, std::int64_t& value, std::optional<std::int64_t> otherwise = {}) {
+    file_ ? void(value = file_->dimension(key, otherwise)) : write(key, value);
+  }
+  void number(const char* key, double& value, double otherwise, const Limits& limits) {
+    file_ ? void(value = file_->number(key, otherwise, limits)) : write(key, value);
+  }
+  void dropout(const char* key, double& value) {
+    file_ ? void(value = file_->dropout(key)) : write(key, value);
+  }
+  /// A setting that trainx computes in one way, which these values mean. The first is written.
+  void fixed(const char* key, const std::vector<nlohmann::json>& values) {
+    file_ ? file_->require(key, values) : write(key, values.front());
+  }
+  /// Like fixed, but never written.
+  void require(const char* key, const std::vector<nlohmann::json>& values) {
+    if (file_) file_->require(key, values);
+  }
+  /// A key that transformers needs and trainx does not read.
+  void write(const char* key, const nlohmann::json& value) {
+    if (written_) (*written_)[key] = value;
+  }
+  /// Checks sizes that are read: the one under size_key is a multiple of the heads'.
+  void heads_divide(const char* size_key, std::int64_t size, const char* heads_key,
+                    std::int64_t heads);
+
+ private:
+  const ConfigReader* file_ = nullptr;
+  nlohmann::json* written_ = nullptr;
+};
+
+/// A probability of dropout, and its key.
+using KeyedDropout = std::pair<const char*, double>;
+/// What a file asks of dropout beyond the probability that is `trained` with, a sentence each:
+/// `other` differs from `main`, attention has dropout. Choices of the user get no sentence.
+std::vector<std::string> dropout_remarks(const std::string& path, double trained, KeyedDropout main,
+                                         KeyedDropout other, double attention);
 
 /// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than
 /// writing them out has stack for.

@@ -8,18 +8,14 @@ namespace trainx::architectures {
 
 using operations::Activation;
 
-/// Rows with a target: linear, activation, norm, product with the token embedding and a bias.
-struct MaskedLmHead {
-  std::string dense, norm;
-  std::string output;   // what the bias belongs to
-  std::string tied_to;  // the token embedding
+/// How an encoder's files call the parameters of a head. masked_lm has rows with a target: linear,
+/// activation, norm, product with the token embedding and a bias. classification has the first row
+/// of each sample: linear, activation, dropout, linear.
+struct HeadNames {
+  std::string dense, norm = "";
+  std::string output;        // the last linear, or what the bias belongs to
+  std::string tied_to = "";  // masked_lm: the token embedding
   Activation activation = Activation::gelu_erf;
-};
-
-/// The first row of each sample: linear, activation, dropout, linear.
-struct ClassificationHead {
-  std::string dense, output;
-  Activation activation = Activation::tanh;
 };
 
 /// The tensors of a micro-batch that an encoder reads for its task.
@@ -34,38 +30,29 @@ std::vector<std::string> encoder_batch(const Dims& d) {
 
 /// The head of the dims' task. A folder without this head may lack its parameters.
 template <Encoder Dims>
-void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const MaskedLmHead& masked_lm,
-              const ClassificationHead& classification) {
+void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadNames& masked_lm,
+              const HeadNames& classification) {
+  using Score = operations::CrossEntropy::Score;
   const std::string graph = std::string(Dims::Options::name) + "_graph: ";
   const bool classifies = d.task == Task::classification, optional = d.head != d.task;
   if (!classifies && d.task != Task::masked_lm)
     throw InternalError(graph + "task is classification or masked_lm");
   if (classifies && d.num_labels < 2)
     throw InternalError(graph + "classification takes at least 2 classes");
+  const HeadNames& names = classifies ? classification : masked_lm;
   m.begin_head(classifies ? first_rows(m)
                           : rows_with_targets(m, d.padded_vocab_size(), d.mask_probability));
-  h = m.linear(h, classifies ? classification.dense : masked_lm.dense,
-               {.features = d.hidden_size,
-                .activation = classifies ? classification.activation : masked_lm.activation,
-                .optional = optional});
-  if (classifies) {
-    if (d.dropout > 0) h = m.dropout(h, 1, 1);
-    m.loss(h,
-           {.name = classification.output,
-            .classes = d.num_labels,
-            .bias = true,
-            .optional = optional},
-           operations::CrossEntropy::Score::confusion);
-  } else {
-    h = m.layer_norm(h, masked_lm.norm, optional);
-    m.loss(h,
-           {.tied_to = masked_lm.tied_to,
-            .name = masked_lm.output,
-            .classes = d.vocab_size,
-            .bias = true,
-            .optional = optional},
-           operations::CrossEntropy::Score::correct);
-  }
+  h = m.linear(h, names.dense,
+               {.features = d.hidden_size, .activation = names.activation, .optional = optional});
+  if (!classifies) h = m.layer_norm(h, names.norm, optional);
+  if (classifies && d.dropout > 0) h = m.dropout(h, 1, 1);
+  m.loss(h,
+         {.tied_to = names.tied_to,
+          .name = names.output,
+          .classes = classifies ? d.num_labels : d.vocab_size,
+          .bias = true,
+          .optional = optional},
+         classifies ? Score::confusion : Score::correct);
 }
 
 }  // namespace trainx::architectures

@@ -3,7 +3,6 @@
 // and head.
 #pragma once
 #include "architectures/task.hpp"
-#include "core/error.hpp"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +10,8 @@
 #include <vector>
 
 namespace trainx::architectures {
+
+class ConfigKeys;
 
 /// Options or dims of an architecture that learns one of several tasks.
 template <class T>
@@ -35,22 +36,6 @@ void masking_fields(Visitor& field, Options& o) {
         "masked_lm: share of tokens that become targets if the data names none");
   field("mask_token", o.mask_token, non_negative(), "masked_lm: id that replaces masked tokens");
   field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
-}
-
-template <Encoder T>
-Task task(const T& x) {
-  return x.task;
-}
-
-template <Encoder Dims>
-std::int64_t num_labels(const Dims& d) {
-  return d.task == Task::classification ? d.num_labels : 0;
-}
-
-template <Encoder Dims>
-std::optional<Masking> masking(const Dims& d) {
-  if (d.task != Task::masked_lm) return std::nullopt;
-  return Masking{d.mask_probability, d.mask_token, d.vocab_size, d.special_tokens};
 }
 
 /// An option of masked_lm, and whether its value differs from the default.
@@ -78,5 +63,18 @@ void take_task(const Options& o, Dims& d) {
   d.mask_token = o.mask_token;
   d.special_tokens = o.special_tokens;
 }
+
+/// Members of an encoder's dims.
+struct TaskDims {
+  Task& task;
+  std::optional<Task>& head;
+  std::int64_t& num_labels;
+  std::vector<std::string>& labels;
+};
+
+/// Reads or writes the head and its classes in a config.json. `family` begins the names in
+/// `architectures`: "Bert" of BertForMaskedLM. Throws UserError 65 for labels that trainx does not
+/// compute.
+void task_keys(ConfigKeys& keys, const std::string& family, const TaskDims& d);
 
 }  // namespace trainx::architectures

@@ -17,8 +17,8 @@ struct Gpt2Options {
 template <class Visitor>
 void visit_fields(Visitor& field, Gpt2Options& o) {
   size_fields(field, o);
-  dropout_field(field, o, "embeddings and residual branches");
-  initializer_field(field, o, "; 0.02 suits published sizes, narrow models learn sooner with more");
+  training_fields(field, o, "embeddings and residual branches",
+                  "; 0.02 suits published sizes, narrow models learn sooner with more");
 }
 
 struct Gpt2Dims {
@@ -35,11 +35,12 @@ struct Gpt2Dims {
   bool operator==(const Gpt2Dims&) const = default;
 };
 
+// What every architecture answers: transformer.hpp says what.
 const Sizes<Gpt2Dims>& sizes(const Gpt2Options&);
-
-/// The blocks embedding, h<i>.attention, h<i>.mlp and head for a micro-batch of `micro_batch_size`
-/// samples of `length` tokens.
 program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
                              DType compute, Machine machine = {});
+void config_keys(ConfigKeys& keys, Gpt2Dims& d);
+std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d);
+std::string parameter_of(const Gpt2Dims& d, std::string_view saved_name);
 
 }  // namespace trainx::architectures

@@ -1,9 +1,19 @@
 // What transformers have in common, as templates over an architecture's options and dims. Their
 // members have the same names in all architectures; a member that only some have is optional here.
+//
+// An architecture <A> is <A>Options (as written in a recipe, with visit_fields), <A>Dims (decided)
+// and these functions:
+//   sizes         published sizes by name
+//   graph_of      the blocks embedding, h<i>.attention, h<i>.mlp and the task's head for a
+//                 micro-batch of `micro_batch_size` samples of `length` tokens
+//   config_keys   config.json, read or written. Throws UserError 65 naming the key for impossible
+//                 dimensions and for settings that trainx does not compute.
+//   remarks_of    what config.json asks of dropout that `d` does not train with, a sentence each
+//   parameter_of  the parameter that a tensor of a Hugging Face file is; empty for tensors that are
+//                 no parameter of the task
 #pragma once
 #include "program/model_graph.hpp"
 #include "architectures/attention.hpp"
-#include "architectures/dimension.hpp"
 #include "architectures/encoder_task.hpp"
 #include "architectures/machine.hpp"
 #include "options/field.hpp"
@@ -14,6 +24,9 @@
 #include <vector>
 
 namespace trainx::architectures {
+
+class ConfigKeys;
+class ConfigReader;
 
 using namespace options;
 
@@ -48,20 +61,23 @@ void size_fields(Visitor& field, Options& o) {
         "Tokens of the vocabulary; default: the data's, if it has one");
 }
 
-/// `places`: the values that are dropped.
+/// `places`: the values that are dropped. `advice`: which standard deviation to choose.
 template <class Visitor, Transformer Options>
-void dropout_field(Visitor& field, Options& o, const std::string& places) {
+void training_fields(Visitor& field, Options& o, const std::string& places,
+                     const std::string& advice = "") {
   field("dropout", o.dropout, unit_interval(),
         "Dropout of " + places +
             "; attention has none. auto: that of model.init_from's config.json, else 0");
-}
-
-/// `advice`: which value to choose, after a semicolon.
-template <class Visitor, Transformer Options>
-void initializer_field(Visitor& field, Options& o, const std::string& advice = "") {
   field("initializer_range", o.initializer_range, positive(),
         "Standard deviation of initial weights" + advice);
 }
+
+/// A size of a model, as a recipe may write it and as it was decided.
+struct Dimension {
+  const char* key;  // below model.options
+  std::optional<std::int64_t>& written;
+  std::int64_t& decided;
+};
 
 /// Sizes that a recipe may set, in the order of their checks. num_labels is one if the folder holds
 /// a classifier.
@@ -91,14 +107,25 @@ void take_settings(Options& o, Dims& d) {
   d.initializer_range = o.initializer_range;
 }
 
-/// A transformer without a choice of tasks learns the next token.
+/// A transformer that has no choice of tasks learns the next token.
 template <Transformer T>
-requires(!Encoder<T>) Task task(const T&) { return Task::causal_lm; }
+Task task(const T& x) {
+  if constexpr (Encoder<T>) return x.task;
+  return Task::causal_lm;
+}
 
 template <Transformer Dims>
-requires(!Encoder<Dims>) std::int64_t num_labels(const Dims&) { return 0; }
+std::int64_t num_labels(const Dims& d) {
+  if constexpr (Encoder<Dims>) return d.task == Task::classification ? d.num_labels : 0;
+  return 0;
+}
 
 template <Transformer Dims>
-requires(!Encoder<Dims>) std::optional<Masking> masking(const Dims&) { return std::nullopt; }
+std::optional<Masking> masking(const Dims& d) {
+  if (task(d) != Task::masked_lm) return std::nullopt;
+  if constexpr (Encoder<Dims>)
+    return Masking{d.mask_probability, d.mask_token, d.vocab_size, d.special_tokens};
+  return std::nullopt;
+}
 
 }  // namespace trainx::architectures

@@ -22,7 +22,7 @@ ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType comput
 
 PlainRun gpu_run(const Case& t, DType compute) {
   return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
-                                               architectures::Machine::one_gpu()));
+                                             architectures::Machine::one_gpu()));
 }
 
 /// Sizes that the libraries' kernels are made for.

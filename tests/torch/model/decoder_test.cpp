@@ -18,8 +18,7 @@ using model::Decoder;
 namespace {
 
 Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims) {
-  return
-      [=](std::int64_t length) { return architectures::graph_of(dims, 1, length, DType::f32); };
+  return [=](std::int64_t length) { return architectures::graph_of(dims, 1, length, DType::f32); };
 }
 
 /// A decoder over a run's weights, in memory that holds NaN wherever nothing was written.

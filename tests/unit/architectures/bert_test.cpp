@@ -1,6 +1,5 @@
 #include "core/error.hpp"
 #include "architectures/architecture.hpp"
-#include "architectures/bert_config.hpp"
 #include "architectures/saved_layout.hpp"
 #include <algorithm>
 #include <cmath>
@@ -35,6 +34,10 @@ std::map<std::string, std::vector<std::int64_t>> parameters_of(const BertDims& d
   for (const auto& g : bert_groups(dims))
     for (const auto& p : g.parameters) CHECK(found.emplace(p.name, p.saved_dims).second);
   return found;
+}
+
+BertDims from_config(const std::string& text, const std::string& path) {
+  return std::get<BertDims>(dims_from_config(text, path));
 }
 
 std::int64_t parameters(const BertDims& dims) {
@@ -134,25 +137,24 @@ TEST_CASE(
     "out") {
   const BertDims classifier = small(Task::classification), masked = small(Task::masked_lm);
   for (const BertDims& d : {classifier, masked}) {
-    CHECK(bert_parameter_name(d, "encoder.layer.0.output.dense.bias") ==
+    CHECK(parameter_of(d, "encoder.layer.0.output.dense.bias") ==
           "bert.encoder.layer.0.output.dense.bias");
-    CHECK(bert_parameter_name(d, "bert.encoder.layer.0.output.dense.bias") ==
+    CHECK(parameter_of(d, "bert.encoder.layer.0.output.dense.bias") ==
           "bert.encoder.layer.0.output.dense.bias");
-    CHECK(bert_parameter_name(d, "bert.embeddings.LayerNorm.gamma") ==
-          "bert.embeddings.LayerNorm.weight");
-    CHECK(bert_parameter_name(d, "embeddings.LayerNorm.beta") == "bert.embeddings.LayerNorm.bias");
+    CHECK(parameter_of(d, "bert.embeddings.LayerNorm.gamma") == "bert.embeddings.LayerNorm.weight");
+    CHECK(parameter_of(d, "embeddings.LayerNorm.beta") == "bert.embeddings.LayerNorm.bias");
     // and is then named as what the model lacks
-    CHECK(bert_parameter_name(d, "something.else") == "something.else");
+    CHECK(parameter_of(d, "something.else") == "something.else");
     for (const char* other :
          {"embeddings.position_ids", "bert.embeddings.position_ids",
           "cls.predictions.decoder.weight", "cls.seq_relationship.bias", "qa_outputs.weight"})
-      CHECK(bert_parameter_name(d, other).empty());
+      CHECK(parameter_of(d, other).empty());
   }
-  CHECK(bert_parameter_name(classifier, "pooler.dense.weight") == "bert.pooler.dense.weight");
-  CHECK(bert_parameter_name(masked, "pooler.dense.weight").empty());
-  CHECK(bert_parameter_name(masked, "classifier.weight").empty());
-  CHECK(bert_parameter_name(classifier, "cls.predictions.bias").empty());
-  CHECK(bert_parameter_name(masked, "cls.predictions.bias") == "cls.predictions.bias");
+  CHECK(parameter_of(classifier, "pooler.dense.weight") == "bert.pooler.dense.weight");
+  CHECK(parameter_of(masked, "pooler.dense.weight").empty());
+  CHECK(parameter_of(masked, "classifier.weight").empty());
+  CHECK(parameter_of(classifier, "cls.predictions.bias").empty());
+  CHECK(parameter_of(masked, "cls.predictions.bias") == "cls.predictions.bias");
 }
 
 TEST_CASE("a head may be missing only in a folder that was made without it") {
@@ -336,23 +338,23 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
     "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-12, "max_position_embeddings": 512,
     "model_type": "bert", "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0, "position_embedding_type": "absolute", "transformers_version": "4.6.0.dev0",
     "type_vocab_size": 2, "use_cache": true, "vocab_size": 30522, "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}})");
-  const BertDims dims = bert_dims_from_config(good.dump(), "here/config.json");
+  const BertDims dims = from_config(good.dump(), "here/config.json");
   CHECK(dims.num_labels == 3);
   CHECK(dims.head == Task::classification);
   CHECK(dims.dropout == 0.1);
-  CHECK(bert_dropout_remarks(good.dump(), "c", 0.1).size() == 1);
+  CHECK(dropout_remarks(good.dump(), "c", BertDims{.dropout = 0.1}).size() == 1);
   json differing = good;
   differing["classifier_dropout"] = 0.3;
-  CHECK(bert_dropout_remarks(differing.dump(), "c", 0.1).size() == 2);
-  CHECK(bert_dropout_remarks(differing.dump(), "c", 0.2).size() == 1);
+  CHECK(dropout_remarks(differing.dump(), "c", BertDims{.dropout = 0.1}).size() == 2);
+  CHECK(dropout_remarks(differing.dump(), "c", BertDims{.dropout = 0.2}).size() == 1);
   differing["classifier_dropout"] = nullptr;
   differing["attention_probs_dropout_prob"] = 0;
-  CHECK(bert_dropout_remarks(differing.dump(), "c", 0.1).empty());
+  CHECK(dropout_remarks(differing.dump(), "c", BertDims{.dropout = 0.1}).empty());
   json bare = good;
   bare["architectures"] = {"BertModel"};
-  CHECK(bert_dims_from_config(bare.dump(), "c").head == std::nullopt);
+  CHECK(from_config(bare.dump(), "c").head == std::nullopt);
   bare["architectures"] = {"BertForPreTraining"};
-  CHECK(bert_dims_from_config(bare.dump(), "c").head == Task::masked_lm);
+  CHECK(from_config(bare.dump(), "c").head == Task::masked_lm);
 
   const std::vector<std::pair<std::string, json>> changes{
       {"model_type", "roberta"},

@@ -1,7 +1,6 @@
 #include "core/error.hpp"
 #include "graph/to_blocks.hpp"
 #include "architectures/architecture.hpp"
-#include "architectures/gpt2_config.hpp"
 #include "architectures/saved_layout.hpp"
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -23,6 +22,10 @@ const Gpt2Dims small{.num_layers = 2,
 
 program::SharedVector<program::GroupSpec> gpt2_groups(const Gpt2Dims& dims) {
   return graph_of(dims, 1, 1, DType::f32).groups;
+}
+
+Gpt2Dims from_config(const std::string& text, const std::string& path) {
+  return std::get<Gpt2Dims>(dims_from_config(text, path));
 }
 
 std::int64_t saved_parameters(const Gpt2Dims& dims) {
@@ -62,10 +65,10 @@ TEST_CASE("parameters have the names and saved shapes of a Hugging Face folder")
     want[h + "mlp.c_proj.bias"] = {8};
   }
   CHECK(found == want);
-  CHECK(gpt2_parameter_name("transformer.h.0.attn.c_attn.bias") == "h.0.attn.c_attn.bias");
-  CHECK(gpt2_parameter_name("wte.weight") == "wte.weight");
+  CHECK(parameter_of(small, "transformer.h.0.attn.c_attn.bias") == "h.0.attn.c_attn.bias");
+  CHECK(parameter_of(small, "wte.weight") == "wte.weight");
   for (const char* other : {"lm_head.weight", "h.3.attn.bias", "transformer.h.3.attn.masked_bias"})
-    CHECK(gpt2_parameter_name(other).empty());
+    CHECK(parameter_of(small, other).empty());
 }
 
 TEST_CASE("in a group decayed tensors come first, aligned, without overlap") {
@@ -211,7 +214,7 @@ TEST_CASE("config.json comes back as written") {
   for (auto [name, dims] : sizes(Gpt2Options{})) {
     dims.intermediate_size += 64;
     dims.layer_norm_epsilon = 1e-6;
-    const Gpt2Dims back = gpt2_dims_from_config(gpt2_config_text(dims, DType::f32), "config.json");
+    const Gpt2Dims back = from_config(config_text(dims, DType::f32), "config.json");
     CHECK(back.num_layers == dims.num_layers);
     CHECK(back.num_heads == dims.num_heads);
     CHECK(back.hidden_size == dims.hidden_size);
@@ -229,27 +232,28 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
       R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "embd_pdrop": 0.1, "initializer_range": 0.02,
     "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "n_inner": null, "resid_pdrop": 0.1,
     "summary_type": "cls_index", "vocab_size": 50257})");
-  const Gpt2Dims dims = gpt2_dims_from_config(good.dump(), "here/config.json");
+  const Gpt2Dims dims = from_config(good.dump(), "here/config.json");
   CHECK(dims.intermediate_size == 3072);
   CHECK(dims.dropout == 0.1);
-  CHECK(gpt2_dropout_remarks(good.dump(), "here/config.json", 0.1).size() ==
+  CHECK(dropout_remarks(good.dump(), "here/config.json", Gpt2Dims{.dropout = 0.1}).size() ==
         1);  // attention's alone
   json differing = good;
   differing["embd_pdrop"] = 0.25;
-  const auto remarks = gpt2_dropout_remarks(differing.dump(), "here/config.json", 0.1);
+  const auto remarks =
+      dropout_remarks(differing.dump(), "here/config.json", Gpt2Dims{.dropout = 0.1});
   REQUIRE(remarks.size() == 2);
   CHECK(remarks[0].find("embd_pdrop 0.25") != std::string::npos);
   CHECK(remarks[1].find("attention dropout 0.1") != std::string::npos);
-  CHECK(gpt2_dropout_remarks(differing.dump(), "here/config.json", 0.3).size() ==
+  CHECK(dropout_remarks(differing.dump(), "here/config.json", Gpt2Dims{.dropout = 0.3}).size() ==
         1);  // the user chose another
   differing["attn_pdrop"] = differing["embd_pdrop"] = differing["resid_pdrop"] = 0.0;
-  CHECK(gpt2_dims_from_config(differing.dump(), "c").dropout == 0);
-  CHECK(gpt2_dropout_remarks(differing.dump(), "c", 0).empty());
+  CHECK(from_config(differing.dump(), "c").dropout == 0);
+  CHECK(dropout_remarks(differing.dump(), "c", Gpt2Dims{.dropout = 0}).empty());
   json silent = good;
   silent.erase("resid_pdrop");
-  CHECK(gpt2_dims_from_config(silent.dump(), "c").dropout == 0.1);  // transformers' default
+  CHECK(from_config(silent.dump(), "c").dropout == 0.1);  // transformers' default
 
-  const std::vector<std::pair<std::string, json>> changes{{"model_type", "bert"},
+  const std::vector<std::pair<std::string, json>> changes{{"model_type", "gptj"},
                                                           {"activation_function", "relu"},
                                                           {"scale_attn_by_inverse_layer_idx", true},
                                                           {"scale_attn_weights", false},
@@ -270,7 +274,7 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
     bad[key] = value;
     INFO(key);
     try {
-      gpt2_dims_from_config(bad.dump(), "here/config.json");
+      from_config(bad.dump(), "here/config.json");
       FAIL("accepted");
     } catch (const UserError& e) {
       CHECK(e.code() == ExitCode::bad_data);
@@ -282,10 +286,10 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
        {"n_layer", "n_head", "n_embd", "n_positions", "vocab_size", "model_type"}) {
     json bad = good;
     bad.erase(missing);
-    CHECK_THROWS_AS(gpt2_dims_from_config(bad.dump(), "config.json"), UserError);
+    CHECK_THROWS_AS(from_config(bad.dump(), "config.json"), UserError);
   }
   for (const char* text : {"", "{", "[]", "{\"n_layer\": 1}"})
-    CHECK_THROWS_AS(gpt2_dims_from_config(text, "config.json"), UserError);
+    CHECK_THROWS_AS(from_config(text, "config.json"), UserError);
   try {
     read_config("/nowhere");
     FAIL("accepted");
