@@ -124,7 +124,7 @@ program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_
 
 namespace {
 
-/// Dims of each architecture, as it begins.
+/// Default dims of each architecture.
 template <class... Dims>
 std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
   return {Dims{}...};
