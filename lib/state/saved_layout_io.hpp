@@ -1,4 +1,4 @@
-// Tensors as they are saved (spec/arch/saved_layout.hpp), laid out by all that the rank may use.
+// Tensors as they are saved (architectures/saved_layout.hpp), laid out by all that the rank may use.
 #pragma once
 #include "program/model_graph.hpp"
 #include <span>
