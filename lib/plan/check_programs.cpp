@@ -47,7 +47,7 @@ std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedP
 namespace {
 
 /// The same run with fewer layers: the first and the last, each recomputed as in the plan.
-RunPlan with_layers(RunPlan plan, std::int64_t layers) {
+Decisions with_layers(Decisions plan, std::int64_t layers) {
   const std::int64_t all = layers_of(plan.dims);
   std::visit(
       [layers](auto& d) {
@@ -59,35 +59,36 @@ RunPlan with_layers(RunPlan plan, std::int64_t layers) {
     levels.erase(levels.begin() + layers / 2, levels.end() - (layers - layers / 2));
   plan.groups_on_device = static_cast<int>(plan.groups_on_device * layers / all);
   plan.groups_on_disk = static_cast<int>(plan.groups_on_disk * layers / all);
-  plan_programs(plan);
   return plan;
 }
 
 }  // namespace
 
-void require_sound_programs(const RunPlan& plan) {
+void require_sound_programs(const Decisions& plan, const Programs& programs) {
   const bool deep = layers_of(plan.dims) > most_layers_checked &&
                     !std::holds_alternative<architectures::CustomDims>(plan.dims);
-  if (deep) require_sound_programs(with_layers(plan, few_layers));
-  RunPlan other;
+  if (deep) {
+    const Decisions few = with_layers(plan, few_layers);
+    require_sound_programs(few, plan_programs(few));
+  }
+  Programs other;
   const bool two_roles = plan.mode == recipe::ParallelMode::dp;
   if (two_roles) {
-    other = plan;
-    other.rank = plan.rank == 0 ? 1 : 0;
-    plan_programs(other);
+    Decisions role = plan;
+    role.rank = plan.rank == 0 ? 1 : 0;
+    other = plan_programs(role);
   }
   const bool many_shards = plan.zero_stage() > 0 && plan.batch.world_size > most_shards;
   if (many_shards && !deep) {
-    RunPlan few = plan;
+    Decisions few = plan;
     few.batch.world_size = few_shards;
     // of groups two
     few.shard_ranks =
         static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);
-    plan_programs(few);
-    require_sound_programs(few);
+    require_sound_programs(few, plan_programs(few));
   }
-  for (std::size_t k = 0; k < plan.train.size(); ++k) {
-    const PlacedProgram& train = plan.train[k];
+  for (std::size_t k = 0; k < programs.train.size(); ++k) {
+    const PlacedProgram& train = programs.train[k];
     program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
@@ -100,7 +101,7 @@ void require_sound_programs(const RunPlan& plan) {
     require_sound(ranks_to_check(roles, plan.batch.world_size),
                   many_shards || deep ? nullptr : &reference, "training");
   }
-  for (const PlacedProgram& evaluate : plan.evaluate)
+  for (const PlacedProgram& evaluate : programs.evaluate)
     require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr,
                   "evaluation");
 }

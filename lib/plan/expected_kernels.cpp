@@ -13,9 +13,9 @@ using program::Op;
 
 namespace {
 
-bool packed(const RunPlan& plan) { return options::packs_documents(plan.recipe.data.source); }
+bool packed(const Decisions& plan) { return options::packs_documents(plan.recipe.data.source); }
 
-std::int64_t backward_calls(const RunPlan& plan, const program::ModelGraph& graph) {
+std::int64_t backward_calls(const Decisions& plan, const program::ModelGraph& graph) {
   const std::int64_t micro = plan.batch.micro_batch_size;
   return std::visit(
       [&](const auto& d) -> std::int64_t {
@@ -107,7 +107,7 @@ std::string weights_of(DType compute, program::Master master, recipe::Rounding r
 
 }  // namespace
 
-ExpectedKernels expected_kernels(const RunPlan& plan, const program::ModelGraph& graph,
+ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGraph& graph,
                                  std::int64_t target_rows) {
   ExpectedKernels expected;
   expected.captured = !plan.recipe.run.execution.is_auto() &&

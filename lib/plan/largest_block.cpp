@@ -18,14 +18,14 @@ std::int64_t bytes_on_device(const program::StepProgram& p, const program::Instr
 
 }  // namespace
 
-LargestBlock largest_block(const RunPlan& plan) {
-  RunPlan least = plan;
+LargestBlock largest_block(const Decisions& plan) {
+  Decisions least = plan;
   if (!plan.recipe.optimizer.update_in_backward) {
     least.batch.micro_batch_size = 1;
     least.batch.grad_accum_steps = 1;
   }
-  plan_programs(least, Extent::bytes);
-  const PlacedProgram& placed = least.train.back();
+  const Programs programs = plan_programs(least, Extent::bytes);
+  const PlacedProgram& placed = programs.train.back();
   LargestBlock largest{"", least.batch.micro_batch_size, 0};
   for (const program::Instruction& i : placed.program.steady)
     if (program::is_of_block(i))

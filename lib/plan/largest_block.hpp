@@ -12,6 +12,6 @@ struct LargestBlock {
   std::int64_t bytes = 0;  // of its operands, on the device at once
 };
 
-LargestBlock largest_block(const RunPlan& plan);
+LargestBlock largest_block(const Decisions& plan);
 
 }  // namespace trainx::plan

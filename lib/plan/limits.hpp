@@ -31,20 +31,20 @@ constexpr std::int64_t most_segment = 32;
 
 /// Throws UserError 78 unless the dimensions can be planned: by arithmetic, before anything is
 /// built. Needs plan.dims, batch, mode and row_lengths.
-void require_plannable(const RunPlan& plan);
+void require_plannable(const Decisions& plan);
 /// Throws UserError 78 unless a step of so many micro-steps can be planned.
-void require_plannable_micro_steps(const RunPlan& plan, std::int64_t micro_steps);
+void require_plannable_micro_steps(const Decisions& plan, std::int64_t micro_steps);
 /// Most micro-steps that a step of this model can have.
-std::int64_t most_micro_steps_of(const RunPlan& plan);
+std::int64_t most_micro_steps_of(const Decisions& plan);
 /// Instructions of candidates that a search may plan, those of long programs counted for more:
 /// it then takes the best so far. Counted, not timed, so that every process makes the same plan.
 constexpr std::int64_t most_searched = 30'000;
 constexpr std::int64_t most_weighed = 8'000;  // likewise of each mode that is compared
-bool is_spent(const RunPlan& plan);
+bool is_spent(const Decisions& plan);
 /// A counter of its own for a copy of the plan, with so much left to search.
 std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);
 /// The sizes that divide so many samples and that can be planned, ascending.
-std::vector<std::int64_t> plannable_micro_batch_sizes(const RunPlan& plan, std::int64_t samples);
+std::vector<std::int64_t> plannable_micro_batch_sizes(const Decisions& plan, std::int64_t samples);
 /// Throws UserError 78 where the schedule's table would be too long.
 void require_plannable_table(std::int64_t steps, const std::string& key);
 

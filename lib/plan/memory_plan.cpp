@@ -14,7 +14,7 @@ using program::Role;
 
 namespace {
 
-std::int64_t context_bytes_of(const RunPlan& plan) {
+std::int64_t context_bytes_of(const Decisions& plan) {
   const hardware::ProcessBytes& of = hardware::process_bytes();
   const AttentionKind kind = plan.recipe.model.attention;
   if (kind == AttentionKind::math) return of.context + of.torch_math;
@@ -24,21 +24,21 @@ std::int64_t context_bytes_of(const RunPlan& plan) {
 }
 
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
-std::int64_t process_bytes_of(const RunPlan& plan) {
+std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
   constexpr std::int64_t base = std::int64_t{160} << 20;
   // constructed: weights of a user's modules before the arena has them
   std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;
-  for (const auto& g : plan.train.back().graph.groups) {
+  for (const auto& g : programs.train.back().graph.groups) {
     largest_group = std::max(largest_group, g.elements * 4);
     if (std::holds_alternative<architectures::CustomDims>(plan.dims)) constructed += g.elements * 4;
   }
-  for (const auto& b : plan.train.back().graph.batch) batch += b.bytes();
+  for (const auto& b : programs.train.back().graph.batch) batch += b.bytes();
   // while saving; shards are gathered first
   const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 2;
   // of the optimizer's file, which is the larger one where there are several states
   std::int64_t of_element = 0;
   for (const auto& state : plan.update.states) of_element += size_of(state.dtype);
-  for (const auto& g : plan.train.back().graph.groups)
+  for (const auto& g : programs.train.back().graph.groups)
     saved += g.elements * std::max<std::int64_t>(4, of_element);
   const std::int64_t written_behind =
       saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
@@ -49,11 +49,11 @@ std::int64_t process_bytes_of(const RunPlan& plan) {
 /// Of texts that the model writes during training (generate.every), on the host: exact weights once
 /// more, keys and values of a row, and the outputs of one layer at a time. At least what
 /// model::gpt2::Decoder takes.
-std::int64_t generation_bytes_of(const RunPlan& plan) {
+std::int64_t generation_bytes_of(const Decisions& plan, const Programs& programs) {
   const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims);
   if (!plan.recipe.generate.every || !dims) return 0;
   std::int64_t weights = 0;  // elements, as those below
-  for (const auto& g : plan.train.back().graph.groups) weights += g.elements;
+  for (const auto& g : programs.train.back().graph.groups) weights += g.elements;
   const std::int64_t row = 3 * dims->hidden_size * dims->num_layers + 16 * dims->hidden_size +
                            4 * dims->intermediate_size;
   return 4 * (weights + plan.recipe.data.sequence_length * row + 4 * dims->vocab_size);
@@ -63,9 +63,9 @@ std::int64_t generation_bytes_of(const RunPlan& plan) {
 /// shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents
 /// the copy lies where they were loaded to. While checkpoint.asynchronous is auto it gives way:
 /// there is none.
-std::int64_t snapshot_bytes_of(const RunPlan& plan) {
+std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) {
   if (!plan.writes_beside_training()) return 0;
-  const PlacedProgram& placed = plan.train.front();
+  const PlacedProgram& placed = programs.train.front();
   std::int64_t residents = 0, on_host = 0, saved = 0, largest = 0;
   for (const auto& b : placed.program.buffers) {
     if (!b.resident) continue;
@@ -90,7 +90,7 @@ std::int64_t snapshot_bytes_of(const RunPlan& plan) {
 
 /// Of communicators: among shards and among replicas beside that of all, where shards lie in
 /// groups.
-std::int64_t between_gpus_bytes_of(const RunPlan& plan) {
+std::int64_t between_gpus_bytes_of(const Decisions& plan) {
   if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
   const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
   return hardware::process_bytes().communicator * (in_groups ? 3 : 1);
@@ -128,11 +128,11 @@ std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
   return largest;
 }
 
-MemoryPlan plan_memory_totals(const RunPlan& plan) {
-  const auto& p = plan.train.back().program;
+MemoryPlan plan_memory_totals(const Decisions& plan, const Programs& programs) {
+  const auto& p = programs.train.back().program;
   MemoryPlan m;
-  for (const auto* programs : {&plan.train, &plan.evaluate})
-    for (const PlacedProgram& placed : *programs) {
+  for (const auto* list : {&programs.train, &programs.evaluate})
+    for (const PlacedProgram& placed : *list) {
       const program::Placement& at = placed.placement;
       m.arena_bytes = std::max(m.arena_bytes, at.peak_of(program::Space::device));
       m.host_bytes = std::max(m.host_bytes, at.peak_of(program::Space::host));
@@ -144,19 +144,20 @@ MemoryPlan plan_memory_totals(const RunPlan& plan) {
   if (plan.on_gpu) {
     m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
-      for (const auto& b : plan.train.front().program.buffers)
+      for (const auto& b : programs.train.front().program.buffers)
         if (b.resident && b.space == program::Space::device) m.beside_host_bytes += b.bytes();
-      m.beside_host_bytes += snapshot_bytes_of(plan) + window;
+      m.beside_host_bytes += snapshot_bytes_of(plan, programs) + window;
     }
   } else {  // the host's memory is the same
-    m.process_bytes = process_bytes_of(plan) + m.host_bytes + snapshot_bytes_of(plan) +
-                      generation_bytes_of(plan) + window;
+    m.process_bytes = process_bytes_of(plan, programs) + m.host_bytes +
+                      snapshot_bytes_of(plan, programs) + generation_bytes_of(plan, programs) +
+                      window;
   }
   return m;
 }
 
-MemoryPlan plan_memory_budget(const RunPlan& plan) {
-  const auto& p = plan.train.back().program;
+MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs) {
+  const auto& p = programs.train.back().program;
   const auto peak = program::peak_use(p);
   const auto of = [&](Role role) { return peak.of(role); };
   const auto on_host_of = [&](Role role) {
@@ -165,7 +166,7 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
       if (b.role == role && b.resident && b.space == program::Space::host) bytes += b.bytes();
     return bytes;
   };
-  MemoryPlan m = plan_memory_totals(plan);
+  MemoryPlan m = plan_memory_totals(plan, programs);
   m.categories = {{"weights", of(Role::parameter)},
                   {"master weights", of(Role::master)},
                   {"gradients", of(Role::gradient)},
@@ -188,10 +189,10 @@ MemoryPlan plan_memory_budget(const RunPlan& plan) {
     add("NCCL", between_gpus_bytes_of(plan));
     return m;
   }
-  m.categories.emplace_back("process", process_bytes_of(plan));
+  m.categories.emplace_back("process", process_bytes_of(plan, programs));
   m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
-  add("checkpoint on its way to disk", snapshot_bytes_of(plan));
-  add("texts during training", generation_bytes_of(plan));
+  add("checkpoint on its way to disk", snapshot_bytes_of(plan, programs));
+  add("texts during training", generation_bytes_of(plan, programs));
   add("weights as they are loaded and saved", largest_weights_on_disk(p));
   return m;
 }
@@ -208,7 +209,7 @@ struct Levers {
   std::int64_t smallest_micro_batch = 1;
 };
 
-Levers levers_of(const RunPlan& plan) {
+Levers levers_of(const Decisions& plan) {
   using recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode;
   Levers levers{{plan.mode},
                 {plan.recipe.memory.parameter_offload},
@@ -239,7 +240,7 @@ Levers levers_of(const RunPlan& plan) {
 }
 
 /// How `other` differs from the plan, as keys to write; "" where it does not.
-std::string changes_of(const RunPlan& other, const RunPlan& plan) {
+std::string changes_of(const Decisions& other, const Decisions& plan) {
   std::vector<std::string> changes;
   if (other.mode != plan.mode)
     changes.push_back("parallel.mode " + recipe::write_value(other.mode));
@@ -264,7 +265,7 @@ std::string changes_of(const RunPlan& other, const RunPlan& plan) {
 
 }  // namespace
 
-bool may_update_on_host(const RunPlan& plan) {
+bool may_update_on_host(const Decisions& plan) {
   const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::absent,
              parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
   return plan.on_gpu &&
@@ -272,7 +273,7 @@ bool may_update_on_host(const RunPlan& plan) {
          keeps_states && !parts_alone;
 }
 
-bool may_keep_weights_on_host(const RunPlan& plan) {
+bool may_keep_weights_on_host(const Decisions& plan) {
   const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 ||
                     plan.zero_stage() == 2;
   return plan.on_gpu && !offloads_weights(plan) && !held;
@@ -283,12 +284,12 @@ constexpr const char* could_fit =
     "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a smaller model "
     "or a larger budget";
 
-std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
+std::string what_would_fit(const Decisions& plan, std::int64_t have) {
   if (plan.row_lengths.empty()) return "";  // nothing is trained: there is no batch to cut
   if (layers_of(plan.dims) > most_searched_layers) return could_fit;
   const Levers levers = levers_of(plan);
   const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
-  RunPlan other = plan;
+  Decisions other = plan;
   other.searched = search_of(12'000);
   std::vector<std::int64_t> micros = plannable_micro_batch_sizes(plan, samples);
   std::erase_if(micros, [&](std::int64_t micro) {
@@ -308,16 +309,18 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
           other.recipe.memory.activation_offload = place;
           other.recipe.memory.optimizer_offload.where = optimizer;
           other.recipe.memory.parameter_offload = weights;
+          std::int64_t bytes = 0;  // of what was tried last
           const auto fits = [&](std::int64_t micro, const auto& level) {
             other.batch.micro_batch_size = micro;
             // More micro-steps take no more memory.
             other.batch.grad_accum_steps = std::min<std::int64_t>(samples / micro, 2);
             other.recipe.memory.activation_checkpoint.value = level;
-            plan_programs(other, Extent::bytes);
-            const MemoryPlan memory = plan_memory_totals(other);
+            const MemoryPlan memory =
+                plan_memory_totals(other, plan_programs(other, Extent::bytes));
             const bool host_fits = !plan.on_gpu || host_budget(plan, 0) == 0 ||
                                    host_need(memory) <= host_budget(plan, 0);
-            return memory.total_bytes() <= have && host_fits;
+            bytes = memory.total_bytes();
+            return bytes <= have && host_fits;
           };
           // What the smallest micro-batch does not make fit, none does, but the one that is the
           // whole batch: gradients of several micro-steps are added up, which takes memory.
@@ -334,8 +337,7 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
             for (const auto& level : levels) {
               if (is_spent(other)) return could_fit;
               if (!fits(micro, level)) continue;
-              return changes_of(other, plan) + " would fit (" +
-                     human_bytes(plan_memory_totals(other).total_bytes()) +
+              return changes_of(other, plan) + " would fit (" + human_bytes(bytes) +
                      "), and memory.fit: true " +
                      (mode == plan.mode ? "" : "with parallel.mode: auto ") + "chooses by itself";
             }
@@ -347,21 +349,23 @@ std::string what_would_fit(const RunPlan& plan, std::int64_t have) {
 
 // A run that was planned to take 123 of 125 GiB was ended by the system, one of 117 was not (one
 // H200, GPT-2s of 8.3B and 7.9B parameters).
-std::int64_t plannable_host_bytes(const RunPlan& plan) { return plan.host_memory_bytes / 20 * 19; }
+std::int64_t plannable_host_bytes(const Decisions& plan) {
+  return plan.host_memory_bytes / 20 * 19;
+}
 
 std::int64_t host_need(const MemoryPlan& memory) {
   return memory.host_bytes + memory.beside_host_bytes;
 }
 
-std::string what_needs_less_host_memory(const RunPlan& plan) {
+std::string what_needs_less_host_memory(const Decisions& plan, const MemoryPlan& memory) {
   const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none,
              optimizer = offloads_optimizer(plan);
   std::string text, rounded;
   if (optimizer && !rounds_gradients(plan)) {
-    const auto gradients = std::ranges::find(plan.memory.on_host, "gradients on the host",
+    const auto gradients = std::ranges::find(memory.on_host, "gradients on the host",
                                              &std::pair<std::string, std::int64_t>::first);
-    const std::int64_t half = gradients == plan.memory.on_host.end() ? 0 : gradients->second / 2;
-    if (half > 0 && host_need(plan.memory) - half <= host_budget(plan, 0))
+    const std::int64_t half = gradients == memory.on_host.end() ? 0 : gradients->second / 2;
+    if (half > 0 && host_need(memory) - half <= host_budget(plan, 0))
       rounded =
           "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much "
           "there, ";
@@ -391,15 +395,15 @@ std::string what_needs_less_host_memory(const RunPlan& plan) {
   return text;
 }
 
-void require_fits(const RunPlan& plan) {
-  const std::int64_t need = plan.memory.total_bytes(), have = plan.memory.budget_bytes;
-  if (plan.disk_free_bytes && plan.memory.disk_bytes > *plan.disk_free_bytes) {
+void require_fits(const Decisions& plan, const MemoryPlan& memory) {
+  const std::int64_t need = memory.total_bytes(), have = memory.budget_bytes;
+  if (plan.disk_free_bytes && memory.disk_bytes > *plan.disk_free_bytes) {
     const auto& o = plan.recipe.memory.optimizer_offload;
     const std::string key = recipe::uses_disk(o.where) ? "memory.optimizer_offload"
                                                        : "memory.parameter_offload";
     throw UserError(
         ExitCode::out_of_memory,
-        key + ": the run needs " + human_bytes(plan.memory.disk_bytes) + " on the disk and " +
+        key + ": the run needs " + human_bytes(memory.disk_bytes) + " on the disk and " +
             human_bytes(*plan.disk_free_bytes) + " are free" +
             (plan.batch.world_size > 1 ? " for each rank" : "") +
             "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
@@ -411,17 +415,17 @@ void require_fits(const RunPlan& plan) {
                                    : ""));
   }
   if (const std::int64_t host_has = host_budget(plan, 0);
-      plan.on_gpu && host_has > 0 && host_need(plan.memory) > host_has) {
+      plan.on_gpu && host_has > 0 && host_need(memory) > host_has) {
     std::string what;
-    for (const auto& [name, bytes] : plan.memory.on_host)
+    for (const auto& [name, bytes] : memory.on_host)
       what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
-    if (plan.memory.beside_host_bytes > 0)
+    if (memory.beside_host_bytes > 0)
       what += std::string(what.empty() ? "" : ", ") +
               "weights as they are loaded and a checkpoint on its way to disk " +
-              human_bytes(plan.memory.beside_host_bytes);
+              human_bytes(memory.beside_host_bytes);
     throw UserError(ExitCode::out_of_memory,
-                    "memory: the run needs " + human_bytes(host_need(plan.memory)) +
-                        " on the host (" + what + ") and " +
+                    "memory: the run needs " + human_bytes(host_need(memory)) + " on the host (" +
+                        what + ") and " +
                         (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
                              ? "the machine has "
                              : "memory.optimizer_offload.host_budget is ") +
@@ -429,13 +433,13 @@ void require_fits(const RunPlan& plan) {
                         (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
                              ? " for it, all but a twentieth; "
                              : "; ") +
-                        what_needs_less_host_memory(plan));
+                        what_needs_less_host_memory(plan, memory));
   }
   if (have <= 0 || need <= have) return;
   std::string remedy = what_would_fit(plan, have);
   if (remedy.empty() && !plan.row_lengths.empty()) {
     const LargestBlock block = largest_block(plan);
-    const std::int64_t beside = plan.memory.library_bytes + plan.memory.process_bytes,
+    const std::int64_t beside = memory.library_bytes + memory.process_bytes,
                        at_once = block.bytes + beside;
     remedy = "nothing in the recipe makes it fit: " + block.operation + " alone has " +
              human_bytes(block.bytes) + " in memory at once with batch.micro_batch_size " +

@@ -4,25 +4,12 @@
 
 namespace trainx::plan {
 
-/// How much of its programs a plan needs. Candidates of a search need less than what is run.
-enum class Extent : std::uint8_t {
-  ///< the training program with its order: what a step takes; plan.evaluate stays empty
-  training,
-  bytes,      ///< both programs, in no order: what memory they take
-  candidate,  ///< both programs, training's with its order: memory and time
-  whole,      ///< both programs with their orders: what is run
-};
-
-/// (Re)makes plan.train and plan.evaluate from the decided dimensions, batch, precision and memory
-/// section.
-void plan_programs(RunPlan& plan, Extent extent = Extent::whole);
-
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the
 /// library's share.
-MemoryPlan plan_memory_budget(const RunPlan& plan);
+MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs);
 
 /// The same without `categories` and `on_host`, which take as long again.
-MemoryPlan plan_memory_totals(const RunPlan& plan);
+MemoryPlan plan_memory_totals(const Decisions& plan, const Programs& programs);
 
 /// Largest buffer of weights on the disk, which loading and saving hold in memory; 0: none are on
 /// disk.
@@ -30,26 +17,26 @@ std::int64_t largest_weights_on_disk(const program::StepProgram& p);
 
 /// "batch.micro_batch_size 8 with memory.activation_checkpoint full would fit (3.1 GiB)"; "" if no
 /// candidate fits `bytes`.
-std::string what_would_fit(const RunPlan& plan, std::int64_t bytes);
+std::string what_would_fit(const Decisions& plan, std::int64_t bytes);
 
 /// Whether a GPU's optimizer could move to the host: it has states, and needs no sums over sharded
 /// tensors.
-bool may_update_on_host(const RunPlan& plan);
+bool may_update_on_host(const Decisions& plan);
 
 /// Whether weights could move to the host: the mode does not keep all of them on the GPU.
-bool may_keep_weights_on_host(const RunPlan& plan);
+bool may_keep_weights_on_host(const Decisions& plan);
 
 /// Planned host memory of a process that computes on a GPU.
 std::int64_t host_need(const MemoryPlan& memory);
 /// Share of the host memory (machine or cgroup, per rank) that plans may use: libraries and other
 /// processes need the rest. 0: unknown.
-std::int64_t plannable_host_bytes(const RunPlan& plan);
+std::int64_t plannable_host_bytes(const Decisions& plan);
 
 /// A remedy: "recompute more (memory.activation_checkpoint), which ...".
-std::string what_needs_less_host_memory(const RunPlan& plan);
+std::string what_needs_less_host_memory(const Decisions& plan, const MemoryPlan& memory);
 
 /// Throws UserError 71 if the plan exceeds its budget or the host's memory: by how much, and what
 /// would fit.
-void require_fits(const RunPlan& plan);
+void require_fits(const Decisions& plan, const MemoryPlan& memory);
 
 }  // namespace trainx::plan

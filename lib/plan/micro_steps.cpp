@@ -11,7 +11,7 @@ constexpr std::int64_t fewest_micro_steps = 4;
 
 }  // namespace
 
-int micro_steps_in_program(const RunPlan& plan, std::size_t blocks) {
+int micro_steps_in_program(const Decisions& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
   const bool several = plan.zero_stage() > 0 || plan.mode == recipe::ParallelMode::dp;

@@ -48,16 +48,6 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
   return std::nullopt;
 }
 
-PlacedProgram place(program::ModelGraph graph, program::StepProgram p, bool ordered,
-                    std::vector<program::Bytes> fixed) {
-  PlacedProgram placed{std::move(graph), std::move(p), {}, {}};
-  program::PlacementOptions options;
-  options.fixed = std::move(fixed);
-  placed.placement = program::plan_memory(placed.program, options);
-  if (ordered) placed.order = program::derive_order(placed.program, placed.placement);
-  return placed;
-}
-
 // Why the recipe cannot compute on a GPU; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
@@ -88,63 +78,7 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
   rates.link_latency_s = hardware.link_latency_s;
 }
 
-program::ModelGraph graph_of(const RunPlan& plan, std::int64_t length, DType compute) {
-  architectures::Machine machine =
-      plan.on_gpu ? architectures::Machine::one_gpu(plan.recipe.run.deterministic)
-                  : architectures::Machine(plan.threads);
-  machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  auto graph =
-      architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
-  return plan.zero_stage() > 0
-             ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit)
-             : graph;
-}
-
-// torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what
-// there is to go by.
-constexpr program::Bytes usual_bucket_bytes = program::Bytes{25} << 20;
-
-// Largest gradient bytes of a block inside a layer; of any block if the model has no layers.
-program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
-  program::Bytes most = 0, of_layers = 0;
-  for (const program::BlockSpec& block : graph.blocks) {
-    program::Bytes bytes = 0;
-    for (const program::SlotSpec& s : block.slots)
-      if (s.role == program::Role::gradient)
-        bytes += graph.groups[static_cast<std::size_t>(s.index)].elements * size_of(DType::f32);
-    most = std::max(most, bytes);
-    if (block.layer != program::none) of_layers = std::max(of_layers, bytes);
-  }
-  return of_layers > 0 ? of_layers : most;
-}
-
-// Large enough that latency is at most an eighth of an all-reduce. ZeRO 2 and 3: at most one block,
-// so that whole gradients die early.
-program::Bytes bucket_bytes(const RunPlan& plan, const program::ModelGraph& graph,
-                            const program::Rates* rates) {
-  if (plan.recipe.optimizer.update_in_backward) return 0;  // each gradient goes as soon as it can
-  // the order of sums must not hang on what was measured when
-  const bool measured = rates && rates->link_bytes_per_s > 0 && rates->link_latency_s > 0 &&
-                        !plan.recipe.run.deterministic;
-  const program::Bytes bytes =
-      measured ? std::max<program::Bytes>(
-                     1 << 20, std::llround(8 * rates->link_latency_s * rates->link_bytes_per_s))
-               : usual_bucket_bytes;
-  return plan.zero_stage() > 1 ? std::min(bytes, gradients_of_a_block(graph)) : bytes;
-}
-
-/// Of evaluation: training's own, or one that computes in another type and casts training's
-/// parameters to it.
-program::ModelGraph evaluation_graph_of(const RunPlan& plan, std::int64_t length,
-                                        const program::ModelGraph& train) {
-  const DType compute = evaluation_dtype_of(plan.recipe);
-  if (compute == train.compute) return train;
-  program::ModelGraph graph = graph_of(plan, length, compute);
-  graph.stored = train.compute;
-  return graph;
-}
-
-void require_level_for_each_layer(const RunPlan& plan) {
+void require_level_for_each_layer(const Decisions& plan) {
   const auto& levels = plan.recipe.memory.activation_checkpoint.value;
   if (!levels || levels->size() == 1) return;
   const int layers = graph_of(plan, plan.row_lengths.back(), plan.compute).layers();
@@ -177,7 +111,7 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware,
 }
 
 /// Where weights come from, and what their folder asks of dropout that the run does not do.
-void note_folder(RunPlan& plan, const facts::ModelFolderFacts& folder) {
+void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
   if (const auto snapshot = hub_snapshot_of(folder.path))
     plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
   for (std::string& remark :
@@ -186,7 +120,7 @@ void note_folder(RunPlan& plan, const facts::ModelFolderFacts& folder) {
 }
 
 /// Refuses a requested attention that cannot run here: no other one replaces it silently.
-void require_attention(const RunPlan& plan) {
+void require_attention(const Decisions& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   const bool packed = options::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
@@ -220,149 +154,6 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& h
   return runs_on_gpu(recipe, hardware, false);
 }
 
-void plan_programs(RunPlan& plan, Extent extent) {
-  const auto& r = plan.recipe;
-  plan.train.clear();
-  plan.evaluate.clear();
-  const passes::RecomputeLevels levels = recompute_levels(r.memory);
-  std::vector<program::Bytes> residents;  // where the first program has them
-  const bool evaluates = !plan.is_replica() && extent != Extent::training;
-  const bool ordered = extent != Extent::bytes;
-  for (const std::int64_t length : plan.row_lengths) {
-    auto graph_of_length = graph_of(plan, length, plan.compute);
-    const auto& graph = graph_of_length;
-    const auto plain = program::plain_program(graph, plan.update);
-    const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
-    auto p = passes::accumulation(plain, micro_steps);
-    p = passes::activation_recomputation(std::move(p), graph, levels);
-    if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
-      p = passes::activation_offload(std::move(p));
-    const passes::ReduceOptions reduce{
-        static_cast<int>(plan.batch.world_size),
-        bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
-    const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
-    if (plan.mode == recipe::ParallelMode::ddp)
-      p = passes::distributed_data_parallel(std::move(p), reduce);
-    if (plan.mode == recipe::ParallelMode::dp)
-      p = passes::data_parallel(std::move(p), reduce, plan.rank);
-    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
-    if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
-    const bool on_host = offloads_optimizer(plan);
-    const passes::OptimizerOffloadOptions offload{
-        optimizer_locations(plan, graph.groups.size()),
-        static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
-    if (on_host) p = passes::optimizer_offload(std::move(p), offload);
-    const passes::ParameterOffloadOptions weights{
-        weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
-    if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
-    if (plan.batch.world_size > 1)
-      p = passes::lower_collectives(
-          std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
-    p.repeats = plan.batch.grad_accum_steps - micro_steps;
-    // the last may differ: what follows it may overlap
-    if (p.repeats > 0) p.repeated_micro = micro_steps - 2;
-    auto evaluated = evaluates ? evaluation_graph_of(plan, length, graph) : program::ModelGraph{};
-    PlacedProgram& train = plan.train.emplace_back(
-        place(std::move(graph_of_length), std::move(p), ordered, residents));
-    train.micro_steps = micro_steps;
-    if (residents.empty())
-      for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident;
-           ++b)
-        residents.push_back(train.placement.base[b]);
-    if (!evaluates) continue;
-    auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
-    if (plan.zero_stage() > 0)
-      forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
-    if (plan.mode == recipe::ParallelMode::ddp)
-      forward = passes::distributed_data_parallel(std::move(forward), reduce);
-    if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
-    if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
-    plan.evaluate.push_back(
-        place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
-  }
-  // Instructions beyond 500 count for more: few candidates of very deep models fit into a second.
-  for (const PlacedProgram& p : plan.train) {
-    const std::int64_t instructions = std::ssize(p.program.steady);
-    *plan.searched += instructions + 12 * std::max<std::int64_t>(instructions - 500, 0);
-  }
-}
-
-double step_flops(const PlacedProgram& placed) {
-  double flops = 0;
-  for (const auto& i : placed.program.steady) {
-    const auto n_times = static_cast<double>(program::times(placed.program, i));
-    if (!program::is_of_block(i)) continue;
-    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
-    if (const auto phase = phases.find(i.op); phase != phases.end())
-      flops += n_times * (phase->second.gemm_flops() + phase->second.attention_flops);
-  }
-  return flops;
-}
-
-namespace {
-
-/// Bytes that a step copies between buffers for which counts(from, to) holds.
-template <class Counts>
-std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
-  std::int64_t bytes = 0;
-  for (const auto& i : p.steady) {
-    if (i.op != program::Op::copy) continue;
-    const program::Use& to = i.uses.back();
-    if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)],
-               p.buffers[static_cast<std::size_t>(to.buffer)]))
-      bytes += (to.range.end - to.range.begin) * program::times(p, i);
-  }
-  return bytes;
-}
-
-/// Bytes of these roles that a step reads from the disk and writes to it.
-DiskCopies disk_copies(const program::StepProgram& p, std::initializer_list<program::Role> roles) {
-  using program::Buffer;
-  const auto counts = [&](const Buffer& b) {
-    return b.space == program::Space::disk && std::ranges::find(roles, b.role) != roles.end();
-  };
-  return {copied_bytes(p, [&](const Buffer& from, const Buffer&) { return counts(from); }),
-          copied_bytes(p, [&](const Buffer&, const Buffer& to) { return counts(to); })};
-}
-
-}  // namespace
-
-std::int64_t offloaded_bytes(const program::StepProgram& p) {
-  return copied_bytes(p, [](const program::Buffer&, const program::Buffer& to) {
-    return to.space == program::Space::host &&
-           (to.role == program::Role::value || to.role == program::Role::saved);
-  });
-}
-
-OptimizerCopies optimizer_copies(const program::StepProgram& p) {
-  using program::Buffer, program::Role, program::Space;
-  return {copied_bytes(p,
-                       [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::host && to.role == Role::gradient;
-                       }),
-          copied_bytes(p,
-                       [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::device && to.role == Role::parameter &&
-                                to.resident;
-                       }),
-          disk_copies(p, {Role::master, Role::state})};
-}
-
-ParameterCopies parameter_copies(const program::StepProgram& p) {
-  using program::Buffer, program::Role, program::Space;
-  return {copied_bytes(p,
-                       [](const Buffer&, const Buffer& to) {
-                         return to.space == Space::device && to.role == Role::parameter &&
-                                !to.resident;
-                       }),
-          copied_bytes(p,
-                       [](const Buffer& from, const Buffer& to) {
-                         return from.space == Space::device && to.space == Space::host &&
-                                to.role == Role::parameter;
-                       }),
-          disk_copies(p, {Role::parameter})};
-}
-
 double RunPlan::flops_per_token() const {
   return step_flops(train.back()) * static_cast<double>(batch.world_size) /
          static_cast<double>(tokens_per_step);
@@ -370,7 +161,9 @@ double RunPlan::flops_per_token() const {
 
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                       const PlanOptions& options) {
-  RunPlan plan;
+  Decisions plan;
+  Timetable times;
+  Prediction prediction;
   plan.recipe = recipe;
   auto& r = plan.recipe;
   plan.every_micro_step = options.every_micro_step;
@@ -419,40 +212,40 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     return steps_of(d, plan.batch, length, facts.data, key);
   };
   if (const auto total = steps(r.run.duration, "run.duration"))
-    plan.total_steps = *total;
+    times.total_steps = *total;
   else
-    plan.total_seconds = r.run.duration.amount;
-  plan.schedule =
-      plan_schedule(r.schedule, plan.total_steps,
+    times.total_seconds = r.run.duration.amount;
+  times.schedule =
+      plan_schedule(r.schedule, times.total_steps,
                     [&](const Duration& d, const char* key) { return steps(d, key).value_or(0); });
-  if (plan.schedule.warmup >= 0) require_plannable_table(plan.schedule.warmup, "schedule.warmup");
+  if (times.schedule.warmup >= 0) require_plannable_table(times.schedule.warmup, "schedule.warmup");
   const bool constant = std::holds_alternative<options::ConstantSchedule>(r.schedule.course);
   const auto* adafactor = std::get_if<options::AdafactorOptions>(&r.optimizer.options);
   const bool follows_steps = adafactor && adafactor->relative_step;
-  if (!constant || follows_steps) require_plannable_table(plan.total_steps, "run.duration");
+  if (!constant || follows_steps) require_plannable_table(times.total_steps, "run.duration");
   if (follows_steps)
-    for (std::int64_t t = 1; t <= std::max<std::int64_t>(plan.total_steps, 1); ++t)
-      plan.lr_table.push_back(options::relative_step(*adafactor, static_cast<double>(t)));
+    for (std::int64_t t = 1; t <= std::max<std::int64_t>(times.total_steps, 1); ++t)
+      times.lr_table.push_back(options::relative_step(*adafactor, static_cast<double>(t)));
   else
-    plan.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, plan.schedule);
-  plan.update.lr_table_entries = static_cast<std::int64_t>(plan.lr_table.size());
+    times.lr_table = learning_rate_table(r.schedule, r.optimizer.lr, times.schedule);
+  plan.update.lr_table_entries = static_cast<std::int64_t>(times.lr_table.size());
   auto interval = [&](const Duration& d, const char* key) {
     const auto n = steps(d, key);
     return n ? Interval{std::max<std::int64_t>(*n, 1), 0} : Interval{0, d.amount};
   };
-  plan.checkpoint_every = r.checkpoint.every.is_auto()
-                              ? Interval{0, least_checkpoint_seconds}
-                              : interval(*r.checkpoint.every.value, "checkpoint.every");
-  plan.eval_every = interval(r.eval.every, "eval.every");
-  plan.metrics_every = interval(r.metrics.every, "metrics.every");
+  times.checkpoint_every = r.checkpoint.every.is_auto()
+                               ? Interval{0, least_checkpoint_seconds}
+                               : interval(*r.checkpoint.every.value, "checkpoint.every");
+  times.eval_every = interval(r.eval.every, "eval.every");
+  times.metrics_every = interval(r.metrics.every, "metrics.every");
   if (r.memory.release_cache_every)
-    plan.release_cache_every =
+    times.release_cache_every =
         interval(*r.memory.release_cache_every, "memory.release_cache_every");
   plan.tokens_per_step = plan.batch.global_batch_size * length;
   plan.nominal_targets =
       architectures::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
   plan.train_samples = facts.data.train_samples;
-  if (r.generate.every) plan.generate_every = interval(*r.generate.every, "generate.every");
+  if (r.generate.every) times.generate_every = interval(*r.generate.every, "generate.every");
   if (facts.data.eval_present) {
     plan.eval_samples = facts.data.eval_samples;
     if (const auto& batches = r.eval.batches.value)
@@ -502,31 +295,32 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
-  plan_programs(plan);
+  Programs programs = plan_programs(plan);
 
   if (!options.gpu.empty() && std::holds_alternative<architectures::CustomDims>(plan.dims))
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
-      offloaded_bytes(plan.train.back().program) == 0)
+      offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.activation_offload can have no effect: with so few blocks no "
                     "activation stays long enough to be copied; write none");
-  plan.memory = plan_memory_budget(plan);
-  plan.memory.budget_bytes = budget;
-  require_fits(plan);
-  require_sound_programs(plan);
-  choose_asynchronous(plan);
+  prediction.memory = plan_memory_budget(plan, programs);
+  prediction.memory.budget_bytes = budget;
+  require_fits(plan, prediction.memory);
+  require_sound_programs(plan, programs);
+  choose_asynchronous(plan, programs, prediction.memory);
   if (device) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
     if (rates) {
       program::Rates known = *rates;
       if (known.link_bytes_per_s <= 0 && plan.batch.world_size > 1)
-        known.link_bytes_per_s = plan.sheet_link_bytes_per_s = device->sheet_link_bytes_per_s;
-      plan.time = program::predict_time(plan.train.back().program, plan.train.back().order,
-                                        plan.train.back().graph, known);
+        known.link_bytes_per_s = prediction.sheet_link_bytes_per_s = device->sheet_link_bytes_per_s;
+      prediction.time = program::predict_time(programs.train.back().program,
+                                              programs.train.back().order,
+                                              programs.train.back().graph, known);
       if (r.model.attention == AttentionKind::flash ||
           r.model.attention == AttentionKind::efficient)
         plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) +
@@ -536,13 +330,14 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
             "attention inside documents (data.packed) depends on their lengths: its time is "
             "predicted for one document per row");
     }
-    plan.peak_flops = low    ? device->bf16_peak_flops
-                      : tf32 ? device->tf32_peak_flops
-                             : device->fp32_peak_flops;
+    prediction.peak_flops = low    ? device->bf16_peak_flops
+                            : tf32 ? device->tf32_peak_flops
+                                   : device->fp32_peak_flops;
   }
 
   // What was `auto` or derived is written into the recipe, so that the run's resolved.yaml says it.
-  if (plan.memory.budget_bytes > 0) r.memory.budget.value = ByteSize{plan.memory.budget_bytes};
+  if (prediction.memory.budget_bytes > 0)
+    r.memory.budget.value = ByteSize{prediction.memory.budget_bytes};
   r.batch = {
       plan.batch.global_batch_size, {plan.batch.micro_batch_size}, plan.batch.grad_accum_steps};
   r.run.device.value = plan.on_gpu ? recipe::DeviceKind::gpu : recipe::DeviceKind::cpu;
@@ -556,7 +351,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (plan.compute != DType::f32 && r.precision.master.is_auto())
     r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32
                                                                     : recipe::MasterWeights::split;
-  return plan;
+  return {std::move(plan), std::move(times), std::move(programs), std::move(prediction)};
 }
 
 std::string fingerprint(const RunPlan& plan) {

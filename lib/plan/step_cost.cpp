@@ -12,7 +12,7 @@ namespace {
 using program::Gemm;
 using program::Phase;
 
-double compute_seconds(const RunPlan& plan, const program::ModelGraph& graph, int micro_steps,
+double compute_seconds(const Decisions& plan, const program::ModelGraph& graph, int micro_steps,
                        program::ProductTimes& products) {
   auto p = passes::accumulation(program::plain_program(graph, plan.update), micro_steps);
   p = passes::activation_recomputation(std::move(p), graph, recompute_levels(plan.recipe.memory));
@@ -51,12 +51,12 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
 
 }  // namespace
 
-StepShape shape_of(const RunPlan& plan) {
+StepShape shape_of(const Decisions& plan) {
   return {plan.dims, plan.batch.micro_batch_size, plan.batch.grad_accum_steps,
           plan.row_lengths.back()};
 }
 
-StepCost step_cost(const RunPlan& plan, const StepShape& shape) {
+StepCost step_cost(const Decisions& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
   const auto graph =
       architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length, plan.compute,
@@ -80,15 +80,14 @@ StepCost step_cost(const RunPlan& plan, const StepShape& shape) {
   return cost;
 }
 
-std::int64_t bytes_of(const RunPlan& plan, const StepShape& shape) {
-  RunPlan other = plan;
+std::int64_t bytes_of(const Decisions& plan, const StepShape& shape) {
+  Decisions other = plan;
   other.dims = shape.dims;
   other.batch.micro_batch_size = shape.micro_batch_size;
   // further ones reuse the second's memory
   other.batch.grad_accum_steps = std::min<std::int64_t>(shape.grad_accum_steps, 2);
   other.row_lengths = {shape.length};
-  plan_programs(other, Extent::bytes);
-  return plan_memory_totals(other).total_bytes();
+  return plan_memory_totals(other, plan_programs(other, Extent::bytes)).total_bytes();
 }
 
 }  // namespace trainx::plan

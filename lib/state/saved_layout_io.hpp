@@ -1,4 +1,5 @@
-// Tensors as they are saved (architectures/saved_layout.hpp), laid out by all that the rank may use.
+// Tensors as they are saved (architectures/saved_layout.hpp), laid out by all that the rank may
+// use.
 #pragma once
 #include "program/model_graph.hpp"
 #include <span>

@@ -94,9 +94,9 @@ gpu::PinnedMemory allocate_on_host(std::int64_t bytes, const plan::RunPlan& plan
           cudaHostAlloc(&p, static_cast<std::size_t>(bytes), cudaHostAllocDefault);
       error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw gpu::GpuError(ExitCode::out_of_memory, "the machine refuses " + human_bytes(bytes) +
-                                                     " of pinned host memory; " +
-                                                     plan::what_needs_less_host_memory(plan));
+    throw gpu::GpuError(ExitCode::out_of_memory,
+                        "the machine refuses " + human_bytes(bytes) + " of pinned host memory; " +
+                            plan::what_needs_less_host_memory(plan, plan.memory));
   } else {
     gpu::require(error, "pinned host memory");
   }

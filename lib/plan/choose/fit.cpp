@@ -53,7 +53,7 @@ struct Way {
 
 /// What memory.fit may put on the host, where the recipe has it on a GPU: nothing first, weights
 /// last.
-std::vector<OnHost> places_of(const RunPlan& plan) {
+std::vector<OnHost> places_of(const Decisions& plan) {
   std::vector<OnHost> places{{}};
   if (!plan.recipe.memory.fit || !plan.on_gpu) return places;
   const auto also = [&](bool may, bool OnHost::*what) {
@@ -80,7 +80,7 @@ std::string name_of(OnHost what) {
 }
 
 /// Writes what waits on the host into the plan, with what it was chosen over.
-void put_on_host(RunPlan& plan, const FitSearch& search, const std::vector<Way>& ways,
+void put_on_host(Decisions& plan, const FitSearch& search, const std::vector<Way>& ways,
                  const Candidate& best, const std::string& budget) {
   const Way& on_device = ways.front();
   const Candidate most = search.least_depth(best.micro_batch_size);
@@ -143,12 +143,12 @@ std::vector<RecomputeLevel> compressed(std::vector<RecomputeLevel> levels) {
   return levels;
 }
 
-double step_seconds(const RunPlan& plan, const program::Rates& rates) {
-  const PlacedProgram& placed = plan.train.back();
+double step_seconds(const Programs& programs, const program::Rates& rates) {
+  const PlacedProgram& placed = programs.train.back();
   return program::predict_time(placed.program, placed.order, placed.graph, rates).step_s;
 }
 
-void choose_what_fits(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {
+void choose_what_fits(Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates) {
   auto& memory = plan.recipe.memory;
   const auto& asked = plan.recipe.batch;
   bool choose_batch = asked.micro_batch_size.is_auto() && !asked.grad_accum_steps,

@@ -29,7 +29,7 @@ void Depth::write(int depth, recipe::MemorySection& memory) const {
                                  : 1;
 }
 
-FitSearch::FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates)
+FitSearch::FitSearch(const Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates)
     : plan_(plan), budget_(budget_bytes), rates_(rates) {
   samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
   depth_.layers =
@@ -56,8 +56,9 @@ Candidate FitSearch::weighed(Candidate c, bool timed) const {
   // more take no more memory
   const auto micro_steps = static_cast<int>(std::min<std::int64_t>(steps, 2));
   const Extent extent = timed && rates_ ? Extent::candidate : Extent::bytes;
-  const RunPlan two = sized(c, micro_steps, extent);
-  const MemoryPlan memory = plan_memory_totals(two);
+  const Decisions decided = sized(c, micro_steps);
+  const Programs two = plan_programs(decided, extent);
+  const MemoryPlan memory = plan_memory_totals(decided, two);
   c.bytes = memory.total_bytes();
   c.host_bytes = plan_.on_gpu ? host_need(memory) : 0;
   c.offloaded_bytes = offloaded_bytes(two.train.back().program);
@@ -66,15 +67,15 @@ Candidate FitSearch::weighed(Candidate c, bool timed) const {
   return c;
 }
 
-double FitSearch::seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const {
+double FitSearch::seconds_of(const Candidate& c, const Programs& two, bool uses_host) const {
   const std::int64_t steps = samples_ / c.micro_batch_size;
   const double of_two = step_seconds(two, *rates_);
   if (steps <= 2) return of_two;
   // What one more takes; the first and the last may wait for copies that those between them do not
   // have.
-  const double of_one_more = uses_host
-                                 ? step_seconds(sized(c, 3, Extent::training), *rates_) - of_two
-                                 : of_two - step_seconds(sized(c, 1, Extent::training), *rates_);
+  const double of_one_more =
+      uses_host ? step_seconds(plan_programs(sized(c, 3), Extent::training), *rates_) - of_two
+                : of_two - step_seconds(plan_programs(sized(c, 1), Extent::training), *rates_);
   return of_two + static_cast<double>(steps - 2) * of_one_more;
 }
 
@@ -124,34 +125,17 @@ std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
   return plannable_micro_batch_sizes(plan_, samples_);
 }
 
-RunPlan FitSearch::sized(const Candidate& c, int micro_steps, Extent extent) const {
-  RunPlan p;
-  p.recipe = plan_.recipe;
-  if (p.recipe.memory.activation_checkpoint.is_auto() || c.depth > 0)
-    depth_.write(c.depth, p.recipe.memory);
-  if (c.on_host.activations) p.recipe.memory.activation_offload = recipe::ActivationOffload::cpu;
-  if (c.on_host.optimizer) p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::cpu;
-  if (c.on_host.weights) p.recipe.memory.parameter_offload = recipe::ParameterOffload::cpu;
-  p.dims = plan_.dims;
-  p.batch = plan_.batch;
-  p.mode = plan_.mode;
-  p.rank = plan_.rank;
-  p.shard_ranks = plan_.shard_ranks;
-  p.groups_on_device = plan_.groups_on_device;
-  p.groups_on_disk = plan_.groups_on_disk;
-  p.turns_kept = plan_.turns_kept;
-  p.rates = plan_.rates;
-  p.batch.micro_batch_size = c.micro_batch_size;
-  p.batch.grad_accum_steps = micro_steps;
-  p.compute = plan_.compute;
-  p.on_gpu = plan_.on_gpu;
-  p.threads = plan_.threads;
-  p.master = plan_.master;
-  p.update = plan_.update;
-  p.searched = plan_.searched;
-  p.row_lengths = {plan_.row_lengths.back()};
-  plan_programs(p, extent);
-  return p;
+Decisions FitSearch::sized(const Candidate& c, int micro_steps) const {
+  Decisions d = plan_;
+  recipe::MemorySection& memory = d.recipe.memory;
+  if (memory.activation_checkpoint.is_auto() || c.depth > 0) depth_.write(c.depth, memory);
+  if (c.on_host.activations) memory.activation_offload = recipe::ActivationOffload::cpu;
+  if (c.on_host.optimizer) memory.optimizer_offload.where = recipe::OptimizerOffload::cpu;
+  if (c.on_host.weights) memory.parameter_offload = recipe::ParameterOffload::cpu;
+  d.batch.micro_batch_size = c.micro_batch_size;
+  d.batch.grad_accum_steps = micro_steps;
+  d.row_lengths = {plan_.row_lengths.back()};
+  return d;
 }
 
 }  // namespace trainx::plan

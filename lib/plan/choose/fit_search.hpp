@@ -35,7 +35,7 @@ struct Candidate {
 class FitSearch {
  public:
   /// All of them outlive this. `budget_bytes` 0: anything fits.
-  FitSearch(const RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
+  FitSearch(const Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates);
 
   const Depth& depth() const { return depth_; }
   bool fits(const Candidate& c) const;
@@ -58,10 +58,11 @@ class FitSearch {
 
  private:
   Candidate weighed(Candidate c, bool timed) const;
-  double seconds_of(const Candidate& c, const RunPlan& two, bool uses_host) const;
-  RunPlan sized(const Candidate& c, int micro_steps, Extent extent) const;
+  double seconds_of(const Candidate& c, const Programs& two, bool uses_host) const;
+  /// The run with a candidate's choices and so many micro-steps.
+  Decisions sized(const Candidate& c, int micro_steps) const;
 
-  const RunPlan& plan_;
+  const Decisions& plan_;
   std::int64_t budget_, samples_ = 1;
   const program::Rates* rates_;
   Depth depth_;

@@ -21,25 +21,25 @@ struct Kept {
   double seconds = 0;  // of a step
 };
 
-Kept weigh(const RunPlan& plan, int turns, const program::Rates& rates) {
-  RunPlan other = plan;
+Kept weigh(const Decisions& plan, int turns, const program::Rates& rates) {
+  Decisions other = plan;
   other.turns_kept = turns;
   other.row_lengths = {plan.row_lengths.back()};
-  plan_programs(other, Extent::candidate);
-  const PlacedProgram& placed = other.train.back();
+  const Programs programs = plan_programs(other, Extent::candidate);
+  const PlacedProgram& placed = programs.train.back();
   std::set<program::BufferId> groups;
   Kept kept{turns};
   for (const program::Instruction& i : placed.program.steady)
     if (i.op == program::Op::gather) ++kept.gathers, groups.insert(i.uses.front().buffer);
   kept.groups = static_cast<std::int64_t>(groups.size());
-  kept.bytes = plan_memory_totals(other).total_bytes();
-  kept.seconds = step_seconds(other, rates);
+  kept.bytes = plan_memory_totals(other, programs).total_bytes();
+  kept.seconds = step_seconds(programs, rates);
   return kept;
 }
 
 }  // namespace
 
-void choose_kept_weights(RunPlan& plan, std::int64_t budget, const program::Rates* rates) {
+void choose_kept_weights(Decisions& plan, std::int64_t budget, const program::Rates* rates) {
   if (plan.zero_stage() != 3) return;
   const std::string again_text = "zero3 gathers weights again for backward";
   if (!rates || rates->link_bytes_per_s <= 0)

@@ -27,7 +27,7 @@ struct Weighed {
 
 bool knows_links(const program::Rates* rates) { return rates && rates->link_bytes_per_s > 0; }
 
-std::vector<std::string> changed_keys(const RunPlan& plan, const RunPlan& before) {
+std::vector<std::string> changed_keys(const Decisions& plan, const Decisions& before) {
   std::vector<std::string> out;
   const auto &now = plan.recipe.memory, &written = before.recipe.memory;
   if (now.activation_checkpoint.value != written.activation_checkpoint.value &&
@@ -46,9 +46,9 @@ std::vector<std::string> changed_keys(const RunPlan& plan, const RunPlan& before
   return out;
 }
 
-Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit,
+Weighed weigh(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit,
               std::int64_t budget, const program::Rates* rates) {
-  RunPlan other = plan;
+  Decisions other = plan;
   other.mode = mode;
   other.shard_ranks = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
@@ -57,10 +57,10 @@ Weighed weigh(const RunPlan& plan, ParallelMode mode, std::int64_t shard_ranks, 
   // Where times between ranks are not known modes are compared by memory alone.
   const program::Rates* const timed = knows_links(rates) ? rates : nullptr;
   choose_what_fits(other, budget, timed);
-  plan_programs(other, timed ? Extent::candidate : Extent::bytes);
-  Weighed w{mode, shard_ranks, plan_memory_totals(other).total_bytes(), 0,
+  const Programs programs = plan_programs(other, timed ? Extent::candidate : Extent::bytes);
+  Weighed w{mode, shard_ranks, plan_memory_totals(other, programs).total_bytes(), 0,
             fit ? changed_keys(other, plan) : std::vector<std::string>{}};
-  if (timed) w.seconds = step_seconds(other, *timed);
+  if (timed) w.seconds = step_seconds(programs, *timed);
   return w;
 }
 
@@ -76,7 +76,7 @@ std::string what_is_kept(ParallelMode mode) {
 }
 
 /// Why there are no shards, or nothing.
-std::string cannot_shard(const RunPlan& plan) {
+std::string cannot_shard(const Decisions& plan) {
   if (plan.recipe.optimizer.update_in_backward)
     return "updates in backward have no gradient left to shard";
   if (offloads_optimizer(plan) && plan.update.unit == program::Unit::tensor)
@@ -86,7 +86,7 @@ std::string cannot_shard(const RunPlan& plan) {
 
 }  // namespace
 
-void require_shards_on_host(const RunPlan& plan) {
+void require_shards_on_host(const Decisions& plan) {
   if (plan.zero_stage() == 0 || !offloads_optimizer(plan) ||
       plan.update.unit != program::Unit::tensor)
     return;
@@ -101,7 +101,7 @@ void require_shards_on_host(const RunPlan& plan) {
           "optimizer, parallel.mode: ddp, or leave optimizer_offload out");
 }
 
-void choose_mode(RunPlan& plan, int rank) {
+void choose_mode(Decisions& plan, int rank) {
   auto& r = plan.recipe;
   const std::int64_t world = r.parallel.world_size.value.value_or(1);
   if (r.parallel.mode.is_auto()) {
@@ -135,25 +135,25 @@ void choose_mode(RunPlan& plan, int rank) {
 namespace {
 
 /// Ranks of one node, where there are several nodes of as many; else 0.
-std::int64_t ranks_of_a_node(const RunPlan& plan, std::int64_t local_ranks) {
+std::int64_t ranks_of_a_node(const Decisions& plan, std::int64_t local_ranks) {
   const std::int64_t world = plan.batch.world_size;
   return local_ranks > 1 && local_ranks < world && world % local_ranks == 0 ? local_ranks : 0;
 }
 
 /// Weights that lie on the host stay there in zero3 alone.
-std::vector<ParallelMode> modes_of_shards(const RunPlan& plan) {
+std::vector<ParallelMode> modes_of_shards(const Decisions& plan) {
   if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none)
     return {ParallelMode::zero3};
   return {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3};
 }
 
 /// MeshAxis how many ranks shards may lie, the fewest first: those of one node, and all.
-std::vector<std::int64_t> shard_ranks_of(const RunPlan& plan, std::int64_t local_ranks) {
+std::vector<std::int64_t> shard_ranks_of(const Decisions& plan, std::int64_t local_ranks) {
   const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.batch.world_size;
   return node > 0 ? std::vector{node, world} : std::vector{world};
 }
 
-std::string among_a_node(const RunPlan& plan, std::int64_t node, std::int64_t bytes) {
+std::string among_a_node(const Decisions& plan, std::int64_t node, std::int64_t bytes) {
   return "parallel.shard_ranks " + std::to_string(node) + ": shards lie among the " +
          std::to_string(node) + " ranks of one node, so that weights are gathered within it; " +
          std::to_string(plan.batch.world_size / node) +
@@ -174,7 +174,7 @@ std::string name_of(const Weighed& w) {
 
 }  // namespace
 
-void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
+void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budget,
                    const program::Rates* rates) {
   auto& mode = plan.recipe.parallel.mode;
   const bool is_auto = mode.is_auto(), may_fit = plan.recipe.memory.fit;
@@ -265,7 +265,7 @@ void choose_shards(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
   plan.recipe.parallel.shard_ranks = {best.shard_ranks};
 }
 
-void choose_shard_ranks(RunPlan& plan, std::int64_t local_ranks, std::int64_t budget,
+void choose_shard_ranks(Decisions& plan, std::int64_t local_ranks, std::int64_t budget,
                         const program::Rates* rates) {
   if (plan.zero_stage() == 0) return;
   auto& asked = plan.recipe.parallel.shard_ranks;

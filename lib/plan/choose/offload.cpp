@@ -15,7 +15,7 @@ namespace {
 // A smaller gain is below what the prediction is good for, and the memory is worth more.
 constexpr double least_gain = 0.005;
 
-program::ModelGraph smallest_graph(const RunPlan& plan) {
+program::ModelGraph smallest_graph(const Decisions& plan) {
   return architectures::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
                                     architectures::Machine(plan.threads));
 }
@@ -27,12 +27,13 @@ struct Shared {
   double seconds = 0;  // of a step
 };
 
-Shared weigh(const RunPlan& plan, int groups_on_device, const program::Rates& rates) {
-  RunPlan other = plan;
+Shared weigh(const Decisions& plan, int groups_on_device, const program::Rates& rates) {
+  Decisions other = plan;
   other.groups_on_device = groups_on_device;
   other.row_lengths = {plan.row_lengths.back()};
-  plan_programs(other, Extent::candidate);
-  return {groups_on_device, plan_memory_totals(other).total_bytes(), step_seconds(other, rates)};
+  const Programs programs = plan_programs(other, Extent::candidate);
+  return {groups_on_device, plan_memory_totals(other, programs).total_bytes(),
+          step_seconds(programs, rates)};
 }
 
 /// Of the elements of all groups, what the first `groups` have.
@@ -45,7 +46,7 @@ double share_of(const program::ModelGraph& graph, int groups) {
   return first / all;
 }
 
-void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rates) {
+void choose_share(Decisions& plan, std::int64_t budget, const program::Rates* rates) {
   auto& share = plan.recipe.memory.optimizer_offload.share;
   if (!share.is_auto()) return;
   const program::ModelGraph graph = smallest_graph(plan);
@@ -101,20 +102,20 @@ void choose_share(RunPlan& plan, std::int64_t budget, const program::Rates* rate
 }
 
 /// Memory of the host that the run takes, and that it may take; 0: not known.
-std::int64_t host_taken(const RunPlan& plan) {
-  const MemoryPlan memory = plan_memory_budget(plan);
+std::int64_t host_taken(const Decisions& plan) {
+  const MemoryPlan memory = plan_memory_budget(plan, plan_programs(plan));
   return plan.on_gpu ? host_need(memory) : memory.total_bytes();
 }
 
-void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
+void choose_what_is_on_disk(Decisions& plan, std::int64_t budget) {
   if (plan.recipe.memory.optimizer_offload.where != OptimizerOffload::cpu_disk) return;
   const std::int64_t has = host_budget(plan, budget);
   const int groups = static_cast<int>(smallest_graph(plan).groups.size()),
             most = groups - plan.groups_on_device;
   const auto fits = [&](int on_disk) {
-    plan.groups_on_disk = on_disk;
-    plan_programs(plan);
-    return has <= 0 || host_taken(plan) <= has;
+    Decisions tried = plan;
+    tried.groups_on_disk = on_disk;
+    return has <= 0 || host_taken(tried) <= has;
   };
   int low = 0, high = most;  // low does not fit; high does, or is all there is
   // a few groups on the disk may take more memory, to pass through, than they free
@@ -133,14 +134,14 @@ void choose_what_is_on_disk(RunPlan& plan, std::int64_t budget) {
 
 }  // namespace
 
-std::int64_t host_budget(const RunPlan& plan, std::int64_t budget_bytes) {
+std::int64_t host_budget(const Decisions& plan, std::int64_t budget_bytes) {
   const auto& asked = plan.recipe.memory.optimizer_offload.host_budget;
   const std::int64_t there = plan.on_gpu ? plannable_host_bytes(plan) : budget_bytes;
   if (asked.is_auto()) return there;
   return there > 0 ? std::min(there, asked.value->bytes) : asked.value->bytes;
 }
 
-void place_optimizer(RunPlan& plan) {
+void place_optimizer(Decisions& plan) {
   plan.groups_on_device = plan.groups_on_disk = 0;
   const auto& o = plan.recipe.memory.optimizer_offload;
   if (o.where == OptimizerOffload::none || o.share.is_auto() || *o.share.value == 0) return;
@@ -150,13 +151,13 @@ void place_optimizer(RunPlan& plan) {
     ++plan.groups_on_device;
 }
 
-void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates) {
+void choose_offload(Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates) {
   if (!offloads_optimizer(plan)) return;
   choose_share(plan, budget_bytes, rates);
   choose_what_is_on_disk(plan, budget_bytes);
 }
 
-std::vector<passes::OptimizerLocation> optimizer_locations(const RunPlan& plan,
+std::vector<passes::OptimizerLocation> optimizer_locations(const Decisions& plan,
                                                            std::size_t groups) {
   const auto where = plan.recipe.memory.optimizer_offload.where;
   std::vector<passes::OptimizerLocation> locations(groups, where == OptimizerOffload::disk

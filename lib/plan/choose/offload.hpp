@@ -7,34 +7,35 @@ namespace trainx::plan {
 
 /// Where each group's optimizer lives, by memory.optimizer_offload. The first groups stay on the
 /// device, up to `share` of all elements (none if it is auto). Runs before the other choices.
-void place_optimizer(RunPlan& plan);
+void place_optimizer(Decisions& plan);
 
 /// Runs after all other choices. share: auto keeps as many groups on the device as is fastest by
 /// `rates` and fits `budget_bytes` (0: everything fits). cpu+disk moves the fewest groups to the
 /// disk with which the rest fits host memory. Writes the plan, its choices and recipe.
-void choose_offload(RunPlan& plan, std::int64_t budget_bytes, const program::Rates* rates);
+void choose_offload(Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates);
 
 /// Host bytes that a rank may use: memory.optimizer_offload.host_budget, at most what the machine
 /// has; 0: unknown. `budget_bytes`: memory.budget, which is the same memory if there is no GPU.
-std::int64_t host_budget(const RunPlan& plan, std::int64_t budget_bytes);
+std::int64_t host_budget(const Decisions& plan, std::int64_t budget_bytes);
 
 /// The optimizer's location for each group.
-std::vector<passes::OptimizerLocation> optimizer_locations(const RunPlan& plan, std::size_t groups);
+std::vector<passes::OptimizerLocation> optimizer_locations(const Decisions& plan,
+                                                           std::size_t groups);
 
 /// Whether any group is updated on the host; states on the disk pass through it.
-inline bool offloads_optimizer(const RunPlan& plan) {
+inline bool offloads_optimizer(const Decisions& plan) {
   return plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none;
 }
 /// Whether gradients go to the host in bf16.
-inline bool rounds_gradients(const RunPlan& plan) {
+inline bool rounds_gradients(const Decisions& plan) {
   return plan.recipe.memory.optimizer_offload.gradients == recipe::OffloadedGradients::bf16;
 }
 /// Whether optimizer states or weights are kept in a file.
-inline bool uses_disk(const RunPlan& plan) { return recipe::uses_disk(plan.recipe.memory); }
-inline bool offloads_weights(const RunPlan& plan) {
+inline bool uses_disk(const Decisions& plan) { return recipe::uses_disk(plan.recipe.memory); }
+inline bool offloads_weights(const Decisions& plan) {
   return plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none;
 }
-inline bool weights_on_disk(const RunPlan& plan) {
+inline bool weights_on_disk(const Decisions& plan) {
   return plan.recipe.memory.parameter_offload == recipe::ParameterOffload::disk;
 }
 

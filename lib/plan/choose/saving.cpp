@@ -12,7 +12,7 @@ constexpr double planned_share_of_host = 0.9;
 
 }  // namespace
 
-void choose_asynchronous(RunPlan& plan) {
+void choose_asynchronous(Decisions& plan, const Programs& programs, MemoryPlan& memory) {
   auto& asynchronous = plan.recipe.checkpoint.asynchronous;
   if (!asynchronous.is_auto()) return;
   asynchronous.value = false;
@@ -23,7 +23,7 @@ void choose_asynchronous(RunPlan& plan) {
   if (has <= 0)
     return plan.choices.push_back(key + "false: how much memory the host has is not known");
   asynchronous.value = true;
-  const MemoryPlan with_copy = plan_memory_budget(plan);
+  const MemoryPlan with_copy = plan_memory_budget(plan, programs);
   const std::string takes = human_bytes(host_need(with_copy)) + " of the host's " +
                             human_bytes(has);
   if (static_cast<double>(host_need(with_copy)) >
@@ -32,7 +32,7 @@ void choose_asynchronous(RunPlan& plan) {
     return plan.choices.push_back(key + "false: with a copy of what is saved the run would take " +
                                   takes + ", of which a tenth is left to what is not planned");
   }
-  plan.memory.beside_host_bytes = with_copy.beside_host_bytes;  // all that is other
+  memory.beside_host_bytes = with_copy.beside_host_bytes;  // all that is other
   plan.choices.push_back(
       key +
       "true: what is saved is copied, and written beside the steps that follow; the run takes " +

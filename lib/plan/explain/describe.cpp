@@ -65,10 +65,11 @@ std::vector<std::pair<std::string, std::int64_t>> saved_by_levers(const RunPlan&
   // each comparison plans the whole run again
   if (layers_of(plan.dims) > most_searched_layers) return out;
   const auto compare = [&](const std::string& name, const auto& take_away) {
-    RunPlan without = plan;
+    Decisions without = plan;
     take_away(without.recipe);
-    plan_programs(without, Extent::bytes);
-    out.emplace_back(name, plan_memory_totals(without).total_bytes() - plan.memory.total_bytes());
+    const Programs programs = plan_programs(without, Extent::bytes);
+    out.emplace_back(
+        name, plan_memory_totals(without, programs).total_bytes() - plan.memory.total_bytes());
   };
   if (plan.recipe.optimizer.update_in_backward)
     compare("update in backward",

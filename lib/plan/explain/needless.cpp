@@ -19,7 +19,7 @@ constexpr double least_cost = 0.01;
 
 struct Lever {
   Needless told;
-  std::function<void(RunPlan&)> take_away;
+  std::function<void(Decisions&)> take_away;
   bool saves_nothing = false;  // told only if the run takes no more memory without it
   // its cost is that of copies between GPU and host, or between ranks
   bool copies = false;
@@ -29,7 +29,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
   std::vector<Lever> out;
   const recipe::MemorySection& memory = plan.recipe.memory;
   const auto add = [&](std::string key, std::string now, std::string better, bool copies,
-                       std::function<void(RunPlan&)> take_away) {
+                       std::function<void(Decisions&)> take_away) {
     Lever& lever = out.emplace_back();
     lever.told.key = std::move(key), lever.told.now = std::move(now),
     lever.told.better = std::move(better);
@@ -39,7 +39,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
   };
   if (memory.recompute_segment > 1)
     add("memory.recompute_segment", std::to_string(memory.recompute_segment), "1", false,
-        [](RunPlan& p) { p.recipe.memory.recompute_segment = 1; })
+        [](Decisions& p) { p.recipe.memory.recompute_segment = 1; })
         ->saves_nothing = true;
   if (!plan.on_gpu || !plan.rates || std::holds_alternative<architectures::CustomDims>(plan.dims))
     return out;
@@ -47,24 +47,24 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
   if (std::ranges::any_of(levels, [](RecomputeLevel l) { return l != RecomputeLevel::none; }))
     add("memory.activation_checkpoint",
         levels.size() == 1 ? recipe::write_value(levels.front()) : "a level for each layer", "none",
-        false, [](RunPlan& p) {
+        false, [](Decisions& p) {
           p.recipe.memory.activation_checkpoint.value = std::vector{RecomputeLevel::none};
           p.recipe.memory.recompute_segment = 1;
         });
   if (memory.activation_offload != recipe::ActivationOffload::none)
     add("memory.activation_offload", recipe::write_value(memory.activation_offload), "none", true,
-        [](RunPlan& p) { p.recipe.memory.activation_offload = recipe::ActivationOffload::none; });
+        [](Decisions& p) { p.recipe.memory.activation_offload = recipe::ActivationOffload::none; });
   if (offloads_optimizer(plan))
     add("memory.optimizer_offload", recipe::write_value(memory.optimizer_offload.where), "none",
-        true, [](RunPlan& p) {
+        true, [](Decisions& p) {
           p.recipe.memory.optimizer_offload.where = recipe::OptimizerOffload::none;
           p.groups_on_device = p.groups_on_disk = 0;
         });
   if (offloads_weights(plan))
     add("memory.parameter_offload", recipe::write_value(memory.parameter_offload), "none", true,
-        [](RunPlan& p) { p.recipe.memory.parameter_offload = recipe::ParameterOffload::none; });
+        [](Decisions& p) { p.recipe.memory.parameter_offload = recipe::ParameterOffload::none; });
   if (plan.zero_stage() > 0)
-    add("parallel.mode", recipe::write_value(plan.mode), "ddp", true, [](RunPlan& p) {
+    add("parallel.mode", recipe::write_value(plan.mode), "ddp", true, [](Decisions& p) {
       p.mode = recipe::ParallelMode::ddp;
       p.shard_ranks = static_cast<int>(p.batch.world_size);
       p.turns_kept = 0;
@@ -73,7 +73,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
 }
 
 struct Weighed {
-  RunPlan plan;
+  Decisions decided;
   std::int64_t bytes = 0;
   double seconds = 0;  // 0: no rates
   bool fits = false;
@@ -86,16 +86,14 @@ std::optional<program::Rates> rates_of(const RunPlan& plan) {
   return rates;
 }
 
-Weighed weigh(const RunPlan& now, const Lever& lever) {
+/// `now` without the lever; `plan`: whose rates and budget hold.
+Weighed weigh(const RunPlan& plan, const Decisions& now, const Lever& lever) {
   Weighed w{now};
-  lever.take_away(w.plan);
-  plan_programs(w.plan, Extent::candidate);
-  const std::int64_t budget = now.memory.budget_bytes;
-  MemoryPlan memory = plan_memory_totals(w.plan);
-  memory.budget_bytes = budget;
-  w.plan.memory = memory;
-  w.bytes = memory.total_bytes();
-  if (const auto rates = rates_of(now)) w.seconds = step_seconds(w.plan, *rates);
+  lever.take_away(w.decided);
+  const Programs programs = plan_programs(w.decided, Extent::candidate);
+  const std::int64_t budget = plan.memory.budget_bytes;
+  w.bytes = plan_memory_totals(w.decided, programs).total_bytes();
+  if (const auto rates = rates_of(plan)) w.seconds = step_seconds(programs, *rates);
   w.fits = budget > 0 && w.bytes <= budget;
   return w;
 }
@@ -120,8 +118,9 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
   std::vector<Lever> levers = levers_of(plan);
   if (levers.empty() || plan.row_lengths.empty() || layers_of(plan.dims) > most_searched_layers)
     return out;
-  RunPlan now = plan;
+  Decisions now = plan;
   now.searched = search_of(6'000);
+  std::int64_t bytes = plan.memory.total_bytes();  // of now
   const auto rates = rates_of(plan);
   double seconds = rates ? step_seconds(plan, *rates) : 0;
   const double whole_s = seconds;
@@ -130,17 +129,17 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
     const bool known = knows_cost(plan, lever);
     told.gain_s = known ? std::max(0.0, seconds - w.seconds) : 0;
     told.share = whole_s > 0 ? told.gain_s / whole_s : 0;
-    told.more_bytes = w.bytes - now.memory.total_bytes();
+    told.more_bytes = w.bytes - bytes;
     told.reason = lever.saves_nothing ? "layers recomputed together save no memory here"
                                       : "the run fits without it: " + human_bytes(w.bytes) +
                                             " of " + human_bytes(plan.memory.budget_bytes);
     if (!known) told.reason += "; what it costs was not measured on this GPU";
     seconds = w.seconds;
-    now = std::move(w.plan);
+    bytes = w.bytes;
+    now = std::move(w.decided);
   };
   if (levers.front().saves_nothing) {  // whether or not recomputation itself is needed
-    if (Weighed w = weigh(now, levers.front());
-        w.bytes <= now.memory.total_bytes() && w.seconds <= seconds)
+    if (Weighed w = weigh(plan, now, levers.front()); w.bytes <= bytes && w.seconds <= seconds)
       take(levers.front(), std::move(w));
     levers.erase(levers.begin());
   }
@@ -149,7 +148,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
     std::size_t which = 0;
     double most_s = 0;
     for (std::size_t k = 0; k < levers.size() && !is_spent(now); ++k) {
-      Weighed w = weigh(now, levers[k]);
+      Weighed w = weigh(plan, now, levers[k]);
       const bool known = knows_cost(plan, levers[k]);
       const double gain_s = known ? seconds - w.seconds : 0;
       const bool costs = known ? gain_s >= least_cost * whole_s

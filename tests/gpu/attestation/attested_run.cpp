@@ -36,8 +36,8 @@ plan::RunPlan attested_plan(const std::string& precision, const std::string& act
 plan::RunPlan replanned(plan::RunPlan plan, const std::function<void(plan::RunPlan&)>& change) {
   const recipe::Recipe asked = plan.recipe;
   change(plan);
-  plan::plan_programs(plan);
-  plan.memory = plan::plan_memory_budget(plan);
+  static_cast<plan::Programs&>(plan) = plan::plan_programs(plan);
+  plan.memory = plan::plan_memory_budget(plan, plan);
   plan.recipe = asked;
   return plan;
 }

@@ -136,7 +136,7 @@ TEST_CASE(
     rates.memory_bytes_per_s = 1e12;
     rates.link_bytes_per_s = bytes_per_s;
     plan::choose_kept_weights(plan, have, &rates);
-    plan::plan_programs(plan);
+    static_cast<plan::Programs&>(plan) = plan::plan_programs(plan);
     return plan;
   };
   const auto slow = with_links(1e9, 0), fast = with_links(1e15, 0),
@@ -155,7 +155,8 @@ TEST_CASE(
   CHECK(fast.turns_kept == 0);
   check_sentence("plan.choose_mode/zero3_fast_links",
                  line_with(all_of(fast.choices), "zero3 gathers"), Numbers::any);
-  CHECK(plan::plan_memory_budget(tight).total_bytes() <= unknown.memory.total_bytes() + (4 << 20));
+  CHECK(plan::plan_memory_budget(tight, tight).total_bytes() <=
+        unknown.memory.total_bytes() + (4 << 20));
   CHECK(tight.turns_kept > 0);
   CHECK(tight.turns_kept < slow.turns_kept);
   CHECK(full.turns_kept == 0);
@@ -189,10 +190,9 @@ TEST_CASE(
                  line_with(all_of(tight.choices), "parallel.shard_ranks 8"), Numbers::any);
   CHECK(on_nodes(parallel, 3).shard_ranks == 8);  // no groups of three
   // more than the check follows: it looks at fewer, in groups too
-  plan::RunPlan many = nodes;
+  plan::Decisions many = nodes;
   many.batch.world_size = 16;
-  plan::plan_programs(many);
-  CHECK_NOTHROW(plan::require_sound_programs(many));
+  CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_programs(many)));
   // one rank: its shards are the whole
   CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);
   check_error("plan.choose_mode/no_groups", 78,

@@ -69,10 +69,9 @@ TEST_CASE(
         *last = static_cast<RecomputeLevel>(static_cast<int>(*last) - 1);
         break;
       }
-    plan::RunPlan other = plan;
+    plan::Decisions other = plan;
     other.recipe.memory.activation_checkpoint.value = less;
-    plan::plan_programs(other);
-    CHECK(plan::plan_memory_budget(other).total_bytes() > have);
+    CHECK(plan::plan_memory_budget(other, plan::plan_programs(other)).total_bytes() > have);
   }
   CHECK(mixed >= 5);
 }

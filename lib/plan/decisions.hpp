@@ -1,0 +1,77 @@
+// What is decided of a run: a value, which searches vary and programs follow from.
+#pragma once
+#include "kernels/step/loss_scale.hpp"
+#include "facts/facts.hpp"
+#include "program/plain.hpp"
+#include "program/time.hpp"
+#include <cstdint>
+#include <memory>
+
+namespace trainx::plan {
+
+/// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per
+/// rank] * grad_accum_steps * world_size
+struct BatchPlan {
+  std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0, world_size = 1;
+};
+
+/// What is told of decisions.
+struct Explanation {
+  // what trainx chose where the recipe leaves it to it: with the reason and what it costs
+  std::vector<std::string> choices;
+  std::vector<std::string> notes;  // e.g. a missing data file
+};
+
+/// What is decided, beside the programs that follow from it: searches vary copies of it. Nothing of
+/// it is a program, a file or a device.
+struct Decisions : Explanation {
+  recipe::Recipe recipe;  // resolved: what was auto or unset is filled in
+  architectures::ModelDims dims;
+  BatchPlan batch;
+  recipe::ParallelMode mode = recipe::ParallelMode::single;
+  // programs hold all micro-steps; else long ones hold a few (micro_steps.hpp)
+  bool every_micro_step = false;
+  // whose programs these are: of dp rank 0's differ from the others', else all are equal
+  int rank = 0;
+  // of zero: among how many neighbouring ranks shards lie; more ranks are further groups, which
+  // hold the same
+  int shard_ranks = 1;
+  // of zero3 (passes::ZeroOptions): how long gathered weights stay
+  int turns_kept = 0;
+  // where the optimizer is offloaded: of how many groups of parameters, the first and the last
+  // ones, it is elsewhere than on the host
+  int groups_on_device = 0, groups_on_disk = 0;
+  DType compute = DType::f32;
+  bool on_gpu = false;       // the arena is the device's, not the process's
+  std::int64_t threads = 1;  // that compute with; what libraries allocate depends on it
+  program::Master master = program::Master::absent;
+  program::UpdateSpec update;
+  kernels::LossScaleSettings loss_scale;  // of fp16
+  // without padding, where all samples have data.sequence_length
+  std::int64_t tokens_per_step = 0;
+  double nominal_targets = 0;  // expected of a global batch without padding
+  // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest
+  // sample
+  std::vector<std::int64_t> row_lengths;
+  std::int64_t train_samples = 0;  // of an epoch
+  // of an evaluation, however the batch is cut; 0: no held-out data
+  std::int64_t eval_samples = 0;
+  std::int64_t host_memory_bytes = 0;  // of the machine (cgroup); 0: not known
+  // for this rank, in the folder of memory.optimizer_offload; nothing: not known
+  std::optional<std::int64_t> disk_free_bytes;
+  // of the device in the plan's arithmetic, where they were measured
+  std::optional<program::Rates> rates;
+  int zero_stage() const { return recipe::zero_stage(mode); }  // 0: nothing lies in shards
+  // each rank reads its part of each batch, and evaluates its part
+  bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }
+  // checkpoints; until it is chosen they wait
+  bool writes_beside_training() const {
+    return recipe.checkpoint.asynchronous.value.value_or(false);
+  }
+  // keeps nothing from step to step
+  bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }
+  // instructions of all programs planned so far, copies of the plan counted too
+  std::shared_ptr<std::int64_t> searched = std::make_shared<std::int64_t>(0);
+};
+
+}  // namespace trainx::plan

@@ -1,0 +1,40 @@
+// What a run is expected to take.
+#pragma once
+#include "program/time.hpp"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainx::plan {
+
+struct MemoryPlan {
+  // weights, master, gradients, optimizer state, activations, ..., in bytes at the peak
+  std::vector<std::pair<std::string, std::int64_t>> categories;
+  std::int64_t arena_bytes = 0;    // one arena for training and evaluation
+  std::int64_t library_bytes = 0;  // what library calls allocate beside it, at most
+  // that programs keep on the host: pinned memory beside a GPU, on a CPU an arena of its own
+  std::int64_t host_bytes = 0;
+  // of those, by what they hold where the host is fullest
+  std::vector<std::pair<std::string, std::int64_t>> on_host;
+  std::int64_t disk_bytes = 0;  // that programs keep in a file
+  // of a GPU's process with an optimizer or weights on the host, or whose checkpoints are written
+  // beside training: weights as they are loaded, a checkpoint on its way to disk
+  std::int64_t beside_host_bytes = 0;
+  // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead;
+  // on a GPU context and kernels
+  std::int64_t process_bytes = 0;
+  std::int64_t budget_bytes = 0;
+  std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
+};
+
+struct Prediction {
+  MemoryPlan memory;
+  std::optional<program::TimePrediction> time;  // where rates of the device are known
+  // of the time, where links were not measured: the vendor's; 0: left out
+  double sheet_link_bytes_per_s = 0;
+  // a second, of the chip in the plan's arithmetic; 0: not known
+  double peak_flops = 0;
+};
+
+}  // namespace trainx::plan

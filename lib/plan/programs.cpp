@@ -1,0 +1,227 @@
+#include "plan/programs.hpp"
+#include "architectures/architecture.hpp"
+#include "passes/passes.hpp"
+#include "plan/choose/fit.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/micro_steps.hpp"
+#include "plan/precision.hpp"
+#include "program/shards.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace trainx::plan {
+
+program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute) {
+  architectures::Machine machine =
+      plan.on_gpu ? architectures::Machine::one_gpu(plan.recipe.run.deterministic)
+                  : architectures::Machine(plan.threads);
+  machine.seeded = plan.mode == recipe::ParallelMode::dp;
+  auto graph =
+      architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+  return plan.zero_stage() > 0
+             ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit)
+             : graph;
+}
+
+namespace {
+
+PlacedProgram place(program::ModelGraph graph, program::StepProgram p, bool ordered,
+                    std::vector<program::Bytes> fixed) {
+  PlacedProgram placed{std::move(graph), std::move(p), {}, {}};
+  program::PlacementOptions options;
+  options.fixed = std::move(fixed);
+  placed.placement = program::plan_memory(placed.program, options);
+  if (ordered) placed.order = program::derive_order(placed.program, placed.placement);
+  return placed;
+}
+
+// torch's DistributedDataParallel sums 25 MiB at a time; where links were not measured that is what
+// there is to go by.
+constexpr program::Bytes usual_bucket_bytes = program::Bytes{25} << 20;
+
+// Largest gradient bytes of a block inside a layer; of any block if the model has no layers.
+program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
+  program::Bytes most = 0, of_layers = 0;
+  for (const program::BlockSpec& block : graph.blocks) {
+    program::Bytes bytes = 0;
+    for (const program::SlotSpec& s : block.slots)
+      if (s.role == program::Role::gradient)
+        bytes += graph.groups[static_cast<std::size_t>(s.index)].elements * size_of(DType::f32);
+    most = std::max(most, bytes);
+    if (block.layer != program::none) of_layers = std::max(of_layers, bytes);
+  }
+  return of_layers > 0 ? of_layers : most;
+}
+
+// Large enough that latency is at most an eighth of an all-reduce. ZeRO 2 and 3: at most one block,
+// so that whole gradients die early.
+program::Bytes bucket_bytes(const Decisions& plan, const program::ModelGraph& graph,
+                            const program::Rates* rates) {
+  if (plan.recipe.optimizer.update_in_backward) return 0;  // each gradient goes as soon as it can
+  // the order of sums must not hang on what was measured when
+  const bool measured = rates && rates->link_bytes_per_s > 0 && rates->link_latency_s > 0 &&
+                        !plan.recipe.run.deterministic;
+  const program::Bytes bytes =
+      measured ? std::max<program::Bytes>(
+                     1 << 20, std::llround(8 * rates->link_latency_s * rates->link_bytes_per_s))
+               : usual_bucket_bytes;
+  return plan.zero_stage() > 1 ? std::min(bytes, gradients_of_a_block(graph)) : bytes;
+}
+
+/// Of evaluation: training's own, or one that computes in another type and casts training's
+/// parameters to it.
+program::ModelGraph evaluation_graph_of(const Decisions& plan, std::int64_t length,
+                                        const program::ModelGraph& train) {
+  const DType compute = evaluation_dtype_of(plan.recipe);
+  if (compute == train.compute) return train;
+  program::ModelGraph graph = graph_of(plan, length, compute);
+  graph.stored = train.compute;
+  return graph;
+}
+
+}  // namespace
+
+Programs plan_programs(const Decisions& plan, Extent extent) {
+  Programs made;
+  const auto& r = plan.recipe;
+  const passes::RecomputeLevels levels = recompute_levels(r.memory);
+  std::vector<program::Bytes> residents;  // where the first program has them
+  const bool evaluates = !plan.is_replica() && extent != Extent::training;
+  const bool ordered = extent != Extent::bytes;
+  for (const std::int64_t length : plan.row_lengths) {
+    auto graph_of_length = graph_of(plan, length, plan.compute);
+    const auto& graph = graph_of_length;
+    const auto plain = program::plain_program(graph, plan.update);
+    const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
+    auto p = passes::accumulation(plain, micro_steps);
+    p = passes::activation_recomputation(std::move(p), graph, levels);
+    if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
+      p = passes::activation_offload(std::move(p));
+    const passes::ReduceOptions reduce{
+        static_cast<int>(plan.batch.world_size),
+        bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
+    const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
+    if (plan.mode == recipe::ParallelMode::ddp)
+      p = passes::distributed_data_parallel(std::move(p), reduce);
+    if (plan.mode == recipe::ParallelMode::dp)
+      p = passes::data_parallel(std::move(p), reduce, plan.rank);
+    if (plan.zero_stage() > 0) p = passes::zero(std::move(p), graph, plan.update, reduce, shards);
+    if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
+    const bool on_host = offloads_optimizer(plan);
+    const passes::OptimizerOffloadOptions offload{
+        optimizer_locations(plan, graph.groups.size()),
+        static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
+    if (on_host) p = passes::optimizer_offload(std::move(p), offload);
+    const passes::ParameterOffloadOptions weights{
+        weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
+    if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
+    if (plan.batch.world_size > 1)
+      p = passes::lower_collectives(
+          std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
+    p.repeats = plan.batch.grad_accum_steps - micro_steps;
+    // the last may differ: what follows it may overlap
+    if (p.repeats > 0) p.repeated_micro = micro_steps - 2;
+    auto evaluated = evaluates ? evaluation_graph_of(plan, length, graph) : program::ModelGraph{};
+    PlacedProgram& train = made.train.emplace_back(
+        place(std::move(graph_of_length), std::move(p), ordered, residents));
+    train.micro_steps = micro_steps;
+    if (residents.empty())
+      for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident;
+           ++b)
+        residents.push_back(train.placement.base[b]);
+    if (!evaluates) continue;
+    auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
+    if (plan.zero_stage() > 0)
+      forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
+    if (plan.mode == recipe::ParallelMode::ddp)
+      forward = passes::distributed_data_parallel(std::move(forward), reduce);
+    if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
+    if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
+    made.evaluate.push_back(
+        place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
+  }
+  // Instructions beyond 500 count for more: few candidates of very deep models fit into a second.
+  for (const PlacedProgram& p : made.train) {
+    const std::int64_t instructions = std::ssize(p.program.steady);
+    *plan.searched += instructions + 12 * std::max<std::int64_t>(instructions - 500, 0);
+  }
+  return made;
+}
+
+double step_flops(const PlacedProgram& placed) {
+  double flops = 0;
+  for (const auto& i : placed.program.steady) {
+    const auto n_times = static_cast<double>(program::times(placed.program, i));
+    if (!program::is_of_block(i)) continue;
+    const auto& phases = placed.graph.blocks[static_cast<std::size_t>(i.block)].phases;
+    if (const auto phase = phases.find(i.op); phase != phases.end())
+      flops += n_times * (phase->second.gemm_flops() + phase->second.attention_flops);
+  }
+  return flops;
+}
+
+namespace {
+
+/// Bytes that a step copies between buffers for which counts(from, to) holds.
+template <class Counts>
+std::int64_t copied_bytes(const program::StepProgram& p, const Counts& counts) {
+  std::int64_t bytes = 0;
+  for (const auto& i : p.steady) {
+    if (i.op != program::Op::copy) continue;
+    const program::Use& to = i.uses.back();
+    if (counts(p.buffers[static_cast<std::size_t>(i.uses.front().buffer)],
+               p.buffers[static_cast<std::size_t>(to.buffer)]))
+      bytes += (to.range.end - to.range.begin) * program::times(p, i);
+  }
+  return bytes;
+}
+
+/// Bytes of these roles that a step reads from the disk and writes to it.
+DiskCopies disk_copies(const program::StepProgram& p, std::initializer_list<program::Role> roles) {
+  using program::Buffer;
+  const auto counts = [&](const Buffer& b) {
+    return b.space == program::Space::disk && std::ranges::find(roles, b.role) != roles.end();
+  };
+  return {copied_bytes(p, [&](const Buffer& from, const Buffer&) { return counts(from); }),
+          copied_bytes(p, [&](const Buffer&, const Buffer& to) { return counts(to); })};
+}
+
+}  // namespace
+
+std::int64_t offloaded_bytes(const program::StepProgram& p) {
+  return copied_bytes(p, [](const program::Buffer&, const program::Buffer& to) {
+    return to.space == program::Space::host &&
+           (to.role == program::Role::value || to.role == program::Role::saved);
+  });
+}
+
+OptimizerCopies optimizer_copies(const program::StepProgram& p) {
+  using program::Buffer, program::Role, program::Space;
+  return {copied_bytes(p,
+                       [](const Buffer&, const Buffer& to) {
+                         return to.space == Space::host && to.role == Role::gradient;
+                       }),
+          copied_bytes(p,
+                       [](const Buffer&, const Buffer& to) {
+                         return to.space == Space::device && to.role == Role::parameter &&
+                                to.resident;
+                       }),
+          disk_copies(p, {Role::master, Role::state})};
+}
+
+ParameterCopies parameter_copies(const program::StepProgram& p) {
+  using program::Buffer, program::Role, program::Space;
+  return {copied_bytes(p,
+                       [](const Buffer&, const Buffer& to) {
+                         return to.space == Space::device && to.role == Role::parameter &&
+                                !to.resident;
+                       }),
+          copied_bytes(p,
+                       [](const Buffer& from, const Buffer& to) {
+                         return from.space == Space::device && to.space == Space::host &&
+                                to.role == Role::parameter;
+                       }),
+          disk_copies(p, {Role::parameter})};
+}
+
+}  // namespace trainx::plan

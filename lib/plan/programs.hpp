@@ -1,0 +1,62 @@
+// Programs of what was decided: training's and evaluation's, placed and ordered.
+#pragma once
+#include "plan/decisions.hpp"
+#include "program/order.hpp"
+
+namespace trainx::plan {
+
+/// A program with everything placed and ordered.
+struct PlacedProgram {
+  program::ModelGraph graph;
+  program::StepProgram program;
+  program::Placement placement;
+  program::Order order;
+  // in the program: fewer than run where plans leave out like ones
+  int micro_steps = 1;
+};
+
+/// One for each of Decisions::row_lengths, all in one arena, residents at the same addresses; a
+/// replica of dp evaluates nothing.
+struct Programs {
+  std::vector<PlacedProgram> train, evaluate;
+};
+
+/// Of a micro-batch of rows of `length` tokens, computed in `compute`.
+program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute);
+
+/// How much of its programs a plan needs. Candidates of a search need less than what is run.
+enum class Extent : std::uint8_t {
+  ///< the training program with its order: what a step takes; Programs::evaluate stays empty
+  training,
+  bytes,      ///< both programs, in no order: what memory they take
+  candidate,  ///< both programs, training's with its order: memory and time
+  whole,      ///< both programs with their orders: what is run
+};
+
+/// A pure function of what is decided; counts into Decisions::searched what it plans.
+Programs plan_programs(const Decisions& plan, Extent extent = Extent::whole);
+
+/// What a step copies to the host of activations.
+std::int64_t offloaded_bytes(const program::StepProgram& p);
+struct DiskCopies {
+  std::int64_t from = 0, to = 0;
+};
+/// What a step copies for an optimizer on the host: gradients to it, weights back; and of what is
+/// kept on the disk.
+struct OptimizerCopies {
+  std::int64_t gradients_out = 0, weights_back = 0;
+  DiskCopies disk;
+};
+OptimizerCopies optimizer_copies(const program::StepProgram& p);
+/// What a step copies of weights that lie on the host: to blocks and updates, and back from
+/// updates; and of those on the disk.
+struct ParameterCopies {
+  std::int64_t in = 0, out = 0;
+  DiskCopies disk;
+};
+ParameterCopies parameter_copies(const program::StepProgram& p);
+
+/// Of the matrix products and the attention of one step, without what is recomputed.
+double step_flops(const PlacedProgram& placed);
+
+}  // namespace trainx::plan
