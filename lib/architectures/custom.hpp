@@ -68,40 +68,9 @@ struct CustomDims {
   std::vector<CustomShape> shapes;
 };
 
-/// graph.batch and graph.scalars.
-// i32 [B, T], i64 [B] in the endless stream, i32 [B, T]; classification: labels i32 [B]
-struct CustomBatch {
-  enum : int { tokens, positions, targets };
-};
-// f64 [1]; classification: of evaluate, row the label, column the prediction
-struct CustomScalars {
-  enum : int { loss_sum, target_count, confusion };
-};
-
-/// A module's block. The last one has the loss: it reads targets, and has no value_out and no
-/// graph.
-struct ModuleSlot {
-  enum : program::Slot {
-    input,  // tokens, or the value of the module before
-    positions,
-    parameters,
-    value_out,
-    graph,  // saved, in Space::library: what autograd keeps
-    // the first has no d_input; without parameters neither is there
-    d_input,
-    d_value_out,
-    d_parameters,
-    targets,
-    loss_sum,
-    target_count,
-    confusion,
-    count,
-  };
-};
-
-/// Blocks module by module, each a layer of its own: full activation checkpointing keeps what is
-/// between modules and recomputes the rest. A micro-batch between two described ones has bytes
-/// between theirs. InternalError where no description covers it.
+/// A block for each module, each a layer of its own: full activation recomputation keeps what is
+/// between modules. The last one has the loss. A micro-batch between two described ones has bytes
+/// between theirs. InternalError if no description covers it.
 program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t micro_batch_size,
                                  std::int64_t length, DType compute);
 

@@ -205,6 +205,27 @@ Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {
                  {x.id, model_.positions}, {}));
 }
 
+Node& ModelBuilder::add_module(const ModuleOptions& o, std::vector<ValueId> inputs) {
+  std::vector<ParameterId> parameters;
+  for (const ParameterSpec& p : o.parameters) parameters.push_back(parameter(p));
+  return add(o.module, std::move(inputs), std::move(parameters));
+}
+
+Value ModelBuilder::module(Value x, const ModuleOptions& o) {
+  begin(o.name, BlockKind::layer, static_cast<int>(model_.blocks.size()));
+  const Value y = out(add_module(o, {x.id, model_.positions}), Module::y);
+  model_.values[static_cast<std::size_t>(y.id)].name = o.name + ".out";
+  return y;
+}
+
+void ModelBuilder::module_head(Value x, const ModuleOptions& o, Value targets,
+                               std::int64_t classes) {
+  begin(o.name, BlockKind::head);
+  model_.head = {.targets = targets.id};
+  add_module(o, {x.id, model_.positions, targets.id});
+  if (classes > 0) model_.scores = {program::metric("confusion", {classes, classes})};
+}
+
 void ModelBuilder::begin_head(const Head& rows) {
   begin("head", BlockKind::head);
   model_.head = rows;

@@ -51,6 +51,12 @@ struct EmbeddingOptions {
   std::string norm = "";  // a LayerNorm of their sum
 };
 
+struct ModuleOptions {
+  std::string name;                                     // its block's
+  std::vector<program::ParameterSpec> parameters = {};  // in the module's order
+  operations::Module module = {};
+};
+
 class ModelBuilder {
  public:
   /// `batch`: the tensors of a micro-batch that the model reads, by their names in
@@ -68,6 +74,10 @@ class ModelBuilder {
   Value linear(Value x, const std::string& name, const LinearOptions& options);
   Value attention(Value qkv, const AttentionOptions& options);
   Value dropout(Value x, std::int64_t length, int site);
+  /// A module of the user's own.
+  Value module(Value x, const ModuleOptions& options);
+  /// The last one, which has the loss. `classes`: of the confusion that evaluation counts, or 0.
+  void module_head(Value x, const ModuleOptions& options, Value targets, std::int64_t classes);
 
   /// The head begins: what follows computes rows of h.
   void begin_head(const Head& rows);
@@ -90,6 +100,7 @@ class ModelBuilder {
   Value out(const Node& op, int index = 0) const { return {op.outputs.at(index)}; }
   Block& begin(std::string name, BlockKind kind, int layer = none);
   Value sum(Value h, Value branch);
+  Node& add_module(const ModuleOptions& options, std::vector<ValueId> inputs);
   ParameterId parameter(program::ParameterSpec spec, std::string group = "",
                         bool continues = false);
   ParameterId table(const std::string& name, std::int64_t columns, const TableOptions& options);

@@ -22,7 +22,8 @@ class HeadLowering {
   LoweredBlock run() {
     place_operands();
     for (const Node& op : block_.ops) place_values(op);
-    for (const Op phase : {Op::loss, Op::evaluate, Op::predict}) lower(phase);
+    for (const Op phase : {Op::loss, Op::evaluate}) lower(phase);
+    if (head_.predicted_rows > 0) lower(Op::predict);
     return std::move(out_);
   }
 
@@ -45,7 +46,8 @@ class HeadLowering {
     b.target_count = slots_.scalar(scalar++);
     if (!of_.model.scores.empty()) b.score = slots_.scalar(scalar++);
     if (of_.model.scaled) b.loss_scale = slots_.scalar(scalar);
-    b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
+    if (head_.predicted_rows > 0)
+      b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
     if (!picks()) return;
     const std::int64_t rows = head_.rows == HeadRows::first ? of_.model.batch_size
                                                             : of_.model.rows();
@@ -54,9 +56,10 @@ class HeadLowering {
       b.row_targets = slots_.scratch("row_targets", {DType::i32, {rows}});
   }
 
-  /// The operation's operands for `rows` rows at a time.
+  /// The operation's operands for `rows` rows at a time; 0: as they are.
   Types types_of(const Node& op, std::int64_t rows) const {
     Types t = of_.model.types_of(op);
+    if (rows == 0) return t;
     for (std::size_t i = 0; i < t.inputs.size(); ++i)
       if (op.inputs[i] != none && of_.value(op.inputs[i]).batch == none)
         t.inputs[i].dims.front() = rows;
@@ -180,12 +183,12 @@ class HeadLowering {
     BoundOp none_kept = b;
     std::ranges::fill(none_kept.outputs, none);  // a head is never recomputed
     const auto add = [&](std::int64_t some, std::int64_t times) {
-      if (some > 0 && times > 0)
+      if (times > 0)
         add_cost(phase, op.operation, cost_of(op.operation, direction, types_of(op, some)),
                  none_kept, times);
     };
-    add(R, rows / R);
-    add(rows % R, 1);
+    add(R, R > 0 ? rows / R : 1);
+    if (R > 0 && rows % R > 0) add(rows % R, 1);
   }
 
   const Lowering& of_;

@@ -78,7 +78,7 @@ class LayerLowering {
         if (v == none || of_.crossing(v) != none) continue;
         const OutputSpec& spec = infos_[k].outputs[o];
         if (keeps())
-          at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec.type, spec.cheap)
+          at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec)
                                   : slots_.scratch(of_.value(v).name, spec.type));
         else if (k + 1 < infos_.size() && infos_[k + 1].op.inputs.front() == v)
           at_.put(v, last);

@@ -53,10 +53,10 @@ struct Block {
 struct Head {
   operations::HeadRows rows = operations::HeadRows::all;
   std::int64_t expected_rows = 0;  // in a micro-batch
-  std::int64_t chunk = 0;          // that many at a time
+  std::int64_t chunk = 0;          // that many at a time; 0: operands are not cut into rows
   ValueId targets = none;
-  std::int64_t classes = 0;  // of predict's logits
-  std::int64_t predicted_rows = 0;
+  std::int64_t classes = 0;         // of predict's logits
+  std::int64_t predicted_rows = 0;  // 0: the model does not predict
 };
 
 struct Model {

@@ -56,12 +56,13 @@ Slot Slots::scalar(int index) {
   return find_or_add(s.name, s.role, index, s);
 }
 
-Slot Slots::saved(std::string name, const TensorType& type, bool cheap) {
+Slot Slots::saved(std::string name, const OutputSpec& output) {
   return add({.name = unused(std::move(name)),
               .role = Role::saved,
-              .tensor = {.name = {}, .dtype = type.dtype, .dims = type.dims},
+              .tensor = {.name = {}, .dtype = output.type.dtype, .dims = output.type.dims},
               .from = {},
-              .cheap = cheap});
+              .cheap = output.cheap,
+              .space = output.space});
 }
 
 Slot Slots::scratch(std::string name, const TensorType& type) {

@@ -15,7 +15,7 @@ class Slots {
   Slot value(int index, bool gradient = false);
   Slot group(int index, bool gradient = false);
   Slot scalar(int index);
-  Slot saved(std::string name, const operations::TensorType& type, bool cheap);
+  Slot saved(std::string name, const operations::OutputSpec& output);
   Slot scratch(std::string name, const operations::TensorType& type);
   /// One for all that ask under this name: as large as the largest.
   Slot shared_scratch(const std::string& name, const operations::TensorType& type);

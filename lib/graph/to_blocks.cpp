@@ -23,7 +23,8 @@ void add_values(ModelGraph& graph, const Model& model, const ValueMap& map) {
     const ModelValue& value = model.values[static_cast<std::size_t>(v)];
     graph.values.push_back({value.name, value.type.dtype, value.type.dims});
   }
-  graph.values.push_back({"logits", DType::f32, {model.head.predicted_rows, model.head.classes}});
+  if (model.head.predicted_rows > 0)
+    graph.values.push_back({"logits", DType::f32, {model.head.predicted_rows, model.head.classes}});
 }
 
 }  // namespace

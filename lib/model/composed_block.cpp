@@ -7,17 +7,18 @@
 namespace trainx::model {
 
 using operations::BoundOp;
-using operations::CrossEntropy;
 using operations::HeadRows;
 using operations::OpContext;
 using program::Role;
 using program::Slot;
 
 ComposedBlock::ComposedBlock(std::shared_ptr<const graph::Composition> composition,
-                             std::size_t index, std::int64_t batch_size)
+                             std::size_t index, std::int64_t batch_size,
+                             std::unique_ptr<operations::ModuleState> module)
     : composition_(std::move(composition)),
       block_(*composition_->blocks.at(index)),
-      batch_size_(batch_size) {}
+      batch_size_(batch_size),
+      module_(std::move(module)) {}
 
 void ComposedBlock::run_forward(const BoundOp& op, const OpContext& c) const {
   std::visit(
@@ -35,25 +36,22 @@ void ComposedBlock::run_backward(const BoundOp& op, const OpContext& c) const {
       op.operation);
 }
 
-void ComposedBlock::run(const BlockContext& c, const BoundOp& op, Rows rows) const {
-  run_forward(op, OpContext(c, block_, op, rows));
-}
-
 void ComposedBlock::run_loss(const BlockContext& c, const BoundOp& op, bool trains,
                              Rows rows) const {
-  const auto* loss = std::get_if<CrossEntropy>(&op.operation);
-  if (!loss) return;
-  const OpContext context(c, block_, op, rows);
-  trains ? loss->run_loss(context) : loss->run_evaluation(context);
+  std::visit(
+      [&](const auto& o) {
+        if constexpr (requires(const OpContext& at) { o.run_loss(at); })
+          trains ? o.run_loss(context(c, op, rows)) : o.run_evaluation(context(c, op, rows));
+      },
+      op.operation);
 }
 
 void ComposedBlock::run_all(const BlockContext& c, const Ops& ops, Rows rows) const {
-  for (const BoundOp& op : ops) run(c, op, rows);
+  for (const BoundOp& op : ops) run_forward(op, context(c, op, rows));
 }
 
 void ComposedBlock::run_all_backward(const BlockContext& c, const Ops& ops, Rows rows) const {
-  for (std::size_t k = ops.size(); k-- > 0;)
-    run_backward(ops[k], OpContext(c, block_, ops[k], rows));
+  for (std::size_t k = ops.size(); k-- > 0;) run_backward(ops[k], context(c, ops[k], rows));
 }
 
 void ComposedBlock::forward(BlockContext& c) { run_all(c, block_.forward, {}); }
@@ -64,6 +62,7 @@ void ComposedBlock::backward(BlockContext& c) {
 }
 
 void ComposedBlock::for_chunks(std::int64_t rows, const std::function<void(Rows)>& f) const {
+  if (block_.chunk == 0) return f({});
   for (std::int64_t first = 0; first < rows; first += block_.chunk)
     f({first, std::min(block_.chunk, rows - first)});
 }
@@ -91,9 +90,9 @@ void ComposedBlock::loss(BlockContext& c) {
   const auto around = [&](auto call) {
     for (const BoundOp& op : block_.backward)
       if (const auto* sum = std::get_if<operations::ResidualNorm>(&op.operation))
-        call(*sum, OpContext(c, block_, op));
+        call(*sum, context(c, op));
   };
-  around([](const auto& sum, const OpContext& context) { sum.begin_backward(context); });
+  around([](const auto& sum, const OpContext& at) { sum.begin_backward(at); });
   const std::int64_t rows = pick_rows(c);
   if (rows == 0) clear_sums(c);
   for_chunks(rows, [&](Rows some) {
@@ -101,7 +100,7 @@ void ComposedBlock::loss(BlockContext& c) {
     for (const BoundOp& op : block_.forward) run_loss(c, op, true, some);
     run_all_backward(c, block_.backward, some);
   });
-  around([](const auto& sum, const OpContext& context) { sum.finish_backward(context); });
+  around([](const auto& sum, const OpContext& at) { sum.finish_backward(at); });
 }
 
 void ComposedBlock::evaluate(BlockContext& c) {
@@ -138,9 +137,9 @@ void ComposedBlock::predict(BlockContext& c) {
       // of a head that computes all rows, what opens it picks those that are asked for
       if (block_.rows == HeadRows::all && &op == &block_.evaluated.front())
         for (std::int64_t i = 0; i < some.count; ++i)
-          run(c, op, {at[static_cast<std::size_t>(some.first + i)], 1, i});
+          run_forward(op, context(c, op, {at[static_cast<std::size_t>(some.first + i)], 1, i}));
       else
-        run(c, op, some);
+        run_forward(op, context(c, op, some));
     }
     if (!c.has(block_.logits)) return;
     const Tensor to = c[block_.logits];
@@ -163,12 +162,18 @@ BlockFactory& block_factory() {
 
 void set_block_factory(BlockFactory factory) { block_factory() = std::move(factory); }
 
-Blocks composed_blocks(const program::ModelGraph& graph) {
+Blocks composed_blocks(const program::ModelGraph& graph,
+                       std::vector<std::unique_ptr<operations::ModuleState>> modules) {
   if (!graph.composition) throw InternalError("the graph is not composed of operations");
+  if (!modules.empty() && modules.size() != graph.blocks.size())
+    throw InternalError("not one module for each block");
   Blocks blocks;
   const std::int64_t batch_size = graph.batch.front().dims.front();
   for (std::size_t b = 0; b < graph.blocks.size(); ++b)
-    blocks.push_back(block_factory()(graph.composition, b, batch_size));
+    blocks.push_back(modules.empty()
+                         ? block_factory()(graph.composition, b, batch_size)
+                         : std::make_unique<ComposedBlock>(graph.composition, b, batch_size,
+                                                           std::move(modules[b])));
   return blocks;
 }
 

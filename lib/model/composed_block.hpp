@@ -1,6 +1,7 @@
 #pragma once
 #include "graph/to_blocks.hpp"
 #include "model/block.hpp"
+#include "operations/module/module_state.hpp"
 #include "operations/op_context.hpp"
 #include <functional>
 
@@ -12,8 +13,9 @@ namespace trainx::model {
 /// time: forward, loss and backward of some before the next.
 class ComposedBlock : public Block {
  public:
+  /// `module`: of a block that is a module of the user's own.
   ComposedBlock(std::shared_ptr<const graph::Composition> composition, std::size_t index,
-                std::int64_t batch_size);
+                std::int64_t batch_size, std::unique_ptr<operations::ModuleState> module = nullptr);
 
   void forward(BlockContext& c) override;
   void backward(BlockContext& c) override;
@@ -29,7 +31,10 @@ class ComposedBlock : public Block {
   using Rows = operations::RowRange;
   using Ops = std::vector<operations::BoundOp>;
 
-  void run(const BlockContext& c, const operations::BoundOp& op, Rows rows) const;
+  operations::OpContext context(const BlockContext& c, const operations::BoundOp& op,
+                                Rows rows = {}) const {
+    return {c, block_, op, rows, module_.get()};
+  }
   void run_loss(const BlockContext& c, const operations::BoundOp& op, bool trains, Rows rows) const;
   void run_all(const BlockContext& c, const Ops& ops, Rows rows) const;
   void run_all_backward(const BlockContext& c, const Ops& ops, Rows rows) const;
@@ -43,10 +48,13 @@ class ComposedBlock : public Block {
   std::shared_ptr<const graph::Composition> composition_;
   const operations::BoundBlock& block_;
   std::int64_t batch_size_;
+  std::unique_ptr<operations::ModuleState> module_;
 };
 
-/// One for each block of a graph that was composed of operations.
-Blocks composed_blocks(const program::ModelGraph& graph);
+/// One for each block of a graph that was composed of operations. `modules`: of a chain of modules,
+/// one for each block.
+Blocks composed_blocks(const program::ModelGraph& graph,
+                       std::vector<std::unique_ptr<operations::ModuleState>> modules = {});
 
 /// What composed_blocks makes each block with. A worker that is to misbehave sets another before
 /// it starts.

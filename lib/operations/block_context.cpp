@@ -34,6 +34,7 @@ Tensor BlockContext::tensor(Slot group_slot, int index) const {
 }
 
 Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
+  if (count == 1) return tensor(group_slot, first);
   const auto& parameters = graph_.groups.at(block_.slots[group_slot].index).parameters;
   const program::ParameterSpec& begin = parameters.at(first);
   std::int64_t elements = 0;

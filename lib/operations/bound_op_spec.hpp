@@ -42,7 +42,7 @@ struct BoundBlock {
   std::int64_t length = 0;         // tokens of a sample
   // of the last block, which goes through rows some at a time:
   HeadRows rows = HeadRows::all;
-  std::int64_t chunk = 0;  // rows at a time; 0: this block is not the last
+  std::int64_t chunk = 0;  // rows at a time; 0: tensors are whole, as in every other block
   Slot row_index = program::none, row_targets = program::none;  // of rows that are picked
   Slot targets = program::none;
   Slot logits = program::none;       // the value that predict leaves

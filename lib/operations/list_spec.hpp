@@ -5,13 +5,14 @@
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
+#include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
 #include <variant>
 
 namespace trainx::operations {
 
 using Operation =
-    std::variant<Embedding, ResidualNorm, Linear, Attention, DropoutLayer, CrossEntropy>;
+    std::variant<Embedding, ResidualNorm, Linear, Attention, DropoutLayer, CrossEntropy, Module>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

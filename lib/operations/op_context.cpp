@@ -1,4 +1,5 @@
 #include "operations/op_context.hpp"
+#include "core/error.hpp"
 
 namespace trainx::operations {
 
@@ -28,6 +29,11 @@ Tensor OpContext::parameter_in(int i, bool gradient) const {
   const Slot s = gradient ? p.gradient : p.value;
   if (!is_used(s)) return {};
   return block_.joined(s, p.first, p.count);
+}
+
+ModuleState& OpContext::module() const {
+  if (!module_) throw InternalError("a block of a module was made without the module");
+  return *module_;
 }
 
 bool OpContext::accumulates(int parameter) const {

@@ -6,6 +6,8 @@
 
 namespace trainx::operations {
 
+struct ModuleState;  // module/module_state.hpp
+
 /// x[N, ...] as [N, columns].
 inline Tensor by_row(const Tensor& x) { return x.dim() <= 2 ? x : x.view({x.size(0), -1}); }
 
@@ -18,10 +20,9 @@ struct RowRange {
 /// Inside a head those of some rows. Cheap to make: it looks up what is asked for.
 class OpContext {
  public:
-  OpContext(const BlockContext& block, const BoundBlock& bound, const BoundOp& op)
-      : block_(block), bound_(bound), op_(op) {}
-  OpContext(const BlockContext& block, const BoundBlock& bound, const BoundOp& op, RowRange rows)
-      : block_(block), bound_(bound), op_(op), rows_(rows) {}
+  OpContext(const BlockContext& block, const BoundBlock& bound, const BoundOp& op,
+            RowRange rows = {}, ModuleState* module = nullptr)
+      : block_(block), bound_(bound), op_(op), rows_(rows), module_(module) {}
 
   Tensor input(int i) const { return operand(slot(op_.inputs, i)); }
   Tensor output(int i) const { return operand(slot(op_.outputs, i)); }
@@ -48,6 +49,8 @@ class OpContext {
   bool picks_rows() const { return bound_.chunk > 0 && bound_.rows != HeadRows::all; }
   bool is_first_chunk() const { return rows_.first == 0; }
   const BlockContext& block() const { return block_; }
+  /// The block's. InternalError if it was made without one.
+  ModuleState& module() const;
   const BoundBlock& bound() const { return bound_; }
   /// As it is, whatever rows are at hand.
   Tensor whole(Slot s) const { return is_used(s) ? block_[s] : Tensor(); }
@@ -72,6 +75,7 @@ class OpContext {
   const BoundBlock& bound_;
   const BoundOp& op_;
   RowRange rows_;
+  ModuleState* module_;
 };
 
 }  // namespace trainx::operations

@@ -54,9 +54,10 @@ struct Types {
 
 struct OutputSpec {
   std::string_view name;
-  TensorType type;              // without dims: this operation has no such output
-  std::vector<OperandId> from;  // what it is computed from
-  bool cheap = false;           // selective activation recomputation drops it
+  TensorType type;                                // without dims: this operation has no such output
+  std::vector<OperandId> from;                    // what it is computed from
+  bool cheap = false;                             // selective activation recomputation drops it
+  program::Space space = program::Space::device;  // library: kept by LibTorch, if it is saved
 };
 
 /// The gradient of one input.

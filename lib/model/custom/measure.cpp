@@ -1,22 +1,20 @@
 #include "model/custom/measure.hpp"
 #include "core/error.hpp"
-#include "model/custom/module_block.hpp"
+#include "model/custom/registry.hpp"
+#include "model/model.hpp"
 #include "tensor/allocator_meter.hpp"
-#include "model/custom/shape_text.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/StringUtil.h>
 #include <algorithm>
 #include <map>
 
 namespace trainx::model::custom {
 
-using architectures::ModuleSlot;
-using program::BlockSpec;
 using program::Op;
-using program::Role;
 
 namespace {
 
@@ -41,8 +39,8 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
     try {
       out = m.forward(x);
     } catch (const c10::Error& e) {
-      refuse(dims, "module '" + m.name + "' fails on " + shape_of(input) + ": " +
-                       e.what_without_backtrace());
+      refuse(dims,
+             c10::str("module '", m.name, "' fails on ", input, ": ", e.what_without_backtrace()));
     }
     for (std::size_t i = 0; i < before.size(); ++i)
       if (!at::equal(before[i], m.buffers[i].tensor))
@@ -50,9 +48,9 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
                          "' in forward, which is neither saved nor recomputed; use a norm without "
                          "running statistics, such as LayerNorm");
     if (out.dim() < 1 || out.size(0) != B || !out.is_floating_point())
-      refuse(dims, "module '" + m.name + "' returns " + shape_of(out.sizes()) + " of " +
-                       c10::toString(out.scalar_type()) +
-                       "; values are floating and begin with the batch, " + std::to_string(B));
+      refuse(dims,
+             c10::str("module '", m.name, "' returns ", out.sizes(), " of ", out.scalar_type(),
+                      "; values are floating and begin with the batch, ", B));
     architectures::CustomModule& made =
         shape.modules.emplace_back(architectures::CustomModule{m.name, {}, out.sizes().vec()});
     for (const Module::NamedTensor& p : m.parameters)
@@ -63,9 +61,9 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
   const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels}
                                                    : std::vector{B, T, dims.vocab_size};
   if (x.sizes() != at::IntArrayRef(wanted))
-    refuse(dims, "the last module, '" + modules.back().name + "', returns " + shape_of(x.sizes()) +
-                     "; logits are " + shape_of(wanted) +
-                     (classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
+    refuse(dims, c10::str("the last module, '", modules.back().name, "', returns ", x.sizes(),
+                          "; logits are ", at::IntArrayRef(wanted),
+                          classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
   return shape;
 }
 
@@ -73,41 +71,28 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
 class Operands {
  public:
   explicit Operands(const program::ModelGraph& graph) : graph_(graph) {}
-  BlockContext context(const BlockSpec& block, const program::Phase& phase, bool with_graph) {
+  BlockContext context(const program::BlockSpec& block, Op op, bool with_graph) {
     std::vector<Tensor> operands(block.slots.size());
     std::vector<program::How> how(block.slots.size(), program::How::read);
-    for (const program::SlotUse& u : phase.uses) {
+    for (const program::SlotUse& u : block.phases.at(op).uses) {
       const program::SlotSpec& slot = block.slots[static_cast<std::size_t>(u.slot)];
-      if (u.slot == ModuleSlot::graph && !with_graph) continue;
-      operands[static_cast<std::size_t>(u.slot)] = operand(slot);
+      const bool kept = slot.space == program::Space::library;
+      if (kept && !with_graph) continue;
+      at::Tensor& t = tensors_[{slot.role, slot.index}];
+      if (!t.defined())
+        t = at::zeros(kept ? std::vector<std::int64_t>{0} : slot.tensor.dims,
+                      tensor::scalar_type(slot.tensor.dtype));
+      operands[static_cast<std::size_t>(u.slot)] = t;
       how[static_cast<std::size_t>(u.slot)] = u.how;
     }
-    return {graph_, block, std::move(operands), std::move(how), Mode::train, 0, 1.0};
+    const Mode mode = op == Op::evaluate ? Mode::eval : Mode::train;
+    return {graph_, block, std::move(operands), std::move(how), mode, 0, 1.0};
   }
 
  private:
-  Tensor operand(const program::SlotSpec& slot) {
-    at::Tensor& t = tensors_[{slot.role, slot.role == Role::saved ? -1 : slot.index}];
-    if (!t.defined())
-      t = at::zeros(slot.role == Role::saved ? std::vector<std::int64_t>{0} : slot.tensor.dims,
-                    tensor::scalar_type(slot.tensor.dtype));
-    return t;
-  }
-
   const program::ModelGraph& graph_;
-  std::map<std::pair<Role, int>, at::Tensor> tensors_;
+  std::map<std::pair<program::Role, int>, at::Tensor> tensors_;
 };
-
-struct Allocated {
-  program::Bytes peak, kept;
-};
-template <class Compute>
-Allocated allocated_by(Compute compute) {
-  const program::Bytes before = tensor::allocator_bytes().current;
-  tensor::reset_allocator_peak();
-  compute();
-  return {tensor::allocator_bytes().peak - before, tensor::allocator_bytes().current - before};
-}
 
 }  // namespace
 
@@ -119,37 +104,35 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   described.shapes = {shape};
   const program::ModelGraph graph = architectures::custom_graph(described, B, T, compute);
   const at::NoGradGuard no_gradients;  // as the executor has it
-  const Blocks blocks = build_module_blocks(dims, graph);
+  const Blocks blocks = build_blocks(dims, graph);
   Operands operands(graph);
   const auto n = blocks.size();
   program::Bytes library = 0;
   // the first may build what libraries keep; threads meet in other orders
   for (int round = 0; round < 3; ++round) {
-    auto context = [&](std::size_t k, Op op, bool with_graph) {
-      return operands.context(graph.blocks[k], graph.blocks[k].phases.at(op), with_graph);
-    };
-    auto run = [&](std::size_t k, Op op, bool with_graph) {
-      BlockContext c = context(k, op, with_graph);
-      const Allocated a = allocated_by([&] {
-        switch (op) {
-          case Op::forward: return blocks[k]->forward(c);
-          case Op::backward: return blocks[k]->backward(c);
-          case Op::loss: return blocks[k]->loss(c);
-          default: return blocks[k]->evaluate(c);
-        }
-      });
-      program::Bytes& kept = shape.modules[k].graph_bytes;
-      if (op == Op::forward && with_graph) kept = std::max(kept, a.kept);
-      library = std::max(library, a.peak - (op == Op::forward && with_graph ? a.kept : 0));
+    auto run = [&](std::size_t k, Op op, bool with_graph = true) {
+      BlockContext c = operands.context(graph.blocks[k], op, with_graph);
+      const program::Bytes before = tensor::allocator_bytes().current;
+      tensor::reset_allocator_peak();
+      switch (op) {
+        case Op::forward: blocks[k]->forward(c); break;
+        case Op::backward: blocks[k]->backward(c); break;
+        case Op::loss: blocks[k]->loss(c); break;
+        default: blocks[k]->evaluate(c);
+      }
+      const auto [now, peak, allocations] = tensor::allocator_bytes();
+      const program::Bytes kept = op == Op::forward && with_graph ? now - before : 0;
+      shape.modules[k].graph_bytes = std::max(shape.modules[k].graph_bytes, kept);
+      library = std::max(library, peak - before - kept);
     };
     for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward, false);
-    run(n - 1, Op::evaluate, false);
-    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward, true);
-    run(n - 1, Op::loss, true);
-    for (std::size_t k = n - 1; k-- > 0;) run(k, Op::backward, true);
+    run(n - 1, Op::evaluate);
+    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward);
+    run(n - 1, Op::loss);
+    for (std::size_t k = n - 1; k-- > 0;) run(k, Op::backward);
   }
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
-  // (spec/arch/library_bytes.cpp).
+  // (architectures/library_bytes.cpp).
   constexpr program::Bytes scratchpad = 256 * 1024;
   shape.library_bytes = library + (compute == DType::bf16 ? threads * scratchpad : 0);
   return shape;

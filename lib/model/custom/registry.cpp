@@ -1,9 +1,8 @@
 #include "model/custom/registry.hpp"
 #include "core/error.hpp"
-#include <ATen/CPUGeneratorImpl.h>
+#include "operations/module/module_state.hpp"
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 
 namespace trainx {
@@ -58,15 +57,9 @@ std::vector<architectures::CustomOptions> model_descriptions() {
   return out;
 }
 
-void seed_generator(std::uint64_t seed) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(seed);
-}
-
 std::vector<Module> build_modules(const architectures::CustomDims& dims, std::uint64_t seed) {
   const ModelDefinition& definition = model_definition(dims.options.name);
-  seed_generator(seed);
+  operations::seed_generator(seed);
   std::vector<Module> modules;
   try {
     modules = definition.build(dims.options.fields,

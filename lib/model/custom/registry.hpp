@@ -17,7 +17,4 @@ std::vector<architectures::CustomOptions> model_descriptions();
 /// for what the model's own code throws.
 std::vector<Module> build_modules(const architectures::CustomDims& dims, std::uint64_t seed);
 
-/// Seeds the generator that dropout and constructors of torch::nn draw from.
-void seed_generator(std::uint64_t seed);
-
 }  // namespace trainx::model

@@ -1,7 +1,7 @@
 // A chain of a user's modules as blocks: gradients against one autograd graph over the whole chain;
 // bytes against what was measured; what is refused.
 #include "model/custom/measure.hpp"
-#include "model/custom/module_block.hpp"
+#include "model/custom/registry.hpp"
 #include "compare.hpp"
 #include "support/user_error.hpp"
 #include "model/model.hpp"
@@ -101,13 +101,17 @@ struct Run {
   }
   void step(std::size_t block, program::Op op, bool keeps, model::Mode mode = model::Mode::train) {
     const program::BlockSpec& b = graph.blocks[block];
+    std::vector<program::SlotUse> uses;
+    for (const auto& u : b.phases.at(op).uses)
+      if (keeps || b.slots[u.slot].space != program::Space::library) uses.push_back(u);
+    step(block, op, uses, mode);
+  }
+  void step(std::size_t block, program::Op op, const std::vector<program::SlotUse>& uses,
+            model::Mode mode) {
+    const program::BlockSpec& b = graph.blocks[block];
     std::vector<Tensor> operands(b.slots.size());
     std::vector<program::How> how(b.slots.size(), program::How::read);
-    for (const auto& u : b.phases.at(op).uses) {
-      if (u.slot == architectures::ModuleSlot::graph && !keeps) continue;
-      operands[u.slot] = of(b.slots[u.slot]);
-      how[u.slot] = u.how;
-    }
+    for (const auto& u : uses) operands[u.slot] = of(b.slots[u.slot]), how[u.slot] = u.how;
     model::BlockContext c(graph, b, operands, how, mode, 9, 0.25);
     if (op == program::Op::forward)
       blocks[block]->forward(c);
@@ -193,6 +197,52 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
             2 * want.at("head.weight")) <= 1e-6);
 }
 
+TEST_CASE("a module's output follows from the slots it declares, and its graph from the same") {
+  define("declared", [] { return chain(false, 0.5); });
+  Run run(dims_of("declared"), 3, 4);
+  run.fill_batch(false);
+  for (std::size_t k = 0; k + 1 < run.blocks.size(); ++k) {
+    run.step(k, program::Op::forward, true);
+    const program::BlockSpec& b = run.graph.blocks[k];
+    int outputs = 0;
+    for (const auto& made : b.phases.at(program::Op::forward).uses) {
+      if (made.how == program::How::read) continue;
+      INFO(b.name << " " << b.slots[made.slot].name);
+      const at::Tensor want = run.of(b.slots[made.slot]).clone();
+      run.of(b.slots[made.slot]).zero_();
+      std::vector<program::SlotUse> uses{made};
+      for (const auto from : b.slots[made.slot].from) uses.push_back({from, program::How::read});
+      run.step(k, program::Op::forward, uses, model::Mode::train);
+      CHECK(at::equal(run.of(b.slots[made.slot]), want));
+      ++outputs;
+    }
+    CHECK(outputs == 2);
+  }
+}
+
+TEST_CASE("a module's backward reads no more than it declares") {
+  define("read", [] { return chain(false, 0.5); });
+  Run whole(dims_of("read"), 3, 4), spoilt(dims_of("read"), 3, 4);
+  for (Run* run : {&whole, &spoilt}) run->fill_batch(false);
+  whole.run(false);
+  const std::size_t last = spoilt.blocks.size() - 1;
+  for (std::size_t k = 0; k < last; ++k) spoilt.step(k, program::Op::forward, true);
+  spoilt.step(last, program::Op::loss, true);
+  for (std::size_t k = last; k-- > 0;) {
+    const program::BlockSpec& b = spoilt.graph.blocks[k];
+    const auto& uses = b.phases.at(program::Op::backward).uses;
+    for (program::Slot s = 0; s < static_cast<program::Slot>(b.slots.size()); ++s)
+      if (std::ranges::find(uses, s, &program::SlotUse::slot) == uses.end())
+        spoilt.of(b.slots[s])
+            .fill_(at::isFloatingType(spoilt.of(b.slots[s]).scalar_type())
+                       ? std::numeric_limits<double>::quiet_NaN()
+                       : 0.0);
+    spoilt.step(k, program::Op::backward, true);
+  }
+  for (const auto& [key, tensor] : whole.memory)
+    if (key.first == program::Role::gradient) CHECK(at::equal(tensor, spoilt.memory.at(key)));
+}
+
 TEST_CASE("dropout is drawn again when a module is recomputed, and not in evaluation") {
   define("dropping", [] { return chain(false, 0.5); });
   Run kept(dims_of("dropping"), 3, 4), recomputed(dims_of("dropping"), 3, 4);
@@ -218,11 +268,10 @@ TEST_CASE("what blocks allocate is what was measured") {
   run.run(false);  // operands are made
   const bool recompute = GENERATE(false, true);
   program::Bytes graphs = 0, largest = 0;
-  for (const auto& b : run.graph.blocks) {
-    const auto& g = b.slots[architectures::ModuleSlot::graph];
-    if (g.space != program::Space::library) continue;
-    graphs += g.tensor.bytes(), largest = std::max(largest, g.tensor.bytes());
-  }
+  for (const auto& b : run.graph.blocks)
+    for (const auto& s : b.slots)
+      if (s.space == program::Space::library)
+        graphs += s.tensor.bytes(), largest = std::max(largest, s.tensor.bytes());
   const auto before = tensor::allocator_bytes().current;
   tensor::reset_allocator_peak();
   run.run(recompute);

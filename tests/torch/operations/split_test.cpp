@@ -195,5 +195,6 @@ TEST_CASE("operations whose results need whole rows are not cut") {
     CHECK_FALSE(ResidualNorm{.norms = true}.split(axis, rows));
     CHECK_FALSE(CrossEntropy{.classes = 8}.split(axis, rows));
     CHECK_FALSE(Embedding{}.split(axis, rows));
+    CHECK_FALSE(operations::Module{}.split(axis, rows));
   }
 }
