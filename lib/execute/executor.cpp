@@ -88,16 +88,6 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
   return out;
 }
 
-void run_block(model::Block& block, Op op, model::BlockContext& context) {
-  switch (op) {
-    case Op::backward: return block.backward(context);
-    case Op::loss: return block.loss(context);
-    case Op::evaluate: return block.evaluate(context);
-    case Op::predict: return block.predict(context);
-    default: return block.forward(context);
-  }
-}
-
 namespace {
 
 /// What an optimizer takes of a group: an element each of gradient, parameter and master, and what

@@ -4,7 +4,7 @@
 #include "execute/communicators.hpp"
 #include "kernels/step/loss_scale.hpp"
 #include "data/loader.hpp"
-#include "model/block.hpp"
+#include "model/composed_block.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/run_plan.hpp"
 #include "execute/captured_kernels.hpp"
@@ -112,8 +112,6 @@ std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts,
                     std::vector<std::int64_t>& bytes);
-/// Calls the instruction's operation of the block.
-void run_block(model::Block& block, program::Op op, model::BlockContext& context);
 /// "backward h3.mlp", and in which micro-step where there are several.
 std::string describe(const plan::PlacedProgram& placed, const program::Instruction& i);
 /// The part of a micro-batch that a graph's batch tensor of this name is, `elements` at `at`.

@@ -148,6 +148,16 @@ void ComposedBlock::predict(BlockContext& c) {
   });
 }
 
+void run_block(ComposedBlock& block, program::Op op, BlockContext& c) {
+  switch (op) {
+    case program::Op::backward: return block.backward(c);
+    case program::Op::loss: return block.loss(c);
+    case program::Op::evaluate: return block.evaluate(c);
+    case program::Op::predict: return block.predict(c);
+    default: return block.forward(c);
+  }
+}
+
 namespace {
 
 BlockFactory& block_factory() {

@@ -1,27 +1,35 @@
 #pragma once
 #include "graph/to_blocks.hpp"
-#include "model/block.hpp"
 #include "operations/module/module_state.hpp"
 #include "operations/op_context.hpp"
 #include <functional>
 
 namespace trainx::model {
 
-/// A block of operations (graph/to_blocks.hpp): walks them in order, and back.
+using operations::BlockContext;
+using operations::Mode;
+
+/// Computes what a BlockSpec declares: walks its operations (graph/to_blocks.hpp) in order, and
+/// back. It allocates nothing of its own accord, picks no stream and talks to no rank.
 ///
 /// Forward runs those whose outputs the instruction writes. A head goes through its rows some at a
 /// time: forward, loss and backward of some before the next.
-class ComposedBlock : public Block {
+class ComposedBlock {
  public:
   /// `module`: of a block that is a module of the user's own.
   ComposedBlock(std::shared_ptr<const graph::Composition> composition, std::size_t index,
                 std::int64_t batch_size, std::unique_ptr<operations::ModuleState> module = nullptr);
 
-  void forward(BlockContext& c) override;
-  void backward(BlockContext& c) override;
-  void loss(BlockContext& c) override;
-  void evaluate(BlockContext& c) override;
-  void predict(BlockContext& c) override;
+  virtual ~ComposedBlock() = default;
+
+  /// Writes the forward slots that the instruction uses: all of them (forward), or the dropped ones
+  /// (recompute). The last block has none of both.
+  void forward(BlockContext& c);
+  void backward(BlockContext& c);
+  /// Loss and its gradients in one; the gradient is seeded with c.loss_seed().
+  void loss(BlockContext& c);
+  void evaluate(BlockContext& c);
+  void predict(BlockContext& c);
 
  protected:
   virtual void run_forward(const operations::BoundOp& op, const operations::OpContext& c) const;
@@ -51,6 +59,12 @@ class ComposedBlock : public Block {
   std::unique_ptr<operations::ModuleState> module_;
 };
 
+/// Runs the block's part of an instruction.
+void run_block(ComposedBlock& block, program::Op op, BlockContext& c);
+
+/// A model's blocks, in the order of its graph.
+using Blocks = std::vector<std::unique_ptr<ComposedBlock>>;
+
 /// One for each block of a graph that was composed of operations. `modules`: of a chain of modules,
 /// one for each block.
 Blocks composed_blocks(const program::ModelGraph& graph,
@@ -58,9 +72,9 @@ Blocks composed_blocks(const program::ModelGraph& graph,
 
 /// What composed_blocks makes each block with. A worker that is to misbehave sets another before
 /// it starts.
-using BlockFactory =
-    std::function<std::unique_ptr<Block>(std::shared_ptr<const graph::Composition> composition,
-                                         std::size_t index, std::int64_t batch_size)>;
+using BlockFactory = std::function<std::unique_ptr<ComposedBlock>(
+    std::shared_ptr<const graph::Composition> composition, std::size_t index,
+    std::int64_t batch_size)>;
 void set_block_factory(BlockFactory factory);
 
 }  // namespace trainx::model

@@ -1,5 +1,5 @@
 #pragma once
-#include "model/block.hpp"
+#include "model/composed_block.hpp"
 #include "program/memory.hpp"
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,4 @@
 #include "model/model.hpp"
-#include "model/composed_block.hpp"
 #include "model/custom/registry.hpp"
 
 namespace trainx::model {

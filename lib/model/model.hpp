@@ -1,7 +1,7 @@
 // A model made from its spec.
 #pragma once
-#include "model/block.hpp"
 #include "architectures/options.hpp"
+#include "model/composed_block.hpp"
 #include <cstdint>
 #include <functional>
 

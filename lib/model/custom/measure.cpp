@@ -114,12 +114,7 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
       BlockContext c = operands.context(graph.blocks[k], op, with_graph);
       const program::Bytes before = tensor::allocator_bytes().current;
       tensor::reset_allocator_peak();
-      switch (op) {
-        case Op::forward: blocks[k]->forward(c); break;
-        case Op::backward: blocks[k]->backward(c); break;
-        case Op::loss: blocks[k]->loss(c); break;
-        default: blocks[k]->evaluate(c);
-      }
+      run_block(*blocks[k], op, c);
       const auto [now, peak, allocations] = tensor::allocator_bytes();
       const program::Bytes kept = op == Op::forward && with_graph ? now - before : 0;
       shape.modules[k].graph_bytes = std::max(shape.modules[k].graph_bytes, kept);

@@ -113,14 +113,7 @@ struct Run {
     std::vector<program::How> how(b.slots.size(), program::How::read);
     for (const auto& u : uses) operands[u.slot] = of(b.slots[u.slot]), how[u.slot] = u.how;
     model::BlockContext c(graph, b, operands, how, mode, 9, 0.25);
-    if (op == program::Op::forward)
-      blocks[block]->forward(c);
-    else if (op == program::Op::backward)
-      blocks[block]->backward(c);
-    else if (op == program::Op::loss)
-      blocks[block]->loss(c);
-    else
-      blocks[block]->evaluate(c);
+    run_block(*blocks[block], op, c);
   }
   /// `recompute`: forward keeps nothing and is run again before backward.
   void run(bool recompute) {

@@ -88,14 +88,7 @@ void PlainRun::run_at(const std::vector<void*>& addresses, Place place) {
       how[u.slot] = u.how;
     }
     BlockContext c(graph, spec, std::move(operands), std::move(how), mode, seed, loss_seed);
-    Block& block = *blocks.at(i.block);
-    switch (i.op) {
-      case Op::backward: block.backward(c); break;
-      case Op::loss: block.loss(c); break;
-      case Op::evaluate: block.evaluate(c); break;
-      case Op::predict: block.predict(c); break;
-      default: block.forward(c);
-    }
+    run_block(*blocks.at(i.block), i.op, c);
   }
 }
 
