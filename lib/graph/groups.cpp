@@ -1,5 +1,4 @@
 #include "graph/groups.hpp"
-#include "graph/group_builder.hpp"
 #include <algorithm>
 #include <map>
 
@@ -8,6 +7,23 @@ namespace trainx::graph {
 using program::GroupSpec;
 
 namespace {
+
+/// Puts the parameter at the end of the group, aligned. `continues`: right behind the one before,
+/// so that a block can read both as one tensor.
+void add(program::GroupSpec& group, program::ParameterSpec p, bool continues) {
+  const auto aligned = [](std::int64_t n) {
+    constexpr std::int64_t to = program::group_alignment;
+    return (n + to - 1) / to * to;
+  };
+  p.offset = continues ? group.parameters.back().offset + group.parameters.back().elements()
+                       : aligned(group.elements);
+  if (p.saved_dims.empty()) {
+    p.saved_dims = p.dims;
+    if (p.saved_transposed) std::ranges::reverse(p.saved_dims);
+  }
+  group.elements = aligned(p.offset + p.elements());
+  group.parameters.push_back(std::move(p));
+}
 
 /// Parameters that the block's operations are the first to use, as they are used.
 std::vector<int> introduced(const Block& block, std::vector<char>& seen) {
