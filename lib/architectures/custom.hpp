@@ -80,7 +80,7 @@ std::string custom_config_text(const CustomDims& dims, DType saved);
 /// model does not have or that have another type.
 std::optional<CustomDims> custom_dims_from_config(const std::string& text, const std::string& path);
 
-// What every architecture answers (spec/arch/architecture.hpp).
+// What every architecture answers (architectures/architecture.hpp).
 Task task(const CustomOptions& o);
 inline Task task(const CustomDims& d) { return d.task; }
 inline std::int64_t num_labels(const CustomDims& d) { return d.num_labels; }
