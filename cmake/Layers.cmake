@@ -49,7 +49,9 @@ function(layer name)
   set_target_properties(trainx_${name} PROPERTIES EXPORT_NAME ${name})
   set(TRAINX_LAYERS ${TRAINX_LAYERS} trainx_${name} PARENT_SCOPE)
   foreach(need ${LAYER_NEEDS})
-    target_link_libraries(trainx_${name} ${scope} trainx_${need})
+    if(NOT need STREQUAL kernels)    # their headers: who launches kernels or calls references links them as LIBRARIES
+      target_link_libraries(trainx_${name} ${scope} trainx_${need})
+    endif()
   endforeach()
   target_link_libraries(trainx_${name} ${scope} ${LAYER_LIBRARIES})
   if(LAYER_TORCH)
@@ -103,7 +105,7 @@ layer(facts NEEDS recipe data
   ALONE /memory_bandwidth /offload_folder /links)
 # What `trainx doctor` finds on this machine.
 layer(doctor QUICK NEEDS facts ALONE /measured_links)
-layer(plan NEEDS facts hardware recipe passes
+layer(plan NEEDS kernels facts hardware recipe passes
   ALONE /advice /memory_anatomy /operations /choose/offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
 layer(comm NEEDS core
@@ -116,7 +118,7 @@ layer(html_report QUICK NEEDS recipe checkpoint)
 layer(disk NEEDS core LIBRARIES system::uring
   ALONE /thread_io)
 # The GPU's libraries over raw pointers: matrix products, attention. They are loaded when first needed, so that programs start where they are missing.
-layer(gpu CUDA NEEDS core LIBRARIES trainx_kernels CUDA::cudart
+layer(gpu CUDA NEEDS kernels core LIBRARIES trainx_kernels CUDA::cudart
   ALONE /gemm.cpp)
 if(TRAINX_CUDA)
   include(${CMAKE_CURRENT_LIST_DIR}/Cudnn.cmake)
@@ -126,19 +128,19 @@ if(TRAINX_CUDA)
 endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
-layer(operations TORCH NEEDS tensor gpu operation_specs
+layer(operations TORCH NEEDS kernels tensor gpu operation_specs
   ALONE /gelu_erf_cpu /layer_norm_cpu /issued_gemms)
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
 layer(model TORCH NEEDS operations program architectures options graph)
-layer(optim TORCH NEEDS tensor options LIBRARIES trainx_kernel_references
+layer(optim TORCH NEEDS kernels tensor options LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
 # Interprets the step program: on CPUs, on a GPU, over ranks.
-layer(execute TORCH NEEDS model optim data disk plan comm log
+layer(execute TORCH NEEDS kernels model optim data disk plan comm log
   ALONE /device.cpp)
 # What lives from step to step, to and from checkpoints.
 layer(state TORCH NEEDS execute checkpoint disk)

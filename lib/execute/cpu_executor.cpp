@@ -3,6 +3,7 @@
 #include "operations/cast/cast.hpp"
 #include "operations/common/timed_work.hpp"
 #include "program/operations.hpp"
+#include "execute/collectives.hpp"
 #include "execute/host_update.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -15,17 +16,18 @@ using namespace program;
 
 CpuExecutor::CpuExecutor(const std::vector<plan::PlacedProgram>& programs, Arena& arena,
                          ExecutorParts parts, ExecutorHooks hooks, Arena* host, disk::Disk* disk)
-    : arena_(arena), host_(host), disk_(disk), parts_(std::move(parts)), shapes_(programs.size()) {
+    : arena_(arena), disk_(disk), parts_(std::move(parts)), shapes_(programs.size()) {
   std::vector<LaneProgram> lanes;
   for (std::size_t k = 0; k < programs.size(); ++k) {
     require_executable(programs[k]);
-    if (programs[k].placement.peak_of(Space::host) > (host_ ? host_->bytes() : 0))
+    if (programs[k].placement.peak_of(Space::host) > (host ? host->bytes() : 0))
       throw InternalError("the executor has no memory for the program's buffers on the host");
     if (!disk_ &&
         std::ranges::count(programs[k].program.steady, Lane::disk, &Instruction::lane) > 0)
       throw InternalError("the executor has no disk for the program's buffers there");
     Shape& shape = shapes_[k];
     shape.placed = &programs[k];
+    shape.memory.emplace(programs[k], arena.data(), host ? host->data() : nullptr, Place::host);
     shape.blocks = &parts_.blocks->at(k);
     shape.groups = own_groups(programs[k], parts_.rank);
     lanes.push_back({programs[k].program, programs[k].order,
@@ -105,22 +107,22 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::predict: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast:
-      return operations::cast(operand(s, use_of(i, CopySlot::to)),
-                              operand(s, use_of(i, CopySlot::from)));
+      return operations::cast(s.memory->tensor(i, CopySlot::to),
+                              s.memory->tensor(i, CopySlot::from));
     case Op::add:
-      return operations::add(operand(s, use_of(i, CopySlot::to)),
-                             operand(s, use_of(i, CopySlot::from)));
+      return operations::add(s.memory->tensor(i, CopySlot::to),
+                             s.memory->tensor(i, CopySlot::from));
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);
-    case Op::advance_step: ++scalar<std::int64_t>(s, i, AdvanceSlot::counter); return;
+    case Op::advance_step: ++s.memory->scalar<std::int64_t>(i, AdvanceSlot::counter); return;
     case Op::advance_applied: {
-      const bool finite = std::isfinite(scalar<double>(s, i, AdvanceSlot::norm2));
+      const bool finite = std::isfinite(s.memory->scalar<double>(i, AdvanceSlot::norm2));
       if (find_use(i, AdvanceSlot::loss_scale))
-        kernels::advance_loss_scale(&scalar<double>(s, i, AdvanceSlot::loss_scale), finite,
+        kernels::advance_loss_scale(&s.memory->scalar<double>(i, AdvanceSlot::loss_scale), finite,
                                     parts_.loss_scale);
       else
-        scalar<std::int64_t>(s, i, AdvanceSlot::counter) += finite;
+        s.memory->scalar<std::int64_t>(i, AdvanceSlot::counter) += finite;
       return;
     }
     case Op::report: return report(s, i);
@@ -140,12 +142,6 @@ std::vector<std::int64_t> CpuExecutor::operand_bytes() const {
   return bytes;
 }
 
-std::byte* CpuExecutor::address(const Shape& s, const Use& u) const {
-  const auto b = static_cast<std::size_t>(u.buffer);
-  const Arena& arena = s.placed->program.buffers[b].space == Space::host ? *host_ : arena_;
-  return arena.data() + s.placed->placement.base[b] + u.range.begin;
-}
-
 const std::byte* CpuExecutor::output(const std::string& name) const {
   const plan::PlacedProgram& placed = *shapes_.front().placed;
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
@@ -153,17 +149,12 @@ const std::byte* CpuExecutor::output(const std::string& name) const {
   throw InternalError("the program has no buffer '" + name + "'");
 }
 
-template <class T>
-T& CpuExecutor::scalar(const Shape& s, const Instruction& i, Slot slot) const {
-  return *reinterpret_cast<T*>(address(s, use_of(i, slot)));
-}
-
 void CpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
   data::BatchView out;
   for (std::size_t k = 0; k < s.placed->graph.batch.size(); ++k)
     set_field(out, s.placed->graph.batch[k],
-              address(s, use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))));
-  parts_.fetch(scalar<std::int64_t>(s, i, FetchSlot::step), i.micro,
+              s.memory->address(use_of(i, FetchSlot::first_batch + static_cast<Slot>(k))));
+  parts_.fetch(s.memory->scalar<std::int64_t>(i, FetchSlot::step), i.micro,
                i.peer == none ? parts_.rank : i.peer, out);
 }
 
@@ -176,100 +167,59 @@ void CpuExecutor::compute(Shape& s, const Instruction& i) {
 void CpuExecutor::copy(const Shape& s, const Instruction& i) {
   const Use &from = use_of(i, CopySlot::from), &to = use_of(i, CopySlot::to);
   const std::int64_t bytes = from.range.end - from.range.begin;
-  const auto on_disk = [&](const Use& u) {
-    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].space == Space::disk;
-  };
+  const auto on_disk = [&](const Use& u) { return s.memory->buffer(u).space == Space::disk; };
   const auto offset = [&](const Use& u) {
     return s.placed->placement.base[static_cast<std::size_t>(u.buffer)];
   };
   if (on_disk(from))
-    disk_->read(offset(from), address(s, to), bytes);
+    disk_->read(offset(from), s.memory->address(to), bytes);
   else if (on_disk(to))
-    disk_->write(offset(to), address(s, from), bytes);
+    disk_->write(offset(to), s.memory->address(from), bytes);
   else
-    std::memcpy(address(s, to), address(s, from), static_cast<std::size_t>(bytes));
-}
-
-Tensor CpuExecutor::operand(const Shape& s, const Use& u) const {
-  const Buffer& b = s.placed->program.buffers[static_cast<std::size_t>(u.buffer)];
-  return make_tensor(address(s, u), b.dtype, {b.elements});
+    std::memcpy(s.memory->address(to), s.memory->address(from), static_cast<std::size_t>(bytes));
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  if (!parts_.communicators.axis(i.axis))
+  comm::Communicator* const ranks = parts_.communicators.axis(i.axis);
+  if (!ranks)
     throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  comm::Communicator& ranks = *parts_.communicators.axis(i.axis);
-  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
-  const auto dtype = [&](const Use& u) {
-    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;
-  };
-  switch (i.op) {
-    case Op::reduce:
-      for (const Use& u : i.uses) {
-        const std::int64_t elements = bytes(u) / size_of(dtype(u));
-        i.peer == none ? ranks.all_reduce(address(s, u), elements, dtype(u))
-                       : ranks.reduce(address(s, u), elements, dtype(u), i.peer);
-      }
-      return;
-    case Op::scatter:
-      for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {
-        const Use& shard = use_of(i, ShardSlot::to(k));
-        ranks.reduce_scatter(address(s, *full), address(s, shard),
-                             bytes(shard) / size_of(dtype(shard)), dtype(shard));
-      }
-      return;
-    case Op::gather:
-      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
-        ranks.all_gather(address(s, *shard), address(s, use_of(i, ShardSlot::to(k))),
-                         bytes(*shard));
-      return;
-    case Op::broadcast:
-      for (const Use& u : i.uses) ranks.broadcast(address(s, u), bytes(u), i.peer);
-      return;
-    case Op::send:
-      return ranks.send(address(s, use_of(i, CopySlot::from)), bytes(use_of(i, CopySlot::from)),
-                        i.peer);
-    case Op::recv:
-      return ranks.recv(address(s, use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)),
-                        i.peer);
-    default:
-      throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
-  }
+  run_collective(i, *s.memory, *ranks);
 }
 
 void CpuExecutor::grad_norm(const Shape& s, const Instruction& i) {
   double sum = 0;
   for (std::size_t g = 0; g < s.groups.size(); ++g)
     if (const Use* u = find_use(i, NormSlot::first_gradient + static_cast<Slot>(g)))
-      sum += optim::squared_norm(s.groups[g].spec, reinterpret_cast<const float*>(address(s, *u)));
-  double& norm2 = scalar<double>(s, i, NormSlot::norm2);
+      sum += optim::squared_norm(s.groups[g].spec,
+                                 reinterpret_cast<const float*>(s.memory->address(*u)));
+  double& norm2 = s.memory->scalar<double>(i, NormSlot::norm2);
   norm2 = use_of(i, NormSlot::norm2).how == How::accumulate ? norm2 + sum : sum;
 }
 
 void CpuExecutor::update(const Shape& s, const Instruction& i) {
   update_on_host(
       *s.placed, i, s.groups[static_cast<std::size_t>(i.group)],
-      [&](const Use& u) { return address(s, u); }, parts_);
+      [&](const Use& u) { return s.memory->address(u); }, parts_);
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {
   StepScalarsReport r;
-  r.loss_sum = scalar<double>(s, i, ReportSlot::loss_sum);
-  r.target_count = scalar<double>(s, i, ReportSlot::target_count);
+  r.loss_sum = s.memory->scalar<double>(i, ReportSlot::loss_sum);
+  r.target_count = s.memory->scalar<double>(i, ReportSlot::target_count);
   if (find_use(i, ReportSlot::norm2)) {
-    r.norm2 = scalar<double>(s, i, ReportSlot::norm2);
-    r.applied_steps = scalar<std::int64_t>(s, i, ReportSlot::applied);
+    r.norm2 = s.memory->scalar<double>(i, ReportSlot::norm2);
+    r.applied_steps = s.memory->scalar<std::int64_t>(i, ReportSlot::applied);
     if (find_use(i, ReportSlot::loss_scale))
-      r.loss_scale = scalar<double>(s, i, ReportSlot::loss_scale);
-    r.lr = learning_rate_at(&scalar<double>(s, i, ReportSlot::lr_table),
+      r.loss_scale = s.memory->scalar<double>(i, ReportSlot::loss_scale);
+    r.lr = learning_rate_at(&s.memory->scalar<double>(i, ReportSlot::lr_table),
                             use_of(i, ReportSlot::lr_table),
                             r.applied_steps - std::isfinite(r.norm2));
   }
   const auto& scalars = s.placed->graph.scalars;
   for (std::size_t k = 0; k < scalars.size(); ++k)
     if (const Use* u = find_use(i, ReportSlot::first_metric + static_cast<Slot>(k))) {
-      const auto* values = reinterpret_cast<const double*>(address(s, *u));
+      const auto* values = reinterpret_cast<const double*>(s.memory->address(*u));
       r.metrics[scalars[k].name].assign(values, values + scalars[k].elements());
     }
   parts_.report(r);

@@ -4,10 +4,12 @@
 #include "program/lanes.hpp"
 #include "execute/arena.hpp"
 #include "execute/executor.hpp"
+#include "execute/placed_memory.hpp"
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 namespace trainx::execute {
 
@@ -33,6 +35,7 @@ class CpuExecutor final : public Executor {
   struct Shape {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
+    std::optional<PlacedMemory> memory;
     std::vector<OwnGroup> groups;
     std::array<BlockContexts, program::lane_count> contexts;  // by lane: each touches its own
   };
@@ -45,14 +48,8 @@ class CpuExecutor final : public Executor {
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i);
-  /// All elements of the use's buffer.
-  Tensor operand(const Shape& s, const program::Use& u) const;
-  std::byte* address(const Shape& s, const program::Use& u) const;
-  template <class T>
-  T& scalar(const Shape& s, const program::Instruction& i, program::Slot slot) const;
 
   Arena& arena_;
-  Arena* host_;
   disk::Disk* disk_;
   ExecutorParts parts_;
   std::vector<Shape> shapes_;

@@ -1,4 +1,5 @@
 #include "execute/cuda/gpu_executor.hpp"
+#include "execute/collectives.hpp"
 #include "comm/waits.hpp"
 #include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
@@ -106,7 +107,7 @@ void GpuExecutor::prepare(Shape& s) {
     s.field_offsets.push_back(s.record_bytes);
     s.record_bytes += padded(field.bytes());
   }
-  s.memory.emplace(*s.placed, device_.memory(), device_.host());
+  s.memory.emplace(*s.placed, device_.memory(), device_.host(), Place::gpu);
   s.lanes = std::make_unique<StreamSet>(*s.placed, stream_);
   s.launch_begin = launch_begin(s.placed->program);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
@@ -353,11 +354,11 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
                      "copy");
     }
     case Op::cast:
-      return operations::cuda::cast(s.memory->tensor(use_of(i, CopySlot::to)),
-                                    s.memory->tensor(use_of(i, CopySlot::from)), stream);
+      return operations::cuda::cast(s.memory->tensor(i, CopySlot::to),
+                                    s.memory->tensor(i, CopySlot::from), stream);
     case Op::add:
-      return operations::cuda::add(s.memory->tensor(use_of(i, CopySlot::to)),
-                                   s.memory->tensor(use_of(i, CopySlot::from)), stream);
+      return operations::cuda::add(s.memory->tensor(i, CopySlot::to),
+                                   s.memory->tensor(i, CopySlot::from), stream);
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:
     case Op::update:
@@ -416,43 +417,8 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
   if (!ranks)
     throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
-  const auto bytes = [](const Use& u) { return u.range.end - u.range.begin; };
-  const auto dtype = [&](const Use& u) {
-    return s.placed->program.buffers[static_cast<std::size_t>(u.buffer)].dtype;
-  };
   const gpu::NcclCommunicator::Together together;
-  switch (i.op) {
-    case Op::reduce:
-      for (const Use& u : i.uses) {
-        const std::int64_t elements = bytes(u) / size_of(dtype(u));
-        i.peer == none ? ranks->all_reduce(s.memory->address(u), elements, dtype(u), stream)
-                       : ranks->reduce(s.memory->address(u), elements, dtype(u), i.peer, stream);
-      }
-      return;
-    case Op::scatter:
-      for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {
-        const Use& shard = use_of(i, ShardSlot::to(k));
-        ranks->reduce_scatter(s.memory->address(*full), s.memory->address(shard),
-                              bytes(shard) / size_of(dtype(shard)), dtype(shard), stream);
-      }
-      return;
-    case Op::gather:
-      for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k)
-        ranks->all_gather(s.memory->address(*shard), s.memory->address(use_of(i, ShardSlot::to(k))),
-                          bytes(*shard), stream);
-      return;
-    case Op::broadcast:
-      for (const Use& u : i.uses) ranks->broadcast(s.memory->address(u), bytes(u), i.peer, stream);
-      return;
-    case Op::send:
-      return ranks->send(s.memory->address(use_of(i, CopySlot::from)),
-                         bytes(use_of(i, CopySlot::from)), i.peer, stream);
-    case Op::recv:
-      return ranks->recv(s.memory->address(use_of(i, CopySlot::to)), bytes(use_of(i, CopySlot::to)),
-                         i.peer, stream);
-    default:
-      throw InternalError(std::string("no program so far holds ") + std::string(name_of(i.op)));
-  }
+  run_collective(i, *s.memory, *ranks, stream);
 }
 
 kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {

@@ -4,7 +4,7 @@
 #include "kernels/optimizer/update.hpp"
 #include "options/optim/options.hpp"
 #include "execute/cuda/device_tables.hpp"
-#include "execute/cuda/placed_memory.hpp"
+#include "execute/placed_memory.hpp"
 #include <cstdint>
 #include <functional>
 
