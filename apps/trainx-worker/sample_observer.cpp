@@ -50,7 +50,7 @@ void SampleObserver::on_step_end(train::TrainState& state, const train::Finished
                                  bool at_rest) {
   if (at_rest && every_.due_at(state.step)) {
     // A GPU's checkpoint is written from the host memory that weights are downloaded to.
-    if (parts_.plan.on_gpu && checkpoints_.works_behind()) return every_.ask(state);
+    if (parts_.plan.on_gpu && checkpoints_.is_busy()) return every_.ask(state);
     write_text(state.step);
     every_.acted(state);
   }

@@ -31,15 +31,15 @@ FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : p
     abandon();
     fail(error);
   }
-  if (large) behind_.emplace(fd_);
+  if (large) after_.emplace(fd_);
 }
 
 FileWriter::~FileWriter() { abandon(); }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
   hasher_.update(bytes);
-  if (behind_) {
-    if (const int error = behind_->write(bytes)) fail(error);
+  if (after_) {
+    if (const int error = after_->write(bytes)) fail(error);
     bytes_ += std::ssize(bytes);
     return;
   }
@@ -54,9 +54,9 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void FileWriter::commit() {
-  if (behind_)
-    if (const int error = behind_->finish()) fail(error);
-  behind_.reset();
+  if (after_)
+    if (const int error = after_->finish()) fail(error);
+  after_.reset();
   if (::fsync(fd_) != 0) fail(errno);
   const int fd = fd_;
   fd_ = -1;
@@ -74,7 +74,7 @@ void FileWriter::fail(int error) const {
 
 void FileWriter::abandon() noexcept {
   if (fd_ < 0) return;
-  behind_.reset();
+  after_.reset();
   ::close(fd_);
   ::unlink(aside_.c_str());
   fd_ = -1;

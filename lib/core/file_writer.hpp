@@ -39,7 +39,7 @@ class FileWriter {
   int fd_ = -1;
   std::int64_t bytes_ = 0;
   Hasher hasher_;
-  std::optional<WriteBehind> behind_;  // of a large file
+  std::optional<WriteBehind> after_;  // of a large file
 };
 
 }  // namespace trainx

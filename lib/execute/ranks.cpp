@@ -73,7 +73,7 @@ StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds,
                           std::to_string(other.step) + " and rank 0 step " +
                           std::to_string(first.step));
     agreed.said.request = std::max(agreed.said.request, other.says.request);
-    agreed.said.works_behind = agreed.said.works_behind || other.says.works_behind;
+    agreed.said.is_busy = agreed.said.is_busy || other.says.is_busy;
     agreed.said.wants_end = agreed.said.wants_end || other.says.wants_end;
     if (other.has_report &&
         !(equal_bits(other.loss_sum, first.loss_sum) && equal_bits(other.norm2, first.norm2) &&

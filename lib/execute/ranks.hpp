@@ -12,7 +12,7 @@ namespace trainx::execute {
 /// What a rank has to say after a step.
 struct AfterStep {
   Request request = Request::none;
-  bool works_behind = false;  // beside the steps
+  bool is_busy = false;  // beside the steps
   bool wants_end = false;     // of the run
 };
 

@@ -22,7 +22,7 @@ class OptimizerOffload {
   void apply(bool norm_in_parts) {
     move_residents();
     add_weights_on_host();
-    behind_.resize(p_.steady.size());
+    after_.resize(p_.steady.size());
     ahead_of_.resize(p_.steady.size());
     back_.resize(p_.steady.size());
     copy_gradients();
@@ -121,7 +121,7 @@ class OptimizerOffload {
           out.dtype = DType::bf16;
         }
         const BufferId to = add_buffer(p_, std::move(out));
-        behind_[position].push_back(copy(from, to));
+        after_[position].push_back(copy(from, to));
         u = whole(p_, to, u.how, u.slot);
       }
     }
@@ -133,7 +133,7 @@ class OptimizerOffload {
     b.name = "bf16." + b.name;
     b.dtype = DType::bf16;
     const BufferId to = add_buffer(p_, std::move(b));
-    behind_[position].push_back({Op::cast,
+    after_[position].push_back({Op::cast,
                                  none,
                                  none,
                                  Lane::compute,
@@ -159,8 +159,8 @@ class OptimizerOffload {
       for (auto& [position, uses] : parts) {
         norm2.how = std::exchange(first, false) ? How::overwrite : How::accumulate;
         uses.push_back(norm2);
-        behind_[position].insert(
-            behind_[position].begin(),
+        after_[position].insert(
+            after_[position].begin(),
             Instruction{Op::grad_norm, none, none, Lane::compute, std::move(uses)});
       }
       p_.steady[k].uses.clear();
@@ -225,7 +225,7 @@ class OptimizerOffload {
       } else if (!(i.op == Op::grad_norm && i.uses.empty())) {
         add(std::move(i));
       }
-      for (Instruction& b : behind_[k]) add(std::move(b));
+      for (Instruction& b : after_[k]) add(std::move(b));
     }
     p_.steady = std::move(steady);
   }
@@ -237,7 +237,7 @@ class OptimizerOffload {
     std::vector<Instruction> before, last;
     for (auto i = last_block; i != p_.steady.end(); ++i) {
       const bool of_updates = last.empty() ? i->op == Op::update && i->lane == Lane::host
-                                           : is_beside(*i);
+                                           : runs_async(*i);
       const bool waits =
           std::ranges::any_of(last, [&](const Instruction& other) { return meet(*i, other); });
       (of_updates || waits ? last : before).push_back(std::move(*i));
@@ -250,7 +250,7 @@ class OptimizerOffload {
   std::map<BufferId, BufferId> weights_;  // on the host, by those that blocks read
   std::map<std::string, int> copies_of_;  // by name: made so far
   // by position in steady: what is inserted there; back_: behind an update
-  std::vector<std::vector<Instruction>> behind_, ahead_of_, back_;
+  std::vector<std::vector<Instruction>> after_, ahead_of_, back_;
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ class ParameterOffload {
     const ComputeSlots turns(p_.steady, ComputeSlots::Of::blocks_and_parameters);
     all_turns_.emplace(p_.steady, ComputeSlots::Of::blocks_and_parameters_anywhere);
     before_.resize(p_.steady.size());
-    behind_.resize(p_.steady.size());
+    after_.resize(p_.steady.size());
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       for (Use& u : i.uses) {
@@ -102,7 +102,7 @@ class ParameterOffload {
         u.buffer = window.on_device;
         if (!writes(u.how)) continue;
         const BufferId back = how_.on_disk ? add_slot(weights) : weights;
-        behind_[k].push_back(copy(window.on_device, back, Lane::copy_out, i.micro));
+        after_[k].push_back(copy(window.on_device, back, Lane::copy_out, i.micro));
         if (how_.on_disk) write_behind(k, back, weights);
       }
     }
@@ -129,7 +129,7 @@ class ParameterOffload {
   }
 
   void write_behind(std::size_t position, BufferId slot, BufferId weights) {
-    behind_[position].push_back(copy(slot, weights, Lane::disk, none));
+    after_[position].push_back(copy(slot, weights, Lane::disk, none));
     written_[weights] = position;
   }
 
@@ -146,7 +146,7 @@ class ParameterOffload {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       std::ranges::move(before_[k], std::back_inserter(steady));
       steady.push_back(std::move(p_.steady[k]));
-      std::ranges::move(behind_[k], std::back_inserter(steady));
+      std::ranges::move(after_[k], std::back_inserter(steady));
     }
     p_.steady = std::move(steady);
   }
@@ -164,7 +164,7 @@ class ParameterOffload {
   const ParameterOffloadOptions& how_;
   std::optional<ComputeSlots> all_turns_;  // also of updates on the host
   // by position in steady: what is inserted there
-  std::vector<std::vector<Instruction>> before_, behind_;
+  std::vector<std::vector<Instruction>> before_, after_;
   // weights on the disk: the last position behind which they are written so far
   std::map<BufferId, std::size_t> written_;
   std::map<BufferId, int> slots_;  // on the host, made so far

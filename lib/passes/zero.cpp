@@ -37,7 +37,7 @@ class Zero {
     p_.shard_ranks = shard_ranks_;
     if (stage_ > 1) part_micro_steps();
     keep_shards();
-    behind_.resize(p_.steady.size());
+    after_.resize(p_.steady.size());
     before_.resize(p_.steady.size());
     gather_weights();  // first: scatters are found by the positions of writers
     scatter_gradients();
@@ -145,7 +145,7 @@ class Zero {
   /// Sums over ranks: of gradients each rank gets its shard's, of scalars everything.
   void scatter_gradients() {
     for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
-      auto& behind = behind_[bucket.last_writer];
+      auto& behind = after_[bucket.last_writer];
       if (is_scalar(buffer(bucket.buffers.front()).role)) {
         behind.push_back(reduce_of(p_, bucket));
         continue;
@@ -196,7 +196,7 @@ class Zero {
       if (i.op != Op::grad_norm) continue;
       for (const Use& u : i.uses)
         if (u.slot == NormSlot::norm2)
-          behind_[k].push_back(
+          after_[k].push_back(
               among_shards({Op::reduce,
                             none,
                             none,
@@ -249,7 +249,7 @@ class Zero {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       std::move(before_[k].begin(), before_[k].end(), std::back_inserter(steady));
       steady.push_back(std::move(p_.steady[k]));
-      std::move(behind_[k].begin(), behind_[k].end(), std::back_inserter(steady));
+      std::move(after_[k].begin(), after_[k].end(), std::back_inserter(steady));
     }
     p_.steady = std::move(steady);
   }
@@ -264,7 +264,7 @@ class Zero {
   std::map<BufferId, BufferId> gradient_shards_;  // by gradient of the first micro-step
   std::map<BufferId, int> gathers_;               // by shard of weights, so far
   // by position in steady: what is inserted there
-  std::vector<std::vector<Instruction>> before_, behind_;
+  std::vector<std::vector<Instruction>> before_, after_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace trainx::program {
 
 /// Copies, transfers with the disk, collectives and work of the host, in their lanes. All else a
 /// GPU computes one after the other.
-bool is_beside(const Instruction& i);
+bool runs_async(const Instruction& i);
 
 /// Where a step ends with updates that the host makes and what hangs on them, they run beside the
 /// beginning of the next step: a launch goes from the first of them, this position, over the end to

@@ -55,7 +55,7 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step
   // evaluated just before, lower than ever: `best` has to be on disk
   const bool best = state.best_step == state.step;
   const bool act = at_rest && (best || due);
-  if (writing_ && (act || !step.any_works_behind)) finish_writing();
+  if (writing_ && (act || !step.any_is_busy)) finish_writing();
   if (!act) return;
   try {
     save(state);

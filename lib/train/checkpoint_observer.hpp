@@ -25,7 +25,7 @@ class CheckpointObserver : public Observer {
   /// What is being written is written to its end.
   ~CheckpointObserver() override { settle(); }
   bool needs_rest_after(std::int64_t step) const override;
-  bool works_behind() const override {
+  bool is_busy() const override {
     return writing_ &&
            writing_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
   }

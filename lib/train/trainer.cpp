@@ -126,7 +126,7 @@ FinishedStep Trainer::take_finished() {
   const execute::StepAgreement agreed =
       ranks_.agree(state_.step + 1,
                    {execute::take_request(),
-                    std::ranges::any_of(observers_, &Observer::works_behind), any_wants_end()},
+                    std::ranges::any_of(observers_, &Observer::is_busy), any_wants_end()},
                    state_.seconds + seconds_between(last_wall_, now), mine);
   const execute::StepScalarsReport& report = agreed.report;
   request_ = agreed.said.request;
@@ -136,7 +136,7 @@ FinishedStep Trainer::take_finished() {
                (request_ == execute::Request::save_and_go_on ? "a checkpoint"
                                                              : "a checkpoint and the end"));
   FinishedStep step;
-  step.any_works_behind = agreed.said.works_behind;
+  step.any_is_busy = agreed.said.is_busy;
   // a step without targets: loss and gradients are zero
   const double targets = std::max(report.target_count, 1.0);
   step.loss = report.loss_sum / targets;

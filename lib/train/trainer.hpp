@@ -17,8 +17,8 @@ struct FinishedStep {
   double loss_sum = 0, targets = 0;  // the mean's numerator and denominator
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
-  // an observer of any rank (Observer::works_behind), the same on all
-  bool any_works_behind = false;
+  // an observer of any rank (Observer::is_busy), the same on all
+  bool any_is_busy = false;
 };
 
 /// Steps that are begun beyond the last finished one, at most, so that lanes never wait for the
@@ -35,7 +35,7 @@ class Observer {
   virtual bool needs_rest_after(std::int64_t step) const = 0;
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
   /// Is it still at something that it began before, beside the steps? Asked after each step.
-  virtual bool works_behind() const { return false; }
+  virtual bool is_busy() const { return false; }
   /// Does it ask for the run's end (early stopping)? Asked after each step. At rest the run ends
   /// with this step, on all ranks; under dp, whose replicas do not know, within steps_ahead + 1
   /// steps.

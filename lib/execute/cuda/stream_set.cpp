@@ -11,7 +11,7 @@ using gpu::require;
 StreamSet::StreamSet(const plan::PlacedProgram& placed, cudaStream_t compute) : compute_(compute) {
   StepProgram p = placed.program;
   for (const Instruction& i : p.steady)
-    if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; is_beside(i) && !stream)
+    if (auto& stream = streams_[static_cast<std::size_t>(i.lane)]; runs_async(i) && !stream)
       stream = std::make_unique<Stream>();
   if (std::ranges::none_of(streams_, [](const auto& s) { return s != nullptr; })) return;
   // Sums that are ready go before the rest of backward: what waits for them is behind it.
