@@ -12,8 +12,8 @@ namespace trainx::execute {
 /// What a rank has to say after a step.
 struct AfterStep {
   Request request = Request::none;
-  bool is_busy = false;  // beside the steps
-  bool wants_end = false;     // of the run
+  bool is_busy = false;    // beside the steps
+  bool wants_end = false;  // of the run
 };
 
 /// What the ranks act upon after a step, the same on each.

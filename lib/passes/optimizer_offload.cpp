@@ -134,11 +134,11 @@ class OptimizerOffload {
     b.dtype = DType::bf16;
     const BufferId to = add_buffer(p_, std::move(b));
     after_[position].push_back({Op::cast,
-                                 none,
-                                 none,
-                                 Lane::compute,
-                                 {whole(p_, gradient, How::read, CopySlot::from),
-                                  whole(p_, to, How::overwrite, CopySlot::to)}});
+                                none,
+                                none,
+                                Lane::compute,
+                                {whole(p_, gradient, How::read, CopySlot::from),
+                                 whole(p_, to, How::overwrite, CopySlot::to)}});
     return to;
   }
 

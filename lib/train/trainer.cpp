@@ -125,8 +125,8 @@ FinishedStep Trainer::take_finished() {
   const auto now = Clock::now();
   const execute::StepAgreement agreed =
       ranks_.agree(state_.step + 1,
-                   {execute::take_request(),
-                    std::ranges::any_of(observers_, &Observer::is_busy), any_wants_end()},
+                   {execute::take_request(), std::ranges::any_of(observers_, &Observer::is_busy),
+                    any_wants_end()},
                    state_.seconds + seconds_between(last_wall_, now), mine);
   const execute::StepScalarsReport& report = agreed.report;
   request_ = agreed.said.request;
