@@ -11,7 +11,7 @@ namespace trainx::comm {
 namespace {
 
 // a rank answers at once; a stray that says nothing is not kept
-constexpr auto guest_time = std::chrono::seconds(20);
+constexpr auto peer_timeout = std::chrono::seconds(20);
 constexpr std::size_t most_strays = 256;  // beside the ranks
 // How long those who have not come yet are waited for once the others are known not to fit
 // together, so that they hear the reason too.
@@ -29,7 +29,7 @@ Rendezvous::Rendezvous(Descriptor listener, Connection own, const Membership& me
 }
 
 void Rendezvous::welcome(Connection connection, const std::string& address) {
-  PendingPeer peer{std::move(connection), address, make_nonce(), Clock::now() + guest_time};
+  PendingPeer peer{std::move(connection), address, make_nonce(), Clock::now() + peer_timeout};
   peer.connection.put(MessageKind::challenge, peer.nonce);
   peers_.push_back(std::move(peer));
 }

@@ -5,7 +5,7 @@
 
 namespace trainx::execute {
 
-/// What of the claims the found does not bear out, a sentence each: "6 launches of fused
+/// Where the captured kernels are not the expected ones, a sentence each: "6 launches of fused
 /// attention in a step, 12 were planned". Kernels are told apart by their names.
 std::vector<std::string> differences(const plan::ExpectedKernels& expected,
                                      const CapturedKernels& found);

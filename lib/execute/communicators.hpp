@@ -1,4 +1,4 @@
-// MeshAxis which ranks this one makes collectives.
+// The groups of ranks that this one makes collectives with.
 #pragma once
 #include "comm/communicator.hpp"
 #include "program/program.hpp"

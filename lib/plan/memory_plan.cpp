@@ -48,7 +48,7 @@ std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
 
 /// Of texts that the model writes during training (generate.every), on the host: exact weights once
 /// more, keys and values of a row, and the outputs of one layer at a time. At least what
-/// model::gpt2::Decoder takes.
+/// model::Decoder takes.
 std::int64_t generation_bytes_of(const Decisions& plan, const Programs& programs) {
   const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims);
   if (!plan.recipe.generate.every || !dims) return 0;

@@ -151,7 +151,7 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   return out;
 }
 
-/// MeshAxis which the state lies.
+/// The groups that the state belongs to: shards, or whole ones.
 const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group,
                                                        const State& state) const {
   return state.in_shards ? group.shards : group.whole;

@@ -41,7 +41,7 @@ class GpuDevice final : public Device {
 
   const operations::Gpu& ops() const { return ops_; }
   /// Null where there is one rank.
-  /// MeshAxis which ranks: program::MeshAxis. Null: there is one rank.
+  /// Along a program::MeshAxis. Null: there is one rank.
   const gpu::NcclCommunicator* nccl(int group) const {
     return group != program::MeshAxis::all && groups_[static_cast<std::size_t>(group)]
                ? groups_[static_cast<std::size_t>(group)].get()

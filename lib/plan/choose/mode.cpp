@@ -147,7 +147,7 @@ std::vector<ParallelMode> modes_of_shards(const Decisions& plan) {
   return {ParallelMode::zero1, ParallelMode::zero2, ParallelMode::zero3};
 }
 
-/// MeshAxis how many ranks shards may lie, the fewest first: those of one node, and all.
+/// Over how many ranks shards may lie, the fewest first: those of one node, and all.
 std::vector<std::int64_t> shard_ranks_of(const Decisions& plan, std::int64_t local_ranks) {
   const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.batch.world_size;
   return node > 0 ? std::vector{node, world} : std::vector{world};

@@ -184,14 +184,14 @@ TEST_CASE("attention that cannot be had here is refused with the reason, when it
     return std::string();
   };
   const std::string low = "precision: bf16\n";
-  check_sentence("plan.claims/flash_in_32_bits", refusal("", "flash"));
+  check_sentence("plan.expected_kernels/flash_in_32_bits", refusal("", "flash"));
   CHECK(refusal(low, "flash").empty());
-  check_sentence("plan.claims/flash_heads", refusal(low, "flash", "16"));
+  check_sentence("plan.expected_kernels/flash_heads", refusal(low, "flash", "16"));
   CHECK(refusal("", "math", "16").empty());
   CHECK(refusal("", "efficient").empty());
   CHECK(refusal("precision: tf32\n", "efficient").empty());
   CHECK(refusal("", "efficient", "16").empty());
-  check_sentence("plan.claims/efficient_heads_in_evaluations",
+  check_sentence("plan.expected_kernels/efficient_heads_in_evaluations",
                  refusal("eval: {precision: bf16}\n", "efficient", "16"));
 }
 
