@@ -117,7 +117,7 @@ struct SmallRun {
     return bytes > 0 ? std::make_unique<disk::Disk>(TemporaryFolder().path(), bytes) : nullptr;
   }
 
-  const plan::RunPlan& plan;
+  const plan::RunPlan plan;  // its own: tests hand over temporaries
   std::vector<plan::PlacedProgram> programs;
   const plan::PlacedProgram& placed;
   execute::Arena arena, host;
