@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "comm/communicator.hpp"
 #include <cstdint>
-#include <cstring>
+#include "comm/copy_bytes.hpp"
 
 namespace trainx::comm {
 
@@ -17,10 +17,10 @@ class LoneCommunicator final : public Communicator {
   void broadcast(std::byte*, std::int64_t, int) override {}
   void reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t elements,
                       DType dtype) override {
-    std::memmove(shard, full, static_cast<std::size_t>(elements * size_of(dtype)));
+    copy_bytes(shard, full, static_cast<std::size_t>(elements * size_of(dtype)));
   }
   void all_gather(const std::byte* shard, std::byte* full, std::int64_t bytes) override {
-    std::memmove(full, shard, static_cast<std::size_t>(bytes));
+    copy_bytes(full, shard, static_cast<std::size_t>(bytes));
   }
   void send(const std::byte*, std::int64_t, int) override {
     throw InternalError("send: there is no other rank");

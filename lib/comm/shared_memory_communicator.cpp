@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "comm/parts.hpp"
 #include "comm/sums.hpp"
-#include <cstring>
+#include "comm/copy_bytes.hpp"
 #include <vector>
 
 namespace trainx::comm {
@@ -144,10 +144,9 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
     const std::int64_t n = size_of_piece(k);
     // one's own part is summed from where it is
     const Part mine = whole ? Part{n, 0} : part_of(n, rank(), size(), width);
-    std::memcpy(slot(rank(), k), piece, static_cast<std::size_t>(mine.begin * width));
+    copy_bytes(slot(rank(), k), piece, static_cast<std::size_t>(mine.begin * width));
     const std::int64_t after = (mine.begin + mine.size) * width;
-    std::memcpy(slot(rank(), k) + after, piece + after,
-                static_cast<std::size_t>(n * width - after));
+    copy_bytes(slot(rank(), k) + after, piece + after, static_cast<std::size_t>(n * width - after));
   };
   stages.sum = [&](std::int64_t k) {
     const std::int64_t n = size_of_piece(k);
@@ -159,8 +158,8 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
     if (whole || !takes) return;
     for (int r = 0; r < size(); ++r) {
       const Part part = part_of(size_of_piece(k), r, size(), width);
-      std::memcpy(data + (k * per_piece + part.begin) * width, slot(r, k) + part.begin * width,
-                  static_cast<std::size_t>(part.size * width));
+      copy_bytes(data + (k * per_piece + part.begin) * width, slot(r, k) + part.begin * width,
+                 static_cast<std::size_t>(part.size * width));
     }
   };
   run(kind, bytes, dtype, root, pieces_of(bytes, per_piece * width), stages);
@@ -178,9 +177,9 @@ void SharedMemoryCommunicator::broadcast(std::byte* data, std::int64_t bytes, in
   const auto copy = [&](std::int64_t k, bool in) {
     const auto n = static_cast<std::size_t>(std::min(piece_bytes, bytes - k * piece_bytes));
     if (in)
-      std::memcpy(slot(root, k), data + k * piece_bytes, n);
+      copy_bytes(slot(root, k), data + k * piece_bytes, n);
     else
-      std::memcpy(data + k * piece_bytes, slot(root, k), n);
+      copy_bytes(data + k * piece_bytes, slot(root, k), n);
   };
   Stages stages{.put =
                     [&](std::int64_t k) {
@@ -210,8 +209,8 @@ void SharedMemoryCommunicator::reduce_scatter(const std::byte* full, std::byte* 
   stages.put = [&](std::int64_t k) {
     for (int r = 0; r < size(); ++r)
       if (r != rank())
-        std::memcpy(slot(rank(), k) + r * per_piece * width, own(k, r),
-                    static_cast<std::size_t>(size_of_piece(k) * width));
+        copy_bytes(slot(rank(), k) + r * per_piece * width, own(k, r),
+                   static_cast<std::size_t>(size_of_piece(k) * width));
   };
   stages.sum = [&](std::int64_t k) {
     for (int r = 0; r < size(); ++r)
@@ -231,12 +230,12 @@ void SharedMemoryCommunicator::all_gather(const std::byte* shard, std::byte* ful
   };
   Stages stages;
   stages.put = [&](std::int64_t k) {
-    std::memcpy(slot(rank(), k), shard + k * piece_bytes, size_of_piece(k));
+    copy_bytes(slot(rank(), k), shard + k * piece_bytes, size_of_piece(k));
   };
   stages.sum = [](std::int64_t) {};
   stages.gather = [&](std::int64_t k) {
     for (int r = 0; r < size(); ++r)
-      std::memcpy(full + r * shard_bytes + k * piece_bytes, slot(r, k), size_of_piece(k));
+      copy_bytes(full + r * shard_bytes + k * piece_bytes, slot(r, k), size_of_piece(k));
   };
   stages.gather_awaits_sums = false;
   run(CallKind::all_gather, shard_bytes, DType::u8, 0, pieces_of(shard_bytes, piece_bytes), stages);
@@ -249,8 +248,8 @@ void SharedMemoryCommunicator::send(const std::byte* data, std::int64_t bytes, i
     const std::uint64_t piece = b.sent.load(std::memory_order_relaxed);
     waiting_.until([&] { return b.taken.load(std::memory_order_acquire) + box_slots > piece; });
     b.call[piece % box_slots] = {0, bytes, CallKind::send, 0, to};
-    std::memcpy(box_slot(rank(), to, piece), data + k * box_bytes,
-                static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
+    copy_bytes(box_slot(rank(), to, piece), data + k * box_bytes,
+               static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
     waiting_.publish(b.sent, piece + 1, to);
     ++control_.progress().done;
   }
@@ -263,8 +262,8 @@ void SharedMemoryCommunicator::recv(std::byte* data, std::int64_t bytes, int fro
     const std::uint64_t piece = b.taken.load(std::memory_order_relaxed);
     waiting_.until([&] { return b.sent.load(std::memory_order_acquire) > piece; });
     check_received(control_, rank(), bytes, from, b.call[piece % box_slots]);
-    std::memcpy(data + k * box_bytes, box_slot(from, rank(), piece),
-                static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
+    copy_bytes(data + k * box_bytes, box_slot(from, rank(), piece),
+               static_cast<std::size_t>(std::min(box_bytes, bytes - k * box_bytes)));
     waiting_.publish(b.taken, piece + 1, from);
     ++control_.progress().done;
   }

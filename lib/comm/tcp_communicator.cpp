@@ -1,7 +1,7 @@
 #include "comm/tcp_communicator.hpp"
 #include "comm/parts.hpp"
 #include "comm/sums.hpp"
-#include <cstring>
+#include "comm/copy_bytes.hpp"
 
 namespace trainx::comm {
 namespace {
@@ -135,7 +135,7 @@ void TcpCommunicator::all_gather(const std::byte* shard, std::byte* full,
             .hears = &call};
   transfer(f);
   if (std::byte* own = full + rank() * shard_bytes; own != shard)
-    std::memcpy(own, shard, static_cast<std::size_t>(shard_bytes));
+    copy_bytes(own, shard, static_cast<std::size_t>(shard_bytes));
 }
 
 void TcpCommunicator::send(const std::byte* data, std::int64_t bytes, int to) {
