@@ -43,13 +43,13 @@ class Contestant:
         self.interleaved, self.loaded, self.stopped, self.buffer, self.errors = True, False, False, b"", open(log, "wb")
 
     def spawn(self, caches):
-        """`caches`: an empty folder in place of the user's caches, or None."""
+        """`caches`: a folder in place of the user's caches, or None."""
         environment = {**os.environ, **self.environment}
         if nvml.visible() is not None:                                  # no more than its own: the Trainer would split its batches over all that it sees
             environment["CUDA_VISIBLE_DEVICES"] = nvml.visible(self.ranks)
         for name in CACHES if caches else ():
-            environment[name] = str(caches / self.log.stem / name.lower())
-            os.makedirs(environment[name])
+            environment[name] = str(caches / name.lower())
+            os.makedirs(environment[name], exist_ok=True)
         command = [*self.command, "--wait"] if self.loads_ahead else self.command
         self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, process_group=0)
 

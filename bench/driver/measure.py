@@ -83,11 +83,17 @@ class Row:
     def deadline(self):
         return Deadline(self.args.patience, self.end)
 
+    def caches_of(self, contestant):
+        """One for each; builds of ours share one, so that both run the products that one of them chose: choices differ by chance."""
+        if self.caches is None:
+            return None
+        return self.caches / ("ours" if contestant.name in (OURS, BEFORE) else contestant.log.stem)
+
     def spawn_ahead(self):
         """Those that can load before it is their turn begin to; `load_ahead` waits for them."""
         for c in self.contestants:
             if c.loads_ahead:
-                self.attempt(c, lambda: c.spawn(self.caches))
+                self.attempt(c, lambda: c.spawn(self.caches_of(c)))
 
     def load_ahead(self):
         for c in self.alive(self.contestants):
@@ -127,7 +133,7 @@ class Row:
     def measure(self, contestants):
         """Sets all up one after another, so that no one's first step is slowed by another, then goes round."""
         for c in self.alive(contestants):           # who was loaded ahead may have failed
-            self.attempt(c, lambda: c.start(self.gpu, self.caches, self.deadline()))
+            self.attempt(c, lambda: c.start(self.gpu, self.caches_of(c), self.deadline()))
             if not c.failure:
                 say(f"  {c.name} is ready after {c.ready_seconds:.1f} s")
         steps = {}
