@@ -7,6 +7,8 @@
 #include "core/units.hpp"
 #include "launch/worker_models.hpp"
 #include "log/log.hpp"
+#include "recipe/walk.hpp"
+#include <algorithm>
 #include <filesystem>
 
 namespace trainx::app {
@@ -36,6 +38,29 @@ void find_init_from(recipe::LoadedRecipe& loaded) {
   if (!snapshot) return;
   from = snapshot->folder;
   loaded.origins["model.init_from"] += " (" + describe(*snapshot) + ")";
+}
+
+// model.type that no one wrote follows from the folder's config.json. Options are a type's: who
+// writes some writes the type.
+void find_model_type(recipe::LoadedRecipe& loaded) {
+  auto& model = loaded.recipe.model;
+  const std::string config = model.init_from.value_or("") + "/config.json";
+  if (!model.init_from || loaded.origins["model.type"] != "default" || !fs::exists(config)) return;
+  const architectures::ModelDims dims = architectures::read_config(*model.init_from);
+  const std::string type(architectures::architecture_name(dims));
+  if (type == recipe::alternative_name(model.options)) return;
+  for (const auto& [key, origin] : loaded.origins)
+    if (key.starts_with("model.options.") && origin != "default")
+      throw UserError(ExitCode::invalid_recipe, key + ": " + config + " is of a " + type +
+                                                    ": write model.type: " + type +
+                                                    " beside model.options");
+  const std::vector<std::string> names = recipe::alternative_names(model.options);
+  const auto at = std::ranges::find(names, type);
+  if (at == names.end()) return;
+  std::erase_if(loaded.origins,
+                [](const auto& o) { return o.first.starts_with("model.options."); });
+  recipe::choose_alternative(model.options, static_cast<std::size_t>(at - names.begin()));
+  loaded.origins["model.type"] = config;
 }
 
 // Of model.options.dropout, which the recipe leaves to the folder.
@@ -96,6 +121,7 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
   options.environment_set = environment_variable("TRAINX_SET");
   auto loaded = recipe::load_recipe(config, options);
   find_init_from(loaded);
+  find_model_type(loaded);
   log::debug("recipe read: " + config +
              (options.overrides.empty() ? ""
                                         : ", " + std::to_string(options.overrides.size()) +

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "architectures/config_reader.hpp"
+#include "architectures/families/family.hpp"
 #include <concepts>
 #include <deque>
 #include <tuple>
@@ -20,6 +21,10 @@ void config_keys(ConfigKeys&, CustomDims&) {}
 std::vector<std::string> remarks_of(const ConfigReader&, const CustomDims&) { return {}; }
 std::string parameter_of(const CustomDims&, std::string_view name) { return std::string(name); }
 std::string_view name_of(const CustomDims& d) { return d.options.name; }
+
+std::string_view name_of(const DecoderDims& d) { return d.family; }
+std::string text_of(const DecoderDims& d, DType saved) { return decoder_config_text(d, saved); }
+void config_keys(ConfigKeys&, DecoderDims&) {}
 
 template <Transformer Dims>
 std::string_view name_of(const Dims&) {
@@ -136,10 +141,15 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   if (auto custom = custom_dims_from_config(text, path)) return *std::move(custom);
   const ConfigReader file(text, path);
   std::vector<ModelDims> known = one_of_each(std::type_identity<ModelDims>());
-  std::erase_if(known, [](const auto& d) { return std::holds_alternative<CustomDims>(d); });
+  std::erase_if(known, [](const auto& d) {
+    return std::holds_alternative<CustomDims>(d) || std::holds_alternative<DecoderDims>(d);
+  });
   std::vector<std::string> names;
   for (const ModelDims& dims : known) names.emplace_back(architecture_name(dims));
-  ModelDims dims = std::move(known[file.model_type(names)]);
+  for (const Family& family : families()) names.emplace_back(family.name);
+  const std::size_t which = file.model_type(names);
+  if (which >= known.size()) return decoder_dims(names[which], text, path);
+  ModelDims dims = std::move(known[which]);
   ConfigKeys keys(file);
   std::visit([&](auto& d) { config_keys(keys, d); }, dims);
   return dims;

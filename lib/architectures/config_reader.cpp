@@ -33,6 +33,7 @@ void ConfigReader::fail(const std::string& what) const {
 }
 
 const json* ConfigReader::find(const char* key) const {
+  asked_.insert(key);
   const auto it = config_.find(key);
   return it == config_.end() || it->is_null() ? nullptr : &*it;
 }
@@ -40,6 +41,85 @@ const json* ConfigReader::find(const char* key) const {
 bool ConfigReader::is_null(const char* key) const {
   const auto it = config_.find(key);
   return it != config_.end() && it->is_null();
+}
+
+bool ConfigReader::flag(const char* key, bool otherwise) const {
+  const json* j = find(key);
+  if (!j) return otherwise;
+  if (!j->is_boolean()) fail(std::string(key) + " is " + shown(*j) + "; it must be true or false");
+  return j->get<bool>();
+}
+
+void ConfigReader::refuse_unknown() const {
+  // of generation, of other tasks, of how files were written: no logit follows from them
+  static const std::set<std::string, std::less<>> harmless{"architectures",
+                                                           "model_type",
+                                                           "torch_dtype",
+                                                           "dtype",
+                                                           "transformers_version",
+                                                           "use_cache",
+                                                           "initializer_range",
+                                                           "pretraining_tp",
+                                                           "return_dict",
+                                                           "output_attentions",
+                                                           "auto_map",
+                                                           "output_hidden_states",
+                                                           "output_scores",
+                                                           "return_dict_in_generate",
+                                                           "torchscript",
+                                                           "use_bfloat16",
+                                                           "tf_legacy_loss",
+                                                           "id2label",
+                                                           "label2id",
+                                                           "num_labels",
+                                                           "problem_type",
+                                                           "classifier_dropout",
+                                                           "classifier_bias",
+                                                           "finetuning_task",
+                                                           "task_specific_params",
+                                                           "prefix",
+                                                           "tokenizer_class",
+                                                           "chunk_size_feed_forward",
+                                                           "max_length",
+                                                           "min_length",
+                                                           "do_sample",
+                                                           "early_stopping",
+                                                           "num_beams",
+                                                           "num_beam_groups",
+                                                           "diversity_penalty",
+                                                           "temperature",
+                                                           "top_k",
+                                                           "top_p",
+                                                           "typical_p",
+                                                           "repetition_penalty",
+                                                           "length_penalty",
+                                                           "no_repeat_ngram_size",
+                                                           "encoder_no_repeat_ngram_size",
+                                                           "bad_words_ids",
+                                                           "num_return_sequences",
+                                                           "forced_bos_token_id",
+                                                           "forced_eos_token_id",
+                                                           "remove_invalid_values",
+                                                           "exponential_decay_length_penalty",
+                                                           "suppress_tokens",
+                                                           "begin_suppress_tokens",
+                                                           "cache_implementation",
+                                                           "attention_dropout",
+                                                           "attn_pdrop",
+                                                           "embd_pdrop",
+                                                           "embedding_dropout",
+                                                           "layerdrop",
+                                                           "init_std",
+                                                           "is_encoder_decoder",
+                                                           "is_decoder",
+                                                           "add_cross_attention",
+                                                           "cross_attention_hidden_size",
+                                                           "pruned_heads",
+                                                           "tie_encoder_decoder"};
+  for (const auto& [key, value] : config_.items())
+    if (!value.is_null() && !asked_.contains(key) && !harmless.contains(key) &&
+        !key.starts_with("_") && !key.ends_with("_token_id"))
+      fail(key + " is " + shown(value) + ", a setting that trainx does not know");
 }
 
 std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t> otherwise) const {

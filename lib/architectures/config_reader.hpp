@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ class ConfigReader {
   /// Null counts as absent, as it does for transformers.
   const nlohmann::json* find(const char* key) const;
   bool is_null(const char* key) const;  // there, and null
+  bool flag(const char* key, bool otherwise) const;
+  /// Refuses a key that nobody asked for and that is not known to change no number.
+  void refuse_unknown() const;
   std::int64_t dimension(const char* key, std::optional<std::int64_t> otherwise = {}) const;
   double number(const char* key, double otherwise, const Limits& limits) const;
   /// A probability of dropout; absent: 0.1, as transformers has it for GPT-2 and BERT.
@@ -34,6 +38,7 @@ class ConfigReader {
  private:
   std::string path_;
   nlohmann::json config_;
+  mutable std::set<std::string, std::less<>> asked_;
 };
 
 /// The keys of a config.json. An architecture lists them once, for reading and for writing.

@@ -26,6 +26,14 @@ Matrix saved_matrix(const ParameterSpec& p) {
   return saved;
 }
 
+/// Where the folder has that row of queries, keys and values.
+std::int64_t saved_row(const ParameterSpec& p, std::int64_t row) {
+  if (p.saved_heads == 0) return row;
+  const std::int64_t of_kind = p.dims.front() / 3, head_size = of_kind / p.saved_heads,
+                     kind = row / of_kind, head = row % of_kind / head_size;
+  return (head * 3 + kind) * head_size + row % head_size;
+}
+
 /// Calls copy(element inside the parameter, element in the file) for each saved element of these
 /// rows. What is transposed goes by squares, whose rows and columns stay in the cache.
 template <class Copy>
@@ -34,9 +42,13 @@ void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Rows rows, C
     throw InternalError(p.name + ": wrong number of saved elements");
   const Matrix inside = matrix(p.dims), saved = saved_matrix(p);
   if (!p.saved_transposed) {
+    const bool vector = p.dims.size() == 1;
     for (std::int64_t r = rows.begin; r < rows.end; ++r)
-      for (std::int64_t c = 0; c < saved.columns; ++c)
-        copy(r * inside.columns + c, r * saved.columns + c);
+      for (std::int64_t c = 0; c < saved.columns; ++c) {
+        const std::int64_t row = vector ? r : saved_row(p, r),
+                           column = vector ? saved_row(p, c) : c;
+        copy(r * inside.columns + c, row * saved.columns + column);
+      }
     return;
   }
   constexpr std::int64_t side = 32;

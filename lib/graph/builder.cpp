@@ -101,11 +101,17 @@ ParameterId ModelBuilder::table(const std::string& name, std::int64_t columns,
 
 std::vector<ParameterId> ModelBuilder::norm_parameters(const std::string& name,
                                                        std::int64_t columns, bool optional) {
-  return {parameter({.name = name + ".weight",
-                     .dims = {columns},
-                     .initializer = Initializer::ones,
-                     .optional = optional}),
-          parameter({.name = name + ".bias", .dims = {columns}, .optional = optional})};
+  std::vector<ParameterId> out(2);
+  if (options_.norm_weight)
+    out[ResidualNorm::weight] = parameter(
+        {.name = name + ".weight",
+         .dims = {columns},
+         .initializer = options_.norm_offset == 0 ? Initializer::ones : Initializer::zeros,
+         .optional = optional});
+  if (options_.norm_shift)
+    out[ResidualNorm::shift] =
+        parameter({.name = name + ".bias", .dims = {columns}, .optional = optional});
+  return out;
 }
 
 std::int64_t ModelBuilder::columns_of(Value x) const {
@@ -116,14 +122,16 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   begin("embedding", BlockKind::embedding);
   const bool norms = !o.norm.empty();
   const std::int64_t C = o.hidden_size;
-  Embedding op{.dropout = norms ? 0 : options_.dropout, .untrained_token = o.tokens.zero_row};
+  Embedding op{.dropout = norms ? 0 : options_.dropout,
+               .scale = o.scale,
+               .first_position = o.first_position,
+               .untrained_token = o.tokens.zero_row};
   std::vector<ValueId> inputs{batch("tokens").id, none, none, none};
   if (!o.type.empty()) inputs[Embedding::token_types] = batch("token_types").id;
-  for (const TensorSpec& b : model_.batch)
-    if (b.name == "document_starts") inputs[Embedding::starts] = batch(b.name).id;
+  inputs[Embedding::starts] = documents();
   if (op.dropout > 0) inputs[Embedding::positions] = model_.positions;
-  std::vector<ParameterId> parameters{
-      table(o.token, C, o.tokens), table(o.position, C, o.positions), {}};
+  std::vector<ParameterId> parameters{table(o.token, C, o.tokens), {}, {}};
+  if (!o.position.empty()) parameters[Embedding::position] = table(o.position, C, o.positions);
   if (!o.type.empty()) parameters[Embedding::type] = table(o.type, C, o.types);
   Value h = out(add(op, std::move(inputs), std::move(parameters)));
   if (norms) {
@@ -135,15 +143,20 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
 }
 
 Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional) {
-  return out(add(ResidualNorm{.norms = true, .epsilon = options_.epsilon}, {x.id, none, none, none},
+  ResidualNorm norm = norm_form();
+  norm.norms = true;
+  return out(add(std::move(norm), {x.id, none, none, none},
                  norm_parameters(name, columns_of(x), optional)),
              ResidualNorm::normed);
 }
 
 Value ModelBuilder::sum(Value h, Value branch) {
   const double p = options_.dropout;
-  const Value s = out(add(ResidualNorm{.adds = true, .epsilon = options_.epsilon, .dropout = p},
-                          {h.id, branch.id, p > 0 ? model_.positions : none, none}, {}));
+  ResidualNorm form = norm_form();
+  form.adds = true;
+  form.dropout = p;
+  const Value s =
+      out(add(std::move(form), {h.id, branch.id, p > 0 ? model_.positions : none, none}, {}));
   model_.values[static_cast<std::size_t>(branch.id)].name = "branch" + std::to_string(sums_++);
   model_.values[static_cast<std::size_t>(s.id)].name = "residual" + std::to_string(sums_);
   return s;
@@ -154,6 +167,30 @@ Value ModelBuilder::residual(int layer, const std::string& part, Value h, const 
   return sum(h, f(h));
 }
 
+Value ModelBuilder::parallel_residual(int layer, const std::string& part, Value h, const Branch& f,
+                                      const Branch& g) {
+  begin("h" + std::to_string(layer) + "." + part, BlockKind::layer, layer);
+  const Value first = f(h), second = g(h);
+  ResidualNorm both = norm_form();
+  both.adds = true;
+  both.branch_scale = 1;
+  return sum(h, out(add(std::move(both), {first.id, second.id, none, none}, {})));
+}
+
+ResidualNorm ModelBuilder::norm_form() const {
+  return {.epsilon = options_.epsilon,
+          .rms = options_.rms,
+          .weight_offset = options_.norm_offset,
+          .branch_scale = options_.branch_scale,
+          .any_form = options_.any_norms};
+}
+
+ValueId ModelBuilder::documents() const {
+  for (const TensorSpec& b : model_.batch)
+    if (b.name == "document_starts") return batch(b.name).id;
+  return none;
+}
+
 Value ModelBuilder::residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
                                        const std::string& norm) {
   return layer_norm(residual(layer, part, h, f), norm);
@@ -162,29 +199,73 @@ Value ModelBuilder::residual_then_norm(int layer, const std::string& part, Value
 Value ModelBuilder::linear(Value x, const std::string& name, const LinearOptions& o) {
   const std::vector<std::string> parts = o.parts.empty() ? std::vector<std::string>{""} : o.parts;
   const auto count = static_cast<std::int64_t>(parts.size());
-  const std::int64_t in = columns_of(x), each = o.features / count;
+  const std::int64_t in = columns_of(x);
+  const auto width = [&](int p) {
+    return o.widths.empty() ? o.features / count : o.widths[static_cast<std::size_t>(p)];
+  };
   const double range = o.initializer_range > 0 ? o.initializer_range : options_.initializer_range;
   std::vector<ParameterId> parameters(2);
   for (int p = 0; p < static_cast<int>(count); ++p) {
     ParameterSpec weight{.name = name + parts[static_cast<std::size_t>(p)] + ".weight",
-                         .dims = {each, in},
+                         .dims = {width(p), in},
                          .decay = true,
                          .initializer = Initializer::normal,
                          .standard_deviation = range,
                          .optional = o.optional,
-                         .saved_transposed = options_.transposed_linears};
+                         .saved_transposed = options_.transposed_linears,
+                         .saved_heads = o.saved_heads};
     const ParameterId id = parameter(std::move(weight), "", p > 0);
     if (p == 0) parameters[Linear::weight] = {id.index, static_cast<int>(count)};
   }
-  for (int p = 0; p < static_cast<int>(count); ++p) {
+  for (int p = 0; o.bias && p < static_cast<int>(count); ++p) {
     const ParameterId id = parameter({.name = name + parts[static_cast<std::size_t>(p)] + ".bias",
-                                      .dims = {each},
-                                      .optional = o.optional},
+                                      .dims = {width(p)},
+                                      .optional = o.optional,
+                                      .saved_heads = o.saved_heads},
                                      "", p > 0);
     if (p == 0) parameters[Linear::bias] = {id.index, static_cast<int>(count)};
   }
   return out(add(Linear{.activation = o.activation}, {x.id, none}, std::move(parameters)),
              Linear::y);
+}
+
+Value ModelBuilder::head_norm(Value qkv, const HeadNormOptions& o) {
+  std::vector<ParameterId> parameters(4);
+  const auto add_parts = [&](const std::string& name, const char* kind, std::int64_t columns,
+                             std::int64_t rows, int parts, Initializer initializer) {
+    ParameterId all;
+    for (int p = 0; p < parts; ++p) {
+      const std::string part = parts > 1 ? name + ".norms." + std::to_string(p) : name;
+      std::vector<std::int64_t> dims{columns / parts};
+      if (rows > 0) dims = {rows, columns / rows};
+      const ParameterId id =
+          parameter({.name = part + kind, .dims = dims, .initializer = initializer}, "", p > 0);
+      if (p == 0) all = {id.index, parts};
+    }
+    return all;
+  };
+  const Initializer one = o.norm.weight_offset == 0 ? Initializer::ones : Initializer::zeros;
+  if (!o.query.empty()) {
+    parameters[HeadNorm::query_weight] =
+        add_parts(o.query, ".weight", o.query_columns, o.query_rows, o.query_parts, one);
+    parameters[HeadNorm::key_weight] =
+        add_parts(o.key, ".weight", o.key_columns, o.key_rows, o.key_parts, one);
+    if (o.bias) {
+      parameters[HeadNorm::query_bias] = add_parts(o.query, ".bias", o.query_columns, o.query_rows,
+                                                   o.query_parts, Initializer::zeros);
+      parameters[HeadNorm::key_bias] =
+          add_parts(o.key, ".bias", o.key_columns, o.key_rows, o.key_parts, Initializer::zeros);
+    }
+  }
+  return out(add(o.norm, {qkv.id}, std::move(parameters)));
+}
+
+Value ModelBuilder::rotary(Value qkv, const Rotary& rotary) {
+  return out(add(rotary, {qkv.id, documents()}, {}));
+}
+
+Value ModelBuilder::gated(Value x, Activation activation) {
+  return out(add(Gated{.activation = activation}, {x.id}, {}));
 }
 
 Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
@@ -196,7 +277,10 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
                            .batch = options_.batch_size,
                            .length = options_.length,
                            .mask = o.mask,
-                           .kind = o.kind},
+                           .kind = o.kind,
+                           .scale = o.scale,
+                           .window = o.window,
+                           .soft_cap = o.soft_cap},
                  {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id}, {}));
 }
 
@@ -257,7 +341,8 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
       out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
-  add(CrossEntropy{.classes = o.classes, .score = score}, {logits.id, model_.head.targets}, {});
+  add(CrossEntropy{.classes = o.classes, .score = score, .scale = o.scale, .soft_cap = o.soft_cap},
+      {logits.id, model_.head.targets}, {});
   if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};
   if (score == CrossEntropy::Score::confusion)
     model_.scores = {program::metric("confusion", {o.classes, o.classes})};

@@ -20,6 +20,12 @@ struct BuilderOptions {
   double epsilon = 1e-5;
   double initializer_range = 0.02;
   bool transposed_linears = false;  // files hold linear weights as [in, out]
+  // a norm and a sum have every form that is written; else they are LayerNorm with weight and shift
+  bool any_norms = false;
+  bool rms = false;
+  bool norm_weight = true, norm_shift = true;
+  double norm_offset = 0;  // of its weight
+  double branch_scale = 1;
 };
 
 /// A linear layer. `parts`: layers whose results stand side by side, computed as one product:
@@ -27,6 +33,9 @@ struct BuilderOptions {
 struct LinearOptions {
   std::int64_t features = 0;  // of all parts
   std::vector<std::string> parts = {};
+  std::vector<std::int64_t> widths = {};  // of the parts; none: they are alike
+  bool bias = true;
+  std::int64_t saved_heads = 0;  // program::ParameterSpec
   operations::Activation activation = operations::Activation::none;
   double initializer_range = 0;  // 0: BuilderOptions'
   bool optional = false;         // a new head: the folder may lack it
@@ -36,6 +45,20 @@ struct AttentionOptions {
   std::int64_t heads = 1, key_value_heads = 1, head_size = 1;
   operations::AttentionMask mask = operations::AttentionMask::causal;
   AttentionKind kind = AttentionKind::automatic;
+  double scale = 0;  // operations::Attention
+  std::int64_t window = 0;
+  double soft_cap = 0;
+};
+
+/// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.
+struct HeadNormOptions {
+  std::string query, key;
+  std::int64_t query_columns = 0, key_columns = 0;  // of the parameters
+  std::int64_t query_rows = 0, key_rows = 0;  // parameters are [rows, columns / rows]; 0: [columns]
+  int query_parts = 1,
+      key_parts = 1;  // files hold parameters in so many: <name>.norms.<part>.weight
+  bool bias = false;
+  operations::HeadNorm norm;
 };
 
 struct TableOptions {
@@ -49,6 +72,8 @@ struct EmbeddingOptions {
   std::string token, position, type = "";  // parameters; type: of segments, "" if there are none
   TableOptions tokens, positions, types;
   std::string norm = "";  // a LayerNorm of their sum
+  double scale = 1;       // operations::Embedding
+  std::int64_t first_position = 0;
 };
 
 struct ModuleOptions {
@@ -70,9 +95,15 @@ class ModelBuilder {
   /// norm(h + dropout(f(h))): the norm follows the sum.
   Value residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
                            const std::string& norm);
+  /// Both branches of one h: h + (f(h) + g(h)).
+  Value parallel_residual(int layer, const std::string& part, Value h, const Branch& f,
+                          const Branch& g);
   Value layer_norm(Value x, const std::string& name, bool optional = false);
   Value linear(Value x, const std::string& name, const LinearOptions& options);
+  Value head_norm(Value qkv, const HeadNormOptions& options);
+  Value rotary(Value qkv, const operations::Rotary& rotary);
   Value attention(Value qkv, const AttentionOptions& options);
+  Value gated(Value x, operations::Activation activation);
   Value dropout(Value x, std::int64_t length, int site);
   /// A module of the user's own.
   Value module(Value x, const ModuleOptions& options);
@@ -86,6 +117,7 @@ class ModelBuilder {
     std::string name;          // of the weight, or of what the bias belongs to
     std::int64_t classes = 0;
     bool bias = false, optional = false;
+    double scale = 1, soft_cap = 0;  // operations::CrossEntropy
   };
   void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);
 
@@ -99,6 +131,8 @@ class ModelBuilder {
             std::vector<ParameterId> parameters);
   Value out(const Node& op, int index = 0) const { return {op.outputs.at(index)}; }
   Block& begin(std::string name, BlockKind kind, int layer = none);
+  operations::ResidualNorm norm_form() const;
+  ValueId documents() const;
   Value sum(Value h, Value branch);
   Node& add_module(const ModuleOptions& options, std::vector<ValueId> inputs);
   ParameterId parameter(program::ParameterSpec spec, std::string group = "",

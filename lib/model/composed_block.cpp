@@ -141,10 +141,13 @@ void ComposedBlock::predict(BlockContext& c) {
       else
         run_forward(op, context(c, op, some));
     }
+    const Tensor logits = c[block_.last_logits].narrow(0, 0, some.count);
+    for (const BoundOp& op : block_.evaluated)
+      if (const auto* loss = std::get_if<operations::CrossEntropy>(&op.operation))
+        loss->finish_logits(logits);
     if (!c.has(block_.logits)) return;
     const Tensor to = c[block_.logits];
-    operations::cast(to.narrow(0, some.first, some.count),
-                     c[block_.last_logits].narrow(0, 0, some.count).narrow(1, 0, to.size(1)));
+    operations::cast(to.narrow(0, some.first, some.count), logits.narrow(1, 0, to.size(1)));
   });
 }
 

@@ -4,15 +4,18 @@
 #include "operations/cross_entropy/cross_entropy_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
+#include "operations/gated/gated_spec.hpp"
+#include "operations/head_norm/head_norm_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
+#include "operations/rotary/rotary_spec.hpp"
 #include <variant>
 
 namespace trainx::operations {
 
-using Operation =
-    std::variant<Embedding, ResidualNorm, Linear, Attention, DropoutLayer, CrossEntropy, Module>;
+using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
+                               DropoutLayer, CrossEntropy, Module>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -11,6 +11,11 @@ struct ModuleState;  // module/module_state.hpp
 /// x[N, ...] as [N, columns].
 inline Tensor by_row(const Tensor& x) { return x.dim() <= 2 ? x : x.view({x.size(0), -1}); }
 
+/// Rows of the output that belong to x: all, unless it is a cache of rows before them.
+inline Tensor rows_like(const Tensor& x, const Tensor& out, std::int64_t past) {
+  return out.size(0) == x.size(0) ? out : out.narrow(0, past, x.size(0));
+}
+
 /// Rows [first, first + count) of those that a head computes, which scratch holds from row `at` on.
 struct RowRange {
   std::int64_t first = 0, count = 0, at = 0;

@@ -19,8 +19,8 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
     if (recipe.model.size == name) dims = size;
   const auto* folder = facts.model_folder ? &*facts.model_folder : nullptr;
   if (folder) {
-    if (!std::holds_alternative<Dims>(folder->dims))
-      refuse("model.type: the recipe says " + std::string(Options::name) + ", " + folder->path +
+    if (architectures::architecture_name(folder->dims) != o.name)
+      refuse("model.type: the recipe says " + std::string(o.name) + ", " + folder->path +
              "/config.json is of a " + std::string(architectures::architecture_name(folder->dims)));
     dims = std::get<Dims>(folder->dims);
   } else {
@@ -47,7 +47,12 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   dims.attention = recipe.model.attention;
   if constexpr (requires { dims.packed; })
     dims.packed = options::packs_documents(recipe.data.source);
-  if (dims.hidden_size % dims.num_heads != 0)
+  if constexpr (requires { dims.num_key_value_heads; }) {
+    if (dims.num_heads % dims.num_key_value_heads != 0)
+      refuse("model.options.num_heads (" + std::to_string(dims.num_heads) +
+             ") must be a multiple of num_key_value_heads (" +
+             std::to_string(dims.num_key_value_heads) + ")");
+  } else if (dims.hidden_size % dims.num_heads != 0)
     refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) +
            ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)

@@ -57,6 +57,9 @@ struct ParameterSpec {
   bool optional = false;
   std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
   bool saved_transposed = false;         // the folder holds [in, out] (GPT-2's Conv1D)
+  // rows are queries, keys and values of so many heads; the folder holds those of a head behind one
+  // another (GPT-NeoX); 0: as they are
+  std::int64_t saved_heads = 0;
   // of a part of a tensor (shards.hpp): the tensor's element that it begins with
   std::int64_t first = 0;
   // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole

@@ -1,7 +1,9 @@
 #include "operations/activation/activation.hpp"
 #include "core/error.hpp"
 #include "operations/activation/gelu.hpp"
+#include "operations/activation/pointwise.hpp"
 #include "operations/activation/tanh.hpp"
+#include "operations/column_sum/column_sum.hpp"
 #include "operations/linear/linear.hpp"
 #include "operations/linear/linear_gelu.hpp"
 
@@ -12,6 +14,9 @@ void activate(Activation f, const Tensor& y, const Tensor& x) {
     case Activation::gelu_tanh: return gelu(y, x);
     case Activation::gelu_erf: return gelu_erf(y, x);
     case Activation::tanh: return tanh(y, x);
+    case Activation::silu:
+    case Activation::relu:
+    case Activation::relu_squared: return pointwise(f, y, x);
     case Activation::none: break;
   }
   throw InternalError("activate: no function");
@@ -19,18 +24,24 @@ void activate(Activation f, const Tensor& y, const Tensor& x) {
 
 void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
                        const Tensor& kept, bool accumulate) {
+  if (!d_bias.defined() || is_pointwise(f)) {
+    pointwise_backward(f, dx, dy, kept);
+    if (d_bias.defined()) column_sum(d_bias, dx, accumulate);
+    return;
+  }
   switch (f) {
     case Activation::gelu_tanh: return gelu_backward_with_bias(dx, d_bias, dy, kept, accumulate);
     case Activation::gelu_erf: return gelu_erf_backward_with_bias(dx, d_bias, dy, kept, accumulate);
     case Activation::tanh: return tanh_backward_with_bias(dx, d_bias, dy, kept, accumulate);
-    case Activation::none: break;
+    default: break;
   }
   throw InternalError("activate_backward: no function");
 }
 
 void linear_activation(Activation f, const Tensor& activated, const Tensor& preactivation,
                        const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (f == Activation::gelu_tanh) return linear_gelu(activated, preactivation, x, weight, bias);
+  if (f == Activation::gelu_tanh && bias.defined())
+    return linear_gelu(activated, preactivation, x, weight, bias);
   linear(preactivation, x, weight, bias);
   activate(f, activated, preactivation);
 }
@@ -38,7 +49,7 @@ void linear_activation(Activation f, const Tensor& activated, const Tensor& prea
 void linear_activation_backward(Activation f, const Tensor& dx, const Tensor& d_bias,
                                 const Tensor& dy, const Tensor& weight, const Tensor& x,
                                 bool accumulate) {
-  if (f == Activation::gelu_tanh)
+  if (f == Activation::gelu_tanh && d_bias.defined())
     return linear_gelu_backward(dx, d_bias, dy, weight, x, accumulate);
   linear_backward_input(dx, dy, weight);
   activate_backward(f, dx, d_bias, dx, x, accumulate);

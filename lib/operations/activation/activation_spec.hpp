@@ -3,8 +3,8 @@
 
 namespace trainx::operations {
 
-/// Element-wise functions; sources: gelu.hpp, tanh.hpp.
-enum class Activation : std::uint8_t { none, gelu_tanh, gelu_erf, tanh };
+/// Element-wise functions; sources: gelu.hpp, tanh.hpp, pointwise.hpp.
+enum class Activation : std::uint8_t { none, gelu_tanh, gelu_erf, tanh, silu, relu, relu_squared };
 
 /// Does its backward read the result instead of the argument? Then it is computed in place.
 constexpr bool is_in_place(Activation a) { return a == Activation::tanh; }

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "operations/attention/attention.hpp"
 #include "operations/attention/attention_spec.hpp"
+#include "operations/attention/grouped_attention.hpp"
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
@@ -23,6 +24,8 @@ void Attention::run_forward(const OpContext& c) const {
   const std::int64_t rows = batch * length, past = c.past();
   // of a decoder the product has room for tokens to come
   const Tensor made = c.input(qkv).narrow(0, 0, past + rows);
+  if (!is_plain())
+    return grouped_attention(*this, c.output(out), c.output(lse), made, c.input(seen));
   if (past > 0)
     return cached_attention(c.output(out), made.view({past + rows, 3, query_heads, head_size}));
   const Tensor to = by_sample(*this, c.output(out)), from = packed(*this, made);
@@ -36,6 +39,9 @@ void Attention::run_forward(const OpContext& c) const {
 }
 
 void Attention::run_backward(const OpContext& c) const {
+  if (!is_plain())
+    return grouped_attention_backward(*this, c.input_gradient(qkv), c.output_gradient(out),
+                                      c.input(qkv), c.output(out), c.output(lse), c.input(seen));
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);

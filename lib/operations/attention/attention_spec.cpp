@@ -7,7 +7,9 @@ namespace {
 /// be, one to a row.
 double product_flops(const Attention& a) {
   const auto T = static_cast<double>(a.length);
-  const double seen = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2;
+  const double all = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2,
+               outside = T - static_cast<double>(a.window),
+               seen = a.window > 0 && outside > 0 ? all - outside * (outside + 1) / 2 : all;
   return 2.0 * static_cast<double>(a.batch * a.query_heads * a.head_size) * seen;
 }
 

@@ -22,7 +22,14 @@ struct Attention {
   std::int64_t batch = 1, length = 1;  // N = batch * length
   AttentionMask mask = AttentionMask::causal;
   AttentionKind kind = AttentionKind::automatic;
+  double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
+  std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
+  double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
 
+  /// Is it what every library computes: as many keys as queries, scores as they come?
+  bool is_plain() const {
+    return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0;
+  }
   bool operator==(const Attention&) const = default;
 
   std::vector<OutputSpec> outputs(const Types& t) const;

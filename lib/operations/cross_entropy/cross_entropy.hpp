@@ -42,6 +42,12 @@ struct Scores {
 /// summed_cross_entropy with scores, which are overwritten or added to as the sums are.
 void scored_cross_entropy(const LossTo& to, const Scores& scores, const Tensor& logits,
                           const std::int32_t* targets, std::int64_t vocab_size);
+/// logits[:, :vocab_size] = x * scale, and under a cap > 0 cap * tanh of it over the cap.
+void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap);
+/// Of logits that are scaled and capped before the loss; they become the gradient of what they are.
+void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
+                                        const std::int32_t* targets, std::int64_t vocab_size,
+                                        LossSeed seed, double scale, double cap);
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
                                         LossSeed seed);

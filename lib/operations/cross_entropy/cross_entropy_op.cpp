@@ -17,12 +17,21 @@ const std::int32_t* targets_of(const OpContext& c) {
 
 }  // namespace
 
+void CrossEntropy::finish_logits(const Tensor& of) const {
+  if (changes_logits()) scale_and_cap(of, classes, scale, soft_cap);
+}
+
 void CrossEntropy::run_loss(const OpContext& c) const {
+  if (changes_logits())
+    return capped_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
+                                              c.block().loss_seed(c.bound().loss_scale), scale,
+                                              soft_cap);
   summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
                                      c.block().loss_seed(c.bound().loss_scale));
 }
 
 void CrossEntropy::run_evaluation(const OpContext& c) const {
+  finish_logits(c.input(logits));
   if (score == Score::none)
     return summed_cross_entropy(loss_to(c), c.input(logits), targets_of(c), classes);
   Scores scores{.predictions = c.scratch(predictions)};

@@ -1,6 +1,10 @@
 #pragma once
 #include "operations/op_spec.hpp"
 
+namespace trainx {
+struct Tensor;
+}
+
 namespace trainx::operations {
 
 /// The summed cross-entropy of rows of logits over their first `classes` columns, in nats, and its
@@ -14,6 +18,8 @@ struct CrossEntropy {
 
   std::int64_t classes = 0;
   Score score = Score::none;
+  double scale = 1;     // of logits
+  double soft_cap = 0;  // then they become cap * tanh(logit / cap); 0: they stay
 
   bool operator==(const CrossEntropy&) const = default;
 
@@ -24,6 +30,9 @@ struct CrossEntropy {
   /// Adds to the step's sums; with `seed` the logits become their gradient.
   void run_loss(const OpContext& c) const;
   void run_evaluation(const OpContext& c) const;
+  /// Scales and caps logits where they lie, for who reads them.
+  void finish_logits(const Tensor& logits) const;
+  bool changes_logits() const { return scale != 1 || soft_cap > 0; }
 };
 
 }  // namespace trainx::operations

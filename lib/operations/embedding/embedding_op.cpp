@@ -1,6 +1,7 @@
 #include "operations/embedding/embedding.hpp"
 #include "operations/embedding/embedding_spec.hpp"
 #include "operations/op_context.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::operations {
 
@@ -9,8 +10,14 @@ void Embedding::run_forward(const OpContext& c) const {
   if (const Tensor types = c.input(token_types); types.defined())
     return segment_embedding(c.output(out), c.input(tokens), types, c.parameter(token),
                              c.parameter(position), c.parameter(type));
+  const Tensor table = c.parameter(position);
+  if (!table.defined() || scale != 1)
+    return scaled_embedding(
+        c.output(out), c.input(tokens), c.parameter(token),
+        table.defined() ? table.narrow(0, first_position + c.past(), c.length()) : Tensor(), scale,
+        c.dropout(dropout, positions, c.length()), c.input(starts));
   embedding(c.output(out), c.input(tokens), c.parameter(token),
-            c.parameter(position).narrow(0, c.past(), c.length()),
+            table.narrow(0, first_position + c.past(), c.length()),
             c.dropout(dropout, positions, c.length()), c.input(starts));
 }
 
@@ -20,10 +27,17 @@ void Embedding::run_backward(const OpContext& c) const {
     drop_out(c.scratch(masked), d, drop);
     d = c.scratch(masked);
   }
+  if (scale != 1) {
+    scale_rows(c.scratch(masked), d, scale);
+    d = c.scratch(masked);
+  }
   embedding_backward_tokens(c.parameter_gradient(token), d, c.input(tokens), c.accumulates(token),
                             untrained_token);
-  embedding_backward_positions(c.parameter_gradient(position), d, c.length(),
-                               c.accumulates(position), c.input(starts));
+  if (const Tensor table = c.parameter_gradient(position); table.defined()) {
+    if (first_position > 0 && !c.accumulates(position)) clear(table.narrow(0, 0, first_position));
+    embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position), d,
+                                 c.length(), c.accumulates(position), c.input(starts));
+  }
   if (const Tensor types = c.input(token_types); types.defined())
     embedding_backward_tokens(c.parameter_gradient(type), d, types, c.accumulates(type));
 }

@@ -38,7 +38,7 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
   }
   // ids are sorted by radix, eight launches; so are positions inside documents
   c.kernels = {{KernelFamily::embedding, t.has_input(starts) ? 16 : 8}};
-  if (dropout <= 0) return c;
+  if (dropout <= 0 && scale == 1) return c;
   c.kernels.push_back({KernelFamily::dropout});
   c.scratch[masked] = {"d_embedding",
                        {t.compute, {t.inputs[tokens].elements(), t.parameters[token].columns()}}};

@@ -4,7 +4,8 @@
 namespace trainx::operations {
 
 /// out[B * T, C] = dropout(token[tokens] + position[t] + type[token_types]); position and type may
-/// be left out. With `starts` positions count from a document's first token.
+/// be left out, and the sum may be scaled. With `starts` positions count from a document's first
+/// token.
 struct Embedding {
   static constexpr std::string_view name = "embedding";
   static constexpr Work work = Work::embedding;
@@ -14,6 +15,8 @@ struct Embedding {
   enum Scratch : int { masked };  // the gradient as it comes through the dropout
 
   double dropout = 0;
+  double scale = 1;                              // of the sum, before the dropout
+  std::int64_t first_position = 0;               // the table's row of a sample's first token
   std::int64_t untrained_token = program::none;  // its row gets no gradient
 
   bool operator==(const Embedding&) const = default;

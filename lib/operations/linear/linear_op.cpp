@@ -7,14 +7,6 @@
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
-namespace {
-
-/// Rows of the output that belong to x: all, unless it is a cache of rows before them.
-Tensor rows_like(const Tensor& x, const Tensor& out, std::int64_t past) {
-  return out.size(0) == x.size(0) ? out : out.narrow(0, past, x.size(0));
-}
-
-}  // namespace
 
 void Linear::run_forward(const OpContext& c) const {
   const bool multiplies = c.writes(

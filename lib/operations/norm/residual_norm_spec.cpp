@@ -17,27 +17,33 @@ std::vector<OutputSpec> ResidualNorm::outputs(const Types& t) const {
     if (dropout > 0) out[sum].from.push_back(input(positions));
   }
   if (!norms) return out;
-  out[mean] = {"mean", statistic, {whole}};
+  if (!rms) out[mean] = {"mean", statistic, {whole}};
   out[rstd] = {"rstd", statistic, {whole}};
-  out[normed] = {"normed",
-                 like,
-                 {whole, output(mean), output(rstd), parameter(weight), parameter(shift)},
-                 true};
+  out[normed] = {"normed", like, {whole}, true};
+  if (!rms) out[normed].from.push_back(output(mean));
+  out[normed].from.push_back(output(rstd));
+  for (const int p : {static_cast<int>(weight), static_cast<int>(shift)})
+    if (t.has_parameter(p)) out[normed].from.push_back(parameter(p));
   return out;
 }
 
 BackwardSpec ResidualNorm::backward(const Types& t) const {
   BackwardSpec b;
-  if (norms)
-    b.reads = {adds ? output(sum) : input(residual), output(mean), output(rstd), parameter(weight)};
+  if (norms) {
+    b.reads = {adds ? output(sum) : input(residual)};
+    if (!rms) b.reads.push_back(output(mean));
+    b.reads.push_back(output(rstd));
+    if (t.has_parameter(weight)) b.reads.push_back(parameter(weight));
+  }
   b.inputs = {{.input = residual, .over = norms ? static_cast<int>(normed) : program::none}};
-  if (adds && dropout > 0) {
-    b.reads.push_back(input(positions));
+  if (adds && (dropout > 0 || scales())) {
+    if (dropout > 0) b.reads.push_back(input(positions));
     b.inputs.push_back({.input = branch});
   } else if (adds) {
     b.inputs.push_back({.input = branch, .same_as = residual});
   }
-  if (norms) b.parameters = {weight, shift};
+  for (const int p : {static_cast<int>(weight), static_cast<int>(shift)})
+    if (norms && t.has_parameter(p)) b.parameters.push_back(p);
   if (t.has_parameter(bias)) b.parameters.push_back(bias);
   return b;
 }

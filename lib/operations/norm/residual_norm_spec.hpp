@@ -1,6 +1,10 @@
 #pragma once
 #include "operations/op_spec.hpp"
 
+namespace trainx {
+struct Tensor;
+}
+
 namespace trainx::operations {
 
 /// sum = residual + dropout(branch + bias), and its LayerNorm (Ba et al. 2016, arXiv:1607.06450),
@@ -20,7 +24,12 @@ struct ResidualNorm {
   bool adds = false;   // else `residual` is the sum
   bool norms = false;  // else sum is the only output
   double epsilon = 1e-5;
-  double dropout = 0;  // of the branch; its site is the block's first
+  double dropout = 0;        // of the branch; its site is the block's first
+  bool rms = false;          // RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467): no mean
+  double weight_offset = 0;  // added to the norm's weight
+  double branch_scale = 1;   // sum = residual + branch_scale * dropout(branch + bias)
+  // weight, shift or bias may be absent, or there is no norm behind the sum: loops for all forms
+  bool any_form = false;
 
   bool operator==(const ResidualNorm&) const = default;
 
@@ -30,9 +39,13 @@ struct ResidualNorm {
   std::optional<Split> split(SplitAxis axis, const Types& t) const;
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
+  bool scales() const { return branch_scale != 1; }
   /// Of picked rows, which come some at a time: before the first and after the last.
   void begin_backward(const OpContext& c) const;
   void finish_backward(const OpContext& c) const;
+
+ private:
+  void run_any_backward(const OpContext& c, const Tensor& d_sum) const;
 };
 
 }  // namespace trainx::operations

@@ -1,0 +1,190 @@
+#include "architectures/decoder.hpp"
+#include "architectures/compose.hpp"
+#include "core/error.hpp"
+
+namespace trainx::architectures {
+
+using graph::Value;
+using operations::AttentionMask;
+
+namespace {
+
+class DecoderBuilder {
+ public:
+  DecoderBuilder(const DecoderDims& d, graph::ModelBuilder& m) : d_(d), m_(m) {}
+
+  void build() {
+    Value h = m_.embedding({.hidden_size = d_.hidden_size,
+                            .token = d_.names.embedding + ".weight",
+                            .position = d_.names.position.empty() ? ""
+                                                                  : d_.names.position + ".weight",
+                            .tokens = {d_.vocab_size, d_.padded_vocab_size(), "embedding"},
+                            .positions = {d_.max_positions + d_.first_position, 0, "positions"},
+                            .scale = d_.embedding_scale,
+                            .first_position = d_.first_position});
+    if (d_.norms_embedding) h = m_.layer_norm(h, "");
+    for (layer_ = 0; layer_ < d_.num_layers; ++layer_) h = layer(h);
+    m_.begin_head(all_rows(m_, d_.tied ? d_.padded_vocab_size() : d_.vocab_size));
+    m_.loss(m_.layer_norm(h, d_.names.final_norm),
+            {.tied_to = d_.tied ? d_.names.embedding + ".weight" : "",
+             .name = d_.names.head,
+             .classes = d_.vocab_size,
+             .bias = d_.head_bias,
+             .scale = d_.logit_scale,
+             .soft_cap = d_.logit_cap},
+            operations::CrossEntropy::Score::none);
+  }
+
+ private:
+  std::string name(const std::string& below) const {
+    return d_.names.layers + "." + std::to_string(layer_) + "." + below;
+  }
+  std::vector<std::string> parts(const std::vector<std::string>& below) const {
+    std::vector<std::string> out;
+    for (const std::string& n : below) out.push_back(name(n));
+    return out;
+  }
+
+  Value layer(Value h) {
+    const auto attend = [&](Value x) {
+      return after(attention(before(x, d_.names.norm1)), d_.names.post1);
+    };
+    const auto transform = [&](Value x) {
+      return after(mlp(before(x, d_.names.norm2)), d_.names.post2);
+    };
+    const int number = static_cast<int>(layer_);
+    if (d_.parallel == DecoderDims::Parallel::no)
+      return m_.residual(number, "mlp", m_.residual(number, "attention", h, attend), transform);
+    if (d_.parallel == DecoderDims::Parallel::two_norms)
+      return m_.parallel_residual(number, "layer", h, attend, transform);
+    Value normed;
+    return m_.parallel_residual(
+        number, "layer", h,
+        [&](Value x) { return attention(normed = before(x, d_.names.norm1)); },
+        [&](Value) { return mlp(normed); });
+  }
+  Value before(Value x, const std::string& norm) {
+    return d_.norms_before ? m_.layer_norm(x, name(norm)) : x;
+  }
+  Value after(Value x, const std::string& norm) {
+    return d_.norms_after ? m_.layer_norm(x, name(norm)) : x;
+  }
+
+  Value attention(Value x) {
+    const std::int64_t Q = d_.num_heads * d_.head_size, K = d_.num_key_value_heads * d_.head_size;
+    graph::LinearOptions product{.features = Q + 2 * K,
+                                 .parts = parts(d_.names.qkv),
+                                 .bias = d_.qkv_bias,
+                                 .saved_heads = d_.by_head ? d_.num_heads : 0};
+    if (product.parts.size() == 3) product.widths = {Q, K, K};
+    x = m_.linear(x, "", product);
+    const auto i = static_cast<std::size_t>(layer_);
+    const int rope = d_.layer_rope[i];
+    const bool norms = d_.head_norms != DecoderDims::HeadNorms::none;
+    if (norms && !d_.norms_after_rope) x = head_norm(x);
+    if (rope >= 0 || d_.clip > 0) x = turn(x, rope);
+    if (norms && d_.norms_after_rope) x = head_norm(x);
+    x = m_.attention(x, {.heads = d_.num_heads,
+                         .key_value_heads = d_.num_key_value_heads,
+                         .head_size = d_.head_size,
+                         .mask = d_.packed ? AttentionMask::documents : AttentionMask::causal,
+                         .kind = d_.attention,
+                         .scale = d_.score_scale,
+                         .window = d_.windows[i],
+                         .soft_cap = d_.score_cap});
+    return m_.linear(x, name(d_.names.out), {.features = d_.hidden_size, .bias = d_.out_bias});
+  }
+
+  Value turn(Value x, int rope) {
+    operations::Rotary r{.query_heads = d_.num_heads,
+                         .key_value_heads = d_.num_key_value_heads,
+                         .head_size = d_.head_size,
+                         .length = m_.options().length,
+                         .neighbours = d_.neighbours,
+                         .clip = d_.clip};
+    if (rope >= 0) {
+      RopeTable table = rope_table(d_.ropes[static_cast<std::size_t>(rope)], d_.head_size,
+                                   m_.options().length);
+      r.frequencies = std::move(table.frequencies);
+      r.factor = table.factor;
+      for (float& f : r.frequencies) f *= static_cast<float>(d_.rope_direction);
+    }
+    return m_.rotary(x, r);
+  }
+
+  Value head_norm(Value x) {
+    using enum DecoderDims::HeadNorms;
+    const bool of_columns = d_.head_norms == whole || d_.head_norms == each_head;
+    const std::int64_t D = d_.head_size;
+    graph::HeadNormOptions o{
+        .query_columns = of_columns ? d_.num_heads * D : D,
+        .key_columns = of_columns ? d_.num_key_value_heads * D : D,
+        .bias = d_.head_norm_bias,
+        .norm = {.query_heads = d_.num_heads,
+                 .key_value_heads = d_.num_key_value_heads,
+                 .head_size = D,
+                 .whole = d_.head_norms == whole,
+                 .rms = d_.rms,
+                 .epsilon = d_.layer_norm_epsilon,
+                 .weight_offset = d_.norm_offset}};
+    if (d_.head_norm_weight) o.query = name(d_.names.query_norm), o.key = name(d_.names.key_norm);
+    if (d_.separate_head_norms)
+      o.query_parts = static_cast<int>(d_.num_heads),
+      o.key_parts = static_cast<int>(d_.num_key_value_heads);
+    else if (d_.head_norms == each_head)
+      o.query_rows = d_.num_heads, o.key_rows = d_.num_key_value_heads;
+    return m_.head_norm(x, o);
+  }
+
+  Value mlp(Value x) {
+    const std::int64_t features = d_.intermediate_size * (d_.gated ? 2 : 1);
+    x = m_.linear(x, "",
+                  {.features = features,
+                   .parts = parts(d_.names.up),
+                   .bias = d_.mlp_bias,
+                   .activation = d_.gated ? operations::Activation::none : d_.activation});
+    if (d_.gated) x = m_.gated(x, d_.activation);
+    return m_.linear(x, name(d_.names.down), {.features = d_.hidden_size, .bias = d_.mlp_bias});
+  }
+
+  const DecoderDims& d_;
+  graph::ModelBuilder& m_;
+  std::int64_t layer_ = 0;
+};
+
+}  // namespace
+
+program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
+                             std::int64_t length, DType compute, Machine machine) {
+  if (length > d.max_positions) throw InternalError("decoder: rows are too long");
+  if (machine.gpu)
+    throw UserError(ExitCode::invalid_recipe, "model.type " + d.family +
+                                                  " is computed on CPUs alone: write run.device: "
+                                                  "cpu, or a model of type gpt2 or bert");
+  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
+  options.dropout = d.dropout;
+  options.epsilon = d.layer_norm_epsilon;
+  options.initializer_range = d.initializer_range;
+  options.any_norms = true;
+  options.rms = d.rms;
+  options.norm_weight = d.norm_weight;
+  options.norm_shift = d.norm_shift;
+  options.norm_offset = d.norm_offset;
+  options.branch_scale = d.branch_scale;
+  std::vector<std::string> batch{"tokens", "targets", "positions"};
+  if (d.packed) batch.emplace_back("document_starts");
+  graph::ModelBuilder m(options, batch);
+  DecoderBuilder(d, m).build();
+  return compose(m.finish(), machine);
+}
+
+/// Tables that transformers computes anew, and the copy of a tied embedding, are no parameters.
+std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
+  if (saved_name.ends_with("rotary_emb.inv_freq") || saved_name.ends_with(".attention.bias") ||
+      saved_name.ends_with(".attention.masked_bias"))
+    return {};
+  if (d.tied && saved_name == d.names.head + ".weight") return {};
+  return std::string(saved_name);
+}
+
+}  // namespace trainx::architectures

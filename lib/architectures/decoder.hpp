@@ -1,0 +1,106 @@
+// One description of decoders that learn the next token: its values make Llama, Qwen, Gemma and
+// some thirty families more. A family is a file in families/ that reads its config.json into them.
+#pragma once
+#include "architectures/rope.hpp"
+#include "architectures/transformer.hpp"
+#include "operations/activation/activation_spec.hpp"
+#include <string>
+#include <vector>
+
+namespace trainx::architectures {
+
+struct DecoderOptions {
+  std::string name = "llama";  // the family
+  std::string summary;
+  std::optional<std::int64_t> num_layers, num_heads, num_key_value_heads, head_size, hidden_size,
+      intermediate_size, max_positions, vocab_size;
+  Auto<double> dropout;
+  double initializer_range = 0.02;
+  /// One of each family.
+  static const std::vector<DecoderOptions>& described();
+};
+
+template <class Visitor>
+void visit_fields(Visitor& field, DecoderOptions& o) {
+  size_fields(field, o);
+  field("num_key_value_heads", o.num_key_value_heads, at_least(1),
+        "Heads of keys and values, each for as many query heads; divides num_heads");
+  field("head_size", o.head_size, at_least(1), "Elements of a head; default: the published size's");
+  training_fields(field, o, "residual branches");
+}
+
+/// Names of tensors: of the model, and of a layer below "<layers>.<i>.". Several names: parts of
+/// one product. "": there is none.
+struct DecoderNames {
+  std::string embedding = "model.embed_tokens", position = "", layers = "model.layers",
+              final_norm = "model.norm", head = "lm_head";
+  std::vector<std::string> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};
+  std::string out = "self_attn.o_proj";
+  std::string query_norm = "self_attn.q_norm", key_norm = "self_attn.k_norm";
+  std::vector<std::string> up{"mlp.gate_proj", "mlp.up_proj"};
+  std::string down = "mlp.down_proj";
+  std::string norm1 = "input_layernorm", norm2 = "post_attention_layernorm";
+  std::string post1, post2;  // of a branch's result
+  bool operator==(const DecoderNames&) const = default;
+};
+
+struct DecoderDims {
+  using Options = DecoderOptions;
+  std::string family = "llama";
+  std::string config;  // its config.json
+  DecoderNames names;
+
+  std::int64_t num_layers = 1, num_heads = 1, num_key_value_heads = 1, head_size = 1,
+               hidden_size = 1, intermediate_size = 1, max_positions = 1, vocab_size = 1;
+  double dropout = 0, initializer_range = 0.02;
+
+  // norms, of residuals and, where there are some, of heads
+  bool rms = true, norm_weight = true, norm_shift = false;
+  double layer_norm_epsilon = 1e-6, norm_offset = 0;
+  bool norms_before = true, norms_after = false, norms_embedding = false;
+  enum class Parallel : std::uint8_t { no, one_norm, two_norms };
+  Parallel parallel = Parallel::no;  // attention and MLP of the same residual
+
+  enum class HeadNorms : std::uint8_t { none, head, whole, each_head };
+  HeadNorms head_norms = HeadNorms::none;  // each_head: heads have weights of their own
+  bool norms_after_rope = false, head_norm_bias = false, head_norm_weight = true;
+  bool separate_head_norms = false;  // a tensor for each head
+
+  bool qkv_bias = false, out_bias = false, mlp_bias = false, head_bias = false;
+  bool by_head = false;  // the file has queries, keys and values of a head behind one another
+  bool gated = true, tied = false;
+  operations::Activation activation = operations::Activation::silu;
+
+  std::vector<Rope> ropes;
+  bool neighbours = false;      // pairs of rope are neighbours
+  double rope_direction = 1;    // -1: pairs turn the other way
+  std::vector<int> layer_rope;  // of each layer: which; -1: none
+  std::vector<std::int64_t> windows;  // of each layer; 0: none
+  std::int64_t first_position = 0;    // of a learned table
+
+  double clip = 0, score_scale = 0, score_cap = 0, logit_cap = 0;
+  double embedding_scale = 1, branch_scale = 1, logit_scale = 1;
+
+  AttentionKind attention = AttentionKind::automatic;
+  bool packed = false;  // Gpt2Dims
+  std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
+  bool operator==(const DecoderDims&) const = default;
+};
+
+// What every architecture answers: transformer.hpp says what.
+const Sizes<DecoderDims>& sizes(const DecoderOptions& o);
+program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
+                             std::int64_t length, DType compute, Machine machine = {});
+std::string parameter_of(const DecoderDims& d, std::string_view saved_name);
+
+/// Of a config.json whose model_type is a family's.
+DecoderDims decoder_dims(const std::string& family, const std::string& text,
+                         const std::string& path);
+/// The folder's config.json with what the recipe decided.
+std::string decoder_config_text(const DecoderDims& d, DType saved);
+/// Sizes that a recipe may set, as the family's layers follow from them.
+void take_settings(DecoderOptions& o, DecoderDims& d);
+std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d);
+std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d);
+
+}  // namespace trainx::architectures

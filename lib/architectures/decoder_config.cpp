@@ -1,0 +1,125 @@
+// config.json of decoders, and what a recipe sets of them.
+#include "architectures/config_reader.hpp"
+#include "architectures/decoder.hpp"
+#include "architectures/families/family.hpp"
+#include "core/error.hpp"
+#include <map>
+#include <numeric>
+
+namespace trainx::architectures {
+
+using nlohmann::json;
+
+namespace {
+
+const Family& family_of(const std::string& name) {
+  if (const Family* f = find_family(name)) return *f;
+  throw InternalError("no family of decoders is called " + name);
+}
+
+}  // namespace
+
+const std::vector<DecoderOptions>& DecoderOptions::described() {
+  static const std::vector<DecoderOptions> all = [] {
+    std::vector<DecoderOptions> out;
+    for (const Family& f : families()) {
+      out.emplace_back();
+      out.back().name = f.name;
+      out.back().summary = f.summary;
+    }
+    return out;
+  }();
+  return all;
+}
+
+DecoderDims decoder_dims(const std::string& family, const std::string& text,
+                         const std::string& path) {
+  const ConfigReader file(text, path);
+  DecoderDims d{.family = family, .config = text};
+  FamilyReader reader(file, d);
+  family_of(family).read(reader, d);
+  file.refuse_unknown();
+  if (d.head_size % 2 != 0 && !d.ropes.empty() && d.ropes.front().rotated == 1)
+    file.fail("head_dim (" + std::to_string(d.head_size) + ") must be even");
+  return d;
+}
+
+const Sizes<DecoderDims>& sizes(const DecoderOptions& o) {
+  static const auto all = [] {
+    std::map<std::string, Sizes<DecoderDims>, std::less<>> out;
+    for (const Family& f : families())
+      for (const auto& [name, text] : f.sizes)
+        out[std::string(f.name)].emplace_back(
+            name, decoder_dims(std::string(f.name), std::string(text), "published sizes"));
+    return out;
+  }();
+  return all.at(o.name);
+}
+
+std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
+  // heads that a recipe changes bring fewer keys, and other heads, along
+  if (o.num_heads && !o.num_key_value_heads)
+    d.num_key_value_heads = std::gcd(*o.num_heads, d.num_key_value_heads);
+  const bool divides = d.head_size * d.num_heads == d.hidden_size;
+  const std::int64_t heads = o.num_heads.value_or(d.num_heads),
+                     hidden = o.hidden_size.value_or(d.hidden_size);
+  if (!o.head_size && divides && heads > 0 && hidden % heads == 0) d.head_size = hidden / heads;
+  return {{"num_layers", o.num_layers, d.num_layers},
+          {"num_heads", o.num_heads, d.num_heads},
+          {"num_key_value_heads", o.num_key_value_heads, d.num_key_value_heads},
+          {"head_size", o.head_size, d.head_size},
+          {"hidden_size", o.hidden_size, d.hidden_size},
+          {"intermediate_size", o.intermediate_size, d.intermediate_size},
+          {"max_positions", o.max_positions, d.max_positions},
+          {"vocab_size", o.vocab_size, d.vocab_size}};
+}
+
+namespace {
+
+/// Its config.json with these sizes.
+std::string config_with(const DecoderDims& d) {
+  json config = json::parse(d.config);
+  const auto put = [&](const char* key, std::int64_t value) {
+    if (!config.contains(key) || config[key] != value) config[key] = value;
+  };
+  if (config.value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
+    for (const char* key : {"layer_types", "no_rope_layers"}) config.erase(key);
+  put("num_hidden_layers", d.num_layers);
+  put("num_attention_heads", d.num_heads);
+  if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads"))
+    put("num_key_value_heads", d.num_key_value_heads);
+  if (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim"))
+    put("head_dim", d.head_size);
+  put("hidden_size", d.hidden_size);
+  put(config.contains("ffn_dim") ? "ffn_dim" : "intermediate_size", d.intermediate_size);
+  if (config.contains("word_embed_proj_dim")) put("word_embed_proj_dim", d.hidden_size);
+  put("max_position_embeddings", d.max_positions);
+  put("vocab_size", d.vocab_size);
+  return config.dump(2) + "\n";
+}
+
+}  // namespace
+
+void take_settings(DecoderOptions& o, DecoderDims& d) {
+  DecoderDims settled = decoder_dims(d.family, config_with(d), "model.options");
+  settled.initializer_range = o.initializer_range;
+  if (!o.dropout.is_auto()) settled.dropout = *o.dropout.value;
+  o.dropout.value = settled.dropout;
+  d = std::move(settled);
+}
+
+std::string decoder_config_text(const DecoderDims& d, DType saved) {
+  json config = json::parse(config_with(d));
+  config["model_type"] = d.family;
+  const char* key = config.contains("torch_dtype") ? "torch_dtype" : "dtype";
+  config[key] = saved == DType::f32 ? "float32" : "bfloat16";
+  return config.dump(2) + "\n";
+}
+
+std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d) {
+  const double attention = file.number("attention_dropout", 0, unit_interval());
+  return dropout_remarks(file.path(), d.dropout, {"dropout", d.dropout}, {"dropout", d.dropout},
+                         attention);
+}
+
+}  // namespace trainx::architectures

@@ -1,0 +1,133 @@
+#include "architectures/families/family.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::architectures {
+
+using nlohmann::json;
+using operations::Activation;
+
+namespace {
+
+Activation activation_of(const ConfigReader& file, const char* key, const char* otherwise) {
+  const json* j = file.find(key);
+  const json value = j ? *j : json(otherwise);
+  const std::pair<const char*, Activation> known[] = {
+      {"silu", Activation::silu},           {"swish", Activation::silu},
+      {"gelu", Activation::gelu_erf},       {"gelu_python", Activation::gelu_erf},
+      {"gelu_new", Activation::gelu_tanh},  {"gelu_pytorch_tanh", Activation::gelu_tanh},
+      {"gelu_fast", Activation::gelu_tanh}, {"relu", Activation::relu},
+      {"relu2", Activation::relu_squared}};
+  for (const auto& [name, activation] : known)
+    if (value == name) return activation;
+  file.fail(std::string(key) + " is " + shown(value) +
+            ", which trainx does not compute; only silu, gelu, gelu_pytorch_tanh, relu or relu2");
+}
+
+}  // namespace
+
+void FamilyReader::sizes(const Keys& keys) {
+  d_.num_layers = file_.dimension("num_hidden_layers");
+  d_.num_heads = file_.dimension("num_attention_heads");
+  d_.num_key_value_heads = file_.dimension("num_key_value_heads", d_.num_heads);
+  d_.hidden_size = file_.dimension("hidden_size");
+  d_.intermediate_size = file_.dimension(keys.intermediate);
+  d_.max_positions = file_.dimension("max_position_embeddings", keys.max_positions);
+  d_.vocab_size = file_.dimension("vocab_size");
+  const std::int64_t each = d_.hidden_size / d_.num_heads;
+  d_.head_size = file_.dimension("head_dim", each < 1 ? std::optional<std::int64_t>() : each);
+  if (!file_.find("head_dim") && d_.hidden_size % d_.num_heads != 0)
+    file_.fail("hidden_size (" + std::to_string(d_.hidden_size) +
+               ") must be a multiple of num_attention_heads (" + std::to_string(d_.num_heads) +
+               "), or head_dim must be there");
+  if (d_.num_heads % d_.num_key_value_heads != 0)
+    file_.fail("num_attention_heads (" + std::to_string(d_.num_heads) +
+               ") must be a multiple of num_key_value_heads (" +
+               std::to_string(d_.num_key_value_heads) + ")");
+  if (d_.num_layers > 100000) file_.fail("num_hidden_layers is too large");
+  d_.tied = flag("tie_word_embeddings", keys.tied);
+  d_.activation = activation_of(file_, keys.activation, keys.default_activation);
+  d_.windows.assign(static_cast<std::size_t>(d_.num_layers), 0);
+  d_.layer_rope.assign(static_cast<std::size_t>(d_.num_layers), -1);
+  file_.require("pruned_heads", {json::object()});
+}
+
+void FamilyReader::epsilon(const char* key, double otherwise) {
+  d_.layer_norm_epsilon = file_.number(key, otherwise, positive());
+}
+
+void FamilyReader::layer_norm(bool weight, bool shift) {
+  d_.rms = false;
+  d_.norm_weight = weight;
+  d_.norm_shift = shift;
+}
+
+double FamilyReader::positive_number(const char* key, double otherwise) const {
+  return file_.number(key, otherwise, positive());
+}
+
+void FamilyReader::rope(const RopeDefaults& defaults) {
+  d_.ropes = {read_rope(file_, "", d_.max_positions, defaults)};
+  std::ranges::fill(d_.layer_rope, 0);
+}
+
+std::vector<bool> FamilyReader::sliding(std::int64_t pattern) const {
+  std::vector<bool> out;
+  const json* types = file_.find("layer_types");
+  if (!types) {
+    for (std::int64_t i = 0; i < d_.num_layers; ++i)
+      out.push_back(pattern > 0 && (i + 1) % pattern != 0);
+    return out;
+  }
+  if (!types->is_array() || std::ssize(*types) != d_.num_layers)
+    file_.fail("layer_types must be a list of num_hidden_layers (" +
+               std::to_string(d_.num_layers) + ") kinds");
+  for (const json& type : *types) {
+    if (type != "sliding_attention" && type != "full_attention")
+      file_.fail("layer_types has " + shown(type) +
+                 ", which trainx does not compute; only full_attention or sliding_attention");
+    out.push_back(type == "sliding_attention");
+  }
+  return out;
+}
+
+void FamilyReader::windows(const std::vector<bool>& sliding, std::int64_t otherwise) {
+  std::int64_t window = otherwise;
+  if (file_.is_null("sliding_window")) window = 0;
+  if (file_.find("sliding_window")) window = file_.dimension("sliding_window");
+  for (std::size_t i = 0; i < sliding.size(); ++i) d_.windows[i] = sliding[i] ? window : 0;
+}
+
+void FamilyReader::windows_everywhere(std::int64_t otherwise) {
+  windows(std::vector<bool>(static_cast<std::size_t>(d_.num_layers), true), otherwise);
+}
+
+void FamilyReader::attention_bias(bool otherwise) {
+  d_.qkv_bias = d_.out_bias = flag("attention_bias", otherwise);
+}
+
+void FamilyReader::dropout(const char* key, double otherwise) {
+  d_.dropout = file_.number(key, otherwise, unit_interval());
+}
+
+void FamilyReader::plain_mlp(std::vector<std::string> up, std::string down) {
+  d_.gated = false;
+  d_.names.up = std::move(up);
+  d_.names.down = std::move(down);
+}
+
+void FamilyReader::norms_after_only() {
+  d_.norms_before = false;
+  d_.norms_after = true;
+  d_.names.post1 = "post_attention_layernorm";
+  d_.names.post2 = "post_feedforward_layernorm";
+}
+
+void FamilyReader::norms_around(const std::string& norm2) {
+  d_.norms_after = true;
+  d_.names.norm2 = norm2;
+  d_.names.post1 = "post_attention_layernorm";
+  d_.names.post2 = "post_feedforward_layernorm";
+}
+
+}  // namespace trainx::architectures

@@ -1,0 +1,78 @@
+// A family of decoders: how its config.json reads. All there are: list.cpp.
+#pragma once
+#include "architectures/config_reader.hpp"
+#include "architectures/decoder.hpp"
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainx::architectures {
+
+/// Settings that families have in common, under the keys that most of them use. What is absent
+/// means what it means for transformers.
+class FamilyReader {
+ public:
+  FamilyReader(const ConfigReader& file, DecoderDims& dims) : file_(file), d_(dims) {}
+
+  const ConfigReader& file() const { return file_; }
+  struct Keys {
+    const char* intermediate = "intermediate_size";
+    std::int64_t max_positions = 2048;
+    bool tied = false;
+    const char* activation = "hidden_act";
+    const char* default_activation = "silu";
+  };
+  void sizes(const Keys& keys);
+  void epsilon(const char* key, double otherwise);
+  /// LayerNorm; else families have RMSNorm.
+  void layer_norm(bool weight, bool shift);
+  bool flag(const char* key, bool otherwise) const { return file_.flag(key, otherwise); }
+  double positive_number(const char* key, double otherwise) const;
+  /// One kind of rope in all layers.
+  void rope(const RopeDefaults& defaults = {});
+  /// Layers that slide (layer_types; else the pattern: every `pattern`-th does not).
+  std::vector<bool> sliding(std::int64_t pattern) const;
+  /// `sliding`: the layers that have sliding_window; there is none if it is null or absent.
+  void windows(const std::vector<bool>& sliding, std::int64_t otherwise = 0);
+  void windows_everywhere(std::int64_t otherwise = 0);
+  /// Biases of all products of attention.
+  void attention_bias(bool otherwise = false);
+  void mlp_bias(bool otherwise = false) { d_.mlp_bias = flag("mlp_bias", otherwise); }
+  void dropout(const char* key, double otherwise = 0);
+  void plain_mlp(std::vector<std::string> up, std::string down);
+  void head_norms(DecoderDims::HeadNorms kind) { d_.head_norms = kind; }
+  /// The norms follow the branches' results.
+  void norms_after_only();
+  void norms_around(const std::string& norm2);
+
+ private:
+  const ConfigReader& file_;
+  DecoderDims& d_;
+};
+
+struct Family {
+  std::string_view name, summary;
+  void (*read)(FamilyReader&, DecoderDims&);
+  /// Published sizes: name, and what config.json says. The first is the default.
+  std::vector<std::pair<std::string_view, std::string_view>> sizes;
+};
+const std::vector<Family>& families();
+const Family* find_family(std::string_view name);
+
+// One list a file of families.
+std::vector<Family> llama_families();
+std::vector<Family> qwen_families();
+std::vector<Family> gemma_families();
+std::vector<Family> phi_families();
+std::vector<Family> olmo_families();
+std::vector<Family> cohere_families();
+std::vector<Family> glm_families();
+std::vector<Family> gpt_neox_families();
+std::vector<Family> granite_families();
+std::vector<Family> starcoder_families();
+std::vector<Family> stablelm_families();
+std::vector<Family> nemotron_families();
+std::vector<Family> nanochat_families();
+std::vector<Family> opt_families();
+
+}  // namespace trainx::architectures

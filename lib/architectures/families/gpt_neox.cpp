@@ -1,0 +1,51 @@
+// GPT-NeoX (arXiv:2204.06745) and Pythia (2304.01373).
+#include "architectures/families/family.hpp"
+
+namespace trainx::architectures {
+namespace {
+
+void gpt_neox(FamilyReader& r, DecoderDims& d) {
+  r.sizes({.default_activation = "gelu"});
+  r.layer_norm(true, true);
+  r.epsilon("layer_norm_eps", 1e-5);
+  d.parallel = r.flag("use_parallel_residual", true) ? DecoderDims::Parallel::two_norms
+                                                     : DecoderDims::Parallel::no;
+  r.attention_bias(true);
+  d.mlp_bias = true;
+  d.by_head = true;
+  d.names.embedding = "gpt_neox.embed_in";
+  d.names.layers = "gpt_neox.layers";
+  d.names.final_norm = "gpt_neox.final_layer_norm";
+  // the name of the first edition, which older transformers write
+  d.names.head = "embed_out";
+  d.names.qkv = {"attention.query_key_value"};
+  d.names.out = "attention.dense";
+  r.plain_mlp({"mlp.dense_h_to_4h"}, "mlp.dense_4h_to_h");
+  r.dropout("hidden_dropout");
+  const bool old = r.file().find("rotary_pct") != nullptr;
+  r.file().find("rotary_emb_base");
+  r.rope({.theta = r.positive_number("rotary_emb_base", 10000),
+          .rotated = 0.25,
+          .rotated_key = old ? "rotary_pct" : "partial_rotary_factor"});
+}
+
+}  // namespace
+
+std::vector<Family> gpt_neox_families() {
+  return {
+      {"gpt_neox",
+       "GPT-NeoX and Pythia: LayerNorm, attention and MLP side by side",
+       gpt_neox,
+       {{"70m", R"({"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6,
+                    "num_attention_heads": 8, "vocab_size": 50304,
+                    "max_position_embeddings": 2048})"},
+        {"160m", R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+                     "num_attention_heads": 12, "vocab_size": 50304,
+                     "max_position_embeddings": 2048})"},
+        {"1.4b", R"({"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24,
+                     "num_attention_heads": 16, "vocab_size": 50304,
+                     "max_position_embeddings": 2048})"}}},
+  };
+}
+
+}  // namespace trainx::architectures

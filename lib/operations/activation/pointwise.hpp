@@ -1,0 +1,18 @@
+// Element-wise functions and their derivatives by one loop for all of them: SiLU (Elfwing et al.
+// 2017, arXiv:1702.03118), ReLU, its square (So et al. 2021, arXiv:2109.08668), GELUs and tanh.
+#pragma once
+#include "operations/activation/activation_spec.hpp"
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+/// Has the function no other loop or kernel?
+constexpr bool is_pointwise(Activation f) {
+  return f == Activation::silu || f == Activation::relu || f == Activation::relu_squared;
+}
+/// y = f(x), of the same dims; `y` may be `x`.
+void pointwise(Activation f, const Tensor& y, const Tensor& x);
+/// dx = dy f'(x); `kept`: x, or y of a function that is computed in place. `dx` may be `dy`.
+void pointwise_backward(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& kept);
+
+}  // namespace trainx::operations

@@ -1,0 +1,47 @@
+#include "operations/common/element.hpp"
+#include "operations/common/timed_work.hpp"
+#include "operations/embedding/embedding.hpp"
+#include <ATen/Parallel.h>
+#include <vector>
+
+namespace trainx::operations {
+
+void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+                      double scale, const Dropout& dropout, const Tensor& document_starts) {
+  const TimedWork timed(Work::embedding);
+  const std::int64_t rows = out.size(0), n = out.size(1), length = tokens.size(1);
+  const auto* const ids = tokens.as<const std::int32_t>();
+  const auto* const starts = document_starts.defined() ? document_starts.as<const std::int32_t>()
+                                                       : nullptr;
+  const auto factor = static_cast<float>(scale);
+  with_element(out, [&]<class T>(T) {
+    at::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> factors(static_cast<std::size_t>(n), 1.0f);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t t = r % length, position = !starts         ? t
+                                                      : starts[r] < 0 ? 0
+                                                                      : t - starts[r];
+        if (dropout) dropout_factors(dropout, r, n, 0, n, factors.data());
+        const T* const token = data<T>(wte) + ids[r] * n;
+        const T* const place = wpe.defined() ? data<T>(wpe) + position * n : nullptr;
+        T* const to = data<T>(out) + r * n;
+        for (std::int64_t c = 0; c < n; ++c) {
+          const float sum = load(token[c]) + (place ? load(place[c]) : 0.0f);
+          store(to[c], sum * factor * factors[static_cast<std::size_t>(c)]);
+        }
+      }
+    });
+  });
+}
+
+void scale_rows(const Tensor& out, const Tensor& x, double scale) {
+  const auto factor = static_cast<float>(scale);
+  with_element(x, [&]<class T>(T) {
+    at::parallel_for(0, x.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        store(data<T>(out)[i], load(data<T>(x)[i]) * factor);
+    });
+  });
+}
+
+}  // namespace trainx::operations
