@@ -13,25 +13,22 @@ namespace {
 
 using launch::GenerateOn;
 
-architectures::Gpt2Dims dims_of(const std::string& folder) {
-  const architectures::ModelDims dims = architectures::read_config(folder);
+architectures::ModelDims dims_of(const std::string& folder) {
+  architectures::ModelDims dims = architectures::read_config(folder);
   if (architectures::task(dims) != architectures::Task::causal_lm)
     throw UserError(ExitCode::usage,
                     folder + ": a model for " +
                         std::string(architectures::name_of(architectures::task(dims))) +
                         " does not generate; `trainx eval` measures it");
-  if (std::holds_alternative<architectures::CustomDims>(dims))
+  if (!architectures::generates(dims))
     throw UserError(
         ExitCode::usage,
         folder + ": models of a worker of your own do not generate; `trainx eval` measures it");
-  if (const auto* gpt2 = std::get_if<architectures::Gpt2Dims>(&dims)) return *gpt2;
-  throw UserError(
-      ExitCode::usage,
-      folder + ": " + std::string(architectures::architecture_name(dims)) + " does not generate");
+  return dims;
 }
 
 /// With `any` a GPU that is there but not to be had gives way to the CPU, which is said.
-generate::Generator make_generator(const launch::Job& job, const architectures::Gpt2Dims& dims,
+generate::Generator make_generator(const launch::Job& job, const architectures::ModelDims& dims,
                                    const std::string& folder, std::int64_t length,
                                    [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
@@ -87,16 +84,17 @@ nlohmann::ordered_json to_json(const generate::Generation& g, const std::string&
 int generate(const launch::Job& job, metrics::Console& console) {
   const launch::GenerateOptions& o = job.generate;
   const std::string folder = weights_folder(job);
-  const architectures::Gpt2Dims dims = dims_of(folder);
+  const architectures::ModelDims dims = dims_of(folder);
   std::unique_ptr<data::Vocabulary> vocabulary;
-  std::int64_t length = dims.max_positions;
+  std::int64_t length = architectures::max_positions(dims);
   if (!job.resolved_recipe.empty()) {
     const auto recipe = recipe::parse_recipe(job.resolved_recipe, "resolved recipe").recipe;
     vocabulary = data::make_vocabulary(recipe.data.source);
     // positions beyond it were never trained
     length = std::min(length, recipe.data.sequence_length);
   }
-  const auto codec = make_text_codec(o.tokenizer, std::move(vocabulary), folder, dims.vocab_size);
+  const std::int64_t vocab_size = architectures::vocab_size(dims);
+  const auto codec = make_text_codec(o.tokenizer, std::move(vocabulary), folder, vocab_size);
   const std::vector<std::int32_t> prompt = encode_prompt(*codec, o.prompt);
   if (prompt.empty())
     throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
@@ -104,7 +102,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
   generate::GenerationOptions options{
       .max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
   if (!o.ignore_end_of_text) {
-    options.end_of_text = end_of_text_of(folder, dims.vocab_size);
+    options.end_of_text = end_of_text_of(folder, vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());
   }
   if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size()))

@@ -6,20 +6,14 @@
 namespace trainx::worker {
 namespace {
 
-const architectures::Gpt2Dims& dims_of(const plan::RunPlan& plan) {
-  if (const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims)) return *dims;
-  throw InternalError("generate.every with " +
-                      std::string(architectures::architecture_name(plan.dims)));
-}
-
 std::int64_t context_length(const plan::RunPlan& plan) {
-  return std::min(dims_of(plan).max_positions, plan.recipe.data.sequence_length);
+  return std::min(architectures::max_positions(plan.dims), plan.recipe.data.sequence_length);
 }
 
 std::unique_ptr<TextCodec> codec_of(const plan::RunPlan& plan, const std::string& tokenizer) {
   auto vocabulary = data::make_vocabulary(plan.recipe.data.source);
   const bool has_vocabulary = vocabulary != nullptr;
-  const std::int64_t tokens = dims_of(plan).vocab_size;
+  const std::int64_t tokens = architectures::vocab_size(plan.dims);
   return make_text_codec(has_vocabulary ? "" : tokenizer, std::move(vocabulary), "", tokens);
 }
 
@@ -60,7 +54,7 @@ void SampleObserver::on_step_end(train::TrainState& state, const train::Finished
 void SampleObserver::write_text(std::int64_t step) {
   const plan::RunPlan& plan = parts_.plan;
   const execute::Ranks::Busy busy(parts_.ranks, "writing a text");
-  if (!generator_) generator_.emplace(dims_of(plan), context_length(plan), plan.threads);
+  if (!generator_) generator_.emplace(plan.dims, context_length(plan), plan.threads);
   // as checkpoints do; a plain download fails where the memory is pinned in part
   parts_.device->begin_download();
   parts_.device->end_download();

@@ -66,6 +66,20 @@ Task task(const ModelOptions& options) {
   return std::visit([](const auto& o) { return task(o); }, options);
 }
 
+bool generates(const ModelDims& dims) {
+  return task(dims) == Task::causal_lm && !std::holds_alternative<CustomDims>(dims);
+}
+
+ModelDims for_evaluation(ModelDims dims) {
+  std::visit(
+      [](auto& d) {
+        if constexpr (requires { d.dropout; }) d.dropout = 0;
+        if constexpr (requires { d.packed; }) d.packed = false;
+      },
+      dims);
+  return dims;
+}
+
 std::int64_t num_labels(const ModelDims& dims) {
   return std::visit([](const auto& d) { return num_labels(d); }, dims);
 }
@@ -136,6 +150,14 @@ std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
 }
 
 }  // namespace
+
+bool packs(const ModelOptions& options) {
+  return std::visit(
+      [](const auto& d) {
+        return requires { d.packed; };
+      },
+      one_of_each(std::type_identity<ModelDims>())[options.index()]);
+}
 
 ModelDims dims_from_config(const std::string& text, const std::string& path) {
   if (auto custom = custom_dims_from_config(text, path)) return *std::move(custom);

@@ -10,6 +10,12 @@ std::int64_t vocab_size(const ModelDims& dims);
 std::int64_t max_positions(const ModelDims& dims);
 Task task(const ModelDims& dims);
 Task task(const ModelOptions& options);
+/// Whether it continues texts: it learns the next token from blocks that trainx knows.
+bool generates(const ModelDims& dims);
+/// Whether documents of a row can be kept apart (dims.packed).
+bool packs(const ModelOptions& options);
+/// As the model answers: without dropout, a document a row.
+ModelDims for_evaluation(ModelDims dims);
 std::int64_t num_labels(const ModelDims& dims);  // classification: classes; else 0
 // segments that a token may belong to; 0: the model knows none
 std::int64_t token_types(const ModelDims& dims);

@@ -22,13 +22,13 @@ namespace {
 
 using program::Role;
 
-model::Decoder::GraphOf graphs(const architectures::Gpt2Dims& dims,
+model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
                                const architectures::Machine& machine) {
-  architectures::Gpt2Dims evaluated = dims;
-  evaluated.dropout = 0;
-  evaluated.packed = false;
-  return [=](std::int64_t length) {
-    return architectures::graph_of(evaluated, 1, length, DType::f32, machine);
+  if (!architectures::generates(dims))
+    throw InternalError("generate: " + std::string(architectures::architecture_name(dims)) +
+                        " does not continue texts");
+  return [evaluated = architectures::for_evaluation(dims), machine](std::int64_t length) {
+    return architectures::model_graph(evaluated, 1, length, DType::f32, machine);
   };
 }
 
@@ -36,7 +36,7 @@ architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
   return on_gpu ? architectures::Machine::one_gpu(true) : architectures::Machine(threads);
 }
 
-GeneratorLayout layout_of(const architectures::Gpt2Dims& dims, std::int64_t context_length,
+GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu) {
   GeneratorLayout layout;
   plan::RunPlan& p = layout.plan;
@@ -87,7 +87,7 @@ class Stopwatch {
 }  // namespace
 
 struct Generator::State {
-  State(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads,
+  State(const architectures::ModelDims& dims, std::int64_t context_length, std::int64_t threads,
         bool on_gpu)
       : layout(layout_of(dims, context_length, threads, on_gpu)),
         device(execute::open_device(layout.plan)) {}
@@ -98,10 +98,10 @@ struct Generator::State {
     load(resident);
     device->upload();
   }
-  void make_decoder(const architectures::Gpt2Dims& dims, std::int64_t context_length) {
+  void make_decoder(const architectures::ModelDims& dims, std::int64_t context_length) {
     decoder = std::make_unique<model::Decoder>(
-        graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)), dims.vocab_size,
-        context_length,
+        graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)),
+        architectures::vocab_size(dims), context_length,
         groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
                   layout.plan.train.front()),
         device->memory() + layout.weights_bytes);
@@ -112,7 +112,7 @@ struct Generator::State {
   std::unique_ptr<model::Decoder> decoder;
 };
 
-Generator::Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
+Generator::Generator(const architectures::ModelDims& dims, const std::string& folder,
                      std::int64_t context_length, std::int64_t threads, bool on_gpu)
     : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
   state_->take_weights(
@@ -120,7 +120,7 @@ Generator::Generator(const architectures::Gpt2Dims& dims, const std::string& fol
   state_->make_decoder(dims, context_length);
 }
 
-Generator::Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length,
+Generator::Generator(const architectures::ModelDims& dims, std::int64_t context_length,
                      std::int64_t threads)
     : state_(std::make_unique<State>(dims, context_length, threads, false)) {
   state_->make_decoder(dims, context_length);

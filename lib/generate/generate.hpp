@@ -1,7 +1,7 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
 #include "launch/sampling_options.hpp"
-#include "architectures/gpt2.hpp"
+#include "architectures/architecture.hpp"
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,18 +28,20 @@ struct Generation {
   std::int64_t added() const { return static_cast<std::int64_t>(ids.size()) - prompt_tokens; }
 };
 
-/// Continues texts with the GPT-2 of a Hugging Face folder, of a checkpoint or of a run, in fp32.
+/// Continues texts with the model of a Hugging Face folder, of a checkpoint or of a run, in fp32.
 /// Keys and values of the tokens so far are kept (model/decoder.hpp) until the text is as long
 /// as the context. From there on the model sees a window of the last `context_length` tokens: all
 /// of them get other positions with each token that is added, which then costs a whole forward.
 class Generator {
  public:
-  /// `context_length`: from 1 to dims.max_positions. Throws UserError: 65 weights that do not fit
-  /// their config.json, 69 no GPU that can be used, 71 out of memory.
-  Generator(const architectures::Gpt2Dims& dims, const std::string& folder,
+  /// `dims`: of an architecture that generates. `context_length`: from 1 to dims.max_positions.
+  /// Throws UserError: 65 weights that do not fit their config.json, 69 no GPU that can be used, 71
+  /// out of memory.
+  Generator(const architectures::ModelDims& dims, const std::string& folder,
             std::int64_t context_length, std::int64_t threads, bool on_gpu);
   /// On a CPU, without weights until `load`.
-  Generator(const architectures::Gpt2Dims& dims, std::int64_t context_length, std::int64_t threads);
+  Generator(const architectures::ModelDims& dims, std::int64_t context_length,
+            std::int64_t threads);
   ~Generator();
   Generator(Generator&&) noexcept;
 

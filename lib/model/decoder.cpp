@@ -11,8 +11,7 @@ namespace trainx::model {
 using program::Role;
 
 std::int64_t Decoder::memory_bytes(const GraphOf& graph_of, std::int64_t capacity) {
-  return program::plan_memory(program::decode_program(graph_of(capacity), capacity))
-      .peak_of(program::Space::device);
+  return program::decode_bytes(graph_of(capacity));
 }
 
 Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacity,

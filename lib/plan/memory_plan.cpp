@@ -4,6 +4,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
+#include "program/decode.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <ranges>
@@ -47,16 +48,16 @@ std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
 }
 
 /// Of texts that the model writes during training (generate.every), on the host: exact weights once
-/// more, keys and values of a row, and the outputs of one layer at a time. At least what
-/// model::Decoder takes.
-std::int64_t generation_bytes_of(const Decisions& plan, const Programs& programs) {
-  const auto* dims = std::get_if<architectures::Gpt2Dims>(&plan.dims);
-  if (!plan.recipe.generate.every || !dims) return 0;
-  std::int64_t weights = 0;  // elements, as those below
-  for (const auto& g : programs.train.back().graph.groups) weights += g.elements;
-  const std::int64_t row = 3 * dims->hidden_size * dims->num_layers + 16 * dims->hidden_size +
-                           4 * dims->intermediate_size;
-  return 4 * (weights + plan.recipe.data.sequence_length * row + 4 * dims->vocab_size);
+/// more and what model::Decoder takes.
+std::int64_t generation_bytes_of(const Decisions& plan) {
+  if (!plan.recipe.generate.every || !architectures::generates(plan.dims)) return 0;
+  const std::int64_t length =
+      std::min(plan.recipe.data.sequence_length, architectures::max_positions(plan.dims));
+  const program::ModelGraph graph = architectures::model_graph(
+      architectures::for_evaluation(plan.dims), 1, length, DType::f32, plan.threads);
+  std::int64_t elements = 4 * architectures::vocab_size(plan.dims);  // to draw a token from
+  for (const auto& g : graph.groups) elements += g.elements;
+  return 4 * elements + program::decode_bytes(graph);
 }
 
 /// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in
@@ -150,8 +151,7 @@ MemoryPlan plan_memory_totals(const Decisions& plan, const Programs& programs) {
     }
   } else {  // the host's memory is the same
     m.process_bytes = process_bytes_of(plan, programs) + m.host_bytes +
-                      snapshot_bytes_of(plan, programs) + generation_bytes_of(plan, programs) +
-                      window;
+                      snapshot_bytes_of(plan, programs) + generation_bytes_of(plan) + window;
   }
   return m;
 }
@@ -192,7 +192,7 @@ MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs) {
   m.categories.emplace_back("process", process_bytes_of(plan, programs));
   m.categories.insert(m.categories.end(), m.on_host.begin(), m.on_host.end());
   add("checkpoint on its way to disk", snapshot_bytes_of(plan, programs));
-  add("texts during training", generation_bytes_of(plan, programs));
+  add("texts during training", generation_bytes_of(plan));
   add("weights as they are loaded and saved", largest_weights_on_disk(p));
   return m;
 }

@@ -1,4 +1,5 @@
 #include "program/decode.hpp"
+#include "program/memory.hpp"
 #include <map>
 #include <tuple>
 
@@ -84,6 +85,10 @@ class DecodeBuilder {
 
 StepProgram decode_program(const ModelGraph& graph, std::int64_t capacity) {
   return DecodeBuilder(graph, capacity).run();
+}
+
+Bytes decode_bytes(const ModelGraph& longest) {
+  return plan_memory(decode_program(longest, longest.tokens)).peak_of(Space::device);
 }
 
 }  // namespace trainx::program

@@ -8,5 +8,8 @@ namespace trainx::program {
 /// `capacity` tokens each. Parameters are no buffers of it, and neither is what the host reads:
 /// positions, targets and the copy of the logits. The head computes one row.
 StepProgram decode_program(const ModelGraph& graph, std::int64_t capacity);
+/// What it takes over a text of all the tokens that there is room for: `longest` is of one sample
+/// of so many.
+Bytes decode_bytes(const ModelGraph& longest);
 
 }  // namespace trainx::program

@@ -224,10 +224,10 @@ class Rules {
   }
 
   void packed(const std::string& prefix, const options::JsonlOptions& source) {
-    refuse(source.packed && !std::holds_alternative<architectures::Gpt2Options>(r_.model.options),
-           prefix + "packed", {prefix + "type", "model.type"},
-           "keeps documents of a row apart, which gpt2 alone can: leave it out with " +
-               alternative_name(r_.model.options) + ", and give a document a line");
+    refuse(source.packed && !architectures::packs(r_.model.options), prefix + "packed",
+           {prefix + "type", "model.type"},
+           "keeps documents of a row apart, which " + alternative_name(r_.model.options) +
+               " cannot: leave it out, and give a document a line");
     refuse(source.packed && source.truncate, prefix + "packed",
            {prefix + "type", prefix + "truncate"},
            "cannot go together with truncate, which would cut documents: `trainx data pack` cuts "

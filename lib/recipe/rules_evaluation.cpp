@@ -47,7 +47,9 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
          "can have no effect without eval.early_stopping.patience: give it, or remove min_delta",
          {"eval.early_stopping.patience"}});
   const architectures::Task task = architectures::task(r.model.options);
-  const bool sums_correct = std::holds_alternative<architectures::BertOptions>(r.model.options);
+  const bool sums_correct =
+      std::visit([]<class Options>(const Options&) { return architectures::Encoder<Options>; },
+                 r.model.options);
   if (!has_metric(best.metric, task, sums_correct))
     broken.push_back({"eval.best.metric",
                       "is " + write_value(best.metric) + ", which evaluations of " +

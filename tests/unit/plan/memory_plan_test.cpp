@@ -1,0 +1,47 @@
+#include "plan/memory_plan.hpp"
+#include "support/catch.hpp"
+#include "support/planned_gpt2.hpp"
+
+using namespace trainx;
+
+namespace {
+
+plan::MemoryPlan memory_of(const std::string& options, const std::string& more) {
+  const auto recipe =
+      recipe::parse_recipe("model: {type: gpt2, options: {" + options +
+                               "}}\ndata: {type: stories, sequence_length: 64}\n"
+                               "batch: {global_batch_size: 2, micro_batch_size: 2}\n" +
+                               more,
+                           "test")
+          .recipe;
+  return planned(recipe, {.gpu = ""}).memory;
+}
+
+std::int64_t bytes_of(const plan::MemoryPlan& memory, const std::string& name) {
+  for (const auto& [category, bytes] : memory.categories)
+    if (category == name) return bytes;
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("texts during training take the weights once more, and keys and values of each layer") {
+  const std::string texts = "generate: {every: 10 steps, prompt: Once}\n";
+  const auto options = [](int layers) {
+    return "num_layers: " + std::to_string(layers) +
+           ", num_heads: 2, hidden_size: 64, vocab_size: 100";
+  };
+  const auto bytes = [&](int layers) {
+    return bytes_of(memory_of(options(layers), texts), "texts during training");
+  };
+  CHECK(bytes_of(memory_of(options(2), ""), "texts during training") == 0);
+  CHECK(memory_of(options(2), texts).total_bytes() ==
+        memory_of(options(2), "").total_bytes() + bytes(2));
+  const std::int64_t layer_weights = 12 * 64 * 64 + 13 * 64, cache = 64 * 3 * 64;
+  const std::int64_t weights = 100 * 64 + 64 * 64 + 2 * layer_weights;
+  CHECK(bytes(2) > 4 * (weights + 2 * cache));
+  CHECK(bytes(2) < 2 * 4 * (weights + 2 * cache));
+  CHECK(bytes(5) - bytes(2) == 3 * (bytes(3) - bytes(2)));
+  CHECK(bytes(3) - bytes(2) >= 4 * (layer_weights + cache));
+  CHECK(bytes(3) - bytes(2) < 4 * (layer_weights + cache) * 11 / 10);
+}
