@@ -1,7 +1,7 @@
 """Tiny random decoders as Hugging Face folders, one for each family and each of its switches.
 
-    tiny_families.py CASE FOLDER [SEED]     writes one; needs torch and transformers
-    tiny_families.py                        lists the cases
+    tiny_families.py CASE FOLDER [SEED [talks]]     writes one; needs torch and transformers
+    tiny_families.py                                lists the cases
 
 CASES: name -> (model_type, {what differs from SIZES and from the family's own defaults}).
 OLDER: name -> (case, {key: value in config.json, None: the key is taken out}): the same model, as
@@ -65,7 +65,7 @@ CASES = {
     "llama_llama3": ("llama", {"rope_parameters": LLAMA3}),
     "llama_yarn": ("llama", {"rope_parameters": YARN}),
     "llama_yarn_scaled": ("llama", {"rope_parameters": YARN | {
-        "attention_factor": 1.3, "beta_fast": 4.0, "beta_slow": 0.5}}),
+        "attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5}}),
     "llama_yarn_mscale": ("llama", {"rope_parameters": YARN | {
         "mscale": 1.2, "mscale_all_dim": 0.7, "truncate": False}}),
     "llama_linear": ("llama", {"rope_parameters": LINEAR}),
@@ -257,28 +257,34 @@ def config_of(case):
     return kind(**{k: v for k, v in SIZES.items() if k in known} | changes)
 
 
-def randomize(model):
+def randomize(model, talks):
     """Matrices of a size that keeps what passes through them; norms and biases beside what they
-    begin as, so that none can be left out unseen."""
+    begin as, so that none can be left out unseen. A model that talks weighs attention and blocks
+    more than the token itself: others say the same token again and again. Its training is chaotic:
+    rounding is seen in the third digit of its logits after 20 steps."""
     import torch
     inputs_first = {id(m.weight) for m in model.modules() if type(m).__name__ == "Conv1D"}
+    tokens = model.get_input_embeddings().weight
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() == 1 or "norm" in name:
                 p.add_(0.2 * torch.randn_like(p))
-            else:
-                fan_in = p.shape[0 if id(p) in inputs_first else 1]
-                p.copy_(torch.randn_like(p) * 1.3 / fan_in ** 0.5)
+                continue
+            gain = 1.3
+            if talks:
+                gain = 0.4 if p is tokens else 2.0 if "attn" in name or "attention" in name else 1.3
+            fan_in = p.shape[0 if id(p) in inputs_first else 1]
+            p.copy_(torch.randn_like(p) * gain / fan_in ** 0.5)
 
 
-def make(case, folder, seed=1):
+def make(case, folder, seed=1, talks=False):
     import torch
     import transformers
     base, changes = OLDER.get(case, (case, {}))
     torch.manual_seed(seed)
     model = transformers.AutoModelForCausalLM.from_config(
         config_of(base), attn_implementation="eager").float()
-    randomize(model)
+    randomize(model, talks)
     model.save_pretrained(folder)
     if changes:
         path = pathlib.Path(folder) / "config.json"
@@ -288,6 +294,7 @@ def make(case, folder, seed=1):
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        make(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+        case, folder, seed, talks = (*sys.argv[1:], *("1", "")[len(sys.argv) - 3:])
+        make(case, folder, int(seed), talks == "talks")
     else:
         print(*names(), sep="\n")

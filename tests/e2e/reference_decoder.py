@@ -1,0 +1,128 @@
+"""Reference figures from transformers and torch.optim, never from trainx: of any decoder that
+AutoModelForCausalLM loads.
+
+    reference_decoder.py make CASE FOLDER SEED [talks]    a tiny random folder (tiny_families.py)
+    reference_decoder.py train FOLDER TOKENS [OUT [MICRO]]    20 AdamW steps on a token file in file
+                                                      order (and saves the model): {"losses"}
+    reference_decoder.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]:
+                                                      [{"ids": [...], "gaps": [...]}, ...], greedy
+    reference_decoder.py logits FOLDER TOKENS         [[[...]]] of the first samples
+    reference_decoder.py compare FOLDER OTHER TOKENS  how far OTHER's logits are from FOLDER's
+    reference_decoder.py all                          on stdin a list of such lists of words, that
+                                                      of generate with its list at the end: the
+                                                      answers, from one process
+
+gaps: how far each chosen token's logit lies above the next one's, as a share of the largest.
+"""
+import json
+import logging
+import sys
+
+import torch
+import transformers
+
+import reference_gpt2
+import tiny_families
+
+# AdamW's own 1e-8 turns the rounding of gradients that are all but zero into steps, which is seen
+# in the sixth digit of a logit.
+EPS = 1e-6
+
+
+def load(folder, **how):
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32, **how)
+
+
+def logits_of(model, rows):
+    return model(rows[:, :-1], use_cache=False).logits
+
+
+def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
+    """The loss of a step: the mean over all target tokens of its global batch."""
+    model = load(folder).train()
+    optimizer = reference_gpt2.optimizer_of("adamw", model)
+    for group in optimizer.param_groups:
+        group["eps"] = EPS
+    losses = []
+    for rows in reference_gpt2.batches(tokens):
+        optimizer.zero_grad()
+        total = 0.0
+        for part in rows.split(int(micro)):
+            logits = logits_of(model, part)
+            loss = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), part[:, 1:].flatten(), reduction="sum")
+            loss = loss / rows[:, 1:].numel()
+            loss.backward()
+            total += loss.item()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(total)
+    if out:
+        model.save_pretrained(out)
+    return {"losses": losses}
+
+
+@torch.no_grad()
+def generate(folder, asked):
+    model = load(folder).eval()
+    model.generation_config.eos_token_id = None
+    answer = []
+    for question in asked:
+        ids = torch.tensor([question["ids"]])
+        out = model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, pad_token_id=0,
+            max_new_tokens=question["new"], output_logits=True, return_dict_in_generate=True)
+        gaps = []
+        for logits in out.logits:
+            first, second = logits[0].topk(2).values.tolist()
+            gaps.append((first - second) / logits.abs().max().item())
+        answer.append({"ids": out.sequences[0].tolist(), "gaps": gaps})
+    return answer
+
+
+@torch.no_grad()
+def logits(folder, tokens):
+    return logits_of(load(folder).eval(), next(reference_gpt2.batches(tokens))).tolist()
+
+
+@torch.no_grad()
+def compare(folder, other, tokens):
+    """`config`: which settings transformers reads otherwise from OTHER than from FOLDER, but for
+    token ids."""
+    rows = next(reference_gpt2.batches(tokens))
+    model, (found, names) = load(folder), load(other, output_loading_info=True)
+    want, got = [logits_of(m.eval(), rows) for m in (model, found)]
+    configs = [m.config.to_dict() for m in (model, found)]
+    differs = {k: [v, configs[1].get(k)] for k, v in configs[0].items()
+               if v != configs[1].get(k) and not k.endswith("_token_id")
+               and k not in ("_name_or_path", "transformers_version", "dtype")}
+    return {"difference": (got - want).abs().max().item(), "largest": want.abs().max().item(),
+            "missing": sorted(names["missing_keys"]),
+            "unexpected": sorted(names["unexpected_keys"]),
+            "type": type(found).__name__, "wanted_type": type(model).__name__, "config": differs}
+
+
+def make(case, folder, seed, talks=""):
+    tiny_families.make(case, folder, int(seed), talks == "talks")
+
+
+COMMANDS = {"make": make, "train": train, "generate": generate, "logits": logits,
+            "compare": compare}
+
+
+def main():
+    torch.set_num_threads(1)            # what others do on the cores beside it is not slowed
+    logging.disable(logging.WARNING)
+    transformers.logging.disable_progress_bar()
+    command, *words = sys.argv[1:]
+    if command == "all":
+        answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
+    else:
+        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command == "generate")))
+    if answer is not None:
+        print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
