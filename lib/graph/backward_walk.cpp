@@ -17,7 +17,9 @@ void BackwardWalk::begin() {
 void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient& g,
                          BoundOp& bound) {
   const ValueId v = op.inputs[static_cast<std::size_t>(g.input)];
-  if (v == none || of_.value(v).batch != none || g.same_as != program::none) return;
+  if (v == none || of_.value(v).batch != none) return;
+  // inside a block whose operations change gradients in place each value has its own
+  if (g.same_as != program::none && !of_.is_made_here(v)) return;
   BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
   if (!of_.is_made_here(v)) {
     const ValueId home = of_.map.home[static_cast<std::size_t>(target_of(op, g.input))];

@@ -63,7 +63,7 @@ void ResidualNorm::run_backward(const OpContext& c) const {
 void ResidualNorm::run_any_backward(const OpContext& c, const Tensor& d_sum) const {
   const Dropout drop = c.dropout(adds ? dropout : 0, positions, c.length());
   NormedSumGradients to{.dx = c.input_gradient(residual)};
-  if (drop || scales()) to.d_branch = c.input_gradient(branch);
+  if (adds) to.d_branch = c.input_gradient(branch);
   to.d_weight = c.parameter_gradient(weight);
   to.d_shift = c.parameter_gradient(shift);
   to.d_bias = c.parameter_gradient(bias);
