@@ -62,8 +62,9 @@ class Families(Trainx):
 
     def setUp(self):
         super().setUp()
-        # One model and one data set: of others a gradient may lie where rounding decides.
-        self.model_seed = int(os.environ.get("TRAINX_TEST_SEED", 1))
+        # One model and one data set: others may have a value beside the kink of relu or of a
+        # clip, where rounding decides about a gradient.
+        self.model_seed = int(os.environ.get("TRAINX_TEST_SEED", 3))
         self.random.seed(self.model_seed)
         self.tokens = self.folder / "tokens.bin"
         write_tokens(self.tokens, [self.token() for _ in range(20 * 8 * 32 + 1)])

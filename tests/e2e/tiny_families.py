@@ -125,7 +125,7 @@ CASES = {
         "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False}),
 
     "olmo": ("olmo", {}),
-    "olmo_clip": ("olmo", {"clip_qkv": 0.5}),
+    "olmo_clip": ("olmo", {"clip_qkv": 2.0}),
     "olmo_tied": ("olmo", {"tie_word_embeddings": True}),
     "olmo2": ("olmo2", {}),
     "olmo2_all_heads": ("olmo2", {"num_key_value_heads": 4, "attention_bias": True}),
@@ -139,12 +139,13 @@ CASES = {
     "gpt_neox_no_bias": ("gpt_neox", {"attention_bias": False}),
     "gpt_neox_tanh": ("gpt_neox", {"hidden_act": "gelu_new", "tie_word_embeddings": True}),
 
-    "granite": ("granite", {}),
+    "granite": ("granite", {"attention_multiplier": 0.25}),
     "granite_scalars": ("granite", {
         "attention_multiplier": 0.2, "residual_multiplier": 0.3,
         "embedding_multiplier": 3.0, "logits_scaling": 4.0}),
     "granite_bias": ("granite", {
-        "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
+        "attention_multiplier": 0.25, "attention_bias": True, "mlp_bias": True,
+        "tie_word_embeddings": True}),
 
     "cohere": ("cohere", {}),
     "cohere_qk": ("cohere", {"use_qk_norm": True}),
@@ -268,6 +269,8 @@ def randomize(model, talks):
     with torch.no_grad():
         for name, p in model.named_parameters():
             if p.dim() == 1 or "norm" in name:
+                if model.config.model_type == "nemotron" and "norm.weight" in name:
+                    p.zero_()           # what it adds to 1; transformers begins with 2 in all
                 p.add_(0.2 * torch.randn_like(p))
                 continue
             gain = 1.3
@@ -277,7 +280,7 @@ def randomize(model, talks):
             p.copy_(torch.randn_like(p) * gain / fan_in ** 0.5)
 
 
-def make(case, folder, seed=1, talks=False):
+def make(case, folder, seed=3, talks=False):
     import torch
     import transformers
     base, changes = OLDER.get(case, (case, {}))
@@ -294,7 +297,7 @@ def make(case, folder, seed=1, talks=False):
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        case, folder, seed, talks = (*sys.argv[1:], *("1", "")[len(sys.argv) - 3:])
+        case, folder, seed, talks = (*sys.argv[1:], *("3", "")[len(sys.argv) - 3:])
         make(case, folder, int(seed), talks == "talks")
     else:
         print(*names(), sep="\n")
