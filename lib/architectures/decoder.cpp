@@ -14,14 +14,15 @@ class DecoderBuilder {
   DecoderBuilder(const DecoderDims& d, graph::ModelBuilder& m) : d_(d), m_(m) {}
 
   void build() {
-    Value h = m_.embedding({.hidden_size = d_.hidden_size,
-                            .token = d_.names.embedding + ".weight",
-                            .position = d_.names.position.empty() ? ""
-                                                                  : d_.names.position + ".weight",
-                            .tokens = {d_.vocab_size, d_.padded_vocab_size(), "embedding"},
-                            .positions = {d_.max_positions + d_.first_position, 0, "positions"},
-                            .scale = d_.embedding_scale,
-                            .first_position = d_.first_position});
+    Value h =
+        m_.embedding({.hidden_size = d_.hidden_size,
+                      .token = d_.names.embedding + ".weight",
+                      .position = d_.names.position.empty() ? "" : d_.names.position + ".weight",
+                      .tokens = {d_.vocab_size, d_.padded_vocab_size(), "embedding",
+                                 d_.pad_token >= 0 ? d_.pad_token : graph::none},
+                      .positions = {d_.max_positions + d_.first_position, 0, "positions"},
+                      .scale = d_.embedding_scale,
+                      .first_position = d_.first_position});
     if (d_.norms_embedding) h = m_.layer_norm(h, "");
     for (layer_ = 0; layer_ < d_.num_layers; ++layer_) h = layer(h);
     m_.begin_head(all_rows(m_, d_.tied ? d_.padded_vocab_size() : d_.vocab_size));
@@ -59,8 +60,7 @@ class DecoderBuilder {
       return m_.parallel_residual(number, "layer", h, attend, transform);
     Value normed;
     return m_.parallel_residual(
-        number, "layer", h,
-        [&](Value x) { return attention(normed = before(x, d_.names.norm1)); },
+        number, "layer", h, [&](Value x) { return attention(normed = before(x, d_.names.norm1)); },
         [&](Value) { return mlp(normed); });
   }
   Value before(Value x, const std::string& norm) {
@@ -103,8 +103,8 @@ class DecoderBuilder {
                          .neighbours = d_.neighbours,
                          .clip = d_.clip};
     if (rope >= 0) {
-      RopeTable table = rope_table(d_.ropes[static_cast<std::size_t>(rope)], d_.head_size,
-                                   m_.options().length);
+      RopeTable table =
+          rope_table(d_.ropes[static_cast<std::size_t>(rope)], d_.head_size, m_.options().length);
       r.frequencies = std::move(table.frequencies);
       r.factor = table.factor;
       for (float& f : r.frequencies) f *= static_cast<float>(d_.rope_direction);
@@ -116,17 +116,16 @@ class DecoderBuilder {
     using enum DecoderDims::HeadNorms;
     const bool of_columns = d_.head_norms == whole || d_.head_norms == each_head;
     const std::int64_t D = d_.head_size;
-    graph::HeadNormOptions o{
-        .query_columns = of_columns ? d_.num_heads * D : D,
-        .key_columns = of_columns ? d_.num_key_value_heads * D : D,
-        .bias = d_.head_norm_bias,
-        .norm = {.query_heads = d_.num_heads,
-                 .key_value_heads = d_.num_key_value_heads,
-                 .head_size = D,
-                 .whole = d_.head_norms == whole,
-                 .rms = d_.rms,
-                 .epsilon = d_.layer_norm_epsilon,
-                 .weight_offset = d_.norm_offset}};
+    graph::HeadNormOptions o{.query_columns = of_columns ? d_.num_heads * D : D,
+                             .key_columns = of_columns ? d_.num_key_value_heads * D : D,
+                             .bias = d_.head_norm_bias,
+                             .norm = {.query_heads = d_.num_heads,
+                                      .key_value_heads = d_.num_key_value_heads,
+                                      .head_size = D,
+                                      .whole = d_.head_norms == whole,
+                                      .rms = d_.rms,
+                                      .epsilon = d_.layer_norm_epsilon,
+                                      .weight_offset = d_.norm_offset}};
     if (d_.head_norm_weight) o.query = name(d_.names.query_norm), o.key = name(d_.names.key_norm);
     if (d_.separate_head_norms)
       o.query_parts = static_cast<int>(d_.num_heads),

@@ -53,6 +53,7 @@ struct DecoderDims {
   std::int64_t num_layers = 1, num_heads = 1, num_key_value_heads = 1, head_size = 1,
                hidden_size = 1, intermediate_size = 1, max_positions = 1, vocab_size = 1;
   double dropout = 0, initializer_range = 0.02;
+  std::int64_t pad_token = -1;  // its embedding gets no gradient from where it is read; -1: none
 
   // norms, of residuals and, where there are some, of heads
   bool rms = true, norm_weight = true, norm_shift = false;
@@ -72,9 +73,9 @@ struct DecoderDims {
   operations::Activation activation = operations::Activation::silu;
 
   std::vector<Rope> ropes;
-  bool neighbours = false;      // pairs of rope are neighbours
-  double rope_direction = 1;    // -1: pairs turn the other way
-  std::vector<int> layer_rope;  // of each layer: which; -1: none
+  bool neighbours = false;            // pairs of rope are neighbours
+  double rope_direction = 1;          // -1: pairs turn the other way
+  std::vector<int> layer_rope;        // of each layer: which; -1: none
   std::vector<std::int64_t> windows;  // of each layer; 0: none
   std::int64_t first_position = 0;    // of a learned table
 

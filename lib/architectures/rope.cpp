@@ -14,8 +14,8 @@ namespace {
 std::vector<float> plain_frequencies(double base, std::int64_t dim) {
   std::vector<float> f;
   for (std::int64_t i = 0; i + 1 < dim; i += 2)
-    f.push_back(1.0f / std::pow(static_cast<float>(base),
-                                static_cast<float>(i) / static_cast<float>(dim)));
+    f.push_back(
+        1.0f / std::pow(static_cast<float>(base), static_cast<float>(i) / static_cast<float>(dim)));
   return f;
 }
 
@@ -53,11 +53,11 @@ RopeTable longrope(const Rope& r, std::int64_t dim, std::int64_t length) {
   const std::vector<double>& by = length > r.original_positions ? r.long_factors : r.short_factors;
   for (std::size_t i = 0; i < t.frequencies.size(); ++i)
     t.frequencies[i] = static_cast<float>(t.frequencies[i] / by.at(i));
-  t.factor = r.attention_factor > 0 ? r.attention_factor
-             : r.factor <= 1
-                 ? 1
-                 : std::sqrt(1 + std::log(r.factor) /
-                                     std::log(static_cast<double>(r.original_positions)));
+  t.factor =
+      r.attention_factor > 0 ? r.attention_factor
+      : r.factor <= 1
+          ? 1
+          : std::sqrt(1 + std::log(r.factor) / std::log(static_cast<double>(r.original_positions)));
   return t;
 }
 
@@ -127,9 +127,8 @@ class RopeReader {
     if (!j) return Rope::Kind::plain;
     using enum Rope::Kind;
     const std::pair<const char*, Rope::Kind> known[] = {
-        {"default", plain}, {"linear", linear},     {"dynamic", dynamic},
-        {"yarn", yarn},     {"longrope", longrope}, {"su", longrope},
-        {"llama3", llama3}};
+        {"default", plain},     {"linear", linear}, {"dynamic", dynamic}, {"yarn", yarn},
+        {"longrope", longrope}, {"su", longrope},   {"llama3", llama3}};
     for (const auto& [name, kind] : known)
       if (*j == name) return kind;
     file_.fail(where_ + ".rope_type is " + shown(*j) +
@@ -190,8 +189,8 @@ RopeTable rope_table(const Rope& r, std::int64_t head_size, std::int64_t length)
   return {};
 }
 
-Rope read_rope(const ConfigReader& file, const std::string& layer_type,
-               std::int64_t max_positions, const RopeDefaults& defaults) {
+Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int64_t max_positions,
+               const RopeDefaults& defaults) {
   const RopeReader in(file, layer_type);
   in.refuse_unknown();
   Rope r{.kind = in.kind(), .max_positions = max_positions};

@@ -40,7 +40,7 @@ struct RopeDefaults {
 };
 /// Of `layer_type` where rope_parameters has one of each, "": of all layers. UserError 65 for a
 /// kind or a value that trainx does not compute.
-Rope read_rope(const ConfigReader& file, const std::string& layer_type,
-               std::int64_t max_positions, const RopeDefaults& defaults);
+Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int64_t max_positions,
+               const RopeDefaults& defaults);
 
 }  // namespace trainx::architectures

@@ -47,6 +47,12 @@ void FamilyReader::sizes(const Keys& keys) {
   if (d_.num_layers > 100000) file_.fail("num_hidden_layers is too large");
   d_.tied = flag("tie_word_embeddings", keys.tied);
   d_.activation = activation_of(file_, keys.activation, keys.default_activation);
+  if (const json* pad = file_.find("pad_token_id")) {
+    if (!pad->is_number_integer()) file_.fail("pad_token_id must be a whole number");
+    // an id beyond the table is no token's
+    const auto id = pad->get<std::int64_t>();
+    d_.pad_token = id >= 0 && id < d_.vocab_size ? id : -1;
+  }
   d_.windows.assign(static_cast<std::size_t>(d_.num_layers), 0);
   d_.layer_rope.assign(static_cast<std::size_t>(d_.num_layers), -1);
   file_.require("pruned_heads", {json::object()});
@@ -80,8 +86,8 @@ std::vector<bool> FamilyReader::sliding(std::int64_t pattern) const {
     return out;
   }
   if (!types->is_array() || std::ssize(*types) != d_.num_layers)
-    file_.fail("layer_types must be a list of num_hidden_layers (" +
-               std::to_string(d_.num_layers) + ") kinds");
+    file_.fail("layer_types must be a list of num_hidden_layers (" + std::to_string(d_.num_layers) +
+               ") kinds");
   for (const json& type : *types) {
     if (type != "sliding_attention" && type != "full_attention")
       file_.fail("layer_types has " + shown(type) +

@@ -6,6 +6,7 @@ namespace {
 
 void gpt_neox(FamilyReader& r, DecoderDims& d) {
   r.sizes({.default_activation = "gelu"});
+  d.pad_token = -1;  // its padding is a token like others
   r.layer_norm(true, true);
   r.epsilon("layer_norm_eps", 1e-5);
   d.parallel = r.flag("use_parallel_residual", true) ? DecoderDims::Parallel::two_norms

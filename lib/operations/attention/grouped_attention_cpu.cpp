@@ -149,14 +149,13 @@ void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
     const at::Tensor keys = heads.keys(sample, kv), values = heads.values(sample, kv);
     for (std::int64_t h = kv * heads.group(); h < (kv + 1) * heads.group(); ++h)
       heads.for_tiles(sample, [&](Tile t) {
-        at::Tensor scores = at::mm(heads.queries(sample, h, t),
-                                   keys.narrow(0, t.low, t.keys()).t());
+        at::Tensor scores =
+            at::mm(heads.queries(sample, h, t), keys.narrow(0, t.low, t.keys()).t());
         auto* const s = scores.mutable_data_ptr<float>();
         heads.finish_scores(s, nullptr, sample, t);
         for (std::int64_t r = 0; r < t.rows(); ++r) {
           const float sum = softmax(s + r * t.keys(), t.keys());
-          if (lse.defined())
-            lse.as<float>()[heads.row(sample, t.begin + r) * H + h] = sum;
+          if (lse.defined()) lse.as<float>()[heads.row(sample, t.begin + r) * H + h] = sum;
         }
         to.narrow(0, heads.row(sample, t.begin), t.rows())
             .select(1, h)
@@ -195,7 +194,7 @@ void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const T
         d_values.narrow(0, t.low, t.keys()).addmm_(p.t(), d);
         const at::Tensor products = at::mul(d, o).sum(1), d_p = at::mm(d, v.t());
         const auto *const average = products.const_data_ptr<float>(),
-                   *const dp = d_p.const_data_ptr<float>();
+                          *const dp = d_p.const_data_ptr<float>();
         for (std::int64_t r = 0; r < t.rows(); ++r)
           for (std::int64_t i = r * t.keys(); i < (r + 1) * t.keys(); ++i)
             s[i] *= (dp[i] - average[r]) * by[i];

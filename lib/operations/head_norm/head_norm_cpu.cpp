@@ -55,8 +55,8 @@ Moments moments_of(const T* x, std::int64_t n, bool rms, double epsilon) {
 void head_norm(const HeadNorm& n, const HeadNormed& to, const Tensor& x,
                const HeadNormWeights& weights) {
   const TimedWork timed(Work::norm);
-  const std::int64_t columns = columns_of(n), normed = (n.query_heads + n.key_value_heads) *
-                                                       n.head_size;
+  const std::int64_t columns = columns_of(n),
+                     normed = (n.query_heads + n.key_value_heads) * n.head_size;
   const std::array<Part, 2> all = parts(n, weights);
   const auto offset = static_cast<float>(n.weight_offset);
   with_element(x, [&]<class T>(T) {
@@ -121,8 +121,8 @@ void head_norm_backward(const HeadNorm& n, const Tensor& dx, const HeadNormWeigh
                         const Tensor& dy, const Tensor& x, const HeadNormed& of,
                         const HeadNormWeights& weights, bool accumulate) {
   const TimedWork timed(Work::norm);
-  const std::int64_t columns = columns_of(n), normed = (n.query_heads + n.key_value_heads) *
-                                                       n.head_size;
+  const std::int64_t columns = columns_of(n),
+                     normed = (n.query_heads + n.key_value_heads) * n.head_size;
   const std::array<Part, 2> all = parts(n, weights);
   const auto offset = static_cast<float>(n.weight_offset);
   with_element(x, [&]<class T>(T) {

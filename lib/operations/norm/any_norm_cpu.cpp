@@ -140,7 +140,7 @@ void sum_parameters(const NormedSumGradients& to, const Tensor& d_normed, const 
       float weights[strip] = {}, shifts[strip] = {};
       for (std::int64_t r = 0; r < rows; ++r) {
         const T *const d = data<T>(d_normed) + r * n + first, *const x = data<T>(sum) + r * n +
-                                                                          first;
+                                                                         first;
         const float m = mean.defined() ? data<float>(mean)[r] : 0, s = data<float>(rstd)[r];
         for (std::int64_t c = 0; c < width; ++c) {
           weights[c] += load(d[c]) * ((load(x[c]) - m) * s);

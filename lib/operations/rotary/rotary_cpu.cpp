@@ -93,9 +93,7 @@ void rotate(const Rotary& r, const Tensor& y, const Tensor& x, const Tensor& sta
             std::int64_t past) {
   const TimedWork timed(Work::norm);
   const Turn turn(r, x.size(0), starts, past);
-  with_element(x, [&]<class T>(T) {
-    turn.run<T>(data<T>(y), data<T>(x), nullptr, 1);
-  });
+  with_element(x, [&]<class T>(T) { turn.run<T>(data<T>(y), data<T>(x), nullptr, 1); });
 }
 
 void rotate_backward(const Rotary& r, const Tensor& dx, const Tensor& dy, const Tensor& x,
