@@ -36,8 +36,10 @@ def loss_of(model, rows):
 
 
 def optimizer_of(kind, model):
-    decayed = [p for p in model.parameters() if p.dim() >= 2]
-    plain = [p for p in model.parameters() if p.dim() < 2]
+    # weights of norms are not decayed, of two dimensions or not
+    decayed = [p for n, p in model.named_parameters() if p.dim() >= 2 and "norm" not in n]
+    chosen = {id(p) for p in decayed}
+    plain = [p for p in model.parameters() if id(p) not in chosen]
     if kind == "adamw":
         return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95), eps=1e-8)
     return torch.optim.SGD([{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=0.05, momentum=0.9, nesterov=kind == "nesterov")
