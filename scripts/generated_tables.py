@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 MARKED = re.compile(r"(<!-- generated: ([^>]+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
@@ -31,6 +32,25 @@ EXIT_CODES = {
     "peer_lost": "Another rank was lost.",
     "no_checkpoint": "`checkpoint.resume: must` was set and no valid checkpoint exists.",
 }
+
+BYTE_LEVEL, BYTE_FALLBACK, SENTENCEPIECE = "byte-level BPE", "BPE with byte fallback", "SentencePiece"
+# Tokenizers of a model's published folders.
+TOKENIZERS = {
+    "bert": "WordPiece",
+    "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
+    "mistral": f"{BYTE_FALLBACK} (7B), {BYTE_LEVEL} (Nemo)",
+    "helium": SENTENCEPIECE,
+    "ernie4_5": SENTENCEPIECE,
+    "gemma": BYTE_FALLBACK,
+    "gemma2": BYTE_FALLBACK,
+    "gemma3_text": BYTE_FALLBACK,
+    "phi3": f"{BYTE_FALLBACK} (Phi-3), {BYTE_LEVEL} (Phi-4)",
+    "nemotron": SENTENCEPIECE,
+    **dict.fromkeys(["gpt2", "ministral", "smollm3", "arcee", "seed_oss", "hunyuan_v1_dense", "exaone4", "qwen2", "qwen3", "phi", "olmo", "olmo2", "olmo3",
+                     "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "starcoder2", "stablelm", "nanochat", "opt"], BYTE_LEVEL),
+}
+# Tests of models that have a script of their own.
+TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`"}
 
 
 class Trainx:
@@ -114,6 +134,21 @@ def key_rows(prefix, properties):
             yield from key_rows(f"{prefix}{key}[].", own)
 
 
+def options_by_table(definitions, section, in_options):
+    """Types whose options have the same table share it: {table: ([(type, summary)], rows)}."""
+    nested = f"{section}.options." if in_options else section + "."
+    found = {}
+    for name, of_type in definitions.items():
+        kind = name.removeprefix(nested)
+        if name == kind or "." in kind or kind == "any":
+            continue
+        rows = list(key_rows(nested, of_type["properties"]))
+        if rows:
+            summary = of_type.get("description", kind).removeprefix(kind + ": ")
+            found.setdefault(json.dumps(rows), ([], rows))[0].append((kind, summary))
+    return found
+
+
 def keys(trainx):
     schema = json.loads(trainx("schema"))
     head = ["Key", "Type", "Default", "Meaning"]
@@ -123,21 +158,68 @@ def keys(trainx):
         if not section_map:
             continue
         out.append(f"### {section}\n\n" + table(head, key_rows(section + ".", section_map["properties"])))
-        for name, of_type in schema["$defs"].items():
-            nested = f"{section}.options." if "options" in section_map["properties"] else section + "."
-            kind = name.removeprefix(nested)
-            if name == kind or "." in kind or kind == "any":
-                continue
-            rows = list(key_rows(nested, of_type["properties"]))
-            summary = of_type.get("description", kind).removeprefix(kind + ": ")
-            if rows:
+        for kinds, rows in options_by_table(schema["$defs"], section, "options" in section_map["properties"]).values():
+            if len(kinds) == 1:
+                (kind, summary), = kinds
                 out.append(f"`{section}.type: {kind}` ({summary}):\n\n" + table(head, rows))
+            else:
+                names = ", ".join(f"`{kind}`" for kind, _ in kinds)
+                out.append(f"`{section}.type` of {names}:\n\n" + table(head, rows))
     return "\n".join(out)
 
 
 def alternatives(trainx, what):
     rows = [line.split(None, 1) for line in trainx("list", what).splitlines()]
     return table([what, "Meaning"], [[f"`{name}`", cell(says)] for name, says in rows])
+
+
+# --- models, from `trainx list models`, the published sizes and the cases of a test
+
+def published_sizes(root):
+    """{model_type: names of sizes} of lib/architectures/families, where each is a config.json."""
+    sizes = {}
+    for path in sorted((root / "lib/architectures/families").glob("*.cpp")):
+        name = None
+        for family, size in re.findall(r'\{"(\w+)",\s*"[^"]*"|\{"([^"]+)", R"\(', path.read_text()):
+            name = family or name
+            sizes.setdefault(name, []).extend([size] if size else [])
+    return sizes
+
+
+def family_cases(root):
+    """{model_type: tiny models that tests/e2e/families_test.py compares}."""
+    sys.path.insert(0, str(root / "tests/e2e"))
+    try:
+        import tiny_families
+    finally:
+        sys.path.pop(0)
+    count = {}
+    for name in tiny_families.names():
+        kind = tiny_families.CASES[tiny_families.OLDER.get(name, (name,))[0]][0]
+        count[kind] = count.get(kind, 0) + 1
+    return count
+
+
+def models(root, trainx):
+    published, cases = published_sizes(root), family_cases(root)
+    definitions = json.loads(trainx("schema"))["$defs"]
+    rows = []
+    for model in json.loads(trainx("list", "models", "--json")):
+        name, summary = model["name"], model["summary"]
+        sizes = published.get(name, [])
+        if not sizes:                       # GPT-2 and BERT name theirs in the summary
+            summary, _, named = summary.rstrip(")").rpartition(" (")
+            sizes = named.split(", ")
+        if name not in TOKENIZERS:
+            raise SystemExit(f"docs: model.type {name} has no tokenizer in scripts/generated_tables.py")
+        task = definitions[f"model.options.{name}"]["properties"].get("task")
+        # the key is the same for all architectures, its meaning says what this one can
+        tasks = [w for w in type_words(task).split(", ") if w.strip("`") in task["description"]] if task else ["`causal_lm`"]
+        tested = TESTS.get(name) or f"{cases.get(name, 0)} tiny models"
+        if tested.startswith("0 "):
+            raise SystemExit(f"docs: model.type {name} has no case in tests/e2e/tiny_families.py")
+        rows.append([f"`{name}`", cell(summary), ", ".join(sizes), ", ".join(tasks), TOKENIZERS[name], tested])
+    return table(["`model.type`", "What it is", "Sizes", "Tasks", "Tokenizers", "Test"], rows)
 
 
 # --- commands, from --help
@@ -203,6 +285,8 @@ def part(root, trainx, name):
         return keys(trainx)
     if word == "list":
         return alternatives(trainx, rest)
+    if word == "models":
+        return models(root, trainx)
     if word == "commands":
         return commands(trainx)
     if word == "help":

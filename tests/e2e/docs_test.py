@@ -4,6 +4,7 @@
 The blocks of a page run in order in one folder, with trainx on the PATH, so that a page is a story that works. Prints how many commands were run, parsed and skipped.
 """
 import collections
+import json
 import os
 import pathlib
 import re
@@ -173,6 +174,10 @@ for each in PAGES:
     add_page(each)
 
 
+def generated_part(page, name):
+    return re.search(rf"<!-- generated: {name} -->\n(.*?)<!-- end generated -->", page.read_text(), re.DOTALL)[1]
+
+
 class Form(unittest.TestCase):
     def test_readme_is_short(self):
         self.assertLess(len((support.ROOT / "README.md").read_text().splitlines()), 150)
@@ -189,6 +194,13 @@ class Form(unittest.TestCase):
         fresh = generated_tables.fill(support.ROOT, None, page)
         self.assertIn("| 78 |", fresh)
         self.assertEqual(generated_tables.fill(support.ROOT, None, fresh), fresh)
+
+    def test_every_model_is_in_the_table(self):
+        listed = json.loads(subprocess.run([support.TRAINX, "list", "models", "--json"], capture_output=True, text=True, check=True).stdout)
+        table = generated_part(support.ROOT / "docs" / "models.md", "models")
+        self.assertEqual(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE), [m["name"] for m in listed])
+        for line in table.strip().splitlines()[2:]:
+            self.assertTrue(all(cell.strip() for cell in line.strip().strip("|").split(" | ")), line)
 
     def test_links_outside_the_site_resolve(self):
         """mkdocs checks the links inside docs/; those of the files beside it are checked here."""

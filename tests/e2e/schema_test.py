@@ -82,7 +82,7 @@ class Schema(Trainx):
     def test_what_trainx_writes_satisfies_it(self):
         for name in ("quickstart", "gpt2", "text", "bert"):
             self.assertEqual(self.seen_in_editor(self.run_trainx("init", name, "--output", "-").stdout), [], name)
-        for recipe in (ROOT / "configs/quickstart.yaml", *sorted((ROOT / "configs/bench").glob("*.yaml"))):
+        for recipe in (ROOT / "configs/quickstart.yaml", ROOT / "configs/smoke/qwen3.yaml", *sorted((ROOT / "configs/bench").glob("*.yaml"))):
             self.assertEqual(self.seen_in_editor(self.run_trainx("show", recipe).stdout), [], recipe)
 
     def test_bad_recipes_are_refused_where_their_structure_is_at_fault(self):

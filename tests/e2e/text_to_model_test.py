@@ -177,6 +177,13 @@ class TextToModel(Trainx):
                         "precision.compute=fp32")
         self.assertTrue((self.way / "outputs/bert-pairs/latest/tokenizer.json").exists())
 
+    def test_the_recipe_that_fine_tunes_a_decoder_takes_this_data(self):
+        short = ("run.duration=3 steps", "schedule.warmup=1 steps", "run.device=cpu")
+        self.run_trainx("train", ROOT / "configs/smoke/qwen3.yaml", "model.options.vocab_size=512", *short)
+        self.run_trainx("train", ROOT / "configs/qwen3_0.6b.yaml", "model.init_from=outputs/smoke-qwen3/latest", "data.sequence_length=32", *short)
+        self.assertIn("qwen3", (self.way / "outputs/qwen3-0.6b/latest/config.json").read_text())
+        self.assertTrue((self.way / "outputs/qwen3-0.6b/latest/tokenizer.json").exists())
+
     def test_the_script_says_its_commands_and_stops_at_the_first_that_fails(self):
         said = [line for line in self.done.stderr.splitlines() if line.startswith("$ trainx ")]
         for command in ("data tokenize text/train.jsonl --tokenizer data/bpe --train-vocab 512 --out data/train.bin", "data pack data/train.bin", "train configs/smoke/gpt2_text.yaml",
