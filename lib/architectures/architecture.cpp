@@ -22,13 +22,12 @@ std::vector<std::string> remarks_of(const ConfigReader&, const CustomDims&) { re
 std::string parameter_of(const CustomDims&, std::string_view name) { return std::string(name); }
 std::string_view name_of(const CustomDims& d) { return d.options.name; }
 
-std::string_view name_of(const DecoderDims& d) { return d.family; }
 std::string text_of(const DecoderDims& d, DType saved) { return decoder_config_text(d, saved); }
 void config_keys(ConfigKeys&, DecoderDims&) {}
 
 template <Transformer Dims>
-std::string_view name_of(const Dims&) {
-  return Dims::Options::name;
+std::string_view name_of(const Dims& d) {
+  return family_of(d);
 }
 
 template <Transformer Dims>
@@ -151,6 +150,15 @@ std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
 
 }  // namespace
 
+bool has_gpu_kernels(const ModelOptions& options) {
+  if (const auto* bert = std::get_if<BertOptions>(&options)) return bert->name == "bert";
+  return std::holds_alternative<Gpt2Options>(options);
+}
+
+std::string_view family_of(const ModelOptions& options) {
+  return std::visit([](const auto& o) { return std::string_view(o.name); }, options);
+}
+
 bool packs(const ModelOptions& options) {
   return std::visit(
       [](const auto& d) {
@@ -164,8 +172,10 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   const ConfigReader file(text, path);
   std::vector<ModelDims> known = one_of_each(std::type_identity<ModelDims>());
   std::erase_if(known, [](const auto& d) {
-    return std::holds_alternative<CustomDims>(d) || std::holds_alternative<DecoderDims>(d);
+    return std::holds_alternative<CustomDims>(d) || std::holds_alternative<DecoderDims>(d) ||
+           std::holds_alternative<BertDims>(d);
   });
+  for (const BertOptions& o : BertOptions::described()) known.emplace_back(sizes(o).front().second);
   std::vector<std::string> names;
   for (const ModelDims& dims : known) names.emplace_back(architecture_name(dims));
   for (const Family& family : families()) names.emplace_back(family.name);

@@ -14,6 +14,10 @@ Task task(const ModelOptions& options);
 bool generates(const ModelDims& dims);
 /// Whether documents of a row can be kept apart (dims.packed).
 bool packs(const ModelOptions& options);
+/// Has a GPU kernels for all that it is made of?
+bool has_gpu_kernels(const ModelOptions& options);
+/// Its model.type.
+std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.
 ModelDims for_evaluation(ModelDims dims);
 std::int64_t num_labels(const ModelDims& dims);  // classification: classes; else 0

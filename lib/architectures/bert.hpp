@@ -1,13 +1,14 @@
-// BERT (Devlin et al. 2018, arXiv:1810.04805).
+// BERT (Devlin et al. 2018, arXiv:1810.04805), RoBERTa (Liu et al. 2019, arXiv:1907.11692) and
+// XLM-RoBERTa (Conneau et al. 2019, arXiv:1911.02116), which differ in names, in where positions
+// begin and in the classifier.
 #pragma once
 #include "architectures/transformer.hpp"
 
 namespace trainx::architectures {
 
 struct BertOptions {
-  static constexpr std::string_view name = "bert";
-  static constexpr std::string_view summary =
-      "Bidirectional encoder for masked_lm and classification (base, large)";
+  std::string name = "bert";
+  std::string summary;
   Task task = Task::masked_lm;
   std::optional<std::int64_t> num_labels;
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
@@ -16,6 +17,8 @@ struct BertOptions {
   double initializer_range = 0.02, mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+  /// One of each family.
+  static const std::vector<BertOptions>& described();
 };
 
 template <class Visitor>
@@ -44,12 +47,14 @@ struct BertDims {
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+  std::string family = "bert";
+  std::int64_t first_position = 0;  // the table's row of a sample's first token
   std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
   bool operator==(const BertDims&) const = default;
 };
 
 // What every architecture answers: transformer.hpp says what.
-const Sizes<BertDims>& sizes(const BertOptions&);
+const Sizes<BertDims>& sizes(const BertOptions& o);
 program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
                              DType compute, Machine machine = {});
 void config_keys(ConfigKeys& keys, BertDims& d);

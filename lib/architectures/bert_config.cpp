@@ -17,7 +17,25 @@ void pad_token(ConfigKeys& keys, const char* key, BertDims& d) {
               pad->get<std::int64_t>() >= d.vocab_size))
     keys.file()->fail(std::string(key) + " is " + shown(*pad) +
                       "; it must be an id below vocab_size");
-  d.pad_token = pad ? pad->get<std::int64_t>() : keys.file()->is_null(key) ? -1 : 0;
+  d.pad_token = pad                         ? pad->get<std::int64_t>()
+                : keys.file()->is_null(key) ? -1
+                : d.family == "bert"        ? 0
+                                            : 1;
+}
+
+/// RoBERTa's table has rows for padding and those before it.
+void positions(ConfigKeys& keys, BertDims& d) {
+  std::int64_t rows = d.max_positions + d.first_position;
+  keys.dimension("max_position_embeddings", rows);
+  if (!keys.file()) return;
+  if (d.family != "bert") d.first_position = d.pad_token + 1;
+  d.max_positions = rows - d.first_position;
+  if (d.max_positions < 1)
+    keys.file()->fail("max_position_embeddings must be more than pad_token_id + 1");
+}
+
+std::string class_of(const BertDims& d) {
+  return d.family == "bert" ? "Bert" : d.family == "roberta" ? "Roberta" : "XLMRoberta";
 }
 
 }  // namespace
@@ -33,16 +51,16 @@ void config_keys(ConfigKeys& keys, BertDims& d) {
   keys.dimension("num_attention_heads", d.num_heads);
   keys.dimension("hidden_size", d.hidden_size);
   keys.dimension("intermediate_size", d.intermediate_size);
-  keys.dimension("max_position_embeddings", d.max_positions);
   keys.dimension("vocab_size", d.vocab_size);
   keys.dimension("type_vocab_size", d.type_vocab_size, 2);
   keys.number("layer_norm_eps", d.layer_norm_epsilon, 1e-12, positive());
   keys.dropout("hidden_dropout_prob", d.dropout);
   keys.heads_divide("hidden_size", d.hidden_size, "num_attention_heads", d.num_heads);
   pad_token(keys, "pad_token_id", d);
+  positions(keys, d);
   keys.write("attention_probs_dropout_prob", 0.0);
   keys.write("initializer_range", d.initializer_range);
-  task_keys(keys, "Bert", {d.task, d.head, d.num_labels, d.labels});
+  task_keys(keys, class_of(d), {d.task, d.head, d.num_labels, d.labels});
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d) {
@@ -53,10 +71,28 @@ std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d)
                          {"classifier_dropout", classifier}, attention);
 }
 
+namespace {
+
+/// Of RoBERTa; the decoder is the embedding, and its bias is the head's.
+std::string roberta_parameter(const BertDims& d, std::string name) {
+  for (const char* part : {"embeddings.", "encoder."})
+    if (name.starts_with(part)) name = "roberta." + name;
+  const bool of_other_head =
+      name.starts_with("pooler.") || name.starts_with("roberta.pooler.") ||
+      name.starts_with(d.task == Task::classification ? "lm_head." : "classifier.");
+  if (of_other_head || name == "lm_head.decoder.weight" || name == "lm_head.decoder.bias" ||
+      name == "roberta.embeddings.position_ids" || name.starts_with("qa_outputs."))
+    return {};
+  return name;
+}
+
+}  // namespace
+
 /// Names begin with "bert." or not; norms have gamma and beta in the first folders. position_ids,
 /// copies of tied tensors and heads of other tasks are no parameters.
 std::string parameter_of(const BertDims& d, std::string_view saved_name) {
   std::string name(saved_name);
+  if (d.family != "bert") return roberta_parameter(d, std::move(name));
   for (const char* part : {"embeddings.", "encoder.", "pooler."})
     if (name.starts_with(part)) name = "bert." + name;
   for (const auto& [old, now] :

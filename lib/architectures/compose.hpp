@@ -15,7 +15,7 @@ template <Transformer Dims>
 graph::BuilderOptions builder_options(const Dims& d, std::int64_t micro_batch_size,
                                       std::int64_t length, DType compute, const Machine& machine) {
   if (d.hidden_size % d.num_heads != 0 || length > d.max_positions)
-    throw InternalError(std::string(Dims::Options::name) +
+    throw InternalError(std::string(family_of(d)) +
                         "_graph: num_heads does not divide hidden_size, or length is too long");
   graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
   options.dropout = d.dropout;

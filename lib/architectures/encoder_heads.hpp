@@ -16,6 +16,7 @@ struct HeadNames {
   std::string output;        // the last linear, or what the bias belongs to
   std::string tied_to = "";  // masked_lm: the token embedding
   Activation activation = Activation::gelu_erf;
+  bool drops_input = false;  // classification: what the first linear reads, too
 };
 
 /// The tensors of a micro-batch that an encoder reads for its task.
@@ -33,7 +34,7 @@ template <Encoder Dims>
 void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadNames& masked_lm,
               const HeadNames& classification) {
   using Score = operations::CrossEntropy::Score;
-  const std::string graph = std::string(Dims::Options::name) + "_graph: ";
+  const std::string graph = std::string(family_of(d)) + "_graph: ";
   const bool classifies = d.task == Task::classification, optional = d.head != d.task;
   if (!classifies && d.task != Task::masked_lm)
     throw InternalError(graph + "task is classification or masked_lm");
@@ -42,6 +43,7 @@ void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadN
   const HeadNames& names = classifies ? classification : masked_lm;
   m.begin_head(classifies ? first_rows(m)
                           : rows_with_targets(m, d.padded_vocab_size(), d.mask_probability));
+  if (names.drops_input && d.dropout > 0) h = m.dropout(h, 1, 2);
   h = m.linear(h, names.dense,
                {.features = d.hidden_size, .activation = names.activation, .optional = optional});
   if (!classifies) h = m.layer_norm(h, names.norm, optional);

@@ -3,6 +3,7 @@
 // and head.
 #pragma once
 #include "architectures/task.hpp"
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,8 +51,8 @@ void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size);
 /// Decides dims from the task's options. Throws UserError 78 for options that do not fit together.
 template <Encoder Options, Encoder Dims>
 void take_task(const Options& o, Dims& d) {
-  const Options defaults;
-  check_task(Options::name, o.task, o.num_labels.has_value(),
+  const Options& defaults = *std::ranges::find(Options::described(), o.name, &Options::name);
+  check_task(o.name, o.task, o.num_labels.has_value(),
              {{"mask_probability", o.mask_probability != defaults.mask_probability},
               {"mask_token", o.mask_token != defaults.mask_token},
               {"special_tokens", o.special_tokens != defaults.special_tokens}});

@@ -42,6 +42,15 @@ concept Transformer = requires(const T& x) {
   x.num_heads;
 };
 
+/// The model.type that the dims are of.
+template <class Dims>
+std::string_view family_of(const Dims& d) {
+  if constexpr (requires { d.family; })
+    return d.family;
+  else
+    return Dims::Options::name;
+}
+
 /// The next multiple of 128, which fills tiles of matrix products. The extra rows of the embedding
 /// stay zero and get no gradient.
 constexpr std::int64_t whole_tiles(std::int64_t vocab_size) {

@@ -52,6 +52,9 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 std::string lacks_kernels(const recipe::Recipe& r) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
+  if (!architectures::has_gpu_kernels(r.model.options))
+    return "model.type " + std::string(architectures::family_of(r.model.options)) +
+           " computes on CPUs so far";
   return "";
 }
 

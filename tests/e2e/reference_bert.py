@@ -17,11 +17,28 @@ import torch
 import transformers
 
 BATCH, STEPS, LONGEST, VOCABULARY, LABELS = 8, 20, 32, 131, 3
-MODELS = {"classification": transformers.BertForSequenceClassification, "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel}
+MODELS = {"classification": transformers.BertForSequenceClassification, "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel,
+          "roberta/classification": transformers.RobertaForSequenceClassification,
+          "roberta/masked_lm": transformers.RobertaForMaskedLM,
+          "xlm-roberta/classification": transformers.XLMRobertaForSequenceClassification,
+          "xlm-roberta/masked_lm": transformers.XLMRobertaForMaskedLM}
+CONFIGS = {"roberta": transformers.RobertaConfig, "xlm-roberta": transformers.XLMRobertaConfig}
 
 
-def config():
-    return transformers.BertConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=80, max_position_embeddings=48,
+def family_of(head):
+    return head.rpartition("/")[0] or "bert"
+
+
+def padding_of(head):
+    """RoBERTa counts positions by what is not padding, which it calls 1."""
+    return 0 if family_of(head) == "bert" else 1
+
+
+def config(head):
+    of = CONFIGS.get(family_of(head), transformers.BertConfig)
+    more = {} if of is transformers.BertConfig else {
+        "pad_token_id": 1, "type_vocab_size": 2, "layer_norm_eps": 1e-5}
+    return of(**more, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=80, max_position_embeddings=48,
                                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=LABELS, initializer_range=0.1)
 
 
@@ -31,9 +48,10 @@ def write_data(path, head, seed):
         for _ in range(BATCH * (STEPS + 5)):
             n = draw.randint(5, LONGEST)
             first = draw.randint(2, n)
-            ids = [min(VOCABULARY - 1, 1 + int(draw.expovariate(0.05))) for _ in range(n)]
+            least = 1 + padding_of(head)
+            ids = [min(VOCABULARY - 1, least + int(draw.expovariate(0.05))) for _ in range(n)]
             line = {"input_ids": ids, "token_type_ids": [int(i >= first) for i in range(n)]}
-            if head == "classification":
+            if head.endswith("classification"):
                 line["label"] = (ids[0] + ids[-1]) % LABELS
             else:
                 line["labels"] = [ids[i] if draw.random() < 0.2 or i == 1 else -100 for i in range(n)]
@@ -41,7 +59,7 @@ def write_data(path, head, seed):
             out.write(json.dumps(line) + "\n")
 
 
-def batches(path, size=BATCH):
+def batches(path, head, size=BATCH):
     lines = [json.loads(line) for line in open(path)]
     for first in range(0, len(lines), size):
         rows = lines[first:first + size]
@@ -49,7 +67,7 @@ def batches(path, size=BATCH):
 
         def padded(key, value):
             return torch.tensor([r[key] + [value] * (longest - len(r[key])) for r in rows])
-        batch = {"input_ids": padded("input_ids", 0), "token_type_ids": padded("token_type_ids", 0),
+        batch = {"input_ids": padded("input_ids", padding_of(head)), "token_type_ids": padded("token_type_ids", 0),
                  "attention_mask": torch.tensor([[1] * len(r["input_ids"]) + [0] * (longest - len(r["input_ids"])) for r in rows])}
         if "label" in rows[0]:
             batch["labels"] = torch.tensor([r["label"] for r in rows])
@@ -64,7 +82,7 @@ def train(folder, head, path, out):
     plain = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95), eps=1e-8)
     losses = []
-    for batch in batches(path):
+    for batch in batches(path, head):
         optimizer.zero_grad()
         loss = model(**batch).loss
         loss.backward()
@@ -79,7 +97,7 @@ def loss(folder, head, path):
     model, names = MODELS[head].from_pretrained(folder, output_loading_info=True)
     total = count = 0
     with torch.no_grad():
-        for batch in batches(path):
+        for batch in batches(path, head):
             n = int((batch["labels"] != -100).sum())
             total += model.eval()(**batch).loss.item() * n
             count += n
@@ -90,7 +108,7 @@ def compare(folder, other, head, path):
     models = [MODELS[head].from_pretrained(f).eval() for f in (folder, other)]
     worst = largest = 0.0
     with torch.no_grad():
-        for batch in batches(path):
+        for batch in batches(path, head):
             want, got = [m(**batch).logits for m in models]
             seen = batch["attention_mask"].bool() if want.dim() == 3 else torch.ones(len(want), dtype=torch.bool)
             worst = max(worst, (want - got)[seen].abs().max().item())
@@ -98,11 +116,11 @@ def compare(folder, other, head, path):
     return {"difference": worst, "largest": largest}
 
 
-def hidden(folder, path, out):
+def hidden(folder, path, out, head="none"):
     model = transformers.BertModel.from_pretrained(folder).eval()
     tensors = {}
     with torch.no_grad():
-        for i, batch in enumerate(batches(path)):
+        for i, batch in enumerate(batches(path, head)):
             batch.pop("labels", None)
             mask = batch["attention_mask"]
             tensors[f"tokens.{i}"], tensors[f"token_types.{i}"] = batch["input_ids"].int(), batch["token_type_ids"].int()
@@ -113,7 +131,7 @@ def hidden(folder, path, out):
 
 def make(folder, head):
     torch.manual_seed(11)
-    MODELS[head](config()).save_pretrained(folder)
+    MODELS[head](config(head)).save_pretrained(folder)
 
 
 def main():

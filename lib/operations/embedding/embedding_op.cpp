@@ -9,7 +9,8 @@ void Embedding::run_forward(const OpContext& c) const {
   if (!c.writes(out)) return;
   if (const Tensor types = c.input(token_types); types.defined())
     return segment_embedding(c.output(out), c.input(tokens), types, c.parameter(token),
-                             c.parameter(position), c.parameter(type));
+                             c.parameter(position).narrow(0, first_position, c.length()),
+                             c.parameter(type));
   const Tensor table = c.parameter(position);
   if (!table.defined() || scale != 1)
     return scaled_embedding(
