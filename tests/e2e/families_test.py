@@ -139,11 +139,11 @@ class Families(Trainx):
             for how, run in runs.items():
                 with self.subTest(micro_batch_size=how[0], recomputed=how[1]):
                     got, name = run.result(), "-".join(map(str, (case, *how)))
-                    kept.append((name, trained, f"outputs/{name}/latest", TOLERANCE))
+                    kept.append((name, trained, f"outputs/{name}/latest", TRAINED))
                     self.check_losses(name, got, want["losses"])
         with self.subTest(export="of the run"):
             self.run_trainx("export", f"outputs/{case}-8-none", f"{case}-end")
-            kept.append(("exported", trained, f"{case}-end", TOLERANCE))
+            kept.append(("exported", trained, f"{case}-end", TRAINED))
         found = self.reference(*(["compare", str(of), str(self.folder / out), str(self.tokens)]
                                  for _, of, out, _ in kept))
         for (name, _, _, tolerance), answer in zip(kept, found):
