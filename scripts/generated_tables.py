@@ -37,6 +37,8 @@ BYTE_LEVEL, BYTE_FALLBACK, SENTENCEPIECE = "byte-level BPE", "BPE with byte fall
 # Tokenizers of a model's published folders.
 TOKENIZERS = {
     "bert": "WordPiece",
+    "roberta": "byte-level BPE",
+    "xlm-roberta": "SentencePiece",
     "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
     "mistral": f"{BYTE_FALLBACK} (7B), {BYTE_LEVEL} (Nemo)",
     "helium": SENTENCEPIECE,
@@ -50,7 +52,8 @@ TOKENIZERS = {
                      "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "starcoder2", "stablelm", "nanochat", "opt"], BYTE_LEVEL),
 }
 # Tests of models that have a script of their own.
-TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`"}
+TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`",
+         "roberta": "`tests/e2e/bert_test.py`", "xlm-roberta": "`tests/e2e/bert_test.py`"}
 
 
 class Trainx:

@@ -47,8 +47,9 @@ const std::vector<BertOptions>& BertOptions::described() {
     std::vector<BertOptions> out(3);
     out[0].summary = "Bidirectional encoder for masked_lm and classification (base, large)";
     const std::pair<const char*, const char*> others[] = {
-        {"roberta", "RoBERTa: BERT with another head, for masked_lm and classification"},
-        {"xlm-roberta", "XLM-RoBERTa: RoBERTa for a hundred languages"}};
+        {"roberta",
+         "RoBERTa: BERT with another head, for masked_lm and classification (base, large)"},
+        {"xlm-roberta", "XLM-RoBERTa: RoBERTa for a hundred languages (base, large)"}};
     for (std::size_t i = 0; i < 2; ++i) {
       BertOptions& o = out[i + 1];
       o.name = others[i].first;

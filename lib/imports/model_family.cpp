@@ -28,11 +28,26 @@ std::string family_of(std::string_view name) {
   return found == std::end(families) ? "" : std::string(*found);
 }
 
+namespace {
+
+/// Is there a model.type of the family? Some are named after what came of another.
+bool trains(std::string family) {
+  static constexpr std::pair<std::string_view, std::string_view> others[]{
+      {"distilgpt2", "gpt2"},  {"tinyllama", "llama"}, {"codellama", "llama"},
+      {"code_llama", "llama"}, {"yi-", "llama"},       {"gpt-neox", "gpt_neox"},
+      {"pythia", "gpt_neox"},  {"command-r", "cohere"}};
+  for (const auto& [name, like] : others)
+    if (family == name) family = like;
+  return std::ranges::any_of(model_types(),
+                             [&](const std::string& type) { return type.starts_with(family); });
+}
+
+}  // namespace
+
 void leave_model(Settings& s, std::string_view key, const std::string& name) {
   const std::string family = family_of(name);
-  const auto types = model_types();
-  const std::string there = recipe::joined(types, " and ");
-  const bool is_trained = std::ranges::count(types, family) > 0 || family == "distilgpt2";
+  const std::string there = "those that `trainx list models` prints";
+  const bool is_trained = trains(family);
   const bool is_path = name.starts_with('/') || name.starts_with('.');
   const bool is_builder = name.starts_with("torchtune.");
   if (!family.empty() && !is_trained)

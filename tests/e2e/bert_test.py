@@ -67,7 +67,8 @@ class Bert(Trainx):
                     difference = self.reference("compare", trained, self.latest(run), head, data)
                     print(f"  {run}: largest relative difference of losses {worst:.1e}, of logits after 20 steps {difference['difference']:.1e} of {difference['largest']:.1f}")
                     self.assertLess(worst, 1e-4)
-                    self.assertLess(difference["difference"], 1e-5 * max(1, difference["largest"]))
+                    bound = 1e-5 if head in OPTIONS else 1e-4      # other weights, where rounding is seen sooner
+                    self.assertLess(difference["difference"], bound * max(1, difference["largest"]))
 
     def test_transformers_loads_the_result_with_the_same_held_out_loss(self):
         for head in OPTIONS | OTHERS:

@@ -172,7 +172,7 @@ std::vector<Family> llama_families() {
        {{"36b", R"({"hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64,
                     "num_attention_heads": 80, "num_key_value_heads": 8, "head_dim": 128,
                     "vocab_size": 155136, "max_position_embeddings": 524288,
-                    "rms_norm_eps": 1e-06,
+                    "rms_norm_eps": 1e-06, "residual_dropout": 0.0,
                     "rope_parameters": {"rope_type": "default", "rope_theta": 1e7}})"}}},
       {"helium",
        "Llama that turns neighbours",

@@ -38,7 +38,7 @@ std::vector<Family> opt_families() {
        "OPT: LayerNorm, learned positions, ReLU",
        opt,
        {{"125m", R"({"hidden_size": 768, "ffn_dim": 3072, "num_hidden_layers": 12,
-                     "num_attention_heads": 12, "vocab_size": 50272, "dropout": 0.1,
+                     "num_attention_heads": 12, "vocab_size": 50272, "dropout": 0.0,
                      "max_position_embeddings": 2048, "word_embed_proj_dim": 768})"}}},
   };
 }
