@@ -10,10 +10,10 @@ using nlohmann::json;
 
 namespace {
 
-/// 1 / base^(2 i / dim) as fp32 has it.
+/// 1 / base^(2 i / dim) as fp32 has it. An odd part of a head is rounded up.
 std::vector<float> plain_frequencies(double base, std::int64_t dim) {
   std::vector<float> f;
-  for (std::int64_t i = 0; i + 1 < dim; i += 2)
+  for (std::int64_t i = 0; i < dim; i += 2)
     f.push_back(
         1.0f / std::pow(static_cast<float>(base), static_cast<float>(i) / static_cast<float>(dim)));
   return f;
@@ -108,8 +108,31 @@ class RopeReader {
       file_.fail(where_ + "." + key + " is " + shown(*j) + "; it must be a number above 0");
     return j->get<double>();
   }
+  double required(const std::string& key) const {
+    if (!find(key)) file_.fail(where_ + "." + key + " is missing");
+    return number(key, 1);
+  }
   std::int64_t whole(const std::string& key, std::int64_t otherwise) const {
-    return static_cast<std::int64_t>(number(key, static_cast<double>(otherwise)));
+    const json* j = find(key);
+    if (!j) return otherwise;
+    constexpr double most = std::int64_t{1} << 31;
+    if (const double v = number(key, 1); v > most || v != std::floor(v))
+      file_.fail(where_ + "." + key + " is " + shown(*j) +
+                 "; it must be a whole number of at least 1");
+    return static_cast<std::int64_t>(number(key, 1));
+  }
+  double part(const std::string& key, double otherwise) const {
+    const double v = number(key, otherwise);
+    if (v > 1)
+      file_.fail(where_ + "." + key + " is " + shown(*find(key)) +
+                 "; it must be a number above 0 and at most 1");
+    return v;
+  }
+  bool flag(const std::string& key, bool otherwise) const {
+    const json* j = find(key);
+    if (j && !j->is_boolean())
+      file_.fail(where_ + "." + key + " is " + shown(*j) + "; it must be true or false");
+    return j ? j->get<bool>() : otherwise;
   }
   std::vector<double> numbers(const std::string& key, std::size_t count) const {
     const json* j = find(key);
@@ -195,12 +218,17 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
   in.refuse_unknown();
   Rope r{.kind = in.kind(), .max_positions = max_positions};
   r.theta = in.number("rope_theta", file.number("rope_theta", defaults.theta, positive()));
-  r.rotated = in.number("partial_rotary_factor",
-                        file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
-  r.factor = in.number("factor", 1);
+  r.rotated = in.part("partial_rotary_factor",
+                      file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
   r.original_positions =
       in.whole("original_max_position_embeddings",
                file.dimension("original_max_position_embeddings", max_positions));
+  const bool by_lengths = r.kind == Rope::Kind::yarn || r.kind == Rope::Kind::longrope;
+  if (by_lengths)
+    r.factor = in.number(
+        "factor", static_cast<double>(max_positions) / static_cast<double>(r.original_positions));
+  else if (r.kind != Rope::Kind::plain)
+    r.factor = in.required("factor");
   r.low_frequency = in.number("low_freq_factor", 1);
   r.high_frequency = in.number("high_freq_factor", 4);
   r.beta_fast = in.number("beta_fast", 32);
@@ -208,11 +236,11 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
   r.attention_factor = in.number("attention_factor", 0);
   r.mscale = in.number("mscale", 0);
   r.mscale_all = in.number("mscale_all_dim", 0);
-  if (const json* cut = in.find("truncate"); cut && *cut == false) r.truncates = false;
+  r.truncates = in.flag("truncate", true);
   if (r.kind == Rope::Kind::longrope) {
     const auto head = static_cast<double>(file.dimension(
         "head_dim", file.dimension("hidden_size") / file.dimension("num_attention_heads")));
-    const auto pairs = static_cast<std::size_t>(head * r.rotated) / 2;
+    const auto pairs = (static_cast<std::size_t>(head * r.rotated) + 1) / 2;
     r.short_factors = in.numbers("short_factor", pairs);
     r.long_factors = in.numbers("long_factor", pairs);
     if (file.find("original_max_position_embeddings"))
