@@ -1,0 +1,240 @@
+// config.json of families of decoders: what is read, what is written, and what is refused.
+#include "architectures/architecture.hpp"
+#include "architectures/families/family.hpp"
+#include <nlohmann/json.hpp>
+#include "support/catch.hpp"
+#include "support/user_error.hpp"
+
+using namespace trainx;
+using namespace trainx::architectures;
+using nlohmann::json;
+
+namespace {
+
+json small(const std::string& family) {
+  json c{{"model_type", family},     {"hidden_size", 40}, {"num_hidden_layers", 3},
+         {"num_attention_heads", 4}, {"vocab_size", 50},  {"max_position_embeddings", 32}};
+  c[family == "opt" ? "ffn_dim" : "intermediate_size"] = 60;
+  return c;
+}
+
+DecoderDims dims_of(const json& config) {
+  return std::get<DecoderDims>(dims_from_config(config.dump(), "config.json"));
+}
+
+/// Without the text that they were read from.
+DecoderDims numbers(DecoderDims d) {
+  d.config.clear();
+  return d;
+}
+
+std::string refusal(const json& config) {
+  return user_error_of([&] { dims_of(config); });
+}
+
+/// One sentence, with exit code 65, that has `words`.
+void check_refused(const json& config, const std::string& words) {
+  const std::string said = refusal(config);
+  INFO(config.dump());
+  CHECK_THAT(said, ContainsSubstring("65: config.json: "));
+  CHECK_THAT(said, ContainsSubstring(words));
+  CHECK(said.find('\n') == std::string::npos);
+  CHECK(said.find(". ") == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("every published size of every family is read again as it is written") {
+  for (const Family& family : families()) {
+    REQUIRE_FALSE(family.sizes.empty());
+    for (const auto& [name, dims] : sizes(DecoderOptions{.name = std::string(family.name)})) {
+      INFO(family.name << " " << name);
+      CHECK(dims.family == family.name);
+      CHECK(std::ssize(dims.windows) == dims.num_layers);
+      CHECK(std::ssize(dims.layer_rope) == dims.num_layers);
+      CHECK(dims.num_heads % dims.num_key_value_heads == 0);
+      for (const int rope : dims.layer_rope) CHECK(rope < std::ssize(dims.ropes));
+      for (const DType saved : {DType::f32, DType::bf16}) {
+        const std::string text = config_text(dims, saved);
+        const auto again = std::get<DecoderDims>(dims_from_config(text, "config.json"));
+        CHECK(numbers(again) == numbers(dims));
+        CHECK(config_text(again, saved) == text);
+        CHECK(json::parse(text).at("dtype") == (saved == DType::f32 ? "float32" : "bfloat16"));
+      }
+    }
+  }
+}
+
+TEST_CASE("small models of every family are read, and again as they are written") {
+  for (const Family& family : families()) {
+    json config = small(std::string(family.name));
+    if (family.name == "opt") config["word_embed_proj_dim"] = 40;
+    INFO(family.name);
+    const DecoderDims dims = dims_of(config);
+    CHECK(dims.num_layers == 3);
+    CHECK(dims.head_size == 10);
+    CHECK(dims.intermediate_size == 60);
+    const std::string text = config_text(dims, DType::bf16);
+    CHECK(numbers(std::get<DecoderDims>(dims_from_config(text, "config.json"))) == numbers(dims));
+  }
+}
+
+TEST_CASE("sizes that a recipe sets are in the folder that is written") {
+  for (const Family& family : families()) {
+    INFO(family.name);
+    json config = small(std::string(family.name));
+    if (family.name == "opt") config["word_embed_proj_dim"] = 40;
+    DecoderDims dims = dims_of(config);
+    DecoderOptions options{.name = std::string(family.name)};
+    dims.num_layers = 5, dims.num_heads = 6, dims.num_key_value_heads = 3, dims.hidden_size = 48;
+    dims.head_size = 8, dims.intermediate_size = 70, dims.max_positions = 20, dims.vocab_size = 33;
+    if (family.name == "opt" || family.name == "gpt_neox") dims.num_key_value_heads = 6;
+    const DecoderDims asked = dims;
+    take_settings(options, dims);
+    const std::string text = config_text(dims, DType::f32);
+    DecoderDims again = std::get<DecoderDims>(dims_from_config(text, "config.json"));
+    CHECK(
+        std::tie(again.num_layers, again.num_heads, again.num_key_value_heads, again.hidden_size,
+                 again.head_size, again.intermediate_size, again.max_positions, again.vocab_size) ==
+        std::tie(asked.num_layers, asked.num_heads, asked.num_key_value_heads, asked.hidden_size,
+                 asked.head_size, asked.intermediate_size, asked.max_positions, asked.vocab_size));
+    CHECK(std::ssize(again.windows) == 5);
+    again.dropout = dims.dropout;
+    CHECK(numbers(again) == numbers(dims));
+  }
+}
+
+TEST_CASE("both spellings of rope settings make equal models") {
+  for (const Family& family : families()) {
+    if (family.name == "opt") continue;  // which has none
+    INFO(family.name);
+    json now = small(std::string(family.name)), before = now;
+    const json layers{{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5000.0}};
+    now["rope_parameters"] = layers;
+    before["rope_theta"] = 5000.0;
+    before["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+    DecoderDims a = numbers(dims_of(now)), b = numbers(dims_of(before));
+    REQUIRE_FALSE(a.ropes.empty());
+    CHECK(a.ropes[0] == b.ropes[0]);
+    CHECK(a.ropes[0].kind == Rope::Kind::linear);
+    CHECK(a.ropes[0].theta == 5000);
+    // of layers with a window the old spelling says something else
+    if (a.ropes.size() == 2) a.ropes.pop_back(), b.ropes.pop_back();
+    CHECK(a == b);
+  }
+}
+
+TEST_CASE("layers with and without a window may have ropes of their own") {
+  const std::string family = GENERATE("gemma3_text", "olmo3");
+  json config = small(family);
+  config["num_hidden_layers"] = 2;
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  config["sliding_window"] = 8;
+  config["rope_parameters"] = {
+      {"full_attention",
+       {{"rope_type", "yarn"},
+        {"factor", 4.0},
+        {"rope_theta", 7000.0},
+        {"original_max_position_embeddings", 8}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 900.0}}}};
+  const DecoderDims d = dims_of(config);
+  CHECK(d.windows == std::vector<std::int64_t>{8, 0});
+  CHECK(d.layer_rope == std::vector<int>{1, 0});
+  REQUIRE(d.ropes.size() == 2);
+  CHECK((d.ropes[0].kind == Rope::Kind::yarn && d.ropes[0].theta == 7000));
+  CHECK((d.ropes[1].kind == Rope::Kind::plain && d.ropes[1].theta == 900));
+}
+
+TEST_CASE("values that no model can have are refused in one sentence") {
+  for (const Family& family : families()) {
+    const std::string name(family.name), width = name == "opt" ? "ffn_dim" : "intermediate_size";
+    const auto with = [&](const std::string& key, const json& value) {
+      json c = small(name);
+      c[key] = value;
+      return c;
+    };
+    for (const std::string& key :
+         {std::string("num_hidden_layers"), std::string("num_attention_heads"),
+          std::string("num_key_value_heads"), std::string("hidden_size"), width,
+          std::string("vocab_size"), std::string("max_position_embeddings"),
+          std::string("head_dim")})
+      for (const json& bad : {json(0), json(-3), json(2.5), json("8"), json::array({4}), json(true),
+                              json(1e300), json(std::uint64_t{1} << 63)})
+        check_refused(with(key, bad), key + " is ");
+    for (const std::string key :
+         {"num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size"})
+      check_refused(with(key, nullptr), key + " is missing");
+    check_refused(with("num_attention_heads", 7), "must be a multiple of num_attention_heads (7)");
+    check_refused(with("num_key_value_heads", 3), "must be a multiple of num_key_value_heads (3)");
+    check_refused(with("num_hidden_layers", 200000), "num_hidden_layers");
+    check_refused(with("a_new_kind_of_layer", 1), "a_new_kind_of_layer is 1");
+    check_refused(with("quantization_config", {{"bits", 4}}), "quantization_config is an object");
+    check_refused(with("tie_word_embeddings", "yes"), "tie_word_embeddings is \"yes\"");
+    if (name == "opt") continue;
+    check_refused(with("rope_scaling", {{"rope_type", "spiral"}}), "rope_type is \"spiral\"");
+    check_refused(with("rope_parameters", 10000), "rope_parameters is 10000");
+  }
+}
+
+TEST_CASE("a model_type that trainx does not know is refused with those it knows") {
+  json config = small("llama");
+  config["model_type"] = GENERATE(json("llama9"), json(3), json("Llama"), json(json::array()));
+  check_refused(config, "model_type is ");
+  CHECK_THAT(refusal(config), ContainsSubstring("\"qwen3\""));
+  config.erase("model_type");
+  check_refused(config, "model_type is missing");
+}
+
+TEST_CASE("layer_types has a known kind for each layer") {
+  const std::string family = GENERATE("qwen2", "qwen3", "gemma2", "gemma3_text", "olmo3", "cohere2",
+                                      "ministral", "smollm3", "exaone4");
+  INFO(family);
+  json config = small(family);
+  const std::string full = "full_attention", sliding = "sliding_attention";
+  config["layer_types"] = {full, sliding, full};
+  CHECK(refusal(config) == "nothing thrown");
+  config["layer_types"] = {full, sliding};
+  check_refused(config, "layer_types must be a list of num_hidden_layers (3)");
+  config["layer_types"] = {full, sliding, full, full};
+  check_refused(config, "layer_types must be a list of num_hidden_layers (3)");
+  config["layer_types"] = full;
+  check_refused(config, "layer_types must be a list");
+  config["layer_types"] = {full, "linear_attention", full};
+  check_refused(config, "layer_types has \"linear_attention\"");
+  config["layer_types"] = {full, 1, full};
+  check_refused(config, "layer_types has 1");
+  config.erase("layer_types");
+  config["sliding_window"] = "long";
+  check_refused(config, "sliding_window is \"long\"");
+}
+
+TEST_CASE("settings of a family that must be numbers, flags or names of functions are such") {
+  const auto [family, key, bad] = GENERATE(table<std::string, std::string, json>({
+      {"llama", "rms_norm_eps", 0},
+      {"llama", "rms_norm_eps", "1e-5"},
+      {"llama", "attention_bias", 1},
+      {"llama", "hidden_act", "quick_gelu"},
+      {"llama", "hidden_act", 4},
+      {"gemma2", "attn_logit_softcapping", -1},
+      {"gemma2", "final_logit_softcapping", "none"},
+      {"gemma2", "query_pre_attn_scalar", 0},
+      {"gemma3_text", "use_bidirectional_attention", true},
+      {"gemma3_text", "rope_local_base_freq", 0},
+      {"olmo", "clip_qkv", 0},
+      {"olmo", "clip_qkv", true},
+      {"granite", "logits_scaling", 0},
+      {"granite", "residual_multiplier", "0.2"},
+      {"cohere", "logit_scale", -1},
+      {"opt", "do_layer_norm_before", false},
+      {"opt", "word_embed_proj_dim", 20},
+      {"phi", "resid_pdrop", 1.5},
+      {"phi3", "attention_bias", true},
+      {"gpt_neox", "rotary_pct", 1.5},
+      {"gpt_neox", "rotary_emb_base", "10000"},
+      {"starcoder2", "norm_type", "rms"},
+      {"nanochat", "final_logit_softcapping", -15},
+  }));
+  json config = small(family);
+  config[key] = bad;
+  check_refused(config, key + " is ");
+}
