@@ -3,6 +3,7 @@
 #include "architectures/decoder.hpp"
 #include "architectures/families/family.hpp"
 #include "core/error.hpp"
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -39,7 +40,10 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
   FamilyReader reader(file, d);
   family_of(family).read(reader, d);
   file.refuse_unknown();
-  if (d.head_size % 2 != 0 && !d.ropes.empty() && d.ropes.front().rotated == 1)
+  const auto turns_wholly = [&](const Rope& r) {
+    return static_cast<std::int64_t>(static_cast<double>(d.head_size) * r.rotated) == d.head_size;
+  };
+  if (d.head_size % 2 != 0 && std::ranges::any_of(d.ropes, turns_wholly))
     file.fail("head_dim (" + std::to_string(d.head_size) + ") must be even");
   return d;
 }

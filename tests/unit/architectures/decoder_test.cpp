@@ -176,6 +176,30 @@ TEST_CASE("values that no model can have are refused in one sentence") {
   }
 }
 
+TEST_CASE("heads that turn wholly have an even size") {
+  for (const Family& family : families()) {
+    INFO(family.name);
+    json config = small(std::string(family.name));
+    config["head_dim"] = 9;
+    if (family.name == "opt") {
+      CHECK(dims_of(config).head_size == 9);
+      continue;
+    }
+    if (const DecoderDims even = dims_of(small(std::string(family.name)));
+        even.ropes[0].rotated < 1) {
+      CHECK(dims_of(config).head_size == 9);
+    } else {
+      check_refused(config, "head_dim (9) must be even");
+    }
+  }
+  // of each kind of layer
+  json config = small("olmo3");
+  config["head_dim"] = 9;
+  config["rope_parameters"] = {{"full_attention", {{"partial_rotary_factor", 0.5}}},
+                               {"sliding_attention", {{"rope_theta", 100.0}}}};
+  check_refused(config, "head_dim (9) must be even");
+}
+
 TEST_CASE("a model_type that trainx does not know is refused with those it knows") {
   json config = small("llama");
   config["model_type"] = GENERATE(json("llama9"), json(3), json("Llama"), json(json::array()));
