@@ -63,7 +63,9 @@ const Sizes<DecoderDims>& sizes(const DecoderOptions& o) {
 std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
   // heads that a recipe changes bring fewer keys, and other heads, along
   if (o.num_heads && !o.num_key_value_heads)
-    d.num_key_value_heads = std::gcd(*o.num_heads, d.num_key_value_heads);
+    d.num_key_value_heads = d.num_key_value_heads == d.num_heads
+                                ? *o.num_heads
+                                : std::gcd(*o.num_heads, d.num_key_value_heads);
   const bool divides = d.head_size * d.num_heads == d.hidden_size;
   const std::int64_t heads = o.num_heads.value_or(d.num_heads),
                      hidden = o.hidden_size.value_or(d.hidden_size);

@@ -7,6 +7,7 @@ namespace {
 void gpt_neox(FamilyReader& r, DecoderDims& d) {
   r.sizes({.default_activation = "gelu"});
   d.pad_token = -1;  // its padding is a token like others
+  r.file().require("num_key_value_heads", {d.num_heads});
   r.layer_norm(true, true);
   r.epsilon("layer_norm_eps", 1e-5);
   d.parallel = r.flag("use_parallel_residual", true) ? DecoderDims::Parallel::two_norms

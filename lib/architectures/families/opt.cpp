@@ -10,6 +10,7 @@ void opt(FamilyReader& r, DecoderDims& d) {
            .activation = "activation_function",
            .default_activation = "relu"});
   const ConfigReader& f = r.file();
+  f.require("num_key_value_heads", {d.num_heads});
   f.require("do_layer_norm_before", {true});
   f.require("_remove_final_layer_norm", {false});
   f.require("enable_bias", {true});

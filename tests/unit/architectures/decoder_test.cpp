@@ -104,6 +104,28 @@ TEST_CASE("sizes that a recipe sets are in the folder that is written") {
   }
 }
 
+TEST_CASE("heads that a recipe changes bring as many keys along, or fewer that divide them") {
+  const auto keys_of = [](const char* family, std::int64_t keys, std::int64_t heads) {
+    json config = small(family);
+    config["num_key_value_heads"] = keys;
+    DecoderDims d = dims_of(config);
+    DecoderOptions o{.name = family};
+    o.num_heads = heads;
+    dimensions(o, d);
+    return d.num_key_value_heads;
+  };
+  CHECK(keys_of("gpt_neox", 4, 10) == 10);
+  CHECK(keys_of("llama", 4, 6) == 6);
+  CHECK(keys_of("llama", 2, 6) == 2);
+  CHECK(keys_of("llama", 2, 5) == 1);
+}
+
+TEST_CASE("families without grouped heads refuse them") {
+  json config = small(GENERATE("gpt_neox", "opt"));
+  config["num_key_value_heads"] = 2;
+  check_refused(config, "num_key_value_heads is 2");
+}
+
 TEST_CASE("both spellings of rope settings make equal models") {
   for (const Family& family : families()) {
     if (family.name == "opt") continue;  // which has none
