@@ -40,9 +40,15 @@ void smollm3(FamilyReader& r, DecoderDims& d) {
   const auto* layers = r.file().find("no_rope_layers");
   if (layers && (!layers->is_array() || std::ssize(*layers) != d.num_layers))
     r.file().fail("no_rope_layers must be a list of num_hidden_layers numbers");
+  const auto listed = [&](const nlohmann::json& layer) {
+    const bool has = layer == 1 || layer == true;
+    if (!has && layer != 0 && layer != false)
+      r.file().fail("no_rope_layers has " + shown(layer) + "; a layer is 0 or 1");
+    return has;
+  };
   for (std::int64_t i = 0; i < d.num_layers; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const bool has = layers ? (*layers)[at] == 1 : (i + 1) % interval != 0;
+    const bool has = layers ? listed((*layers)[at]) : (i + 1) % interval != 0;
     d.layer_rope[at] = has ? 0 : -1;
   }
   const bool slides = r.flag("use_sliding_window", false);

@@ -254,6 +254,20 @@ TEST_CASE("layer_types has a known kind for each layer") {
   check_refused(config, "sliding_window is \"long\"");
 }
 
+TEST_CASE("layers of SmolLM3 know positions where its list has a one") {
+  json config = small("smollm3");
+  config["no_rope_layers"] = {1, 0, 1};
+  CHECK(dims_of(config).layer_rope == std::vector<int>{0, -1, 0});
+  config["no_rope_layers"] = {true, false, true};
+  CHECK(dims_of(config).layer_rope == std::vector<int>{0, -1, 0});
+  config["no_rope_layers"] = {1, "yes", 1};
+  check_refused(config, "no_rope_layers");
+  config["no_rope_layers"] = {1, 2, 1};
+  check_refused(config, "no_rope_layers");
+  config["no_rope_layers"] = {1, 1};
+  check_refused(config, "no_rope_layers");
+}
+
 TEST_CASE("settings of a family that must be numbers, flags or names of functions are such") {
   const auto [family, key, bad] = GENERATE(table<std::string, std::string, json>({
       {"llama", "rms_norm_eps", 0},
