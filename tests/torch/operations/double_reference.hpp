@@ -23,11 +23,11 @@ inline Doubles doubles(const at::Tensor& t) {
   return {d.const_data_ptr<double>(), d.const_data_ptr<double>() + d.numel()};
 }
 
-/// The largest difference by the largest wanted value, or by 0.1 if those are smaller: what is left
+/// The largest difference by the largest wanted value, or by 0.5 if those are smaller: what is left
 /// of larger ones that cancel. Infinity where something is not finite.
 inline double error(const Doubles& got, const Doubles& want) {
   if (got.size() != want.size()) return std::numeric_limits<double>::infinity();
-  double largest = 0.1, difference = 0;
+  double largest = 0.5, difference = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (!std::isfinite(got[i]) || !std::isfinite(want[i]))
       return std::numeric_limits<double>::infinity();

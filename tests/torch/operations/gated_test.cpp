@@ -93,7 +93,7 @@ TEST_CASE("gated products, forward and backward") {
   Operands operands(type);
   INFO(c10::toString(type) << " function " << static_cast<int>(f) << " rows " << N << " columns "
                            << F << " seed " << operands.seed());
-  const at::Tensor x = off_zero(operands.normal({N, 2 * F}, 2)), dy = operands.normal({N, F});
+  const at::Tensor x = off_zero(operands.normal({N, 2 * F})), dy = operands.normal({N, F});
   Doubles in = doubles(x);
   const Doubles d = doubles(dy);
   const auto formula = [&] {
