@@ -220,9 +220,10 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
   r.theta = in.number("rope_theta", file.number("rope_theta", defaults.theta, positive()));
   r.rotated = in.part("partial_rotary_factor",
                       file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
-  r.original_positions =
-      in.whole("original_max_position_embeddings",
-               file.dimension("original_max_position_embeddings", max_positions));
+  // beside the settings it counts before one of them
+  const char* const original = "original_max_position_embeddings";
+  r.original_positions = file.find(original) ? file.dimension(original)
+                                             : in.whole(original, max_positions);
   const bool by_lengths = r.kind == Rope::Kind::yarn || r.kind == Rope::Kind::longrope;
   if (by_lengths)
     r.factor = in.number(
@@ -243,8 +244,6 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
     const auto pairs = (static_cast<std::size_t>(head * r.rotated) + 1) / 2;
     r.short_factors = in.numbers("short_factor", pairs);
     r.long_factors = in.numbers("long_factor", pairs);
-    if (file.find("original_max_position_embeddings"))
-      r.factor = static_cast<double>(max_positions) / static_cast<double>(r.original_positions);
   }
   return r;
 }

@@ -25,10 +25,10 @@ void choose_model(Choices& choices, const std::string& model) {
   }
   const auto types = model_types();
   if (std::ranges::count(types, model) == 0)
-    throw UserError(ExitCode::input_missing, "--model: there is no folder " + yaml::excerpt(model) +
-                                                 ", nor a model of that type (trainx list models)" +
-                                                 did_you_mean(model, types) +
-                                                 "; trainx downloads nothing");
+    throw UserError(ExitCode::input_missing,
+                    "--model: there is no folder " + yaml::excerpt(model) +
+                        ", nor a model of that type (docs/models.md has all)" +
+                        did_you_mean(model, types) + "; trainx downloads nothing");
   choices.model_type = model;
   recipe::for_each_alternative(architectures::ModelOptions{}, [&](const auto& options) {
     if constexpr (requires { sizes(options); }) {

@@ -46,7 +46,7 @@ bool trains(std::string family) {
 
 void leave_model(Settings& s, std::string_view key, const std::string& name) {
   const std::string family = family_of(name);
-  const std::string there = "those that `trainx list models` prints";
+  const std::string there = "those of docs/models.md";
   const bool is_trained = trains(family);
   const bool is_path = name.starts_with('/') || name.starts_with('.');
   const bool is_builder = name.starts_with("torchtune.");
