@@ -19,7 +19,7 @@ class Folder {
       dropout("dropout", "resid_pdrop");
       same_as("embd_pdrop", "resid_pdrop");
       dropout("attention_dropout", "attn_pdrop");
-    } else if (*choices_.model_type == "bert") {
+    } else if (has_model_option(*choices_.model_type, "task")) {
       dropout("dropout", "hidden_dropout_prob");
       if (config_.find("classifier_dropout")) same_as("classifier_dropout", "hidden_dropout_prob");
       dropout("attention_dropout", "attention_probs_dropout_prob");

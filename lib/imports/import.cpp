@@ -135,9 +135,11 @@ class Finish {
     const Value* task = draft_.find("model.options.task");
     if (!task) return;
     if (!choices_.model_type) {
-      for (const std::string& type : model_types())
-        if (has_model_option(type, "task"))
-          draft_.set("model.type", {type, {}, "trains " + task->text});
+      // the first of those that do
+      const std::vector<std::string> types = model_types();
+      const auto learns = [](const std::string& type) { return has_model_option(type, "task"); };
+      if (const auto type = std::ranges::find_if(types, learns); type != types.end())
+        draft_.set("model.type", {*type, {}, "trains " + task->text});
     } else if (!has_model_option(*choices_.model_type, "task")) {
       draft_.leave({task->where, task->origin, task->text,
                     *choices_.model_type + " does not learn this task", true});

@@ -53,7 +53,9 @@ void leave_model(Settings& s, std::string_view key, const std::string& name) {
   if (!family.empty() && !is_trained)
     s.leave(key, "trainx trains no models of the family " + family + ", only " + there, true);
   else if (is_path || is_builder)
-    s.leave(key, "trainx trains " + there + ": name a Hugging Face folder with --model",
+    s.leave(key,
+            (family.empty() ? "trainx trains " + there : "a model of the family " + family) +
+                ": name a Hugging Face folder with --model",
             is_builder);
   else
     s.leave(key, "trainx downloads nothing: run `hf download " + name +

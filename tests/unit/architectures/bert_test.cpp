@@ -357,7 +357,7 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
   CHECK(from_config(bare.dump(), "c").head == Task::masked_lm);
 
   const std::vector<std::pair<std::string, json>> changes{
-      {"model_type", "roberta"},
+      {"model_type", "distilbert"},
       {"hidden_act", "relu"},
       {"hidden_act", "gelu_new"},
       {"position_embedding_type", "relative_key"},

@@ -9,7 +9,7 @@ using namespace testing;
 namespace {
 
 /// As its examples fine-tune a Llama by QLoRA, with values of our own.
-const std::string qlora = R"(base_model: meta-llama/Llama-3.2-3B
+const std::string qlora = R"(base_model: mistralai/Mixtral-8x7B-v0.1
 load_in_8bit: false
 load_in_4bit: true
 datasets:
@@ -80,7 +80,7 @@ TEST_CASE("an Axolotl recipe becomes a recipe of full training, what it cannot b
   REQUIRE(imported.leftovers.size() > 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(imported.leftovers[i].differs);
   CHECK(imported.leftovers[0].key == "base_model");
-  CHECK(imported.leftovers[0].why.find("llama") != std::string::npos);
+  CHECK(imported.leftovers[0].why.find("mixtral") != std::string::npos);
   CHECK(imported.leftovers[1].key == "load_in_4bit");
   CHECK(imported.leftovers[2].key == "adapter");
   const auto names = [&](const char* key) {
