@@ -1,6 +1,7 @@
 // Residual sums and norms in every form against sums of doubles.
 #include "torch/operations/double_reference.hpp"
 #include "operations/norm/any_norm.hpp"
+#include <tuple>
 
 using namespace trainx;
 using namespace double_reference;

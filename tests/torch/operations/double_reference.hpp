@@ -8,6 +8,7 @@
 #include <ATen/ops/randn.h>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>

@@ -2,6 +2,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/families/family.hpp"
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 

@@ -1,6 +1,7 @@
 // Tables of rotary positions against formulas of doubles.
 #include "architectures/config_reader.hpp"
 #include "architectures/rope.hpp"
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include "support/catch.hpp"
