@@ -190,16 +190,12 @@ CASES = {
     "arcee_bias": ("arcee", {"attention_bias": True, "mlp_bias": True}),
     "hunyuan": ("hunyuan_v1_dense", {}),
     "hunyuan_bias": ("hunyuan_v1_dense", {"attention_bias": True, "tie_word_embeddings": True}),
-    "hunyuan_alpha": ("hunyuan_v1_dense", {"rope_parameters": DYNAMIC | {"alpha": 50.0}}),
     "ernie4_5": ("ernie4_5", {}),
     "ernie4_5_bias": ("ernie4_5", {"use_bias": True, "tie_word_embeddings": False}),
     "nanochat": ("nanochat", {}),
     "nanochat_bias": ("nanochat", {"attention_bias": True, "final_logit_softcapping": 2.0}),
 
     "opt": ("opt", {}),
-    "opt_post_norm": ("opt", {"do_layer_norm_before": False}),
-    "opt_projected": ("opt", {"word_embed_proj_dim": 32, "do_layer_norm_before": False}),
-    "opt_no_bias": ("opt", {"enable_bias": False, "tie_word_embeddings": False}),
     "opt_gelu": ("opt", {"activation_function": "gelu"}),
 }
 
