@@ -86,7 +86,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
   const std::string folder = weights_folder(job);
   const architectures::ModelDims dims = dims_of(folder);
   std::unique_ptr<data::Vocabulary> vocabulary;
-  std::int64_t length = architectures::max_positions(dims);
+  std::int64_t length = architectures::text_positions(dims);
   if (!job.resolved_recipe.empty()) {
     const auto recipe = recipe::parse_recipe(job.resolved_recipe, "resolved recipe").recipe;
     vocabulary = data::make_vocabulary(recipe.data.source);

@@ -7,7 +7,7 @@ namespace trainx::worker {
 namespace {
 
 std::int64_t context_length(const plan::RunPlan& plan) {
-  return std::min(architectures::max_positions(plan.dims), plan.recipe.data.sequence_length);
+  return std::min(architectures::text_positions(plan.dims), plan.recipe.data.sequence_length);
 }
 
 std::unique_ptr<TextCodec> codec_of(const plan::RunPlan& plan, const std::string& tokenizer) {

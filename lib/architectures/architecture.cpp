@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "architectures/config_reader.hpp"
 #include "architectures/families/family.hpp"
+#include <algorithm>
 #include <concepts>
 #include <deque>
 #include <tuple>
@@ -67,6 +68,14 @@ Task task(const ModelOptions& options) {
 
 bool generates(const ModelDims& dims) {
   return task(dims) == Task::causal_lm && !std::holds_alternative<CustomDims>(dims);
+}
+
+std::int64_t text_positions(const ModelDims& dims) {
+  std::int64_t most = max_positions(dims);
+  if (const auto* decoder = std::get_if<DecoderDims>(&dims))
+    for (const Rope& rope : decoder->ropes)
+      if (rope.kind == Rope::Kind::longrope) most = std::min(most, rope.original_positions);
+  return most;
 }
 
 ModelDims for_evaluation(ModelDims dims) {

@@ -12,6 +12,9 @@ Task task(const ModelDims& dims);
 Task task(const ModelOptions& options);
 /// Whether it continues texts: it learns the next token from blocks that trainx knows.
 bool generates(const ModelDims& dims);
+/// Tokens that a generated text may have with its prompt. Rotary embeddings that are others beyond
+/// a first context (LongRoPE) end it there: one table serves a text.
+std::int64_t text_positions(const ModelDims& dims);
 /// Whether documents of a row can be kept apart (dims.packed).
 bool packs(const ModelOptions& options);
 /// Has a GPU kernels for all that it is made of?

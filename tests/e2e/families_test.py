@@ -49,11 +49,11 @@ def chosen():
 
 def prompt_sizes(case):
     """(tokens of a prompt, tokens to add): shorter and longer than the window, within the
-    positions. Where the factors of longrope would change on the way the text ends or begins."""
+    positions. Texts end where the factors of longrope would change."""
     limit = tiny_families.longrope_limit(case)
     if limit is None:
         return (3, 40), (20, 40)
-    return ((limit // 2, limit // 2 - 1),) if limit >= 32 else ((limit + 1, 40),)
+    return ((limit // 2, limit // 2 - 1),)
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "

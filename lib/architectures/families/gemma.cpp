@@ -56,6 +56,7 @@ void gemma3(FamilyReader& r, DecoderDims& d) {
       r.sliding(f.dimension("sliding_window_pattern", f.dimension("_sliding_window_pattern", 6)));
   r.windows(sliding, 4096);
   caps(r, d, 0, 0);
+  d.score_cap = 0;  // transformers reads it and caps no scores
   const bool by_type = f.find("rope_parameters") != nullptr;
   Rope full = read_rope(f, "full_attention", d.max_positions, {.theta = 1000000}), local;
   local.theta = r.positive_number("rope_local_base_freq", 10000);
