@@ -148,6 +148,15 @@ class Rules {
                ", whose bytes are known for the written sizes alone: write none or full");
   }
 
+  /// Do heads have a size that does not follow from hidden_size?
+  template <class Options, class Dims>
+  static bool frees_heads(const Options& o, const Dims& published) {
+    if constexpr (requires { o.head_size; })
+      return o.head_size.has_value() ||
+             published.head_size * published.num_heads != published.hidden_size;
+    return false;
+  }
+
   template <class Options>
   void dimensions(const Options& o) {
     decltype(&sizes(o).front().second) published = nullptr;
@@ -168,7 +177,9 @@ class Rules {
            "model.options.initializer_range", {"model.init_from", "model.type"},
            "can have no effect: model.init_from gives the initial weights; leave one of them out");
     const bool both = o.hidden_size && o.num_heads;
-    if (both || (!from_folder && (o.hidden_size || o.num_heads))) {
+    if (frees_heads(o, *published)) {
+      // heads have a size of their own
+    } else if (both || (!from_folder && (o.hidden_size || o.num_heads))) {
       const std::int64_t hidden = o.hidden_size.value_or(published->hidden_size),
                          heads = o.num_heads.value_or(published->num_heads);
       refuse(hidden % heads != 0,
