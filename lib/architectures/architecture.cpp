@@ -159,6 +159,12 @@ std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
 
 }  // namespace
 
+bool has_own_attention(const ModelDims& dims) {
+  const auto* d = std::get_if<DecoderDims>(&dims);
+  return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
+               std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
+}
+
 bool has_gpu_kernels(const ModelOptions& options) {
   if (const auto* bert = std::get_if<BertOptions>(&options)) return bert->name == "bert";
   return std::holds_alternative<Gpt2Options>(options);

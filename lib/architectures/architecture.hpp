@@ -17,6 +17,9 @@ bool generates(const ModelDims& dims);
 std::int64_t text_positions(const ModelDims& dims);
 /// Whether documents of a row can be kept apart (dims.packed).
 bool packs(const ModelOptions& options);
+/// Does trainx compute its attention by itself, so that no kind can be chosen: keys for groups of
+/// queries, windows, another scale or a cap of scores?
+bool has_own_attention(const ModelDims& dims);
 /// Has a GPU kernels for all that it is made of?
 bool has_gpu_kernels(const ModelOptions& options);
 /// Its model.type.

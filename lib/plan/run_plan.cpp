@@ -127,6 +127,11 @@ void require_attention(const Decisions& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   const bool packed = options::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
+  if (kind != AttentionKind::automatic && architectures::has_own_attention(plan.dims))
+    throw UserError(
+        ExitCode::invalid_recipe,
+        asked + "can have no effect: " + std::string(architectures::architecture_name(plan.dims)) +
+            " has attention that trainx computes in one way; remove it");
   if (!plan.on_gpu && architectures::needs_gpu(kind))
     throw UserError(
         ExitCode::invalid_recipe,

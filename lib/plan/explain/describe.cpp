@@ -44,6 +44,7 @@ std::string describe_attention(const RunPlan& plan) {
     case AttentionKind::math: return "math: all scores in memory";
     case AttentionKind::automatic: break;
   }
+  if (architectures::has_own_attention(plan.dims)) return "auto: trainx's own loops";
   if (!plan.on_gpu) return "auto: LibTorch's flash for CPUs";
   const bool fused = std::visit(
       [&](const auto& d) {
