@@ -167,9 +167,8 @@ class Verification {
     r.schedule = {};
     r.schedule.course = options::ConstantSchedule{};
     r.checkpoint = {};
-    r.eval.every = once;
     r.checkpoint.every.value = once;
-    r.eval.batches.value = 1;
+    if (base_.plan.eval_samples > 0) r.eval.every = once, r.eval.batches.value = 1;
     r.generate = {};
     r.metrics.every = {1, Duration::Unit::steps};
     r.parallel.world_size.value = ranks;

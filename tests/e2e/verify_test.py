@@ -4,7 +4,7 @@ import pathlib
 import stat
 import sys
 
-from support import TRAINX, Trainx, main, tiny
+from support import TRAINX, Trainx, main, tiny, write_tokens
 
 # In the worker's place: trains, and then falsifies the log of one of the runs.
 LIAR = """#!{python}
@@ -25,6 +25,18 @@ sys.exit(code)
 """
 
 
+# Heads of a size of their own: hidden_size is no multiple of their number.
+WITHOUT_HELD_OUT = """\
+run: {{name: bare, duration: 8 steps, device: cpu}}
+model: {{type: qwen3, options: {{num_layers: 1, num_heads: 8, num_key_value_heads: 2, head_size: 6,
+                               hidden_size: 20, intermediate_size: 24, max_positions: 16, vocab_size: 41}}}}
+data: {{type: tokens, train: {tokens}, sequence_length: 16}}
+batch: {{global_batch_size: 8, micro_batch_size: 4}}
+precision: fp32
+optimizer: {{type: adamw, lr: 1e-3}}
+"""
+
+
 class Verify(Trainx):
     def test_cuts_agree_and_nothing_is_left(self):
         recipe = self.recipe(tiny(steps=100, dropout=0.1).replace("global_batch_size: 8", "global_batch_size: 24"))
@@ -37,6 +49,20 @@ class Verify(Trainx):
         self.assertGreater(done["cuts"][1]["loss"] + done["cuts"][1]["grad_norm"], 0, "another order of sums leaves a trace")
         self.assertEqual(done["cuts"][2]["weights"], 0, "resuming is exact")
         self.assertFalse(list((self.folder / "outputs").glob("*.verify")))
+
+    def test_a_recipe_without_held_out_data(self):
+        tokens = self.folder / "tokens.bin"
+        write_tokens(tokens, [self.random.randrange(3, 40) for _ in range(8 * 16 * 8 + 1)])
+        recipe = self.recipe(WITHOUT_HELD_OUT.format(tokens=tokens))
+        done = self.run_trainx("verify", recipe, "--worlds", "1,2", "--steps", "4", "--json")
+        self.assertTrue(json.loads(done.stdout)["agree"])
+
+    def test_attention_computed_in_one_way_has_no_kinds_to_choose(self):
+        tokens = self.folder / "tokens.bin"
+        write_tokens(tokens, [5] * 200)
+        recipe = self.recipe(WITHOUT_HELD_OUT.format(tokens=tokens))
+        self.refused("plan", recipe, "model.attention=math", names=("model.attention", "qwen3"))
+        self.assertNotIn("LibTorch", self.run_trainx("plan", recipe).stdout)
 
     def test_a_loss_that_differs_ends_with_79(self):
         liar = self.folder / "liar"
