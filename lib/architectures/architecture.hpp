@@ -12,13 +12,13 @@ Task task(const ModelDims& dims);
 Task task(const ModelOptions& options);
 /// Whether it continues texts: it learns the next token from blocks that trainx knows.
 bool generates(const ModelDims& dims);
-/// Tokens that a generated text may have with its prompt. Rotary embeddings that are others beyond
-/// a first context (LongRoPE) end it there: one table serves a text.
+/// Tokens of the longest text, with its prompt, that the model generates. LongRoPE has other
+/// frequencies beyond its first context: a text ends there.
 std::int64_t text_positions(const ModelDims& dims);
 /// Whether documents of a row can be kept apart (dims.packed).
 bool packs(const ModelOptions& options);
-/// Does trainx compute its attention by itself, so that no kind can be chosen: keys for groups of
-/// queries, windows, another scale or a cap of scores?
+/// Does its attention have one implementation, trainx's own loops? They compute grouped heads,
+/// windows, scales and caps; model.attention has no choice there.
 bool has_own_attention(const ModelDims& dims);
 /// Has a GPU kernels for all that it is made of?
 bool has_gpu_kernels(const ModelOptions& options);
