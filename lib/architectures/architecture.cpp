@@ -165,9 +165,10 @@ bool has_own_attention(const ModelDims& dims) {
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
 }
 
-bool has_gpu_kernels(const ModelOptions& options) {
-  if (const auto* bert = std::get_if<BertOptions>(&options)) return bert->name == "bert";
-  return std::holds_alternative<Gpt2Options>(options);
+std::string without_gpu_kernel(const ModelDims& dims) {
+  if (std::holds_alternative<CustomDims>(dims)) return "module";
+  const std::int64_t length = std::min<std::int64_t>(max_positions(dims), 16);
+  return model_graph(dims, 1, length, DType::f32, Machine::one_gpu()).without_gpu_kernel;
 }
 
 std::string_view family_of(const ModelOptions& options) {

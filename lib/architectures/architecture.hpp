@@ -20,8 +20,10 @@ bool packs(const ModelOptions& options);
 /// Does its attention have one implementation, trainx's own loops? They compute grouped heads,
 /// windows, scales and caps; model.attention has no choice there.
 bool has_own_attention(const ModelDims& dims);
-/// Has a GPU kernels for all that it is made of?
-bool has_gpu_kernels(const ModelOptions& options);
+/// Name of an operation of the model that GPUs have no kernel for; "": they have all.
+std::string without_gpu_kernel(const ModelDims& dims);
+/// Has the family trained on a GPU? Of others run.device auto takes the CPU.
+bool ran_on_gpu(const ModelOptions& options);
 /// Its model.type.
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.

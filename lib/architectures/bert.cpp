@@ -78,7 +78,6 @@ program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, s
                              DType compute, Machine machine) {
   graph::ModelBuilder m(builder_options(d, micro_batch_size, length, compute, machine),
                         encoder_batch(d));
-  if (machine.gpu && d.family != "bert") throw InternalError(d.family + ": no kernels of a GPU");
   Names names = names_of(d);
   const std::string embeddings = names.prefix + "embeddings.",
                     words = embeddings + "word_embeddings.weight";

@@ -41,6 +41,14 @@ LibraryCalls library_calls(const graph::Model& model) {
   return calls;
 }
 
+std::string without_gpu_kernel(const graph::Model& model) {
+  for (const graph::Block& block : model.blocks)
+    for (const graph::Node& op : block.ops)
+      if (!operations::has_gpu_kernel(op.operation, model.types_of(op)))
+        return std::string(operations::name_of(op.operation));
+  return "";
+}
+
 }  // namespace
 
 graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_t length,
@@ -101,6 +109,7 @@ program::ModelGraph compose(graph::Model model, const Machine& machine) {
   const LibraryCalls calls = library_calls(model);
   graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)
                                     : library_bytes(calls, machine.threads);
+  graph.without_gpu_kernel = without_gpu_kernel(model);
   return graph;
 }
 

@@ -156,7 +156,6 @@ class DecoderBuilder {
 program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
                              std::int64_t length, DType compute, Machine machine) {
   if (length > d.max_positions) throw InternalError("decoder: rows are too long");
-  if (machine.gpu) throw InternalError(d.family + ": no kernels of a GPU");
   graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
   options.dropout = d.dropout;
   options.epsilon = d.layer_norm_epsilon;

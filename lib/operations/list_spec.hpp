@@ -32,5 +32,8 @@ inline Cost cost_of(const Operation& o, Direction direction, const Types& t) {
 inline std::optional<Split> split_of(const Operation& o, SplitAxis axis, const Types& t) {
   return std::visit([&](const auto& op) { return op.split(axis, t); }, o);
 }
+inline bool has_gpu_kernel(const Operation& o, const Types& t) {
+  return std::visit([&](const auto& op) { return op.has_gpu_kernel(t); }, o);
+}
 
 }  // namespace trainx::operations

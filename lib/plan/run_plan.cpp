@@ -48,14 +48,15 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
   return std::nullopt;
 }
 
-// Why the recipe cannot compute on a GPU; "" if it can.
-std::string lacks_kernels(const recipe::Recipe& r) {
+// Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
+std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
-  if (!architectures::has_gpu_kernels(r.model.options))
-    return "model.type " + std::string(architectures::family_of(r.model.options)) +
-           " computes on CPUs so far";
-  return "";
+  const std::string operation = architectures::without_gpu_kernel(dims);
+  return operation.empty()
+             ? ""
+             : "model.type " + std::string(architectures::family_of(r.model.options)) +
+                   " computes on CPUs so far: GPUs have no kernel for its " + operation;
 }
 
 /// nullopt if they were not measured.
@@ -92,10 +93,20 @@ void require_level_for_each_layer(const Decisions& plan) {
                         " layers; give one for each, or one for all");
 }
 
-bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware,
-                 bool planned_for_gpu) {
-  const bool asked = !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
-  const std::string lacks = lacks_kernels(r);
+bool asks_for_gpu(const recipe::Recipe& r) {
+  return !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
+}
+
+std::string untried(const recipe::Recipe& r) {
+  return "run.device auto takes the CPU for model.type " +
+         std::string(architectures::family_of(r.model.options)) +
+         ", which has not been trained on a GPU yet";
+}
+
+bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
+                 const facts::HardwareFacts& hardware, bool planned_for_gpu) {
+  const bool asked = asks_for_gpu(r);
+  const std::string lacks = lacks_kernels(r, dims);
   if (asked && !lacks.empty())
     throw UserError(ExitCode::invalid_recipe, "run.device is gpu, and " + lacks);
   if (!r.run.device.is_auto() && !planned_for_gpu) {
@@ -105,11 +116,15 @@ bool runs_on_gpu(const recipe::Recipe& r, const facts::HardwareFacts& hardware,
           "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
     return asked;
   }
-  const bool gpu = lacks.empty() && (planned_for_gpu || !hardware.gpus.empty());
+  const bool ran = architectures::ran_on_gpu(r.model.options),
+             gpu = lacks.empty() && (planned_for_gpu || (ran && !hardware.gpus.empty()));
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
-    throw UserError(ExitCode::invalid_recipe,
-                    "precision.compute is tf32, which only a GPU computes in, and " +
-                        (lacks.empty() ? "there is none here" : lacks) + "; write fp32 or bf16");
+    throw UserError(
+        ExitCode::invalid_recipe,
+        "precision.compute is tf32, which only a GPU computes in, and " +
+            (!lacks.empty()          ? lacks + "; write fp32 or bf16"
+             : hardware.gpus.empty() ? "there is none here; write fp32 or bf16"
+                                     : untried(r) + "; write run.device: gpu, or fp32 or bf16"));
   return gpu;
 }
 
@@ -159,7 +174,8 @@ void require_attention(const Decisions& plan) {
 }  // namespace
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) {
-  return runs_on_gpu(recipe, hardware, false);
+  if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
+  return architectures::ran_on_gpu(recipe.model.options) && !hardware.gpus.empty();
 }
 
 double RunPlan::flops_per_token() const {
@@ -206,7 +222,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
 
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
-  plan.on_gpu = runs_on_gpu(r, facts.hardware, device != nullptr);
+  plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
@@ -260,6 +276,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
       plan.eval_samples =
           std::min(*batches * plan.batch.global_batch_size, facts.data.eval_samples);
   }
+  if (r.run.device.is_auto() && !architectures::ran_on_gpu(r.model.options) &&
+      (device || !facts.hardware.gpus.empty()) && lacks_kernels(r, plan.dims).empty())
+    plan.notes.push_back(untried(r) + "; write run.device: gpu to train it there");
   if (!facts.data.train_present)
     plan.notes.push_back("training data is not there yet: " + facts.data.problem);
   if (r.model.init_from && facts.model_folder) note_folder(plan, *facts.model_folder);

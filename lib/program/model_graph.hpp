@@ -186,7 +186,8 @@ struct ModelGraph {
   std::int64_t target_rows = 0;  // that its products are declared for, where it does
   // most that library calls of one instruction allocate outside the arena
   Bytes library_bytes = 0;
-  int layers() const;  // that blocks belong to
+  std::string without_gpu_kernel;  // name of an operation that GPUs have no kernel for; "": none
+  int layers() const;              // that blocks belong to
 };
 
 }  // namespace trainx::program

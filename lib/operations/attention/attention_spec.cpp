@@ -48,4 +48,6 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
   return Split{};  // heads know nothing of each other
 }
 
+bool Attention::has_gpu_kernel(const Types&) const { return is_plain(); }
+
 }  // namespace trainx::operations

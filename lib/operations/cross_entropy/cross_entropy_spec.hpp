@@ -27,6 +27,7 @@ struct CrossEntropy {
   BackwardSpec backward(const Types& t) const;
   Cost cost(Direction direction, const Types& t) const;
   std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  bool has_gpu_kernel(const Types& t) const;
   /// Adds to the step's sums; with `seed` the logits become their gradient.
   void run_loss(const OpContext& c) const;
   void run_evaluation(const OpContext& c) const;

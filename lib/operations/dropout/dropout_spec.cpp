@@ -20,4 +20,6 @@ Cost DropoutLayer::cost(Direction, const Types& t) const {
 
 std::optional<Split> DropoutLayer::split(SplitAxis, const Types&) const { return std::nullopt; }
 
+bool DropoutLayer::has_gpu_kernel(const Types&) const { return true; }
+
 }  // namespace trainx::operations

@@ -48,4 +48,8 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
 // A part of the vocabulary would have to know which ids are its own.
 std::optional<Split> Embedding::split(SplitAxis, const Types&) const { return std::nullopt; }
 
+bool Embedding::has_gpu_kernel(const Types& t) const {
+  return t.has_parameter(position) && scale == 1;
+}
+
 }  // namespace trainx::operations

@@ -28,6 +28,7 @@ struct Linear {
   BackwardSpec backward(const Types& t) const;
   Cost cost(Direction direction, const Types& t) const;
   std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  bool has_gpu_kernel(const Types& t) const;
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
 

@@ -21,6 +21,7 @@ struct Module {
   BackwardSpec backward(const Types& t) const;
   Cost cost(Direction direction, const Types& t) const;
   std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  bool has_gpu_kernel(const Types& t) const;
   /// Keeps the graph if the instruction has it as an operand. Evaluation and forward whose
   /// activations are recomputed compute y alone.
   void run_forward(const OpContext& c) const;

@@ -72,4 +72,6 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> ResidualNorm::split(SplitAxis, const Types&) const { return std::nullopt; }
 
+bool ResidualNorm::has_gpu_kernel(const Types&) const { return !any_form; }
+
 }  // namespace trainx::operations

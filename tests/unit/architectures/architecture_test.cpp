@@ -35,3 +35,12 @@ TEST_CASE("for evaluation a model has no dropout and a document a row, and is ot
   CHECK(std::get<BertDims>(bert) == BertDims{.num_layers = 3, .dropout = 0});
   CHECK(architecture_name(for_evaluation(CustomDims{.options = {.name = "mine"}})) == "mine");
 }
+
+TEST_CASE("GPUs have kernels for the families that have run on them") {
+  for (const ModelOptions& options : {ModelOptions(Gpt2Options{}), ModelOptions(BertOptions{})})
+    CHECK(ran_on_gpu(options));
+  CHECK(without_gpu_kernel(Gpt2Dims{}) == "");
+  CHECK(without_gpu_kernel(BertDims{}) == "");
+  CHECK_FALSE(ran_on_gpu(DecoderOptions{}));
+  CHECK(without_gpu_kernel(CustomDims{}) == "module");
+}
