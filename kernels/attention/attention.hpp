@@ -21,6 +21,11 @@ struct AttentionSize {
   bool causal = false;
   // fp32 elements are rounded to tf32 in products
   bool tf32 = false;
+  // the rest: of grouped_attention.hpp alone
+  std::int64_t key_value_heads = 0;  // divides heads; 0: heads
+  std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
+  double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
+  double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
 };
 
 /// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first

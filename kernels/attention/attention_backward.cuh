@@ -1,9 +1,10 @@
-// Attention backward, whoever sees whom: `Sight` is Lengths or Documents.
+// Attention backward, whoever sees whom: `Sight` is Lengths, Documents or Grouped.
 #pragma once
 #include <cmath>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
 #include "kernels/attention/lengths.cuh"
+#include "kernels/attention/soft_cap.cuh"
 #include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
@@ -66,18 +67,21 @@ struct One {
 };
 
 // d_queries of a tile of queries: loops over the keys. Scores q.k become the probabilities p =
-// exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale.
-template <int Width, class T, int Terms, int Slices, int RowTiles>
+// exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale. Under a soft cap q.k scale is
+// capped, and ds takes the cap's slope.
+template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
-  using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads,
+  using Place = tiles::PlaceOf<RowTiles, Warps>;
+  static constexpr bool of_keys = false;
+  static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // the block's rows, in shared memory
   static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
   // by 64 of 16 rows a warp, blocks side by side hide the way of copies
-  using Stream = tiles::Stream<Width, Width == 128 || RowTiles == 2 ? 2 : 1, Slices, T>;
+  static constexpr int pairs = Warps == tiles::row_warps && (Width == 128 || RowTiles == 2) ? 2 : 1;
+  using Stream = tiles::Stream<Width, pairs, Slices, T, Warps>;
   static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
@@ -87,12 +91,13 @@ struct QueryGradient {
                              const float* delta, AttentionShape s) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
-    const HeadView at(s);
+    const HeadView at(s, sight, blockIdx.z, blockIdx.y);
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
-    const float scale = s.scale * log2_of_e;  // of exponentials to the base 2
+    // of exponentials to the base 2; the cap scales scores itself
+    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
     float row_lse[Place::halves], row_delta[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) {
@@ -100,14 +105,13 @@ struct QueryGradient {
       row_lse[half] = t < seeing.end ? lse[at.lse + t] * log2_of_e : 0,
       row_delta[half] = t < seeing.end ? delta[at.lse + t] : 0;
     }
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row,
-                                                   s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.query, first, seeing.end,
+                                                   at.row, s.head_size);
     tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first,
                                                    seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * block_elements, qkv + at.qkv + at.out_row, at.row,
-                           qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
-                           s.head_size);
+    Stream keys_and_values(shared + 2 * block_elements, qkv + at.key, at.row, qkv + at.value,
+                           at.row, seeing.keys.from, seeing.keys.end, s.head_size);
     if constexpr (rounded) {
       keys_and_values.wait_for_older();
       tiles::round_tiles<2 * block_elements, threads>(shared);
@@ -121,7 +125,9 @@ struct QueryGradient {
       const long key = keys_and_values.at(place);
       if (seeing.none(warp_first, key)) continue;
       tiles::Scores<RowTiles> scores, d_weights;
+      [[maybe_unused]] tiles::Scores<RowTiles> slopes;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
+      if constexpr (Sight::capped) cap_scores(scores, slopes, s);
       if (!seeing.all(warp_first, key))
         hide<T>(scores, place, key,
                 [&](int half) { return seeing.seen_by(half, first + place.row(half)); });
@@ -130,34 +136,40 @@ struct QueryGradient {
       });
       tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
       for_each_score<RowTiles>([&](int m, int n, int i, int half, int) {
-        d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]) * s.scale;
+        const float d = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]);
+        if constexpr (Sight::capped)
+          d_weights[m][n][i] = d * slopes[m][n][i];
+        else
+          d_weights[m][n][i] = d * s.scale;
       });
       tiles::weighted_rows<Terms, Width>(
           d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
-    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
+    add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
     if (place.slice > 0) return;
     tiles::store(
         sums, place, place.group * Tile::columns, s.head_size,
         [&](int r) {
-          return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row : nullptr;
+          return first + r < s.tokens ? d_qkv + at.query + (first + r) * at.row : nullptr;
         },
         One{});
   }
 };
 
-// d_keys and d_values of a tile of keys: loops over the queries. Rows of scores are keys, columns
-// queries.
-template <int Width, class T, int Terms, int Slices, int RowTiles>
+// d_keys and d_values of a tile of keys: loops over the queries of all heads that see them. Rows of
+// scores are keys, columns queries.
+template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct KeyValueGradient {
   using Tile = tiles::Tile<Width>;
-  using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads,
+  using Place = tiles::PlaceOf<RowTiles, Warps>;
+  static constexpr bool of_keys = true;
+  static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // the block's rows, in shared memory
   static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
-  using Stream = tiles::Stream<Width, Width <= 128 ? 2 : 1, Slices, T>;
+  static constexpr int pairs = Warps == tiles::row_warps && Width <= 128 ? 2 : 1;
+  using Stream = tiles::Stream<Width, pairs, Slices, T, Warps>;
   static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 2 : 1;
@@ -168,87 +180,111 @@ struct KeyValueGradient {
     constexpr int tiles_of_queries = tiles::streamed_rows / 8;
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
-    const HeadView at(s);
+    const int members = Sight::grouped ? s.group : 1;  // query heads of this head of keys
+    const HeadView at(s, sight, blockIdx.z, static_cast<long>(blockIdx.y) * members);
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
-    const float scale = s.scale * log2_of_e;  // of exponentials to the base 2
+    // of exponentials to the base 2; the cap scales scores itself
+    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
     const typename Sight::template Keys<Place> keys_seen(sight, s, first, place);
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv + at.out_row, first,
-                                                   keys_seen.end, at.row, s.head_size);
-    tiles::load<Place::block_rows, Width, threads>(shared + block_elements,
-                                                   qkv + at.qkv + 2 * at.out_row, first,
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.key, first, keys_seen.end,
+                                                   at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, qkv + at.value, first,
                                                    keys_seen.end, at.row, s.head_size);
     commit_copies();
-    Stream queries_and_dy(shared + 2 * block_elements, qkv + at.qkv, at.row, d_out + at.out,
-                          at.out_row, keys_seen.queries.from, keys_seen.queries.end, s.head_size);
-    if constexpr (rounded) {
-      queries_and_dy.wait_for_older();
-      tiles::round_tiles<2 * block_elements, threads>(shared);
-    }
-    const Rows keys(shared, place), values(shared + block_elements, place);
     tiles::Rows16<Tile::columns> d_keys[RowTiles], d_values[RowTiles];
     tiles::clear(d_keys);
     tiles::clear(d_values);
-    for (; queries_and_dy.more(); queries_and_dy.end()) {
-      const long query = queries_and_dy.at(place);
-      const int real = static_cast<int>(
-          min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
-      const auto load_columns = [&](const float* of_tile, float(&columns)[tiles_of_queries][2]) {
+    for (int member = 0; member < members; ++member) {
+      if (member > 0) __syncthreads();  // all have used the last tile of the head before
+      const long head = static_cast<long>(member) * s.head_size,
+                 statistics = at.lse + static_cast<long>(member) * s.tokens;
+      Stream queries_and_dy(shared + 2 * block_elements, qkv + at.query + head, at.row,
+                            d_out + at.out + head, at.out_row, keys_seen.queries.from,
+                            keys_seen.queries.end, s.head_size);
+      if constexpr (rounded)
+        if (member == 0) {
+          queries_and_dy.wait_for_older();
+          tiles::round_tiles<2 * block_elements, threads>(shared);
+        }
+      const Rows keys(shared, place), values(shared + block_elements, place);
+      for (; queries_and_dy.more(); queries_and_dy.end()) {
+        const long query = queries_and_dy.at(place);
+        const int real = static_cast<int>(
+            min(keys_seen.queries.end - query, static_cast<long>(tiles::streamed_rows)));
+        const auto load_columns = [&](const float* of_tile, float(&columns)[tiles_of_queries][2]) {
 #pragma unroll
-        for (int n = 0; n < tiles_of_queries; ++n)
+          for (int n = 0; n < tiles_of_queries; ++n)
 #pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            const int t = tiles::streamed_row<T>(place, 0, e) + 8 * n;
-            columns[n][e] = t < real ? of_tile[t] : 0;
-          }
-      };
-      float column_lse[tiles_of_queries][2], column_delta[tiles_of_queries][2];
-      load_columns(lse + at.lse + query, column_lse);
-      queries_and_dy.begin();
-      if (keys_seen.none(warp_first, query)) continue;
-      tiles::Scores<RowTiles> scores, d_weights;
-      tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
-      if (!keys_seen.all(warp_first, query))
-        hide<T>(scores, place, query,
-                [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
-      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
-        scores[m][n][i] =
-            tiles::power_of_two(scores[m][n][i] * scale - column_lse[n][e] * log2_of_e);
-      });
-      load_columns(delta + at.lse + query, column_delta);
-      // before the other scores need registers
-      tiles::weighted_rows<Terms, Width>(
-          scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
-      tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
-      for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
-        d_weights[m][n][i] = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]) * s.scale;
-      });
-      tiles::weighted_rows<Terms, Width>(
-          d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
+            for (int e = 0; e < 2; ++e) {
+              const int t = tiles::streamed_row<T>(place, 0, e) + 8 * n;
+              columns[n][e] = t < real ? of_tile[t] : 0;
+            }
+        };
+        float column_lse[tiles_of_queries][2], column_delta[tiles_of_queries][2];
+        load_columns(lse + statistics + query, column_lse);
+        queries_and_dy.begin();
+        if (keys_seen.none(warp_first, query)) continue;
+        tiles::Scores<RowTiles> scores, d_weights;
+        [[maybe_unused]] tiles::Scores<RowTiles> slopes;
+        tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
+        if constexpr (Sight::capped) cap_scores(scores, slopes, s);
+        if (!keys_seen.all(warp_first, query))
+          hide<T>(scores, place, query,
+                  [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
+        for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
+          scores[m][n][i] =
+              tiles::power_of_two(scores[m][n][i] * scale - column_lse[n][e] * log2_of_e);
+        });
+        load_columns(delta + statistics + query, column_delta);
+        // before the other scores need registers
+        tiles::weighted_rows<Terms, Width>(
+            scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
+        tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
+        for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
+          const float d = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]);
+          if constexpr (Sight::capped)
+            d_weights[m][n][i] = d * slopes[m][n][i];
+          else
+            d_weights[m][n][i] = d * s.scale;
+        });
+        tiles::weighted_rows<Terms, Width>(
+            d_weights, queries_and_dy.first(place) + place.group * Tile::columns, place, d_keys);
+      }
     }
-    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);
-    add_slices<Tile::threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
+    add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);
+    add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
     if (place.slice > 0) return;
-    const auto row_of = [&](int r) {
-      return first + r < s.tokens ? d_qkv + at.qkv + (first + r) * at.row + at.out_row : nullptr;
+    const auto row_of = [&](T* column, int r) {
+      return first + r < s.tokens ? column + (first + r) * at.row : nullptr;
     };
-    tiles::store(d_keys, place, place.group * Tile::columns, s.head_size, row_of, One{});
+    tiles::store(
+        d_keys, place, place.group * Tile::columns, s.head_size,
+        [&](int r) { return row_of(d_qkv + at.key, r); }, One{});
     tiles::store(
         d_values, place, place.group * Tile::columns, s.head_size,
-        [&](int r) { return first + r < s.tokens ? row_of(r) + at.out_row : nullptr; }, One{});
+        [&](int r) { return row_of(d_qkv + at.value, r); }, One{});
   }
 };
 
 template <class T, class Sight>
-cudaError_t backward(const T* qkv, Sight sight, const T* out, const float* lse, const T* d_out,
-                     T* d_qkv, float* delta, const AttentionSize& s, cudaStream_t stream) {
+cudaError_t launch_row_deltas(const T* out, const T* d_out, float* delta, Sight sight,
+                              const AttentionSize& s, cudaStream_t stream) {
   const long rows = s.batch * s.tokens * s.heads;
-  if (rows == 0) return cudaSuccess;
   row_deltas<<<static_cast<unsigned>((rows + 7) / 8), 256, 0, stream>>>(
       out, d_out, delta, sight, rows, s.tokens, static_cast<int>(s.heads),
       static_cast<int>(s.head_size));
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  return cudaGetLastError();
+}
+
+template <class T, class Sight>
+cudaError_t backward(const T* qkv, Sight sight, const T* out, const float* lse, const T* d_out,
+                     T* d_qkv, float* delta, const AttentionSize& s, cudaStream_t stream) {
+  if (s.batch * s.tokens * s.heads == 0) return cudaSuccess;
+  if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, s, stream);
+      error != cudaSuccess)
+    return error;
   const float* const deltas = delta;
   if (const cudaError_t error =
           launch_by_head<QueryGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas);

@@ -1,26 +1,29 @@
-// Attention forward, whoever sees whom: `Sight` is Lengths or Documents.
+// Attention forward, whoever sees whom: `Sight` is Lengths, Documents or Grouped.
 #pragma once
 #include <cmath>
 #include <type_traits>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
 #include "kernels/attention/lengths.cuh"
+#include "kernels/attention/soft_cap.cuh"
 #include "kernels/attention/tiles16.cuh"
 
 namespace trainx::kernels {
 
 // A tile of queries against all tiles of keys, with a running maximum and sum per row
 // (arXiv:2205.14135, algorithm 1), exponentials to the base 2.
-template <int Width, class T, int Terms, int Slices, int RowTiles>
+template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct Forward {
   using Tile = tiles::Tile<Width>;
-  using Place = tiles::Place<RowTiles>;
-  static constexpr int threads = Slices * Tile::threads,
+  using Place = tiles::PlaceOf<RowTiles, Warps>;
+  static constexpr bool of_keys = false;
+  static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // queries in registers
   static constexpr bool kept = sizeof(T) == 4 && Terms == 1 && Width <= 64;
   using Rows = std::conditional_t<kept, tiles::KeptRows<Width, RowTiles>, tiles::RowsOf<Width, T>>;
-  using Stream = tiles::Stream<Width, 2, Slices, T>;
+  // few warps: for where shared memory has no room for more
+  using Stream = tiles::Stream<Width, Warps == 1 ? 1 : 2, Slices, T, Warps>;
   static constexpr int shared_bytes = (block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
@@ -29,19 +32,19 @@ struct Forward {
   static __device__ void run(const T* qkv, Sight sight, T* out, float* lse, AttentionShape s) {
     extern __shared__ __align__(16) unsigned char memory[];
     T* const shared = reinterpret_cast<T*>(memory);
-    const HeadView at(s);
+    const HeadView at(s, sight, blockIdx.z, blockIdx.y);
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
-    const float scale = s.scale * log2_of_e;
+    // of exponentials to the base 2; the cap scales scores itself
+    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
 
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.qkv, first, seeing.end, at.row,
-                                                   s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.query, first, seeing.end,
+                                                   at.row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + block_elements, qkv + at.qkv + at.out_row, at.row,
-                           qkv + at.qkv + 2 * at.out_row, at.row, seeing.keys.from, seeing.keys.end,
-                           s.head_size);
+    Stream keys_and_values(shared + block_elements, qkv + at.key, at.row, qkv + at.value, at.row,
+                           seeing.keys.from, seeing.keys.end, s.head_size);
     if (kept) keys_and_values.wait_for_older();
     const Rows queries(shared, place);
 
@@ -57,6 +60,7 @@ struct Forward {
       if (seeing.none(warp_first, key)) continue;
       tiles::Scores<RowTiles> scores;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
+      if constexpr (Sight::capped) cap_scores(scores, s);
       if (!seeing.all(warp_first, key))
 #pragma unroll
         for (int half = 0; half < Place::halves; ++half) {
@@ -97,7 +101,7 @@ struct Forward {
           scores, keys_and_values.second(place) + place.group * Tile::columns, place, sums);
     }
     constexpr int elements = RowTiles * Tile::columns / 2;
-    tiles::gather_slices<Tile::threads, Slices, elements + 2 * Place::halves>(
+    tiles::gather_slices<slice_threads, Slices, elements + 2 * Place::halves>(
         reinterpret_cast<float*>(memory), place,
         [&](int n) {
           return n < elements                   ? tiles::element(sums, n)

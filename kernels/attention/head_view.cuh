@@ -11,20 +11,31 @@ struct AttentionShape {
   long tokens;
   int heads, head_size;
   bool causal;
-  float scale;  // 1 / sqrt(head_size)
+  float scale;              // of scores
+  int key_value_heads = 0;  // this and the rest: of Grouped alone (grouped.cuh)
+  int group = 1;            // query heads for each key-value head
+  float cap = 0;
 };
 
-/// Of block (tile, head, sample): offsets of the head's first row in qkv (and the distances of its
-/// rows), in out and in lse.
+/// Of a sample's head of queries, and the head of keys and values that it sees: offsets of their
+/// first rows, and the distances of rows.
 struct HeadView {
-  long row, out_row;  // elements from one token's row to the next: 3 H D, H D
-  long qkv, out, lse;
+  // elements from one token's row of q, k and v to the next; of out
+  long row, out_row;
+  long query, key, value, out, lse;
 
-  __device__ explicit HeadView(const AttentionShape& s) {
-    const long b = blockIdx.z, h = blockIdx.y;
+  /// `Sight`: who sees whom (lengths.cuh), which knows if heads are grouped.
+  template <class Sight>
+  __device__ HeadView(const AttentionShape& s, const Sight&, long b, long h) {
     out_row = static_cast<long>(s.heads) * s.head_size;
-    row = 3 * out_row;
-    qkv = b * s.tokens * row + h * s.head_size;
+    const long of_keys = Sight::grouped ? static_cast<long>(s.key_value_heads) * s.head_size
+                                        : out_row,
+               kv = Sight::grouped ? h / s.group : h;
+    row = out_row + 2 * of_keys;
+    const long first = b * s.tokens * row;
+    query = first + h * s.head_size;
+    key = first + out_row + kv * s.head_size;
+    value = key + of_keys;
     out = b * s.tokens * out_row + h * s.head_size;
     lse = (b * s.heads + h) * s.tokens;
   }

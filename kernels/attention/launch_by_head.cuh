@@ -8,6 +8,20 @@
 
 namespace trainx::kernels {
 
+inline AttentionShape shape_of(const AttentionSize& size) {
+  const std::int64_t kv = size.key_value_heads > 0 ? size.key_value_heads : size.heads;
+  const double scale = size.scale > 0 ? size.scale
+                                      : 1 / std::sqrt(static_cast<double>(size.head_size));
+  return {size.tokens,
+          static_cast<int>(size.heads),
+          static_cast<int>(size.head_size),
+          size.causal,
+          static_cast<float>(scale),
+          static_cast<int>(kv),
+          static_cast<int>(size.heads / kv),
+          static_cast<float>(size.soft_cap)};
+}
+
 template <class Kernel, class... Arguments>
 __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks)
     attention_kernel(Arguments... arguments) {
@@ -16,9 +30,7 @@ __global__ void __launch_bounds__(Kernel::threads, Kernel::blocks)
 
 template <class Kernel, class... Arguments>
 cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  const AttentionShape shape{
-      size.tokens, static_cast<int>(size.heads), static_cast<int>(size.head_size), size.causal,
-      static_cast<float>(1 / std::sqrt(static_cast<double>(size.head_size)))};
+  const AttentionShape shape = shape_of(size);
   constexpr int bytes = Kernel::shared_bytes;
   const auto kernel = attention_kernel<Kernel, Arguments..., AttentionShape>;
   if (const cudaError_t error =
@@ -27,9 +39,15 @@ cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Argume
     return error;
   constexpr int rows = Kernel::Place::block_rows;
   const dim3 grid(static_cast<unsigned>((size.tokens + rows - 1) / rows),
-                  static_cast<unsigned>(size.heads), static_cast<unsigned>(size.batch));
+                  static_cast<unsigned>(Kernel::of_keys ? shape.key_value_heads : shape.heads),
+                  static_cast<unsigned>(size.batch));
   kernel<<<grid, Kernel::threads, bytes, stream>>>(arguments..., shape);
   return cudaGetLastError();
+}
+
+inline bool is_launchable(const AttentionSize& size) {
+  return size.head_size >= 1 && size.head_size <= largest_attention_head && size.batch <= 65535 &&
+         size.heads <= 65535;
 }
 
 /// Are there so few blocks of warps of `RowTiles` times 16 rows that each has a multiprocessor
@@ -44,34 +62,36 @@ cudaError_t few_blocks(const AttentionSize& size, bool& few) {
   return cudaSuccess;
 }
 
-template <template <int, class, int, int, int> class Kernel, class T, int Terms, class... Arguments>
+template <template <int, class, int, int, int, int> class Kernel, class T, int Terms,
+          class... Arguments>
 cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.head_size > 128)
-    return launch_kernel<Kernel<256, T, Terms, 1, 1>>(size, stream, arguments...);
+    return launch_kernel<Kernel<256, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
   if (size.head_size > 64)
-    return launch_kernel<Kernel<128, T, Terms, 1, 1>>(size, stream, arguments...);
+    return launch_kernel<Kernel<128, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
   bool few = false;
   if (const cudaError_t error = few_blocks<1>(size, few); error != cudaSuccess) return error;
-  if (few) return launch_kernel<Kernel<64, T, Terms, 2, 1>>(size, stream, arguments...);
+  if (few)
+    return launch_kernel<Kernel<64, T, Terms, 2, 1, tiles::row_warps>>(size, stream, arguments...);
   if constexpr (sizeof(T) == 2) {
-    return launch_kernel<Kernel<64, T, Terms, 1, 1>>(size, stream, arguments...);
+    return launch_kernel<Kernel<64, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
   } else {
     // reading shared memory and rounding are what floats wait for: right operands serve twice the
     // rows
     if (const cudaError_t error = few_blocks<2>(size, few); error != cudaSuccess) return error;
-    return few ? launch_kernel<Kernel<64, T, Terms, 2, 2>>(size, stream, arguments...)
-               : launch_kernel<Kernel<64, T, Terms, 1, 2>>(size, stream, arguments...);
+    return few ? launch_kernel<Kernel<64, T, Terms, 2, 2, tiles::row_warps>>(size, stream,
+                                                                             arguments...)
+               : launch_kernel<Kernel<64, T, Terms, 1, 2, tiles::row_warps>>(size, stream,
+                                                                             arguments...);
   }
 }
 
-/// `Kernel<Width, T, Terms, Slices, RowTiles>::run(arguments..., shape)` is the body. Of 16 bits
-/// products have one term.
-template <template <int, class, int, int, int> class Kernel, class T, class... Arguments>
+/// `Kernel<Width, T, Terms, Slices, RowTiles, Warps>::run(arguments..., shape)` is the body. Of 16
+/// bits products have one term.
+template <template <int, class, int, int, int, int> class Kernel, class T, class... Arguments>
 cudaError_t launch_by_head(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   if (size.batch == 0 || size.tokens == 0 || size.heads == 0) return cudaSuccess;
-  if (size.head_size < 1 || size.head_size > largest_attention_head || size.batch > 65535 ||
-      size.heads > 65535)
-    return cudaErrorInvalidValue;
+  if (!is_launchable(size)) return cudaErrorInvalidValue;
   if constexpr (sizeof(T) == 4)
     if (!size.tf32) return launch_width<Kernel, T, 3>(size, stream, arguments...);
   return launch_width<Kernel, T, 1>(size, stream, arguments...);

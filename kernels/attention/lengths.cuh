@@ -2,7 +2,8 @@
 // those up to the query's own. What the kernels ask of a sight: a block, which of its rows are real
 // (those before `end`) and what it streams; a warp, whether its rows from `warp` on and a tile of
 // streamed ones see each other all or not at all; a thread, which streamed ones each of its rows
-// (tiles::Place) sees or is seen by.
+// (tiles::Place) sees or is seen by. And all: whether heads of keys serve several of queries
+// (`grouped`), and whether scores are under a soft cap (`capped`).
 #pragma once
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
@@ -30,6 +31,7 @@ struct Span {
 };
 
 struct Lengths {
+  static constexpr bool grouped = false, capped = false;
   const std::int32_t* of_samples;  // i32 [B]; null: T each
 
   __device__ long of_sample(const AttentionShape& s) const {

@@ -22,7 +22,9 @@ struct Tile {
   static constexpr int streamed_elements = streamed_rows * stride;
   // of warps: each group sums its share of the columns
   static constexpr int groups = Width > 128 ? Width / 128 : 1;
-  static constexpr int threads = 32 * row_warps * groups, columns = Width / groups;
+  static constexpr int columns = Width / groups;
+  /// Of a slice of a block of that many warps of rows.
+  static constexpr int threads(int warps) { return 32 * warps * groups; }
 };
 
 /// 16 rows by `Columns`: a thread has of each 8 columns n of a product the elements [n][0], [1] in
@@ -41,12 +43,12 @@ struct Place {
   static constexpr int halves = 2 * RowTiles, warp_rows = 16 * RowTiles,
                        block_rows = row_warps * warp_rows;
   int g, t, first_row, group, slice;
-  __device__ explicit Place(int groups)
+  __device__ explicit Place(int groups, int warps = row_warps)
       : g(threadIdx.x % 32 / 4),
         t(threadIdx.x % 4),
-        first_row(threadIdx.x / 32 % row_warps * warp_rows),
-        group(threadIdx.x / 32 / row_warps % groups),
-        slice(threadIdx.x / 32 / row_warps / groups) {}
+        first_row(threadIdx.x / 32 % warps * warp_rows),
+        group(threadIdx.x / 32 / warps % groups),
+        slice(threadIdx.x / 32 / warps / groups) {}
   __device__ int row(int half) const { return first_row + g + 8 * half; }
   /// Of each 8 streamed rows a product's columns are rows 0 1 2 3 5 4 7 6: those of one parity then
   /// lie in different banks too.
@@ -56,6 +58,13 @@ struct Place {
   /// Of each 32 columns of sums a thread has 8 in a row: this is the first of those in sums[n] to
   /// sums[n + 3], n a multiple of 4; 4 with e = 0, then 4 with e = 1.
   __device__ int columns(int n) const { return 8 * n + 8 * t; }
+};
+
+/// Of a block of `Warps` warps of rows.
+template <int RowTiles, int Warps>
+struct PlaceOf : Place<RowTiles> {
+  static constexpr int block_rows = Warps * Place<RowTiles>::warp_rows;
+  __device__ explicit PlaceOf(int groups) : Place<RowTiles>(groups, Warps) {}
 };
 
 /// Streamed row of element e of scores[n], of tiles of T.
@@ -92,10 +101,11 @@ __device__ void load(T* tile, const T* matrix, long first, long end, long distan
 
 /// Two matrices streamed together, a tile for each slice of the block at a time, the next on their
 /// way while some are worked on where there is room for `Pairs` = 2 of them.
-template <int Width, int Pairs, int Slices, class T>
+template <int Width, int Pairs, int Slices, class T, int Warps>
 class Stream {
  public:
   static constexpr int rows = Slices * streamed_rows,
+                       threads = Slices * Tile<Width>::threads(Warps),
                        matrix_elements = Slices * Tile<Width>::streamed_elements,
                        elements = 2 * Pairs * matrix_elements;
   __device__ Stream(T* shared, const T* first, long first_distance, const T* second,
@@ -147,10 +157,9 @@ class Stream {
   __device__ T* pair(long row) const { return shared_ + row / rows % Pairs * 2 * matrix_elements; }
   __device__ void fetch(long row) {
     if (row < end_) {
-      load<rows, Width, Slices * Tile<Width>::threads>(pair(row), first_, row, end_,
-                                                       first_distance_, width_);
-      load<rows, Width, Slices * Tile<Width>::threads>(pair(row) + matrix_elements, second_, row,
-                                                       end_, second_distance_, width_);
+      load<rows, Width, threads>(pair(row), first_, row, end_, first_distance_, width_);
+      load<rows, Width, threads>(pair(row) + matrix_elements, second_, row, end_, second_distance_,
+                                 width_);
     }
     commit_copies();
   }
