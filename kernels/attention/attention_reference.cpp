@@ -1,5 +1,6 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/document_attention.hpp"
+#include "kernels/attention/grouped_attention.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -22,9 +23,10 @@ struct Seen {
 template <class SeenBy>
 void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, float* lse,
             float* d_qkv, const AttentionSize& s) {
-  const std::int64_t row = 3 * s.heads * s.head_size, D = s.head_size, out_row = s.heads * D;
-  const double scale = 1 / std::sqrt(static_cast<double>(D));
-  std::vector<double> p(static_cast<std::size_t>(s.tokens)),
+  const std::int64_t K = s.key_value_heads > 0 ? s.key_value_heads : s.heads, D = s.head_size,
+                     out_row = s.heads * D, key_row = K * D, row = out_row + 2 * key_row;
+  const double scale = s.scale > 0 ? s.scale : 1 / std::sqrt(static_cast<double>(D));
+  std::vector<double> p(static_cast<std::size_t>(s.tokens)), slope(p),
       d_packed(static_cast<std::size_t>(s.tokens * row)), o(static_cast<std::size_t>(D));
   for (std::int64_t b = 0; b < s.batch; ++b) {
     const float* packed = qkv + b * s.tokens * row;
@@ -37,13 +39,21 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
         std::fill(o_row, o_row + D, 0.0f);
         const Seen seen = seen_by(b, t);
         if (seen.from == seen.end) continue;
-        const auto key = [&](std::int64_t u) { return packed + u * row + out_row + h * D; };
-        const auto value = [&](std::int64_t u) { return packed + u * row + 2 * out_row + h * D; };
+        const std::int64_t key_at = out_row + h / (s.heads / K) * D;
+        const auto key = [&](std::int64_t u) { return packed + u * row + key_at; };
+        const auto value = [&](std::int64_t u) { return packed + u * row + key_at + key_row; };
         const float* query = packed + t * row + h * D;
         double largest = -HUGE_VAL, total = 0;
-        for (std::int64_t u = seen.from; u < seen.end; ++u)
-          largest =
-              std::max(largest, p[static_cast<std::size_t>(u)] = scale * dot(query, key(u), D));
+        for (std::int64_t u = seen.from; u < seen.end; ++u) {
+          double score = scale * dot(query, key(u), D);
+          slope[static_cast<std::size_t>(u)] = scale;
+          if (s.soft_cap > 0) {
+            const double capped = std::tanh(score / s.soft_cap);
+            score = s.soft_cap * capped;
+            slope[static_cast<std::size_t>(u)] *= 1 - capped * capped;
+          }
+          largest = std::max(largest, p[static_cast<std::size_t>(u)] = score);
+        }
         for (std::int64_t u = seen.from; u < seen.end; ++u)
           total += p[static_cast<std::size_t>(u)] =
               std::exp(p[static_cast<std::size_t>(u)] - largest);
@@ -62,12 +72,13 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
         for (std::int64_t d = 0; d < D; ++d) delta += dy[d] * o[static_cast<std::size_t>(d)];
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
           const double probability = p[static_cast<std::size_t>(u)],
-                       ds = probability * (dot(dy, value(u), D) - delta) * scale;
-          double* const d_key = d_packed.data() + u * row + out_row + h * D;
+                       ds = probability * (dot(dy, value(u), D) - delta) *
+                            slope[static_cast<std::size_t>(u)];
+          double* const d_key = d_packed.data() + u * row + key_at;
           for (std::int64_t d = 0; d < D; ++d) {
             d_packed[static_cast<std::size_t>(t * row + h * D + d)] += ds * key(u)[d];
             d_key[d] += ds * query[d];
-            d_key[out_row + d] += probability * dy[d];
+            d_key[key_row + d] += probability * dy[d];
           }
         }
       }
@@ -93,6 +104,16 @@ void document_attention_reference(const float* qkv, const std::int32_t* starts, 
   const auto seen_by = [&](std::int64_t b, std::int64_t t) {
     const std::int64_t start = starts[b * s.tokens + t];
     return start < 0 ? Seen{0, 0} : Seen{start, t + 1};
+  };
+  attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
+}
+
+void grouped_attention_reference(const float* qkv, const std::int32_t* starts, const float* d_out,
+                                 float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+  const auto seen_by = [&](std::int64_t b, std::int64_t t) {
+    const std::int64_t start = starts ? starts[b * s.tokens + t] : 0;
+    if (start < 0) return Seen{0, 0};
+    return Seen{s.window > 0 ? std::max(start, t - s.window + 1) : start, t + 1};
   };
   attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
 }

@@ -5,6 +5,7 @@
 namespace trainx::kernels {
 namespace {
 
+constexpr float log2_of_e = 1.44269504f;
 constexpr int lanes = 32;
 // of a block: a token by token decoder has one row for each head, and the keys alone to share out
 constexpr int warps = 32;
@@ -37,24 +38,29 @@ __device__ float sum_of_warp(float x) {
 // Block (row, head): its warps take the keys in turns, each lane every 32nd element of a head.
 template <int PerLane, class T>
 __global__ void __launch_bounds__(warps* lanes)
-    cached_attention_kernel(const T* qkv, T* out, long past, int heads, int head_size,
-                            float scale) {
+    cached_attention_kernel(const T* qkv, T* out, long past, int heads, int head_size, int group,
+                            long window, float scale, float cap) {
   __shared__ float shared[warps][2 + PerLane][lanes];
   const int lane = static_cast<int>(threadIdx.x) % lanes,
             warp = static_cast<int>(threadIdx.x) / lanes;
-  const long width = static_cast<long>(heads) * head_size, pitch = 3 * width,
-             row = past + blockIdx.x, seen = row + 1,
-             head = static_cast<long>(blockIdx.y) * head_size;
+  const long width = static_cast<long>(heads) * head_size,
+             key_width = static_cast<long>(heads / group) * head_size,
+             pitch = width + 2 * key_width, row = past + blockIdx.x, seen = row + 1,
+             unseen = window > 0 && window < seen ? seen - window : 0,
+             head = static_cast<long>(blockIdx.y) * head_size,
+             key_head = static_cast<long>(blockIdx.y / group) * head_size;
+  // of part 0: queries, 1: keys, 2: values
   const auto element = [&](long of_row, int part, int e) {
     const int d = lane + e * lanes;
-    return d < head_size ? widened(qkv[of_row * pitch + part * width + head + d]) : 0.0f;
+    const long at = part == 0 ? head : width + (part - 1) * key_width + key_head;
+    return d < head_size ? widened(qkv[of_row * pitch + at + d]) : 0.0f;
   };
   float query[PerLane];
 #pragma unroll
   for (int e = 0; e < PerLane; ++e) query[e] = element(row, 0, e) * scale;
 
   Partial<PerLane> mine;
-  for (long key = warp * together; key < seen; key += warps * together) {
+  for (long key = unseen + warp * together; key < seen; key += warps * together) {
     const int count = static_cast<int>(seen - key < together ? seen - key : together);
     Partial<PerLane> group;
     float scores[together];
@@ -64,7 +70,8 @@ __global__ void __launch_bounds__(warps* lanes)
 #pragma unroll
       for (int e = 0; e < PerLane; ++e)
         product += k < count ? query[e] * element(key + k, 1, e) : 0.0f;
-      const float score = sum_of_warp(product);
+      float score = sum_of_warp(product);
+      if (cap > 0) score = cap * log2_of_e * tanhf(score / cap);
       scores[k] = k < count ? score : -INFINITY;
       group.maximum = fmaxf(group.maximum, scores[k]);
     }
@@ -101,11 +108,16 @@ __global__ void __launch_bounds__(warps* lanes)
 
 template <int PerLane, class T>
 cudaError_t launch(const T* qkv, T* out, const CachedAttentionSize& s, cudaStream_t stream) {
-  constexpr double log2_of_e = 1.4426950408889634;
+  // exponentials are to the base 2; a cap takes scores before that
+  const double base = s.soft_cap > 0 ? 1 : 1.4426950408889634,
+               scale = s.scale > 0 ? base * s.scale
+                                   : base / std::sqrt(static_cast<double>(s.head_size));
+  const std::int64_t group = s.key_value_heads > 0 ? s.heads / s.key_value_heads : 1;
   const dim3 grid(static_cast<unsigned>(s.rows), static_cast<unsigned>(s.heads));
   cached_attention_kernel<PerLane><<<grid, warps * lanes, 0, stream>>>(
       qkv, out, static_cast<long>(s.past), static_cast<int>(s.heads), static_cast<int>(s.head_size),
-      static_cast<float>(log2_of_e / std::sqrt(static_cast<double>(s.head_size))));
+      static_cast<int>(group), static_cast<long>(s.window), static_cast<float>(scale),
+      static_cast<float>(s.soft_cap));
   return cudaGetLastError();
 }
 
@@ -114,7 +126,8 @@ cudaError_t launch_by_head_size(const T* qkv, T* out, const CachedAttentionSize&
                                 cudaStream_t stream) {
   if (s.rows == 0 || s.heads == 0) return cudaSuccess;
   if (s.past < 0 || s.rows < 0 || s.head_size < 1 || s.head_size > largest_attention_head ||
-      s.heads > 65535)
+      s.heads > 65535 || s.key_value_heads < 0 || s.window < 0 ||
+      s.heads % (s.key_value_heads > 0 ? s.key_value_heads : s.heads) != 0)
     return cudaErrorInvalidValue;
   if (s.head_size <= 2 * lanes) return launch<2>(qkv, out, s, stream);
   if (s.head_size <= 4 * lanes) return launch<4>(qkv, out, s, stream);

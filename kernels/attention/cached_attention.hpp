@@ -11,10 +11,14 @@ struct CachedAttentionSize {
   std::int64_t past = 0, rows = 0;  // rows of the sample before those that attend; those
   // head_size from 1 to largest_attention_head (attention.hpp)
   std::int64_t heads = 0, head_size = 0;
+  // as of AttentionSize (attention.hpp)
+  std::int64_t key_value_heads = 0, window = 0;
+  double scale = 0, soft_cap = 0;
 };
 
-/// out[rows, H, D] of the queries of rows past, past + 1, ... of qkv[past + rows, 3, H, D]; each
-/// sees the keys of its own row and of all before it; scores are scaled with 1 / sqrt(D).
+/// out[rows, H, D] of the queries of rows past, past + 1, ... of qkv[past + rows, H + 2 K, D]; each
+/// sees the keys of its own row and of all before it, or the last `window` of them; scores are
+/// scaled with 1 / sqrt(D) unless the size says otherwise.
 /// Contiguous; aligned to their element. Sums are in one order: repeats give the same bits.
 /// Asynchronous on `stream`.
 cudaError_t cached_attention(const float* qkv, float* out, const CachedAttentionSize& size,

@@ -27,14 +27,14 @@ cudaError_t grouped_attention_backward(const float* qkv, const std::int32_t* sta
                                        const float* out, const float* lse, const float* d_out,
                                        float* d_qkv, float* delta, std::int32_t* ends,
                                        const AttentionSize& size, cudaStream_t stream);
-cudaError_t grouped_attention_backward(const Bf16* qkv, const std::int32_t* starts,
-                                       const Bf16* out, const float* lse, const Bf16* d_out,
-                                       Bf16* d_qkv, float* delta, std::int32_t* ends,
-                                       const AttentionSize& size, cudaStream_t stream);
-cudaError_t grouped_attention_backward(const Fp16* qkv, const std::int32_t* starts,
-                                       const Fp16* out, const float* lse, const Fp16* d_out,
-                                       Fp16* d_qkv, float* delta, std::int32_t* ends,
-                                       const AttentionSize& size, cudaStream_t stream);
+cudaError_t grouped_attention_backward(const Bf16* qkv, const std::int32_t* starts, const Bf16* out,
+                                       const float* lse, const Bf16* d_out, Bf16* d_qkv,
+                                       float* delta, std::int32_t* ends, const AttentionSize& size,
+                                       cudaStream_t stream);
+cudaError_t grouped_attention_backward(const Fp16* qkv, const std::int32_t* starts, const Fp16* out,
+                                       const float* lse, const Fp16* d_out, Fp16* d_qkv,
+                                       float* delta, std::int32_t* ends, const AttentionSize& size,
+                                       cudaStream_t stream);
 
 /// Same contracts on host memory, in double precision inside: the reference for tests. d_qkv may be
 /// null, then d_out is not read.

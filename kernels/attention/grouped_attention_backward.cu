@@ -16,8 +16,8 @@ cudaError_t grouped_backward(const T* qkv, const std::int32_t* starts, const T* 
         error != cudaSuccess)
       return error;
     const float* const deltas = delta;
-    if (const cudaError_t error = launch_grouped<QueryGradient, T>(size, stream, qkv, sight, lse,
-                                                                   d_out, d_qkv, deltas);
+    if (const cudaError_t error =
+            launch_grouped<QueryGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, deltas);
         error != cudaSuccess)
       return error;
     return launch_grouped<KeyValueGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, deltas);
@@ -32,16 +32,16 @@ cudaError_t grouped_attention_backward(const float* qkv, const std::int32_t* sta
                                        const AttentionSize& size, cudaStream_t stream) {
   return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
-cudaError_t grouped_attention_backward(const Bf16* qkv, const std::int32_t* starts,
-                                       const Bf16* out, const float* lse, const Bf16* d_out,
-                                       Bf16* d_qkv, float* delta, std::int32_t* ends,
-                                       const AttentionSize& size, cudaStream_t stream) {
+cudaError_t grouped_attention_backward(const Bf16* qkv, const std::int32_t* starts, const Bf16* out,
+                                       const float* lse, const Bf16* d_out, Bf16* d_qkv,
+                                       float* delta, std::int32_t* ends, const AttentionSize& size,
+                                       cudaStream_t stream) {
   return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
-cudaError_t grouped_attention_backward(const Fp16* qkv, const std::int32_t* starts,
-                                       const Fp16* out, const float* lse, const Fp16* d_out,
-                                       Fp16* d_qkv, float* delta, std::int32_t* ends,
-                                       const AttentionSize& size, cudaStream_t stream) {
+cudaError_t grouped_attention_backward(const Fp16* qkv, const std::int32_t* starts, const Fp16* out,
+                                       const float* lse, const Fp16* d_out, Fp16* d_qkv,
+                                       float* delta, std::int32_t* ends, const AttentionSize& size,
+                                       cudaStream_t stream) {
   return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <concepts>
 #include <deque>
+#include <functional>
 #include <tuple>
 #include <type_traits>
 
@@ -163,6 +164,29 @@ bool has_own_attention(const ModelDims& dims) {
   const auto* d = std::get_if<DecoderDims>(&dims);
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
+}
+
+std::int64_t head_size(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (requires { d.head_size; })
+          return d.head_size;
+        else if constexpr (requires { d.num_heads; })
+          return d.hidden_size / d.num_heads;
+        else
+          return 0;
+      },
+      dims);
+}
+
+bool caps_scores(const ModelDims& dims) {
+  const auto* d = std::get_if<DecoderDims>(&dims);
+  return d && d->score_cap > 0;
+}
+
+bool mixes_windows(const ModelDims& dims) {
+  const auto* d = std::get_if<DecoderDims>(&dims);
+  return d && std::ranges::adjacent_find(d->windows, std::not_equal_to()) != d->windows.end();
 }
 
 std::string without_gpu_kernel(const ModelDims& dims) {

@@ -20,10 +20,16 @@ bool packs(const ModelOptions& options);
 /// Does its attention have one implementation, trainx's own loops? They compute grouped heads,
 /// windows, scales and caps; model.attention has no choice there.
 bool has_own_attention(const ModelDims& dims);
+/// Elements of a head of attention; 0: of models that trainx knows nothing of.
+std::int64_t head_size(const ModelDims& dims);
+/// Are its attention's scores under a soft cap? Of GPUs' libraries none computes that.
+bool caps_scores(const ModelDims& dims);
+/// Have its layers windows of several widths?
+bool mixes_windows(const ModelDims& dims);
 /// Name of an operation of the model that GPUs have no kernel for; "": they have all.
 std::string without_gpu_kernel(const ModelDims& dims);
-/// Has the family trained on a GPU? Of others run.device auto takes the CPU.
-bool ran_on_gpu(const ModelOptions& options);
+/// Has the family (model.type) trained on a GPU? Of others run.device auto takes the CPU.
+bool ran_on_gpu(std::string_view family);
 /// Its model.type.
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.

@@ -32,6 +32,8 @@ LibraryCalls library_calls(const graph::Model& model) {
         calls.head_size = a->head_size;
         calls.attention = a->kind;
         calls.packed = a->mask == operations::AttentionMask::documents;
+        calls.grouped = a->query_heads != a->key_value_heads;
+        calls.capped = a->soft_cap > 0;
       }
       if (const auto* l = std::get_if<operations::Linear>(&op.operation);
           l && (!l->logits || model.head.rows != operations::HeadRows::first))

@@ -3,6 +3,7 @@
 #include "gpu/gpu_error.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/document_attention.hpp"
+#include "kernels/attention/grouped_attention.hpp"
 
 namespace trainx::gpu {
 
@@ -19,7 +20,8 @@ void with_element(DType dtype, F f) {
 }
 
 kernels::AttentionSize size_of(const AttentionProblem& p) {
-  return {p.batch, p.tokens, p.heads, p.head_size, p.causal, p.tf32};
+  return {p.batch, p.tokens,          p.heads,  p.head_size, p.causal,
+          p.tf32,  p.key_value_heads, p.window, p.scale,     p.soft_cap};
 }
 std::int64_t delta_bytes(const AttentionProblem& p) { return p.batch * p.heads * p.tokens * 4; }
 
@@ -32,6 +34,8 @@ void check(const AttentionProblem& p, const std::int32_t* seen) {
                      p.head_size <= kernels::largest_attention_head;
   if (!sizes || (size_of(p.dtype) != 2 && p.dtype != DType::f32))
     throw InternalError("attention " + describe(p) + " is none");
+  if (p.is_grouped() && (!p.causal || p.padded || p.heads % p.of_keys() != 0))
+    throw InternalError("attention " + describe(p) + " is grouped, and not causal or padded");
   if (p.padded && p.documents)
     throw InternalError("attention " + describe(p) +
                         " is padded by its documents or by its lengths, not both");
@@ -48,12 +52,15 @@ std::string describe(const AttentionProblem& p) {
          std::to_string(p.heads) + " D " + std::to_string(p.head_size) + " " +
          std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + (p.padded ? " padded" : "") +
          (p.documents ? " documents" : "") + (p.deterministic ? " deterministic" : "") +
-         (p.tf32 ? " tf32" : "");
+         (p.tf32 ? " tf32" : "") +
+         (p.of_keys() != p.heads ? " K " + std::to_string(p.key_value_heads) : "") +
+         (p.window > 0 ? " window " + std::to_string(p.window) : "") +
+         (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "");
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
   const bool library = !p.documents && p.dtype != DType::f32 && p.tokens > 1 &&
-                       p.head_size % 8 == 0 && p.head_size <= 128;
+                       p.head_size % 8 == 0 && p.head_size <= 128 && p.soft_cap == 0;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -96,8 +103,9 @@ void Attention::forward(const AttentionProblem& p, const void* qkv, const std::i
   } else {
     with_element(p.dtype, [&]<class T>(T) {
       const auto forward = [&](auto... all) {
-        return p.documents ? kernels::document_attention_forward(all...)
-                           : kernels::attention_forward(all...);
+        return p.is_grouped() ? kernels::grouped_attention_forward(all...)
+               : p.documents  ? kernels::document_attention_forward(all...)
+                              : kernels::attention_forward(all...);
       };
       require(forward(static_cast<const T*>(qkv), seen, static_cast<T*>(out), lse, size_of(p),
                       space.stream),
@@ -116,7 +124,7 @@ void Attention::backward(const AttentionProblem& p, const void* qkv, const std::
     state_->cudnn().backward(p, qkv, seen, out, lse, d_out, d_qkv, space);
     if (p.padded)
       require(kernels::zero_padding(static_cast<std::uint16_t*>(d_qkv), seen, p.batch, p.tokens,
-                                    3 * p.heads * p.head_size, space.stream),
+                                    p.row(), space.stream),
               doing);
     return;
   }
@@ -131,10 +139,12 @@ void Attention::backward(const AttentionProblem& p, const void* qkv, const std::
     const auto *x = static_cast<const T*>(qkv), *o = static_cast<const T*>(out),
                *d = static_cast<const T*>(d_out);
     auto* const dx = static_cast<T*>(d_qkv);
-    require(p.documents ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta, ends,
-                                                               size_of(p), space.stream)
-                        : kernels::attention_backward(x, seen, o, lse, d, dx, delta, size_of(p),
-                                                      space.stream),
+    require(p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta,
+                                                                 ends, size_of(p), space.stream)
+            : p.documents  ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta,
+                                                                  ends, size_of(p), space.stream)
+                           : kernels::attention_backward(x, seen, o, lse, d, dx, delta, size_of(p),
+                                                         space.stream),
             doing);
   });
 }

@@ -1,6 +1,7 @@
-// Self-attention on packed queries, keys and values: qkv[B, T, 3, H, D] to out[B, T, H, D] and
-// lse[B, H, T] (f32, natural logarithm of the sum of exp(scores)); scores are scaled with 1 /
-// sqrt(D). d_qkv[B, T, 3, H, D] of d_out[B, T, H, D]. All are contiguous.
+// Self-attention on packed queries, keys and values: qkv[B, T, 3, H, D], where heads are grouped
+// [B, T, H + 2 K, D], to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of
+// exp(scores)); scores are scaled with 1 / sqrt(D) unless the problem says otherwise. d_qkv, as
+// qkv, of d_out[B, T, H, D]. All are contiguous.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,16 @@ struct AttentionProblem {
   bool tf32 = false;           // f32 whose products round operands to 10 mantissa bits
   // causal inside each document of a row; padding behind them gets zeros, and so do its gradients
   bool documents = false;
+  // grouped heads and other scores (kernels/attention/grouped_attention.hpp), causal
+  std::int64_t key_value_heads = 0;  // K; 0: as many as query heads
+  std::int64_t window = 0;           // a query sees that many keys, its own the last; 0: all
+  double scale = 0;                  // of scores; 0: 1 / sqrt(head_size)
+  double soft_cap = 0;               // scores become cap * tanh(score / cap); 0: they stay
+
+  std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
+  /// Elements of a row of qkv.
+  std::int64_t row() const { return (heads + 2 * of_keys()) * head_size; }
+  bool is_grouped() const { return of_keys() != heads || window > 0 || scale > 0 || soft_cap > 0; }
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
@@ -29,10 +40,10 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
-/// head size that is a multiple of 8 up to 128. kernels: trainx's own (kernels/attention: the
-/// accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all
-/// others. Documents are the kernels': libraries have to be told on the host how many there are,
-/// and a step is launched as it was captured.
+/// head size that is a multiple of 8 up to 128, without a soft cap. kernels: trainx's own
+/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head
+/// sizes to 256), for all others. Documents are the kernels': libraries have to be told on the host
+/// how many there are, and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 

@@ -78,11 +78,16 @@ void require(const Call& call, const AttentionProblem& p, const char* doing) {
 std::vector<std::int64_t> dims(const AttentionProblem& p) {
   return {p.batch, p.heads, p.tokens, p.head_size};
 }
-// One of q, k, v in [B, T, 3, H, D]; out in [B, T, H, D].
-std::vector<std::int64_t> packed_strides(const AttentionProblem& p) {
-  const std::int64_t row = 3 * p.heads * p.head_size;
-  return {p.tokens * row, p.head_size, row, 1};
+std::vector<std::int64_t> key_dims(const AttentionProblem& p) {
+  return {p.batch, p.of_keys(), p.tokens, p.head_size};
 }
+// One of q, k, v in [B, T, H + 2 K, D]; out in [B, T, H, D].
+std::vector<std::int64_t> packed_strides(const AttentionProblem& p) {
+  return {p.tokens * p.row(), p.head_size, p.row(), 1};
+}
+/// Bytes from q to k, and from k to v.
+std::int64_t query_bytes(const AttentionProblem& p) { return p.heads * p.head_size * 2; }
+std::int64_t key_bytes(const AttentionProblem& p) { return p.of_keys() * p.head_size * 2; }
 std::vector<std::int64_t> out_strides(const AttentionProblem& p) {
   const std::int64_t row = p.heads * p.head_size;
   return {p.tokens * row, p.head_size, row, 1};
@@ -106,10 +111,14 @@ void give(const Tensor& result, Uid uid, const std::vector<std::int64_t>& dim,
 /// Options that forward and backward share.
 template <class Attributes>
 void mask(Attributes& attributes, fe::graph::Graph& graph, const AttentionProblem& p) {
-  attributes.set_attn_scale(static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_size))));
+  attributes.set_attn_scale(
+      static_cast<float>(p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.head_size))));
   if (p.causal)
     attributes.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
         .set_diagonal_band_right_bound(0);
+  // keys with key + window > query: the last `window` up to the query's own
+  if (p.window > 0 && p.window < p.tokens)
+    attributes.set_diagonal_band_left_bound(static_cast<int>(p.window));
   if (p.padded) {
     const Tensor lengths =
         tensor(graph, length, {p.batch, 1, 1, 1}, {1, 1, 1, 1}, fe::DataType_t::INT32);
@@ -128,8 +137,8 @@ void describe_forward(fe::graph::Graph& graph, const AttentionProblem& p) {
   attributes.set_name("attention").set_generate_stats(true);
   mask(attributes, graph, p);
   auto [out, lse] = graph.sdpa(tensor(graph, query, dims(p), packed, element),
-                               tensor(graph, key, dims(p), packed, element),
-                               tensor(graph, value, dims(p), packed, element), attributes);
+                               tensor(graph, key, key_dims(p), packed, element),
+                               tensor(graph, value, key_dims(p), packed, element), attributes);
   give(out, output, dims(p), out_strides(p), element);
   give(lse, statistics, {p.batch, p.heads, p.tokens, 1}, {p.heads * p.tokens, p.tokens, 1, 1},
        fe::DataType_t::FLOAT);
@@ -141,14 +150,15 @@ void describe_backward(fe::graph::Graph& graph, const AttentionProblem& p) {
   fe::graph::SDPA_backward_attributes attributes;
   attributes.set_name("attention_backward").set_deterministic_algorithm(p.deterministic);
   mask(attributes, graph, p);
-  auto [dq, dk, dv] = graph.sdpa_backward(
-      tensor(graph, query, dims(p), packed, element), tensor(graph, key, dims(p), packed, element),
-      tensor(graph, value, dims(p), packed, element),
-      tensor(graph, output, dims(p), plain, element),
-      tensor(graph, d_output, dims(p), plain, element), statistics_tensor(graph, p), attributes);
+  auto [dq, dk, dv] = graph.sdpa_backward(tensor(graph, query, dims(p), packed, element),
+                                          tensor(graph, key, key_dims(p), packed, element),
+                                          tensor(graph, value, key_dims(p), packed, element),
+                                          tensor(graph, output, dims(p), plain, element),
+                                          tensor(graph, d_output, dims(p), plain, element),
+                                          statistics_tensor(graph, p), attributes);
   give(dq, d_query, dims(p), packed, element);
-  give(dk, d_key, dims(p), packed, element);
-  give(dv, d_value, dims(p), packed, element);
+  give(dk, d_key, key_dims(p), packed, element);
+  give(dv, d_value, key_dims(p), packed, element);
 }
 
 /// The deterministic backward keeps the gradients of all scores, B H T T elements of 2 bytes: it
@@ -254,11 +264,11 @@ std::int64_t CudnnAttention::backward_workspace_bytes(const AttentionProblem& p)
 void CudnnAttention::forward(const AttentionProblem& p, const void* qkv,
                              const std::int32_t* lengths, void* out, float* lse,
                              const StreamSpace& space) {
-  const std::int64_t third = p.heads * p.head_size * 2;  // bytes from q to k, k to v
+  void* const keys = offset(address(qkv), query_bytes(p));
   state_->for_each_call(p, false, [&](Plan& call, std::int64_t) {
     Addresses addresses{{query, address(qkv)},
-                        {key, offset(address(qkv), third)},
-                        {value, offset(address(qkv), 2 * third)},
+                        {key, keys},
+                        {value, offset(keys, key_bytes(p))},
                         {output, out},
                         {statistics, lse}};
     if (p.padded) addresses[length] = address(lengths);
@@ -269,16 +279,18 @@ void CudnnAttention::forward(const AttentionProblem& p, const void* qkv,
 void CudnnAttention::backward(const AttentionProblem& p, const void* qkv,
                               const std::int32_t* lengths, const void* out, const float* lse,
                               const void* d_out, void* d_qkv, const StreamSpace& space) {
-  const std::int64_t third = p.heads * p.head_size * 2, sample = p.tokens * third;
+  // bytes of a sample
+  const std::int64_t sample = p.tokens * query_bytes(p), packed = p.tokens * p.row() * 2;
   state_->for_each_call(p, true, [&](Plan& call, std::int64_t first) {
-    void* const in = offset(address(qkv), first * 3 * sample);
-    void* const gradient = offset(d_qkv, first * 3 * sample);
+    void* const in = offset(address(qkv), first * packed);
+    void* const gradient = offset(d_qkv, first * packed);
+    void *const keys = offset(in, query_bytes(p)), *const d_keys = offset(gradient, query_bytes(p));
     Addresses addresses{{query, in},
-                        {key, offset(in, third)},
-                        {value, offset(in, 2 * third)},
+                        {key, keys},
+                        {value, offset(keys, key_bytes(p))},
                         {d_query, gradient},
-                        {d_key, offset(gradient, third)},
-                        {d_value, offset(gradient, 2 * third)},
+                        {d_key, d_keys},
+                        {d_value, offset(d_keys, key_bytes(p))},
                         {output, offset(address(out), first * sample)},
                         {d_output, offset(address(d_out), first * sample)},
                         {statistics, address(lse + first * p.heads * p.tokens)}};

@@ -19,13 +19,21 @@ std::int64_t backward_calls(const Decisions& plan, const program::ModelGraph& gr
   const std::int64_t micro = plan.batch.micro_batch_size;
   return std::visit(
       [&](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.num_heads; })
+        if constexpr (requires { d.num_heads; }) {
+          const std::int64_t head = architectures::head_size(plan.dims);
           return architectures::attention_backward_calls(
-              {micro, graph.tokens / micro, d.hidden_size, d.hidden_size / d.num_heads,
-               plan.compute, d.attention, packed(plan)},
+              {.micro_batch_size = micro,
+               .length = graph.tokens / micro,
+               .hidden_size = d.num_heads * head,
+               .head_size = head,
+               .compute = plan.compute,
+               .attention = d.attention,
+               .packed = packed(plan),
+               .capped = architectures::caps_scores(plan.dims)},
               plan.recipe.run.deterministic);
-        else
+        } else {
           return 1;
+        }
       },
       plan.dims);
 }
@@ -114,6 +122,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
                       *plan.recipe.run.execution.value == recipe::Execution::graph;
   expected.attention = plan.recipe.model.attention;
   expected.documents = packed(plan);
+  expected.mixed_windows = architectures::mixes_windows(plan.dims);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
     if (block.layer == program::none) return RecomputeLevel::none;

@@ -12,6 +12,8 @@ struct ExpectedKernels {
   AttentionKind attention = AttentionKind::automatic;
   // inside each document of a row: trainx's own kernels, that look at documents
   bool documents = false;
+  // layers have windows of several widths, which may be several kernels
+  bool mixed_windows = false;
   // launches of fused attention in a step; recomputed ones count. None by math, whose products are
   // among the others
   std::int64_t attention_forward = 0;

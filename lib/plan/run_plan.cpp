@@ -116,7 +116,7 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
           "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
     return asked;
   }
-  const bool ran = architectures::ran_on_gpu(r.model.options),
+  const bool ran = architectures::ran_on_gpu(architectures::family_of(r.model.options)),
              gpu = lacks.empty() && (planned_for_gpu || (ran && !hardware.gpus.empty()));
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
     throw UserError(
@@ -155,11 +155,11 @@ void require_attention(const Decisions& plan) {
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
           for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)})
-            if (const std::string why =
-                    plan.on_gpu
-                        ? architectures::unfit_attention(kind, compute, d.hidden_size / d.num_heads,
-                                                         plan.row_lengths.front(), packed)
-                        : "";
+            if (const std::string why = plan.on_gpu ? architectures::unfit_attention(
+                                                          kind, compute,
+                                                          architectures::head_size(plan.dims),
+                                                          plan.row_lengths.front(), packed)
+                                                    : "";
                 !why.empty())
               throw UserError(
                   ExitCode::invalid_recipe,
@@ -175,7 +175,8 @@ void require_attention(const Decisions& plan) {
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) {
   if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
-  return architectures::ran_on_gpu(recipe.model.options) && !hardware.gpus.empty();
+  return architectures::ran_on_gpu(architectures::family_of(recipe.model.options)) &&
+         !hardware.gpus.empty();
 }
 
 double RunPlan::flops_per_token() const {
@@ -276,7 +277,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
       plan.eval_samples =
           std::min(*batches * plan.batch.global_batch_size, facts.data.eval_samples);
   }
-  if (r.run.device.is_auto() && !architectures::ran_on_gpu(r.model.options) &&
+  if (r.run.device.is_auto() &&
+      !architectures::ran_on_gpu(architectures::family_of(r.model.options)) &&
       (device || !facts.hardware.gpus.empty()) && lacks_kernels(r, plan.dims).empty())
     plan.notes.push_back(untried(r) + "; write run.device: gpu to train it there");
   if (!facts.data.train_present)

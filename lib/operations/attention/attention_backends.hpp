@@ -6,7 +6,8 @@
 
 namespace trainx::operations {
 
-struct Gpu;  // operations/common/gpu.hpp
+struct Attention;  // attention_spec.hpp
+struct Gpu;        // operations/common/gpu.hpp
 
 namespace cpu {
 void causal_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv, AttentionKind kind);
@@ -23,6 +24,11 @@ void document_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv,
 void document_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv,
                                  const Tensor& out, const Tensor& lse, const Tensor& starts,
                                  AttentionKind kind);
+void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse, const Tensor& qkv,
+                       const Tensor& seen);
+void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
+                                const Tensor& qkv, const Tensor& out, const Tensor& lse,
+                                const Tensor& seen);
 }  // namespace cpu
 
 namespace cuda {
@@ -42,6 +48,11 @@ void document_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, co
 void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
                                  const Tensor& qkv, const Tensor& out, const Tensor& lse,
                                  const Tensor& starts, AttentionKind kind);
+void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
+                       const Tensor& qkv, const Tensor& seen);
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
+                                const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+                                const Tensor& lse, const Tensor& seen);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -17,6 +17,11 @@ const std::vector<FusedAttention>& fused_attention() {
        {"attention_kernel", "16KeyValueGradient", "9Documents"},
        {AttentionKind::automatic},
        true},
+      {"trainx",
+       {"attention_kernel", "7Forward", "7Grouped"},
+       {"attention_kernel", "16KeyValueGradient", "7Grouped"},
+       {AttentionKind::automatic},
+       std::nullopt},
       {"flash", {"flash_fwd"}, {"flash_bwd"}, {AttentionKind::flash}},
       {"efficient", {"fmha_cutlassF"}, {"fmha_cutlassB"}, {AttentionKind::efficient}}};
   return all;

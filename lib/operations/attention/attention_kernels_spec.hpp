@@ -1,6 +1,7 @@
 // What attention's kernels are recognized by in a captured step.
 #pragma once
 #include "core/attention_kind.hpp"
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@ struct FusedAttention {
   std::string maker;
   std::vector<std::string_view> forward, backward;
   std::vector<AttentionKind> kinds;  // that may run them
-  bool documents = false;            // where rows hold several documents, and there alone
+  // true: where rows hold several documents, and there alone; unset: there too
+  std::optional<bool> documents = false;
 };
 const std::vector<FusedAttention>& fused_attention();
 

@@ -15,6 +15,10 @@ double product_flops(const Attention& a) {
 
 }  // namespace
 
+bool Attention::is_fused(bool gpu) const {
+  return kind != AttentionKind::math && !(gpu && soft_cap > 0);
+}
+
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
   std::vector<OperandId> from{input(qkv)};
   if (mask != AttentionMask::causal) from.push_back(input(seen));
@@ -34,7 +38,7 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   // backward: the scores again, and four gradients
   const double products = direction == Direction::forward ? 2 : 5;
   c.attention = AttentionCost{products * product_flops(*this), batch * length * query_heads,
-                              head_size, kind != AttentionKind::math};
+                              head_size, is_fused(t.gpu)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, head_size}};
   // backward: both and their gradients
@@ -48,6 +52,8 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
   return Split{};  // heads know nothing of each other
 }
 
-bool Attention::has_gpu_kernel(const Types&) const { return is_plain(); }
+bool Attention::has_gpu_kernel(const Types&) const {
+  return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
+}
 
 }  // namespace trainx::operations

@@ -30,6 +30,8 @@ struct Attention {
   bool is_plain() const {
     return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0;
   }
+  /// By the fast kernels of libraries, of a GPU or the host?
+  bool is_fused(bool gpu) const;
   bool operator==(const Attention&) const = default;
 
   std::vector<OutputSpec> outputs(const Types& t) const;

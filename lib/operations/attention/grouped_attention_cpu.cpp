@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "operations/attention/grouped_attention.hpp"
+#include "operations/attention/attention_backends.hpp"
+#include "operations/attention/attention_spec.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
@@ -139,8 +140,8 @@ float softmax(float* s, std::int64_t n) {
 
 }  // namespace
 
-void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse, const Tensor& qkv,
-                       const Tensor& seen) {
+void cpu::grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
+                            const Tensor& qkv, const Tensor& seen) {
   const TimedWork timed(Work::attention);
   const std::int64_t H = a.query_heads, n = out.size(0);
   const Heads heads(a, qkv, n, seen);
@@ -164,9 +165,9 @@ void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
   });
 }
 
-void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
-                                const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                                const Tensor& seen) {
+void cpu::grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
+                                     const Tensor& qkv, const Tensor& out, const Tensor& lse,
+                                     const Tensor& seen) {
   const TimedWork timed(Work::attention);
   const std::int64_t H = a.query_heads, K = a.key_value_heads, D = a.head_size, n = qkv.size(0);
   const Heads heads(a, qkv, n, seen);

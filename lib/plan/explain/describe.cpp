@@ -44,15 +44,17 @@ std::string describe_attention(const RunPlan& plan) {
     case AttentionKind::math: return "math: all scores in memory";
     case AttentionKind::automatic: break;
   }
-  if (architectures::has_own_attention(plan.dims)) return "auto: trainx's own loops";
-  if (!plan.on_gpu) return "auto: LibTorch's flash for CPUs";
+  if (!plan.on_gpu)
+    return architectures::has_own_attention(plan.dims) ? "auto: trainx's own loops"
+                                                       : "auto: LibTorch's flash for CPUs";
   const bool fused = std::visit(
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
-          return architectures::unfit_attention(
-                     AttentionKind::cudnn, plan.compute, d.hidden_size / d.num_heads,
+          return !architectures::caps_scores(plan.dims) &&
+                 architectures::unfit_attention(
+                     AttentionKind::cudnn, plan.compute, architectures::head_size(plan.dims),
                      plan.row_lengths.back(), options::packs_documents(plan.recipe.data.source))
-              .empty();
+                     .empty();
         else
           return false;
       },

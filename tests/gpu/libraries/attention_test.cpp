@@ -2,6 +2,7 @@
 #include "gpu/attention_case.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/document_attention.hpp"
+#include "kernels/attention/grouped_attention.hpp"
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -188,6 +189,68 @@ TEST_CASE(
   compare(float{}, DType::f32, 3e-6);
   compare(Bf16{}, DType::bf16, 6e-3);
   compare(Fp16{}, DType::f16, 1e-3);
+}
+
+TEST_CASE("attention of grouped heads and windows equals the reference, whoever computes it",
+          "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  struct Size {
+    std::int64_t batch, tokens, heads, of_keys, head_size, window;
+    double soft_cap;
+  };
+  const auto compare = [&]<class T>(T, DType type, const Size& s, bool deterministic,
+                                    double tolerance) {
+    AttentionProblem p{s.batch, s.tokens, s.heads, s.head_size, type, true, false, deterministic};
+    p.key_value_heads = s.of_keys;
+    p.window = s.window;
+    p.soft_cap = s.soft_cap;
+    p.scale = s.tokens % 2 ? 0.07 : 0;
+    INFO(describe(p) << (path_of(p) == AttentionPath::cudnn ? " by cuDNN" : " by kernels"));
+    CHECK((path_of(p) == AttentionPath::cudnn) ==
+          (type != DType::f32 && s.soft_cap == 0 && s.head_size <= 128 && s.tokens > 1));
+    const std::int64_t rows = s.batch * s.tokens;
+    const std::vector<float> qkv = kernels::random_values(rows * p.row(), 1),
+                             d_out = kernels::random_values(rows * s.heads * s.head_size, 2);
+    kernels::AttentionSize size{s.batch, s.tokens, s.heads, s.head_size, true};
+    size.key_value_heads = s.of_keys, size.window = s.window;
+    size.scale = p.scale, size.soft_cap = s.soft_cap;
+    Results want{std::vector<float>(d_out.size()),
+                 std::vector<float>(static_cast<std::size_t>(rows * s.heads)),
+                 std::vector<float>(qkv.size())};
+    kernels::grouped_attention_reference(qkv.data(), nullptr, d_out.data(), want.out.data(),
+                                         want.lse.data(), want.d_qkv.data(), size);
+    const Workspace workspace(
+        std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
+    const OnDevice<T> x(narrowed<T>(qkv)), dy(narrowed<T>(d_out)),
+        out(narrowed<T>(std::vector<float>(d_out.size(), 77))),
+        d_x(narrowed<T>(std::vector<float>(qkv.size(), 77)));
+    const OnDevice<float> lse(std::vector<float>(want.lse.size(), std::nanf("")));
+    attention.forward(p, x.data(), nullptr, out.data(), lse.data(), workspace.space());
+    attention.backward(p, x.data(), nullptr, out.data(), lse.data(), dy.data(), d_x.data(),
+                       workspace.space());
+    CHECK(relative_error(widened(out.host()), want.out) <= tolerance);
+    CHECK(relative_error(lse.host(), want.lse) <= tolerance);
+    CHECK(relative_error(widened(d_x.host()), want.d_qkv) <= 1.5 * tolerance);
+    const auto first = d_x.host();
+    attention.backward(p, x.data(), nullptr, out.data(), lse.data(), dy.data(), d_x.data(),
+                       workspace.space());
+    if (deterministic) CHECK(kernels::same_bits(first, d_x.host()));
+  };
+  for (const Size& s : {Size{2, 17, 4, 2, 64, 0, 0},
+                        {2, 64, 14, 2, 64, 0, 0},
+                        {2, 130, 6, 2, 128, 50, 0},
+                        {1, 300, 8, 1, 80, 128, 0},
+                        {2, 256, 4, 4, 64, 32, 0},
+                        {2, 129, 4, 2, 96, 200, 0},
+                        {1, 200, 4, 2, 256, 64, 0},
+                        {2, 100, 4, 2, 64, 40, 20}}) {
+    compare(float{}, DType::f32, s, true, 3e-6);
+    for (const bool deterministic : {false, true}) {
+      compare(Bf16{}, DType::bf16, s, deterministic, 6e-3);
+      compare(Fp16{}, DType::f16, s, deterministic, 1e-3);
+    }
+  }
 }
 
 TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]") {

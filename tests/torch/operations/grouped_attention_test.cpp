@@ -1,6 +1,7 @@
 // Attention of grouped heads, windows, scales and caps against sums of doubles.
 #include "torch/operations/double_reference.hpp"
 #include "core/error.hpp"
+#include "kernels/attention/grouped_attention.hpp"
 #include "operations/attention/grouped_attention.hpp"
 
 using namespace trainx;
@@ -174,4 +175,39 @@ TEST_CASE("grouped attention under padding has no loop") {
   const Attention a{.query_heads = 2, .mask = AttentionMask::lengths};
   const at::Tensor qkv = at::full({1, 4}, 0, at::kFloat), out = at::full({1, 2}, 0, at::kFloat);
   CHECK_THROWS_AS(operations::grouped_attention(a, out, {}, qkv, {}), InternalError);
+}
+
+TEST_CASE("the reference of the GPU's kernels is grouped attention of a CPU") {
+  const std::int64_t D = GENERATE(3, 16), K = GENERATE(1, 2), window = GENERATE(0, 1, 9);
+  const bool documents = GENERATE(false, true), capped = GENERATE(false, true);
+  const Attention a{.query_heads = 2 * K,
+                    .key_value_heads = K,
+                    .head_size = D,
+                    .batch = 2,
+                    .length = 21,
+                    .mask = documents ? AttentionMask::documents : AttentionMask::causal,
+                    .scale = capped ? 0.4 : 0,
+                    .window = window,
+                    .soft_cap = capped ? 2.0 : 0};
+  Operands operands(at::kFloat);
+  INFO("seed " << operands.seed());
+  const std::int64_t N = a.batch * a.length, H = a.query_heads;
+  const at::Tensor qkv = operands.normal({N, (H + 2 * K) * D}), d_out = operands.normal({N, H * D}),
+                   out = operands.empty({N, H * D}), lse = operands.empty({N, H}, at::kFloat),
+                   d_qkv = operands.empty({N, (H + 2 * K) * D}),
+                   starts = documents ? document_starts(a.batch, a.length) : at::Tensor();
+  const Tensor seen = documents ? Tensor(starts) : Tensor();
+  operations::grouped_attention(a, out, lse, qkv, seen);
+  operations::grouped_attention_backward(a, d_qkv, d_out, qkv, out, lse, seen);
+  kernels::AttentionSize size{a.batch, a.length, H, D, true};
+  size.key_value_heads = K, size.window = window, size.scale = a.scale, size.soft_cap = a.soft_cap;
+  std::vector<float> want_out(static_cast<std::size_t>(N * H * D)),
+      want_lse(static_cast<std::size_t>(N * H)),
+      want_d(static_cast<std::size_t>(N * (H + 2 * K) * D));
+  kernels::grouped_attention_reference(
+      qkv.const_data_ptr<float>(), documents ? starts.const_data_ptr<std::int32_t>() : nullptr,
+      d_out.const_data_ptr<float>(), want_out.data(), want_lse.data(), want_d.data(), size);
+  const auto wide = [](const std::vector<float>& x) { return Doubles(x.begin(), x.end()); };
+  CHECK(error(out, wide(want_out)) <= 2e-6);
+  CHECK(error(d_qkv, wide(want_d)) <= 4e-6);
 }

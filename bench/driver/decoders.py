@@ -1,0 +1,55 @@
+"""The rows of decoder families: training steps with new weights of published sizes, beside transformers under torch.compile."""
+
+PEER = "transformers compile"
+# hidden, intermediate, layers, query heads, key-value heads, head size, vocabulary
+SHAPES = {
+    ("qwen2", "0.5b"): (896, 4864, 24, 14, 2, 64, 151936),
+    ("qwen2", "1.5b"): (1536, 8960, 28, 12, 2, 128, 151936),
+    ("qwen2", "3b"): (2048, 11008, 36, 16, 2, 128, 151936),
+    ("qwen2", "7b"): (3584, 18944, 28, 28, 4, 128, 152064),
+    ("llama", "1b"): (2048, 8192, 16, 32, 8, 64, 128256),
+}
+NAMES = {"qwen2": "Qwen2.5", "llama": "Llama-3.2"}
+
+
+def flops_per_token(family, size, length):
+    """6 for each weight of a product and 12 LCT of attention (PaLM's way of counting)."""
+    hidden, mlp, layers, heads, key_value_heads, head, vocabulary = SHAPES[family, size]
+    attention = hidden * head * (heads + 2 * key_value_heads) + heads * head * hidden
+    return 6 * (layers * (attention + 3 * hidden * mlp) + vocabulary * hidden) + 12 * layers * heads * head * length
+
+
+def row(family, size, batch, length, *, recompute=False, small_state=False, goal=None, tiny=False):
+    """`recompute`: activations are made anew in backward, by both. `small_state`: weights and optimizer states of few bytes, where fp32 has no room: ours bf16 with stochastic rounding and 8-bit
+    moments, the peer's all in bf16."""
+    peer = f"bench/peers/torch_decoder.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
+    overrides = [f"model.type={family}", f"model.size={size}", f"data.sequence_length={length}"]
+    if tiny:
+        overrides += ["run.device=cpu", *(f"model.options.{key}={value}" for key, value in (("num_layers", 2), ("num_heads", 4), ("num_key_value_heads", 2), ("head_size", 16), ("hidden_size", 64), ("intermediate_size", 96)))]
+        peer += " --warm-up-steps 2 --warm-up-seconds 0.1"
+    else:
+        peer += " --compile"
+    if recompute:
+        overrides, peer = [*overrides, "memory.activation_checkpoint=full"], f"{peer} --recompute"
+    if small_state:
+        overrides = [*overrides, "precision.master=none", "precision.rounding=stochastic", "optimizer.type=adamw_8bit", "optimizer.update_in_backward=true", "optimizer.max_grad_norm=0"]
+        peer += " --weights bf16"
+    return {"name": f"{family}-{size}-{batch}x{length}", "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}", "unit": "tokens", "batch": batch, "length": length,
+            "recipe": "configs/bench/decoder.yaml", "data": "tokens", "overrides": overrides, "peers": {PEER: peer}, "against": PEER, "set_up_seconds": 90,
+            "goal": goal, "goal_ratio": None, "goal_memory": None, "flops_per_token": flops_per_token(family, size, length)}
+
+
+def rows(tiny=False):
+    """`tiny`: models of two layers, on any machine."""
+    if tiny:
+        return [row("qwen2", "0.5b", 2, 32, tiny=True)]
+    return [row("qwen2", "0.5b", 16, 1024, goal=149e3),
+            row("qwen2", "0.5b", 4, 4096),
+            row("qwen2", "1.5b", 8, 1024, goal=58.9e3),
+            row("qwen2", "1.5b", 2, 4096),
+            row("qwen2", "3b", 4, 1024, recompute=True),
+            row("qwen2", "3b", 1, 4096, recompute=True),
+            row("qwen2", "7b", 4, 1024, recompute=True, small_state=True),
+            row("qwen2", "7b", 1, 4096, recompute=True, small_state=True),
+            row("llama", "1b", 8, 1024),
+            row("llama", "1b", 2, 4096)]

@@ -1,0 +1,88 @@
+"""Contestant: a decoder of transformers with new weights, in plain torch at its best settings: bf16 autocast over fp32 weights, fused attention and AdamW, torch.compile.
+
+    torch_decoder.py --family qwen2 --size 0.5b --micro-batch 16 --length 1024 [--compile]
+    ... --weights bf16      weights, gradients and states in bf16, where fp32 has no room
+    ... --recompute         activations of layers are made anew in backward
+
+Random tokens, another batch each step, from pinned memory. No step waits for the host or the other way round. session.py has the protocol.
+"""
+import argparse
+import os
+
+import session
+
+BATCHES = 16                                        # made before the first step; steps go round
+ROPE = {"rope_type": "default", "rope_theta": 1e6}
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+
+
+def sizes(hidden, mlp, layers, heads, key_value_heads, vocabulary, tied, **more):
+    return {"hidden_size": hidden, "intermediate_size": mlp, "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": key_value_heads,
+            "vocab_size": vocabulary, "tie_word_embeddings": tied, **more}
+
+
+MODELS = {                                          # published sizes
+    ("qwen2", "0.5b"): sizes(896, 4864, 24, 14, 2, 151936, True, rope_parameters=ROPE),
+    ("qwen2", "1.5b"): sizes(1536, 8960, 28, 12, 2, 151936, True, rope_parameters=ROPE),
+    ("qwen2", "3b"): sizes(2048, 11008, 36, 16, 2, 151936, True, rope_parameters=ROPE),
+    ("qwen2", "7b"): sizes(3584, 18944, 28, 28, 4, 152064, False, rope_parameters=ROPE),
+    ("llama", "1b"): sizes(2048, 8192, 16, 32, 8, 128256, True, head_dim=64, rms_norm_eps=1e-5, rope_parameters=LLAMA3),
+    ("qwen2", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),      # for trying the protocol
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=sorted({family for family, _ in MODELS}), required=True)
+    parser.add_argument("--size", choices=sorted({size for _, size in MODELS}), required=True)
+    parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--weights", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--recompute", action="store_true")
+    session.add_arguments(parser)
+    args = parser.parse_args()
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    import torch
+    import transformers
+
+    device, ranks, world = session.ranks_of(session.device_of(args.device))
+    run = session.Session(
+        device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"transformers {'compile' if args.compile else 'eager'}", model=f"{args.family} {args.size}", micro_batch_size=args.micro_batch,
+        sequence_length=args.length, tokens_per_step=world * args.micro_batch * args.length, samples_per_step=world * args.micro_batch, world_size=world)
+    torch.manual_seed(1)
+    torch.set_float32_matmul_precision("high")
+    config = transformers.CONFIG_MAPPING[args.family](**MODELS[args.family, args.size], max_position_embeddings=max(args.length, 2048), use_cache=False)
+    element = torch.bfloat16 if args.weights == "bf16" else torch.float32
+    with device:
+        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa", dtype=element).train()
+    run.facts["parameters"] = sum(p.numel() for p in model.parameters())
+    if args.recompute:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    decayed, plain = ([p for p in model.parameters() if (p.dim() >= 2) == large] for large in (True, False))
+    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-5, betas=(0.9, 0.95), eps=1e-8, fused=True)
+
+    def loss_of(tokens, targets):
+        logits = model(input_ids=tokens).logits
+        return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+    step_loss = torch.compile(loss_of) if args.compile else loss_of
+    vocabulary = min(50257, config.vocab_size)
+    host = torch.randint(vocabulary, (BATCHES, 2, args.micro_batch, args.length), pin_memory=device.type == "cuda")
+
+    def step(i):
+        tokens, targets = host[i % BATCHES].to(device, non_blocking=True)
+        with torch.autocast(device.type, torch.bfloat16):
+            loss = step_loss(tokens, targets)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    loss = step(0)
+    while run.after_step():
+        loss = step(run.steps)
+    run.done(loss)
+
+
+main()

@@ -1,0 +1,69 @@
+#include "kernels/attention/cached_attention.hpp"
+#include "operations/attention/attention_backends.hpp"
+#include "operations/attention/attention_spec.hpp"
+#include "operations/common/launch.hpp"
+
+namespace trainx::operations::cuda {
+namespace {
+
+/// `rows`: of all samples.
+gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tensor& qkv,
+                                 std::int64_t rows) {
+  if (a.kind != AttentionKind::automatic || a.mask == AttentionMask::lengths)
+    throw InternalError("grouped attention of another kind or under padding has no kernel");
+  gpu::AttentionProblem p;
+  p.batch = a.batch;
+  p.tokens = rows / a.batch;
+  p.heads = a.query_heads;
+  p.head_size = a.head_size;
+  p.dtype = qkv.dtype;
+  p.causal = true;
+  p.deterministic = gpu.deterministic;
+  p.tf32 = gpu.tf32 && p.dtype == DType::f32;
+  p.documents = a.mask == AttentionMask::documents;
+  p.key_value_heads = a.key_value_heads;
+  p.window = a.window;
+  p.scale = a.scale;
+  p.soft_cap = a.soft_cap;
+  return p;
+}
+
+void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& qkv) {
+  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0),
+                                          out.size(0),
+                                          a.query_heads,
+                                          a.head_size,
+                                          a.key_value_heads,
+                                          a.window,
+                                          a.scale,
+                                          a.soft_cap};
+  with_kernel_element(qkv, [&]<class T>(T) {
+    gpu::require(
+        kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream),
+        "attention over a cache");
+  });
+}
+
+}  // namespace
+
+void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
+                       const Tensor& qkv, const Tensor& seen) {
+  const gpu::AttentionProblem p = problem_of(gpu, a, qkv, out.size(0));
+  if (qkv.size(0) > out.size(0))
+    cached(gpu, a, out, qkv);
+  else
+    gpu.attention->forward(p, qkv.data, pointer<std::int32_t>(seen), out.data, pointer<float>(lse),
+                           gpu.space);
+  gpu.done(Work::attention);
+}
+
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
+                                const Tensor& d_out, const Tensor& qkv, const Tensor& out,
+                                const Tensor& lse, const Tensor& seen) {
+  gpu.attention->backward(problem_of(gpu, a, qkv, qkv.size(0)), qkv.data,
+                          pointer<std::int32_t>(seen), out.data, pointer<float>(lse), d_out.data,
+                          d_qkv.data, gpu.space);
+  gpu.done(Work::attention);
+}
+
+}  // namespace trainx::operations::cuda

@@ -1,0 +1,328 @@
+#include "kernels/attention/grouped_attention.hpp"
+#include "gpu/attention_case.hpp"
+#include "kernels/attention/cached_attention.hpp"
+#include <random>
+
+using namespace trainx::kernels;
+
+namespace {
+
+struct Case {
+  AttentionSize size;
+  std::vector<std::int32_t> starts = {};  // empty: a row is one document
+
+  std::int64_t rows() const { return size.batch * size.tokens; }
+  std::int64_t out_elements() const { return rows() * size.heads * size.head_size; }
+  std::int64_t qkv_elements() const {
+    return rows() * (size.heads + 2 * size.key_value_heads) * size.head_size;
+  }
+  std::int64_t statistics() const { return rows() * size.heads; }
+  bool pads(std::int64_t row) const {
+    return !starts.empty() && starts[static_cast<std::size_t>(row)] < 0;
+  }
+  std::string text() const {
+    return "B " + std::to_string(size.batch) + " T " + std::to_string(size.tokens) + " H " +
+           std::to_string(size.heads) + " K " + std::to_string(size.key_value_heads) + " D " +
+           std::to_string(size.head_size) + " window " + std::to_string(size.window) + " scale " +
+           std::to_string(size.scale) + " cap " + std::to_string(size.soft_cap) +
+           (starts.empty() ? "" : " documents");
+  }
+};
+
+AttentionSize size_of(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
+                      std::int64_t key_value_heads, std::int64_t head_size,
+                      std::int64_t window = 0) {
+  AttentionSize s{batch, tokens, heads, head_size, true};
+  s.key_value_heads = key_value_heads;
+  s.window = window;
+  return s;
+}
+
+/// Documents of up to `most` tokens until a row is full, or earlier.
+std::vector<std::int32_t> random_starts(const AttentionSize& s, std::int64_t most, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::int32_t> starts;
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    std::int64_t t = 0;
+    while (t < s.tokens && random() % 12 > 0) {
+      const std::int64_t n = 1 + random() % std::min(s.tokens - t, most);
+      starts.insert(starts.end(), static_cast<std::size_t>(n), static_cast<std::int32_t>(t));
+      t += n;
+    }
+    starts.insert(starts.end(), static_cast<std::size_t>(s.tokens - t), -1);
+  }
+  return starts;
+}
+
+struct Inputs {
+  std::vector<float> qkv, d_out;
+};
+struct Results {
+  std::vector<float> out, lse, d_qkv;
+};
+
+Inputs inputs_of(const Case& c, unsigned seed) {
+  return {random_values(c.qkv_elements(), seed), random_values(c.out_elements(), seed + 1)};
+}
+
+Results reference(const Case& c, const Inputs& in) {
+  Results r{std::vector<float>(in.d_out.size()),
+            std::vector<float>(static_cast<std::size_t>(c.statistics())),
+            std::vector<float>(in.qkv.size())};
+  grouped_attention_reference(in.qkv.data(), c.starts.empty() ? nullptr : c.starts.data(),
+                              in.d_out.data(), r.out.data(), r.lse.data(), r.d_qkv.data(), c.size);
+  return r;
+}
+
+/// Outputs and scratch hold garbage before.
+template <class T>
+struct Operands {
+  Operands(const Case& c, const Inputs& in, std::size_t shift)
+      : qkv(narrowed<T>(in.qkv), shift),
+        d_out(narrowed<T>(in.d_out), shift),
+        out(narrowed<T>(std::vector<float>(in.d_out.size(), 77)), shift),
+        d_qkv(narrowed<T>(std::vector<float>(in.qkv.size(), 77)), shift),
+        lse(std::vector<float>(static_cast<std::size_t>(c.statistics()), std::nanf("")), shift),
+        delta(lse.host(), shift),
+        starts(c.starts, shift),
+        ends(std::vector<std::int32_t>(c.starts.size(), 1 << 30), shift),
+        has_documents(!c.starts.empty()) {}
+  OnDevice<T> qkv, d_out, out, d_qkv;
+  OnDevice<float> lse, delta;
+  OnDevice<std::int32_t> starts, ends;
+  bool has_documents;
+
+  void both(const AttentionSize& size, cudaStream_t stream = nullptr) const {
+    const std::int32_t* const seen = has_documents ? starts.data() : nullptr;
+    require_success(
+        grouped_attention_forward(qkv.data(), seen, out.data(), lse.data(), size, stream),
+        "grouped_attention_forward");
+    require_success(grouped_attention_backward(qkv.data(), seen, out.data(), lse.data(),
+                                               d_out.data(), d_qkv.data(), delta.data(),
+                                               has_documents ? ends.data() : nullptr, size, stream),
+                    "grouped_attention_backward");
+  }
+  Results results() const {
+    delta.host(), ends.host();  // their guards
+    return {widened(out.host()), lse.host(), widened(d_qkv.host())};
+  }
+};
+
+template <class T>
+Results computed(const Case& c, const Inputs& in, bool tf32 = false, std::size_t shift = 0) {
+  const Operands<T> on(c, in, shift);
+  AttentionSize size = c.size;
+  size.tf32 = tf32;
+  on.both(size);
+  return on.results();
+}
+
+void check(const Case& c, const Results& got, const Results& want, double tolerance,
+           const char* type) {
+  INFO(type << " " << c.text());
+  const std::int64_t D = c.size.head_size, H = c.size.heads, K = c.size.key_value_heads,
+                     heads = H + 2 * K;
+  CHECK(relative_error(got.out, want.out) <= tolerance);
+  CHECK(relative_error(got.lse, want.lse) <= tolerance);
+  for (int part = 0; part < 3; ++part) {
+    INFO("gradient of " << "qkv"[part]);
+    // a row of one token attends to itself alone: no gradient reaches q and k
+    if (part < 2 && (c.size.tokens == 1 || c.size.window == 1)) continue;
+    CHECK(relative_error(got.d_qkv, want.d_qkv, [&](std::int64_t i) {
+            const std::int64_t head = i / D % heads;
+            return part == (head < H ? 0 : head < H + K ? 1 : 2);
+          }) <= 1.5 * tolerance);
+  }
+  for (const float x : got.d_qkv)
+    if (!std::isfinite(x)) FAIL("a gradient is " << x);
+  for (std::int64_t row = 0; row < c.rows(); ++row) {
+    if (!c.pads(row)) continue;
+    for (std::int64_t i = 0; i < heads * D; ++i)
+      if (const float x = got.d_qkv[static_cast<std::size_t>(row * heads * D + i)]; !(x == 0))
+        FAIL("padding: d_qkv of row " << row << " is " << x);
+    for (std::int64_t i = 0; i < H * D; ++i)
+      if (const float x = got.out[static_cast<std::size_t>(row * H * D + i)]; !(x == 0))
+        FAIL("padding: out of row " << row << " is " << x);
+  }
+}
+
+void compare(const Case& c, unsigned seed, std::size_t shift = 0) {
+  Inputs in = inputs_of(c, seed);
+  const Results want = reference(c, in);
+  // what padding holds reaches nothing
+  const std::int64_t qkv_row = c.qkv_elements() / c.rows(), out_row = c.out_elements() / c.rows();
+  for (std::size_t i = 0; i < in.qkv.size(); ++i)
+    if (c.pads(static_cast<std::int64_t>(i) / qkv_row)) in.qkv[i] = std::nanf("");
+  for (std::size_t i = 0; i < in.d_out.size(); ++i)
+    if (c.pads(static_cast<std::int64_t>(i) / out_row)) in.d_out[i] = std::nanf("");
+  check(c, computed<float>(c, in, false, shift), want, 3e-6, "fp32");
+  check(c, computed<float>(c, in, true, shift), want, 2e-3, "tf32");
+  check(c, computed<Bf16>(c, in, false, shift), want, 6e-3, "bf16");
+  check(c, computed<Fp16>(c, in, false, shift), want, 1e-3, "fp16");
+}
+
+unsigned drawn_seed() {
+  const unsigned seed = std::random_device{}();
+  WARN("seed " << seed);
+  return seed;
+}
+
+}  // namespace
+
+TEST_CASE("grouped attention equals the reference for all head sizes and groups", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const unsigned seed = drawn_seed();
+  for (const std::int64_t head : {1, 16, 20, 36, 64, 80, 96, 112, 128, 136, 200, 256})
+    for (const std::int64_t group : {1, 2, 3, 7}) {
+      const std::int64_t K = group == 7 ? 1 : 2;
+      compare({size_of(2, 70, K * group, K, head)}, seed, head % 3 == 1);
+      compare({size_of(1, 131, K * group, K, head, 40)}, seed + 2, head % 3 == 2);
+    }
+}
+
+TEST_CASE("grouped attention equals the reference for all lengths and windows", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const unsigned seed = drawn_seed();
+  for (const std::int64_t tokens : {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 200})
+    for (const std::int64_t window : {0, 1, 2, 16, 31, 32, 33, 64, 100, 1000})
+      for (const std::int64_t head : {64, 80, 160}) compare({size_of(2, tokens, 4, 2, head, window)}, seed);
+  compare({size_of(1, 1024, 3, 1, 64, 300)}, seed);
+  compare({size_of(1, 700, 2, 1, 256, 128)}, seed);
+  compare({size_of(9, 130, 16, 4, 64)}, seed);  // more blocks than multiprocessors
+}
+
+TEST_CASE("grouped attention equals the reference inside documents", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const unsigned seed = drawn_seed();
+  for (unsigned k = 0; k < 24; ++k) {
+    Case c{size_of(1 + k % 4, 1 + 23 * k, 4, k % 2 ? 2 : 1, k % 3 ? 64 : 112,
+                   k % 4 == 3 ? 0 : 1 + 17 * (k % 7))};
+    c.starts = random_starts(c.size, 1 + 20 * k, seed + k);
+    if (k % 5 == 4) c.size.soft_cap = 3;
+    compare(c, seed + k, k % 3 == 2);
+  }
+}
+
+TEST_CASE("grouped attention equals the reference under soft caps and other scales", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const unsigned seed = drawn_seed();
+  for (const double cap : {0.0, 0.5, 5.0, 50.0})
+    for (const double scale : {0.0, 0.04, 1.0})
+      for (const std::int64_t head : {64, 96, 256})
+        for (const std::int64_t window : {0, 50}) {
+          Case c{size_of(2, 90, 4, 2, head, window)};
+          c.size.soft_cap = cap;
+          c.size.scale = scale;
+          compare(c, seed);
+        }
+}
+
+TEST_CASE("ten repeats of grouped attention have the same bits, captured too", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Case c{size_of(4, 1024, 14, 2, 64, 500)};
+  c.size.soft_cap = GENERATE(0, 30);
+  if (GENERATE(false, true)) c.starts = random_starts(c.size, 400, 5);
+  const Inputs in = inputs_of(c, 1);
+  cudaStream_t stream = nullptr;
+  require_success(cudaStreamCreate(&stream), "stream");
+  {
+    const Operands<Bf16> on(c, in, 0);
+    on.both(c.size, stream);
+    const Results first = on.results();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    on.both(c.size, stream);
+    require_success(cudaStreamEndCapture(stream, &graph), "capture");
+    require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      require_success(cudaMemset(on.out.data(), 0x55, in.d_out.size() * 2), "memset");
+      require_success(cudaMemset(on.d_qkv.data(), 0x55, in.qkv.size() * 2), "memset");
+      require_success(cudaDeviceSynchronize(), "memset");
+      if (repeat % 2)
+        require_success(cudaGraphLaunch(replay, stream), "launch");
+      else
+        on.both(c.size, stream);
+      const Results again = on.results();
+      CHECK(same_bits(again.out, first.out));
+      CHECK(same_bits(again.lse, first.lse));
+      CHECK(same_bits(again.d_qkv, first.d_qkv));
+    }
+    cudaGraphExecDestroy(replay);
+    cudaGraphDestroy(graph);
+  }
+  cudaStreamDestroy(stream);
+}
+
+TEST_CASE("what is not finite shows in the heads that see it", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const Case c{size_of(1, 128, 4, 2, 64, 20)};
+  const auto check_nan = [&]<class T>(T) {
+    Inputs in = inputs_of(c, 1);
+    in.qkv[10 * 8 * 64 + 6 * 64 + 5] = std::nanf("");  // of the first head's value 10
+    const Results r = computed<T>(c, in);
+    const auto out = [&](std::size_t t, std::size_t head) { return r.out[(t * 4 + head) * 64 + 5]; };
+    for (const std::size_t t : {10u, 29u})
+      CHECK((std::isnan(out(t, 0)) && std::isnan(out(t, 1)) && std::isfinite(out(t, 2))));
+    CHECK(std::isfinite(out(9, 0)));
+    CHECK(std::isfinite(out(127, 0)));
+  };
+  check_nan(float{});
+  check_nan(Bf16{});
+  check_nan(Fp16{});
+}
+
+TEST_CASE("grouped attention: nothing to do, and what cannot be done", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto forward = [](const AttentionSize& s) {
+    return grouped_attention_forward(static_cast<const float*>(nullptr), nullptr, nullptr, nullptr,
+                                     s, nullptr);
+  };
+  CHECK(forward(size_of(0, 5, 4, 2, 64)) == cudaSuccess);
+  CHECK(forward(size_of(2, 0, 4, 2, 64)) == cudaSuccess);
+  CHECK(forward(size_of(2, 5, 4, 3, 64)) == cudaErrorInvalidValue);
+  CHECK(forward(size_of(2, 5, 4, 2, 257)) == cudaErrorInvalidValue);
+  CHECK(forward(size_of(2, 5, 4, 2, 64, -1)) == cudaErrorInvalidValue);
+}
+
+namespace {
+
+template <class T>
+void check_cached(const CachedAttentionSize& s, std::size_t shift, unsigned seed) {
+  INFO("past " << s.past << " rows " << s.rows << " H " << s.heads << " K " << s.key_value_heads
+               << " D " << s.head_size << " window " << s.window << " cap " << s.soft_cap);
+  const std::int64_t tokens = s.past + s.rows, width = s.heads * s.head_size;
+  AttentionSize whole = size_of(1, tokens, s.heads, s.key_value_heads, s.head_size, s.window);
+  whole.scale = s.scale, whole.soft_cap = s.soft_cap;
+  const std::vector<T> qkv =
+      random_elements<T>(tokens * (s.heads + 2 * s.key_value_heads) * s.head_size, seed, 1.5F);
+  std::vector<float> out(static_cast<std::size_t>(tokens * width)),
+      lse(static_cast<std::size_t>(s.heads * tokens));
+  grouped_attention_reference(widened(qkv).data(), nullptr, nullptr, out.data(), lse.data(),
+                              nullptr, whole);
+  std::vector<T> want(static_cast<std::size_t>(s.rows * width));
+  for (std::size_t i = 0; i < want.size(); ++i)
+    narrow(out[static_cast<std::size_t>(s.past * width) + i], want[i]);
+  const OnDevice<T> in(qkv, shift), got(std::vector<T>(want.size()), shift);
+  require_success(cached_attention(in.data(), got.data(), s, nullptr), "cached_attention");
+  check_close(got.host(), want, rounding<T>, 4 * rounding<T>, "out");
+}
+
+}  // namespace
+
+TEST_CASE("grouped attention over a cache is that of the last rows of the whole", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const unsigned seed = drawn_seed();
+  const std::int64_t head = GENERATE(16, 64, 112, 256), group = GENERATE(1, 3);
+  for (const std::int64_t past : {1, 4, 127, 300})
+    for (const std::int64_t rows : {1, 5})
+      for (const std::int64_t window : {0, 1, 3, 130, 1000})
+        for (const double cap : {0.0, 4.0}) {
+          CachedAttentionSize s{past, rows, 2 * group, head, 2, window};
+          s.soft_cap = cap;
+          s.scale = cap > 0 ? 0.3 : 0;
+          check_cached<float>(s, 0, seed);
+          check_cached<Bf16>(s, 1, seed);
+          check_cached<Fp16>(s, 0, seed);
+        }
+}
