@@ -4,8 +4,10 @@ import pathlib
 import subprocess
 import sys
 import time
+import unittest
 import xml.etree.ElementTree
 
+import reference
 from contestants import Driven
 from support import BUILD, ROOT, Trainx, main
 WAITS = "for contestants that sleep"
@@ -215,6 +217,16 @@ class Step(Trainx):
         self.assertEqual([c["done"]["tokens_per_step"] for c in (ours, one)], [2 * 2 * 32, 2 * 32])
         self.assertAlmostEqual(ours["tokens_per_second"], 2 * 2 * 32 / ours["step_time_ms"] * 1e3)
         self.assertAlmostEqual(row["ratios"]["trainx, one GPU"]["ratio"], one["step_time_ms"] / ours["step_time_ms"])
+
+    @unittest.skipUnless(reference.PYTHON, "no python with torch and transformers here")
+    def test_rows_of_decoders(self):
+        done = subprocess.run([sys.executable, ROOT / "bench" / "drive", "run", "--suite", "decoders", "--tiny", "--trainx", BUILD / "bin" / "trainx", "--out", self.folder / "out", "--rounds", "1",
+                               "--seconds-per-round", "0.1", "--caches", "kept", "--python", reference.PYTHON], env=self.environment(), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads((self.folder / "out" / "qwen2-0.5b-2x32.json").read_text())
+        ours, peer = row["contestants"]["trainx"], row["contestants"]["transformers compile"]
+        self.assertEqual([c["done"]["tokens_per_step"] for c in (ours, peer)], [2 * 32, 2 * 32])
+        self.assertAlmostEqual(row["ratios"]["transformers compile"]["ratio"], peer["step_time_ms"] / ours["step_time_ms"])
 
     def table(self, name, *args):
         done = subprocess.run([BUILD / "bin" / "trainx", "bench", name, ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,

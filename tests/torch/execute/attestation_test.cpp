@@ -324,6 +324,46 @@ TEST_CASE(
   check_sentence("attestation.documents", all_of(as_planned(), asked));
 }
 
+TEST_CASE("attention of grouped heads is that of kernels of their own, packed or not") {
+  const std::string part = "JPKS3_NS0_7GroupedILb0EEEPS3_PfNS0_14AttentionShapeEEEEvDpT0_",
+                    forward = "_ZN6trainx7kernels16attention_kernelINS0_7ForwardILi64EE",
+                    backward = "_ZN6trainx7kernels16attention_kernelINS0_16KeyValueGradientILi64EE",
+                    whole = "JPKS3_NS0_7LengthsEPS3_PfNS0_14AttentionShapeEEEEvDpT0_";
+  auto own = by(AttentionKind::math);
+  std::erase_if(own.kernels,
+                [](const auto& k) { return k.first.find("64x13") != std::string::npos; });
+  own.kernels[forward + part] = 4, own.kernels[backward + part] = 4;
+  auto asked = expected;
+  for (const bool documents : {false, true}) {
+    asked.documents = documents;
+    CHECK(all_of(own, asked).empty());
+  }
+  own.kernels[forward + part] = 3;
+  CHECK(has_line(all_of(own, asked), {"3 ", "fused attention ", "4 were planned"}));
+  // layers with windows and layers without
+  asked.documents = false;
+  own.kernels[backward + part] = 3;
+  own.kernels[forward + whole] = 1, own.kernels[backward + whole] = 1;
+  CHECK(all_of(own, asked).empty());
+}
+
+TEST_CASE("layers with windows of several widths may be several of cuDNN's kernels") {
+  auto seen = as_planned();
+  auto asked = expected;
+  const auto split = [&](const std::string& part) {
+    const auto kernel = std::ranges::find_if(
+        seen.kernels, [&](const auto& k) { return k.first.find(part) != std::string::npos; });
+    --kernel->second;
+    seen.kernels[kernel->first + "_of_a_window"] = 1;
+  };
+  split("fprop"), split("bprop");
+  CHECK(has_line(all_of(seen, asked), {"3 ", "fused attention ", "4 were planned"}));
+  asked.mixed_windows = true;
+  CHECK(all_of(seen, asked).empty());
+  asked.attention_forward = 5;
+  CHECK(has_line(all_of(seen, asked), {"3 ", "fused attention ", "5 were planned"}));
+}
+
 TEST_CASE("attention that is another's in one layer alone is found out") {
   auto mixed = by(AttentionKind::flash);
   for (auto& [name, count] : mixed.kernels)

@@ -1,4 +1,5 @@
 #include "plan/expected_kernels.hpp"
+#include "architectures/architecture.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
@@ -100,6 +101,32 @@ TEST_CASE(
                  (model == "bert")));
       CHECK(expected.activation_checkpoint == level);
     }
+}
+
+TEST_CASE("what is claimed of a step of any decoder is what its program does") {
+  std::size_t planned = 0;
+  for (const auto& family : architectures::DecoderOptions::described())
+    for (const std::string level : {"none", "selective", "mlp", "full"}) {
+      CAPTURE(family.name, level);
+      const auto plan = plan_of(
+          "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", family.name);
+      if (!plan.on_gpu) {  // GPUs have no kernel for one of its operations
+        CHECK(architectures::without_gpu_kernel(plan.dims) != "");
+        continue;
+      }
+      ++planned;
+      const plan::PlacedProgram& placed = plan.train.back();
+      const auto expected = plan::expected_kernels(plan, placed.graph);
+      const Launches seen = launches_of(placed);
+      CHECK(expected.attention_forward == seen.attention);
+      CHECK(expected.attention_backward == seen.attention_backward);
+      CHECK(expected.attention_backward == 3 * 4);
+      CHECK(expected.matrix_products == seen.products);
+      CHECK(expected.products_recomputed == (seen.recomputed_products > 0));
+      CHECK(plan.memory.library_bytes > 0);
+      CHECK(plan.time->step_s > 0);
+    }
+  CHECK((planned == 0 || planned >= 4));
 }
 
 TEST_CASE(
