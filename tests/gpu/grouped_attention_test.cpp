@@ -125,7 +125,8 @@ void check(const Case& c, const Results& got, const Results& want, double tolera
   CHECK(relative_error(got.out, want.out) <= tolerance);
   CHECK(relative_error(got.lse, want.lse) <= tolerance);
   for (int part = 0; part < 3; ++part) {
-    INFO("gradient of " << "qkv"[part]);
+    INFO("gradient of "
+         << "qkv"[part]);
     // a row of one token attends to itself alone: no gradient reaches q and k
     if (part < 2 && (c.size.tokens == 1 || c.size.window == 1)) continue;
     CHECK(relative_error(got.d_qkv, want.d_qkv, [&](std::int64_t i) {
@@ -185,7 +186,8 @@ TEST_CASE("grouped attention equals the reference for all lengths and windows", 
   const unsigned seed = drawn_seed();
   for (const std::int64_t tokens : {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 200})
     for (const std::int64_t window : {0, 1, 2, 16, 31, 32, 33, 64, 100, 1000})
-      for (const std::int64_t head : {64, 80, 160}) compare({size_of(2, tokens, 4, 2, head, window)}, seed);
+      for (const std::int64_t head : {64, 80, 160})
+        compare({size_of(2, tokens, 4, 2, head, window)}, seed);
   compare({size_of(1, 1024, 3, 1, 64, 300)}, seed);
   compare({size_of(1, 700, 2, 1, 256, 128)}, seed);
   compare({size_of(9, 130, 16, 4, 64)}, seed);  // more blocks than multiprocessors
@@ -261,7 +263,9 @@ TEST_CASE("what is not finite shows in the heads that see it", "[gpu]") {
     Inputs in = inputs_of(c, 1);
     in.qkv[10 * 8 * 64 + 6 * 64 + 5] = std::nanf("");  // of the first head's value 10
     const Results r = computed<T>(c, in);
-    const auto out = [&](std::size_t t, std::size_t head) { return r.out[(t * 4 + head) * 64 + 5]; };
+    const auto out = [&](std::size_t t, std::size_t head) {
+      return r.out[(t * 4 + head) * 64 + 5];
+    };
     for (const std::size_t t : {10u, 29u})
       CHECK((std::isnan(out(t, 0)) && std::isnan(out(t, 1)) && std::isfinite(out(t, 2))));
     CHECK(std::isfinite(out(9, 0)));

@@ -29,14 +29,9 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tenso
 }
 
 void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& qkv) {
-  const kernels::CachedAttentionSize size{qkv.size(0) - out.size(0),
-                                          out.size(0),
-                                          a.query_heads,
-                                          a.head_size,
-                                          a.key_value_heads,
-                                          a.window,
-                                          a.scale,
-                                          a.soft_cap};
+  const kernels::CachedAttentionSize size{
+      qkv.size(0) - out.size(0), out.size(0), a.query_heads, a.head_size,
+      a.key_value_heads,         a.window,    a.scale,       a.soft_cap};
   with_kernel_element(qkv, [&]<class T>(T) {
     gpu::require(
         kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream),

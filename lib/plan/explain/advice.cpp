@@ -160,14 +160,17 @@ class Adviser {
         return c;
       };
       std::vector<Candidate> heads, widths, inner;
+      // where heads have a size of their own, other heads would be another model's
+      constexpr bool free_heads = requires { dims.head_size; };
       for (const std::int64_t head : {64, 128})
-        if (dims.hidden_size % head == 0 && dims.hidden_size / head != dims.num_heads) {
+        if (!free_heads && dims.hidden_size % head == 0 &&
+            dims.hidden_size / head != dims.num_heads) {
           Dims other = dims;
           other.num_heads = dims.hidden_size / head;
           heads.push_back(changed(other));
         }
       for (const std::int64_t multiple : {8, 64, 128})
-        if (dims.hidden_size % multiple != 0) {
+        if (!free_heads && dims.hidden_size % multiple != 0) {
           Dims other = dims;
           other.hidden_size = up(dims.hidden_size, std::max<std::int64_t>(multiple, 8));
           if (other.hidden_size % dims.num_heads != 0 ||
@@ -212,23 +215,15 @@ class Adviser {
   }
 
   std::string heads_reason() const {
-    return std::visit(
-        [&](const auto& dims) -> std::string {
-          if constexpr (requires { dims.num_heads; }) {
-            const std::int64_t head = dims.hidden_size / dims.num_heads;
-            const std::string size = "heads of " + std::to_string(head) + " elements ",
-                              lost = text("%.1f ms", cost_.heads_lost_s * 1e3) +
-                                     " of the step (estimated, not measured)";
-            if (!program::has_fused_attention(head))
-              return size +
-                     "do not fit the fused attention kernels (multiples of 8, at most 128): " +
-                     lost;
-            return size + "are padded to " + std::to_string(program::fused_attention_head(head)) +
-                   " by the attention kernels: " + lost;
-          }
-          return "";
-        },
-        plan_.dims);
+    const std::int64_t head = architectures::head_size(plan_.dims);
+    if (head == 0) return "";
+    const std::string size = "heads of " + std::to_string(head) + " elements ",
+                      lost = text("%.1f ms", cost_.heads_lost_s * 1e3) +
+                             " of the step (estimated, not measured)";
+    if (!program::has_fused_attention(head))
+      return size + "do not fit the fused attention kernels (multiples of 8, at most 128): " + lost;
+    return size + "are padded to " + std::to_string(program::fused_attention_head(head)) +
+           " by the attention kernels: " + lost;
   }
 
   std::string tiles_reason() const {

@@ -108,8 +108,8 @@ TEST_CASE("what is claimed of a step of any decoder is what its program does") {
   for (const auto& family : architectures::DecoderOptions::described())
     for (const std::string level : {"none", "selective", "mlp", "full"}) {
       CAPTURE(family.name, level);
-      const auto plan = plan_of(
-          "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", family.name);
+      const auto plan =
+          plan_of("memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n", family.name);
       if (!plan.on_gpu) {  // GPUs have no kernel for one of its operations
         CHECK(architectures::without_gpu_kernel(plan.dims) != "");
         continue;
