@@ -50,6 +50,21 @@ std::int64_t norms_beyond_backward(const program::BlockSpec& block, bool recompu
   return beyond;
 }
 
+// Does selective recomputation make a product anew? One whose result lies in scratch is made
+// whenever anything of its block is.
+bool remakes_product(const program::BlockSpec& block) {
+  const auto cheap = [](const program::SlotSpec& s) {
+    return s.role == program::Role::saved && s.cheap;
+  };
+  const auto forward = block.phases.find(Op::forward);
+  return forward != block.phases.end() && std::ranges::any_of(block.slots, cheap) &&
+         std::ranges::any_of(forward->second.gemms, [&](const program::Gemm& g) {
+           if (g.output == program::none) return true;
+           const program::SlotSpec& made = block.slots[static_cast<std::size_t>(g.output)];
+           return made.role == program::Role::scratch || cheap(made);
+         });
+}
+
 // How many operations of a step are the last that have to do with some group of parameters: behind
 // each of them is an update.
 std::int64_t places_of_updates(const program::ModelGraph& graph) {
@@ -150,7 +165,8 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
         expected.attention_forward += level == RecomputeLevel::full ? 2 : 1;
     }
     expected.norms_recomputed += norms_beyond_backward(block, level != RecomputeLevel::none);
-    expected.products_recomputed |= level == RecomputeLevel::mlp || level == RecomputeLevel::full;
+    expected.products_recomputed |= level == RecomputeLevel::mlp || level == RecomputeLevel::full ||
+                                    (level == RecomputeLevel::selective && remakes_product(block));
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
   }

@@ -1,6 +1,7 @@
 #include "kernels/attention/grouped_attention.hpp"
 #include "gpu/attention_case.hpp"
 #include "kernels/attention/cached_attention.hpp"
+#include <algorithm>
 #include <random>
 
 using namespace trainx::kernels;
