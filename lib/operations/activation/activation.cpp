@@ -3,7 +3,6 @@
 #include "operations/activation/gelu.hpp"
 #include "operations/activation/pointwise.hpp"
 #include "operations/activation/tanh.hpp"
-#include "operations/column_sum/column_sum.hpp"
 #include "operations/linear/linear.hpp"
 #include "operations/linear/linear_gelu.hpp"
 
@@ -24,11 +23,8 @@ void activate(Activation f, const Tensor& y, const Tensor& x) {
 
 void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
                        const Tensor& kept, bool accumulate) {
-  if (!d_bias.defined() || is_pointwise(f)) {
-    pointwise_backward(f, dx, dy, kept);
-    if (d_bias.defined()) column_sum(d_bias, dx, accumulate);
-    return;
-  }
+  if (!d_bias.defined() || is_pointwise(f))
+    return pointwise_backward_with_bias(f, dx, d_bias, dy, kept, accumulate);
   switch (f) {
     case Activation::gelu_tanh: return gelu_backward_with_bias(dx, d_bias, dy, kept, accumulate);
     case Activation::gelu_erf: return gelu_erf_backward_with_bias(dx, d_bias, dy, kept, accumulate);

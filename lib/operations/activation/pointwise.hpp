@@ -14,5 +14,9 @@ constexpr bool is_pointwise(Activation f) {
 void pointwise(Activation f, const Tensor& y, const Tensor& x);
 /// dx = dy f'(x); `kept`: x, or y of a function that is computed in place. `dx` may be `dy`.
 void pointwise_backward(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& kept);
+/// The same, and the gradient of a bias that was added to x: d_bias[C] (f32; undefined: not wanted)
+/// = or += the column sums of dx[N, C].
+void pointwise_backward_with_bias(Activation f, const Tensor& dx, const Tensor& d_bias,
+                                  const Tensor& dy, const Tensor& kept, bool accumulate);
 
 }  // namespace trainx::operations

@@ -1,5 +1,6 @@
-#include "operations/activation/pointwise.hpp"
+#include "operations/activation/activation_backends.hpp"
 #include "operations/activation/pointwise_value.hpp"
+#include "operations/column_sum/column_sum.hpp"
 #include "operations/common/timed_work.hpp"
 #include <ATen/Parallel.h>
 
@@ -9,7 +10,7 @@ namespace {
 constexpr std::int64_t pointwise_grain = 16384;
 }
 
-void pointwise(Activation f, const Tensor& y, const Tensor& x) {
+void cpu::pointwise(Activation f, const Tensor& y, const Tensor& x) {
   const TimedWork timed(Work::activation);
   with_activation(f, [&]<Activation a>() {
     with_element(x, [&]<class T>(T) {
@@ -23,7 +24,9 @@ void pointwise(Activation f, const Tensor& y, const Tensor& x) {
   });
 }
 
-void pointwise_backward(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& kept) {
+namespace {
+
+void times_slopes(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& kept) {
   const TimedWork timed(Work::activation);
   with_activation(f, [&]<Activation a>() {
     with_element(dx, [&]<class T>(T) {
@@ -35,6 +38,14 @@ void pointwise_backward(Activation f, const Tensor& dx, const Tensor& dy, const 
       });
     });
   });
+}
+
+}  // namespace
+
+void cpu::pointwise_backward_with_bias(Activation f, const Tensor& dx, const Tensor& d_bias,
+                                       const Tensor& dy, const Tensor& kept, bool accumulate) {
+  times_slopes(f, dx, dy, kept);
+  if (d_bias.defined()) column_sum(d_bias, dx, accumulate);
 }
 
 }  // namespace trainx::operations

@@ -1,11 +1,11 @@
 #include "operations/activation/pointwise_value.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/gated/gated.hpp"
+#include "operations/gated/gated_backends.hpp"
 #include <ATen/Parallel.h>
 
 namespace trainx::operations {
 
-void gated(Activation f, const Tensor& y, const Tensor& x) {
+void cpu::gated(Activation f, const Tensor& y, const Tensor& x) {
   const TimedWork timed(Work::activation);
   const std::int64_t rows = y.size(0), columns = y.numel() / rows;
   with_activation(f, [&]<Activation a>() {
@@ -22,7 +22,7 @@ void gated(Activation f, const Tensor& y, const Tensor& x) {
   });
 }
 
-void gated_backward(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& x) {
+void cpu::gated_backward(Activation f, const Tensor& dx, const Tensor& dy, const Tensor& x) {
   const TimedWork timed(Work::activation);
   const std::int64_t rows = dy.size(0), columns = dy.numel() / rows;
   with_activation(f, [&]<Activation a>() {

@@ -1,0 +1,22 @@
+#pragma once
+#include "core/error.hpp"
+#include "kernels/activation/activation_kind.hpp"
+#include "operations/activation/activation_spec.hpp"
+
+namespace trainx::operations::cuda {
+
+/// As the kernels name the function of an argument that is kept.
+inline kernels::ActivationKind kind_of(Activation f) {
+  switch (f) {
+    case Activation::silu: return kernels::ActivationKind::silu;
+    case Activation::relu: return kernels::ActivationKind::relu;
+    case Activation::relu_squared: return kernels::ActivationKind::relu_squared;
+    case Activation::gelu_tanh: return kernels::ActivationKind::gelu_tanh;
+    case Activation::gelu_erf: return kernels::ActivationKind::gelu_erf;
+    case Activation::tanh:
+    case Activation::none: break;
+  }
+  throw InternalError("no kernel for this activation");
+}
+
+}  // namespace trainx::operations::cuda
