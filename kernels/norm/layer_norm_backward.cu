@@ -51,9 +51,12 @@ constexpr int shared_bytes() {
 }
 
 // stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
-template <class T, class Group, int stages>
+// plain: a LayerNorm with weight and shift, of a sum that is not scaled. Others say in `form` what
+// they are.
+template <class T, class Group, int stages, bool plain>
 __global__ void __launch_bounds__(Group::threads, 1)
-    layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, FoldMemory memory) {
+    layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, NormFactors form,
+                               FoldMemory memory) {
   constexpr bool aligned = stages > 0;
   constexpr int vectors = Group::vectors;
   using Stage = Stages<T, 3, Group>;
@@ -62,7 +65,8 @@ __global__ void __launch_bounds__(Group::threads, 1)
   int turn = 0;
   const int columns = static_cast<int>(op.columns);
   const auto n = static_cast<float>(columns);
-  const T* const sources[3] = {op.d_normed, op.x, op.d_residual};
+  const bool norms = plain || op.d_normed;
+  const T* const sources[3] = {op.d_normed, norms ? op.x : nullptr, op.d_residual};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block +
                              Group::row_of_block();
@@ -70,15 +74,28 @@ __global__ void __launch_bounds__(Group::threads, 1)
 
   Eight<T> gamma[vectors];
   float gamma_sums[vectors][8] = {}, beta_sums[vectors][8] = {}, bias_sums[vectors][8] = {};
+  const bool weighted = plain || (norms && op.gamma);
 #pragma unroll
   for (int v = 0; v < vectors; ++v)
-    gamma[v] = load8<aligned>(op.gamma + Group::column(v), columns - Group::column(v));
+    gamma[v] =
+        load8<aligned>(op.gamma + Group::column(v), weighted ? columns - Group::column(v) : 0);
+  const auto weight_of = [&](int v, float(&weight)[8]) {
+    widen8(gamma[v], weight);
+    if constexpr (!plain) {
+#pragma unroll
+      for (int j = 0; j < 8; ++j) weight[j] = weighted ? weight[j] + form.weight_offset : 1;
+    }
+  };
+  const auto mean_of = [&](std::int64_t row) {
+    return plain || (norms && op.mean) ? op.mean[row] : 0;
+  };
+  const auto rstd_of = [&](std::int64_t row) { return norms ? op.rstd[row] : 0; };
 
   const auto begin_copies = [&](int stage, std::int64_t row) {
     if (row < op.rows) {
 #pragma unroll
       for (int operand = 0; operand < 3; ++operand) {
-        if (operand == 2 && !op.d_residual) break;
+        if ((operand == 2 || !plain) && !sources[operand]) continue;
 #pragma unroll
         for (int v = 0; v < vectors; ++v) {
           if (Group::column(v) >= columns) break;
@@ -107,8 +124,8 @@ __global__ void __launch_bounds__(Group::threads, 1)
   };
 
   for (int s = 0; s < stages; ++s) begin_copies(s, first + s * step);
-  float next_mean = first < op.rows ? op.mean[first] : 0,
-        next_rstd = first < op.rows ? op.rstd[first] : 0;
+  float next_mean = first < op.rows ? mean_of(first) : 0,
+        next_rstd = first < op.rows ? rstd_of(first) : 0;
   int stage = 0;
   for (std::int64_t t = 0; t < turns; ++t) {
     const std::int64_t row = first + t * step, next = row + step;
@@ -116,48 +133,53 @@ __global__ void __launch_bounds__(Group::threads, 1)
     const int wanted = live ? columns : 0;
     const float mean = next_mean, rstd = next_rstd;
     if (next < op.rows) {
-      next_mean = op.mean[next];
-      next_rstd = op.rstd[next];
+      next_mean = mean_of(next);
+      next_rstd = rstd_of(next);
     }
     if constexpr (aligned) wait_for_copies<aligned ? stages - 1 : 0>();
     float sums[2] = {0, 0};  // of g, of g z
+    if (norms) {
 #pragma unroll
-    for (int v = 0; v < vectors; ++v) {
-      float dy[8], x[8], weight[8];
-      widen8(fetch(stage, 0, v, row, wanted), dy);
-      widen8(fetch(stage, 1, v, row, wanted), x);
-      widen8(gamma[v], weight);
+      for (int v = 0; v < vectors; ++v) {
+        float dy[8], x[8], weight[8];
+        widen8(fetch(stage, 0, v, row, wanted), dy);
+        widen8(fetch(stage, 1, v, row, wanted), x);
+        weight_of(v, weight);
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const float g = dy[j] * weight[j];
-        sums[0] += g;
-        if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted)
-          sums[1] += g * ((x[j] - mean) * rstd);
+        for (int j = 0; j < 8; ++j) {
+          const float g = dy[j] * weight[j];
+          sums[0] += g;
+          if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted)
+            sums[1] += g * ((x[j] - mean) * rstd);
+        }
       }
+      Group::sum(sums, row_sums, turn);
     }
-    Group::sum(sums, row_sums, turn);
     // the row is fetched again rather than held: the column sums need the registers
     asm volatile("" ::: "memory");
     if (live) {
-      const float average_g = sums[0] / n, average_gz = sums[1] / n;
+      const float average_g = !plain && form.rms ? 0 : sums[0] / n, average_gz = sums[1] / n;
       DropoutRow dropout_of_row{};
       if (dropout.on) dropout_of_row = dropout_row(dropout, row, columns);
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
         const int c = Group::column(v);
         if (c >= columns) break;
-        float dy[8], x[8], weight[8], d[8] = {};
-        widen8(fetch(stage, 0, v, row, wanted), dy);
-        widen8(fetch(stage, 1, v, row, wanted), x);
-        widen8(gamma[v], weight);
+        float d[8] = {};
         if (op.d_residual) widen8(fetch(stage, 2, v, row, wanted), d);
+        if (norms) {
+          float dy[8], x[8], weight[8];
+          widen8(fetch(stage, 0, v, row, wanted), dy);
+          widen8(fetch(stage, 1, v, row, wanted), x);
+          weight_of(v, weight);
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
-          const float z = (x[j] - mean) * rstd;
-          d[j] += rstd * (dy[j] * weight[j] - average_g - z * average_gz);
-          if (aligned || c + j < columns) {
-            gamma_sums[v][j] += dy[j] * z;
-            beta_sums[v][j] += dy[j];
+          for (int j = 0; j < 8; ++j) {
+            const float z = (x[j] - mean) * rstd;
+            d[j] += rstd * (dy[j] * weight[j] - average_g - z * average_gz);
+            if (aligned || c + j < columns) {
+              gamma_sums[v][j] += dy[j] * z;
+              beta_sums[v][j] += dy[j];
+            }
           }
         }
         Eight<T> rounded;
@@ -170,6 +192,12 @@ __global__ void __launch_bounds__(Group::threads, 1)
             factors8(dropout, dropout_of_row, c, factors);
 #pragma unroll
             for (int j = 0; j < 8; ++j) d[j] = product(d[j], factors[j]);
+          }
+          if (!plain && form.branch_scale != 1) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j) d[j] = product(d[j], form.branch_scale);
+          }
+          if (dropout.on || !plain) {
             narrow8(d, rounded);
             widen8(rounded, d);
           }
@@ -184,10 +212,17 @@ __global__ void __launch_bounds__(Group::threads, 1)
     stage = stage + 1 < stages ? stage + 1 : 0;
   }
 
-  // The sums of the block's rows, then of `fan` blocks, then of all; in pieces of four columns.
+  // The sums of the block's rows, then of `fan` blocks, then of all; in pieces of four columns. Of
+  // a plain norm both of its parameters have sums, of others those that are asked for.
   if constexpr (aligned) wait_for_copies<0>();
-  const int vector_count = op.d_bias ? 3 : 2, pitch4 = static_cast<int>(padded(columns)) / 4,
-            length4 = vector_count * pitch4;
+  float* const sums_of[3] = {norms ? op.d_gamma : nullptr, norms ? op.d_beta : nullptr, op.d_bias};
+  int place[3] = {0, 1, 2};  // among the vectors that are folded
+  if constexpr (!plain) {
+    place[1] = sums_of[0] != nullptr;
+    place[2] = place[1] + (sums_of[1] != nullptr);
+  }
+  const int vector_count = place[2] + (op.d_bias != nullptr),
+            pitch4 = static_cast<int>(padded(columns)) / 4, length4 = vector_count * pitch4;
   constexpr int at_once = folded_at_once<Group>, capacity4 = Group::capacity / 4;
   // [at_once][rows_per_block][capacity4]
   auto* const in_block = reinterpret_cast<float4*>(shared);
@@ -197,9 +232,10 @@ __global__ void __launch_bounds__(Group::threads, 1)
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      if (k < begin || k >= end) continue;
+      if ((!plain && !sums_of[k]) || place[k] < begin || place[k] >= end) continue;
       float4* const row = in_block +
-                          ((k - begin) * Group::rows_per_block + Group::row_of_block()) * capacity4;
+                          ((place[k] - begin) * Group::rows_per_block + Group::row_of_block()) *
+                              capacity4;
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
         const float(&sums)[8] = k == 0 ? gamma_sums[v] : k == 1 ? beta_sums[v] : bias_sums[v];
@@ -229,7 +265,9 @@ __global__ void __launch_bounds__(Group::threads, 1)
   for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads) {
     const float4 total = add_members<fan>(of_groups, length4, groups, i);
     const float values[4] = {total.x, total.y, total.z, total.w};
-    const int k = i / pitch4, column = 4 * (i - k * pitch4);
+    const int at = i / pitch4, column = 4 * (i - at * pitch4);
+    int k = at;
+    if constexpr (!plain) k = sums_of[0] && at == 0 ? 0 : sums_of[1] && at == place[1] ? 1 : 2;
     float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
     const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
 #pragma unroll
@@ -239,12 +277,13 @@ __global__ void __launch_bounds__(Group::threads, 1)
   }
 }
 
-template <class T, class Group, int stages>
-cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dropout,
-                        const FoldMemory& memory, cudaStream_t stream) {
+template <class T, class Group, int stages, bool plain>
+cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
+                        const DropoutFactors& dropout, const FoldMemory& memory,
+                        cudaStream_t stream) {
   constexpr int bytes = shared_bytes<T, Group, stages>();
   static_assert(bytes <= most_shared_bytes, "more shared memory than a block may have");
-  const auto kernel = layer_norm_backward_kernel<T, Group, stages>;
+  const auto kernel = layer_norm_backward_kernel<T, Group, stages, plain>;
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       error != cudaSuccess)
@@ -254,41 +293,56 @@ cudaError_t launch_with(const LayerNormBackward<T>& op, const DropoutFactors& dr
       std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
   if (const cudaError_t error = blocks_for(work, 1, blocks); error != cudaSuccess) return error;
   kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout,
-                                                                                     memory);
+                                                                                     form, memory);
   return cudaGetLastError();
 }
 
-// Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
-template <class T, int vectors, int group, int warps, int stages>
-cudaError_t launch_as(const LayerNormBackward<T>& op, const DropoutFactors& d,
-                      const FoldMemory& memory, cudaStream_t stream) {
-  return launch_with<T, RowGroup<vectors, group, warps>, stages>(op, d, memory, stream);
-}
+template <class T, bool plain>
+struct Launch {
+  const LayerNormBackward<T>& op;
+  const NormFactors form;
+  const DropoutFactors d;
+  const FoldMemory& memory;
+  cudaStream_t stream;
+
+  // Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
+  template <int vectors, int group, int warps, int stages>
+  cudaError_t as() const {
+    return launch_with<T, RowGroup<vectors, group, warps>, stages, plain>(op, form, d, memory,
+                                                                          stream);
+  }
+
+  cudaError_t by_width() const {
+    const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) &&
+                         aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) &&
+                         aligned16(op.d_branch);
+    constexpr bool low = sizeof(T) == 2;
+    constexpr int warps = low ? 12 : 8;
+    if (aligned) {
+      if (op.columns <= 512) return as<2, 1, warps, 3>();
+      if (op.columns <= 768) return as < 3, 1, warps, low ? 3 : 2 > ();
+      if (op.columns <= 1024) return as < 4, 1, 8, low ? 4 : 2 > ();
+      if (op.columns <= 1536) return as < 3, 2, warps, low ? 3 : 2 > ();
+      if (op.columns <= 2048) return as < 4, 2, 8, low ? 4 : 2 > ();
+      if (op.columns <= 4096) return as < 4, 4, 8, low ? 4 : 2 > ();
+      if (op.columns <= 8192) return as < 4, 8, 8, low ? 4 : 2 > ();
+    }
+    if (op.columns <= 1024) return as<4, 1, 8, 0>();
+    if (op.columns <= 8192) return as<4, 8, 8, 0>();
+    return as<4, 32, 32, 0>();
+  }
+};
 
 template <class T>
-cudaError_t launch(const LayerNormBackward<T>& op, const FusedDropout& fused,
+cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const FusedDropout& fused,
                    const FoldMemory& memory, cudaStream_t stream) {
   if (op.columns == 0) return cudaSuccess;
-  if (op.columns > 32768 || (fused && !op.d_branch)) return cudaErrorInvalidValue;
+  const bool changes_branch = fused || form.branch_scale != 1;
+  if (op.columns > 32768 || (changes_branch && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
-  const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) &&
-                       aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) &&
-                       aligned16(op.d_branch);
-  constexpr bool low = sizeof(T) == 2;
-  if (aligned) {
-    if (op.columns <= 512) return launch_as < T, 2, 1, low ? 12 : 8, 3 > (op, d, memory, stream);
-    if (op.columns <= 768)
-      return launch_as < T, 3, 1, low ? 12 : 8, low ? 3 : 2 > (op, d, memory, stream);
-    if (op.columns <= 1024) return launch_as < T, 4, 1, 8, low ? 4 : 2 > (op, d, memory, stream);
-    if (op.columns <= 1536)
-      return launch_as < T, 3, 2, low ? 12 : 8, low ? 3 : 2 > (op, d, memory, stream);
-    if (op.columns <= 2048) return launch_as < T, 4, 2, 8, low ? 4 : 2 > (op, d, memory, stream);
-    if (op.columns <= 4096) return launch_as < T, 4, 4, 8, low ? 4 : 2 > (op, d, memory, stream);
-    if (op.columns <= 8192) return launch_as < T, 4, 8, 8, low ? 4 : 2 > (op, d, memory, stream);
-  }
-  if (op.columns <= 1024) return launch_as<T, 4, 1, 8, 0>(op, d, memory, stream);
-  if (op.columns <= 8192) return launch_as<T, 4, 8, 8, 0>(op, d, memory, stream);
-  return launch_as<T, 4, 32, 32, 0>(op, d, memory, stream);
+  if (form.is_plain() && op.d_normed && op.mean && op.gamma && op.d_gamma && op.d_beta)
+    return Launch<T, true>{op, factors_of(form), d, memory, stream}.by_width();
+  return Launch<T, false>{op, factors_of(form), d, memory, stream}.by_width();
 }
 
 }  // namespace
@@ -298,15 +352,27 @@ std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns) {
 }
 cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout,
                                 const FoldMemory& memory, cudaStream_t stream) {
-  return launch(op, dropout, memory, stream);
+  return launch(op, {}, dropout, memory, stream);
 }
 cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout,
                                 const FoldMemory& memory, cudaStream_t stream) {
-  return launch(op, dropout, memory, stream);
+  return launch(op, {}, dropout, memory, stream);
 }
 cudaError_t layer_norm_backward(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout,
                                 const FoldMemory& memory, cudaStream_t stream) {
-  return launch(op, dropout, memory, stream);
+  return launch(op, {}, dropout, memory, stream);
 }
+template <class T>
+cudaError_t norm_backward(const LayerNormBackward<T>& op, const NormForm& form,
+                          const FusedDropout& dropout, const FoldMemory& memory,
+                          cudaStream_t stream) {
+  return launch(op, form, dropout, memory, stream);
+}
+template cudaError_t norm_backward(const LayerNormBackward<float>&, const NormForm&,
+                                   const FusedDropout&, const FoldMemory&, cudaStream_t);
+template cudaError_t norm_backward(const LayerNormBackward<Bf16>&, const NormForm&,
+                                   const FusedDropout&, const FoldMemory&, cudaStream_t);
+template cudaError_t norm_backward(const LayerNormBackward<Fp16>&, const NormForm&,
+                                   const FusedDropout&, const FoldMemory&, cudaStream_t);
 
 }  // namespace trainx::kernels

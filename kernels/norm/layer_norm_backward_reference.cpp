@@ -6,36 +6,45 @@ namespace trainx::kernels {
 namespace {
 
 void put(float* to, const std::vector<double>& sums, bool accumulate) {
+  if (!to) return;
   for (std::size_t c = 0; c < sums.size(); ++c)
     to[c] = static_cast<float>(accumulate ? to[c] + sums[c] : sums[c]);
 }
 
 // In double precision; what is rounded to T is rounded as the kernel does.
 template <class T>
-void rows(const LayerNormBackward<T>& op, const FusedDropout& dropout) {
+void rows(const LayerNormBackward<T>& op, const NormForm& form, const FusedDropout& dropout) {
   const auto columns = static_cast<std::size_t>(op.columns);
   std::vector<double> gamma_sums(columns), beta_sums(columns), bias_sums(columns);
   for (std::int64_t r = 0; r < op.rows; ++r) {
     const T *dy = op.d_normed + r * op.columns, *x = op.x + r * op.columns;
-    const double mean = op.mean[r], rstd = op.rstd[r];
+    const bool norms = op.d_normed != nullptr;
+    const double mean = norms && op.mean ? op.mean[r] : 0, rstd = norms ? op.rstd[r] : 0;
+    const auto weight = [&](std::int64_t c) {
+      return op.gamma ? widened(op.gamma[c]) + form.weight_offset : 1;
+    };
     double sum_g = 0, sum_gz = 0;
-    for (std::int64_t c = 0; c < op.columns; ++c) {
-      const double g = static_cast<double>(widened(dy[c])) * widened(op.gamma[c]);
+    for (std::int64_t c = 0; norms && c < op.columns; ++c) {
+      const double g = static_cast<double>(widened(dy[c])) * weight(c);
       sum_g += g;
       sum_gz += g * (widened(x[c]) - mean) * rstd;
     }
-    const double average_g = sum_g / static_cast<double>(op.columns),
+    const double average_g = form.rms ? 0 : sum_g / static_cast<double>(op.columns),
                  average_gz = sum_gz / static_cast<double>(op.columns);
     for (std::int64_t c = 0; c < op.columns; ++c) {
       const std::int64_t i = r * op.columns + c;
-      const double d_normed = widened(dy[c]), z = (widened(x[c]) - mean) * rstd;
-      const double d = (op.d_residual ? widened(op.d_residual[i]) : 0.0f) +
-                       rstd * (d_normed * widened(op.gamma[c]) - average_g - z * average_gz);
+      const double d_normed = norms ? widened(dy[c]) : 0,
+                   z = norms ? (widened(x[c]) - mean) * rstd : 0;
+      double d = op.d_residual ? widened(op.d_residual[i]) : 0.0f;
+      if (norms) d += rstd * (d_normed * weight(c) - average_g - z * average_gz);
       T rounded;
       narrow(static_cast<float>(d), rounded);
       op.dx[i] = rounded;
       if (op.d_branch) {
-        if (dropout) narrow(widened(rounded) * dropout_factor(dropout, r, c, op.columns), rounded);
+        float b = widened(rounded);
+        if (dropout) b *= dropout_factor(dropout, r, c, op.columns);
+        if (form.branch_scale != 1) b *= static_cast<float>(form.branch_scale);
+        narrow(b, rounded);
         op.d_branch[i] = rounded;
       }
       gamma_sums[c] += d_normed * z;
@@ -43,22 +52,35 @@ void rows(const LayerNormBackward<T>& op, const FusedDropout& dropout) {
       bias_sums[c] += widened(rounded);
     }
   }
-  put(op.d_gamma, gamma_sums, op.accumulate_norm);
-  put(op.d_beta, beta_sums, op.accumulate_norm);
-  if (op.d_bias) put(op.d_bias, bias_sums, op.accumulate_bias);
+  if (op.d_normed) {
+    put(op.d_gamma, gamma_sums, op.accumulate_norm);
+    put(op.d_beta, beta_sums, op.accumulate_norm);
+  }
+  put(op.d_bias, bias_sums, op.accumulate_bias);
 }
 
 }  // namespace
 
 void layer_norm_backward_reference(const LayerNormBackward<float>& op,
                                    const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, {}, dropout);
 }
 void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, {}, dropout);
 }
 void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, {}, dropout);
 }
+template <class T>
+void norm_backward_reference(const LayerNormBackward<T>& op, const NormForm& form,
+                             const FusedDropout& dropout) {
+  rows(op, form, dropout);
+}
+template void norm_backward_reference(const LayerNormBackward<float>&, const NormForm&,
+                                      const FusedDropout&);
+template void norm_backward_reference(const LayerNormBackward<Bf16>&, const NormForm&,
+                                      const FusedDropout&);
+template void norm_backward_reference(const LayerNormBackward<Fp16>&, const NormForm&,
+                                      const FusedDropout&);
 
 }  // namespace trainx::kernels

@@ -13,16 +13,8 @@ struct Statistics {
   float mean, rstd;
 };
 template <class Group, bool aligned>
-__device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors][8], int columns,
-                                                 float epsilon, float* shared, int& turn) {
-  float total[1] = {0};
-#pragma unroll
-  for (int v = 0; v < Group::vectors; ++v) {
-#pragma unroll
-    for (int j = 0; j < 8; ++j) total[0] += x[v][j];
-  }
-  Group::sum(total, shared, turn);
-  const float mean = total[0] / static_cast<float>(columns);
+__device__ __forceinline__ float rstd_of(const float (&x)[Group::vectors][8], float mean,
+                                         int columns, float epsilon, float* shared, int& turn) {
   float squares[1] = {0};
 #pragma unroll
   for (int v = 0; v < Group::vectors; ++v) {
@@ -33,7 +25,20 @@ __device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors
         squares[0] += (x[v][j] - mean) * (x[v][j] - mean);
   }
   Group::sum(squares, shared, turn);
-  return {mean, 1 / sqrtf(squares[0] / static_cast<float>(columns) + epsilon)};
+  return 1 / sqrtf(squares[0] / static_cast<float>(columns) + epsilon);
+}
+template <class Group, bool aligned>
+__device__ __forceinline__ Statistics statistics(const float (&x)[Group::vectors][8], int columns,
+                                                 float epsilon, float* shared, int& turn) {
+  float total[1] = {0};
+#pragma unroll
+  for (int v = 0; v < Group::vectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) total[0] += x[v][j];
+  }
+  Group::sum(total, shared, turn);
+  const float mean = total[0] / static_cast<float>(columns);
+  return {mean, rstd_of<Group, aligned>(x, mean, columns, epsilon, shared, turn)};
 }
 
 // to = (x - mean) * rstd * gamma + beta
@@ -47,11 +52,32 @@ __device__ __forceinline__ void norm8(float (&x)[8], Statistics s, const T* gamm
   for (int j = 0; j < 8; ++j) x[j] = (x[j] - s.mean) * s.rstd * scale[j] + shift[j];
 }
 
-template <class T, class Group, bool aligned>
+// The same with what may be absent.
+template <bool aligned, class T>
+__device__ __forceinline__ void norm8(float (&x)[8], Statistics s, const NormFactors& form,
+                                      const T* gamma, const T* beta, int column, int columns) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) x[j] = (x[j] - s.mean) * s.rstd;
+  float of_columns[8];
+  if (gamma) {
+    widen8(load8<aligned>(gamma + column, columns - column), of_columns);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[j] *= of_columns[j] + form.weight_offset;
+  }
+  if (beta) {
+    widen8(load8<aligned>(beta + column, columns - column), of_columns);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[j] += of_columns[j];
+  }
+}
+
+// plain: a LayerNorm with weight and shift, behind a sum that is not scaled. Others say in `form`
+// what they are.
+template <class T, class Group, bool aligned, bool plain>
 __global__ void __launch_bounds__(Group::threads, Group::threads > 256                   ? 1
                                                   : sizeof(T) == 2 && Group::vectors < 3 ? 3
                                                                                          : 2)
-    residual_layer_norm_kernel(ResidualLayerNorm<T> op, DropoutFactors dropout) {
+    residual_layer_norm_kernel(ResidualLayerNorm<T> op, DropoutFactors dropout, NormFactors form) {
   constexpr int vectors = Group::vectors;
   __shared__ float shared[2 * Group::warps];
   int turn = 0;
@@ -79,7 +105,7 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256          
     float x[vectors][8];
 #pragma unroll
     for (int v = 0; v < vectors; ++v) widen8(base[v], x[v]);
-    if (op.gamma_before) {
+    if (plain && op.gamma_before) {
       const Statistics before = statistics<Group, aligned>(x, columns, epsilon, shared, turn);
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
@@ -109,6 +135,10 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256          
 #pragma unroll
           for (int j = 0; j < 8; ++j) b[j] = product(b[j], factors[j]);
         }
+        if (!plain && form.branch_scale != 1) {
+#pragma unroll
+          for (int j = 0; j < 8; ++j) b[j] = product(b[j], form.branch_scale);
+        }
 #pragma unroll
         for (int j = 0; j < 8; ++j) x[v][j] = sum(x[v][j], b[j]);
       }
@@ -124,7 +154,11 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256          
       widen8(rounded, x[v]);
     }
     if (!op.normed && !op.mean && !op.rstd) continue;
-    const Statistics s = statistics<Group, aligned>(x, columns, epsilon, shared, turn);
+    Statistics s{};
+    if (plain || !form.rms)
+      s = statistics<Group, aligned>(x, columns, epsilon, shared, turn);
+    else
+      s.rstd = rstd_of<Group, aligned>(x, 0, columns, epsilon, shared, turn);
     if (live && threadIdx.x % Group::width == 0) {
       if (op.mean) op.mean[row] = s.mean;
       if (op.rstd) op.rstd[row] = s.rstd;
@@ -133,7 +167,10 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256          
 #pragma unroll
     for (int v = 0; v < vectors; ++v) {
       const int c = Group::column(v);
-      norm8<aligned>(x[v], s, op.gamma, op.beta, c, columns);
+      if constexpr (plain)
+        norm8<aligned>(x[v], s, op.gamma, op.beta, c, columns);
+      else
+        norm8<aligned>(x[v], s, form, op.gamma, op.beta, c, columns);
       Eight<T> rounded;
       narrow8(x[v], rounded);
       store8<aligned>(op.normed + row * columns + c, rounded, wanted - c);
@@ -141,54 +178,77 @@ __global__ void __launch_bounds__(Group::threads, Group::threads > 256          
   }
 }
 
-template <class T, class Group, bool aligned>
-cudaError_t launch_with(const ResidualLayerNorm<T>& op, const DropoutFactors& dropout,
-                        cudaStream_t stream) {
+template <class T, class Group, bool aligned, bool plain>
+cudaError_t launch_with(const ResidualLayerNorm<T>& op, const NormFactors& form,
+                        const DropoutFactors& dropout, cudaStream_t stream) {
   unsigned blocks = 0;
   const std::int64_t work = (op.rows + Group::rows_per_block - 1) / Group::rows_per_block;
   if (const cudaError_t error = blocks_for(work, blocks_per_multiprocessor, blocks);
       error != cudaSuccess)
     return error;
-  residual_layer_norm_kernel<T, Group, aligned><<<blocks, Group::threads, 0, stream>>>(op, dropout);
+  residual_layer_norm_kernel<T, Group, aligned, plain>
+      <<<blocks, Group::threads, 0, stream>>>(op, dropout, form);
   return cudaGetLastError();
 }
 
-template <class T>
-cudaError_t launch(const ResidualLayerNorm<T>& op, const FusedDropout& fused, cudaStream_t stream) {
-  if (op.rows == 0 || op.columns == 0) return cudaSuccess;
-  if (op.columns > 32768 || (!op.residual_in && op.branch)) return cudaErrorInvalidValue;
-  const DropoutFactors d = dropout_factors(fused);
+template <bool plain, class T>
+cudaError_t launch_by_width(const ResidualLayerNorm<T>& op, const NormFactors& f,
+                            const DropoutFactors& d, cudaStream_t stream) {
   const bool aligned = op.columns % 8 == 0 && aligned16(op.residual_in) && aligned16(op.branch) &&
                        aligned16(op.bias) && aligned16(op.residual_out) && aligned16(op.gamma) &&
                        aligned16(op.beta) && aligned16(op.normed) && aligned16(op.gamma_before) &&
                        aligned16(op.beta_before);
   if (aligned) {
-    if (op.columns <= 512) return launch_with<T, RowGroup<2, 1, 8>, true>(op, d, stream);
-    if (op.columns <= 768) return launch_with<T, RowGroup<3, 1, 8>, true>(op, d, stream);
-    if (op.columns <= 1024) return launch_with<T, RowGroup<4, 1, 8>, true>(op, d, stream);
-    if (op.columns <= 1536) return launch_with<T, RowGroup<3, 2, 8>, true>(op, d, stream);
-    if (op.columns <= 2048) return launch_with<T, RowGroup<4, 2, 8>, true>(op, d, stream);
-    if (op.columns <= 4096) return launch_with<T, RowGroup<4, 4, 8>, true>(op, d, stream);
-    if (op.columns <= 8192) return launch_with<T, RowGroup<4, 8, 8>, true>(op, d, stream);
+    if (op.columns <= 512) return launch_with<T, RowGroup<2, 1, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 768) return launch_with<T, RowGroup<3, 1, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 1024) return launch_with<T, RowGroup<4, 1, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 1536) return launch_with<T, RowGroup<3, 2, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 2048) return launch_with<T, RowGroup<4, 2, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 4096) return launch_with<T, RowGroup<4, 4, 8>, true, plain>(op, f, d, stream);
+    if (op.columns <= 8192) return launch_with<T, RowGroup<4, 8, 8>, true, plain>(op, f, d, stream);
   }
-  if (op.columns <= 1024) return launch_with<T, RowGroup<4, 1, 8>, false>(op, d, stream);
-  if (op.columns <= 8192) return launch_with<T, RowGroup<4, 8, 8>, false>(op, d, stream);
-  return launch_with<T, RowGroup<4, 32, 32>, false>(op, d, stream);
+  if (op.columns <= 1024) return launch_with<T, RowGroup<4, 1, 8>, false, plain>(op, f, d, stream);
+  if (op.columns <= 8192) return launch_with<T, RowGroup<4, 8, 8>, false, plain>(op, f, d, stream);
+  return launch_with<T, RowGroup<4, 32, 32>, false, plain>(op, f, d, stream);
+}
+
+template <class T>
+cudaError_t launch(const ResidualLayerNorm<T>& op, const NormForm& form, const FusedDropout& fused,
+                   cudaStream_t stream) {
+  if (op.rows == 0 || op.columns == 0) return cudaSuccess;
+  if (op.columns > 32768 || (!op.residual_in && op.branch)) return cudaErrorInvalidValue;
+  const DropoutFactors d = dropout_factors(fused);
+  const NormFactors f = factors_of(form);
+  if (form.is_plain() && (!op.normed || (op.gamma && op.beta)))
+    return launch_by_width<true>(op, f, d, stream);
+  if (op.gamma_before) return cudaErrorInvalidValue;
+  return launch_by_width<false>(op, f, d, stream);
 }
 
 }  // namespace
 
 cudaError_t residual_layer_norm(const ResidualLayerNorm<float>& op, const FusedDropout& dropout,
                                 cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch(op, {}, dropout, stream);
 }
 cudaError_t residual_layer_norm(const ResidualLayerNorm<Bf16>& op, const FusedDropout& dropout,
                                 cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch(op, {}, dropout, stream);
 }
 cudaError_t residual_layer_norm(const ResidualLayerNorm<Fp16>& op, const FusedDropout& dropout,
                                 cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch(op, {}, dropout, stream);
 }
+template <class T>
+cudaError_t residual_norm(const ResidualLayerNorm<T>& op, const NormForm& form,
+                          const FusedDropout& dropout, cudaStream_t stream) {
+  return launch(op, form, dropout, stream);
+}
+template cudaError_t residual_norm(const ResidualLayerNorm<float>&, const NormForm&,
+                                   const FusedDropout&, cudaStream_t);
+template cudaError_t residual_norm(const ResidualLayerNorm<Bf16>&, const NormForm&,
+                                   const FusedDropout&, cudaStream_t);
+template cudaError_t residual_norm(const ResidualLayerNorm<Fp16>&, const NormForm&,
+                                   const FusedDropout&, cudaStream_t);
 
 }  // namespace trainx::kernels

@@ -1,6 +1,6 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/head_norm/head_norm.hpp"
+#include "operations/head_norm/head_norm_backends.hpp"
 #include <ATen/Parallel.h>
 #include <cmath>
 
@@ -52,8 +52,8 @@ Moments moments_of(const T* x, std::int64_t n, bool rms, double epsilon) {
 
 }  // namespace
 
-void head_norm(const HeadNorm& n, const HeadNormed& to, const Tensor& x,
-               const HeadNormWeights& weights) {
+void cpu::head_norm(const HeadNorm& n, const HeadNormed& to, const Tensor& x,
+                    const HeadNormWeights& weights) {
   const TimedWork timed(Work::norm);
   const std::int64_t columns = columns_of(n),
                      normed = (n.query_heads + n.key_value_heads) * n.head_size;
@@ -117,9 +117,9 @@ void sum_gradients(const HeadNorm& n, const Part& p, const Tensor& d_weight, con
 
 }  // namespace
 
-void head_norm_backward(const HeadNorm& n, const Tensor& dx, const HeadNormWeights& gradients,
-                        const Tensor& dy, const Tensor& x, const HeadNormed& of,
-                        const HeadNormWeights& weights, bool accumulate) {
+void cpu::head_norm_backward(const HeadNorm& n, const Tensor& dx, const HeadNormWeights& gradients,
+                             const Tensor& dy, const Tensor& x, const HeadNormed& of,
+                             const HeadNormWeights& weights, bool accumulate) {
   const TimedWork timed(Work::norm);
   const std::int64_t columns = columns_of(n),
                      normed = (n.query_heads + n.key_value_heads) * n.head_size;

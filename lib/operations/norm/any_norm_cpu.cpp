@@ -1,7 +1,7 @@
 #include "operations/column_sum/column_sum.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/norm/any_norm.hpp"
+#include "operations/norm/norm_backends.hpp"
 #include <ATen/Parallel.h>
 #include <cmath>
 #include <vector>
@@ -89,9 +89,9 @@ void add_branch_row(float* row, const T* branch, const float* bias, const NormFo
 
 }  // namespace
 
-void any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
-              const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
-              const Dropout& dropout) {
+void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
+                   const Tensor& branch, const Tensor& bias, const Tensor& weight,
+                   const Tensor& shift, const Dropout& dropout) {
   const TimedWork timed(Work::norm);
   const std::int64_t rows = to.sum.size(0), n = to.sum.numel() / rows;
   const std::vector<float> b = widened(bias), w = widened(weight, form.weight_offset),
@@ -160,9 +160,9 @@ void sum_parameters(const NormedSumGradients& to, const Tensor& d_normed, const 
 
 }  // namespace
 
-void any_norm_backward(const NormForm& form, const NormedSumGradients& to, const Tensor& d_sum,
-                       const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
-                       const Tensor& rstd, const Tensor& weight, const Dropout& dropout) {
+void cpu::any_norm_backward(const NormForm& form, const NormedSumGradients& to, const Tensor& d_sum,
+                            const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
+                            const Tensor& rstd, const Tensor& weight, const Dropout& dropout) {
   const TimedWork timed(Work::norm);
   const std::int64_t rows = to.dx.size(0), n = to.dx.size(1);
   const std::vector<float> w = widened(weight, form.weight_offset);

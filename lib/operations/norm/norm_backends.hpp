@@ -1,7 +1,7 @@
 // Backends of these operations, for tensors of the host and of a GPU. The dispatchers choose by
 // Tensor::place.
 #pragma once
-#include "operations/norm/residual.hpp"
+#include "operations/norm/any_norm.hpp"
 
 namespace trainx::operations {
 
@@ -18,6 +18,12 @@ void add_branch_layer_norm_backward(const NormedSumGradients& to, const Tensor& 
                                     const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
                                     const Tensor& rstd, const Tensor& weight,
                                     const Dropout& dropout);
+void any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
+              const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
+              const Dropout& dropout);
+void any_norm_backward(const NormForm& form, const NormedSumGradients& to, const Tensor& d_sum,
+                       const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
+                       const Tensor& rstd, const Tensor& weight, const Dropout& dropout);
 }  // namespace cpu
 
 namespace cuda {
@@ -31,6 +37,13 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
                                     const Tensor& d_sum, const Tensor& d_normed, const Tensor& sum,
                                     const Tensor& mean, const Tensor& rstd, const Tensor& weight,
                                     const Dropout& dropout);
+void any_norm(const Gpu& gpu, const NormForm& form, const NormedSum& to, const Tensor& residual,
+              const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
+              const Dropout& dropout);
+void any_norm_backward(const Gpu& gpu, const NormForm& form, const NormedSumGradients& to,
+                       const Tensor& d_sum, const Tensor& d_normed, const Tensor& sum,
+                       const Tensor& mean, const Tensor& rstd, const Tensor& weight,
+                       const Dropout& dropout);
 }  // namespace cuda
 
 }  // namespace trainx::operations
