@@ -10,9 +10,9 @@ constexpr int threads = 256, warps = threads / 32;
 constexpr int blocks_per_multiprocessor = 8;
 
 // A warp a row.
-template <class T, bool aligned>
+template <class T, bool aligned, bool scaled>
 __global__ void __launch_bounds__(threads)
-    embedding_kernel(Embedding<T> op, DropoutFactors dropout) {
+    embedding_kernel(Embedding<T> op, DropoutFactors dropout, float scale) {
   const int columns = static_cast<int>(op.columns);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
@@ -42,6 +42,10 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
         for (int j = 0; j < 8; ++j) x[j] = sum(x[j], more[j]);
       }
+      if constexpr (scaled) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) x[j] = product(x[j], scale);
+      }
       if (dropout.on) {
         factors8(dropout, dropout_of_row, c, more);
 #pragma unroll
@@ -54,8 +58,9 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-template <class T>
-cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream_t stream) {
+template <bool scaled, class T>
+cudaError_t launch(const Embedding<T>& op, float scale, const FusedDropout& fused,
+                   cudaStream_t stream) {
   if (op.rows == 0 || op.columns == 0) return cudaSuccess;
   const bool aligned = op.columns % 8 == 0 && aligned16(op.word) && aligned16(op.position) &&
                        aligned16(op.type) && aligned16(op.out);
@@ -65,9 +70,11 @@ cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream
       error != cudaSuccess)
     return error;
   if (aligned)
-    embedding_kernel<T, true><<<blocks, threads, 0, stream>>>(op, dropout_factors(fused));
+    embedding_kernel<T, true, scaled>
+        <<<blocks, threads, 0, stream>>>(op, dropout_factors(fused), scale);
   else
-    embedding_kernel<T, false><<<blocks, threads, 0, stream>>>(op, dropout_factors(fused));
+    embedding_kernel<T, false, scaled>
+        <<<blocks, threads, 0, stream>>>(op, dropout_factors(fused), scale);
   return cudaGetLastError();
 }
 
@@ -75,13 +82,24 @@ cudaError_t launch(const Embedding<T>& op, const FusedDropout& fused, cudaStream
 
 cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout,
                       cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch<false>(op, 1, dropout, stream);
 }
 cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch<false>(op, 1, dropout, stream);
 }
 cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream) {
-  return launch(op, dropout, stream);
+  return launch<false>(op, 1, dropout, stream);
 }
+template <class T>
+cudaError_t scaled_embedding(const Embedding<T>& op, double scale, const FusedDropout& dropout,
+                             cudaStream_t stream) {
+  return launch<true>(op, static_cast<float>(scale), dropout, stream);
+}
+template cudaError_t scaled_embedding(const Embedding<float>&, double, const FusedDropout&,
+                                      cudaStream_t);
+template cudaError_t scaled_embedding(const Embedding<Bf16>&, double, const FusedDropout&,
+                                      cudaStream_t);
+template cudaError_t scaled_embedding(const Embedding<Fp16>&, double, const FusedDropout&,
+                                      cudaStream_t);
 
 }  // namespace trainx::kernels

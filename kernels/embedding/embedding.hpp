@@ -1,16 +1,9 @@
 #pragma once
-#include "kernels/host_device.hpp"
+#include "kernels/embedding/position_in_document.hpp"
 #include "kernels/random/fused_dropout.hpp"
 #include <cstdint>
 
 namespace trainx::kernels {
-
-/// Where a row's token lies in its document, which begins at `start` of the sample (-1, padding:
-/// 0), or in the sample where `start` is null.
-TRAINX_HOST_DEVICE std::int64_t position_in_document(std::int64_t row, std::int64_t length,
-                                                     const std::int32_t* start) {
-  return !start ? row % length : *start < 0 ? 0 : row % length - *start;
-}
 
 /// out[N, C] = dropout(word[token] + position[row % length] + type[token type]); float, Bf16 or
 /// Fp16. Memory of the device; for the reference, of the host.
@@ -28,17 +21,24 @@ struct Embedding {
   const std::int32_t* document_starts = nullptr;
 };
 
-/// Added in fp32 from left to right, rounded once: the bits of the reference. FusedDropout::length
+/// Added in fp32 from left to right, rounded once: the bits of the reference. Bytes of an element:
+/// reads two T, the position's mostly from the cache, and writes one. FusedDropout::length
 /// is that of the operands here. Pointers need their element's alignment; 16 bytes, with C a
 /// multiple of 8, are faster.
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout);
+/// The sum is multiplied by `scale` before its dropout. T: float, Bf16 or Fp16.
+template <class T>
+void scaled_embedding_reference(const Embedding<T>& op, double scale, const FusedDropout& dropout);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
 cudaError_t embedding(const Embedding<float>& op, const FusedDropout& dropout, cudaStream_t stream);
 cudaError_t embedding(const Embedding<Bf16>& op, const FusedDropout& dropout, cudaStream_t stream);
 cudaError_t embedding(const Embedding<Fp16>& op, const FusedDropout& dropout, cudaStream_t stream);
+template <class T>
+cudaError_t scaled_embedding(const Embedding<T>& op, double scale, const FusedDropout& dropout,
+                             cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -5,7 +5,7 @@ namespace trainx::kernels {
 namespace {
 
 template <class T>
-void rows(const Embedding<T>& op, const FusedDropout& dropout) {
+void rows(const Embedding<T>& op, float scale, const FusedDropout& dropout) {
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns; ++c) {
       float x = widened(op.word[op.tokens[r] * op.columns + c]);
@@ -16,6 +16,7 @@ void rows(const Embedding<T>& op, const FusedDropout& dropout) {
                             op.columns +
                         c]);
       if (op.type) x += widened(op.type[op.token_types[r] * op.columns + c]);
+      x *= scale;
       if (dropout) x *= dropout_factor(dropout, r, c, op.columns);
       narrow(x, op.out[r * op.columns + c]);
     }
@@ -24,13 +25,20 @@ void rows(const Embedding<T>& op, const FusedDropout& dropout) {
 }  // namespace
 
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, 1, dropout);
 }
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, 1, dropout);
 }
 void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout) {
-  rows(op, dropout);
+  rows(op, 1, dropout);
 }
+template <class T>
+void scaled_embedding_reference(const Embedding<T>& op, double scale, const FusedDropout& dropout) {
+  rows(op, static_cast<float>(scale), dropout);
+}
+template void scaled_embedding_reference(const Embedding<float>&, double, const FusedDropout&);
+template void scaled_embedding_reference(const Embedding<Bf16>&, double, const FusedDropout&);
+template void scaled_embedding_reference(const Embedding<Fp16>&, double, const FusedDropout&);
 
 }  // namespace trainx::kernels

@@ -37,4 +37,18 @@ void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int
   return cpu::embedding_backward_positions(d_wpe, d, length, accumulate, document_starts);
 }
 
+void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+                      double scale, const Dropout& dropout, const Tensor& document_starts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out))
+      return cuda::scaled_embedding(*gpu, out, tokens, wte, wpe, scale, dropout, document_starts);
+  return cpu::scaled_embedding(out, tokens, wte, wpe, scale, dropout, document_starts);
+}
+
+void scale_rows(const Tensor& out, const Tensor& x, double scale) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out)) return cuda::scale_rows(*gpu, out, x, scale);
+  return cpu::scale_rows(out, x, scale);
+}
+
 }  // namespace trainx::operations

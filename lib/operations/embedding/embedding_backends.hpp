@@ -17,6 +17,9 @@ void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tenso
                                bool accumulate, std::int64_t without_gradient);
 void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
                                   bool accumulate, const Tensor& document_starts);
+void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
+                      double scale, const Dropout& dropout, const Tensor& document_starts);
+void scale_rows(const Tensor& out, const Tensor& x, double scale);
 }  // namespace cpu
 
 namespace cuda {
@@ -31,6 +34,10 @@ void embedding_backward_tokens(const Gpu& gpu, const Tensor& d_wte, const Tensor
 void embedding_backward_positions(const Gpu& gpu, const Tensor& d_wpe, const Tensor& d,
                                   std::int64_t length, bool accumulate,
                                   const Tensor& document_starts);
+void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
+                      const Tensor& wpe, double scale, const Dropout& dropout,
+                      const Tensor& document_starts);
+void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale);
 }  // namespace cuda
 
 }  // namespace trainx::operations

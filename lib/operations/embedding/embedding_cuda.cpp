@@ -1,5 +1,6 @@
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/embedding/embedding_backward.hpp"
+#include "kernels/embedding/scale.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/embedding/embedding_backends.hpp"
 
@@ -10,10 +11,10 @@ namespace {
 // of a table that many rows name each token of: no need to sort them
 constexpr std::int64_t few_tokens = 64;
 
-/// `token_types` and `type`, and `document_starts`, may be undefined.
+/// `token_types` and `type`, `position` and `document_starts` may be undefined.
 void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& token_types,
            const Tensor& word, const Tensor& position, const Tensor& type, const Dropout& dropout,
-           const Tensor& document_starts = {}) {
+           const Tensor& document_starts = {}, double scale = 1) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);
@@ -26,7 +27,10 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
     op.position = pointer<T>(position);
     op.type = pointer<T>(type);
     op.out = pointer<T>(out);
-    gpu::require(kernels::embedding(op, fused(dropout), gpu.space.stream), "embedding");
+    gpu::require(scale == 1
+                     ? kernels::embedding(op, fused(dropout), gpu.space.stream)
+                     : kernels::scaled_embedding(op, scale, fused(dropout), gpu.space.stream),
+                 "embedding");
   });
   gpu.done(Work::embedding);
 }
@@ -36,6 +40,20 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
 void embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
                const Tensor& wpe, const Dropout& dropout, const Tensor& document_starts) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts);
+}
+
+void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
+                      const Tensor& wpe, double scale, const Dropout& dropout,
+                      const Tensor& document_starts) {
+  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts, scale);
+}
+
+void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale) {
+  with_kernel_element(x, [&]<class T>(T) {
+    gpu::require(kernels::scale(pointer<T>(out), pointer<T>(x), x.numel(), scale, gpu.space.stream),
+                 "scaled embedding backward");
+  });
+  gpu.done(Work::embedding);
 }
 
 void segment_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens,

@@ -39,7 +39,8 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
   // ids are sorted by radix, eight launches; so are positions inside documents
   c.kernels = {{KernelFamily::embedding, t.has_input(starts) ? 16 : 8}};
   if (dropout <= 0 && scale == 1) return c;
-  c.kernels.push_back({KernelFamily::dropout});
+  if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
+  if (scale != 1) c.kernels.push_back({KernelFamily::embedding});
   c.scratch[masked] = {"d_embedding",
                        {t.compute, {t.inputs[tokens].elements(), t.parameters[token].columns()}}};
   return c;

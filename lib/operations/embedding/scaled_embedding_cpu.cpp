@@ -1,13 +1,14 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/embedding/embedding.hpp"
+#include "operations/embedding/embedding_backends.hpp"
 #include <ATen/Parallel.h>
 #include <vector>
 
 namespace trainx::operations {
 
-void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts) {
+void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte,
+                           const Tensor& wpe, double scale, const Dropout& dropout,
+                           const Tensor& document_starts) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), n = out.size(1), length = tokens.size(1);
   const auto* const ids = tokens.as<const std::int32_t>();
@@ -34,7 +35,7 @@ void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte
   });
 }
 
-void scale_rows(const Tensor& out, const Tensor& x, double scale) {
+void cpu::scale_rows(const Tensor& out, const Tensor& x, double scale) {
   const auto factor = static_cast<float>(scale);
   with_element(x, [&]<class T>(T) {
     at::parallel_for(0, x.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
