@@ -1,6 +1,6 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/rotary/rotary.hpp"
+#include "operations/rotary/rotary_backends.hpp"
 #include <ATen/Parallel.h>
 #include <cmath>
 #include <vector>
@@ -89,15 +89,15 @@ class Turn {
 
 }  // namespace
 
-void rotate(const Rotary& r, const Tensor& y, const Tensor& x, const Tensor& starts,
-            std::int64_t past) {
+void cpu::rotate(const Rotary& r, const Tensor& y, const Tensor& x, const Tensor& starts,
+                 std::int64_t past) {
   const TimedWork timed(Work::norm);
   const Turn turn(r, x.size(0), starts, past);
   with_element(x, [&]<class T>(T) { turn.run<T>(data<T>(y), data<T>(x), nullptr, 1); });
 }
 
-void rotate_backward(const Rotary& r, const Tensor& dx, const Tensor& dy, const Tensor& x,
-                     const Tensor& starts) {
+void cpu::rotate_backward(const Rotary& r, const Tensor& dx, const Tensor& dy, const Tensor& x,
+                          const Tensor& starts) {
   const TimedWork timed(Work::norm);
   const Turn turn(r, dy.size(0), starts, 0);
   with_element(dy, [&]<class T>(T) {
