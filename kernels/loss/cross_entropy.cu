@@ -1,5 +1,6 @@
 #include "kernels/copy_async.cuh"
 #include "kernels/fold.cuh"
+#include "kernels/loss/changed_logit.cuh"
 #include "kernels/loss/cross_entropy.hpp"
 #include "kernels/loss/softmax_row.cuh"
 #include <algorithm>
@@ -151,10 +152,26 @@ __device__ void add_up(const CrossEntropy<T>& op, const LossSums& sums,
   }
 }
 
-template <class T, int threads, bool aligned>
+// The same of logits that change before the loss.
+template <bool changes, class T>
+__device__ __forceinline__ void classes_of(const uint4& x, int chunk, int vocab_size,
+                                           const ChangeFactors& change,
+                                           float (&to)[chunk_elements_of<T>]) {
+  if constexpr (!changes) {
+    classes_of<T>(x, chunk, vocab_size, to);
+  } else {
+    constexpr int n = chunk_elements_of<T>;
+    widen16(x, to, T{});
+#pragma unroll
+    for (int j = 0; j < n; ++j)
+      to[j] = chunk * n + j < vocab_size ? changed<T>(to[j], change).value : -INFINITY;
+  }
+}
+
+template <class T, int threads, bool aligned, bool changes>
 __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
     gradient_kernel(CrossEntropy<T> op, Row width, float seed, LossSums sums,
-                    std::uint32_t* counters) {
+                    std::uint32_t* counters, ChangeFactors change) {
   if (op.loss_scale) seed *= static_cast<float>(*op.loss_scale);
   constexpr int n = chunk_elements_of<T>;
   extern __shared__ uint4 slots[];  // [held][threads]
@@ -184,7 +201,8 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
     float scale = 0, largest = 0;
     if (target != no_target) {
       const bool valid = target >= 0 && target < width.vocab_size;
-      const float at_target = valid && thread == 0 ? widened(row[target]) : 0;
+      float at_target = valid && thread == 0 ? widened(row[target]) : 0;
+      if constexpr (changes) at_target = changed<T>(at_target, change).value;
       SoftmaxSum sum;
 #pragma unroll
       for (int part = 0; part < parts; ++part) {
@@ -197,7 +215,7 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
           const int chunk = k * threads + thread;
           if (chunk >= width.chunks_read) break;
           float x[n];
-          classes_of<T>(slots[chunk], chunk, width.vocab_size, x);
+          classes_of<changes, T>(slots[chunk], chunk, width.vocab_size, change, x);
           sum.add_logits(x);
         }
       }
@@ -206,8 +224,8 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
         const int chunk = k * threads + thread;
         if (chunk >= width.chunks_read) break;
         float x[n];
-        classes_of<T>(load_chunk<T, aligned>(row, chunk, width.columns), chunk, width.vocab_size,
-                      x);
+        classes_of<changes, T>(load_chunk<T, aligned>(row, chunk, width.columns), chunk,
+                               width.vocab_size, change, x);
         sum.add_logits(x);
       }
       sum = over_block<threads>(sum, of_warps, turn);
@@ -223,9 +241,18 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
     const int target_chunk = target >= 0 && target < width.vocab_size ? target / n : -1;
     const auto gradient = [&](const uint4& logits, int chunk) {
       float x[n];
-      classes_of<T>(logits, chunk, width.vocab_size, x);
+      if constexpr (changes) {
+        widen16(logits, x, T{});
 #pragma unroll
-      for (int j = 0; j < n; ++j) x[j] = exp2_approximate(fmaf(x[j], log2_e, -largest)) * scale;
+        for (int j = 0; j < n; ++j) {
+          const ChangedLogit c = changed<T>(x[j], change);
+          x[j] = exp2_approximate(fmaf(c.value, log2_e, -largest)) * scale * c.slope;
+        }
+      } else {
+        classes_of<T>(logits, chunk, width.vocab_size, x);
+#pragma unroll
+        for (int j = 0; j < n; ++j) x[j] = exp2_approximate(fmaf(x[j], log2_e, -largest)) * scale;
+      }
       if (chunk * n + n > width.vocab_size) {
 #pragma unroll
         for (int j = 0; j < n; ++j)
@@ -234,9 +261,12 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
       // The target's is written over the others': an index into x that is not a constant would put
       // it into slow local memory.
       float at_own_target = 0;
-      if (chunk == target_chunk)
-        at_own_target = exp2_approximate(fmaf(widened(row[target]), log2_e, -largest)) * scale -
-                        seed;
+      if (chunk == target_chunk) {
+        ChangedLogit own{widened(row[target]), 1};
+        if constexpr (changes) own = changed<T>(own.value, change);
+        at_own_target = exp2_approximate(fmaf(own.value, log2_e, -largest)) * scale - seed;
+        if constexpr (changes) at_own_target *= own.slope;
+      }
       store_chunk<T, aligned>(row, chunk, width.columns, narrow16(x, T{}));
       if (chunk == target_chunk) narrow(at_own_target, row[target]);
     };
@@ -362,18 +392,19 @@ cudaError_t resident_blocks(Kernel kernel, int threads, int bytes, std::int64_t 
 // of a block; of each of two on a multiprocessor
 constexpr int most_shared_bytes = 224 * 1024, half_shared_bytes = 112 * 1024;
 
-template <class T, int threads, bool aligned>
-cudaError_t launch_gradient(const CrossEntropy<T>& op, double seed, const LossSums& sums,
-                            std::uint32_t* counters, cudaStream_t stream) {
+template <class T, int threads, bool aligned, bool changes>
+cudaError_t launch_gradient(const CrossEntropy<T>& op, const LogitChange& change, double seed,
+                            const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
   Row width = row_of(op, threads);
   if (aligned) width.held = std::min(width.per_thread, most_shared_bytes / (threads * 16));
   const int bytes = width.held * threads * 16;
-  const auto kernel = gradient_kernel<T, threads, aligned>;
+  const auto kernel = gradient_kernel<T, threads, aligned, changes>;
   unsigned blocks = 0;
   if (const cudaError_t error = resident_blocks(kernel, threads, bytes, op.rows, blocks);
       error != cudaSuccess)
     return error;
-  kernel<<<blocks, threads, bytes, stream>>>(op, width, static_cast<float>(seed), sums, counters);
+  kernel<<<blocks, threads, bytes, stream>>>(op, width, static_cast<float>(seed), sums, counters,
+                                             factors_of(change));
   return cudaGetLastError();
 }
 
@@ -403,16 +434,18 @@ bool in_chunks(const CrossEntropy<T>& op) {
   return op.columns % chunk_elements_of<T> == 0 && aligned16(op.logits);
 }
 
-template <class T>
-cudaError_t with_gradient(const CrossEntropy<T>& op, double seed, const LossSums& sums,
-                          std::uint32_t* counters, cudaStream_t stream) {
+template <bool changes, class T>
+cudaError_t with_gradient(const CrossEntropy<T>& op, const LogitChange& change, double seed,
+                          const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
   if (!sound(op)) return cudaErrorInvalidValue;
-  if (!in_chunks(op)) return launch_gradient<T, 512, false>(op, seed, sums, counters, stream);
+  if (!in_chunks(op))
+    return launch_gradient<T, 512, false, changes>(op, change, seed, sums, counters, stream);
   const std::int64_t bytes = op.vocab_size * static_cast<std::int64_t>(sizeof(T));
-  if (bytes <= 8192) return launch_gradient<T, 128, true>(op, seed, sums, counters, stream);
+  if (bytes <= 8192)
+    return launch_gradient<T, 128, true, changes>(op, change, seed, sums, counters, stream);
   if (row_of(op, 512).per_thread * 512 * 16 <= half_shared_bytes)
-    return launch_gradient<T, 512, true>(op, seed, sums, counters, stream);
-  return launch_gradient<T, 1024, true>(op, seed, sums, counters, stream);
+    return launch_gradient<T, 512, true, changes>(op, change, seed, sums, counters, stream);
+  return launch_gradient<T, 1024, true, changes>(op, change, seed, sums, counters, stream);
 }
 template <class T>
 cudaError_t without_gradient(const CrossEntropy<T>& op, const LossSums& sums,
@@ -431,18 +464,37 @@ cudaError_t without_gradient(const CrossEntropy<T>& op, const LossSums& sums,
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<float>& op, double seed,
                                         const LossSums& sums, std::uint32_t* counters,
                                         cudaStream_t stream) {
-  return with_gradient(op, seed, sums, counters, stream);
+  return with_gradient<false>(op, {}, seed, sums, counters, stream);
 }
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>& op, double seed,
                                         const LossSums& sums, std::uint32_t* counters,
                                         cudaStream_t stream) {
-  return with_gradient(op, seed, sums, counters, stream);
+  return with_gradient<false>(op, {}, seed, sums, counters, stream);
 }
 cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>& op, double seed,
                                         const LossSums& sums, std::uint32_t* counters,
                                         cudaStream_t stream) {
-  return with_gradient(op, seed, sums, counters, stream);
+  return with_gradient<false>(op, {}, seed, sums, counters, stream);
 }
+template <class T>
+cudaError_t changed_cross_entropy_with_gradient(const CrossEntropy<T>& op,
+                                                const LogitChange& change, double seed,
+                                                const LossSums& sums, std::uint32_t* counters,
+                                                cudaStream_t stream) {
+  return with_gradient<true>(op, change, seed, sums, counters, stream);
+}
+template cudaError_t changed_cross_entropy_with_gradient(const CrossEntropy<float>&,
+                                                         const LogitChange&, double,
+                                                         const LossSums&, std::uint32_t*,
+                                                         cudaStream_t);
+template cudaError_t changed_cross_entropy_with_gradient(const CrossEntropy<Bf16>&,
+                                                         const LogitChange&, double,
+                                                         const LossSums&, std::uint32_t*,
+                                                         cudaStream_t);
+template cudaError_t changed_cross_entropy_with_gradient(const CrossEntropy<Fp16>&,
+                                                         const LogitChange&, double,
+                                                         const LossSums&, std::uint32_t*,
+                                                         cudaStream_t);
 cudaError_t cross_entropy(const CrossEntropy<float>& op, const LossSums& sums,
                           const PredictionCounts& counts, std::uint32_t* counters,
                           cudaStream_t stream) {

@@ -1,7 +1,9 @@
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/changed_logit_reference.hpp"
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace trainx::kernels {
 namespace {
@@ -9,6 +11,8 @@ namespace {
 struct Softmax {
   double largest, sum;
 };
+double widened(double x) { return x; }
+
 template <class T>
 Softmax softmax_of(const T* row, std::int64_t classes) {
   Softmax s{-std::numeric_limits<double>::infinity(), 0};
@@ -46,8 +50,10 @@ void add_up(const CrossEntropy<T>& op, const LossSums& sums, const PredictionCou
 }
 
 template <class T>
-void gradient_rows(const CrossEntropy<T>& op, double seed, const LossSums& sums) {
+void gradient_rows(const CrossEntropy<T>& op, const LogitChange& change, double seed,
+                   const LossSums& sums) {
   if (op.loss_scale) seed *= *op.loss_scale;
+  std::vector<double> values(static_cast<std::size_t>(op.vocab_size)), slopes(values);
   for (std::int64_t r = 0; r < op.rows; ++r) {
     T* const row = op.logits + r * op.columns;
     const std::int32_t target = op.targets[r];
@@ -56,14 +62,20 @@ void gradient_rows(const CrossEntropy<T>& op, double seed, const LossSums& sums)
       std::fill_n(row, op.columns, T{});
       continue;
     }
-    const Softmax s = softmax_of(row, op.vocab_size);
-    op.row_loss[r] = loss_of(row, s, target, op.vocab_size);
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      const ExactlyChanged x = exactly_changed(widened(row[c]), change);
+      values[c] = x.value, slopes[c] = x.slope;
+    }
+    const Softmax s = softmax_of(values.data(), op.vocab_size);
+    op.row_loss[r] = loss_of(values.data(), s, target, op.vocab_size);
     const double scale = valid(target, op.vocab_size) ? seed / s.sum
                                                       : std::numeric_limits<double>::quiet_NaN();
     for (std::int64_t c = 0; c < op.columns; ++c) {
-      const double g = c < op.vocab_size ? std::exp(widened(row[c]) - s.largest) * scale -
-                                               (c == target ? seed : 0)
-                                         : 0;
+      const auto i = static_cast<std::size_t>(c);
+      const double g = c < op.vocab_size
+                           ? (std::exp(values[i] - s.largest) * scale - (c == target ? seed : 0)) *
+                                 slopes[i]
+                           : 0;
       narrow(static_cast<float>(g), row[c]);
     }
   }
@@ -91,16 +103,31 @@ void loss_rows(const CrossEntropy<T>& op, const LossSums& sums, const Prediction
 
 void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed,
                                            const LossSums& sums) {
-  gradient_rows(op, seed, sums);
+  gradient_rows(op, {}, seed, sums);
 }
 void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed,
                                            const LossSums& sums) {
-  gradient_rows(op, seed, sums);
+  gradient_rows(op, {}, seed, sums);
 }
 void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed,
                                            const LossSums& sums) {
-  gradient_rows(op, seed, sums);
+  gradient_rows(op, {}, seed, sums);
 }
+template <class T>
+void changed_cross_entropy_with_gradient_reference(const CrossEntropy<T>& op,
+                                                   const LogitChange& change, double seed,
+                                                   const LossSums& sums) {
+  gradient_rows(op, change, seed, sums);
+}
+template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<float>&,
+                                                            const LogitChange&, double,
+                                                            const LossSums&);
+template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>&,
+                                                            const LogitChange&, double,
+                                                            const LossSums&);
+template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>&,
+                                                            const LogitChange&, double,
+                                                            const LossSums&);
 void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums,
                              const PredictionCounts& counts) {
   loss_rows(op, sums, counts);

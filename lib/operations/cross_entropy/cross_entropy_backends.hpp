@@ -16,6 +16,10 @@ void scored_cross_entropy(const LossTo& to, const Scores& scores, const Tensor& 
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
                                         LossSeed seed);
+void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap);
+void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
+                                        const std::int32_t* targets, std::int64_t vocab_size,
+                                        LossSeed seed, double scale, double cap);
 }  // namespace cpu
 
 namespace cuda {
@@ -27,6 +31,11 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
                                         LossSeed seed);
+void scale_and_cap(const Gpu& gpu, const Tensor& logits, std::int64_t vocab_size, double scale,
+                   double cap);
+void capped_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
+                                        const std::int32_t* targets, std::int64_t vocab_size,
+                                        LossSeed seed, double scale, double cap);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -29,4 +29,21 @@ void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
   return cpu::summed_cross_entropy_with_gradient(to, logits, targets, vocab_size, seed);
 }
 
+void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(logits))
+      return cuda::scale_and_cap(*gpu, logits, vocab_size, scale, cap);
+  return cpu::scale_and_cap(logits, vocab_size, scale, cap);
+}
+
+void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
+                                        const std::int32_t* targets, std::int64_t vocab_size,
+                                        LossSeed seed, double scale, double cap) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(to.row_loss))
+      return cuda::capped_cross_entropy_with_gradient(*gpu, to, logits, targets, vocab_size, seed,
+                                                      scale, cap);
+  return cpu::capped_cross_entropy_with_gradient(to, logits, targets, vocab_size, seed, scale, cap);
+}
+
 }  // namespace trainx::operations

@@ -59,7 +59,7 @@ void count(const Scores& scores, const Tensor& logits, const std::int32_t* targe
 
 }  // namespace
 
-void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap) {
+void cpu::scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap) {
   const TimedWork timed(Work::loss);
   const std::int64_t width = logits.size(1);
   at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
@@ -68,9 +68,9 @@ void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, 
   });
 }
 
-void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
-                                        const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap) {
+void cpu::capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
+                                             const std::int32_t* targets, std::int64_t vocab_size,
+                                             LossSeed seed, double scale, double cap) {
   const TimedWork timed(Work::loss);
   const std::int64_t width = logits.size(1);
   const double by = seed.scale ? seed.factor * *seed.scale : seed.factor;
