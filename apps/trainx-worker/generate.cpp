@@ -33,7 +33,8 @@ generate::Generator make_generator(const launch::Job& job, const architectures::
                                    [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
   const auto on = [&](bool gpu) {
-    return generate::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu);
+    return generate::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu,
+                               job.generate.beam.beams);
   };
   if (device == GenerateOn::gpu) return on(true);
 #ifdef TRAINX_CUDA
@@ -101,7 +102,7 @@ int generate(const launch::Job& job, metrics::Console& console) {
     throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
 
   generate::GenerationOptions options{
-      .max_tokens = o.max_tokens, .sampling = o.sampling, .seed = o.seed, .end_of_text = {}};
+      .max_tokens = o.max_tokens, .sampling = o.sampling, .beam = o.beam, .seed = o.seed, .end_of_text = {}};
   if (!o.ignore_end_of_text) {
     options.end_of_text = end_of_text_of(folder, vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());

@@ -11,6 +11,7 @@ namespace {
 
 struct GenerateArguments {
   std::string folder, device = "auto";
+  std::string sampled;  // an option that only drawing takes
   launch::GenerateOptions options;
   std::int64_t seed = 0;
 };
@@ -32,6 +33,11 @@ void check(const GenerateArguments& a) {
   require(o.max_tokens >= 1, "--max-tokens must be at least 1");
   require(a.seed >= 0, "--seed must be 0 or more");
   launch::check_sampling(o.sampling);
+  launch::check_beams(o.beam);
+  require(o.beam.beams == 1 || a.sampled.empty(),
+          "--beams takes the likeliest text and draws none; leave out " + a.sampled);
+  require(o.beam.beams > 1 || o.beam.length_penalty == 1,
+          "--length-penalty is of a search; write --beams too");
 }
 
 // Of what stands on stdin the line break at its end belongs to the shell, not to the text.
@@ -107,6 +113,15 @@ void add_generate(CLI::App& app, Context& context) {
           "--top-p", o.sampling.top_p,
           "Sample from the fewest most likely tokens whose probabilities sum to P; 1: all (1).")
       ->type_name("P");
+  command
+      ->add_option("--beams", o.beam.beams,
+                   "Follow the N likeliest texts side by side and take the best (1).")
+      ->type_name("N");
+  command
+      ->add_option("--length-penalty", o.beam.length_penalty,
+                   "Of beams: scores are divided by length to this power; above 1 favours long "
+                   "texts (1).")
+      ->type_name("X");
   command->add_option("--seed", a->seed, "Sampling seed; equal seeds give equal text (0).")
       ->type_name("N");
   command->add_flag("--ignore-eos", o.ignore_end_of_text,
@@ -116,8 +131,11 @@ void add_generate(CLI::App& app, Context& context) {
   command->footer(
       "A text longer than the model's positions (for a run: data.sequence_length) is seen through "
       "a window of its last tokens. Each further token then costs a whole forward.");
-  command->callback(
-      [a, &context] { context.run = [a, &context] { return run_generate(*a, context); }; });
+  command->callback([a, &context, command] {
+    for (const char* option : {"--temperature", "--top-k", "--top-p", "--seed"})
+      if (command->count(option) > 0) a->sampled = option;
+    context.run = [a, &context] { return run_generate(*a, context); };
+  });
 }
 
 }  // namespace trainx::app

@@ -173,12 +173,12 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
   return compose(m.finish(), machine);
 }
 
-/// Tables that transformers computes anew, and the copy of a tied embedding, are no parameters.
+/// Tables that transformers computes anew are no parameters. A tied head is the embedding.
 std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
   if (saved_name.ends_with("rotary_emb.inv_freq") || saved_name.ends_with(".attention.bias") ||
       saved_name.ends_with(".attention.masked_bias"))
     return {};
-  if (d.tied && saved_name == d.names.head + ".weight") return {};
+  if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
   return std::string(saved_name);
 }
 

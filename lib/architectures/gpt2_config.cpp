@@ -40,13 +40,13 @@ std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d)
                          {"embd_pdrop", embedding}, attention);
 }
 
-/// Names begin with "transformer." or not. Causal masks and the copy of the tied embedding are no
-/// parameters.
+/// Names begin with "transformer." or not. Causal masks are no parameters. The head is the tokens'
+/// embedding.
 std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
   constexpr std::string_view prefix = "transformer.";
   if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
-  if (saved_name == "lm_head.weight" || saved_name.ends_with(".attn.bias") ||
-      saved_name.ends_with(".attn.masked_bias"))
+  if (saved_name == "lm_head.weight") return "wte.weight";
+  if (saved_name.ends_with(".attn.bias") || saved_name.ends_with(".attn.masked_bias"))
     return {};
   return std::string(saved_name);
 }

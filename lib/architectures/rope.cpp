@@ -230,8 +230,10 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
         "factor", static_cast<double>(max_positions) / static_cast<double>(r.original_positions));
   else if (r.kind != Rope::Kind::plain)
     r.factor = in.required("factor");
-  r.low_frequency = in.number("low_freq_factor", 1);
-  r.high_frequency = in.number("high_freq_factor", 4);
+  if (r.kind == Rope::Kind::llama3) {
+    r.low_frequency = in.required("low_freq_factor");
+    r.high_frequency = in.required("high_freq_factor");
+  }
   r.beta_fast = in.number("beta_fast", 32);
   r.beta_slow = in.number("beta_slow", 1);
   r.attention_factor = in.number("attention_factor", 0);

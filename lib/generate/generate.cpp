@@ -5,15 +5,16 @@
 #include "tensor/tensor.hpp"
 #include "execute/device.hpp"
 #include "state/resident_state.hpp"
+#include "generate/beam_search.hpp"
 #include "generate/sampling.hpp"
 #include <algorithm>
 #include <chrono>
 
 namespace trainx::generate {
 
-/// The weights' arena, and behind them the decoder's memory.
+/// The weights' arena, and behind them the decoders' memory.
 struct GeneratorLayout {
-  std::int64_t weights_bytes = 0;
+  std::int64_t weights_bytes = 0, decoder_bytes = 0;
   // As far as a device looks at it: its one program is there for the parameters' places.
   plan::RunPlan plan;
 };
@@ -37,7 +38,7 @@ architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
 }
 
 GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t context_length,
-                          std::int64_t threads, bool on_gpu) {
+                          std::int64_t threads, bool on_gpu, std::int64_t beams) {
   if (const std::string operation = on_gpu ? architectures::without_gpu_kernel(dims) : "";
       !operation.empty())
     throw UserError(ExitCode::unavailable,
@@ -62,8 +63,8 @@ GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t con
       layout.weights_bytes = std::max(layout.weights_bytes,
                                       placed.placement.base[b] + placed.program.buffers[b].bytes());
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
-  p.memory.arena_bytes = layout.weights_bytes +
-                         model::Decoder::memory_bytes(graph_of, context_length);
+  layout.decoder_bytes = (model::Decoder::memory_bytes(graph_of, context_length) + 255) / 256 * 256;
+  p.memory.arena_bytes = layout.weights_bytes + beams * layout.decoder_bytes;
   p.memory.library_bytes = graph_of(context_length).library_bytes;
   return layout;
 }
@@ -94,8 +95,8 @@ class Stopwatch {
 
 struct Generator::State {
   State(const architectures::ModelDims& dims, std::int64_t context_length, std::int64_t threads,
-        bool on_gpu)
-      : layout(layout_of(dims, context_length, threads, on_gpu)),
+        bool on_gpu, std::int64_t beams)
+      : layout(layout_of(dims, context_length, threads, on_gpu, beams)),
         device(execute::open_device(layout.plan)) {}
 
   /// `load` fills the weights.
@@ -104,32 +105,55 @@ struct Generator::State {
     load(resident);
     device->upload();
   }
-  void make_decoder(const architectures::ModelDims& dims, std::int64_t context_length) {
-    decoder = std::make_unique<model::Decoder>(
-        graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)),
-        architectures::vocab_size(dims), context_length,
-        groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
-                  layout.plan.train.front()),
-        device->memory() + layout.weights_bytes);
+  void make_decoders(const architectures::ModelDims& dims, std::int64_t context_length,
+                     std::int64_t beams) {
+    for (std::int64_t i = 0; i < beams; ++i)
+      decoders.push_back(std::make_unique<model::Decoder>(
+          graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)),
+          architectures::vocab_size(dims), context_length,
+          groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
+                    layout.plan.train.front()),
+          device->memory() + layout.weights_bytes + i * layout.decoder_bytes));
+  }
+
+  /// The decoder of each text that goes on: the first that continues a text takes its decoder, others
+  /// take those of texts that nothing continues, with a copy. `before`: of the texts before.
+  std::vector<std::size_t> pass_on(const std::vector<BeamSearch::Beam>& beams,
+                                   const std::vector<std::size_t>& before) {
+    std::vector<bool> used(decoders.size());
+    std::vector<std::size_t> of(beams.size(), decoders.size());
+    for (std::size_t i = 0; i < beams.size(); ++i)
+      if (const std::size_t own = before[beams[i].parent]; !used[own]) {
+        of[i] = own;
+        used[own] = true;
+      }
+    for (std::size_t i = 0; i < beams.size(); ++i) {
+      if (of[i] < decoders.size()) continue;
+      of[i] = static_cast<std::size_t>(std::ranges::find(used, false) - used.begin());
+      used[of[i]] = true;
+      decoders[of[i]]->copy_text(*decoders[before[beams[i].parent]]);
+    }
+    return of;
   }
 
   GeneratorLayout layout;
   std::unique_ptr<execute::Device> device;
-  std::unique_ptr<model::Decoder> decoder;
+  std::vector<std::unique_ptr<model::Decoder>> decoders;  // one for each beam
 };
 
 Generator::Generator(const architectures::ModelDims& dims, const std::string& folder,
-                     std::int64_t context_length, std::int64_t threads, bool on_gpu)
-    : state_(std::make_unique<State>(dims, context_length, threads, on_gpu)) {
+                     std::int64_t context_length, std::int64_t threads, bool on_gpu,
+                     std::int64_t beams)
+    : state_(std::make_unique<State>(dims, context_length, threads, on_gpu, beams)) {
   state_->take_weights(
       [&](state::ResidentState& resident) { resident.load_weights(folder, dims); });
-  state_->make_decoder(dims, context_length);
+  state_->make_decoders(dims, context_length, beams);
 }
 
 Generator::Generator(const architectures::ModelDims& dims, std::int64_t context_length,
                      std::int64_t threads)
-    : state_(std::make_unique<State>(dims, context_length, threads, false)) {
-  state_->make_decoder(dims, context_length);
+    : state_(std::make_unique<State>(dims, context_length, threads, false, 1)) {
+  state_->make_decoders(dims, context_length, 1);
 }
 
 void Generator::load(const std::vector<checkpoint::TensorSource>& weights) {
@@ -141,33 +165,67 @@ Generator::Generator(Generator&&) noexcept = default;
 
 std::string Generator::device() const { return state_->device->name(); }
 
+namespace {
+
+/// What follows a text, of which the decoder has all but the last token or as much as it can hold.
+std::span<const float> follow(model::Decoder& decoder, std::span<const std::int32_t> ids) {
+  if (decoder.size() > 0 && decoder.size() < decoder.capacity()) return decoder.append(ids.last(1));
+  decoder.clear();
+  return decoder.append(ids.last(std::min(ids.size(), static_cast<std::size_t>(decoder.capacity()))));
+}
+
+}  // namespace
+
 Generation Generator::generate(std::vector<std::int32_t> prompt, const GenerationOptions& options) {
   if (prompt.empty()) throw InternalError("generate: the prompt has no token");
   Generation g;
   g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
   g.ids = std::move(prompt);
-  model::Decoder& decoder = *state_->decoder;
-  const auto forward_window = [&] {
-    decoder.clear();
-    return decoder.append(std::span(g.ids).last(
-        std::min(g.ids.size(), static_cast<std::size_t>(decoder.capacity()))));
-  };
-  state_->device->compute([&] {
-    Stopwatch watch;
-    std::span<const float> logits = forward_window();
-    g.prompt_seconds = watch.lap();
-    for (;;) {
-      const std::int32_t token =
-          draw_token(logits, options.sampling,
-                     uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
-      g.ids.push_back(token);
-      g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
-      if (g.ended || g.added() >= options.max_tokens) break;
-      logits = decoder.size() < decoder.capacity() ? decoder.append({&token, 1}) : forward_window();
-    }
-    g.generation_seconds = watch.lap();
-  });
+  state_->device->compute([&] { options.beam.beams > 1 ? search(g, options) : draw(g, options); });
   return g;
+}
+
+void Generator::draw(Generation& g, const GenerationOptions& options) {
+  model::Decoder& decoder = *state_->decoders.front();
+  Stopwatch watch;
+  decoder.clear();
+  std::span<const float> logits = follow(decoder, g.ids);
+  g.prompt_seconds = watch.lap();
+  for (;;) {
+    const std::int32_t token =
+        draw_token(logits, options.sampling,
+                   uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
+    g.ids.push_back(token);
+    g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
+    if (g.ended || g.added() >= options.max_tokens) break;
+    logits = follow(decoder, g.ids);
+  }
+  g.generation_seconds = watch.lap();
+}
+
+void Generator::search(Generation& g, const GenerationOptions& options) {
+  if (options.beam.beams > std::ssize(state_->decoders))
+    throw InternalError("generate: not a decoder for each beam");
+  BeamSearch search(options.beam, options.max_tokens, options.end_of_text);
+  std::vector<std::size_t> decoders{0};  // of each text
+  Stopwatch watch;
+  state_->decoders.front()->clear();
+  std::vector<std::span<const float>> logits{follow(*state_->decoders.front(), g.ids)};
+  g.prompt_seconds = watch.lap();
+  while (search.advance(logits)) {
+    const std::vector<BeamSearch::Beam>& beams = search.running();
+    decoders = state_->pass_on(beams, decoders);
+    logits.clear();
+    for (std::size_t i = 0; i < beams.size(); ++i) {
+      std::vector<std::int32_t> ids = g.ids;
+      ids.insert(ids.end(), beams[i].added.begin(), beams[i].added.end());
+      logits.push_back(follow(*state_->decoders[decoders[i]], ids));
+    }
+  }
+  const BeamSearch::Found& best = search.best();
+  g.ids.insert(g.ids.end(), best.added.begin(), best.added.end());
+  g.ended = best.ended;
+  g.generation_seconds = watch.lap();
 }
 
 }  // namespace trainx::generate

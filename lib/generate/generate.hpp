@@ -1,5 +1,6 @@
 #pragma once
 #include "checkpoint/checkpoint.hpp"
+#include "launch/beam_options.hpp"
 #include "launch/sampling_options.hpp"
 #include "architectures/architecture.hpp"
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace trainx::generate {
 struct GenerationOptions {
   std::int64_t max_tokens = 100;
   launch::SamplingOptions sampling;
+  launch::BeamOptions beam;  // of several beams none is sampled
   // equal seeds give equal tokens: the random number of each is keyed by the seed and its position
   std::uint64_t seed = 0;
   std::vector<std::int32_t> end_of_text;  // tokens that nothing follows
@@ -35,10 +37,12 @@ struct Generation {
 class Generator {
  public:
   /// `dims`: of an architecture that generates. `context_length`: from 1 to dims.max_positions.
+  /// `beams`: the most that a search may have, each with a cache.
   /// Throws UserError: 65 weights that do not fit their config.json, 69 no GPU that can be used, 71
   /// out of memory.
   Generator(const architectures::ModelDims& dims, const std::string& folder,
-            std::int64_t context_length, std::int64_t threads, bool on_gpu);
+            std::int64_t context_length, std::int64_t threads, bool on_gpu,
+            std::int64_t beams = 1);
   /// On a CPU, without weights until `load`.
   Generator(const architectures::ModelDims& dims, std::int64_t context_length,
             std::int64_t threads);
@@ -55,6 +59,9 @@ class Generator {
   std::string device() const;
 
  private:
+  void draw(Generation& g, const GenerationOptions& options);
+  void search(Generation& g, const GenerationOptions& options);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -9,10 +9,7 @@
 #include <vector>
 
 namespace trainx::generate {
-namespace {
-
-/// Index of the likeliest.
-std::size_t largest_of(std::span<const float> logits) {
+std::size_t largest_logit(std::span<const float> logits) {
   std::size_t largest = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (std::isnan(logits[i]) || logits[i] == std::numeric_limits<float>::infinity())
@@ -30,10 +27,8 @@ std::size_t largest_of(std::span<const float> logits) {
   return largest;
 }
 
-}  // namespace
-
 std::int32_t draw_token(std::span<const float> logits, const launch::SamplingOptions& o, double u) {
-  const std::size_t largest = largest_of(logits);
+  const std::size_t largest = largest_logit(logits);
   if (o.temperature == 0 || o.top_k == 1) return static_cast<std::int32_t>(largest);
   std::vector<std::int32_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);

@@ -12,6 +12,9 @@ namespace trainx::generate {
 std::int32_t draw_token(std::span<const float> logits, const launch::SamplingOptions& options,
                         double u);
 
+/// Index of the likeliest. Throws UserError 65 as draw_token does.
+std::size_t largest_logit(std::span<const float> logits);
+
 /// The number for the token at `position` of a text with this seed.
 double uniform_at(std::uint64_t seed, std::int64_t position);
 

@@ -37,6 +37,8 @@ nlohmann::json to_json(const GenerateOptions& g) {
           {"temperature", g.sampling.temperature},
           {"top_k", g.sampling.top_k},
           {"top_p", g.sampling.top_p},
+          {"beams", g.beam.beams},
+          {"length_penalty", g.beam.length_penalty},
           {"seed", g.seed},
           {"ignore_end_of_text", g.ignore_end_of_text},
           {"device", g.device}};
@@ -50,6 +52,8 @@ GenerateOptions generate_from_json(const nlohmann::json& j) {
   j.at("temperature").get_to(g.sampling.temperature);
   j.at("top_k").get_to(g.sampling.top_k);
   j.at("top_p").get_to(g.sampling.top_p);
+  j.at("beams").get_to(g.beam.beams);
+  j.at("length_penalty").get_to(g.beam.length_penalty);
   j.at("seed").get_to(g.seed);
   j.at("ignore_end_of_text").get_to(g.ignore_end_of_text);
   j.at("device").get_to(g.device);

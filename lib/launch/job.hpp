@@ -3,6 +3,7 @@
 #pragma once
 #include "comm/membership.hpp"
 #include "facts/facts.hpp"
+#include "launch/beam_options.hpp"
 #include "launch/sampling_options.hpp"
 #include <cstdint>
 #include <map>
@@ -30,6 +31,7 @@ struct GenerateOptions {
   std::string tokenizer;  // folder or file; empty: the model's own
   std::int64_t max_tokens = 100;
   SamplingOptions sampling;
+  BeamOptions beam;
   std::uint64_t seed = 0;
   bool ignore_end_of_text = false;  // goes on behind a token that ends a text
   GenerateOn device = GenerateOn::any;

@@ -27,8 +27,27 @@ Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacit
     throw InternalError("Decoder: not one tensor for each group of parameters");
   const program::StepProgram p = program::decode_program(longest, capacity);
   const program::Placement placement = program::plan_memory(p);
-  for (std::size_t b = 0; b < p.buffers.size() && p.buffers[b].resident; ++b)
+  for (std::size_t b = 0; b < p.buffers.size() && p.buffers[b].resident; ++b) {
     caches_.push_back(placement.base[b]);
+    cache_bytes_.push_back(p.buffers[b].bytes() / capacity);
+  }
+}
+
+/// The tokens so far.
+Tensor Decoder::cached(std::size_t cache) const {
+  return make_tensor(memory_ + caches_[cache], DType::u8, {size_ * cache_bytes_[cache]},
+                     groups_.front().place);
+}
+
+void Decoder::copy_text(const Decoder& other) {
+  size_ = other.size_;
+  std::vector<std::byte> between;
+  for (std::size_t c = 0; size_ > 0 && c < caches_.size(); ++c) {
+    const Tensor from = other.cached(c);
+    between.resize(static_cast<std::size_t>(from.dims[0]));
+    operations::copy_out(between.data(), from);
+    operations::copy_in(cached(c), between.data());
+  }
 }
 
 BlockContext Decoder::context_of(const program::Instruction& i) const {

@@ -33,6 +33,8 @@ class Decoder {
   std::int64_t size() const { return size_; }
   /// Begins another text.
   void clear() { size_ = 0; }
+  /// Goes on from the other's text. Both have the same graph and capacity.
+  void copy_text(const Decoder& other);
   /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits
   /// f32 [vocab_size] of what follows the last of them, in the host's memory, until the next call.
   std::span<const float> append(std::span<const std::int32_t> tokens);
@@ -40,12 +42,14 @@ class Decoder {
  private:
   void prepare(std::int64_t length);
   BlockContext context_of(const program::Instruction& i) const;
+  Tensor cached(std::size_t cache) const;
 
   GraphOf graph_of_;
   std::int64_t vocab_size_, capacity_, size_ = 0;
   std::vector<Tensor> groups_;
   std::byte* memory_;
-  std::vector<program::Bytes> caches_;  // their offsets
+  std::vector<program::Bytes> caches_;       // their offsets
+  std::vector<program::Bytes> cache_bytes_;  // of a token
   std::int32_t last_row_ = 0;           // which of the rows the head predicts from
   std::vector<float> logits_;
   // Of pieces of the length that was appended last.

@@ -1,6 +1,7 @@
 #include "state/named_tensors.hpp"
 #include "checkpoint/float_elements.hpp"
 #include "core/error.hpp"
+#include <algorithm>
 
 namespace trainx::state {
 namespace {
@@ -14,10 +15,16 @@ std::string text_of(const std::vector<std::int64_t>& dims) {
 }  // namespace
 
 void NamedTensors::add(const std::string& name, const checkpoint::TensorEntry& entry,
-                       const std::string& file) {
-  if (!left_.try_emplace(name, Saved{&entry, file}).second)
+                       const std::string& file, const std::string& saved_name) {
+  const auto [at, is_new] = left_.try_emplace(name, Saved{&entry, file, saved_name});
+  if (is_new) return;
+  const checkpoint::TensorEntry& first = *at->second.entry;
+  if (first.dtype != entry.dtype || first.dims != entry.dims ||
+      !std::ranges::equal(first.data, entry.data))
     throw UserError(ExitCode::bad_data,
-                    file + ": tensor '" + name + "' is there twice, under two names");
+                    file + ": tensors '" + at->second.name + "' and '" + saved_name +
+                        "' differ, and the model has one for both; where they are embeddings and "
+                        "a head, set tie_word_embeddings to false in config.json");
 }
 
 std::vector<float> NamedTensors::take(const std::string& name,

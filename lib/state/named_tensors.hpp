@@ -10,8 +10,13 @@ class NamedTensors {
  public:
   /// `where` is the folder or file that a missing tensor is missing in.
   explicit NamedTensors(std::string where) : where_(std::move(where)) {}
-  /// `entry` must outlive this.
-  void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file);
+  /// `entry` must outlive this. `saved_name`: the tensor's in its file; two of one parameter (tied
+  /// ones) are equal.
+  void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file,
+           const std::string& saved_name);
+  void add(const std::string& name, const checkpoint::TensorEntry& entry, const std::string& file) {
+    add(name, entry, file, name);
+  }
   bool has(const std::string& name) const { return left_.contains(name); }
   std::vector<float> take(const std::string& name, const std::vector<std::int64_t>& dims);
   /// The tensor's bytes, which must be of this type.
@@ -22,7 +27,7 @@ class NamedTensors {
  private:
   struct Saved {
     const checkpoint::TensorEntry* entry;
-    std::string file;
+    std::string file, name;
   };
   Saved take_saved(const std::string& name, const std::vector<std::int64_t>& dims);
   std::string where_;

@@ -234,7 +234,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : weights.tensors())
     if (const std::string parameter = architectures::parameter_name(dims, name); !parameter.empty())
-      saved.add(parameter, *tensor.entry, tensor.file);
+      saved.add(parameter, *tensor.entry, tensor.file, name);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));

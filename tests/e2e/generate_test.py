@@ -112,6 +112,35 @@ class Generate(Trainx):
         self.assertEqual(self.generated(model, "1 2", "--tokenizer", "none", "--max-tokens", "2")["ids"][:2], [1, 2])
         self.assertEqual(self.generated("outputs/next", "Once", "--max-tokens", "2")["context_length"], 32)
 
+    def test_a_search_with_beams_finds_what_that_of_transformers_finds(self):
+        model = self.make(vocab_size=300)
+        config = self.folder / model / "config.json"
+        ends = [7, 11, 19, 23, 42, 120, 200, 250, 290]      # many: texts end early, late and not at all
+        plain = json.loads(config.read_text())
+        asked = [{"ids": prompt, "new": new, "ends": e, "beams": beams, "penalty": penalty}
+                 for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3), (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
+                 for penalty in (1.0, 0.0, 2.5, -1.0) for e in ([], ends[:1], ends)]
+        want = self.reference("beams", self.folder / model, asks=asked)
+        ended = 0
+        for question, ids in zip(asked, want):
+            with self.subTest(**question):
+                config.write_text(json.dumps(plain | {"eos_token_id": question["ends"] or None}))
+                got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer", "none", "--max-tokens", question["new"], "--beams", question["beams"],
+                                     "--length-penalty", question["penalty"], *([] if question["ends"] else ["--ignore-eos"]), may_end=True)
+                self.assertEqual(got["ids"], ids)
+                self.assertEqual(got["ended_by"], "end_of_text" if ids[-1] in question["ends"] else "max_tokens")
+                ended += got["ended_by"] == "end_of_text"
+        self.assertGreater(ended, 5)
+        self.assertLess(ended, len(asked) - 5)
+
+    def test_beams_beyond_the_context_see_the_last_tokens(self):
+        model = self.make(12, vocab_size=40)
+        asked = [{"ids": [1, 2, 3], "new": 30, "beams": 3}, {"ids": list(range(20)), "new": 9, "beams": 2}]
+        want = self.reference("windows", self.folder / model, asks=asked)
+        for question, ids in zip(asked, want):
+            got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer", "none", "--max-tokens", question["new"], "--beams", question["beams"])
+            self.assertEqual(got["ids"], ids)
+
     def test_seeds_and_edges_of_sampling(self):
         model = self.make()
         text = lambda *args: self.generated(model, "the quick", "--tokenizer", "tok", "--max-tokens", "30", *args)["ids"]
@@ -196,6 +225,12 @@ class Generate(Trainx):
                 self.check_sentence(sentence, done.stderr)
         for top_p in ("0", "-0.1", "1.01", "nan", "inf"):
             refused(2, "--top-p", "--top-p", top_p)
+        for beams in ("0", "-1", "65"):
+            refused(2, "--beams", "--beams", beams)
+        refused(2, "--length-penalty", "--beams", "2", "--length-penalty", "nan")
+        refused(2, "--beams", "--length-penalty", "2")
+        for drawn in ("--temperature", "--top-k", "--top-p", "--seed"):
+            refused(2, drawn, "--beams", "2", drawn, "1")
         for temperature in ("-1", "nan", "inf"):
             refused(2, "--temperature", "--temperature", temperature)
         refused(2, "--top-k", "--top-k", "-1")

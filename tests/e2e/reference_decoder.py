@@ -8,6 +8,9 @@ AutoModelForCausalLM loads.
                                                       [{"ids": [...], "gaps": [...]}, ...], greedy
     reference_decoder.py logits FOLDER TOKENS         [[[...]]] of the first samples
     reference_decoder.py compare FOLDER OTHER TOKENS  how far OTHER's logits are from FOLDER's
+    reference_decoder.py first_loss FOLDER TOKENS PATH...   of the first samples without dropout,
+                                                      with each of these config.json instead of
+                                                      its own; null where it refuses one
     reference_decoder.py all                          on stdin a list of such lists of words, that
                                                       of generate with its list at the end: the
                                                       answers, from one process
@@ -16,6 +19,8 @@ gaps: how far each chosen token's logit lies above the next one's, as a share of
 """
 import json
 import logging
+import math
+import pathlib
 import sys
 
 import torch
@@ -103,12 +108,33 @@ def compare(folder, other, tokens):
             "type": type(found).__name__, "wanted_type": type(model).__name__, "config": differs}
 
 
+@torch.no_grad()
+def first_loss(folder, tokens, *configs):
+    rows, kept = next(reference_gpt2.batches(tokens)), load(folder)
+    weights, path = kept.state_dict(), pathlib.Path(folder) / "config.json"
+    own, answer = path.read_text(), []
+    for config in configs:
+        path.write_text(pathlib.Path(config).read_text())
+        try:
+            model, found = load(folder, output_loading_info=True)
+            tied = {k for k, v in model.state_dict().items() if k not in found["missing_keys"]}
+            if found["unexpected_keys"] or weights.keys() - tied:
+                raise ValueError("a tensor has no place")
+            loss = torch.nn.functional.cross_entropy(
+                logits_of(model.eval(), rows).flatten(0, 1), rows[:, 1:].flatten()).item()
+            answer.append(loss if math.isfinite(loss) else None)
+        except Exception:       # whatever it says of such a file
+            answer.append(None)
+    path.write_text(own)
+    return answer
+
+
 def make(case, folder, seed, talks=""):
     tiny_families.make(case, folder, int(seed), talks == "talks")
 
 
 COMMANDS = {"make": make, "train": train, "generate": generate, "logits": logits,
-            "compare": compare}
+            "compare": compare, "first_loss": first_loss}
 
 
 def main():

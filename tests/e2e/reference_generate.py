@@ -2,6 +2,8 @@
 
     reference_generate.py make FOLDER VOCAB_SIZE POSITIONS     a small random GPT-2 as a Hugging Face folder, without a token that ends a text
     reference_generate.py generate FOLDER                      JSON on stdin: [{"ids": [...], "new": n, "end": id or null}, ...]; out: [{"ids": [...], "gaps": [...]}, ...]
+    reference_generate.py beams FOLDER                         JSON on stdin: [{"ids", "new", "ends": [id, ...], "beams": n, "penalty": x}, ...]; out: [[ids], ...]
+    reference_generate.py windows FOLDER                       JSON on stdin: [{"ids", "new", "beams"}, ...]; out: [[ids], ...], beyond the positions too
     reference_generate.py encode TOKENIZER_JSON                JSON on stdin: ["text", ...]; out: [[ids], ...]
     reference_generate.py decode TOKENIZER_JSON                JSON on stdin: [[ids], ...]; out: ["text", ...]
 
@@ -41,18 +43,38 @@ def generate(torch, model, ids, new, end):
     return {"ids": ids, "gaps": gaps}
 
 
+def search(torch, model, q):
+    ids = torch.tensor([q["ids"]])
+    return model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, num_beams=q["beams"], length_penalty=q["penalty"], max_new_tokens=q["new"],
+                          eos_token_id=q["ends"] or None, pad_token_id=0)[0].tolist()
+
+
+def windows(torch, model, q):
+    """The likeliest text of `beams` that are followed, each seen through a window of the last positions; none ends early."""
+    beams = [(0.0, q["ids"])]
+    for _ in range(q["new"]):
+        longer = []
+        for score, ids in beams:
+            logits = model(torch.tensor([ids[-model.config.n_positions:]])).logits[0, -1]
+            longer += [(score + p, [*ids, token]) for token, p in enumerate(logits.double().log_softmax(-1).tolist())]
+        beams = sorted(longer, key=lambda b: -b[0])[:q["beams"]]
+    return beams[0][1]
+
+
 def main():
     command, path = sys.argv[1:3]
     if command == "make":
         return make(path, int(sys.argv[3]), int(sys.argv[4]))
     asked = json.load(sys.stdin)
-    if command == "generate":                            # tokenizers alone start in no time
+    if command in ("generate", "beams", "windows"):      # tokenizers alone start in no time
         import torch
         import transformers
         torch.set_num_threads(2)
-        model = transformers.GPT2LMHeadModel.from_pretrained(path).eval().float()
+        model = transformers.AutoModelForCausalLM.from_pretrained(path).eval().float()
         with torch.no_grad():
-            answer = [generate(torch, model, q["ids"], q["new"], q.get("end")) for q in asked]
+            ask = {"beams": search, "windows": windows,
+                   "generate": lambda torch, model, q: generate(torch, model, q["ids"], q["new"], q.get("end"))}[command]
+            answer = [ask(torch, model, q) for q in asked]
     else:
         import tokenizers
         tokenizer = tokenizers.Tokenizer.from_file(path)

@@ -29,14 +29,19 @@ Activation activation_of(const ConfigReader& file, const char* key, const char* 
 void FamilyReader::sizes(const Keys& keys) {
   d_.num_layers = file_.dimension("num_hidden_layers");
   d_.num_heads = file_.dimension("num_attention_heads");
-  d_.num_key_value_heads = file_.dimension("num_key_value_heads", d_.num_heads);
+  const auto absent = [&](const char* key, std::int64_t usual, std::int64_t otherwise) {
+    return usual > 0 && !file_.is_null(key) ? usual : otherwise;
+  };
+  d_.num_key_value_heads = file_.dimension(
+      "num_key_value_heads", absent("num_key_value_heads", keys.key_value_heads, d_.num_heads));
   d_.hidden_size = file_.dimension("hidden_size");
   d_.intermediate_size = file_.dimension(keys.intermediate);
   d_.max_positions = file_.dimension("max_position_embeddings", keys.max_positions);
   d_.vocab_size = file_.dimension("vocab_size");
-  const std::int64_t each = d_.hidden_size / d_.num_heads;
-  d_.head_size = file_.dimension("head_dim", each < 1 ? std::optional<std::int64_t>() : each);
-  if (!file_.find("head_dim") && d_.hidden_size % d_.num_heads != 0)
+  const std::int64_t each = d_.hidden_size / d_.num_heads,
+                     head = absent("head_dim", keys.head_size, each);
+  d_.head_size = file_.dimension("head_dim", head < 1 ? std::optional<std::int64_t>() : head);
+  if (!file_.find("head_dim") && head == each && d_.hidden_size % d_.num_heads != 0)
     file_.fail("hidden_size (" + std::to_string(d_.hidden_size) +
                ") must be a multiple of num_attention_heads (" + std::to_string(d_.num_heads) +
                "), or head_dim must be there");

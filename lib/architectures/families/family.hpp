@@ -18,6 +18,8 @@ class FamilyReader {
   struct Keys {
     const char* intermediate = "intermediate_size";
     std::int64_t max_positions = 2048;
+    std::int64_t key_value_heads = 0;  // 0: as many as heads
+    std::int64_t head_size = 0;        // 0: hidden_size / heads
     bool tied = false;
     const char* activation = "hidden_act";
     const char* default_activation = "silu";

@@ -6,8 +6,11 @@
 namespace trainx::architectures {
 namespace {
 
-void any_gemma(FamilyReader& r, DecoderDims& d, const char* activation) {
-  r.sizes({.max_positions = 8192,
+void any_gemma(FamilyReader& r, DecoderDims& d, const char* activation, std::int64_t max_positions,
+               std::int64_t key_value_heads) {
+  r.sizes({.max_positions = max_positions,
+           .key_value_heads = key_value_heads,
+           .head_size = 256,
            .tied = true,
            .activation = activation,
            .default_activation = "gelu_pytorch_tanh"});
@@ -31,14 +34,14 @@ void caps(FamilyReader& r, DecoderDims& d, double scores, double logits) {
 void gemma(FamilyReader& r, DecoderDims& d) {
   // older files name a function of erf that was never computed
   const char* key = r.file().find("hidden_activation") ? "hidden_activation" : "hidden_act";
-  any_gemma(r, d, key);
+  any_gemma(r, d, key, 8192, 16);
   r.file().find("hidden_act");
   d.activation = operations::Activation::gelu_tanh;
   r.rope();
 }
 
 void gemma2(FamilyReader& r, DecoderDims& d) {
-  any_gemma(r, d, "hidden_activation");
+  any_gemma(r, d, "hidden_activation", 8192, 4);
   r.file().find("hidden_act");
   r.norms_around("pre_feedforward_layernorm");
   r.rope();
@@ -48,7 +51,7 @@ void gemma2(FamilyReader& r, DecoderDims& d) {
 
 /// Windows have a rope of their own.
 void gemma3(FamilyReader& r, DecoderDims& d) {
-  any_gemma(r, d, "hidden_activation");
+  any_gemma(r, d, "hidden_activation", 131072, 4);
   r.norms_around("pre_feedforward_layernorm");
   r.head_norms(DecoderDims::HeadNorms::head);
   const ConfigReader& f = r.file();

@@ -5,7 +5,7 @@ namespace trainx::architectures {
 namespace {
 
 void glm(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 131072});
+  r.sizes({.max_positions = 131072, .key_value_heads = 2, .head_size = 128});
   r.epsilon("rms_norm_eps", 1.5625e-7);
   d.qkv_bias = r.flag("attention_bias", true);
   d.names.up = {"mlp.gate_up_proj"};

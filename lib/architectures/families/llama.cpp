@@ -15,14 +15,14 @@ void llama(FamilyReader& r, DecoderDims&) {
 }
 
 void mistral(FamilyReader& r, DecoderDims&) {
-  r.sizes({.max_positions = 131072});
+  r.sizes({.max_positions = 131072, .key_value_heads = 8});
   r.epsilon("rms_norm_eps", 1e-6);
   r.rope();
   r.windows_everywhere(4096);
 }
 
 void ministral(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 131072});
+  r.sizes({.max_positions = 131072, .key_value_heads = 8});
   r.epsilon("rms_norm_eps", 1e-6);
   r.rope();
   std::vector<bool> sliding(static_cast<std::size_t>(d.num_layers), true);
@@ -31,7 +31,7 @@ void ministral(FamilyReader& r, DecoderDims& d) {
 
 /// Every fourth layer knows no positions.
 void smollm3(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 32768, .tied = true});
+  r.sizes({.max_positions = 32768, .key_value_heads = 4, .tied = true});
   r.epsilon("rms_norm_eps", 1e-6);
   r.attention_bias();
   r.mlp_bias();
@@ -67,7 +67,7 @@ void arcee(FamilyReader& r, DecoderDims&) {
 }
 
 void seed_oss(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 524288});
+  r.sizes({.max_positions = 524288, .key_value_heads = 8, .head_size = 128});
   r.epsilon("rms_norm_eps", 1e-6);
   d.qkv_bias = r.flag("attention_bias", true);
   d.out_bias = r.flag("attention_out_bias", false);
@@ -77,7 +77,7 @@ void seed_oss(FamilyReader& r, DecoderDims& d) {
 }
 
 void helium(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 4096});
+  r.sizes({.max_positions = 4096, .key_value_heads = 20, .head_size = 128});
   r.epsilon("rms_norm_eps", 1e-8);
   d.qkv_bias = r.flag("attention_bias", false);
   r.mlp_bias();
@@ -86,7 +86,7 @@ void helium(FamilyReader& r, DecoderDims& d) {
 }
 
 void ernie4_5(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 131072, .tied = true});
+  r.sizes({.max_positions = 131072, .key_value_heads = 2, .head_size = 128, .tied = true});
   r.epsilon("rms_norm_eps", 1e-5);
   d.qkv_bias = d.out_bias = d.mlp_bias = r.flag("use_bias", false);
   r.rope({.theta = 500000});
@@ -108,7 +108,7 @@ void hunyuan(FamilyReader& r, DecoderDims& d) {
 /// Queries and keys are normed, branches' results instead of what goes in; layers of a window alone
 /// know positions.
 void exaone4(FamilyReader& r, DecoderDims& d) {
-  r.sizes({});
+  r.sizes({.key_value_heads = 32});
   r.epsilon("rms_norm_eps", 1e-5);
   r.rope();
   r.head_norms(DecoderDims::HeadNorms::head);

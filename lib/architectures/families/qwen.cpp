@@ -19,7 +19,7 @@ void qwen_windows(FamilyReader& r, DecoderDims& d) {
 }
 
 void qwen2(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 32768});
+  r.sizes({.max_positions = 32768, .key_value_heads = 32});
   r.epsilon("rms_norm_eps", 1e-6);
   d.qkv_bias = true;
   r.rope();
@@ -27,7 +27,7 @@ void qwen2(FamilyReader& r, DecoderDims& d) {
 }
 
 void qwen3(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 32768});
+  r.sizes({.max_positions = 32768, .key_value_heads = 32, .head_size = 128});
   r.epsilon("rms_norm_eps", 1e-6);
   r.attention_bias();
   r.rope();

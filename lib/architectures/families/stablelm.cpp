@@ -5,7 +5,7 @@ namespace trainx::architectures {
 namespace {
 
 void stablelm(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 4096});
+  r.sizes({.max_positions = 4096, .key_value_heads = 32});
   r.layer_norm(true, true);
   r.epsilon("layer_norm_eps", 1e-5);
   d.qkv_bias = r.flag("use_qkv_bias", false);

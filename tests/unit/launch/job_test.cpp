@@ -21,7 +21,7 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.checkpoint = "outputs/x/best";
   job.argv = {"trainx", "train"};
   job.generate = {
-      "Once\n\"upon\"",       "folders/t", 5, {0.1, 3, 0.7}, 18446744073709551615ULL, true,
+      "Once\n\"upon\"",       "folders/t", 5, {0.1, 3, 0.7}, {4, 0.5}, 18446744073709551615ULL, true,
       launch::GenerateOn::gpu};
   job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
   job.output = {true, false, true, true, 5};
@@ -44,6 +44,7 @@ TEST_CASE("a job survives JSON, every field of it") {
   CHECK(copy.generate.tokenizer == "folders/t");
   CHECK(copy.generate.max_tokens == 5);
   CHECK(copy.generate.sampling == launch::SamplingOptions{0.1, 3, 0.7});
+  CHECK(copy.generate.beam == launch::BeamOptions{4, 0.5});
   CHECK(copy.generate.ignore_end_of_text);
   CHECK(copy.generate.device == launch::GenerateOn::gpu);
   CHECK(copy.facts.hardware.cpu_cores == 7);
