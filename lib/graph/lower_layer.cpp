@@ -184,6 +184,8 @@ class LayerLowering {
   }
 
   void backward() {
+    const auto is_needed = [](const Info& info) { return info.backward.is_needed(); };
+    if (std::ranges::none_of(infos_, is_needed)) return;
     Phase& phase = out_.spec.phases[Op::backward];
     Uses uses;
     ValueSlots at = at_;
@@ -193,6 +195,7 @@ class LayerLowering {
     std::vector<BoundOp>& all = out_.bound.backward;
     for (std::size_t k = infos_.size(); k-- > 0;) {
       const Info& info = infos_[k];
+      if (!is_needed(info)) continue;
       const Cost cost = cost_of(info.op.operation, Direction::backward, info.types);
       BoundOp bound = bind(info, uses, at, Direction::backward, cost);
       for (const OperandId r : info.backward.reads) {

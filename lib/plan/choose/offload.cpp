@@ -1,6 +1,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/parameter_groups.hpp"
 #include "plan/explain/percent.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -16,8 +17,10 @@ namespace {
 constexpr double least_gain = 0.005;
 
 program::ModelGraph smallest_graph(const Decisions& plan) {
+  architectures::Machine machine(plan.threads);
+  machine.rules = parameter_rules(plan);
   return architectures::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
-                                    architectures::Machine(plan.threads));
+                                    std::move(machine));
 }
 
 /// With so many groups on the device.
