@@ -73,8 +73,7 @@ struct CustomDims {
 /// between modules. The last one has the loss. A micro-batch between two described ones has bytes
 /// between theirs. InternalError if no description covers it.
 program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t micro_batch_size,
-                                 std::int64_t length, DType compute,
-                                 const Machine& machine = {});
+                                 std::int64_t length, DType compute, const Machine& machine = {});
 
 /// config.json: model_type, the options, the shape.
 std::string custom_config_text(const CustomDims& dims, DType saved);

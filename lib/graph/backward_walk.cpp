@@ -33,10 +33,10 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
   BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
   if (!of_.is_made_here(v)) {
     if (g.unused) {
-      to.to = scratch_.take(of_.value(v).name,
-                            picks_rows(op, types)
-                                ? of_.value(v).type
-                                : types.inputs[static_cast<std::size_t>(g.input)]);
+      to.to =
+          scratch_.take(of_.value(v).name, picks_rows(op, types)
+                                               ? of_.value(v).type
+                                               : types.inputs[static_cast<std::size_t>(g.input)]);
       return uses_.write(to.to, How::overwrite);
     }
     const ValueId home = of_.map.home[static_cast<std::size_t>(target_of(op, g.input))];

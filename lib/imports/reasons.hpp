@@ -54,7 +54,8 @@ constexpr std::string_view no_quantized_weights =
 constexpr std::string_view no_reinforcement =
     "trainx trains on the next token, masked tokens or classes; it has no preference or reward "
     "losses";
-constexpr std::string_view same_rates = "write optimizer.groups: a map of match and lr for each pattern";
+constexpr std::string_view same_rates =
+    "write optimizer.groups: a map of match and lr for each pattern";
 constexpr std::string_view all_weights =
     "trainx freezes what optimizer.groups says, for the whole run";
 constexpr std::string_view by_groups =

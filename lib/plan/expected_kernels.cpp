@@ -84,8 +84,7 @@ std::int64_t places_of_updates(const program::ModelGraph& graph) {
   std::map<std::pair<Op, const program::BlockSpec*>, std::vector<program::GroupTraining>> places;
   std::int64_t launches = 0;
   for (const auto& [group, place] : last) {
-    const program::GroupTraining& training =
-        graph.groups[static_cast<std::size_t>(group)].training;
+    const program::GroupTraining& training = graph.groups[static_cast<std::size_t>(group)].training;
     auto& there = places[place];
     if (std::ranges::find(there, training) != there.end()) continue;
     there.push_back(training);
@@ -172,8 +171,8 @@ void expect_recomputation_of_part(ExpectedKernels& expected, const Decisions& pl
     const std::int64_t attention = computed_again<operations::Attention>(block, i);
     expected.norms_recomputed += computed_again<operations::ResidualNorm>(block, i);
     expected.attention_forward += fused ? attention : 0;
-    expected.products_recomputed |=
-        computed_again<operations::Linear>(block, i) > 0 || (!fused && attention > 0);
+    expected.products_recomputed |= computed_again<operations::Linear>(block, i) > 0 ||
+                                    (!fused && attention > 0);
   }
 }
 
@@ -237,7 +236,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   std::vector<passes::OptimizerLocation> locations(graph.groups.size(),
                                                    passes::OptimizerLocation::device);
   if (offloads_optimizer(plan) && !plan.is_replica()) {
-    locations = optimizer_locations(plan, graph.groups.size());
+    locations = optimizer_locations(plan, graph.groups);
     const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
     for (const int group : groups_with_gradients(graph)) {
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==

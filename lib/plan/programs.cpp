@@ -115,7 +115,7 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = offloads_optimizer(plan);
     const passes::OptimizerOffloadOptions offload{
-        optimizer_locations(plan, graph.groups.size()),
+        optimizer_locations(plan, graph.groups),
         static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const passes::ParameterOffloadOptions weights{

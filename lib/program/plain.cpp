@@ -98,12 +98,11 @@ class Builder {
       if (const SlotSpec& s = graph_.blocks[block].slots[u.slot];
           s.role == Role::parameter && is_cast(s.index) && used.insert(s.index).second &&
           !at_hand_.contains(s.index))
-        p_.steady.push_back(
-            {.op = Op::cast,
-             .micro = 0,
-             .uses = {whole(p_, stored(s.index), How::read, CopySlot::from),
-                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
-             .group = s.index});
+        p_.steady.push_back({.op = Op::cast,
+                             .micro = 0,
+                             .uses = {whole(p_, stored(s.index), How::read, CopySlot::from),
+                                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
+                             .group = s.index});
     at_hand_ = std::move(used);
   }
 

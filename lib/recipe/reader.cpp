@@ -86,8 +86,7 @@ const Node* Reader::take_list(std::string_view key, std::string_view doc, bool m
   const Node& value = entry->value;
   reading_.where[path] = entry->where;
   const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();
-  if (value.kind == Node::Kind::sequence && (may_be_absent || !value.items.empty()))
-    return &value;
+  if (value.kind == Node::Kind::sequence && (may_be_absent || !value.items.empty())) return &value;
   if (value.kind == Node::Kind::broken || cut_off)
     reading_.bad.insert(path);
   else if (value.kind == Node::Kind::sequence)

@@ -42,7 +42,9 @@ void walk_entry(Walker& w, Entry& entry) {
 
 /// A list that need not be there.
 template <class Entry>
-concept OfOptionalList = requires { Entry::list_may_be_absent; };
+concept OfOptionalList = requires {
+  Entry::list_may_be_absent;
+};
 
 template <class Walker>
 void walk(Walker& w, Recipe& r) {

@@ -113,7 +113,8 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
     for (const State& state : group.states)
       if (state.spec.averages_weights)
         continue;  // begins as the weights
-      else if (memory == Memory::written || state.spec.initial != 0 || state.on_host) begin(state);
+      else if (memory == Memory::written || state.spec.initial != 0 || state.on_host)
+        begin(state);
   }
   store();
   set_counters(0, 0);

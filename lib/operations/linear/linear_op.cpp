@@ -53,9 +53,9 @@ void Linear::run_backward(const OpContext& c) const {
   if (!differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
   if (const Tensor d_sum = c.input_gradient(input_sum); d_sum.defined()) {
     const Tensor of_bias = c.parameter_gradient(input_bias);
-    return linear_activation_backward(
-        input_activation, d_sum, of_bias.defined() ? of_bias : c.scratch(unused_input_bias),
-        rounded, w, c.input(input_sum), c.accumulates(input_bias));
+    return linear_activation_backward(input_activation, d_sum,
+                                      of_bias.defined() ? of_bias : c.scratch(unused_input_bias),
+                                      rounded, w, c.input(input_sum), c.accumulates(input_bias));
   }
   if (const Tensor dx = c.input_gradient(x); dx.defined())
     linear_backward_input(dx, rounded, w, c.addend(x));

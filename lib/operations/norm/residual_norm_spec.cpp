@@ -77,8 +77,7 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   // rows that were picked send their gradients back; then all rows are dropped out and summed
   c.kernels.push_back({KernelFamily::rows});
   if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
-  if (t.has_parameter(bias) && t.trains(bias))
-    c.kernels.push_back({KernelFamily::column_sum});
+  if (t.has_parameter(bias) && t.trains(bias)) c.kernels.push_back({KernelFamily::column_sum});
   return c;
 }
 

@@ -424,9 +424,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["optimizer_groups"] = {
         {"all", plan.train.back().graph.groups.size()},
         {"on_device", plan.groups_on_device},
-        {"on_disk",
-         std::ranges::count(optimizer_locations(plan, plan.train.back().graph.groups.size()),
-                            passes::OptimizerLocation::disk)}};
+        {"on_disk", std::ranges::count(optimizer_locations(plan, plan.train.back().graph.groups),
+                                       passes::OptimizerLocation::disk)}};
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : saved_by_levers(plan))
