@@ -143,7 +143,7 @@ TEST_CASE("programs are sound whichever parameter is trained alone, or frozen al
                 CHECK(graph.groups.at(static_cast<std::size_t>(b.index)).training.trained);
             CHECK(products_of(graph) <= products_of(model(frozen({}, false, gpu))));
           } catch (const UserError& e) {  // one product's
-            CHECK(e.code == ExitCode::invalid_recipe);
+            CHECK(e.code() == ExitCode::invalid_recipe);
           }
         }
 }
