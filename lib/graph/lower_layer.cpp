@@ -77,6 +77,7 @@ class LayerLowering {
         const ValueId v = infos_[k].op.outputs[o];
         if (v == none || of_.crossing(v) != none) continue;
         const OutputSpec& spec = infos_[k].outputs[o];
+        if (spec.space == program::Space::library && !is_needed(v)) continue;  // nobody keeps it
         if (keeps())
           at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec)
                                   : slots_.scratch(of_.value(v).name, spec.type));

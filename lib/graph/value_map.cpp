@@ -37,8 +37,12 @@ ValueMap::ValueMap(const Model& model) {
                                           !wanted[at(target_of(op, static_cast<int>(i)))]);
       f.outputs = outputs_of(op.operation, f.types);
       f.backward = backward_of(op.operation, f.types);
+      // a parameter's gradient may also be a by-product of a later operation
+      const bool trains = std::ranges::any_of(op.parameters, [&](const ParameterId& p) {
+        return p.index != none && model.parameters[at(p.index)].training.trained;
+      });
       for (const ValueId v : op.outputs)
-        if (v != none) wanted[at(v)] = f.backward.is_needed();
+        if (v != none) wanted[at(v)] = trains || f.backward.is_needed();
       for (const operations::InputGradient& g : f.backward.inputs) {
         const ValueId v = op.inputs[at(g.input)];
         if (g.unused || v == none || producer[at(v)] == none ||
