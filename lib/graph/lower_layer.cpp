@@ -22,6 +22,7 @@ class LayerLowering {
     infos_.reserve(block_.ops.size());
     for (std::size_t k = 0; k < block_.ops.size(); ++k)
       infos_.push_back({block_.ops[k], facts[k].types, facts[k].outputs, facts[k].backward});
+    partial_ = std::ranges::any_of(infos_, [&](const Info& info) { return leaves_out(info); });
     find_needed();
   }
 
@@ -47,6 +48,22 @@ class LayerLowering {
   ValueId value_of(const Node& op, OperandId o) const {
     return (o.kind == OperandId::Kind::input ? op.inputs
                                              : op.outputs)[static_cast<std::size_t>(o.index)];
+  }
+
+  /// Is a gradient not made that the operations could make?
+  bool leaves_out(const Info& info) const {
+    for (std::size_t i = 0; i < info.op.inputs.size(); ++i)
+      if (const ValueId v = info.op.inputs[i];
+          v != none && of_.value(v).batch == none && info.types.constant_inputs[i])
+        return true;
+    return std::ranges::count(info.types.frozen_parameters, 0) <
+           std::ssize(info.types.frozen_parameters);
+  }
+
+  /// Where backward reads less than all, what it does not read may be scratch that recomputation
+  /// has to go through, or to leave out.
+  bool is_origin(const program::SlotSpec& slot) const {
+    return slot.role != program::Role::scratch || partial_;
   }
 
   /// Values that backward reads.
@@ -153,7 +170,7 @@ class LayerLowering {
         const ValueId v = infos_[k].op.outputs[o];
         if (v == none || at_.of(v) == none) continue;
         program::SlotSpec& slot = slots_[at_.of(v)];
-        if (slot.role == program::Role::scratch || (!keeps() && of_.crossing(v) == none)) continue;
+        if (!is_origin(slot) || (!keeps() && of_.crossing(v) == none)) continue;
         add_origins(k, o, slot.from);
       }
   }
@@ -173,7 +190,7 @@ class LayerLowering {
         continue;
       }
       const Slot s = at_.of(v);
-      if (s != none && keeps() && slots_[s].role != program::Role::scratch) {
+      if (s != none && keeps() && is_origin(slots_[s])) {
         note(s);
         continue;
       }
@@ -246,6 +263,7 @@ class LayerLowering {
   Slots slots_;
   std::vector<Info> infos_;
   std::vector<ValueId> needed_;
+  bool partial_ = false;
   ValueSlots at_;
 };
 
