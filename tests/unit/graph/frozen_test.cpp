@@ -59,7 +59,7 @@ std::set<std::string> names_of(const program::ModelGraph& graph, bool trained_al
   return names;
 }
 
-/// Backward instructions, and what is summed and updated: "h1.mlp > dresidual1 g.h1.mlp".
+/// Where gradients are made and used: "backward h1.mlp dresidual2 g.h1.mlp", by name.
 std::string backward_of(const program::StepProgram& p, const program::ModelGraph& graph) {
   std::string out;
   for (const auto& i : p.steady) {
@@ -68,12 +68,14 @@ std::string backward_of(const program::StepProgram& p, const program::ModelGraph
     out += std::string(name_of(i.op)) + " " +
            (i.op == program::Op::update ? graph.groups.at(static_cast<std::size_t>(i.group)).name
                                         : graph.blocks.at(static_cast<std::size_t>(i.block)).name);
+    std::set<std::string> made;
     for (const auto& u : i.uses) {
       const auto& b = p.buffers[static_cast<std::size_t>(u.buffer)];
       if (i.op != program::Op::update && program::writes(u.how) &&
           (b.role == program::Role::gradient || b.role == program::Role::value_gradient))
-        out += " " + b.name;
+        made.insert(b.name);
     }
+    for (const std::string& name : made) out += " " + name;
     out += "\n";
   }
   return out;
@@ -114,10 +116,30 @@ TEST_CASE("backward ends below the lowest trained parameter, and updates are of 
   const auto all = gpt2(frozen({})), upper = gpt2(frozen({"w*", "h.0.*"})),
              head = gpt2(frozen({"ln_f.*"}, true)), lower = gpt2(frozen({"h.0.*"}, true));
   CHECK(backward_of(program::plain_program(all, momentum), all) ==
-        "loss head dresidual3 dbranch3 g.head g.wte\n");
-  CHECK(backward_of(program::plain_program(upper, momentum), upper) == "");
-  CHECK(backward_of(program::plain_program(head, momentum), head) == "");
-  CHECK(backward_of(program::plain_program(lower, momentum), lower) == "");
+        "loss head dresidual3 g.head g.wte\n"
+        "backward h1.mlp dresidual2 g.h1.mlp\n"
+        "backward h1.attention dresidual1 g.h1.attention\n"
+        "backward h0.mlp dresidual0 g.h0.mlp\n"
+        "backward h0.attention dresidual0 g.h0.attention\n"
+        "backward embedding g.wpe g.wte\n"
+        "update wte\nupdate wpe\nupdate h0.attention\nupdate h0.mlp\nupdate h1.attention\n"
+        "update h1.mlp\nupdate head\n");
+  CHECK(backward_of(program::plain_program(upper, momentum), upper) ==
+        "loss head dresidual3 g.head\n"
+        "backward h1.mlp dresidual2 g.h1.mlp\n"
+        "backward h1.attention g.h1.attention\n"
+        "update h1.attention\nupdate h1.mlp\nupdate head\n");
+  CHECK(backward_of(program::plain_program(head, momentum), head) ==
+        "loss head g.head\n"
+        "update head\n");
+  // the bias of a layer's MLP is added, and its gradient made, where the next layer begins
+  CHECK(backward_of(program::plain_program(lower, momentum), lower) ==
+        "loss head dresidual3\n"
+        "backward h1.mlp dresidual2\n"
+        "backward h1.attention dresidual1 g.h1.attention.2\n"
+        "backward h0.mlp dresidual0 g.h0.mlp\n"
+        "backward h0.attention g.h0.attention\n"
+        "update h0.attention\nupdate h0.mlp\nupdate h1.attention.2\n");
 }
 
 TEST_CASE("programs are sound whichever parameter is trained alone, or frozen alone") {

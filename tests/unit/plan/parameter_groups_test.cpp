@@ -74,7 +74,8 @@ TEST_CASE(
         const auto plan = small(lines + optimizer(type)), all = small(lines + optimizer(type, ""));
         for (const auto& b : plan.train.back().program.buffers)
           if (b.role == Role::gradient || program::is_optimizer_state(b.role))
-            CHECK(plan.train.back().graph.groups.at(static_cast<std::size_t>(b.index))
+            CHECK(plan.train.back()
+                      .graph.groups.at(static_cast<std::size_t>(b.index))
                       .training.trained);
         const double share = static_cast<double>(elements_of(plan, true)) /
                              static_cast<double>(elements_of(all, true));
