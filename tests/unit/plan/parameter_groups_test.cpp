@@ -16,7 +16,9 @@ const std::string lower =
     "{match: \"*.bias\", lr: 0.02, weight_decay: 0}]";
 
 std::string optimizer(const std::string& type, const std::string& groups = lower) {
-  return "optimizer: {type: " + type + ", lr: 0.01, " + groups + "}\n";
+  const std::string options = type == "adafactor" ? ", options: {relative_step: false}" : "";
+  return "optimizer: {type: " + type + options + ", lr: 0.01" +
+         (groups.empty() ? "" : ", " + groups) + "}\n";
 }
 
 plan::RunPlan small(const std::string& more, const std::string& gpu = "") {
@@ -64,8 +66,7 @@ TEST_CASE(
            {"", "memory: {activation_checkpoint: full}\n", "memory: {activation_checkpoint: mlp}\n",
             "memory: {optimizer_offload: cpu}\n", "memory: {parameter_offload: cpu}\n",
             "parallel: {mode: ddp, world_size: 2}\n", "parallel: {mode: dp, world_size: 2}\n",
-            "parallel: {mode: zero1, world_size: 2}\n", "parallel: {mode: zero2, world_size: 4}\n",
-            "parallel: {mode: zero3, world_size: 4, shard_ranks: 2}\n",
+            "parallel: {mode: zero1, world_size: 2}\n", "parallel: {mode: zero2, world_size: 2}\n",
             "parallel: {mode: zero3, world_size: 2}\nmemory: {activation_checkpoint: full}\n"}) {
         CAPTURE(type, precision, more);
         const std::string lines = "precision: " + precision + "\n" + more;
