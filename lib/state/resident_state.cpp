@@ -111,9 +111,8 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
     fill(*group.spec, exact.data());
     store_exact(group, exact);
     for (const State& state : group.states)
-      if (state.spec.averages_weights)
-        continue;  // begins as the weights
-      else if (memory == Memory::written || state.spec.initial != 0 || state.on_host)
+      if (!state.spec.averages_weights &&  // which begins as the weights
+          (memory == Memory::written || state.spec.initial != 0 || state.on_host))
         begin(state);
   }
   store();
