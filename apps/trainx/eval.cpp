@@ -116,7 +116,7 @@ void add_eval(CLI::App& app, Context& context) {
       "RUN is a run's folder (its newest valid checkpoint) or one of its checkpoints, e.g. "
       "outputs/NAME/best.\n"
       "The whole held-out set counts, or with eval.batches=N so many global batches.\n"
-      "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision,\n"
+      "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision, "
       "eval.weights.");
   command->callback(
       [a, &context] { context.run = [a, &context] { return run_eval(*a, context); }; });
