@@ -22,7 +22,7 @@ class LayerLowering {
     infos_.reserve(block_.ops.size());
     for (std::size_t k = 0; k < block_.ops.size(); ++k)
       infos_.push_back({block_.ops[k], facts[k].types, facts[k].outputs, facts[k].backward});
-    partial_ = std::ranges::any_of(infos_, [&](const Info& info) { return leaves_out(info); });
+    partial_ = std::ranges::any_of(infos_, [&](const Info& info) { return is_partial(info); });
     find_needed();
   }
 
@@ -50,17 +50,20 @@ class LayerLowering {
                                              : op.outputs)[static_cast<std::size_t>(o.index)];
   }
 
-  /// Is a gradient not made that the operations could make?
-  bool leaves_out(const Info& info) const {
+  /// Is a gradient not made that the operations could make, or has a parameter a group of its own,
+  /// which recomputation need not read with the others?
+  bool is_partial(const Info& info) const {
     for (std::size_t i = 0; i < info.op.inputs.size(); ++i)
       if (const ValueId v = info.op.inputs[i];
           v != none && of_.value(v).batch == none && info.types.constant_inputs[i])
         return true;
-    return std::ranges::count(info.types.frozen_parameters, 0) <
-           std::ssize(info.types.frozen_parameters);
+    return std::ranges::any_of(info.op.parameters, [&](const ParameterId& p) {
+      return p.index != none && of_.model.parameters[static_cast<std::size_t>(p.index)].training !=
+                                    program::GroupTraining{};
+    });
   }
 
-  /// Where backward reads less than all, what it does not read may be scratch that recomputation
+  /// Where backward reads less than all, or there are several groups, scratch is what recomputation
   /// has to go through, or to leave out.
   bool is_origin(const program::SlotSpec& slot) const {
     return slot.role != program::Role::scratch || partial_;

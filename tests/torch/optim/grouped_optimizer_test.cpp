@@ -10,11 +10,14 @@ using program::Master;
 
 namespace {
 
-const options::OptimizerOptions optimizers[] = {
-    options::AdamWOptions{0.9, 0.99, 1e-8, 0.1}, options::SgdOptions{0.9, true, 0.1},
-    options::AdamOptions{0.9, 0.99, 1e-8, 0.1},  options::AdagradOptions{0.1, 0.1, 1e-10, 0.1},
-    options::LionOptions{0.9, 0.99, 0.1},        options::AdamW8bitOptions{},
-    options::AdafactorOptions{},                 options::LambOptions{}};
+const options::OptimizerOptions optimizers[] = {options::AdamWOptions{0.9, 0.99, 1e-8, 0.1},
+                                                options::SgdOptions{0.9, true, 0.1},
+                                                options::AdamOptions{0.9, 0.99, 1e-8, 0.1},
+                                                options::AdagradOptions{0.1, 0.1, 1e-10, 0.1},
+                                                options::LionOptions{0.9, 0.99, 0.1},
+                                                options::AdamW8bitOptions{},
+                                                options::AdafactorOptions{},
+                                                options::LambOptions{}};
 
 struct Kind {
   DType dtype;

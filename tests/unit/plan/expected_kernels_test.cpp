@@ -170,7 +170,7 @@ TEST_CASE(
                                      "}\nprecision: bf16\noptimizer: {type: adamw}\n",
                                  model);
         CHECK(plan.memory.total_bytes() < all.memory.total_bytes());
-        CHECK(plan::step_flops(placed) < plan::step_flops(all.train.back()));
+        CHECK(plan::step_flops(placed) <= plan::step_flops(all.train.back()));
       }
 }
 
