@@ -150,8 +150,8 @@ std::int64_t computed_again(const operations::BoundBlock& block, const program::
   return n;
 }
 
-// Where a part of the model is frozen, backward of a micro-step reads less, and less is recomputed
-// for it than the level says.
+// Where a part of the model is frozen or trained otherwise, backward of a micro-step reads less, or
+// in parts, and less is recomputed for it than the level says.
 void expect_recomputation_of_part(ExpectedKernels& expected, const Decisions& plan,
                                   const program::ModelGraph& graph) {
   const auto p = passes::activation_recomputation(program::plain_program(graph, plan.update), graph,
@@ -218,8 +218,9 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
   }
-  if (std::ranges::any_of(graph.groups,
-                          [](const program::GroupSpec& g) { return !g.training.trained; }))
+  if (std::ranges::any_of(graph.groups, [](const program::GroupSpec& g) {
+        return g.training != program::GroupTraining{};
+      }))
     expect_recomputation_of_part(expected, plan, graph);
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   expected.attention_forward *= micro_steps;
