@@ -171,8 +171,15 @@ void expect_recomputation_of_part(ExpectedKernels& expected, const Decisions& pl
     const std::int64_t attention = computed_again<operations::Attention>(block, i);
     expected.norms_recomputed += computed_again<operations::ResidualNorm>(block, i);
     expected.attention_forward += fused ? attention : 0;
-    expected.products_recomputed |= computed_again<operations::Linear>(block, i) > 0 ||
-                                    (!fused && attention > 0);
+    // an activation is made of its sum without the product
+    const auto& products =
+        graph.blocks[static_cast<std::size_t>(i.block)].phases.at(Op::forward).gemms;
+    expected.products_recomputed |=
+        (!fused && attention > 0) || std::ranges::any_of(products, [&](const program::Gemm& g) {
+          return std::ranges::any_of(i.uses, [&](const program::Use& u) {
+            return u.slot == g.output && program::writes(u.how);
+          });
+        });
   }
 }
 
