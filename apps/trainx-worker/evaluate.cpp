@@ -9,6 +9,14 @@
 #include <nlohmann/json.hpp>
 
 namespace trainx::worker {
+namespace {
+
+bool keeps_states(const std::string& folder) {
+  return std::filesystem::exists(folder + "/optimizer.safetensors") ||
+         std::filesystem::exists(folder + "/optimizer.safetensors.index.json");
+}
+
+}  // namespace
 
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
@@ -24,8 +32,13 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   execute::set_compute_threads(plan.threads);
   const execute::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = execute::open_device(plan);
-  state::ResidentState(plan.train.front(), {device->residents(), device->host(), device->disk()})
-      .load_weights(folder, plan.dims);
+  const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
+  state::ResidentState resident(plan.train.front(),
+                                {device->residents(), device->host(), device->disk()},
+                                averaged ? plan.update.states : std::vector<program::StateSpec>{});
+  resident.load_weights(folder, plan.dims);
+  // where nothing has been trained the average is the weights
+  if (averaged && keeps_states(folder)) resident.load_states(folder);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
   const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source)

@@ -21,6 +21,9 @@ std::string states_of(const recipe::Recipe& r) {
     names += s.name + " " + std::string(name_of(s.dtype)) + " ";
   if (const auto* o = std::get_if<options::AdamW8bitOptions>(&r.optimizer.options))
     names += std::to_string(o->min_8bit_size) + (o->embeddings_32bit ? " without embeddings" : "");
+  if (r.optimizer.ema_decay) names += " average";
+  for (const recipe::ParameterGroup& group : r.optimizer.groups)
+    if (group.freeze) names += " " + group.match + (*group.freeze ? " frozen" : " trained");
   return names;
 }
 

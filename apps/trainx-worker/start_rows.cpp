@@ -65,7 +65,8 @@ std::vector<metrics::StartRow> start_rows(const plan::RunPlan& plan, const launc
                                          " held-out samples"
                                    : "; no held-out data";
   std::vector<metrics::StartRow> rows{
-      {"model", human_count(plan::parameter_count(plan)) + " parameters, computed in " +
+      {"model", human_count(plan::parameter_count(plan)) + " parameters" +
+                    plan::trained_words(plan) + ", computed in " +
                     std::string(name_of(plan.compute))},
       {"data", samples + held_out},
       {"batch", batch_words(plan.batch)},

@@ -10,7 +10,7 @@ namespace {
 
 // Of a run: what may be asked about its checkpoint otherwise than in training.
 const std::vector<std::string> run_settings{"data.eval", "batch.micro_batch_size", "eval.batches",
-                                            "eval.precision"};
+                                            "eval.precision", "eval.weights"};
 // Of a recipe: sections and keys that only training follows.
 const std::vector<std::string> only_training{
     "optimizer.", "schedule.",  "checkpoint.", "metrics.",     "parallel.",
@@ -27,7 +27,8 @@ void check_settings(const std::vector<std::string>& settings, bool of_run) {
       throw UserError(ExitCode::usage, "eval: " + key + " has no effect on an evaluation" +
                                            (of_run ? " of this run" : "") + "; leave it out" +
                                            (of_run ? " (data.eval, batch.micro_batch_size, "
-                                                     "eval.batches and eval.precision have one)"
+                                                     "eval.batches, eval.precision and "
+                                                     "eval.weights have one)"
                                                    : ""));
   }
 }
@@ -115,7 +116,8 @@ void add_eval(CLI::App& app, Context& context) {
       "RUN is a run's folder (its newest valid checkpoint) or one of its checkpoints, e.g. "
       "outputs/NAME/best.\n"
       "The whole held-out set counts, or with eval.batches=N so many global batches.\n"
-      "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision.");
+      "Settings of a RUN: data.eval, batch.micro_batch_size, eval.batches, eval.precision, "
+      "eval.weights.");
   command->callback(
       [a, &context] { context.run = [a, &context] { return run_eval(*a, context); }; });
 }

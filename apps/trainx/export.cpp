@@ -8,6 +8,8 @@
 #include "core/suggest.hpp"
 #include "inputs.hpp"
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <nlohmann/json.hpp>
 
 namespace trainx::app {
@@ -16,6 +18,7 @@ namespace {
 struct ExportArguments {
   std::string source, target;
   std::string dtype = "fp32", max_shard_size = "5 GiB";
+  bool average = false;
 };
 
 struct SavedType {
@@ -60,13 +63,29 @@ std::string config_text(const std::string& folder, const SavedType& type,
   return config.dump(2) + "\n";
 }
 
+using Tensors = std::map<std::string, checkpoint::WeightsFolder::Tensor>;
+
+// Where the checkpoint keeps a moving average of a tensor, that instead: `averages` is the
+// optimizer's part of it. Frozen tensors have none.
+Tensors averaged(Tensors weights, const checkpoint::WeightsFolder& averages,
+                 const std::string& source) {
+  bool any = false;
+  for (auto& [name, tensor] : weights)
+    if (const auto found = averages.tensors().find("ema." + name);
+        found != averages.tensors().end())
+      tensor = found->second, any = true;
+  if (!any)
+    throw UserError(ExitCode::input_missing,
+                    "export: --ema: " + source +
+                        " keeps no average of its weights; train with optimizer.ema_decay");
+  return weights;
+}
+
 // In the order that they lie in the files. What is no weight (constant masks of older folders)
 // stays as it is.
-std::vector<checkpoint::TensorSource> sources_of(const checkpoint::WeightsFolder& weights,
-                                                 DType dtype) {
+std::vector<checkpoint::TensorSource> sources_of(const Tensors& weights, DType dtype) {
   using Tensor = checkpoint::WeightsFolder::Tensor;
-  std::vector<std::pair<std::string, Tensor>> in_order(weights.tensors().begin(),
-                                                       weights.tensors().end());
+  std::vector<std::pair<std::string, Tensor>> in_order(weights.begin(), weights.end());
   std::ranges::stable_sort(in_order, {}, [](const auto& t) {
     return std::pair(t.second.file, t.second.entry->data.data());
   });
@@ -93,7 +112,17 @@ int run_export(const ExportArguments& a, const Context& context) {
   const std::string source = find_weights(a.source, context).checkpoint;
   architectures::read_config(source);  // refuses what is no model of trainx
   const checkpoint::WeightsFolder weights(source);
-  model.tensors = sources_of(weights, type.dtype);
+  std::optional<checkpoint::WeightsFolder> averages;
+  Tensors tensors = weights.tensors();
+  if (a.average) {
+    if (!std::filesystem::exists(source + "/optimizer.safetensors") &&
+        !std::filesystem::exists(source + "/optimizer.safetensors.index.json"))
+      throw UserError(ExitCode::input_missing,
+                      "export: --ema: " + source + " is no checkpoint with an optimizer's states");
+    averages.emplace(source, "optimizer");
+    tensors = averaged(std::move(tensors), *averages, source);
+  }
+  model.tensors = sources_of(tensors, type.dtype);
   model.text_files = checkpoint::read_carried_files(source);
   model.text_files["config.json"] = config_text(source, type, model.text_files);
   const auto files = checkpoint::write_model_folder(a.target, model);
@@ -130,6 +159,8 @@ void add_export(CLI::App& app, Context& context) {
       ->add_option("--max-shard-size", a->max_shard_size,
                    "Largest file; larger weights become several files with an index (5 GiB).")
       ->type_name("SIZE");
+  command->add_flag("--ema", a->average,
+                    "Write the moving average of the weights (optimizer.ema_decay).");
   command->callback(
       [a, &context] { context.run = [a, &context] { return run_export(*a, context); }; });
 }

@@ -58,13 +58,14 @@ struct UpdateScalars {
   const double* loss_scale = nullptr;  // that gradients and norm2 carry beside; null: 1
 };
 
-/// Of the gradients, before any rule.
+/// Of gradients and learning rate, before any rule.
 struct ScaleSettings {
   // gradients are multiplied by nominal_targets / target_count / loss scale
   double nominal_targets = 1;
   // 0: no clipping; else gradients are multiplied by max_grad_norm / (norm + 1e-6) where that is
   // below 1
   double max_grad_norm = 0;
+  double lr_scale = 1;  // the learning rate is multiplied by it
 };
 
 }  // namespace trainx::kernels

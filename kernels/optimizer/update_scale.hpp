@@ -18,6 +18,7 @@ TRAINX_HOST_DEVICE UpdateScale update_scale(const UpdateScalars& scalars, const 
   s.applied_steps = *scalars.applied_steps;
   s.lr = scalars.lr_table[s.applied_steps < scalars.lr_entries ? s.applied_steps
                                                                : scalars.lr_entries - 1];
+  s.lr = product(s.lr, o.lr_scale);
   const double targets = scalars.loss_scale ? product(*scalars.target_count, *scalars.loss_scale)
                                             : *scalars.target_count;
   // a step without targets has no gradient, and counts

@@ -15,8 +15,8 @@ namespace {
 
 // Models of a user's own answer under the same names as architectures.
 program::ModelGraph graph_of(const CustomDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, Machine) {
-  return custom_graph(d, micro_batch_size, length, compute);
+                             std::int64_t length, DType compute, const Machine& machine) {
+  return custom_graph(d, micro_batch_size, length, compute, machine);
 }
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
 void config_keys(ConfigKeys&, CustomDims&) {}

@@ -1,6 +1,7 @@
 #include "architectures/compose.hpp"
 #include "core/error.hpp"
 #include "graph/fuse.hpp"
+#include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
 #include "architectures/library_bytes.hpp"
 #include <algorithm>
@@ -106,6 +107,7 @@ Head first_rows(const ModelBuilder& m) {
 }
 
 program::ModelGraph compose(graph::Model model, const Machine& machine) {
+  graph::apply(machine.rules, model);
   graph::fuse(model);
   program::ModelGraph graph = graph::to_blocks(model);
   const LibraryCalls calls = library_calls(model);

@@ -2,6 +2,7 @@
 // (`--describe`, `--describe-graph`) or, in the worker itself, from what was added to it.
 #pragma once
 #include "program/model_graph.hpp"
+#include "architectures/machine.hpp"
 #include "architectures/task.hpp"
 #include <cstdint>
 
@@ -72,7 +73,7 @@ struct CustomDims {
 /// between modules. The last one has the loss. A micro-batch between two described ones has bytes
 /// between theirs. InternalError if no description covers it.
 program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t micro_batch_size,
-                                 std::int64_t length, DType compute);
+                                 std::int64_t length, DType compute, const Machine& machine = {});
 
 /// config.json: model_type, the options, the shape.
 std::string custom_config_text(const CustomDims& dims, DType saved);

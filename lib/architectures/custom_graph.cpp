@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "architectures/custom.hpp"
 #include "graph/builder.hpp"
+#include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
 #include <cmath>
 
@@ -57,7 +58,7 @@ graph::ModuleOptions options_of(const CustomModule& m) {
 }  // namespace
 
 program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::int64_t T,
-                                 DType compute) {
+                                 DType compute, const Machine& machine) {
   const CustomShape shape = shape_for(dims, B, T, compute);
   const bool classification = dims.task == Task::classification;
   const std::string targets = classification ? "labels" : "targets";
@@ -68,7 +69,9 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
     x = m.module(x, options_of(shape.modules[k]));
   m.module_head(x, options_of(shape.modules.back()), m.batch(targets),
                 classification ? dims.num_labels : 0);
-  program::ModelGraph graph = graph::to_blocks(m.finish());
+  graph::Model model = m.finish();
+  graph::apply(machine.rules, model);
+  program::ModelGraph graph = graph::to_blocks(model);
   graph.library_bytes = shape.library_bytes;
   return graph;
 }

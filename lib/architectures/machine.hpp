@@ -1,10 +1,12 @@
 #pragma once
+#include "graph/parameter_rules.hpp"
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace trainx::architectures {
 
-/// What blocks are computed on, as far as their sizes follow from it.
+/// What blocks are computed on and what is trained, as far as their sizes follow from it.
 struct Machine {
   // implicit: a number of threads is a CPU
   Machine(std::int64_t cpu_threads = std::thread::hardware_concurrency()) : threads(cpu_threads) {}
@@ -20,6 +22,8 @@ struct Machine {
   // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
   // given it
   bool seeded = false;
+  // of a run: what it trains, and how; empty: everything alike
+  std::vector<graph::ParameterRule> rules = {};
   bool operator==(const Machine&) const = default;
 };
 

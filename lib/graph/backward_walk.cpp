@@ -14,6 +14,16 @@ void BackwardWalk::begin() {
         place(v, slots_.value(of_.crossing(of_.map.home[static_cast<std::size_t>(v)]), true));
 }
 
+namespace {
+
+/// Of a sum over picked rows the residual has all of them.
+bool picks_rows(const Node& op, const Types& types) {
+  const auto* sum = std::get_if<ResidualNorm>(&op.operation);
+  return sum && sum->adds && types.has_input(ResidualNorm::rows);
+}
+
+}  // namespace
+
 void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient& g,
                          BoundOp& bound) {
   const ValueId v = op.inputs[static_cast<std::size_t>(g.input)];
@@ -22,6 +32,13 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
   if (g.same_as != program::none && !of_.is_made_here(v)) return;
   BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
   if (!of_.is_made_here(v)) {
+    if (g.unused) {
+      to.to =
+          scratch_.take(of_.value(v).name, picks_rows(op, types)
+                                               ? of_.value(v).type
+                                               : types.inputs[static_cast<std::size_t>(g.input)]);
+      return uses_.write(to.to, How::overwrite);
+    }
     const ValueId home = of_.map.home[static_cast<std::size_t>(target_of(op, g.input))];
     to.to = slots_.value(of_.crossing(home), true);
     const bool again = std::ranges::find(written_, to.to) != written_.end(),

@@ -34,8 +34,11 @@ operations::Types Model::types_of(const Node& op) const {
   for (const ValueId v : op.inputs)
     t.inputs.push_back(v == none ? TensorType{} : values[static_cast<std::size_t>(v)].type);
   t.parameters.reserve(op.parameters.size());
+  t.frozen_parameters.reserve(op.parameters.size());
   for (const ParameterId& p : op.parameters) {
     TensorType& type = t.parameters.emplace_back(TensorType{compute, {}});
+    t.frozen_parameters.push_back(p.index != none &&
+                                  !parameters[static_cast<std::size_t>(p.index)].training.trained);
     if (p.index == none) continue;
     type.dims = parameters[static_cast<std::size_t>(p.index)].spec.dims;
     for (int i = 1; i < p.count; ++i)

@@ -40,6 +40,20 @@ std::vector<int> introduced(const Block& block, std::vector<char>& seen) {
   return out;
 }
 
+/// A group is trained alike: of a group of the model that is not, what is trained as its first
+/// parameter has its name, and each other way a number more.
+std::string name_of_part(const std::vector<GroupSpec>& groups,
+                         const std::map<std::string, int>& numbers, const std::string& name,
+                         const program::GroupTraining& training) {
+  std::string part = name;
+  for (int number = 2;; ++number) {
+    const auto at = numbers.find(part);
+    if (at == numbers.end() || groups[static_cast<std::size_t>(at->second)].training == training)
+      return part;
+    part = name + "." + std::to_string(number);
+  }
+}
+
 }  // namespace
 
 ParameterPlaces place_parameters(const Model& model) {
@@ -54,8 +68,10 @@ ParameterPlaces place_parameters(const Model& model) {
         const ModelParameter& parameter = model.parameters[static_cast<std::size_t>(p)];
         if (parameter.spec.decay != decay) continue;
         const std::string& name = parameter.group.empty() ? block.name : parameter.group;
-        const auto [at, is_new] = numbers.try_emplace(name, static_cast<int>(placed.groups.size()));
-        if (is_new) placed.groups.push_back({.name = name});
+        const auto [at, is_new] =
+            numbers.try_emplace(name_of_part(placed.groups, numbers, name, parameter.training),
+                                static_cast<int>(placed.groups.size()));
+        if (is_new) placed.groups.push_back({.name = at->first, .training = parameter.training});
         GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
         add(group, parameter.spec, parameter.continues);
         placed.places[static_cast<std::size_t>(p)] = {

@@ -12,8 +12,8 @@ struct ParameterPlaces {
   std::vector<Place> places;  // by Model::parameters
 };
 
-/// Parameters of a block form a group, with those that name a group of their own in that. Decayed
-/// tensors come first; the others as the block uses them, what opens it last.
+/// Parameters of a block that are trained alike form a group, those that name a group of their own
+/// in that. Decayed tensors come first; the others as the block uses them, what opens it last.
 ParameterPlaces place_parameters(const Model& model);
 
 }  // namespace trainx::graph

@@ -58,7 +58,8 @@ class HeadLowering {
 
   /// The operation's operands for `rows` rows at a time; 0: as they are.
   Types types_of(const Node& op, std::int64_t rows) const {
-    Types t = of_.model.types_of(op);
+    const auto node = static_cast<std::size_t>(&op - block_.ops.data());
+    Types t = of_.map.facts[static_cast<std::size_t>(of_.number)][node].types;
     if (rows == 0) return t;
     for (std::size_t i = 0; i < t.inputs.size(); ++i)
       if (op.inputs[i] != none && of_.value(op.inputs[i]).batch == none)
@@ -168,8 +169,10 @@ class HeadLowering {
         walk.place(op.inputs[CrossEntropy::logits], b.inputs[CrossEntropy::logits]);
         continue;
       }
+      const BackwardSpec spec = backward_of(op.operation, types);
+      if (!spec.is_needed()) continue;
       b.scratch = bind_scratch(cost_of(op.operation, Direction::backward, types), slots_, uses);
-      walk.add(op, types, backward_of(op.operation, types), b);
+      walk.add(op, types, spec, b);
       add_costs(phase, op, b, Direction::backward, Op::loss);
       all.push_back(std::move(b));
     }

@@ -22,6 +22,7 @@ class LayerLowering {
     infos_.reserve(block_.ops.size());
     for (std::size_t k = 0; k < block_.ops.size(); ++k)
       infos_.push_back({block_.ops[k], facts[k].types, facts[k].outputs, facts[k].backward});
+    partial_ = std::ranges::any_of(infos_, [&](const Info& info) { return is_partial(info); });
     find_needed();
   }
 
@@ -47,6 +48,25 @@ class LayerLowering {
   ValueId value_of(const Node& op, OperandId o) const {
     return (o.kind == OperandId::Kind::input ? op.inputs
                                              : op.outputs)[static_cast<std::size_t>(o.index)];
+  }
+
+  /// Is a gradient not made that the operations could make, or has a parameter a group of its own,
+  /// which recomputation need not read with the others?
+  bool is_partial(const Info& info) const {
+    for (std::size_t i = 0; i < info.op.inputs.size(); ++i)
+      if (const ValueId v = info.op.inputs[i];
+          v != none && of_.value(v).batch == none && info.types.constant_inputs[i])
+        return true;
+    return std::ranges::any_of(info.op.parameters, [&](const ParameterId& p) {
+      return p.index != none && of_.model.parameters[static_cast<std::size_t>(p.index)].training !=
+                                    program::GroupTraining{};
+    });
+  }
+
+  /// Where backward reads less than all, or there are several groups, scratch is what recomputation
+  /// has to go through, or to leave out.
+  bool is_origin(const program::SlotSpec& slot) const {
+    return slot.role != program::Role::scratch || partial_;
   }
 
   /// Values that backward reads.
@@ -77,6 +97,7 @@ class LayerLowering {
         const ValueId v = infos_[k].op.outputs[o];
         if (v == none || of_.crossing(v) != none) continue;
         const OutputSpec& spec = infos_[k].outputs[o];
+        if (spec.space == program::Space::library && !is_needed(v)) continue;  // nobody keeps it
         if (keeps())
           at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec)
                                   : slots_.scratch(of_.value(v).name, spec.type));
@@ -152,7 +173,7 @@ class LayerLowering {
         const ValueId v = infos_[k].op.outputs[o];
         if (v == none || at_.of(v) == none) continue;
         program::SlotSpec& slot = slots_[at_.of(v)];
-        if (slot.role == program::Role::scratch || (!keeps() && of_.crossing(v) == none)) continue;
+        if (!is_origin(slot) || (!keeps() && of_.crossing(v) == none)) continue;
         add_origins(k, o, slot.from);
       }
   }
@@ -172,7 +193,7 @@ class LayerLowering {
         continue;
       }
       const Slot s = at_.of(v);
-      if (s != none && keeps() && slots_[s].role != program::Role::scratch) {
+      if (s != none && keeps() && is_origin(slots_[s])) {
         note(s);
         continue;
       }
@@ -184,6 +205,8 @@ class LayerLowering {
   }
 
   void backward() {
+    const auto is_needed = [](const Info& info) { return info.backward.is_needed(); };
+    if (std::ranges::none_of(infos_, is_needed)) return;
     Phase& phase = out_.spec.phases[Op::backward];
     Uses uses;
     ValueSlots at = at_;
@@ -193,6 +216,7 @@ class LayerLowering {
     std::vector<BoundOp>& all = out_.bound.backward;
     for (std::size_t k = infos_.size(); k-- > 0;) {
       const Info& info = infos_[k];
+      if (!is_needed(info)) continue;
       const Cost cost = cost_of(info.op.operation, Direction::backward, info.types);
       BoundOp bound = bind(info, uses, at, Direction::backward, cost);
       for (const OperandId r : info.backward.reads) {
@@ -242,6 +266,7 @@ class LayerLowering {
   Slots slots_;
   std::vector<Info> infos_;
   std::vector<ValueId> needed_;
+  bool partial_ = false;
   ValueSlots at_;
 };
 

@@ -27,6 +27,7 @@ struct ModelParameter {
   program::ParameterSpec spec;
   std::string group;       // by itself: the group that it is in; "": its block's
   bool continues = false;  // lies right behind the one before it, which is in the same group
+  program::GroupTraining training = {};
 };
 
 struct Node {

@@ -27,12 +27,22 @@ class Comparison {
           &now = of_.block().ops;
     if (then.size() != now.size()) return std::nullopt;
     for (std::size_t k = 0; k < now.size(); ++k)
-      if (!alike(then[k], now[k])) return std::nullopt;
+      if (!alike(then[k], now[k]) || !alike(facts(other_, k), facts(of_.number, k)))
+        return std::nullopt;
     return Repetition{other_, crossing_.amount(), groups_.amount()};
   }
 
  private:
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  const NodeFacts& facts(int block, std::size_t node) const {
+    return of_.map.facts[at(block)][node];
+  }
+
+  /// Which gradients are made.
+  static bool alike(const NodeFacts& a, const NodeFacts& b) {
+    return a.types.frozen_parameters == b.types.frozen_parameters &&
+           a.types.constant_inputs == b.types.constant_inputs;
+  }
 
   bool alike(const Node& a, const Node& b) {
     if (a.operation != b.operation || a.parameters.size() != b.parameters.size()) return false;

@@ -10,6 +10,7 @@ ValueMap::ValueMap(const Model& model) {
   home.assign(n, none);
   last_writer.assign(n, none);
   outside.assign(n, 0);
+  wanted.assign(n, 0);
   const auto at = [](ValueId v) { return static_cast<std::size_t>(v); };
   std::vector<char> crosses(n);
   for (std::size_t b = 0; b < model.blocks.size(); ++b)
@@ -31,11 +32,21 @@ ValueMap::ValueMap(const Model& model) {
     of_block.reserve(model.blocks[b].ops.size());
     for (const Node& op : model.blocks[b].ops) {
       NodeFacts& f = of_block.emplace_back(NodeFacts{model.types_of(op), {}, {}});
+      for (std::size_t i = 0; i < op.inputs.size(); ++i)
+        f.types.constant_inputs.push_back(op.inputs[i] == none ||
+                                          !wanted[at(target_of(op, static_cast<int>(i)))]);
       f.outputs = outputs_of(op.operation, f.types);
       f.backward = backward_of(op.operation, f.types);
+      // a parameter's gradient may also be a by-product of a later operation
+      const bool trains = std::ranges::any_of(op.parameters, [&](const ParameterId& p) {
+        return p.index != none && model.parameters[at(p.index)].training.trained;
+      });
+      for (const ValueId v : op.outputs)
+        if (v != none) wanted[at(v)] = trains || f.backward.is_needed();
       for (const operations::InputGradient& g : f.backward.inputs) {
         const ValueId v = op.inputs[at(g.input)];
-        if (v == none || producer[at(v)] == none || producer[at(v)] == static_cast<int>(b))
+        if (g.unused || v == none || producer[at(v)] == none ||
+            producer[at(v)] == static_cast<int>(b))
           continue;
         const ValueId target = target_of(op, g.input);
         outside[at(target)] = true;

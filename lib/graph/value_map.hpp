@@ -21,6 +21,8 @@ struct ValueMap {
   /// By value: the crossing value whose gradient's buffer holds its gradient. A branch without
   /// dropout has its sum's, and so its residual's.
   std::vector<ValueId> home;
+  /// By value: it depends on what is trained, so that backward makes its gradient.
+  std::vector<char> wanted;
   std::vector<int> last_writer;  // by home: the last block whose backward writes that buffer
   std::vector<char> outside;     // by value: a later block brings a gradient of it
 };

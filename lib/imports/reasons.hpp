@@ -54,8 +54,12 @@ constexpr std::string_view no_quantized_weights =
 constexpr std::string_view no_reinforcement =
     "trainx trains on the next token, masked tokens or classes; it has no preference or reward "
     "losses";
-constexpr std::string_view same_rates = "trainx has one learning rate for all weights";
-constexpr std::string_view all_weights = "trainx trains all weights: none can be frozen";
+constexpr std::string_view same_rates =
+    "write optimizer.groups: a map of match and lr for each pattern";
+constexpr std::string_view all_weights =
+    "trainx freezes what optimizer.groups says, for the whole run";
+constexpr std::string_view by_groups =
+    "write optimizer.groups: a map of match and freeze, lr or weight_decay for each pattern";
 constexpr std::string_view packs_beforehand =
     "trainx packs beforehand: `trainx data pack`, then data.packed: true";
 constexpr std::string_view no_paging =

@@ -73,7 +73,7 @@ constexpr Unmapped axolotl_table[]{
     {"train_on_inputs", "false", labels_in_data},
     {"neftune_noise_alpha", "0", other_loss, true},
     {"noisy_embedding_alpha", "0", other_loss, true},
-    {"unfrozen_parameters", "", all_weights, true},
+    {"unfrozen_parameters", "", by_groups, true},
     {"lisa_*", "", all_weights, true},
     {"fix_untrained_tokens", "", all_weights},
     {"spectrum_*", "", all_weights, true},

@@ -23,8 +23,9 @@ inline std::string_view name_of(const Operation& o) {
 inline std::vector<OutputSpec> outputs_of(const Operation& o, const Types& t) {
   return std::visit([&](const auto& op) { return op.outputs(t); }, o);
 }
+/// Of the gradients that are wanted; empty where none is.
 inline BackwardSpec backward_of(const Operation& o, const Types& t) {
-  return std::visit([&](const auto& op) { return op.backward(t); }, o);
+  return only_wanted(std::visit([&](const auto& op) { return op.backward(t); }, o), t);
 }
 inline Cost cost_of(const Operation& o, Direction direction, const Types& t) {
   return std::visit([&](const auto& op) { return op.cost(direction, t); }, o);

@@ -37,8 +37,9 @@ ModuleState& OpContext::module() const {
 }
 
 bool OpContext::accumulates(int parameter) const {
+  if (!has(op_.parameters, parameter)) return false;
   const Slot s = op_.parameters[static_cast<std::size_t>(parameter)].gradient;
-  return (bound_.chunk > 0 && !is_first_chunk()) || block_.accumulates(s);
+  return s != program::none && ((bound_.chunk > 0 && !is_first_chunk()) || block_.accumulates(s));
 }
 
 Dropout OpContext::dropout(double probability, int positions, std::int64_t length, int site) const {

@@ -38,7 +38,8 @@ class OpContext {
   Tensor scratch(int i) const { return operand(slot(op_.scratch, i)); }
   Tensor parameter(int i) const { return parameter_in(i, false); }
   Tensor parameter_gradient(int i) const { return parameter_in(i, true); }
-  /// Are gradients of parameters added to? Only the first rows of a head may overwrite.
+  /// Is the parameter's gradient added to? Only the first rows of a head may overwrite. False of a
+  /// parameter that has none.
   bool accumulates(int parameter) const;
   /// Gradients are [N, columns]: memory of one serves another of other dims.
   Tensor output_gradient(int i) const { return by_row(operand(slot(op_.output_gradients, i))); }

@@ -40,6 +40,16 @@ struct Types {
   std::vector<TensorType> inputs, parameters;
   DType compute = DType::f32;
   bool gpu = false;
+  // what backward makes no gradient of; shorter: of the others it does
+  std::vector<char> constant_inputs = {}, frozen_parameters = {};
+  bool wants_gradient(int input) const {
+    const auto i = static_cast<std::size_t>(input);
+    return i >= constant_inputs.size() || !constant_inputs[i];
+  }
+  bool trains(int parameter) const {
+    const auto p = static_cast<std::size_t>(parameter);
+    return p >= frozen_parameters.size() || !frozen_parameters[p];
+  }
   bool has_input(int i) const {
     return static_cast<std::size_t>(i) < inputs.size() &&
            inputs[static_cast<std::size_t>(i)].defined();
@@ -65,6 +75,8 @@ struct InputGradient {
   int input = 0;
   int same_as = program::none;  // it equals that input's gradient and takes no memory of its own
   int over = program::none;     // it may be written over that output's gradient
+  bool comes_along = false;     // it is made wherever backward runs, whether it is wanted or not
+  bool unused = false;          // ... and it is not wanted
 };
 
 /// What backward reads beside the gradients of outputs, and what it writes.
@@ -73,7 +85,11 @@ struct BackwardSpec {
   std::vector<InputGradient> inputs;
   std::vector<int> parameters;  // that get a gradient
   int changes = program::none;  // the output whose gradient is changed in place
+  bool is_needed() const { return !inputs.empty() || !parameters.empty(); }
 };
+
+/// Without gradients of constants and frozen parameters; empty where no other is left.
+BackwardSpec only_wanted(BackwardSpec all, const Types& t);
 
 enum class Direction : std::uint8_t { forward, backward };
 

@@ -60,6 +60,11 @@ class Optimizer {
   virtual void measure(const GroupMemory& memory, const StepScalars& step, int round) const;
 };
 std::unique_ptr<Optimizer> make_optimizer(const options::OptimizerOptions& options);
+/// Updates each of these groups as it is trained (program::GroupTraining). `ema_decay`: of an
+/// average of the weights, the last of a group's states.
+std::unique_ptr<Optimizer> make_optimizer(const options::OptimizerOptions& options,
+                                          const std::vector<program::GroupSpec>& groups,
+                                          std::optional<double> ema_decay = std::nullopt);
 
 /// Sum of squares over the group's tensors, gaps left out, in double. The same bits for any number
 /// of threads.

@@ -92,8 +92,7 @@ void require_sound_programs(const Decisions& plan, const Programs& programs) {
     program::Reference reference{&train.graph, plan.update, train.micro_steps};
     reference.update_in_backward = plan.recipe.optimizer.update_in_backward;
     if (offloads_optimizer(plan) && rounds_gradients(plan))
-      for (const passes::OptimizerLocation location :
-           optimizer_locations(plan, train.graph.groups.size()))
+      for (const passes::OptimizerLocation location : optimizer_locations(plan, train.graph.groups))
         reference.rounded_gradients.push_back(location != passes::OptimizerLocation::device);
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);

@@ -15,6 +15,7 @@ CheckpointSize checkpoint_size(const RunPlan& plan) {
   for (const auto& group : plan.train.front().graph.groups)
     for (const auto& p : group.parameters) {
       size.each_bytes += p.tensor_elements() * size_of(DType::f32) + header_bytes;
+      if (!group.training.trained) continue;
       for (const auto& state : plan.update.states) {
         std::int64_t entries = p.tensor_elements();
         if (state.dims) {

@@ -1,4 +1,6 @@
 #include "plan/expected_kernels.hpp"
+#include "graph/to_blocks.hpp"
+#include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
@@ -66,7 +68,7 @@ bool remakes_product(const program::BlockSpec& block) {
 }
 
 // How many operations of a step are the last that have to do with some group of parameters: behind
-// each of them is an update.
+// each of them is an update of the groups that are trained alike.
 std::int64_t places_of_updates(const program::ModelGraph& graph) {
   std::map<int, std::pair<Op, const program::BlockSpec*>> last;  // by group
   const auto use = [&](const program::BlockSpec& block, Op op) {
@@ -74,13 +76,21 @@ std::int64_t places_of_updates(const program::ModelGraph& graph) {
       for (const program::SlotUse& u : phase->second.uses)
         if (const program::SlotSpec& s = block.slots[static_cast<std::size_t>(u.slot)];
             s.role == program::Role::parameter || s.role == program::Role::gradient)
-          last[s.index] = {op, &block};
+          if (graph.groups[static_cast<std::size_t>(s.index)].training.trained)
+            last[s.index] = {op, &block};
   };
   for (const program::BlockSpec& block : graph.blocks) use(block, Op::loss);
   for (std::size_t b = graph.blocks.size(); b-- > 0;) use(graph.blocks[b], Op::backward);
-  std::set<std::pair<Op, const program::BlockSpec*>> places;
-  for (const auto& [group, place] : last) places.insert(place);
-  return static_cast<std::int64_t>(places.size());
+  std::map<std::pair<Op, const program::BlockSpec*>, std::vector<program::GroupTraining>> places;
+  std::int64_t launches = 0;
+  for (const auto& [group, place] : last) {
+    const program::GroupTraining& training = graph.groups[static_cast<std::size_t>(group)].training;
+    auto& there = places[place];
+    if (std::ranges::find(there, training) != there.end()) continue;
+    there.push_back(training);
+    ++launches;
+  }
+  return launches;
 }
 
 std::set<int> groups_with_gradients(const program::ModelGraph& graph) {
@@ -128,6 +138,51 @@ std::string weights_of(DType compute, program::Master master, recipe::Rounding r
                                                     : "Bf16Weights";
 }
 
+// Of a block that is recomputed: the operations of its forward that compute something again.
+template <class Operation>
+std::int64_t computed_again(const operations::BoundBlock& block, const program::Instruction& i) {
+  std::int64_t n = 0;
+  for (const operations::BoundOp& op : block.forward)
+    n += std::holds_alternative<Operation>(op.operation) &&
+         std::ranges::any_of(i.uses, [&](const program::Use& u) {
+           return program::writes(u.how) && std::ranges::count(op.outputs, u.slot) > 0;
+         });
+  return n;
+}
+
+// Where a part of the model is frozen or trained otherwise, backward of a micro-step reads less, or
+// in parts, and less is recomputed for it than the level says.
+void expect_recomputation_of_part(ExpectedKernels& expected, const Decisions& plan,
+                                  const program::ModelGraph& graph) {
+  const auto p = passes::activation_recomputation(program::plain_program(graph, plan.update), graph,
+                                                  recompute_levels(plan.recipe.memory));
+  expected.attention_forward = expected.norms_recomputed = 0;
+  expected.products_recomputed = false;
+  const bool fused = expected.attention != AttentionKind::math;
+  for (const program::BlockSpec& block : graph.blocks) {
+    expected.norms_recomputed += norms_beyond_backward(block, false);
+    if (const auto forward = block.phases.find(Op::forward); forward != block.phases.end())
+      expected.attention_forward += fused && forward->second.attention_flops > 0;
+  }
+  for (const program::Instruction& i : p.steady) {
+    if (i.op != Op::recompute) continue;
+    const operations::BoundBlock& block =
+        *graph.composition->blocks.at(static_cast<std::size_t>(i.block));
+    const std::int64_t attention = computed_again<operations::Attention>(block, i);
+    expected.norms_recomputed += computed_again<operations::ResidualNorm>(block, i);
+    expected.attention_forward += fused ? attention : 0;
+    // an activation is made of its sum without the product
+    const auto& products =
+        graph.blocks[static_cast<std::size_t>(i.block)].phases.at(Op::forward).gemms;
+    expected.products_recomputed |=
+        (!fused && attention > 0) || std::ranges::any_of(products, [&](const program::Gemm& g) {
+          return std::ranges::any_of(i.uses, [&](const program::Use& u) {
+            return u.slot == g.output && program::writes(u.how);
+          });
+        });
+  }
+}
+
 }  // namespace
 
 ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGraph& graph,
@@ -170,6 +225,10 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
   }
+  if (std::ranges::any_of(graph.groups, [](const program::GroupSpec& g) {
+        return g.training != program::GroupTraining{};
+      }))
+    expect_recomputation_of_part(expected, plan, graph);
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   expected.attention_forward *= micro_steps;
   expected.attention_backward *= micro_steps * backward_calls(plan, graph);
@@ -185,7 +244,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   std::vector<passes::OptimizerLocation> locations(graph.groups.size(),
                                                    passes::OptimizerLocation::device);
   if (offloads_optimizer(plan) && !plan.is_replica()) {
-    locations = optimizer_locations(plan, graph.groups.size());
+    locations = optimizer_locations(plan, graph.groups);
     const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
     for (const int group : groups_with_gradients(graph)) {
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==

@@ -40,7 +40,7 @@ std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
   std::int64_t of_element = 0;
   for (const auto& state : plan.update.states) of_element += size_of(state.dtype);
   for (const auto& g : programs.train.back().graph.groups)
-    saved += g.elements * std::max<std::int64_t>(4, of_element);
+    saved += g.elements * std::max<std::int64_t>(4, g.training.trained ? of_element : 0);
   const std::int64_t written_behind =
       saved >= FileWriter::large_bytes ? static_cast<std::int64_t>(WriteBehind::memory_bytes) : 0;
   return base + written_behind + std::max(copies * largest_group, largest_group + constructed) +
@@ -81,6 +81,7 @@ std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) 
   for (const auto& group : placed.graph.groups)
     for (const auto& p : group.parameters) {
       count(p.tensor_elements() * 4);
+      if (!group.training.trained) continue;
       // those of other dimensions are smaller
       for (const auto& state : plan.update.states)
         count(p.tensor_elements() * size_of(state.dtype));

@@ -4,6 +4,7 @@
 #include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/micro_steps.hpp"
+#include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -11,13 +12,18 @@
 
 namespace trainx::plan {
 
-program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute) {
+architectures::Machine machine_of(const Decisions& plan) {
   architectures::Machine machine =
       plan.on_gpu ? architectures::Machine::one_gpu(plan.recipe.run.deterministic)
                   : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  auto graph =
-      architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, machine);
+  machine.rules = parameter_rules(plan);
+  return machine;
+}
+
+program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute) {
+  auto graph = architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute,
+                                          machine_of(plan));
   return plan.zero_stage() > 0
              ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit)
              : graph;
@@ -109,7 +115,7 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     if (r.optimizer.update_in_backward) p = passes::update_in_backward(std::move(p));
     const bool on_host = offloads_optimizer(plan);
     const passes::OptimizerOffloadOptions offload{
-        optimizer_locations(plan, graph.groups.size()),
+        optimizer_locations(plan, graph.groups),
         static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const passes::ParameterOffloadOptions weights{
@@ -130,7 +136,11 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
            ++b)
         residents.push_back(train.placement.base[b]);
     if (!evaluates) continue;
-    auto forward = program::forward_program(plain, evaluated, program::Op::evaluate);
+    auto forward = program::forward_program(
+        plain, evaluated, program::Op::evaluate,
+        r.eval.weights == recipe::EvalWeights::average && plan.zero_stage() == 0
+            ? plan.update.average()
+            : program::none);
     if (plan.zero_stage() > 0)
       forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp)

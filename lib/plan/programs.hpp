@@ -21,6 +21,9 @@ struct Programs {
   std::vector<PlacedProgram> train, evaluate;
 };
 
+/// What computes the run's blocks, and what it trains.
+architectures::Machine machine_of(const Decisions& plan);
+
 /// Of a micro-batch of rows of `length` tokens, computed in `compute`.
 program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute);
 

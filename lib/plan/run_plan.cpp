@@ -13,6 +13,7 @@
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
+#include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "hardware/hardware.hpp"
 #include "plan/update_rates.hpp"
@@ -215,6 +216,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.threads = facts.hardware.threads_of_rank();
   plan.update.states =
       std::visit([](const auto& o) { return options::states(o); }, r.optimizer.options);
+  if (r.optimizer.ema_decay)
+    plan.update.states.push_back({.name = "ema", .averages_weights = true});
   plan.update.master = plan.master;
   plan.update.unit =
       std::visit([](const auto& o) { return options::unit_of(o); }, r.optimizer.options);
@@ -224,6 +227,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
+  if (plan.on_gpu && r.optimizer.ema_decay)
+    throw UserError(ExitCode::invalid_recipe,
+                    "optimizer.ema_decay: a moving average of the weights is kept on CPUs so far, "
+                    "and this run computes on a GPU; leave it out, or write run.device: cpu");
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
@@ -310,6 +317,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                                      static_cast<double>(facts.hardware.local_ranks);
   }
   require_level_for_each_layer(plan);
+  if (!r.optimizer.groups.empty())
+    require_groups_match(plan, graph_of(plan, plan.row_lengths.back(), plan.compute));
   place_optimizer(plan);
   choose_shards(plan, facts.hardware.local_ranks, budget, rates);
   require_shards_on_host(plan);
@@ -319,6 +328,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                         recipe::write_value(plan.mode) +
                         ", which keeps them in shards; leave generate out, or "
                         "write parallel.mode: ddp");
+  if (r.eval.weights == recipe::EvalWeights::average && plan.zero_stage() > 0)
+    throw UserError(ExitCode::invalid_recipe,
+                    "eval.weights is average, which lies in shards with parallel.mode " +
+                        recipe::write_value(plan.mode) +
+                        ", and evaluations gather weights alone; write current, or "
+                        "parallel.mode: ddp");
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);

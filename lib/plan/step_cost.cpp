@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/parameter_groups.hpp"
 #include <algorithm>
 #include <array>
 #include <map>
@@ -58,9 +59,10 @@ StepShape shape_of(const Decisions& plan) {
 
 StepCost step_cost(const Decisions& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
-  const auto graph =
-      architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length, plan.compute,
-                                 architectures::Machine::one_gpu(plan.recipe.run.deterministic));
+  auto machine = architectures::Machine::one_gpu(plan.recipe.run.deterministic);
+  machine.rules = parameter_rules(plan);
+  const auto graph = architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length,
+                                                plan.compute, std::move(machine));
   program::ProductTimes products(*plan.rates);
   StepCost cost;
   cost.seconds = compute_seconds(plan, graph, 1, products);

@@ -72,11 +72,22 @@ struct ParameterSpec {
 // elements: 256 bytes in bf16. The gaps hold zeros and are never used.
 constexpr std::int64_t group_alignment = 128;
 
-/// Parameters that blocks share: read together, owned together. Decayed tensors come first.
+/// How parameters are trained, where a recipe says more than the optimizer's options.
+struct GroupTraining {
+  // else the parameters are constants: no gradient, no states, no exact weights, no update
+  bool trained = true;
+  double lr_scale = 1;                      // times the step's learning rate
+  std::optional<double> weight_decay = {};  // instead of the optimizer's
+  bool operator==(const GroupTraining&) const = default;
+};
+
+/// Parameters that blocks share: read together, owned together, trained alike. Decayed tensors come
+/// first.
 struct GroupSpec {
   std::string name;
   std::vector<ParameterSpec> parameters;
   std::int64_t elements = 0;  // with gaps
+  GroupTraining training = {};
 };
 
 /// One operand of a block. Which buffer it becomes is the program's business; the block sees it as

@@ -16,7 +16,8 @@ std::string name_of_gradient(const GroupSpec& group) { return "g." + group.name;
 /// Makes buffers as the first use names them, so that a program holds only what it uses.
 class Builder {
  public:
-  Builder(StepProgram& p, const ModelGraph& graph) : p_(p), graph_(graph) {
+  Builder(StepProgram& p, const ModelGraph& graph, int average = none)
+      : p_(p), graph_(graph), average_(average) {
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       ids_.try_emplace(key_of(p.buffers[b]), static_cast<BufferId>(b));
   }
@@ -54,7 +55,7 @@ class Builder {
       case Role::value: return tensor(graph_.values[k], 0);
       case Role::value_gradient: return tensor(graph_.values[k], 0, "d");
       case Role::batch: return tensor(graph_.batch[k], 0);
-      case Role::parameter: return graph_.stored ? cast_of(s.index) : find(s.role, s.index);
+      case Role::parameter: return is_cast(s.index) ? cast_of(s.index) : stored(s.index);
       case Role::gradient:
         return like(DType::f32, graph_.groups[k].elements, none,
                     [&] { return name_of_gradient(graph_.groups[k]); });
@@ -91,17 +92,17 @@ class Builder {
   void add_casts(Op op, int block) {
     const auto& phases = graph_.blocks[block].phases;
     const auto phase = phases.find(op);
-    if (!graph_.stored || phase == phases.end()) return;
+    if (phase == phases.end()) return;
     std::set<int> used;
     for (const SlotUse& u : phase->second.uses)
       if (const SlotSpec& s = graph_.blocks[block].slots[u.slot];
-          s.role == Role::parameter && used.insert(s.index).second && !at_hand_.contains(s.index))
-        p_.steady.push_back(
-            {.op = Op::cast,
-             .micro = 0,
-             .uses = {whole(p_, find(Role::parameter, s.index), How::read, CopySlot::from),
-                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
-             .group = s.index});
+          s.role == Role::parameter && is_cast(s.index) && used.insert(s.index).second &&
+          !at_hand_.contains(s.index))
+        p_.steady.push_back({.op = Op::cast,
+                             .micro = 0,
+                             .uses = {whole(p_, stored(s.index), How::read, CopySlot::from),
+                                      whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
+                             .group = s.index});
     at_hand_ = std::move(used);
   }
 
@@ -140,6 +141,14 @@ class Builder {
   };
   static Key key_of(const Buffer& b) { return {b.role, b.index, b.item}; }
 
+  /// What blocks compute with as it lies in memory: parameters, or their average.
+  BufferId stored(int group) const {
+    const BufferId averaged = average_ == none ? none : find(Role::state, group, average_);
+    return averaged == none ? find(Role::parameter, group) : averaged;
+  }
+  bool is_cast(int group) const {
+    return p_.buffers[static_cast<std::size_t>(stored(group))].dtype != graph_.compute;
+  }
   BufferId cast_of(int group) {
     const auto [it, is_new] = casts_.try_emplace(group, none);
     const GroupSpec& g = graph_.groups[group];
@@ -164,6 +173,7 @@ class Builder {
 
   StepProgram& p_;
   const ModelGraph& graph_;
+  int average_;
   std::map<Key, BufferId> ids_;
   std::map<int, BufferId> casts_;  // by group: parameters in what the graph computes in
   std::set<int> at_hand_;          // groups whose parameters the last operation had cast
@@ -182,6 +192,7 @@ void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& up
          .index = index,
          .dtype = graph.compute,
          .elements = group.elements});
+    if (!group.training.trained) continue;
     if (update.master != Master::absent)
       add({.name = "master." + group.name,
            .role = Role::master,
@@ -287,7 +298,8 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   return p;
 }
 
-StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last) {
+StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last,
+                            int average) {
   if (last != Op::evaluate && last != Op::predict)
     throw InternalError("forward_program ends in evaluate or predict");
   StepProgram p;
@@ -297,7 +309,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
     if (!b.resident) break;
     p.buffers.push_back(b);
   }
-  Builder builder(p, graph);
+  Builder builder(p, graph, average);
   const int blocks = static_cast<int>(graph.blocks.size());
   builder.add_fetch();
   for (const Op op : {Op::forward, last})

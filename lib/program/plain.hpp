@@ -19,6 +19,12 @@ struct UpdateSpec {
   std::int64_t lr_table_entries = 1;  // f64 learning rates by applied step
   Unit unit = Unit::element;
   std::vector<TensorSums> sums;  // of Unit::tensor
+  /// Which of the states averages the weights; none: none does.
+  int average() const {
+    for (std::size_t s = 0; s < states.size(); ++s)
+      if (states[s].averages_weights) return static_cast<int>(s);
+    return none;
+  }
   /// How often it sums over a whole tensor; 0: it never has to.
   int rounds() const {
     return unit == Unit::tensor ? std::max(1, static_cast<int>(sums.size())) : 0;
@@ -27,6 +33,7 @@ struct UpdateSpec {
 
 /// fetch, forward.., loss, backward.., advance_step, grad_norm, update.., advance_applied, report;
 /// after it kept scalars advance, so that it tells what the step used. Gradients are fp32.
+/// Of groups that are not trained there are parameters alone.
 /// Resident: parameters, masters, states, the scalars step and applied (i64), lr_table, kept
 /// scalars of the graph; they are the first buffers.
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
@@ -36,8 +43,10 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update);
 /// Loss sums are accumulated into the graph's scalars, which `report` hands out (evaluate); predict
 /// leaves its outputs in non-resident buffers that the executor's caller reads. Where the graph's
 /// parameters are stored in another type than it computes in, they are cast right before the blocks
-/// that use them.
-StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last);
+/// that use them. `average`: which state blocks compute with instead of the parameters that it
+/// averages; none: with those.
+StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, Op last,
+                            int average = none);
 
 /// The first writer of each gradient and accumulated scalar overwrites, later ones accumulate:
 /// derived from the order of writers in `steady`.

@@ -23,10 +23,11 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
     };
     auto& group = s.groups.emplace_back();
     group.parameter = cells(Role::parameter);
-    if (reference.update.master != Master::absent) group.master = cells(Role::master);
+    const bool trained = reference.graph->groups[g].training.trained;
+    if (trained && reference.update.master != Master::absent) group.master = cells(Role::master);
     for (int item = 0; item < static_cast<int>(reference.update.states.size()); ++item) {
       const StateSpec& state = reference.update.states[static_cast<std::size_t>(item)];
-      const bool kept = state_layout(state, reference.graph->groups[g]).entries > 0,
+      const bool kept = trained && state_layout(state, reference.graph->groups[g]).entries > 0,
                  of_tensors = reference.update.unit == Unit::tensor && state.dims;
       group.states.push_back(
           !kept        ? std::vector<Symbol>{}

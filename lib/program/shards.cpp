@@ -52,7 +52,7 @@ ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
 
 GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
   const std::int64_t size = group.elements / world_size, begin = rank * size, end = begin + size;
-  GroupSpec shard{group.name, {}, size};
+  GroupSpec shard{group.name, {}, size, group.training};
   for (const ParameterSpec& p : group.parameters) {
     const std::int64_t from = std::max(begin, p.offset),
                        to = std::min(end, p.offset + p.elements());

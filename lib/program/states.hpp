@@ -13,7 +13,9 @@ struct StateSpec {
   DType dtype = DType::f32;
   double initial = 0;  // of every entry
   // of what is kept of a tensor; empty: nothing of this one
-  std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims;
+  std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims = {};
+  // a moving average of the weights, as which it begins: fp32, an entry for each element
+  bool averages_weights = false;
 };
 
 /// What an optimizer has to sum over a whole tensor before it can update parts of it: how many

@@ -11,7 +11,6 @@ constexpr std::string_view trackers =
     "reads what metrics.tensorboard: true writes";
 constexpr std::string_view uploads =
     "trainx uploads nothing: `trainx export` writes a Hugging Face folder";
-constexpr std::string_view frozen = "trainx freezes no parameters: it trains all weights";
 constexpr std::string_view compiled =
     "trainx needs no compiler switch: each step is a planned program";
 constexpr std::string_view chats =
@@ -48,9 +47,6 @@ constexpr Absent absent[]{
     {"push_to_hub", uploads},
     {"hub_model_id", uploads},
     {"hub_token", uploads},
-    {"freeze", frozen},
-    {"freeze_layers", frozen},
-    {"unfrozen_parameters", frozen},
     {"compile", compiled},
     {"torch_compile", compiled},
     {"torchdynamo", compiled},
@@ -58,7 +54,6 @@ constexpr Absent absent[]{
     {"dpo", preferences},
     {"rl", preferences},
     {"reward_model", preferences},
-    {"ema", "trainx keeps no moving average of weights"},
     {"label_smoothing", "trainx has no label smoothing"},
     {"label_smoothing_factor", "trainx has no label smoothing"},
 };

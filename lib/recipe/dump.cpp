@@ -33,6 +33,7 @@ class Writer {
   }
   template <class Entry>
   void list(std::string_view key, std::vector<Entry>& entries, std::string_view) {
+    if (OfOptionalList<Entry> && entries.empty()) return;
     lines.push_back({indent() + std::string(key) + ":" + (entries.empty() ? " []" : ""), ""});
     path_.push(key);
     for (std::size_t i = 0; i < entries.size(); ++i) {

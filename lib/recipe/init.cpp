@@ -111,6 +111,7 @@ class CommentedWriter {
   }
   template <class Entry>
   void list(std::string_view key, std::vector<Entry>& entries, std::string_view doc) {
+    if (OfOptionalList<Entry> && entries.empty()) return;
     open(key, std::string(doc));
     for (std::size_t i = 0; i < entries.size(); ++i) {
       path_.push_item(i);

@@ -110,12 +110,12 @@ class SchemaWalker {
     map = std::move(maps_.back());
     maps_.pop_back();
     // Lists are replaced by those of a recipe that extends, never merged: each map is whole.
-    Json items = typed_map(map);
-    items["allOf"].push_back(where_type_is_missing(fits(map, map.default_type)));
-    for (Json& condition : requirements(map)) items["allOf"].push_back(std::move(condition));
-    required().emplace_back(key);
-    fields()[std::string(key)] = {
-        {"description", doc}, {"type", "array"}, {"minItems", 1}, {"items", std::move(items)}};
+    const bool optional = OfOptionalList<Entry>;
+    if (!optional) required().emplace_back(key);
+    fields()[std::string(key)] = {{"description", doc},
+                                  {"type", "array"},
+                                  {"minItems", optional ? 0 : 1},
+                                  {"items", item_of_list(map)}};
   }
 
   template <class Variant>
@@ -170,6 +170,18 @@ class SchemaWalker {
     add(partial, where_type_is_missing(fits(map, "any")));
     add(whole, where_type_is_missing(fits(map, map.default_type)));
     for (Json& condition : requirements(map)) add(whole, std::move(condition));
+  }
+
+  Json item_of_list(const Map& map) {
+    if (map.default_type.empty()) {
+      Json item = closed(map.fields);
+      item["required"] = map.required;
+      return item;
+    }
+    Json items = typed_map(map);
+    items["allOf"].push_back(where_type_is_missing(fits(map, map.default_type)));
+    for (Json& condition : requirements(map)) items["allOf"].push_back(std::move(condition));
+    return items;
   }
 
   static Json with_short_form(const Map& map, Json section) {

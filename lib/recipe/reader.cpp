@@ -76,17 +76,17 @@ void Reader::report_no_map(const Scope& scope, const Node& value, const yaml::Lo
   }
 }
 
-const Node* Reader::take_list(std::string_view key, std::string_view doc) {
+const Node* Reader::take_list(std::string_view key, std::string_view doc, bool may_be_absent) {
   const std::string path = child_path(key);
   const yaml::Entry* entry = take(key);
   if (!entry) {
-    report_missing(path, doc);
+    if (!may_be_absent) report_missing(path, doc);
     return nullptr;
   }
   const Node& value = entry->value;
   reading_.where[path] = entry->where;
   const bool cut_off = !complete_ && value.kind == Node::Kind::null && value.text.empty();
-  if (value.kind == Node::Kind::sequence && !value.items.empty()) return &value;
+  if (value.kind == Node::Kind::sequence && (may_be_absent || !value.items.empty())) return &value;
   if (value.kind == Node::Kind::broken || cut_off)
     reading_.bad.insert(path);
   else if (value.kind == Node::Kind::sequence)

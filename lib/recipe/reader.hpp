@@ -46,7 +46,7 @@ class Reader {
   template <class Entry>
   void list(std::string_view key, std::vector<Entry>& entries, std::string_view doc) {
     entries.clear();
-    const yaml::Node* items = take_list(key, doc);
+    const yaml::Node* items = take_list(key, doc, OfOptionalList<Entry>);
     if (!items) return;
     const std::string path = child_path(key);
     for (std::size_t i = 0; i < items->items.size(); ++i) {
@@ -134,7 +134,7 @@ class Reader {
   std::string child_path(std::string_view key) const;
   const yaml::Entry* take(std::string_view key);
   /// The list of maps at `key`; null where it was reported, or is missing.
-  const yaml::Node* take_list(std::string_view key, std::string_view doc);
+  const yaml::Node* take_list(std::string_view key, std::string_view doc, bool may_be_absent);
   void begin_item(std::string path, const yaml::Node& node);
   void report_no_map(const Scope& scope, const yaml::Node& value, const yaml::Location& where);
   void report_missing(const std::string& path, std::string_view doc);

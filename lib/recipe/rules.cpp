@@ -457,7 +457,46 @@ class Rules {
            "fp16 needs its loss scaled, which a model of your own does not do: write fp32 or bf16");
   }
 
+  void groups() {
+    for (std::size_t k = 0; k < r_.optimizer.groups.size(); ++k) {
+      const ParameterGroup& group = r_.optimizer.groups[k];
+      const std::string key = "optimizer.groups[" + std::to_string(k) + "]";
+      const bool sets = group.freeze || group.lr || group.lr_scale || group.weight_decay;
+      refuse(!sets, key, {},
+             "sets nothing for " + group.match +
+                 ": give it freeze, lr, lr_scale or weight_decay, or remove it");
+      refuse(group.lr && group.lr_scale, key + ".lr_scale", {key + ".lr"},
+             "cannot go together with lr, which it would be a factor of: remove one");
+      const auto* adafactor = std::get_if<options::AdafactorOptions>(&r_.optimizer.options);
+      refuse(group.lr && adafactor && adafactor->relative_step, key + ".lr",
+             {"optimizer.type", "optimizer.options.relative_step"},
+             "can have no effect with optimizer.options.relative_step: true, by which Adafactor "
+             "makes its own: write lr_scale");
+      refuse(group.lr && r_.optimizer.lr == 0, key + ".lr", {"optimizer.lr"},
+             "needs optimizer.lr greater than 0, whose schedule it follows");
+      refuse(group.freeze.value_or(false) && (group.lr || group.lr_scale || group.weight_decay),
+             key + ".freeze", {key + ".lr", key + ".lr_scale", key + ".weight_decay"},
+             "cannot go together with lr, lr_scale or weight_decay: frozen parameters get no "
+             "update");
+    }
+  }
+
+  /// Evaluation reads the average where training keeps it.
+  void average() {
+    const bool evaluates = r_.eval.weights == EvalWeights::average;
+    refuse(evaluates && r_.memory.optimizer_offload.where != OptimizerOffload::none, "eval.weights",
+           {"memory.optimizer_offload.where"},
+           "is average, which memory.optimizer_offload keeps away from where evaluations compute: "
+           "write current, or leave the offload out");
+    refuse(evaluates && r_.memory.parameter_offload != ParameterOffload::none, "eval.weights",
+           {"memory.parameter_offload"},
+           "is average, and memory.parameter_offload brings weights alone to blocks: write "
+           "current, or leave the offload out");
+  }
+
   void optimizer() {
+    groups();
+    average();
     if (const auto* sgd = std::get_if<options::SgdOptions>(&r_.optimizer.options))
       refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov",
              {"optimizer.type", "optimizer.options.momentum"},

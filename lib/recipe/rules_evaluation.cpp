@@ -41,6 +41,12 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
   needs_data(best.metric != BestMetric::loss, "eval.best.metric");
   needs_data(!best.goal.is_auto(), "eval.best.goal");
   needs_data(stop.patience.has_value(), "eval.early_stopping.patience");
+  const bool averages = r.eval.weights == EvalWeights::average;
+  needs_data(averages, "eval.weights");
+  if (averages && !r.optimizer.ema_decay)
+    broken.push_back({"eval.weights",
+                      "is average, and no average is kept: give optimizer.ema_decay, e.g. 0.999",
+                      {"optimizer.ema_decay"}});
   if (!stop.patience && stop.min_delta != 0)
     broken.push_back(
         {"eval.early_stopping.min_delta",

@@ -31,7 +31,7 @@ class HelpWalker {
     path_.push(std::string(key) + "[]");
     Entry entry;
     visit_fields(*this, entry);
-    type(entry.source);
+    if constexpr (requires { entry.source; }) type(entry.source);
     path_.pop();
   }
   template <class Variant>

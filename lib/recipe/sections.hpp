@@ -24,7 +24,7 @@ inline const options::EnumNames<RecomputeLevel>& enum_names(RecomputeLevel) {
 namespace trainx::recipe {
 
 using options::anything, options::at_least, options::Auto, options::between, options::EnumNames,
-    options::fraction, options::non_negative, options::positive;
+    options::fraction, options::non_negative, options::positive, options::unit_interval;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu };
 inline const EnumNames<DeviceKind>& enum_names(DeviceKind) {
@@ -185,10 +185,31 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
         "Type of gradients between ranks. bf16: half the bytes, rounded before and after the sum");
 }
 
+/// Parameters by their names, and how they are trained. What is not set stays as it is.
+struct ParameterGroup {
+  static constexpr bool list_may_be_absent = true;
+  std::string match;
+  std::optional<bool> freeze;
+  std::optional<double> lr, lr_scale, weight_decay;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, ParameterGroup& g) {
+  field("match", g.match, anything(),
+        "Names of tensors as in the exported model.safetensors; * stands for any characters");
+  field("freeze", g.freeze, anything(),
+        "Keep these parameters as they are: no gradient, no optimizer state, no update");
+  field("lr", g.lr, positive(), "Peak learning rate, instead of optimizer.lr; the schedule holds");
+  field("lr_scale", g.lr_scale, positive(), "Factor of the learning rate, instead of lr");
+  field("weight_decay", g.weight_decay, non_negative(),
+        "Weight decay, also of biases and norms; 0: none");
+}
+
 struct OptimizerSection {
   double lr = 1e-3;
   double max_grad_norm = 1.0;
   bool update_in_backward = false;
+  std::optional<double> ema_decay;
+  std::vector<ParameterGroup> groups;
   options::OptimizerOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
@@ -200,6 +221,12 @@ void visit_fields(Visitor& field, OptimizerSection& s) {
         "Update each part of the weights as soon as its gradient is complete, and free the "
         "gradient. Needs grad_accum_steps 1 and max_grad_norm 0; a non-finite gradient ends the "
         "run");
+  field("ema_decay", s.ema_decay, unit_interval(),
+        "Decay of a moving average of the weights in fp32, updated in each step that updates them: "
+        "average = ema_decay * average + (1 - ema_decay) * weight; null: none is kept");
+  field.list("groups", s.groups,
+             "Parameters that are frozen, or have a learning rate or weight decay of their own: a "
+             "list of maps. Of maps that set the same key the last one that matches holds");
 }
 
 enum class ScheduleResume : std::uint8_t { extend, restart };
@@ -389,6 +416,12 @@ inline const EnumNames<EvalPrecision>& enum_names(EvalPrecision) {
                                               {EvalPrecision::fp16, "fp16"}};
   return names;
 }
+enum class EvalWeights : std::uint8_t { current, average };
+inline const EnumNames<EvalWeights>& enum_names(EvalWeights) {
+  static const EnumNames<EvalWeights> names{{EvalWeights::current, "current"},
+                                            {EvalWeights::average, "average"}};
+  return names;
+}
 enum class BestMetric : std::uint8_t { loss, accuracy, f1, perplexity };
 inline const EnumNames<BestMetric>& enum_names(BestMetric) {
   static const EnumNames<BestMetric> names{{BestMetric::loss, "loss"},
@@ -435,6 +468,7 @@ struct EvalSection {
   Duration every{500, Duration::Unit::steps};
   AllOr<std::int64_t> batches;
   Auto<EvalPrecision> precision;
+  EvalWeights weights = EvalWeights::current;
   EvalBestSection best;  // maps of their own, behind the other keys
   EarlyStoppingSection early_stopping;
 };
@@ -446,6 +480,9 @@ void visit_fields(Visitor& field, EvalSection& s) {
         "evenly over the set, the same samples each time");
   field("precision", s.precision, anything(),
         "Arithmetic of evaluations; weights are cast block by block. auto: as training computes");
+  field("weights", s.weights, anything(),
+        "Weights that evaluations compute with. average: the moving average of "
+        "optimizer.ema_decay");
 }
 
 struct GenerateSection {

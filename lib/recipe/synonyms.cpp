@@ -131,6 +131,14 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"offload_activations", "memory.activation_offload"},
       {"activation_cpu_offload", "memory.activation_offload"},
       {"optimizer_in_bwd", "optimizer.update_in_backward"},
+      {"ema", "optimizer.ema_decay"},
+      {"use_ema", "optimizer.ema_decay: 0.999"},
+      {"param_groups", "optimizer.groups"},
+      {"parameter_groups", "optimizer.groups"},
+      {"freeze", "optimizer.groups: [{match: PATTERN, freeze: true}]"},
+      {"frozen", "optimizer.groups: [{match: PATTERN, freeze: true}]"},
+      {"freeze_layers", "optimizer.groups: [{match: PATTERN, freeze: true}]"},
+      {"unfrozen_parameters", "optimizer.groups: [{match: PATTERN, freeze: false}]"},
       {"offload_optimizer", "memory.optimizer_offload.where"},
       {"offload_optimizer_device", "memory.optimizer_offload.where"},
       {"cpu_offload", "memory.optimizer_offload.where"},
@@ -192,6 +200,7 @@ std::optional<std::string> key_meant(std::string_view section, std::string_view 
   std::optional<std::string> elsewhere;
   for (const FieldHelp& field : schema_keys()) {
     const std::size_t dot = field.key.rfind('.');
+    if (field.key.starts_with("optimizer.groups[]")) continue;  // the optimizer's own are meant
     if (dot == std::string::npos || std::string_view(field.key).substr(dot + 1) != key ||
         std::string_view(field.key).substr(0, dot) == section)
       continue;

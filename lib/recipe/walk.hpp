@@ -30,13 +30,21 @@ void walk_typed_section(Walker& w, std::string_view key, Section& section) {
   w.end();
 }
 
-/// One map of a list; its `type` has its fields beside it.
+/// One map of a list; its `type`, if it has one, has its fields beside it.
 template <class Walker, class Entry>
 void walk_entry(Walker& w, Entry& entry) {
   visit_fields(w, entry);
-  w.type(entry.source);
-  w.alternative(entry.source);
+  if constexpr (requires { entry.source; }) {
+    w.type(entry.source);
+    w.alternative(entry.source);
+  }
 }
+
+/// A list that need not be there.
+template <class Entry>
+concept OfOptionalList = requires {
+  Entry::list_may_be_absent;
+};
 
 template <class Walker>
 void walk(Walker& w, Recipe& r) {

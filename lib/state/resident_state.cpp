@@ -111,7 +111,9 @@ void ResidentState::initialize(const model::WeightInitializer& fill, Memory memo
     fill(*group.spec, exact.data());
     store_exact(group, exact);
     for (const State& state : group.states)
-      if (memory == Memory::written || state.spec.initial != 0 || state.on_host) begin(state);
+      if (!state.spec.averages_weights &&  // which begins as the weights
+          (memory == Memory::written || state.spec.initial != 0 || state.on_host))
+        begin(state);
   }
   store();
   set_counters(0, 0);
@@ -167,7 +169,8 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
   if (states_written_) return out;
   for (const Group& group : groups_)
     for (const State& state : group.states)
-      if (state.spec.initial == 0 && !state.on_host && state.place.memory)
+      if (state.spec.initial == 0 && !state.on_host && state.place.memory &&
+          !state.spec.averages_weights)
         out.emplace_back(state.place.memory, state.place.bytes);
   return out;
 }
@@ -179,6 +182,9 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     exact = exact.subspan(own() * size, size);
   }
   store_rounded(group, exact);
+  for (const State& state : group.states)
+    if (state.spec.averages_weights)
+      tensor::copy(edit(state.place, true), std::as_bytes(exact).data(), exact.size_bytes());
   if (group.on_host) tensor::copy(group.on_host, group.parameter.memory, group.parameter.bytes);
 }
 

@@ -129,12 +129,13 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
                       });
   };
   // nothing is kept of what rounding took
-  const bool rounded = group.master_kind == Master::absent && placed_.graph.compute == DType::bf16;
+  const bool rounded = group.master_kind == Master::absent && placed_.graph.compute != DType::f32;
   if (rounded) {
-    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto widen = placed_.graph.compute == DType::bf16 ? widen_bf16 : widen_f16;
     in_parts([&](std::size_t k, std::size_t count) {
-      std::transform(bf16 + k, bf16 + k + count, out.begin() + static_cast<std::ptrdiff_t>(k),
-                     widen_bf16);
+      std::transform(bits + k, bits + k + count, out.begin() + static_cast<std::ptrdiff_t>(k),
+                     widen);
     });
   } else if (group.master_kind == Master::split) {
     const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;

@@ -36,7 +36,8 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored
                             ? build_blocks(p.dims, p.evaluate)
                             : std::vector<model::Blocks>{}),
-      optimizer(optim::make_optimizer(p.recipe.optimizer.options)) {}
+      optimizer(optim::make_optimizer(p.recipe.optimizer.options, p.train.front().graph.groups,
+                                      p.recipe.optimizer.ema_decay)) {}
 
 TrainingParts::~TrainingParts() {
   evaluator.reset();

@@ -111,14 +111,21 @@ void GpuExecutor::prepare(Shape& s) {
   s.lanes = std::make_unique<StreamSet>(*s.placed, stream_);
   s.launch_begin = launch_begin(s.placed->program);
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
-  // of updates, or of sums for them: they touch different groups, so one launch does all
+  // of updates, or of sums for them: they touch different groups, so one launch does all that are
+  // trained alike
   std::vector<const Instruction*> run;
   auto end_run = [&] {
-    if (!run.empty())
-      s.updates[run.front()] = update_launch(*s.memory, tables_, s.groups, run,
-                                             device_.plan().recipe.optimizer.options, scale,
-                                             parts_.rounding_seed);
-    run.clear();
+    while (!run.empty()) {
+      const auto& training = s.groups[static_cast<std::size_t>(run.front()->group)].spec.training;
+      const auto rest = std::ranges::stable_partition(run, [&](const Instruction* i) {
+        return s.groups[static_cast<std::size_t>(i->group)].spec.training == training;
+      });
+      const std::vector<const Instruction*> alike(run.begin(), rest.begin());
+      s.updates[alike.front()] = update_launch(*s.memory, tables_, s.groups, alike,
+                                               device_.plan().recipe.optimizer.options, scale,
+                                               parts_.rounding_seed);
+      run.erase(run.begin(), rest.begin());
+    }
   };
   for (const Instruction& i : s.placed->program.steady) {
     if (i.op == Op::fetch_batch) s.fetches.push_back(&i);

@@ -152,9 +152,11 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            std::optional<std::uint64_t> rounding_seed) {
   const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
   const Instruction& first = *run.front();
+  const GroupTraining& training = groups[static_cast<std::size_t>(first.group)].spec.training;
   const Use& table = use_of(first, UpdateSlot::lr_table);
   Update update;
   update.scale = scale;
+  update.scale.lr_scale = training.lr_scale;
   update.scalars = {
       memory.find<double>(first, UpdateSlot::norm2),
       memory.find<double>(first, UpdateSlot::target_count),
@@ -181,7 +183,9 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
   const auto chunks = kernels::chunks_of(sizes);
   update.table = {tables.copy(update.tensors.ranges), tables.copy(chunks),
                   static_cast<std::int64_t>(chunks.size())};
-  return {std::visit(StartOf{update, chunks, tables}, options)};
+  const options::OptimizerOptions of_groups =
+      training.weight_decay ? options::with_weight_decay(options, *training.weight_decay) : options;
+  return {std::visit(StartOf{update, chunks, tables}, of_groups)};
 }
 
 void UpdateLaunch::launch(cudaStream_t stream) const {

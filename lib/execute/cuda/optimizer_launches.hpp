@@ -15,7 +15,7 @@ struct UpdateLaunch {
   std::function<cudaError_t(cudaStream_t)> start;
   void launch(cudaStream_t stream) const;
 };
-/// `groups`: as this rank's updates see them.
+/// `groups`: as this rank's updates see them; those of the run are trained alike.
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const std::vector<OwnGroup>& groups,
                            const std::vector<const program::Instruction*>& run,

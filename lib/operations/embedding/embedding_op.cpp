@@ -32,15 +32,15 @@ void Embedding::run_backward(const OpContext& c) const {
     scale_rows(c.scratch(masked), d, scale);
     d = c.scratch(masked);
   }
-  embedding_backward_tokens(c.parameter_gradient(token), d, c.input(tokens), c.accumulates(token),
-                            untrained_token);
+  if (const Tensor table = c.parameter_gradient(token); table.defined())
+    embedding_backward_tokens(table, d, c.input(tokens), c.accumulates(token), untrained_token);
   if (const Tensor table = c.parameter_gradient(position); table.defined()) {
     if (first_position > 0 && !c.accumulates(position)) clear(table.narrow(0, 0, first_position));
     embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position), d,
                                  c.length(), c.accumulates(position), c.input(starts));
   }
-  if (const Tensor types = c.input(token_types); types.defined())
-    embedding_backward_tokens(c.parameter_gradient(type), d, types, c.accumulates(type));
+  if (const Tensor table = c.parameter_gradient(type); table.defined())
+    embedding_backward_tokens(table, d, c.input(token_types), c.accumulates(type));
 }
 
 }  // namespace trainx::operations

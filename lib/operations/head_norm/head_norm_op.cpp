@@ -23,7 +23,9 @@ void HeadNorm::run_backward(const OpContext& c) const {
   const HeadNormWeights gradients{c.parameter_gradient(query_weight),
                                   c.parameter_gradient(query_bias),
                                   c.parameter_gradient(key_weight), c.parameter_gradient(key_bias)};
-  const bool accumulate = gradients.query_weight.defined() && c.accumulates(query_weight);
+  bool accumulate = false;
+  for (const int p : {query_weight, query_bias, key_weight, key_bias})
+    accumulate = accumulate || c.accumulates(p);
   head_norm_backward(*this, c.input_gradient(x), gradients, c.output_gradient(y),
                      by_row(c.input(x)), {{}, c.output(mean), c.output(rstd)}, weights_of(c),
                      accumulate);

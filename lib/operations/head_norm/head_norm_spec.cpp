@@ -13,7 +13,8 @@ std::vector<OutputSpec> HeadNorm::outputs(const Types& t) const {
 }
 
 BackwardSpec HeadNorm::backward(const Types& t) const {
-  BackwardSpec b{.reads = {input(x), output(rstd)}, .inputs = {{.input = x, .over = y}}};
+  BackwardSpec b{.reads = {input(x), output(rstd)},
+                 .inputs = {{.input = x, .over = y, .comes_along = true}}};
   if (!rms) b.reads.push_back(output(mean));
   for (const int p : {static_cast<int>(query_weight), static_cast<int>(key_weight)})
     if (t.has_parameter(p)) b.reads.push_back(parameter(p));

@@ -34,26 +34,29 @@ void Linear::run_forward(const OpContext& c) const {
 void Linear::run_backward(const OpContext& c) const {
   const Tensor dy = c.output_gradient(differentiated_behind ? preactivation : y);
   const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight);
-  const Tensor d_bias = c.parameter_gradient(bias);
-  const bool accumulate = c.accumulates(weight);
-  const bool differentiates = activation != Activation::none && !differentiated_behind;
-  if (differentiates)
-    activate_backward(activation, dy, d_bias, dy,
-                      c.output(is_in_place(activation) ? y : preactivation), accumulate);
+  const Tensor d_weight = c.parameter_gradient(weight), d_bias = c.parameter_gradient(bias);
+  if (differentiates())
+    activate_backward(activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias), dy,
+                      c.output(is_in_place(activation) ? y : preactivation), c.accumulates(bias));
   Tensor rounded = dy, exact = x_rows;
   if (const Tensor low_dy = c.scratch(low); low_dy.defined()) {
-    rounded = low_dy,
-    exact = c.scratch(cast).view({-1}).narrow(0, 0, x_rows.numel()).view(x_rows.dims);
+    rounded = low_dy;
     operations::cast(rounded, dy);
-    operations::cast(exact, x_rows);
+    if (d_weight.defined()) {
+      exact = c.scratch(cast).view({-1}).narrow(0, 0, x_rows.numel()).view(x_rows.dims);
+      operations::cast(exact, x_rows);
+    }
   }
-  linear_backward_weight(c.parameter_gradient(weight), dy, exact, accumulate,
-                         logits ? Tensor() : c.scratch(cast));
-  if (!differentiates && d_bias.defined()) column_sum(d_bias, dy, accumulate);
-  if (input_activation != Activation::none)
-    return linear_activation_backward(input_activation, c.input_gradient(input_sum),
-                                      c.parameter_gradient(input_bias), rounded, w,
-                                      c.input(input_sum), c.accumulates(input_bias));
+  if (d_weight.defined())
+    linear_backward_weight(d_weight, dy, exact, c.accumulates(weight),
+                           logits ? Tensor() : c.scratch(cast));
+  if (!differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
+  if (const Tensor d_sum = c.input_gradient(input_sum); d_sum.defined()) {
+    const Tensor of_bias = c.parameter_gradient(input_bias);
+    return linear_activation_backward(input_activation, d_sum,
+                                      of_bias.defined() ? of_bias : c.scratch(unused_input_bias),
+                                      rounded, w, c.input(input_sum), c.accumulates(input_bias));
+  }
   if (const Tensor dx = c.input_gradient(x); dx.defined())
     linear_backward_input(dx, rounded, w, c.addend(x));
 }

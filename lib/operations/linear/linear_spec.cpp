@@ -15,13 +15,15 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
 
 BackwardSpec Linear::backward(const Types& t) const {
   const bool keeps_sum = activation != Activation::none && !is_in_place(activation);
-  BackwardSpec b{.reads = {input(x), parameter(weight)}};
-  if (activation != Activation::none && !differentiated_behind) {
+  BackwardSpec b;
+  if (t.trains(weight)) b.reads.push_back(input(x));
+  if (wants_input_gradient(t)) b.reads.push_back(parameter(weight));
+  if (differentiates()) {
     b.reads.push_back(output(keeps_sum ? preactivation : y));
     b.changes = y;
   }
   if (input_activation != Activation::none) {
-    b.reads.push_back(input(input_sum));
+    if (wants_input_gradient(t)) b.reads.push_back(input(input_sum));
     b.inputs = {{.input = input_sum}};
   } else {
     b.inputs = {{.input = x}};
@@ -39,7 +41,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
              keeps_sum = activates && !is_in_place(activation);
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
-  c.scratch.resize(2);
+  c.scratch.resize(4);
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
     c.products = {{Gemm{N, out, in}, keeps_sum ? preactivation : y}};
@@ -51,18 +53,25 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     }
     return c;
   }
-  if (t.host_16_bits()) c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
-  c.products = {{Gemm{N, in, out}}, {Gemm{.m = out, .n = in, .k = N, .a_transposed = true}}};
-  if (input_activation != Activation::none) {
+  if (t.host_16_bits() && t.trains(weight))
+    c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
+  if (wants_input_gradient(t)) c.products.push_back({Gemm{N, in, out}});
+  if (t.trains(weight))
+    c.products.push_back({Gemm{.m = out, .n = in, .k = N, .a_transposed = true}});
+  if (t.gpu && differentiates() && t.has_parameter(bias) && !t.trains(bias))
+    c.scratch[unused_bias] = {"unused_bias", {DType::f32, {out}}};
+  if (t.gpu && wants_input_gradient(t) && t.has_parameter(input_bias) && !t.trains(input_bias))
+    c.scratch[unused_input_bias] = {"unused_input_bias", {DType::f32, {in}}};
+  if (input_activation != Activation::none && wants_input_gradient(t)) {
     c.kernels.push_back({KernelFamily::activation});
     c.element_flops += static_cast<double>(N * in) * activation_gradient_flops;
     c.element_bytes += 3 * t.inputs[input_sum].bytes();
   }
-  if (activates && !differentiated_behind) {
+  if (differentiates()) {
     c.kernels.push_back({KernelFamily::activation});
     c.element_flops += static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += 3 * low_type.bytes();
-  } else if (t.has_parameter(bias) && !differentiated_behind) {
+  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind) {
     c.kernels.push_back({KernelFamily::column_sum});
   }
   return c;

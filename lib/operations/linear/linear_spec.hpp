@@ -32,7 +32,14 @@ struct Linear {
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
 
-  enum Scratch : int { cast, low };
+  // unused_bias, unused_input_bias: of frozen ones, which kernels sum beside other work
+  enum Scratch : int { cast, low, unused_bias, unused_input_bias };
+
+ private:
+  bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
+  bool wants_input_gradient(const Types& t) const {
+    return t.wants_gradient(input_activation != Activation::none ? input_sum : x);
+  }
 };
 
 }  // namespace trainx::operations

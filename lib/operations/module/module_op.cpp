@@ -90,10 +90,10 @@ at::Tensor summed_loss(const OpContext& c, const at::Tensor& logits) {
   return sum;
 }
 
-/// Moves a leaf's gradient to where the block wants it.
+/// Moves a leaf's gradient to where the block wants it, if it does.
 void deliver(const Tensor& place, at::Tensor& leaf, bool accumulate) {
-  if (!place.defined()) return;
   at::Tensor& gradient = leaf.mutable_grad();
+  if (!place.defined()) return gradient.reset();
   if (!gradient.defined()) {  // the output does not depend on it
     if (!accumulate) torch_view(place).zero_();
     return;

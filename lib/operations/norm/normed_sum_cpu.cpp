@@ -23,7 +23,9 @@ void cpu::add_branch_layer_norm_backward(const NormedSumGradients& to, const Ten
                                          const Tensor& mean, const Tensor& rstd,
                                          const Tensor& weight, const Dropout& dropout) {
   const TimedWork timed(Work::norm);
-  layer_norm_backward_parameters(to.d_weight, to.d_shift, d_normed, sum, mean, rstd, to.accumulate);
+  if (to.d_weight.defined())
+    layer_norm_backward_parameters(to.d_weight, to.d_shift, d_normed, sum, mean, rstd,
+                                   to.accumulate);
   layer_norm_backward(to.dx, d_sum, d_normed, sum, mean, rstd, weight);
   if (dropout) cpu::drop_out(to.d_branch, to.dx, dropout);
   if (to.d_bias.defined()) column_sum(to.d_bias, dropout ? to.d_branch : to.dx, to.accumulate);

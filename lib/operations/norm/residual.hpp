@@ -35,7 +35,7 @@ void add_branch_layer_norm(const NormedSum& to, const Tensor& residual, const Te
 
 /// Where its gradients go: dx[N, C] of the sum, and of the residual; d_branch[N, C], dx through the
 /// dropout, where there is one; weight, shift and the branch's bias [C] (f32; bias undefined: not
-/// wanted), overwritten or added to.
+/// wanted; on a CPU also weight and shift together), overwritten or added to.
 struct NormedSumGradients {
   Tensor dx, d_branch, d_weight, d_shift, d_bias;
   bool accumulate = false;

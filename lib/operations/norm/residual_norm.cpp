@@ -52,7 +52,12 @@ void ResidualNorm::run_backward(const OpContext& c) const {
   to.d_weight = c.parameter_gradient(weight);
   to.d_shift = c.parameter_gradient(shift);
   if (!picked) to.d_bias = c.parameter_gradient(bias);
-  to.accumulate = c.accumulates(weight);
+  to.accumulate = c.accumulates(weight) || c.accumulates(shift) || c.accumulates(bias);
+  if (const Tensor memory = c.scratch(unused); memory.defined()) {
+    const std::int64_t columns = memory.numel() / 2;
+    if (!to.d_weight.defined()) to.d_weight = memory.narrow(0, 0, columns);
+    if (!to.d_shift.defined()) to.d_shift = memory.narrow(0, columns, columns);
+  }
   add_branch_layer_norm_backward(to, from_sum.defined() ? from_sum : added,
                                  c.output_gradient(normed),
                                  adds ? c.output(sum) : c.input(residual), c.output(mean),

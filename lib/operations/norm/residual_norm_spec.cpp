@@ -35,10 +35,12 @@ BackwardSpec ResidualNorm::backward(const Types& t) const {
     b.reads.push_back(output(rstd));
     if (t.has_parameter(weight)) b.reads.push_back(parameter(weight));
   }
-  b.inputs = {{.input = residual, .over = norms ? static_cast<int>(normed) : program::none}};
+  b.inputs = {{.input = residual,
+               .over = norms ? static_cast<int>(normed) : program::none,
+               .comes_along = true}};
   if (adds && (dropout > 0 || scales())) {
     if (dropout > 0) b.reads.push_back(input(positions));
-    b.inputs.push_back({.input = branch});
+    b.inputs.push_back({.input = branch, .comes_along = true});
   } else if (adds) {
     b.inputs.push_back({.input = branch, .same_as = residual});
   }
@@ -46,6 +48,12 @@ BackwardSpec ResidualNorm::backward(const Types& t) const {
     if (norms && t.has_parameter(p)) b.parameters.push_back(p);
   if (t.has_parameter(bias)) b.parameters.push_back(bias);
   return b;
+}
+
+/// On a CPU both are left out together.
+bool ResidualNorm::has_unused_gradients(const Types& t) const {
+  const int frozen = !t.trains(weight) + !t.trains(shift);
+  return norms && !any_form && (t.gpu ? frozen > 0 : frozen == 1);
 }
 
 Cost ResidualNorm::cost(Direction direction, const Types& t) const {
@@ -62,11 +70,14 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   const TensorType row{x.dtype, {n, x.columns()}};
   // forward: operands, the sum, its norm; backward: both gradients, the sum, the sum's gradient
   c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds ? 4 : 3);
+  c.scratch.resize(1);
+  if (!forward && has_unused_gradients(t))
+    c.scratch[unused] = {"unused_gradients", {DType::f32, {2 * x.columns()}}};
   if (forward || !t.has_input(rows)) return c;
   // rows that were picked send their gradients back; then all rows are dropped out and summed
   c.kernels.push_back({KernelFamily::rows});
   if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
-  if (t.has_parameter(bias)) c.kernels.push_back({KernelFamily::column_sum});
+  if (t.has_parameter(bias) && t.trains(bias)) c.kernels.push_back({KernelFamily::column_sum});
   return c;
 }
 

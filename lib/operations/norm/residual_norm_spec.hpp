@@ -20,6 +20,8 @@ struct ResidualNorm {
   enum Input : int { residual, branch, positions, rows };
   enum Parameter : int { weight, shift, bias, before_weight, before_shift };
   enum Output : int { sum, mean, rstd, normed };
+  // of a frozen weight or shift, whose gradients one kernel makes: both
+  enum Scratch : int { unused };
 
   bool adds = false;   // else `residual` is the sum
   bool norms = false;  // else sum is the only output
@@ -46,6 +48,7 @@ struct ResidualNorm {
   void finish_backward(const OpContext& c) const;
 
  private:
+  bool has_unused_gradients(const Types& t) const;
   void run_any_backward(const OpContext& c, const Tensor& d_sum) const;
 };
 

@@ -34,4 +34,10 @@ std::vector<program::TensorSums> tensor_sums_of(const Options& o) {
   else
     return {};
 }
+
+/// The same optimizer with another weight decay.
+inline OptimizerOptions with_weight_decay(OptimizerOptions options, double weight_decay) {
+  std::visit([&](auto& o) { o.weight_decay = weight_decay; }, options);
+  return options;
+}
 }  // namespace trainx::options

@@ -1,6 +1,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/parameter_groups.hpp"
 #include "plan/explain/percent.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -16,8 +17,10 @@ namespace {
 constexpr double least_gain = 0.005;
 
 program::ModelGraph smallest_graph(const Decisions& plan) {
+  architectures::Machine machine(plan.threads);
+  machine.rules = parameter_rules(plan);
   return architectures::model_graph(plan.dims, 1, plan.row_lengths.front(), plan.compute,
-                                    architectures::Machine(plan.threads));
+                                    std::move(machine));
 }
 
 /// With so many groups on the device.
@@ -36,12 +39,18 @@ Shared weigh(const Decisions& plan, int groups_on_device, const program::Rates& 
           step_seconds(programs, rates)};
 }
 
-/// Of the elements of all groups, what the first `groups` have.
+int trained_groups(const program::ModelGraph& graph) {
+  return static_cast<int>(std::ranges::count_if(
+      graph.groups, [](const program::GroupSpec& g) { return g.training.trained; }));
+}
+
+/// Of the elements of all groups that are trained, what the first `groups` of them have.
 double share_of(const program::ModelGraph& graph, int groups) {
   double all = 0, first = 0;
-  for (std::size_t g = 0; g < graph.groups.size(); ++g) {
-    all += static_cast<double>(graph.groups[g].elements);
-    if (static_cast<int>(g) < groups) first += static_cast<double>(graph.groups[g].elements);
+  for (const program::GroupSpec& g : graph.groups) {
+    if (!g.training.trained) continue;
+    all += static_cast<double>(g.elements);
+    if (groups-- > 0) first += static_cast<double>(g.elements);
   }
   return first / all;
 }
@@ -50,7 +59,7 @@ void choose_share(Decisions& plan, std::int64_t budget, const program::Rates* ra
   auto& share = plan.recipe.memory.optimizer_offload.share;
   if (!share.is_auto()) return;
   const program::ModelGraph graph = smallest_graph(plan);
-  const int groups = static_cast<int>(graph.groups.size());
+  const int groups = trained_groups(graph);
   std::string text = "memory.optimizer_offload.share ";
   if (!rates || rates->host_bytes_per_s <= 0) {
     share.value = 0;
@@ -110,8 +119,7 @@ std::int64_t host_taken(const Decisions& plan) {
 void choose_what_is_on_disk(Decisions& plan, std::int64_t budget) {
   if (plan.recipe.memory.optimizer_offload.where != OptimizerOffload::cpu_disk) return;
   const std::int64_t has = host_budget(plan, budget);
-  const int groups = static_cast<int>(smallest_graph(plan).groups.size()),
-            most = groups - plan.groups_on_device;
+  const int groups = trained_groups(smallest_graph(plan)), most = groups - plan.groups_on_device;
   const auto fits = [&](int on_disk) {
     Decisions tried = plan;
     tried.groups_on_disk = on_disk;
@@ -146,7 +154,7 @@ void place_optimizer(Decisions& plan) {
   const auto& o = plan.recipe.memory.optimizer_offload;
   if (o.where == OptimizerOffload::none || o.share.is_auto() || *o.share.value == 0) return;
   const program::ModelGraph graph = smallest_graph(plan);
-  while (plan.groups_on_device < static_cast<int>(graph.groups.size()) &&
+  while (plan.groups_on_device < trained_groups(graph) &&
          share_of(graph, plan.groups_on_device + 1) <= *o.share.value + 1e-9)
     ++plan.groups_on_device;
 }
@@ -157,8 +165,10 @@ void choose_offload(Decisions& plan, std::int64_t budget_bytes, const program::R
   choose_what_is_on_disk(plan, budget_bytes);
 }
 
-std::vector<passes::OptimizerLocation> optimizer_locations(const Decisions& plan,
-                                                           std::size_t groups) {
+namespace {
+
+/// Of so many groups, all of them trained.
+std::vector<passes::OptimizerLocation> locations_of(const Decisions& plan, std::size_t groups) {
   const auto where = plan.recipe.memory.optimizer_offload.where;
   std::vector<passes::OptimizerLocation> locations(groups, where == OptimizerOffload::disk
                                                                ? passes::OptimizerLocation::disk
@@ -172,6 +182,20 @@ std::vector<passes::OptimizerLocation> optimizer_locations(const Decisions& plan
   for (std::size_t k = 0; k < on_disk; ++k)
     locations[on_device + (2 * k + 1) * elsewhere / (2 * on_disk)] =
         passes::OptimizerLocation::disk;
+  return locations;
+}
+
+}  // namespace
+
+std::vector<passes::OptimizerLocation> optimizer_locations(
+    const Decisions& plan, const std::vector<program::GroupSpec>& groups) {
+  const auto trains = [](const program::GroupSpec& g) { return g.training.trained; };
+  const auto of_trained =
+      locations_of(plan, static_cast<std::size_t>(std::ranges::count_if(groups, trains)));
+  auto next = of_trained.begin();
+  std::vector<passes::OptimizerLocation> locations;
+  for (const program::GroupSpec& group : groups)
+    locations.push_back(trains(group) ? *next++ : passes::OptimizerLocation::device);
   return locations;
 }
 

@@ -18,9 +18,10 @@ void choose_offload(Decisions& plan, std::int64_t budget_bytes, const program::R
 /// has; 0: unknown. `budget_bytes`: memory.budget, which is the same memory if there is no GPU.
 std::int64_t host_budget(const Decisions& plan, std::int64_t budget_bytes);
 
-/// The optimizer's location for each group.
-std::vector<passes::OptimizerLocation> optimizer_locations(const Decisions& plan,
-                                                           std::size_t groups);
+/// The optimizer's location for each group; of groups that are not trained, which have none, the
+/// device, where their weights are.
+std::vector<passes::OptimizerLocation> optimizer_locations(
+    const Decisions& plan, const std::vector<program::GroupSpec>& groups);
 
 /// Whether any group is updated on the host; states on the disk pass through it.
 inline bool offloads_optimizer(const Decisions& plan) {

@@ -151,7 +151,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (!plan.choices.empty()) out += "chosen\n";
   for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
-  out += row("parameters", human_count(parameter_count(plan)));
+  out += row("parameters", human_count(parameter_count(plan)) + trained_words(plan));
   if (const auto padded = padded_vocabulary(plan.dims);
       padded != architectures::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(architectures::vocab_size(plan.dims)) +
@@ -390,6 +390,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
                         {"highest", *std::ranges::max_element(plan.lr_table)},
                         {"last", plan.lr_table.back()}};
   j["parameters"] = parameter_count(plan);
+  if (!plan.recipe.optimizer.groups.empty())
+    j["trained_parameters"] = trained_parameter_count(plan);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
   if (!std::holds_alternative<architectures::CustomDims>(plan.dims))
@@ -422,9 +424,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["optimizer_groups"] = {
         {"all", plan.train.back().graph.groups.size()},
         {"on_device", plan.groups_on_device},
-        {"on_disk",
-         std::ranges::count(optimizer_locations(plan, plan.train.back().graph.groups.size()),
-                            passes::OptimizerLocation::disk)}};
+        {"on_disk", std::ranges::count(optimizer_locations(plan, plan.train.back().graph.groups),
+                                       passes::OptimizerLocation::disk)}};
   j["total_bytes"] = plan.memory.total_bytes();
   j["budget_bytes"] = plan.memory.budget_bytes;
   for (const auto& [name, bytes] : saved_by_levers(plan))

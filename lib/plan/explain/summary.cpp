@@ -4,15 +4,36 @@
 
 namespace trainx::plan {
 
+namespace {
+
+double parameters_of(const program::GroupSpec& group) {
+  double n = 0;
+  for (const auto& p : group.parameters) {
+    double saved = 1;
+    for (const std::int64_t d : p.saved_dims) saved *= static_cast<double>(d);
+    n += saved;
+  }
+  return n;
+}
+
+}  // namespace
+
 double parameter_count(const RunPlan& plan) {
   double n = 0;
-  for (const auto& g : plan.train.back().graph.groups)
-    for (const auto& p : g.parameters) {
-      double saved = 1;
-      for (const std::int64_t d : p.saved_dims) saved *= static_cast<double>(d);
-      n += saved;
-    }
+  for (const auto& g : plan.train.back().graph.groups) n += parameters_of(g);
   return n;
+}
+
+double trained_parameter_count(const RunPlan& plan) {
+  double n = 0;
+  for (const auto& g : plan.train.back().graph.groups)
+    if (g.training.trained) n += parameters_of(g);
+  return n;
+}
+
+std::string trained_words(const RunPlan& plan) {
+  const double trained = trained_parameter_count(plan);
+  return trained < parameter_count(plan) ? " (" + human_count(trained) + " trained)" : "";
 }
 
 std::string schedule_words(const RunPlan& plan) {

@@ -4,8 +4,12 @@
 
 namespace trainx::plan {
 
-/// Trained values of the model.
+/// Values of the model's parameters.
 double parameter_count(const RunPlan& plan);
+/// Those that optimizer.groups do not freeze.
+double trained_parameter_count(const RunPlan& plan);
+/// " (7.1 M trained)", or nothing where all are.
+std::string trained_words(const RunPlan& plan);
 
 /// "warm-up over 50 steps to 0.003, then cosine; 6e-05 in the first step, 0.00015 in the last"
 std::string schedule_words(const RunPlan& plan);

@@ -130,6 +130,51 @@ TEST_CASE("what is claimed of a step of any decoder is what its program does") {
 }
 
 TEST_CASE(
+    "what is claimed of a step holds where a part of the model is frozen, whichever it is and "
+    "whatever is recomputed") {
+  const auto groups = [](std::initializer_list<std::pair<const char*, bool>> all) {
+    std::string list;
+    for (const auto& [match, frozen] : all)
+      list += std::string(list.empty() ? "" : ", ") + "{match: \"" + match +
+              "\", freeze: " + (frozen ? "true" : "false") + "}";
+    return "optimizer: {type: adamw, groups: [" + list + "]}\n";
+  };
+  const std::vector<std::string> of_gpt2{
+      groups({{"w*", true}}),
+      groups({{"w*", true}, {"h.0.*", true}, {"h.1.*", true}}),
+      groups({{"h.1.*", true}, {"h.2.*", true}, {"ln_f.*", true}}),
+      groups({{"*", true}, {"h.1.mlp.*", false}}),
+      groups({{"*", true}, {"*.bias", false}}),
+      groups({{"*", true}, {"h.*.ln_2.weight", false}}),
+      groups({{"*", true}, {"h.1.attn.c_proj.weight", false}}),
+      groups({{"*.bias", true}}),
+      groups({{"*", true}, {"wpe.*", false}})};
+  const std::vector<std::string> of_bert{
+      groups({{"bert.embeddings.*", true}}), groups({{"*", true}, {"cls.*", false}}),
+      groups({{"*", true}, {"bert.encoder.layer.1.output.*", false}}),
+      groups({{"*.bias", true}, {"*LayerNorm*", true}})};
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string& frozen : model == "gpt2" ? of_gpt2 : of_bert)
+      for (const std::string level : {"none", "selective", "mlp", "full", "[full, mlp, none]"}) {
+        CAPTURE(model, level, frozen);
+        const auto plan = plan_of(
+            "memory: {activation_checkpoint: " + level + "}\nprecision: bf16\n" + frozen, model);
+        const plan::PlacedProgram& placed = plan.train.back();
+        const auto expected = plan::expected_kernels(plan, placed.graph);
+        const Launches seen = launches_of(placed);
+        CHECK(expected.attention_forward == seen.attention);
+        CHECK(expected.attention_backward == seen.attention_backward);
+        CHECK(expected.matrix_products == seen.products);
+        CHECK(expected.products_recomputed == (seen.recomputed_products > 0));
+        const auto all = plan_of("memory: {activation_checkpoint: " + level +
+                                     "}\nprecision: bf16\noptimizer: {type: adamw}\n",
+                                 model);
+        CHECK(plan.memory.total_bytes() < all.memory.total_bytes());
+        CHECK(plan::step_flops(placed) <= plan::step_flops(all.train.back()));
+      }
+}
+
+TEST_CASE(
     "a head that computes rows with a target in turns does as many products as the batch takes "
     "turns") {
   const auto plan = plan_of("precision: bf16\n", "bert");

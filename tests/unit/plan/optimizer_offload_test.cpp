@@ -189,7 +189,7 @@ TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little 
     CHECK(split.groups_on_disk < before);
     CHECK((k == 4) == (split.groups_on_disk == 0));
     CHECK((split.memory.disk_bytes > 0) == (split.groups_on_disk > 0));
-    const auto locations = plan::optimizer_locations(split, split.train.back().graph.groups.size());
+    const auto locations = plan::optimizer_locations(split, split.train.back().graph.groups);
     CHECK(std::ranges::count(locations, passes::OptimizerLocation::disk) == split.groups_on_disk);
     const auto together = std::ranges::adjacent_find(locations, [](auto a, auto b) {
       return a == passes::OptimizerLocation::disk && b == passes::OptimizerLocation::disk;

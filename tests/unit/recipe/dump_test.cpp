@@ -18,11 +18,11 @@ TEST_CASE("a dump is the whole recipe, in schema order") {
       "deterministic: false\n  device: auto\n  execution: auto\n  hang_limit: 1 min\n"
       "model:\n  type: gpt2\n  size: null\n  init_from: \"null\"\n  attention: auto\n  options:\n  "
       "  num_layers: null\n"));
-  CHECK(
-      text.find(
-          "optimizer:\n  type: sgd\n  lr: 3e-4\n  max_grad_norm: 1\n  update_in_backward: false\n  "
-          "options:\n    momentum: 0\n    nesterov: false\n    weight_decay: 0\nschedule:\n") !=
-      std::string::npos);
+  CHECK(text.find(
+            "optimizer:\n  type: sgd\n  lr: 3e-4\n  max_grad_norm: 1\n  update_in_backward: "
+            "false\n  ema_decay: null\n  "
+            "options:\n    momentum: 0\n    nesterov: false\n    weight_decay: 0\nschedule:\n") !=
+        std::string::npos);
   CHECK(text.find("memory:\n  budget: 512 MiB\n  activation_checkpoint: none\n") !=
         std::string::npos);
   CHECK(flatten(parse(text).recipe) == flatten(loaded.recipe));

@@ -27,6 +27,14 @@ Json field_at(const Json& schema, const std::string& key, const std::string& of_
         .at("items")
         .at("properties")
         .value(name, Json());
+  if (map == "optimizer.groups[]")
+    return schema.at("properties")
+        .at("optimizer")
+        .at("properties")
+        .at("groups")
+        .at("items")
+        .at("properties")
+        .value(name, Json());
   if (!of_type.empty()) {
     const Json& fields = schema.at("$defs").at(map + "." + of_type).at("properties");
     return fields.contains(name) ? fields.at(name) : Json();
