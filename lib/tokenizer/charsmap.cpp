@@ -66,7 +66,8 @@ Charsmap::Charsmap(const std::string& encoded, std::string place) : place_(std::
 }
 
 void Charsmap::refuse(const std::string& what) const {
-  throw UserError(ExitCode::bad_data, place_ + " " + what + ": take the file again from its source");
+  throw UserError(ExitCode::bad_data,
+                  place_ + " " + what + ": take the file again from its source");
 }
 
 std::uint32_t Charsmap::unit(std::size_t at) const {

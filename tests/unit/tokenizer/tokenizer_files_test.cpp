@@ -2,6 +2,7 @@
 #include "unit/data/expect_user_error.hpp"
 #include "unit/data/scratch_folder.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdio>
 #include <random>
 
 namespace trainx::tokenizer {
@@ -62,19 +63,20 @@ TEST_CASE("a tokenizer.json encodes and decodes") {
 namespace {
 
 json small_unigram() {
-  return {{"model",
-           {{"type", "Unigram"},
-            {"unk_id", 0},
-            {"vocab",
-             {{"<unk>", 0.0}, {"a", -2.0}, {"b", -3.0}, {"ab", -4.0}, {"abb", -9.5}, {"c", -1.0}}}}}};
+  return {
+      {"model",
+       {{"type", "Unigram"},
+        {"unk_id", 0},
+        {"vocab",
+         {{"<unk>", 0.0}, {"a", -2.0}, {"b", -3.0}, {"ab", -4.0}, {"abb", -9.5}, {"c", -1.0}}}}}};
 }
 
 }  // namespace
 
 TEST_CASE("a unigram model takes the tokens with the highest sum of scores") {
   const auto t = open(small_unigram());
-  CHECK(encode(*t, "ab") == Ids{3});         // -4 beats -5
-  CHECK(encode(*t, "abb") == Ids{3, 2});     // -7 beats -9.5
+  CHECK(encode(*t, "ab") == Ids{3});                    // -4 beats -5
+  CHECK(encode(*t, "abb") == Ids{3, 2});                // -7 beats -9.5
   CHECK(encode(*t, "xyab\u00e9c") == Ids{0, 3, 0, 5});  // neighbours that are unknown are one
   CHECK(encode(*t, "").empty());
   json twice = small_unigram();
