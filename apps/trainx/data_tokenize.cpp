@@ -198,7 +198,7 @@ int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
 void add_data_tokenize(CLI::App& data, Context& context) {
   CLI::App* command = data.add_subcommand(
       "tokenize",
-      "Turn text, JSON lines or arrays, csv or tsv into token files or labelled lines.");
+      "Turn text, JSON, csv, tsv, Parquet or Arrow into token files or labelled lines.");
   context.usage[command] = "INPUT [INPUT ...] --tokenizer FOLDER|FILE --out FILE [options]";
   const auto a = std::make_shared<DataTokenizeArguments>();
   command
@@ -219,7 +219,7 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->add_option("--format", a->format,
                    "Format of the inputs; default: by each file's ending, else text; json and "
                    "jsonl by contents.")
-      ->type_name("text|jsonl|json|csv|tsv");
+      ->type_name("text|jsonl|json|csv|tsv|parquet|arrow");
   command->add_option("--text", a->names.text, "Field or column of the text (text).")
       ->type_name("NAME");
   command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")
