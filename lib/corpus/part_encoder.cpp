@@ -343,7 +343,7 @@ MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tok
   if (!record.conversation)
     return completion_sample(record.text, *record.completion, tokenizer, options.special,
                              options.end_of_text, encoder, where);
-  if (!options.chat) throw InternalError("tokenize: a conversation without a template");
+  if (!options.chat) place.refuse("has messages, and there is no template to write them with");
   try {
     return masked_tokens(options.chat->render(*record.conversation), encoder, where);
   } catch (const UserError& problem) {
