@@ -181,8 +181,7 @@ class ArrowStreamTable final : public ArrowTable {
   }
   std::int64_t groups() const override { return 1; }
   std::int64_t first_row(std::int64_t) override { return 0; }
-  void for_each_row(std::int64_t,
-                    const std::function<void(const std::string&)>& use) override {
+  void for_each_row(std::int64_t, const std::function<void(const std::string&)>& use) override {
     if (std::exchange(read_, true)) throw InternalError("tables: a stream is read twice");
     for (std::shared_ptr<RecordBatch> batch;;) {
       check(reader_->ReadNext(&batch), path_);

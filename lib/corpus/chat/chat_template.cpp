@@ -24,8 +24,8 @@ std::optional<std::string> with_marks(const std::string& text) {
     const std::smatch& match = *at;
     out.append(done, match[0].first);
     // An if-block trims the text around it as the tag does.
-    out += "{%" + match[1].str() + " if true %}{{ '" +
-           (match[2].matched ? end_mark : begin_mark) + "' }}{% endif " + match[3].str() + "%}";
+    out += "{%" + match[1].str() + " if true %}{{ '" + (match[2].matched ? end_mark : begin_mark) +
+           "' }}{% endif " + match[3].str() + "%}";
     done = match[0].second;
   }
   if (done == text.begin()) return std::nullopt;
@@ -82,8 +82,9 @@ const Jinja& ChatTemplate::jinja() const {
   const std::lock_guard lock(reading_);
   if (!jinja_) {
     if (source_.text.empty())
-      refuse("has messages, and the tokenizer has no chat template: name one with "
-             "--chat-template FILE, or give prompt and completion");
+      refuse(
+          "has messages, and the tokenizer has no chat template: name one with "
+          "--chat-template FILE, or give prompt and completion");
     const auto marked = with_marks(source_.text);
     has_marks_ = marked.has_value();
     jinja_ = std::make_unique<Jinja>(marked ? *marked : source_.text, source_.place);

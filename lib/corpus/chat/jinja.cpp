@@ -42,8 +42,7 @@ Jinja::Jinja(const std::string& text, std::string place) : place_(std::move(plac
 
 std::string Jinja::render(const nlohmann::ordered_json& variables) const {
   try {
-    return parsed_->root->render(
-        minja::Context::make(minja::Value(variables), parsed_->builtins));
+    return parsed_->root->render(minja::Context::make(minja::Value(variables), parsed_->builtins));
   } catch (const std::exception& problem) {
     throw UserError(ExitCode::bad_data, place_ + " refuses it: " + first_line(problem));
   }

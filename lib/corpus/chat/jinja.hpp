@@ -5,8 +5,8 @@
 
 namespace trainx::corpus {
 
-/// A Jinja template, read by minja, with the settings of Hugging Face's chat templates (blocks leave
-/// no blank lines). Thread-safe.
+/// A Jinja template, read by minja, with the settings of Hugging Face's chat templates (blocks
+/// leave no blank lines). Thread-safe.
 class Jinja {
  public:
   /// `place` begins the sentence of a refusal (UserError 65). Throws UserError 69 where trainx was

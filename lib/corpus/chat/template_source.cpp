@@ -35,8 +35,9 @@ std::string template_in(const json& settings, const std::string& path) {
           one.value("template", json()).is_string())
         return one["template"];
   throw UserError(ExitCode::bad_data,
-                  path + ": chat_template is neither a text nor a list with one called default: "
-                         "name a file with --chat-template");
+                  path +
+                      ": chat_template is neither a text nor a list with one called default: "
+                      "name a file with --chat-template");
 }
 
 }  // namespace
@@ -45,8 +46,8 @@ TemplateSource find_template(const std::string& tokenizer_file, const std::strin
   const std::string folder = folder_of(tokenizer_file), config = folder + "/tokenizer_config.json";
   const json settings = read_object(config);
   TemplateSource out;
-  for (const char* name : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
-                           "cls_token", "mask_token"})
+  for (const char* name :
+       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
     if (const auto found = settings.find(name); found != settings.end())
       if (const json text = token_text(*found); text.is_string()) out.variables[name] = text;
   const std::string file = named.empty() ? folder + "/chat_template.jinja" : named;

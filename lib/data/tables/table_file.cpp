@@ -31,9 +31,10 @@ OpenTable* load(const std::string& path) {
   void* function = opened ? ::dlsym(opened, "trainx_open_table") : nullptr;
   if (!function) {
     const char* why = ::dlerror();
-    throw UserError(ExitCode::unavailable,
-                    path + " needs " + library + ", which cannot be loaded (" +
-                        (why ? why : "no reason given") + "): install pyarrow as scripts/setup does");
+    throw UserError(ExitCode::unavailable, path + " needs " + library +
+                                               ", which cannot be loaded (" +
+                                               (why ? why : "no reason given") +
+                                               "): install pyarrow as scripts/setup does");
   }
   return reinterpret_cast<OpenTable*>(function);
 }
