@@ -2,6 +2,7 @@
 #include "corpus/document_cut.hpp"
 #include "data/source.hpp"
 #include <algorithm>
+#include <span>
 
 namespace trainx::corpus {
 namespace {
@@ -14,26 +15,38 @@ struct Boundary {
   bool cuts_token = false;
 };
 
+/// Where the text before the byte has tokens of its own (both sides of it make up a word), what the
+/// first tokens decode to says how far they reach.
 Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
-                  tokenizer::Encoder& encoder, const std::string& place) {
+                  const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
+                  const std::string& place) {
+  constexpr std::size_t most_tokens = 256;  // of a word, behind those that both have
   if (byte >= text.size()) return {ids.size(), false};
   Ids before;
   append_document(std::string_view(text).substr(0, byte), encoder, before, place);
   const auto [differs, other] = std::ranges::mismatch(before, ids);
-  return {static_cast<std::size_t>(differs - before.begin()), differs != before.end()};
+  Boundary out{static_cast<std::size_t>(differs - before.begin()), differs != before.end()};
+  const std::size_t first = out.tokens, last = std::min(ids.size(), first + most_tokens);
+  for (std::size_t tokens = first; out.cuts_token && tokens <= last; ++tokens) {
+    const std::string decoded = tokenizer.decode(std::span(ids).first(tokens), false);
+    if (decoded.size() > byte) break;
+    if (!text.starts_with(decoded)) continue;  // it ends inside a character
+    out = {tokens, decoded.size() < byte};
+  }
+  return out;
 }
 
 }  // namespace
 
-MaskedSample masked_tokens(const MaskedText& masked, tokenizer::Encoder& encoder,
-                           const std::string& place) {
+MaskedSample masked_tokens(const MaskedText& masked, const tokenizer::Tokenizer& tokenizer,
+                           tokenizer::Encoder& encoder, const std::string& place) {
   MaskedSample out;
   append_document(masked.text, encoder, out.ids, place);
   out.labels.assign(out.ids.size(), data::no_target);
   for (const TextSpan& span : masked.learned) {
     if (span.begin == span.end) continue;
-    const Boundary begin = boundary(masked.text, span.begin, out.ids, encoder, place),
-                   end = boundary(masked.text, span.end, out.ids, encoder, place);
+    const Boundary begin = boundary(masked.text, span.begin, out.ids, tokenizer, encoder, place),
+                   end = boundary(masked.text, span.end, out.ids, tokenizer, encoder, place);
     const std::size_t last = std::min(end.tokens + (end.cuts_token ? 1 : 0), out.ids.size());
     for (std::size_t i = begin.tokens; i < last; ++i) out.labels[i] = out.ids[i];
   }
@@ -45,7 +58,7 @@ MaskedSample completion_sample(const std::string& prompt, const std::string& com
                                std::int32_t end_of_text, tokenizer::Encoder& encoder,
                                const std::string& place) {
   MaskedText text{prompt + completion, {{prompt.size(), prompt.size() + completion.size()}}};
-  MaskedSample inner = masked_tokens(text, encoder, place);
+  MaskedSample inner = masked_tokens(text, tokenizer, encoder, place);
   // What the tokenizer puts before a text has no labels, what it puts behind is learned.
   constexpr std::int32_t marker = -2;
   const Ids around = tokenizer.sample({marker}, std::nullopt, special).ids;

@@ -11,8 +11,8 @@ struct MaskedSample {
 };
 
 /// The tokens of a text; a token is learned where a byte of it is.
-MaskedSample masked_tokens(const MaskedText& text, tokenizer::Encoder& encoder,
-                           const std::string& place);
+MaskedSample masked_tokens(const MaskedText& text, const tokenizer::Tokenizer& tokenizer,
+                           tokenizer::Encoder& encoder, const std::string& place);
 
 /// A prompt and what is to follow it, with the tokens that the tokenizer puts around a text and
 /// `end_of_text` behind it (-1: none), if it does not end so. What is learned begins with the

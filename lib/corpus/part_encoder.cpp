@@ -345,7 +345,7 @@ MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tok
                              options.end_of_text, encoder, where);
   if (!options.chat) place.refuse("has messages, and there is no template to write them with");
   try {
-    return masked_tokens(options.chat->render(*record.conversation), encoder, where);
+    return masked_tokens(options.chat->render(*record.conversation), tokenizer, encoder, where);
   } catch (const UserError& problem) {
     if (problem.code() != ExitCode::bad_data) throw;
     place.refuse(problem.what());
