@@ -29,8 +29,9 @@ Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
   const std::size_t first = out.tokens, last = std::min(ids.size(), first + most_tokens);
   for (std::size_t tokens = first; out.cuts_token && tokens <= last; ++tokens) {
     const std::string decoded = tokenizer.decode(std::span(ids).first(tokens), false);
-    if (decoded.size() > byte) break;
-    if (!text.starts_with(decoded)) continue;  // it ends inside a character
+    if (decoded.size() > byte + 8) break;
+    // An end inside a character decodes to U+FFFD.
+    if (decoded.size() > byte || !text.starts_with(decoded)) continue;
     out = {tokens, decoded.size() < byte};
   }
   return out;
