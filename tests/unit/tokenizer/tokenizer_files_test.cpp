@@ -63,12 +63,9 @@ TEST_CASE("a tokenizer.json encodes and decodes") {
 namespace {
 
 json small_unigram() {
-  return {
-      {"model",
-       {{"type", "Unigram"},
-        {"unk_id", 0},
-        {"vocab",
-         {{"<unk>", 0.0}, {"a", -2.0}, {"b", -3.0}, {"ab", -4.0}, {"abb", -9.5}, {"c", -1.0}}}}}};
+  const json vocab =
+      json::parse(R"([["<unk>", 0], ["a", -2], ["b", -3], ["ab", -4], ["abb", -9.5], ["c", -1]])");
+  return {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}};
 }
 
 }  // namespace
@@ -147,7 +144,7 @@ TEST_CASE("malformed tokenizer files are refused in a sentence with the place") 
   expect_refused("model.vocab", changed("/model/vocab", json::object()), {"no tokens"});
   expect_refused("model.unk_token", changed("/model/unk_token", "[UNK]"), {"'[UNK]'"});
   expect_refused("model.dropout", changed("/model/dropout", 0.1), {"drawn"});
-  expect_refused("model", changed("/model/type", "Unigram"), {"'unk_token'"});
+  expect_refused("model", changed("/model/type", "Unigram"), {"'merges'"});
   expect_refused("model", changed("/model/type", "WordLevel"), {"'WordLevel' is not supported"});
   expect_refused("model", changed("/model/other", true), {"'other'"});
   expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "UnicodeScripts"),
