@@ -26,3 +26,6 @@ install(DIRECTORY configs/bench DESTINATION ${CMAKE_INSTALL_DATADIR}/trainx/conf
 configure_package_config_file(cmake/trainxConfig.cmake.in ${CMAKE_BINARY_DIR}/trainxConfig.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/trainxConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/trainxConfig.cmake ${CMAKE_BINARY_DIR}/trainxConfigVersion.cmake cmake/Dependencies.cmake cmake/TorchWheel.cmake DESTINATION ${package})
+if(TARGET trainx_tables)
+  install(TARGETS trainx_tables LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -98,7 +98,8 @@ layer(data NEEDS architectures options)
 layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc system::sentencepiece
   ALONE /normalizer /pre_tokenizer /decoder /word_piece)
 layer(corpus NEEDS data tokenizer
-  ALONE /part_encoder)
+  ALONE /part_encoder /chat/)
+include(${CMAKE_CURRENT_LIST_DIR}/Minja.cmake)
 # A GPU is a file: rates, limits, what its libraries take.
 layer(hardware NEEDS core program)
 layer(facts NEEDS recipe data

@@ -17,7 +17,7 @@ namespace {
 
 struct DataTokenizeArguments {
   std::vector<std::string> inputs;
-  std::string tokenizer, format, out, kind, end_of_text;
+  std::string tokenizer, format, out, kind, end_of_text, chat_template;
   corpus::FieldNames names;
   std::int64_t train_vocab = 0;
   bool decode = false, plain = false;
@@ -105,10 +105,14 @@ void train(const DataTokenizeArguments& a, const Context& context) {
 }
 
 int run_filter(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenizer) {
+  const corpus::ChatTemplate chat(corpus::find_template(tokenizer.path(), a.chat_template));
   corpus::FilterOptions o;
-  o.names = a.names;
+  o.output.names = a.names;
+  o.output.samples = true;
+  o.output.special = !a.plain;
+  o.output.end_of_text = a.plain ? -1 : tokenizer.end_of_text();
+  o.output.chat = &chat;
   o.decode = a.decode;
-  o.special = !a.plain;
   o.threads = threads_of(a);
   corpus::filter_lines(tokenizer, o, STDIN_FILENO, "stdin", [](const std::string& lines) {
     if (!lines.empty()) print(lines);
@@ -136,7 +140,11 @@ int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenize
   const bool stream = a.out.ends_with(".bin");
   if (!stream && !a.end_of_text.empty())
     usage("--end-of-text goes into a token file, whose name ends with .bin");
-  if (stream) o.output.end_of_text = end_of_text(a, tokenizer);
+  if (stream && !a.chat_template.empty())
+    usage("--chat-template is for samples with labels, into a file whose name ends with .jsonl");
+  if (stream || !a.plain) o.output.end_of_text = end_of_text(a, tokenizer);
+  const corpus::ChatTemplate chat(corpus::find_template(tokenizer.path(), a.chat_template));
+  o.output.chat = &chat;
   corpus::JobReport report;
   {
     Progress progress(context, "tokenizing");
@@ -178,6 +186,7 @@ int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
   if (!filter && a.out.empty() && a.train_vocab == 0)
     usage("where to? --out FILE.bin (a token file) or FILE.jsonl (labelled lines)");
   if (!a.kind.empty() && a.train_vocab == 0) usage("--kind goes with --train-vocab N");
+  if (a.decode && !a.chat_template.empty()) usage("--chat-template is for lines with messages");
   if (a.train_vocab > 0) train(a, context);
   if (a.train_vocab > 0 && a.out.empty()) return 0;
   const auto tokenizer = open_named_tokenizer(a.tokenizer, context);
@@ -189,7 +198,7 @@ int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
 void add_data_tokenize(CLI::App& data, Context& context) {
   CLI::App* command = data.add_subcommand(
       "tokenize",
-      "Turn text, JSON lines or arrays, csv or tsv into token files or labelled lines.");
+      "Turn text, JSON, csv, tsv, Parquet or Arrow into token files or labelled lines.");
   context.usage[command] = "INPUT [INPUT ...] --tokenizer FOLDER|FILE --out FILE [options]";
   const auto a = std::make_shared<DataTokenizeArguments>();
   command
@@ -210,7 +219,7 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->add_option("--format", a->format,
                    "Format of the inputs; default: by each file's ending, else text; json and "
                    "jsonl by contents.")
-      ->type_name("text|jsonl|json|csv|tsv");
+      ->type_name("text|jsonl|json|csv|tsv|parquet|arrow");
   command->add_option("--text", a->names.text, "Field or column of the text (text).")
       ->type_name("NAME");
   command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")
@@ -219,6 +228,22 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->add_option("--label", a->names.label,
                    "Field or column of the class, a whole number (label).")
       ->type_name("NAME");
+  command
+      ->add_option("--prompt", a->names.prompt,
+                   "Field or column of what a completion follows (prompt).")
+      ->type_name("NAME");
+  command
+      ->add_option("--completion", a->names.completion,
+                   "Field or column of the text to learn behind a prompt (completion).")
+      ->type_name("NAME");
+  command
+      ->add_option("--messages", a->names.messages,
+                   "Field of the turns of a conversation (messages).")
+      ->type_name("NAME");
+  command
+      ->add_option("--chat-template", a->chat_template,
+                   "Jinja file that writes conversations; default: the tokenizer's own.")
+      ->type_name("FILE");
   command
       ->add_option(
           "--train-vocab", a->train_vocab,

@@ -73,7 +73,14 @@ std::string text_line(const tokenizer::Tokenizer& tokenizer, std::string_view li
 }
 
 std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
-                     const Record& record, bool special, const std::string& place) {
+                     const Record& record, const OutputOptions& options, const LinePlace& at) {
+  const std::string place = at.path + ":" + std::to_string(at.number);
+  std::string out;
+  if (record.tokens) at.refuse("has input_ids and no text; --decode makes text of them");
+  if (record.completion || record.conversation) {
+    append_sample_line(masked_sample(record, tokenizer, options, encoder, at), out);
+    return out;
+  }
   const auto encode = [&](const std::string& text) {
     tokenizer::Ids ids;
     append_document(text, encoder, ids, place);
@@ -81,8 +88,7 @@ std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& 
   };
   std::optional<tokenizer::Ids> second;
   if (record.pair) second = encode(*record.pair);
-  std::string out;
-  append_sample_line(tokenizer.sample(encode(record.text), std::move(second), special),
+  append_sample_line(tokenizer.sample(encode(record.text), std::move(second), options.special),
                      record.label, out);
   return out;
 }
@@ -91,7 +97,7 @@ std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& 
 
 void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& options, int in,
                   const std::string& name, const std::function<void(const std::string&)>& write) {
-  const auto reader = make_json_reader(options.names);
+  const auto reader = make_json_reader(options.output.names);
   Encoders encoders(tokenizer, options.threads);
   LineBatches batches(in, name);
   std::string batch;
@@ -107,9 +113,9 @@ void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& op
         const std::string_view text = lines.line(i);
         if (data::labelled::is_blank(text)) place.refuse("is blank");
         out[static_cast<std::size_t>(r)] +=
-            options.decode ? text_line(tokenizer, text, options.special, place)
-                           : ids_line(tokenizer, encoder, reader->read(text, place),
-                                      options.special, name + ":" + std::to_string(line + i));
+            options.decode
+                ? text_line(tokenizer, text, options.output.special, place)
+                : ids_line(tokenizer, encoder, reader->read(text, place), options.output, place);
       }
     });
     for (const std::string& lines_out : out) write(lines_out);

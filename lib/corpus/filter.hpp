@@ -1,14 +1,13 @@
 #pragma once
-#include "corpus/record.hpp"
+#include "corpus/part_encoder.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <functional>
 
 namespace trainx::corpus {
 
 struct FilterOptions {
-  FieldNames names;
-  // with the tokens that the tokenizer puts around a sample; of decoding: they are told
-  bool special = true;
+  // samples, a line each; of decoding `special` says whether special tokens are told
+  OutputOptions output;
   bool decode = false;  // {"input_ids": [...]} in, {"text": "..."} out
   int threads = 1;
 };

@@ -3,6 +3,7 @@
 #include "core/suggest.hpp"
 #include "data/foreign_file.hpp"
 #include "data/json_records.hpp"
+#include "data/tables/table_file.hpp"
 #include "yaml/problems.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -11,11 +12,10 @@ namespace trainx::corpus {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::pair<const char*, Format> formats[] = {{"text", Format::text},
-                                                      {"jsonl", Format::jsonl},
-                                                      {"csv", Format::csv},
-                                                      {"tsv", Format::tsv},
-                                                      {"json", Format::json}};
+constexpr std::pair<const char*, Format> formats[] = {
+    {"text", Format::text},  {"jsonl", Format::jsonl}, {"csv", Format::csv},
+    {"tsv", Format::tsv},    {"json", Format::json},   {"parquet", Format::table},
+    {"arrow", Format::table}};
 
 Format format_by_ending(const fs::path& path) {
   const std::string ending = path.extension().string();
@@ -102,8 +102,9 @@ Format format_of(const std::string& given) {
     if (given == name) return format;
     known.emplace_back(name);
   }
-  throw UserError(ExitCode::usage, "--format is text, jsonl, json, csv or tsv, not " +
-                                       yaml::excerpt(given) + did_you_mean(given, known));
+  throw UserError(ExitCode::usage,
+                  "--format is text, jsonl, json, csv, tsv, parquet or arrow, not " +
+                      yaml::excerpt(given) + did_you_mean(given, known));
 }
 
 std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std::string& format) {
@@ -122,7 +123,13 @@ std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std:
       if (error)
         throw UserError(ExitCode::input_missing, "cannot read " + file + ": " + error.message());
       Format found = format.empty() ? format_by_ending(file) : format_of(format);
-      data::refuse_foreign(data::MappedFile(file));
+      const data::MappedFile mapped(file);
+      if (data::tables::is_table(mapped.bytes(), file))
+        found = Format::table;
+      else if (found == Format::table)
+        throw UserError(ExitCode::bad_data, file + " is neither a Parquet nor an Arrow file");
+      else
+        data::refuse_foreign(mapped);
       if (found == Format::json || found == Format::jsonl) found = json_format(file, found);
       out.push_back({file, found, bytes, changed.time_since_epoch().count()});
     }

@@ -5,7 +5,8 @@
 
 namespace trainx::corpus {
 
-enum class Format : std::uint8_t { text, jsonl, csv, tsv, json };  // json: an array of objects
+// json: an array of objects; table: Parquet or Arrow
+enum class Format : std::uint8_t { text, jsonl, csv, tsv, json, table };
 
 /// A file of raw text.
 struct Input {

@@ -5,7 +5,9 @@
 #include "data/json_records.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/mapped_file.hpp"
+#include "data/tables/table_file.hpp"
 #include "data/text/utf8.hpp"
+#include "yaml/problems.hpp"
 #include <algorithm>
 #include <utility>
 
@@ -58,6 +60,10 @@ class PartEncoder {
                         input.path + " changed while it was read: begin again when it is done");
       if (input.format == Format::text) {
         text_slice(text_of(file), slice, input);
+        continue;
+      }
+      if (input.format == Format::table) {
+        table_slice(slice, input);
         continue;
       }
       if (input.format == Format::json) {
@@ -208,9 +214,67 @@ class PartEncoder {
                       input.path + " is an empty array: take it out of the data");
   }
 
+  /// The groups of a Parquet or Arrow file that begin in the slice, as if all were of one size.
+  void table_slice(const Slice& slice, const Input& input) {
+    const FieldNames& n = options_.names;
+    const auto table = data::tables::open_table(
+        input.path, {n.text, n.pair, n.label, n.prompt, n.completion, n.messages, "tools",
+                     "input_ids", "token_type_ids", "labels"});
+    check_columns(table->columns(), input);
+    const auto reader = make_json_reader(n);
+    const auto groups = static_cast<std::size_t>(table->groups());
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto begin = static_cast<std::size_t>(
+          static_cast<double>(input.bytes) * static_cast<double>(g) / static_cast<double>(groups));
+      if (begin < slice.begin || begin >= slice.end) continue;
+      std::int64_t row = table->first_row(static_cast<std::int64_t>(g));
+      table->for_each_row(static_cast<std::int64_t>(g), [&](const std::string& line) {
+        const LinePlace place{input.path, ++row};
+        record(reader->read(line, place), place);
+      });
+    }
+  }
+  void check_columns(const std::vector<std::string>& columns, const Input& input) const {
+    const FieldNames& n = options_.names;
+    const auto has = [&](const std::string& name) {
+      return std::ranges::find(columns, name) != columns.end();
+    };
+    if (has(n.text) || has(n.messages) || (has(n.prompt) && has(n.completion)) || has("input_ids"))
+      return;
+    std::string names;
+    for (const std::string& name : columns)
+      names += (names.empty() ? "" : ", ") + yaml::excerpt(name);
+    throw UserError(ExitCode::bad_data, input.path + " has no column " + yaml::excerpt(n.text) +
+                                            "; its columns are " + names +
+                                            ": --text, --prompt, --completion or --messages "
+                                            "names those that hold text");
+  }
+
+  /// A sample that is tokens already.
+  void tokens(const data::labelled::Line& line, const LinePlace& place) {
+    using data::labelled::FieldName;
+    const auto& ids = line[FieldName::input_ids].values;
+    for (const std::int64_t id : ids)
+      if (id >= tokenizer_.vocab_size())
+        place.refuse("has the id " + std::to_string(id) + ", but the tokenizer " +
+                     tokenizer_.path() + " has ids below " +
+                     std::to_string(tokenizer_.vocab_size()));
+    if (options_.samples) {
+      out_.tokens += static_cast<std::int64_t>(ids.size());
+      return append_sample_line(line, out_.lines);
+    }
+    if (line[FieldName::labels].given || line[FieldName::label].given)
+      place.refuse("has labels, which go into samples: name an --out that ends with .jsonl");
+    out_.ids.insert(out_.ids.end(), ids.begin(), ids.end());
+    if (options_.end_of_text >= 0 && out_.ids.back() != options_.end_of_text)
+      out_.ids.push_back(options_.end_of_text);
+  }
+
   void record(const Record& record, const LinePlace& place) {
     const std::string where = place.path + ":" + std::to_string(place.number);
     ++out_.documents;
+    if (record.tokens) return tokens(*record.tokens, place);
+    if (record.completion || record.conversation) return masked(record, place, where);
     if (!options_.samples) {
       if (record.pair && !options_.pairs_in_stream)
         place.refuse(
@@ -235,6 +299,33 @@ class PartEncoder {
     append_sample_line(sample, record.label, out_.lines);
   }
 
+  void masked(const Record& record, const LinePlace& place, const std::string& where) {
+    if (!options_.samples && !options_.pairs_in_stream)
+      place.refuse(
+          "has an answer to learn, which goes into samples with labels: name an --out "
+          "that ends with .jsonl");
+    if (!options_.samples) {  // a vocabulary is learned from all of it
+      append_document(record.text, encoder_, out_.ids, where);
+      if (record.completion) append_document(*record.completion, encoder_, out_.ids, where);
+      for (const auto& message : messages_of(record))
+        if (const auto text = message.find("content"); text != message.end() && text->is_string())
+          append_document(text->get_ref<const std::string&>(), encoder_, out_.ids, where);
+      return;
+    }
+    const MaskedSample sample = masked_sample(record, tokenizer_, options_, encoder_, place);
+    if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
+    out_.tokens += static_cast<std::int64_t>(sample.ids.size());
+    append_sample_line(sample, out_.lines);
+  }
+  /// The objects among them: what else is there is refused where it is rendered.
+  static std::vector<nlohmann::ordered_json> messages_of(const Record& record) {
+    std::vector<nlohmann::ordered_json> out;
+    if (!record.conversation) return out;
+    for (const auto& message : (*record.conversation)["messages"])
+      if (message.is_object()) out.push_back(message);
+    return out;
+  }
+
   const std::vector<Input>& inputs_;
   const tokenizer::Tokenizer& tokenizer_;
   const OutputOptions& options_;
@@ -244,6 +335,22 @@ class PartEncoder {
 };
 
 }  // namespace
+
+MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tokenizer,
+                           const OutputOptions& options, tokenizer::Encoder& encoder,
+                           const LinePlace& place) {
+  const std::string where = place.path + ":" + std::to_string(place.number);
+  if (!record.conversation)
+    return completion_sample(record.text, *record.completion, tokenizer, options.special,
+                             options.end_of_text, encoder, where);
+  if (!options.chat) place.refuse("has messages, and there is no template to write them with");
+  try {
+    return masked_tokens(options.chat->render(*record.conversation), tokenizer, encoder, where);
+  } catch (const UserError& problem) {
+    if (problem.code() != ExitCode::bad_data) throw;
+    place.refuse(problem.what());
+  }
+}
 
 EncodedPart encode_part(const std::vector<Input>& inputs, const Part& part,
                         const tokenizer::Tokenizer& tokenizer, const OutputOptions& options,

@@ -1,5 +1,7 @@
 #pragma once
+#include "corpus/chat/chat_template.hpp"
 #include "corpus/inputs.hpp"
+#include "corpus/masked_sample.hpp"
 #include "corpus/record.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <cstdint>
@@ -14,9 +16,15 @@ struct OutputOptions {
   // of a stream: the second text of a pair follows the first; else it is refused
   bool pairs_in_stream = false;
   bool special = true;  // with the tokens that the tokenizer puts around a sample
-  // behind each document of a stream that does not end with it; -1: none
+  // behind each document of a stream, or each completion, that does not end with it; -1: none
   std::int32_t end_of_text = -1;
+  const ChatTemplate* chat = nullptr;  // null: conversations are not rendered
 };
+
+/// The sample of a line with a completion or a conversation. Throws UserError 65.
+MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tokenizer,
+                           const OutputOptions& options, tokenizer::Encoder& encoder,
+                           const data::labelled::LinePlace& place);
 
 /// What a part became.
 struct EncodedPart {

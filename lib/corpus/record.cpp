@@ -3,6 +3,8 @@
 #include "core/process.hpp"
 #include "core/suggest.hpp"
 #include "data/labelled/field_cutter.hpp"
+#include "data/labelled/json_line.hpp"
+#include "data/labelled/line_rules.hpp"
 #include "yaml/problems.hpp"
 #include <nlohmann/json.hpp>
 #include <span>
@@ -22,6 +24,12 @@ class JsonReader final : public RecordReader {
     Record out;
     if (auto text = text_of(object, names_.text, place))
       out.text = std::move(*text);
+    else if (given(object, names_.messages))
+      return conversation_of(line, object);
+    else if (given(object, names_.prompt) && given(object, names_.completion))
+      return completion_of(object, place);
+    else if (given(object, "input_ids"))
+      return tokens_of(line, place);
     else
       place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
     out.pair = text_of(object, names_.pair, place);
@@ -34,6 +42,40 @@ class JsonReader final : public RecordReader {
   }
 
  private:
+  static bool given(const json& object, const std::string& name) {
+    const auto found = object.find(name);
+    return found != object.end() && !found->is_null();
+  }
+  static Record tokens_of(std::string_view line, const LinePlace& place) {
+    Record out;
+    out.tokens.emplace();
+    data::labelled::WantedFields all;
+    all.fill(true);
+    data::labelled::make_json_parser(all)->parse(line, place, *out.tokens);
+    data::SourceOptions any_length;
+    any_length.sequence_length = std::int64_t{1} << 31;
+    data::labelled::LineRules(any_length, false).check(*out.tokens, place);
+    return out;
+  }
+  Record completion_of(const json& object, const LinePlace& place) const {
+    auto prompt = text_of(object, names_.prompt, place),
+         completion = text_of(object, names_.completion, place);
+    if (completion->empty())
+      place.refuse("has nothing in its " + yaml::excerpt(names_.completion) +
+                   ", so that nothing is learned: take the " + place.unit() + " out");
+    Record out;
+    out.text = std::move(*prompt);
+    out.completion = std::move(completion);
+    return out;
+  }
+  /// Once more with its keys in order, as templates write them.
+  Record conversation_of(std::string_view line, const json& object) const {
+    const auto ordered = nlohmann::ordered_json::parse(line);
+    Record out;
+    out.conversation = nlohmann::ordered_json{{"messages", ordered[names_.messages]}};
+    if (given(object, "tools")) (*out.conversation)["tools"] = ordered["tools"];
+    return out;
+  }
   static json parse(std::string_view line, const LinePlace& place) {
     try {
       json object = json::parse(line);
@@ -58,17 +100,15 @@ class JsonReader final : public RecordReader {
     for (const auto& item : object.items())
       if (shown++ < most) names += (names.empty() ? "" : ", ") + yaml::excerpt(item.key());
     if (shown > most) names += " and " + std::to_string(shown - most) + " more";
-    const bool chat = object.contains("messages") || object.contains("conversations");
+    if (names.empty()) return ": the object is empty";
     const bool instructions = (object.contains("instruction") && object.contains("output")) ||
-                              (object.contains("prompt") &&
-                               (object.contains("completion") || object.contains("response")));
-    if (!chat && !instructions)
-      return names.empty()
-                 ? ": the object is empty"
-                 : "; its fields are " + names + ": name the one with the text with --text";
-    return "; its fields are " + names + ". trainx has no templates for " +
-           (chat ? "chats" : "instructions") +
-           ": write each as one text, or as input_ids with labels (-100 for the prompt)";
+                              (object.contains("prompt") && object.contains("response"));
+    return "; its fields are " + names + ": " +
+           (object.contains("conversations")
+                ? "give each as \"messages\": [{\"role\": \"user\", \"content\": ...}, ...]"
+            : instructions
+                ? "name those of a question and its answer with --prompt and --completion"
+                : "name the one with the text with --text");
   }
   static std::optional<std::string> text_of(const json& object, const std::string& name,
                                             const LinePlace& place) {
@@ -122,6 +162,11 @@ class ColumnReader final : public RecordReader {
     text_ = index_of(names.text);
     pair_ = index_of(names.pair);
     label_ = index_of(names.label);
+    if (text_ == absent && index_of(names.completion) != absent) {
+      text_ = index_of(names.prompt);
+      completion_ = index_of(names.completion);
+      pair_ = label_ = absent;
+    }
     if (text_ == absent)
       place.refuse("the header names no column " + yaml::excerpt(names.text) +
                    did_you_mean(names.text, printable(columns)) +
@@ -138,12 +183,16 @@ class ColumnReader final : public RecordReader {
         out.text = std::move(field);
       else if (column == pair_)
         out.pair = std::move(field);
+      else if (column == completion_)
+        out.completion = std::move(field);
       else if (column == label_ && !field.empty())
         out.label = number(field, place);
     });
     if (count != count_)
       place.refuse("has " + std::to_string(count) + " fields, but the header " +
                    std::to_string(count_));
+    if (out.completion && out.completion->empty())
+      place.refuse("has an empty completion, so that nothing is learned: take the line out");
     return out;
   }
 
@@ -168,7 +217,7 @@ class ColumnReader final : public RecordReader {
 
   static constexpr std::size_t absent = ~std::size_t{0};
   bool tabs_;
-  std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent;
+  std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent, completion_ = absent;
 };
 
 }  // namespace

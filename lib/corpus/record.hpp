@@ -3,6 +3,7 @@
 #include "data/labelled/line.hpp"
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,14 +11,19 @@
 namespace trainx::corpus {
 
 struct Record {
-  std::string text;
-  std::optional<std::string> pair;    // a second text, as of sentence pairs
-  std::optional<std::int64_t> label;  // its class
+  std::string text;                                    // of a completion: the prompt
+  std::optional<std::string> pair;                     // a second text, as of sentence pairs
+  std::optional<std::int64_t> label;                   // its class
+  std::optional<std::string> completion;               // what alone is learned
+  std::optional<nlohmann::ordered_json> conversation;  // {"messages": [...]} instead of a text
+  std::optional<data::labelled::Line> tokens;          // a sample that is tokens already
 };
 
 /// What the fields of a line are called.
 struct FieldNames {
   std::string text = "text", pair = "text_pair", label = "label";
+  // of lines without a text
+  std::string prompt = "prompt", completion = "completion", messages = "messages";
 };
 
 constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
@@ -30,7 +36,8 @@ class RecordReader {
   virtual Record read(std::string_view line, const data::labelled::LinePlace& place) const = 0;
 };
 
-/// {"text": "...", "text_pair": "...", "label": 1}
+/// {"text": "...", "text_pair": "...", "label": 1}; {"prompt": "...", "completion": "..."};
+/// {"messages": [...], "tools": [...]}; {"input_ids": [...], "labels": [...], "label": 1}
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
 /// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what
 /// stands between tabs.

@@ -1,5 +1,6 @@
 #include "corpus/sample_line.hpp"
 #include "corpus/json_numbers.hpp"
+#include "corpus/masked_sample.hpp"
 #include <algorithm>
 
 namespace trainx::corpus {
@@ -15,6 +16,32 @@ void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::in
     out += ", \"label\": ";
     append_number(*label, out);
   }
+  out += "}\n";
+}
+
+void append_sample_line(const data::labelled::Line& sample, std::string& out) {
+  using data::labelled::FieldName;
+  out += "{\"input_ids\": ";
+  append_list(std::span<const std::int64_t>(sample[FieldName::input_ids].values), out);
+  for (const FieldName name : {FieldName::token_type_ids, FieldName::labels}) {
+    if (!sample[name].given) continue;
+    out += ", \"";
+    out += data::labelled::field_names[static_cast<std::size_t>(name)];
+    out += "\": ";
+    append_list(std::span<const std::int64_t>(sample[name].values), out);
+  }
+  if (sample[FieldName::label].given) {
+    out += ", \"label\": ";
+    append_number(sample[FieldName::label].values[0], out);
+  }
+  out += "}\n";
+}
+
+void append_sample_line(const MaskedSample& sample, std::string& out) {
+  out += "{\"input_ids\": ";
+  append_list(std::span(sample.ids), out);
+  out += ", \"labels\": ";
+  append_list(std::span(sample.labels), out);
   out += "}\n";
 }
 

@@ -21,9 +21,20 @@ using nlohmann::ordered_json;
 // what the header of a token file counts
 constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
 
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
 struct PartHeader {
   std::int64_t documents = 0, tokens = 0;
 };
+
+/// Empty where there is none.
+std::string template_hash(const OutputOptions& o) {
+  if (!o.chat || o.chat->source().text.empty()) return "";
+  const TemplateSource& source = o.chat->source();
+  return hash_hex(source.text + source.variables.dump());
+}
 
 /// What a part's result depends on.
 std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vector<Input>& inputs,
@@ -34,7 +45,10 @@ std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vec
   return ordered_json{{"version", 1},
                       {"tokenizer", hash_file_hex(tokenizer.path())},
                       {"inputs", std::move(files)},
-                      {"fields", {o.output.names.text, o.output.names.pair, o.output.names.label}},
+                      {"fields",
+                       {o.output.names.text, o.output.names.pair, o.output.names.label,
+                        o.output.names.prompt, o.output.names.completion, o.output.names.messages}},
+                      {"chat_template", template_hash(o.output)},
                       {"samples", o.output.samples},
                       {"special", o.output.special},
                       {"end_of_text", o.output.end_of_text}}
@@ -75,10 +89,6 @@ PartHeader read_header(const std::string& path) {
 void append_ids(const tokenizer::Ids& ids, std::size_t width, std::string& out) {
   // little-endian, as the file
   for (const std::int32_t id : ids) out.append(reinterpret_cast<const char*>(&id), width);
-}
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
 }
 
 /// llm.c's: 256 int32, of which three say something.
@@ -163,6 +173,8 @@ JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptio
                      {"bytes_of_text", report.bytes},
                      {"vocab_size", tokenizer.vocab_size()},
                      {"tokenizer", tokenizer.path()}};
+  if (const std::string hash = template_hash(o.output); o.output.samples && !hash.empty())
+    about["chat_template"] = hash;
   if (!o.output.samples)
     about["end_of_text"] = o.output.end_of_text >= 0 ? ordered_json(o.output.end_of_text)
                                                      : ordered_json();

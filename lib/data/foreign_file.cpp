@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-enum class Remedy : std::uint8_t { table, arrow, unpack, text, array };
+enum class Remedy : std::uint8_t { table, unpack, text, array };
 
 struct Signature {
   std::string_view bytes, name;
@@ -17,8 +17,8 @@ struct Signature {
 };
 // Each is long enough that no text begins with it by chance.
 constexpr Signature signatures[] = {
-    {"PAR1", "a Parquet file", Remedy::table, "read_parquet"},
-    {"ARROW1\0\0"sv, "an Arrow file", Remedy::arrow, ""},
+    {"PAR1", "a Parquet file", Remedy::table, ""},
+    {"ARROW1\0\0"sv, "an Arrow file", Remedy::table, ""},
     {"\x1f\x8b\x08", "a gzip archive", Remedy::unpack, "gunzip -k"},
     {"PK\x03\x04", "a zip archive", Remedy::unpack, "unzip"},
     {"\x28\xb5\x2f\xfd", "a zstd archive", Remedy::unpack, "unzstd"},
@@ -34,12 +34,8 @@ std::string remedy_of(const Signature& s, const std::string& path) {
   const std::string tool(s.tool);
   switch (s.remedy) {
     case Remedy::table:
-      return "convert it to JSON lines: python3 -c \"import pandas; pandas." + tool + "('" + path +
-             "').to_json('" + path + ".jsonl', orient='records', lines=True)\"";
-    case Remedy::arrow:
-      return "convert it to JSON lines: python3 -c \"from datasets import Dataset; "
-             "Dataset.from_file('" +
-             path + "').to_json('" + path + ".jsonl')\"";
+      return "make lines of tokens of it: trainx data tokenize " + path +
+             " --tokenizer FOLDER --out OUT.jsonl";
     case Remedy::unpack: return "unpack it first: " + tool + " " + path;
     case Remedy::text: return "convert it to text: " + tool + " " + path;
     case Remedy::array:
@@ -69,7 +65,7 @@ std::optional<ForeignFormat> foreign_format(std::span<const std::byte> bytes,
 void refuse_foreign(const MappedFile& file) {
   if (const auto found = foreign_format(file.bytes(), file.path()))
     throw UserError(ExitCode::bad_data, file.path() + " is " + found->name +
-                                            ", which trainx does not read: " + found->remedy);
+                                            ", which trainx does not read here: " + found->remedy);
 }
 
 }  // namespace trainx::data

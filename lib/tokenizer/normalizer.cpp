@@ -1,4 +1,5 @@
 #include "tokenizer/normalizer.hpp"
+#include "tokenizer/precompiled.hpp"
 #include "tokenizer/unicode/normal_forms.hpp"
 #include <algorithm>
 #include <utility>
@@ -230,12 +231,13 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& c) {
     return std::make_unique<Bert>(c.flag("clean_text", true), c.flag("handle_chinese_chars", true),
                                   c.flag("strip_accents", lower), lower);
   }
+  if (type == "Precompiled") return make_precompiled(c);
   if (type == "Sequence") {
     c.allow({"normalizers"});
     return std::make_unique<Sequence>(c.parts("normalizers"));
   }
   c.refuse_type("normalizer", {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
-                               "Prepend", "Replace", "BertNormalizer", "Sequence"});
+                               "Prepend", "Replace", "BertNormalizer", "Precompiled", "Sequence"});
 }
 
 }  // namespace trainx::tokenizer

@@ -20,7 +20,7 @@ class Normalizer {
   virtual void apply(Draft& draft, MatchSpace& space) const = 0;
 };
 
-/// BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence, Strip,
+/// BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip,
 /// StripAccents.
 std::unique_ptr<Normalizer> make_normalizer(const Component& component);
 

@@ -26,6 +26,8 @@ class VocabularyTable {
  public:
   /// False where the token or the id has been added before.
   bool add(std::string token, std::int32_t id);
+  /// A token that may have been added before: its last id is what `id_of` says. The id is new.
+  void add_again(std::string token, std::int32_t id);
   std::int32_t id_of(std::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? no_id : found->second;
@@ -38,6 +40,8 @@ class VocabularyTable {
   std::int64_t count() const { return static_cast<std::int64_t>(ids_.size()); }
 
  private:
+  void set_token(std::int32_t id, const std::string& token);
+
   TextMap<std::int32_t> ids_;
   std::vector<const std::string*> tokens_;
 };

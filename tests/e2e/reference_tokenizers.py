@@ -3,9 +3,12 @@
     reference_tokenizers.py make FOLDER TEXT_FILE [VOCAB_SIZE]     FOLDER/<kind>/tokenizer.json for every kind
     reference_tokenizers.py encode TOKENIZER_JSON                  lines {"text": ..., "text_pair": ...} in, {"input_ids", "token_type_ids", "decoded", "plain"} out
 """
+import base64
 import json
 import pathlib
+import struct
 import sys
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -99,6 +102,109 @@ def metaspace(lines, size):
     return t
 
 
+def double_array(keys):
+    """{bytes: value} as a double-array trie: units of offset to the children, a value's flag, and the label."""
+    tree = {}
+    for key, value in keys.items():
+        node = tree
+        for byte in key:
+            node = node.setdefault(byte, {})
+        node[0] = value
+    units, waiting, first_free = {0: 0}, [(tree, 0)], 1
+    while waiting:
+        node, at = waiting.pop()
+        while first_free in units:
+            first_free += 1
+        base = first_free
+        # Offsets of 2^21 and more are multiples of 256.
+        while any((base ^ label) in units for label in node):
+            base += 1
+        offset = at ^ base
+        assert offset < 1 << 21
+        units[at] |= offset << 10 | (1 << 8 if 0 in node else 0)
+        for label, child in node.items():
+            units[base ^ label] = 1 << 31 | child if label == 0 else label
+            if label:
+                waiting.append((child, base ^ label))
+    count = (max(units) + 256) // 256 * 256
+    return b"".join(struct.pack("<I", units.get(i, 0)) for i in range(count))
+
+
+def charsmap(replacements):
+    """As SentencePiece precompiles it: {text: what it becomes}."""
+    blob, keys = b"", {}
+    for text, becomes in replacements.items():
+        keys[text.encode()] = len(blob)
+        blob += becomes.encode() + b"\0"
+    trie = double_array(keys)
+    return base64.b64encode(struct.pack("<I", len(trie)) + trie + blob).decode()
+
+
+def nfkc(casefold=False):
+    """Like SentencePiece's nmt_nfkc: compatibility forms, compositions of a letter and its marks, white space to blanks, no control characters."""
+    out = {}
+    for c in (c for c in range(1, 0x30000) if not 0xD800 <= c < 0xE000):
+        text = chr(c)
+        becomes = unicodedata.normalize("NFKC", text)
+        if unicodedata.category(text) in ("Zs", "Zl", "Zp") or text in "\t\n\r\x0b\x0c":
+            becomes = " "
+        elif unicodedata.category(text) == "Cc" or text in "\u200b\ufeff\u200e":
+            becomes = ""
+        if casefold:
+            becomes = becomes.casefold()
+        if becomes != text:
+            out[text] = becomes
+        apart = unicodedata.normalize("NFD", text)
+        if len(apart) > 1 and unicodedata.normalize("NFC", apart) == text:
+            out[apart] = becomes
+    return charsmap(out)
+
+
+def unigram(lines, size, special, pre_tokenizer, normalizer, byte_fallback=False):
+    """SentencePiece's, as converters write them: pieces with a score each, and the table of the normalizer."""
+    t = Tokenizer(models.Unigram())
+    t.pre_tokenizer = pre_tokenizers.Metaspace()
+    learn(t, trainers.UnigramTrainer(vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False), lines)
+    made = json.loads(t.to_str())
+    made["model"]["unk_id"] = special.index("<unk>")
+    if byte_fallback:
+        made["model"]["vocab"] += [[f"<0x{b:02X}>", -20.0] for b in range(256)]
+        made["model"]["byte_fallback"] = True
+    made["normalizer"], made["pre_tokenizer"] = normalizer, pre_tokenizer
+    made["decoder"] = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    return Tokenizer.from_str(json.dumps(made))
+
+
+def unigrams(lines, size):
+    metaspace = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+    table = {"type": "Precompiled", "precompiled_charsmap": nfkc()}
+    blanks = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}
+    words = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
+
+    def around(t, single, pair):
+        t.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=[(x, t.token_to_id(x)) for x in set(f"{single} {pair}".replace(":1", "").split()) if "$" not in x])
+        return t
+    t5 = around(unigram(lines, size, ["<pad>", "</s>", "<unk>"], metaspace, {"type": "Sequence", "normalizers": [table, {"type": "Strip", "strip_left": False, "strip_right": True}, blanks]}),
+                "$A </s>", "$A </s> $B </s>")
+    t5.add_special_tokens([f"<extra_id_{i}>" for i in range(3)])
+    t5_old = around(unigram(lines, size, ["<pad>", "</s>", "<unk>"], words, table), "$A </s>", "$A </s> $B </s>")
+    xlmr = around(unigram(lines, size, ["<s>", "<pad>", "</s>", "<unk>"], {**metaspace, "prepend_scheme": "first"}, {"type": "Sequence", "normalizers": [table, blanks]}),
+                  "<s> $A </s>", "<s> $A </s> </s> $B </s>")
+    xlmr.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    albert = around(unigram(lines, size, ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"], words, {"type": "Sequence", "normalizers": [
+        {"type": "Replace", "pattern": {"String": "``"}, "content": '"'}, {"type": "Replace", "pattern": {"String": "''"}, "content": '"'}, {"type": "NFKD"},
+        {"type": "StripAccents"}, {"type": "Lowercase"}, {"type": "Precompiled", "precompiled_charsmap": nfkc(True)}]}), "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")
+    fallback = unigram(lines, size, ["<unk>"], None, {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}, True)
+    fallback.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    # Tokens that come twice, scores above 0, and a letter without marks that is a key.
+    made = json.loads(t5.to_str())
+    made["model"]["vocab"] += [["the", 1.0], ["e", 2.0], ["the", 3.0], ["<unk>", -1.0]]
+    made["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": charsmap({"A": "xyz", "\u0915": "k", "\u00a9": "", "\u0600": "n", "\r": "", "\u1100": "j", "e": "\u00e9\u00e9"})}
+    made["pre_tokenizer"] = {**metaspace, "prepend_scheme": "first"}
+    made["added_tokens"], made["post_processor"] = made["added_tokens"][:2], None
+    return {"t5": t5, "t5_old": t5_old, "xlmr": xlmr, "albert": albert, "unigram_bytes": fallback, "unigram_twice": Tokenizer.from_str(json.dumps(made))}
+
+
 def kinds(lines, size):
     made = {
         "gpt2": gpt2(lines, size), "llama3": llama3(lines, size), "gpt4o": llama3(lines, size, GPT4O), "bert": bert(lines, size),
@@ -113,7 +219,7 @@ def kinds(lines, size):
         t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"\w|\d+"), behavior, invert=behavior == "contiguous"), pre_tokenizers.WhitespaceSplit(),
                                                    pre_tokenizers.ByteLevel(add_prefix_space=True)])
         made[f"split_{behavior}"] = t
-    return made
+    return made | unigrams(lines, size)
 
 
 def make(folder, text, size="2000"):

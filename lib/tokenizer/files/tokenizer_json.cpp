@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "tokenizer/bpe/bpe.hpp"
 #include "tokenizer/files/read_json.hpp"
+#include "tokenizer/unigram/unigram.hpp"
 #include "tokenizer/word_piece.hpp"
 #include "yaml/problems.hpp"
 
@@ -54,9 +55,41 @@ Merges read_merges(const Component& c) {
   return out;
 }
 
+/// [["<unk>", 0.0], ["\u2581the", -3.2], ...]: an id is a place in the list.
+std::unique_ptr<Model> read_unigram(const Component& c) {
+  constexpr std::size_t longest_token = 1024;  // bytes: what a place of a text may take of time
+  c.allow({"unk_id", "vocab", "byte_fallback"});
+  const nlohmann::json& list = c.value("vocab");
+  if (!list.is_array() || list.empty()) c.refuse("is no list of tokens and their scores", "vocab");
+  if (list.size() > static_cast<std::size_t>(most_ids))
+    c.refuse("has more than " + std::to_string(most_ids) + " tokens", "vocab");
+  VocabularyTable vocabulary;
+  std::vector<double> scores;
+  for (const auto& item : list) {
+    const auto id = static_cast<std::int32_t>(scores.size());
+    const auto refuse = [&](const std::string& what) {
+      c.refuse(what, "vocab[" + std::to_string(id) + "]");
+    };
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number())
+      refuse("is no [token, score]");
+    const auto& token = item[0].get_ref<const std::string&>();
+    if (token.empty()) refuse("is an empty token");
+    if (token.size() > longest_token)
+      refuse("is a token of more than " + std::to_string(longest_token) + " bytes");
+    vocabulary.add_again(token, id);
+    scores.push_back(item[1].get<double>());
+  }
+  UnigramOptions o;
+  o.unk_id = static_cast<std::int32_t>(
+      c.number("unk_id", no_id, 0, static_cast<std::int64_t>(scores.size()) - 1));
+  o.byte_fallback = c.flag("byte_fallback", false);
+  return std::make_unique<Unigram>(std::move(vocabulary), std::move(scores), o, c.place());
+}
+
 /// Older files name no type.
 std::string model_type(const Component& c) {
   if (!c.type().empty()) return c.type();
+  if (c.has("vocab") && c.value("vocab").is_array()) return "Unigram";
   return c.has("merges") ? "BPE" : c.has("max_input_chars_per_word") ? "WordPiece" : "";
 }
 
@@ -94,12 +127,11 @@ std::unique_ptr<Model> read_model(const Component& c, bool as_bytes) {
         std::move(vocabulary), read_merges(c), std::move(o),
         [&](std::size_t i) { return c.place("merges[" + std::to_string(i) + "]"); });
   }
-  if (type == "Unigram")
-    throw UserError(ExitCode::bad_data,
-                    c.place() +
-                        ": the model 'Unigram' is not supported in this file: name the "
-                        "SentencePiece file (*.model) that comes with it");
-  c.refuse_type("model", {"BPE", "WordPiece"});
+  if (type == "Unigram") {
+    if (as_bytes) c.refuse("is Unigram behind ByteLevel, which trainx does not support");
+    return read_unigram(c);
+  }
+  c.refuse_type("model", {"BPE", "WordPiece", "Unigram"});
 }
 
 void read_added_tokens(const Component& root, Pipeline& p) {

@@ -55,6 +55,14 @@ enum class CodePointClass : std::uint8_t {
   combining_mark,  // stripped by BertNormalizer, by StripAccents
   // utf8proc's newer tables decompose or reorder them, the reference does not
   inert,
+  // of graphemes (UAX #29): what joins the character before it, the one behind it, and none
+  grapheme_extend,
+  grapheme_prepend,
+  grapheme_control,
+  pictographic,
+  indic_consonant,
+  indic_linker,  // joins two consonants, with any of indic_extend around it
+  indic_extend,
 };
 
 std::span<const CodePointRange> ranges_of(CodePointClass which);

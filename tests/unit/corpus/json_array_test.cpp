@@ -98,8 +98,9 @@ TEST_CASE("JSON that is neither an array of objects nor lines is refused with wh
   expect("[{\"text\": \"a\"}", {"record 2"});
   expect("[{\"text\": \"a\"}]]", {":1:"});
   expect(R"([{"instruction": "do", "input": "", "output": "done"}])",
-         {"record 1", "'instruction'", "'output'", "templates"});
-  expect(R"([{"messages": []}])", {"'messages'", "templates"});
+         {"record 1", "'instruction'", "'output'", "--prompt"});
+  expect(R"([{"conversations": []}])", {"'conversations'", "messages"});
+  expect(R"([{"messages": []}])", {"record 1", ".jsonl"});
   expect(R"([{"sentence": "a"}])", {"'sentence'", "--text"});
   // As text where that is asked for.
   CHECK(run(made, made.folder.write("b.json", "{\n}"), made.folder.path("b.bin"), 1, "text")
@@ -108,9 +109,8 @@ TEST_CASE("JSON that is neither an array of objects nor lines is refused with wh
 
 TEST_CASE("archives and tables are named") {
   const MadeTokenizer made;
-  data::expect_user_error(ExitCode::bad_data, {"Parquet", "pandas"}, [&] {
-    run(made, made.folder.write("a.parquet", std::string("PAR1\x15\0\0\0", 8) + "PAR1"),
-        made.folder.path("out.bin"));
+  data::expect_user_error(ExitCode::bad_data, {"a.parquet", "neither"}, [&] {
+    run(made, made.folder.write("a.parquet", "text"), made.folder.path("out.bin"), 1, "parquet");
   });
   data::expect_user_error(ExitCode::bad_data, {"gzip", "gunzip"}, [&] {
     run(made, made.folder.write("a.jsonl.gz", "\x1f\x8b\x08..."), made.folder.path("out.bin"));

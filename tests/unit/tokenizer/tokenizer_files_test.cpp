@@ -2,6 +2,7 @@
 #include "unit/data/expect_user_error.hpp"
 #include "unit/data/scratch_folder.hpp"
 #include <nlohmann/json.hpp>
+#include <cstdio>
 #include <random>
 
 namespace trainx::tokenizer {
@@ -59,6 +60,57 @@ TEST_CASE("a tokenizer.json encodes and decodes") {
   CHECK(t->token_of(7) == "ab ab");
 }
 
+namespace {
+
+json small_unigram() {
+  const json vocab =
+      json::parse(R"([["<unk>", 0], ["a", -2], ["b", -3], ["ab", -4], ["abb", -9.5], ["c", -1]])");
+  return {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a unigram model takes the tokens with the highest sum of scores") {
+  const auto t = open(small_unigram());
+  CHECK(encode(*t, "ab") == Ids{3});                    // -4 beats -5
+  CHECK(encode(*t, "abb") == Ids{3, 2});                // -7 beats -9.5
+  CHECK(encode(*t, "xyab\u00e9c") == Ids{0, 3, 0, 5});  // neighbours that are unknown are one
+  CHECK(encode(*t, "").empty());
+  json twice = small_unigram();
+  twice["model"]["vocab"].push_back({"a", -0.5});
+  const auto last = open(twice);  // of a token that comes twice the last score and id count
+  CHECK(encode(*last, "ab") == Ids{6, 2});
+  CHECK(last->decode(Ids{1, 6}, false) == "a a");
+  json bytes = small_unigram();
+  bytes["model"]["byte_fallback"] = true;
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
+    bytes["model"]["vocab"].push_back({name, -30.0});
+  }
+  CHECK(encode(*open(bytes), "a\u00e9") == Ids{1, 6 + 0xc3, 6 + 0xa9});
+}
+
+TEST_CASE("malformed unigram models are refused") {
+  const auto changed = [](const std::string& pointer, const json& value) {
+    json out = small_unigram();
+    out[json::json_pointer(pointer)] = value;
+    return out;
+  };
+  expect_refused("model.vocab[1]", changed("/model/vocab/1", json{"a", "b"}), {"[token, score]"});
+  expect_refused("model.vocab[2]", changed("/model/vocab/2/0", ""), {"empty"});
+  expect_refused("model.vocab[2]", changed("/model/vocab/2/0", std::string(1025, 'a')),
+                 {"1024 bytes"});
+  expect_refused("model.vocab", changed("/model/vocab", json::array()), {"no list"});
+  expect_refused("model.unk_id", changed("/model/unk_id", 6), {"0 to 5"});
+  expect_refused("model", changed("/model/alpha", 0.1), {"'alpha'"});
+  expect_refused("model", changed("/pre_tokenizer", {{"type", "ByteLevel"}}), {"ByteLevel"});
+  const auto without = open(changed("/model/unk_id", nullptr));
+  CHECK(encode(*without, "ab") == Ids{3});
+  data::expect_user_error(ExitCode::bad_data, {"model.unk_id", "'x'"},
+                          [&] { encode(*without, "ax"); });
+}
+
 TEST_CASE("an encoder that has met more words than it keeps goes on to find their tokens") {
   const auto t = open(small_bpe());
   const auto encoder = t->make_encoder();
@@ -92,16 +144,23 @@ TEST_CASE("malformed tokenizer files are refused in a sentence with the place") 
   expect_refused("model.vocab", changed("/model/vocab", json::object()), {"no tokens"});
   expect_refused("model.unk_token", changed("/model/unk_token", "[UNK]"), {"'[UNK]'"});
   expect_refused("model.dropout", changed("/model/dropout", 0.1), {"drawn"});
-  expect_refused("model", changed("/model/type", "Unigram"), {"'Unigram'", "*.model"});
+  expect_refused("model", changed("/model/type", "Unigram"), {"'merges'"});
   expect_refused("model", changed("/model/type", "WordLevel"), {"'WordLevel' is not supported"});
   expect_refused("model", changed("/model/other", true), {"'other'"});
   expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "UnicodeScripts"),
                  {"'UnicodeScripts' is not supported"});
   expect_refused("pre_tokenizer", changed("/pre_tokenizer/type", "Bytelevel"),
                  {"did you mean 'ByteLevel'"});
-  expect_refused("normalizer",
-                 changed("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", ""}}),
-                 {"'Precompiled' is not supported"});
+  const auto precompiled = [&](const std::string& table) {
+    return changed("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", table}});
+  };
+  const std::string charsmap = "normalizer.precompiled_charsmap";
+  expect_refused(charsmap, precompiled(""), {"cut off"});
+  expect_refused(charsmap, precompiled("AAAAA"), {"base64"});
+  expect_refused(charsmap, precompiled("AA?="), {"base64"});
+  expect_refused(charsmap, precompiled("AAAAAA=="), {"no trie"});
+  expect_refused(charsmap, precompiled("/////wAAAAA="), {"cut off"});
+  expect_refused(charsmap, precompiled("BAAAAAAAAAD/"), {"not UTF-8"});
   expect_refused("normalizer.pattern",
                  changed("/normalizer",
                          {{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", "x"}}),
