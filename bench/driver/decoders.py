@@ -28,6 +28,7 @@ def row(family, size, batch, length, *, recompute=False, small_state=False, goal
         overrides += ["run.device=cpu", *(f"model.options.{key}={value}" for key, value in (("num_layers", 2), ("num_heads", 4), ("num_key_value_heads", 2), ("head_size", 16), ("hidden_size", 64), ("intermediate_size", 96)))]
         peer += " --warm-up-steps 2 --warm-up-seconds 0.1"
     else:
+        overrides.append("run.device=gpu")                  # the families have not run on one yet: auto takes the CPU
         peer += " --compile"
     if recompute:
         overrides, peer = [*overrides, "memory.activation_checkpoint=full"], f"{peer} --recompute"
