@@ -101,8 +101,11 @@ int generate(const launch::Job& job, metrics::Console& console) {
   if (prompt.empty())
     throw UserError(ExitCode::usage, "--prompt has no token; give the text to continue");
 
-  generate::GenerationOptions options{
-      .max_tokens = o.max_tokens, .sampling = o.sampling, .beam = o.beam, .seed = o.seed, .end_of_text = {}};
+  generate::GenerationOptions options{.max_tokens = o.max_tokens,
+                                      .sampling = o.sampling,
+                                      .beam = o.beam,
+                                      .seed = o.seed,
+                                      .end_of_text = {}};
   if (!o.ignore_end_of_text) {
     options.end_of_text = end_of_text_of(folder, vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());

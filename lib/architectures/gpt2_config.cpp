@@ -46,8 +46,7 @@ std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
   constexpr std::string_view prefix = "transformer.";
   if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
   if (saved_name == "lm_head.weight") return "wte.weight";
-  if (saved_name.ends_with(".attn.bias") || saved_name.ends_with(".attn.masked_bias"))
-    return {};
+  if (saved_name.ends_with(".attn.bias") || saved_name.ends_with(".attn.masked_bias")) return {};
   return std::string(saved_name);
 }
 

@@ -116,8 +116,8 @@ struct Generator::State {
           device->memory() + layout.weights_bytes + i * layout.decoder_bytes));
   }
 
-  /// The decoder of each text that goes on: the first that continues a text takes its decoder, others
-  /// take those of texts that nothing continues, with a copy. `before`: of the texts before.
+  /// The decoder of each text that goes on: the first that continues a text takes its decoder,
+  /// others take those of texts that nothing continues, with a copy. `before`: of the texts before.
   std::vector<std::size_t> pass_on(const std::vector<BeamSearch::Beam>& beams,
                                    const std::vector<std::size_t>& before) {
     std::vector<bool> used(decoders.size());
@@ -171,7 +171,8 @@ namespace {
 std::span<const float> follow(model::Decoder& decoder, std::span<const std::int32_t> ids) {
   if (decoder.size() > 0 && decoder.size() < decoder.capacity()) return decoder.append(ids.last(1));
   decoder.clear();
-  return decoder.append(ids.last(std::min(ids.size(), static_cast<std::size_t>(decoder.capacity()))));
+  return decoder.append(
+      ids.last(std::min(ids.size(), static_cast<std::size_t>(decoder.capacity()))));
 }
 
 }  // namespace

@@ -41,8 +41,7 @@ class Generator {
   /// Throws UserError: 65 weights that do not fit their config.json, 69 no GPU that can be used, 71
   /// out of memory.
   Generator(const architectures::ModelDims& dims, const std::string& folder,
-            std::int64_t context_length, std::int64_t threads, bool on_gpu,
-            std::int64_t beams = 1);
+            std::int64_t context_length, std::int64_t threads, bool on_gpu, std::int64_t beams = 1);
   /// On a CPU, without weights until `load`.
   Generator(const architectures::ModelDims& dims, std::int64_t context_length,
             std::int64_t threads);

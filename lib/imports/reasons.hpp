@@ -55,11 +55,11 @@ constexpr std::string_view no_reinforcement =
     "trainx trains on the next token, masked tokens or classes; it has no preference or reward "
     "losses";
 constexpr std::string_view same_rates =
-    "write optimizer.groups: a map of match and lr for each pattern";
+    "write a map of match and lr for each pattern into optimizer.groups";
 constexpr std::string_view all_weights =
     "trainx freezes what optimizer.groups says, for the whole run";
 constexpr std::string_view by_groups =
-    "write optimizer.groups: a map of match and freeze, lr or weight_decay for each pattern";
+    "write a map of match and freeze, lr or weight_decay for each pattern into optimizer.groups";
 constexpr std::string_view packs_beforehand =
     "trainx packs beforehand: `trainx data pack`, then data.packed: true";
 constexpr std::string_view no_paging =

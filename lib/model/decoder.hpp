@@ -50,7 +50,7 @@ class Decoder {
   std::byte* memory_;
   std::vector<program::Bytes> caches_;       // their offsets
   std::vector<program::Bytes> cache_bytes_;  // of a token
-  std::int32_t last_row_ = 0;           // which of the rows the head predicts from
+  std::int32_t last_row_ = 0;                // which of the rows the head predicts from
   std::vector<float> logits_;
   // Of pieces of the length that was appended last.
   program::ModelGraph graph_;

@@ -42,6 +42,7 @@ COVERED = {
     "apps/trainx/inputs.cpp": {"init": "from_nothing", "list": "named_in_prose"},
     "apps/trainx/launch_options.cpp": {"train --help": "help_that_refusals_name"},
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
+    "lib/data/foreign_file.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
     "lib/imports/import.cpp": {"import": "settings_of_other_tools"},

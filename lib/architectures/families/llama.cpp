@@ -51,9 +51,12 @@ void smollm3(FamilyReader& r, DecoderDims& d) {
     const bool has = layers ? listed((*layers)[at]) : (i + 1) % interval != 0;
     d.layer_rope[at] = has ? 0 : -1;
   }
+  // layers that know no positions slide, unless layer_types says which
   const bool slides = r.flag("use_sliding_window", false);
-  r.windows(r.sliding(slides && !r.file().find("layer_types") ? interval : 0));
-  if (!slides) std::ranges::fill(d.windows, 0);
+  std::vector<bool> sliding = r.sliding(0);
+  if (!r.file().find("layer_types"))
+    for (std::size_t i = 0; i < sliding.size(); ++i) sliding[i] = slides && d.layer_rope[i] < 0;
+  r.windows(sliding);
 }
 
 /// The gate is left out; ReLU is squared.

@@ -5,7 +5,10 @@ namespace trainx::architectures {
 namespace {
 
 void starcoder2(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 4096, .key_value_heads = 2, .tied = true, .default_activation = "gelu_pytorch_tanh"});
+  r.sizes({.max_positions = 4096,
+           .key_value_heads = 2,
+           .tied = true,
+           .default_activation = "gelu_pytorch_tanh"});
   r.layer_norm(true, true);
   r.epsilon("norm_epsilon", 1e-5);
   d.qkv_bias = d.out_bias = d.mlp_bias = r.flag("use_bias", true);

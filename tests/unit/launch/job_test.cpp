@@ -20,9 +20,14 @@ TEST_CASE("a job survives JSON, every field of it") {
   job.fork_name = "y";
   job.checkpoint = "outputs/x/best";
   job.argv = {"trainx", "train"};
-  job.generate = {
-      "Once\n\"upon\"",       "folders/t", 5, {0.1, 3, 0.7}, {4, 0.5}, 18446744073709551615ULL, true,
-      launch::GenerateOn::gpu};
+  job.generate = {"Once\n\"upon\"",
+                  "folders/t",
+                  5,
+                  {0.1, 3, 0.7},
+                  {4, 0.5},
+                  18446744073709551615ULL,
+                  true,
+                  launch::GenerateOn::gpu};
   job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
   job.output = {true, false, true, true, 5};
   job.directory = "/home/x";
