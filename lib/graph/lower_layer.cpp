@@ -22,7 +22,6 @@ class LayerLowering {
     infos_.reserve(block_.ops.size());
     for (std::size_t k = 0; k < block_.ops.size(); ++k)
       infos_.push_back({block_.ops[k], facts[k].types, facts[k].outputs, facts[k].backward});
-    partial_ = std::ranges::any_of(infos_, [&](const Info& info) { return is_partial(info); });
     find_needed();
   }
 
@@ -48,25 +47,6 @@ class LayerLowering {
   ValueId value_of(const Node& op, OperandId o) const {
     return (o.kind == OperandId::Kind::input ? op.inputs
                                              : op.outputs)[static_cast<std::size_t>(o.index)];
-  }
-
-  /// Is a gradient not made that the operations could make, or has a parameter a group of its own,
-  /// which recomputation need not read with the others?
-  bool is_partial(const Info& info) const {
-    for (std::size_t i = 0; i < info.op.inputs.size(); ++i)
-      if (const ValueId v = info.op.inputs[i];
-          v != none && of_.value(v).batch == none && info.types.constant_inputs[i])
-        return true;
-    return std::ranges::any_of(info.op.parameters, [&](const ParameterId& p) {
-      return p.index != none && of_.model.parameters[static_cast<std::size_t>(p.index)].training !=
-                                    program::GroupTraining{};
-    });
-  }
-
-  /// Where backward reads less than all, or there are several groups, scratch is what recomputation
-  /// has to go through, or to leave out.
-  bool is_origin(const program::SlotSpec& slot) const {
-    return slot.role != program::Role::scratch || partial_;
   }
 
   /// Values that backward reads.
@@ -172,9 +152,8 @@ class LayerLowering {
       for (std::size_t o = 0; o < infos_[k].outputs.size(); ++o) {
         const ValueId v = infos_[k].op.outputs[o];
         if (v == none || at_.of(v) == none) continue;
-        program::SlotSpec& slot = slots_[at_.of(v)];
-        if (!is_origin(slot) || (!keeps() && of_.crossing(v) == none)) continue;
-        add_origins(k, o, slot.from);
+        if (!keeps() && of_.crossing(v) == none) continue;
+        add_origins(k, o, slots_[at_.of(v)].from);
       }
   }
   void add_origins(std::size_t k, std::size_t o, std::vector<Slot>& from) {
@@ -193,7 +172,7 @@ class LayerLowering {
         continue;
       }
       const Slot s = at_.of(v);
-      if (s != none && keeps() && is_origin(slots_[s])) {
+      if (s != none && keeps()) {
         note(s);
         continue;
       }
@@ -266,7 +245,6 @@ class LayerLowering {
   Slots slots_;
   std::vector<Info> infos_;
   std::vector<ValueId> needed_;
-  bool partial_ = false;
   ValueSlots at_;
 };
 

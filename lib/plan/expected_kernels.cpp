@@ -40,33 +40,6 @@ std::int64_t backward_calls(const Decisions& plan, const program::ModelGraph& gr
       plan.dims);
 }
 
-// Launches of a norm's forward in a step beyond one for each of its backward.
-std::int64_t norms_beyond_backward(const program::BlockSpec& block, bool recomputed) {
-  std::int64_t beyond = 0;
-  for (const auto& [op, phase] : block.phases) {
-    if (op == Op::evaluate || op == Op::predict) continue;
-    const std::int64_t times = op == Op::forward && recomputed ? 2 : 1;
-    beyond += times * phase.launches_of(program::KernelFamily::norm_forward) -
-              phase.launches_of(program::KernelFamily::norm_backward);
-  }
-  return beyond;
-}
-
-// Does selective recomputation make a product anew? One whose result lies in scratch is made
-// whenever anything of its block is.
-bool remakes_product(const program::BlockSpec& block) {
-  const auto cheap = [](const program::SlotSpec& s) {
-    return s.role == program::Role::saved && s.cheap;
-  };
-  const auto forward = block.phases.find(Op::forward);
-  return forward != block.phases.end() && std::ranges::any_of(block.slots, cheap) &&
-         std::ranges::any_of(forward->second.gemms, [&](const program::Gemm& g) {
-           if (g.output == program::none) return true;
-           const program::SlotSpec& made = block.slots[static_cast<std::size_t>(g.output)];
-           return made.role == program::Role::scratch || cheap(made);
-         });
-}
-
 // How many operations of a step are the last that have to do with some group of parameters: behind
 // each of them is an update of the groups that are trained alike.
 std::int64_t places_of_updates(const program::ModelGraph& graph) {
@@ -139,37 +112,38 @@ std::string weights_of(DType compute, program::Master master, recipe::Rounding r
 }
 
 // Of a block that is recomputed: the operations of its forward that compute something again.
-template <class Operation>
+template <class... Operations>
 std::int64_t computed_again(const operations::BoundBlock& block, const program::Instruction& i) {
   std::int64_t n = 0;
   for (const operations::BoundOp& op : block.forward)
-    n += std::holds_alternative<Operation>(op.operation) &&
+    n += (std::holds_alternative<Operations>(op.operation) || ...) &&
          std::ranges::any_of(i.uses, [&](const program::Use& u) {
            return program::writes(u.how) && std::ranges::count(op.outputs, u.slot) > 0;
          });
   return n;
 }
 
-// Where a part of the model is frozen or trained otherwise, backward of a micro-step reads less, or
-// in parts, and less is recomputed for it than the level says.
-void expect_recomputation_of_part(ExpectedKernels& expected, const Decisions& plan,
-                                  const program::ModelGraph& graph) {
+// What a micro-step computes beyond one forward and one backward, as its program says: of a block
+// that is recomputed, only what is not there yet and something reads.
+void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
+                          const program::ModelGraph& graph) {
   const auto p = passes::activation_recomputation(program::plain_program(graph, plan.update), graph,
                                                   recompute_levels(plan.recipe.memory));
-  expected.attention_forward = expected.norms_recomputed = 0;
-  expected.products_recomputed = false;
   const bool fused = expected.attention != AttentionKind::math;
-  for (const program::BlockSpec& block : graph.blocks) {
-    expected.norms_recomputed += norms_beyond_backward(block, false);
-    if (const auto forward = block.phases.find(Op::forward); forward != block.phases.end())
-      expected.attention_forward += fused && forward->second.attention_flops > 0;
-  }
+  for (const program::BlockSpec& block : graph.blocks)
+    for (const auto& [op, phase] : block.phases) {
+      if (op == Op::evaluate || op == Op::predict) continue;
+      expected.norms_recomputed += phase.launches_of(program::KernelFamily::norm_forward) -
+                                   phase.launches_of(program::KernelFamily::norm_backward);
+      expected.attention_forward += fused && op == Op::forward && phase.attention_flops > 0;
+    }
   for (const program::Instruction& i : p.steady) {
     if (i.op != Op::recompute) continue;
     const operations::BoundBlock& block =
         *graph.composition->blocks.at(static_cast<std::size_t>(i.block));
     const std::int64_t attention = computed_again<operations::Attention>(block, i);
-    expected.norms_recomputed += computed_again<operations::ResidualNorm>(block, i);
+    expected.norms_recomputed +=
+        computed_again<operations::ResidualNorm, operations::HeadNorm>(block, i);
     expected.attention_forward += fused ? attention : 0;
     // an activation is made of its sum without the product
     const auto& products =
@@ -204,7 +178,6 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   for (const program::BlockSpec& block : graph.blocks) {
     const bool in_turns = target_rows > 0 && graph.target_chunk > 0 &&
                           &block == &graph.blocks.back();
-    const RecomputeLevel level = level_of(block);
     std::int64_t products = 0;
     for (const Op op : {Op::forward, Op::backward, Op::loss}) {
       const auto phase = block.phases.find(op);
@@ -214,21 +187,13 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
       // lib/operations/attention/math_attention.hpp
       if (expected.attention == AttentionKind::math)
         products += op == Op::backward ? 5 : 2;
-      else if (op == Op::backward)
-        ++expected.attention_backward;
       else
-        expected.attention_forward += level == RecomputeLevel::full ? 2 : 1;
+        expected.attention_backward += op == Op::backward;
     }
-    expected.norms_recomputed += norms_beyond_backward(block, level != RecomputeLevel::none);
-    expected.products_recomputed |= level == RecomputeLevel::mlp || level == RecomputeLevel::full ||
-                                    (level == RecomputeLevel::selective && remakes_product(block));
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
   }
-  if (std::ranges::any_of(graph.groups, [](const program::GroupSpec& g) {
-        return g.training != program::GroupTraining{};
-      }))
-    expect_recomputation_of_part(expected, plan, graph);
+  expect_recomputation(expected, plan, graph);
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   expected.attention_forward *= micro_steps;
   expected.attention_backward *= micro_steps * backward_calls(plan, graph);

@@ -9,6 +9,11 @@ enum class Activation : std::uint8_t { none, gelu_tanh, gelu_erf, tanh, silu, re
 /// Does its backward read the result instead of the argument? Then it is computed in place.
 constexpr bool is_in_place(Activation a) { return a == Activation::tanh; }
 
+/// Has the function no other loop or kernel?
+constexpr bool is_pointwise(Activation f) {
+  return f == Activation::silu || f == Activation::relu || f == Activation::relu_squared;
+}
+
 /// Arithmetic of an element, and of its derivative.
 constexpr double activation_flops = 12, activation_gradient_flops = 20;
 

@@ -6,10 +6,6 @@
 
 namespace trainx::operations {
 
-/// Has the function no other loop or kernel?
-constexpr bool is_pointwise(Activation f) {
-  return f == Activation::silu || f == Activation::relu || f == Activation::relu_squared;
-}
 /// y = f(x), of the same dims; `y` may be `x`.
 void pointwise(Activation f, const Tensor& y, const Tensor& x);
 /// dx = dy f'(x); `kept`: x, or y of a function that is computed in place. `dx` may be `dy`.

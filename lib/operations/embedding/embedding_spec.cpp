@@ -50,7 +50,8 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
 std::optional<Split> Embedding::split(SplitAxis, const Types&) const { return std::nullopt; }
 
 bool Embedding::has_gpu_kernel(const Types& t) const {
-  return t.has_parameter(position) && scale == 1;
+  // the sum with segments is of plain tables
+  return !t.has_input(token_types) || (t.has_parameter(position) && scale == 1);
 }
 
 }  // namespace trainx::operations

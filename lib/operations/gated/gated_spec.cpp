@@ -28,6 +28,6 @@ std::optional<Split> Gated::split(SplitAxis axis, const Types&) const {
   return Split{};  // columns know nothing of each other
 }
 
-bool Gated::has_gpu_kernel(const Types&) const { return false; }
+bool Gated::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

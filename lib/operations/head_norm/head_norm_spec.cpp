@@ -40,6 +40,6 @@ std::optional<Split> HeadNorm::split(SplitAxis axis, const Types&) const {
   return Split{};  // heads know nothing of each other
 }
 
-bool HeadNorm::has_gpu_kernel(const Types&) const { return false; }
+bool HeadNorm::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

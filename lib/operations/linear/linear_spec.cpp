@@ -95,11 +95,9 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
 }
 
 bool Linear::has_gpu_kernel(const Types& t) const {
-  // their kernels sum the gradient of a bias, too
+  // kernels of the others sum the gradient of a bias, too
   const auto has = [](Activation f, bool biased) {
-    return f == Activation::none ||
-           (biased &&
-            (f == Activation::gelu_tanh || f == Activation::gelu_erf || f == Activation::tanh));
+    return f == Activation::none || is_pointwise(f) || biased;
   };
   return has(activation, t.has_parameter(bias)) &&
          has(input_activation, t.has_parameter(input_bias));

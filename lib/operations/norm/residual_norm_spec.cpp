@@ -83,6 +83,6 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> ResidualNorm::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool ResidualNorm::has_gpu_kernel(const Types&) const { return !any_form; }
+bool ResidualNorm::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

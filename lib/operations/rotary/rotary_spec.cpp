@@ -30,6 +30,6 @@ std::optional<Split> Rotary::split(SplitAxis axis, const Types&) const {
   return Split{};  // heads know nothing of each other
 }
 
-bool Rotary::has_gpu_kernel(const Types&) const { return false; }
+bool Rotary::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations
