@@ -33,8 +33,12 @@ generate::Generator make_generator(const launch::Job& job, const architectures::
                                    [[maybe_unused]] metrics::Console& console) {
   const GenerateOn device = job.generate.device;
   const auto on = [&](bool gpu) {
-    return generate::Generator(dims, folder, length, job.facts.hardware.cpu_cores, gpu,
-                               job.generate.beam.beams);
+    return generate::Generator(dims, folder,
+                               {.context_length = length,
+                                .threads = job.facts.hardware.cpu_cores,
+                                .on_gpu = gpu,
+                                .beams = job.generate.beam.beams,
+                                .compute = job.generate.compute});
   };
   if (device == GenerateOn::gpu) return on(true);
 #ifdef TRAINX_CUDA

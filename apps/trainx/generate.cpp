@@ -10,7 +10,7 @@ namespace trainx::app {
 namespace {
 
 struct GenerateArguments {
-  std::string folder, device = "auto";
+  std::string folder, device = "auto", precision = "fp32";
   std::string sampled;  // an option that only drawing takes
   launch::GenerateOptions options;
   std::int64_t seed = 0;
@@ -25,6 +25,14 @@ launch::GenerateOn device_of(const GenerateArguments& a) {
   require(a.device == "cpu" || a.device == "gpu",
           "--device is auto, cpu or gpu, not '" + a.device + "'");
   return a.device == "cpu" ? launch::GenerateOn::cpu : launch::GenerateOn::gpu;
+}
+
+DType compute_of(const GenerateArguments& a) {
+  for (const auto& [name, type] : {std::pair{"fp32", DType::f32}, {"bf16", DType::bf16},
+                                   {"fp16", DType::f16}})
+    if (a.precision == name) return type;
+  require(false, "--precision is fp32, bf16 or fp16, not '" + a.precision + "'");
+  return DType::f32;
 }
 
 void check(const GenerateArguments& a) {
@@ -60,6 +68,7 @@ std::string prompt_of(const GenerateArguments& a) {
 int run_generate(const GenerateArguments& a, const Context& context) {
   check(a);
   const launch::GenerateOn device = device_of(a);
+  const DType compute = compute_of(a);
   if (const std::string& path = a.options.tokenizer;
       !path.empty() && path != "none" && !std::filesystem::exists(path))
     throw UserError(ExitCode::input_missing,
@@ -75,6 +84,7 @@ int run_generate(const GenerateArguments& a, const Context& context) {
   job.generate.prompt = prompt_of(a);
   job.generate.seed = static_cast<std::uint64_t>(a.seed);
   job.generate.device = device;
+  job.generate.compute = compute;
   return launch::run_worker(job);
 }
 
@@ -127,6 +137,10 @@ void add_generate(CLI::App& app, Context& context) {
   command->add_flag("--ignore-eos", o.ignore_end_of_text,
                     "Continue after a token that ends the text.");
   command->add_option("--device", a->device, "cpu, gpu, or auto: a GPU if one is usable (auto).")
+      ->type_name("NAME");
+  command
+      ->add_option("--precision", a->precision,
+                   "fp32, bf16 or fp16: what weights are kept and products computed in (fp32).")
       ->type_name("NAME");
   command->footer(
       "A text longer than the model's positions (for a run: data.sequence_length) is seen through "

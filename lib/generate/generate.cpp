@@ -24,22 +24,20 @@ namespace {
 using program::Role;
 
 model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
-                               const architectures::Machine& machine) {
+                               const GeneratorOptions& options) {
   if (!architectures::generates(dims))
     throw InternalError("generate: " + std::string(architectures::architecture_name(dims)) +
                         " does not continue texts");
-  return [evaluated = architectures::for_evaluation(dims), machine](std::int64_t length) {
-    return architectures::model_graph(evaluated, 1, length, DType::f32, machine);
+  const architectures::Machine machine = options.on_gpu ? architectures::Machine::one_gpu(true)
+                                                        : architectures::Machine(options.threads);
+  return [evaluated = architectures::for_evaluation(dims), machine,
+          compute = options.compute](std::int64_t length) {
+    return architectures::model_graph(evaluated, 1, length, compute, machine);
   };
 }
 
-architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
-  return on_gpu ? architectures::Machine::one_gpu(true) : architectures::Machine(threads);
-}
-
-GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t context_length,
-                          std::int64_t threads, bool on_gpu, std::int64_t beams) {
-  if (const std::string operation = on_gpu ? architectures::without_gpu_kernel(dims) : "";
+GeneratorLayout layout_of(const architectures::ModelDims& dims, const GeneratorOptions& options) {
+  if (const std::string operation = options.on_gpu ? architectures::without_gpu_kernel(dims) : "";
       !operation.empty())
     throw UserError(ExitCode::unavailable,
                     std::string(architectures::architecture_name(dims)) +
@@ -48,11 +46,12 @@ GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t con
   GeneratorLayout layout;
   plan::RunPlan& p = layout.plan;
   p.dims = dims;
-  p.threads = threads;
-  p.on_gpu = on_gpu;
+  p.threads = options.threads;
+  p.on_gpu = options.on_gpu;
+  p.compute = options.compute;
   // text does not depend on what was measured of matrix products
   p.recipe.run.deterministic = true;
-  const model::Decoder::GraphOf graph_of = graphs(dims, machine_of(threads, on_gpu));
+  const model::Decoder::GraphOf graph_of = graphs(dims, options);
   plan::PlacedProgram& placed = p.train.emplace_back();
   placed.graph = graph_of(1);
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
@@ -63,9 +62,10 @@ GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t con
       layout.weights_bytes = std::max(layout.weights_bytes,
                                       placed.placement.base[b] + placed.program.buffers[b].bytes());
   layout.weights_bytes = (layout.weights_bytes + 255) / 256 * 256;
-  layout.decoder_bytes = (model::Decoder::memory_bytes(graph_of, context_length) + 255) / 256 * 256;
-  p.memory.arena_bytes = layout.weights_bytes + beams * layout.decoder_bytes;
-  p.memory.library_bytes = graph_of(context_length).library_bytes;
+  layout.decoder_bytes = (model::Decoder::memory_bytes(graph_of, options.context_length) + 255) /
+                         256 * 256;
+  p.memory.arena_bytes = layout.weights_bytes + options.beams * layout.decoder_bytes;
+  p.memory.library_bytes = graph_of(options.context_length).library_bytes;
   return layout;
 }
 
@@ -94,10 +94,8 @@ class Stopwatch {
 }  // namespace
 
 struct Generator::State {
-  State(const architectures::ModelDims& dims, std::int64_t context_length, std::int64_t threads,
-        bool on_gpu, std::int64_t beams)
-      : layout(layout_of(dims, context_length, threads, on_gpu, beams)),
-        device(execute::open_device(layout.plan)) {}
+  State(const architectures::ModelDims& dims, const GeneratorOptions& options)
+      : layout(layout_of(dims, options)), device(execute::open_device(layout.plan)) {}
 
   /// `load` fills the weights.
   void take_weights(const std::function<void(state::ResidentState&)>& load) {
@@ -105,12 +103,10 @@ struct Generator::State {
     load(resident);
     device->upload();
   }
-  void make_decoders(const architectures::ModelDims& dims, std::int64_t context_length,
-                     std::int64_t beams) {
-    for (std::int64_t i = 0; i < beams; ++i)
+  void make_decoders(const architectures::ModelDims& dims, const GeneratorOptions& options) {
+    for (std::int64_t i = 0; i < options.beams; ++i)
       decoders.push_back(std::make_unique<model::Decoder>(
-          graphs(dims, machine_of(layout.plan.threads, layout.plan.on_gpu)),
-          architectures::vocab_size(dims), context_length,
+          graphs(dims, options), architectures::vocab_size(dims), options.context_length,
           groups_at(device->memory(), layout.plan.on_gpu ? Place::gpu : Place::host,
                     layout.plan.train.front()),
           device->memory() + layout.weights_bytes + i * layout.decoder_bytes));
@@ -142,18 +138,18 @@ struct Generator::State {
 };
 
 Generator::Generator(const architectures::ModelDims& dims, const std::string& folder,
-                     std::int64_t context_length, std::int64_t threads, bool on_gpu,
-                     std::int64_t beams)
-    : state_(std::make_unique<State>(dims, context_length, threads, on_gpu, beams)) {
+                     const GeneratorOptions& options)
+    : state_(std::make_unique<State>(dims, options)) {
   state_->take_weights(
       [&](state::ResidentState& resident) { resident.load_weights(folder, dims); });
-  state_->make_decoders(dims, context_length, beams);
+  state_->make_decoders(dims, options);
 }
 
 Generator::Generator(const architectures::ModelDims& dims, std::int64_t context_length,
                      std::int64_t threads)
-    : state_(std::make_unique<State>(dims, context_length, threads, false, 1)) {
-  state_->make_decoders(dims, context_length, 1);
+    : state_(std::make_unique<State>(
+          dims, GeneratorOptions{.context_length = context_length, .threads = threads})) {
+  state_->make_decoders(dims, {.context_length = context_length, .threads = threads});
 }
 
 void Generator::load(const std::vector<checkpoint::TensorSource>& weights) {

@@ -30,18 +30,26 @@ struct Generation {
   std::int64_t added() const { return static_cast<std::int64_t>(ids.size()) - prompt_tokens; }
 };
 
-/// Continues texts with the model of a Hugging Face folder, of a checkpoint or of a run, in fp32.
+/// How a generator computes, and the most that it is asked for.
+struct GeneratorOptions {
+  std::int64_t context_length = 1;  // to dims.max_positions
+  std::int64_t threads = 1;
+  bool on_gpu = false;
+  std::int64_t beams = 1;  // of a search; each has a cache
+  DType compute = DType::f32;
+};
+
+/// Continues texts with the model of a Hugging Face folder, of a checkpoint or of a run.
 /// Keys and values of the tokens so far are kept (model/decoder.hpp) until the text is as long
 /// as the context. From there on the model sees a window of the last `context_length` tokens: all
 /// of them get other positions with each token that is added, which then costs a whole forward.
 class Generator {
  public:
-  /// `dims`: of an architecture that generates. `context_length`: from 1 to dims.max_positions.
-  /// `beams`: the most that a search may have, each with a cache.
+  /// `dims`: of an architecture that generates.
   /// Throws UserError: 65 weights that do not fit their config.json, 69 no GPU that can be used, 71
   /// out of memory.
   Generator(const architectures::ModelDims& dims, const std::string& folder,
-            std::int64_t context_length, std::int64_t threads, bool on_gpu, std::int64_t beams = 1);
+            const GeneratorOptions& options);
   /// On a CPU, without weights until `load`.
   Generator(const architectures::ModelDims& dims, std::int64_t context_length,
             std::int64_t threads);

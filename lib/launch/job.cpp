@@ -41,7 +41,8 @@ nlohmann::json to_json(const GenerateOptions& g) {
           {"length_penalty", g.beam.length_penalty},
           {"seed", g.seed},
           {"ignore_end_of_text", g.ignore_end_of_text},
-          {"device", g.device}};
+          {"device", g.device},
+          {"compute", g.compute}};
 }
 
 GenerateOptions generate_from_json(const nlohmann::json& j) {
@@ -57,6 +58,7 @@ GenerateOptions generate_from_json(const nlohmann::json& j) {
   j.at("seed").get_to(g.seed);
   j.at("ignore_end_of_text").get_to(g.ignore_end_of_text);
   j.at("device").get_to(g.device);
+  j.at("compute").get_to(g.compute);
   return g;
 }
 

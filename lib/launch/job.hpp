@@ -35,6 +35,7 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
   bool ignore_end_of_text = false;  // goes on behind a token that ends a text
   GenerateOn device = GenerateOn::any;
+  DType compute = DType::f32;
 };
 
 struct BenchOptions {

@@ -1,5 +1,6 @@
 #include "model/decoder.hpp"
 #include "core/error.hpp"
+#include "core/half.hpp"
 #include "model/composed_block.hpp"
 #include "operations/host_copy/host_copy.hpp"
 #include "program/decode.hpp"
@@ -84,6 +85,14 @@ void Decoder::prepare(std::int64_t length) {
   last_row_ = static_cast<std::int32_t>(length - 1);
 }
 
+/// `of`: [vocab_size].
+void Decoder::copy_logits(const Tensor& of) {
+  if (of.dtype == DType::f32) return operations::copy_out(logits_.data(), of);
+  std::vector<std::uint16_t> low(logits_.size());
+  operations::copy_out(low.data(), of);
+  std::ranges::transform(low, logits_.begin(), of.dtype == DType::bf16 ? widen_bf16 : widen_f16);
+}
+
 std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
   const auto length = static_cast<std::int64_t>(tokens.size());
   if (length < 1 || length > capacity_ - size_)
@@ -106,9 +115,8 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
     contexts_[b].set_past(size_);
     b + 1 < blocks_.size() ? blocks_[b]->forward(contexts_[b]) : blocks_[b]->predict(contexts_[b]);
   }
-  const program::Slot logits = graph_.composition->blocks.back()->last_logits;
-  operations::copy_out(logits_.data(),
-                       contexts_.back()[logits].view({-1}).narrow(0, 0, vocab_size_));
+  copy_logits(contexts_.back()[graph_.composition->blocks.back()->last_logits].view({-1}).narrow(
+      0, 0, vocab_size_));
   size_ += length;
   return logits_;
 }

@@ -16,7 +16,7 @@ namespace trainx::model {
 /// memory is that of a planned program (program/decode.hpp).
 class Decoder {
  public:
-  /// The blocks for one sample of that many tokens, in evaluation, f32.
+  /// The blocks for one sample of that many tokens, in evaluation.
   using GraphOf = std::function<program::ModelGraph(std::int64_t length)>;
 
   /// Memory of a decoder for texts of up to `capacity` tokens.
@@ -43,6 +43,7 @@ class Decoder {
   void prepare(std::int64_t length);
   BlockContext context_of(const program::Instruction& i) const;
   Tensor cached(std::size_t cache) const;
+  void copy_logits(const Tensor& of);
 
   GraphOf graph_of_;
   std::int64_t vocab_size_, capacity_, size_ = 0;

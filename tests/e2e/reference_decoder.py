@@ -6,6 +6,7 @@ AutoModelForCausalLM loads.
                                                       order (and saves the model): {"losses"}
     reference_decoder.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]:
                                                       [{"ids": [...], "gaps": [...]}, ...], greedy
+                                                      (of "all", with a dtype behind the list)
     reference_decoder.py logits FOLDER TOKENS         [[[...]]] of the first samples
     reference_decoder.py compare FOLDER OTHER TOKENS  how far OTHER's logits are from FOLDER's
     reference_decoder.py first_loss FOLDER TOKENS PATH...   of the first samples without dropout,
@@ -34,9 +35,9 @@ import tiny_families
 EPS = 1e-6
 
 
-def load(folder, **how):
+def load(folder, dtype=torch.float32, **how):
     return transformers.AutoModelForCausalLM.from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32, **how)
+        folder, attn_implementation="eager", dtype=dtype, **how)
 
 
 def logits_of(model, rows):
@@ -69,8 +70,8 @@ def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
 
 
 @torch.no_grad()
-def generate(folder, asked):
-    model = load(folder).eval()
+def generate(folder, asked, dtype="float32"):
+    model = load(folder, getattr(torch, dtype)).eval()
     model.generation_config.eos_token_id = None
     answer = []
     for question in asked:
