@@ -9,11 +9,21 @@
 
 namespace trainx::architectures {
 
+/// How rotary positions are stretched for rows beyond the folder's positions.
+enum class RopeScaling : std::uint8_t { none, linear, yarn };
+inline const EnumNames<RopeScaling>& enum_names(RopeScaling) {
+  static const EnumNames<RopeScaling> names{{RopeScaling::none, "none"},
+                                            {RopeScaling::linear, "linear"},
+                                            {RopeScaling::yarn, "yarn"}};
+  return names;
+}
+
 struct DecoderOptions {
   std::string name = "llama";  // the family
   std::string summary;
   std::optional<std::int64_t> num_layers, num_heads, num_key_value_heads, head_size, hidden_size,
       intermediate_size, max_positions, vocab_size;
+  RopeScaling rope_scaling = RopeScaling::none;
   Auto<double> dropout;
   double initializer_range = 0.02;
   /// One of each family.
@@ -26,6 +36,9 @@ void visit_fields(Visitor& field, DecoderOptions& o) {
   field("num_key_value_heads", o.num_key_value_heads, at_least(1),
         "Heads of keys and values, each for as many query heads; divides num_heads");
   field("head_size", o.head_size, at_least(1), "Elements of a head; default: the published size's");
+  field("rope_scaling", o.rope_scaling, anything(),
+        "How the positions of model.init_from are stretched to max_positions, or else to "
+        "data.sequence_length: linear (all alike) or yarn (slow pairs alone)");
   training_fields(field, o, "residual branches");
 }
 
@@ -102,6 +115,9 @@ std::string decoder_config_text(const DecoderDims& d, DType saved);
 /// Sizes that a recipe may set, as the family's layers follow from them.
 void take_settings(DecoderOptions& o, DecoderDims& d);
 std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d);
+/// The folder's model for rows of `length` tokens, beyond the positions that it was made for, as
+/// o.rope_scaling asks. UserError 78 where that has no effect or no meaning.
+void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length);
 std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d);
 
 }  // namespace trainx::architectures

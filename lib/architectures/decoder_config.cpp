@@ -80,6 +80,33 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
           {"vocab_size", o.vocab_size, d.vocab_size}};
 }
 
+void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
+  if (o.rope_scaling == RopeScaling::none) return;
+  const std::string kind(enum_names(o.rope_scaling)[static_cast<std::size_t>(o.rope_scaling)].second);
+  const auto refuse = [&](const std::string& why) {
+    throw UserError(ExitCode::invalid_recipe, "model.options.rope_scaling: " + kind + " " + why);
+  };
+  const std::int64_t trained = d.max_positions, wanted = o.max_positions.value_or(length);
+  if (d.ropes.empty()) refuse("can have no effect: " + d.family + " has no rotary positions");
+  if (d.ropes.size() > 1)
+    refuse("is of one table of positions, and this " + d.family + " has one for each kind of layer");
+  if (d.ropes.front().kind != Rope::Kind::plain)
+    refuse("would stretch positions that config.json stretches already; leave it out");
+  if (wanted <= trained)
+    refuse("can have no effect: rows of " + std::to_string(wanted) + " tokens are within the " +
+           std::to_string(trained) + " positions of config.json; leave it out");
+  json config = json::parse(d.config);
+  const bool grouped = config.contains("rope_parameters") && config["rope_parameters"].is_object();
+  json& rope = config[grouped ? "rope_parameters" : "rope_scaling"];
+  if (!rope.is_object()) rope = json::object();
+  rope.erase("type");
+  rope["rope_type"] = kind;
+  rope["factor"] = static_cast<double>(wanted) / static_cast<double>(trained);
+  if (o.rope_scaling == RopeScaling::yarn) rope["original_max_position_embeddings"] = trained;
+  config["max_position_embeddings"] = wanted;
+  d = decoder_dims(d.family, config.dump(2), "model.options");
+}
+
 namespace {
 
 /// Its config.json with these sizes.

@@ -10,6 +10,15 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, sentence);
 }
 
+// Of rows that are too long, the end of a sentence.
+template <class Dims>
+std::string remedy_of_positions([[maybe_unused]] const Dims& d) {
+  if constexpr (requires { d.ropes; })
+    if (d.ropes.size() == 1 && d.ropes.front().kind == architectures::Rope::Kind::plain)
+      return "; write model.options.rope_scaling: yarn to stretch them";
+  return "";
+}
+
 // Options and Dims of one architecture; the members named here have the same names in all.
 template <class Options>
 auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts) {
@@ -23,6 +32,8 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
       refuse("model.type: the recipe says " + std::string(o.name) + ", " + folder->path +
              "/config.json is of a " + std::string(architectures::architecture_name(folder->dims)));
     dims = std::get<Dims>(folder->dims);
+    if constexpr (requires { o.rope_scaling; })
+      stretch_positions(o, dims, recipe.data.sequence_length);
   } else {
     if (o.hidden_size && !o.intermediate_size)
       dims.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
@@ -57,7 +68,8 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
            ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)
     refuse("data.sequence_length (" + std::to_string(recipe.data.sequence_length) +
-           ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
+           ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")" +
+           remedy_of_positions(dims));
   if (facts.data.vocab_size > dims.vocab_size)
     refuse("model.options.vocab_size (" + std::to_string(dims.vocab_size) +
            ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) +

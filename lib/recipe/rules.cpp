@@ -176,6 +176,11 @@ class Rules {
     refuse(from_folder && o.initializer_range != Options{}.initializer_range,
            "model.options.initializer_range", {"model.init_from", "model.type"},
            "can have no effect: model.init_from gives the initial weights; leave one of them out");
+    if constexpr (requires { o.rope_scaling; })
+      refuse(!from_folder && o.rope_scaling != Options{}.rope_scaling, "model.options.rope_scaling",
+             {"model.type"},
+             "stretches the positions of model.init_from, and there is none: a new model has "
+             "model.options.max_positions");
     const bool both = o.hidden_size && o.num_heads;
     if (frees_heads(o, *published)) {
       // heads have a size of their own
