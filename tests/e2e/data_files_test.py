@@ -196,7 +196,10 @@ class DataFiles(Trainx):
         self.assertIn("alpaca.json:1:", said)
         self.assertIn("'instruction'", said)
         (self.folder / "a.parquet").write_bytes(b"PAR1" + bytes(range(200)) + b"PAR1")
-        self.assertIn("Parquet", tokenize("a.parquet", "--out", "c.bin", expect=65).stderr)
+        # 69: of a build without Apache Arrow
+        done = tokenize("a.parquet", "--out", "c.bin", expect=None)
+        self.assertIn(done.returncode, (65, 69), done.stderr)
+        self.assertIn("Parquet", done.stderr)
         said = self.run_trainx("validate", self.write_recipe("a.parquet"), expect=65).stderr
         self.assertIn("Parquet", said)
 
