@@ -30,7 +30,7 @@ EXIT_CODES = {
     "diverged": "Training diverged: loss or gradients stayed non-finite.",
     "hang": "A rank made no progress for `run.hang_limit`.",
     "peer_lost": "Another rank was lost.",
-    "no_checkpoint": "`checkpoint.resume: must` was set and no valid checkpoint exists.",
+    "no_checkpoint": "No valid checkpoint: `checkpoint.resume: must` asked for one, or all that exist are damaged.",
 }
 
 BYTE_LEVEL, BYTE_FALLBACK, SENTENCEPIECE = "byte-level BPE", "BPE with byte fallback", "SentencePiece"

@@ -7,9 +7,21 @@ namespace {
 
 using recipe::Resume;
 
+/// UserError 83 where there are checkpoints and none is valid: a run that began anew would replace
+/// what could not be read.
 checkpoint::Found newest(const std::string& folder, metrics::Console& console) {
   std::vector<checkpoint::Skipped> skipped;
   const checkpoint::Found found = checkpoint::Store(folder).newest_valid(&skipped);
+  if (found.path.empty() && !skipped.empty()) {
+    std::string all;
+    for (const auto& s : skipped) all += "\n  " + s.path + ": " + s.why;
+    throw UserError(ExitCode::no_checkpoint,
+                    folder +
+                        " holds no checkpoint that can be read, and nothing was changed; mend one, "
+                        "give run.name another value, or begin anew with `--overwrite`, which "
+                        "removes them:" +
+                        all);
+  }
   for (const auto& s : skipped) console.skipped_checkpoint(s.path, s.why);
   return found;
 }

@@ -15,7 +15,7 @@ struct Start {
 
 /// The newest valid checkpoint in `folder`, as checkpoint.resume says; without one, and
 /// `fork_source` not empty, that of the run that is forked. Writes nothing. Throws UserError: 73
-/// (never) or 83 (must, or a fork of nothing).
+/// (never) or 83 (must, a fork of nothing, or checkpoints of which none can be read).
 Start find_start(const std::string& folder, const std::string& fork_source,
                  const recipe::Recipe& recipe, metrics::Console& console);
 

@@ -126,6 +126,7 @@ Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork
                         " samples, the run began with " + std::to_string(saved.train_samples) +
                         "; give it its data back, or train on with `--fork NAME`");
   require_same_files(path, start.from.path, files);
+  own.store.mend(start.from, saved.state.best_step);
   b.finished = is_finished(plan, saved.state);
   if (b.finished) {
     if (const std::string why = train::divergence_of(saved.state); !why.empty())

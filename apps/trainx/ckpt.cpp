@@ -52,12 +52,14 @@ int run_verify(const std::string& run, const Context& context) {
   const auto store = store_of(run);
   auto out = nlohmann::ordered_json::array();
   std::string text, damaged;
+  bool any_valid = false;
   for (const auto& found : store.list()) {
     const std::string problem = store.verify(found.path);
     out.push_back({{"step", found.step},
                    {"path", found.path},
                    {"valid", problem.empty()},
                    {"problem", problem}});
+    any_valid |= problem.empty();
     text += found.path + "  " + (problem.empty() ? "valid" : "damaged: " + problem) + "\n";
     if (!problem.empty() && damaged.empty()) damaged = found.path + " is damaged: " + problem;
   }
@@ -69,7 +71,9 @@ int run_verify(const std::string& run, const Context& context) {
     say(context, run + " holds no checkpoint yet");
   if (!damaged.empty())
     throw UserError(ExitCode::bad_data,
-                    damaged + "; trainx train goes on from the newest valid one");
+                    damaged + (any_valid ? "; trainx train goes on from the newest valid one"
+                                         : "; none is valid: trainx train begins anew with "
+                                           "--overwrite, which removes them"));
   return 0;
 }
 

@@ -94,6 +94,9 @@ class Store {
   std::vector<Found> list() const;
   /// Empty, or what is wrong: file missing, size, hash.
   std::string verify(const std::string& checkpoint_path) const;
+  /// What a save that was killed between its renames left undone: points `latest` at `newest`, and
+  /// `best` at the checkpoint of `best_step` if that is there; removes unfinished saves.
+  void mend(const Found& newest, std::int64_t best_step) const;
   /// Removes all but the newest `keep_last` and `best`; returns what was removed.
   std::vector<std::string> prune(std::int64_t keep_last);
 

@@ -110,6 +110,16 @@ std::string Store::verify(const std::string& checkpoint_path) const {
   } catch (const UserError& e) { return e.what(); }
 }
 
+void Store::mend(const Found& newest, std::int64_t best_step) const {
+  remove_leftovers(folder_);
+  const auto point = [&](const char* link, std::int64_t step) {
+    if (const std::string name = checkpoint_name(step); target_of_link(folder_, link) != name)
+      point_link(folder_, link, name);
+  };
+  point("latest", newest.step);
+  if (fs::is_directory(folder_ + "/" + checkpoint_name(best_step))) point("best", best_step);
+}
+
 std::vector<std::string> Store::prune(std::int64_t keep_last) {
   if (keep_last < 1) throw InternalError("a run keeps at least its newest checkpoint");
   // Only sound ones count, so that pruning never leaves a run with damaged checkpoints alone.

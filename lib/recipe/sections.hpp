@@ -406,8 +406,8 @@ void visit_fields(Visitor& field, CheckpointSection& s) {
         "if host memory fits the copy");
   field("keep_last", s.keep_last, between(1, 1 << 20), "Checkpoints kept beside `best`");
   field("resume", s.resume, anything(),
-        "auto: the newest valid checkpoint, else the start; must: exit 83 without one; never: "
-        "refuse a folder that has steps");
+        "auto: the newest valid checkpoint, the start where there is none, exit 83 where all are "
+        "damaged; must: exit 83 without one; never: refuse a folder that has steps");
 }
 
 enum class EvalPrecision : std::uint8_t { bf16, fp16 };

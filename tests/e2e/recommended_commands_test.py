@@ -246,7 +246,8 @@ class Recommended(Trainx):
         unreadable = self.say("generate", "outputs/small", "--prompt", "Once", expect=83)
         damaged = self.follow(unreadable, expect=65)           # says which are damaged
         self.assertIn("trainx train", damaged)
-        self.say("train", path)
+        self.assertIn("--overwrite", self.say("train", path, expect=83))
+        self.say("train", path, "--overwrite")
         self.follow(unreadable)                                # all is well again
 
     def test_a_changed_recipe(self):

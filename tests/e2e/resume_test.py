@@ -92,6 +92,50 @@ class Resume(Trainx):
         self.assertIn("optimizer.safetensors", done.stderr)
         self.assertEqual(sha256(self.weights("tiny")), want)
 
+    def test_nothing_is_removed_because_it_cannot_be_read(self):
+        recipe = self.recipe(tiny(steps=20, every=10))
+        self.run_trainx("train", recipe, "checkpoint.keep_last=1")
+        run = self.folder / "outputs" / "tiny"
+        path = run / "checkpoint-20" / "model.safetensors"
+        sound = path.read_bytes()
+        data = bytearray(sound)
+        data[self.random.randrange(len(data))] ^= 1 << self.random.randrange(8)
+        path.write_bytes(data)
+        # no right to read them is of no use to root
+        missing = run / "checkpoint-20" / "manifest.json"
+        for what in ("damaged", "without a manifest"):
+            if what != "damaged":
+                missing.unlink()
+            files = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+            for more in ((), ("run.duration=30 steps",), ("checkpoint.resume=must",)):
+                with self.subTest(what=what, more=more):
+                    self.refused("train", recipe, *more, code=83, names=("checkpoint-20", "--overwrite"))
+                    self.assertEqual({p: p.read_bytes() for p in run.rglob("*") if p.is_file()}, files)
+        self.refused("train", recipe, "--fork", "other", code=83, names="checkpoint-20")
+        self.assertFalse((self.folder / "outputs" / "other").exists())
+        self.run_trainx("train", recipe, "--overwrite")
+        self.assertEqual(path.read_bytes(), sound)
+
+    def test_links_that_a_kill_left_behind_are_mended(self):
+        recipe = self.recipe(tiny(steps=30, every=100).replace("eval: {every: 20 steps", "eval: {every: 3 steps").replace("cosine, warmup: 5 steps", "constant"))
+        diverging = (recipe, "optimizer.lr=30", "optimizer.max_grad_norm=0", "checkpoint.every=3 steps")
+        self.run_trainx("train", *diverging)
+        run = self.folder / "outputs" / "tiny"
+        latest, best = os.readlink(run / "latest"), os.readlink(run / "best")
+        self.assertEqual(latest, "checkpoint-30")
+        for more in ((), ("run.duration=33 steps",)):
+            (run / "latest").unlink()
+            (run / "latest").symlink_to("checkpoint-27")
+            (run / "best").unlink()
+            (run / f".best.partial-{2**22 + 1}").symlink_to(best)
+            (run / f".checkpoint-30.partial-{2**22 + 1}").mkdir()
+            self.run_trainx("train", *diverging, *more)             # "already done", then three steps
+            with self.subTest(more=more):
+                self.assertEqual(os.readlink(run / "latest"), "checkpoint-33" if more else latest)
+                self.assertEqual(os.readlink(run / "best"), best)
+                self.assertTrue((run / best).is_dir())
+                self.assertEqual(list(run.glob(".*.partial-*")), [])
+
     def test_best_is_the_checkpoint_of_the_lowest_held_out_loss(self):
         recipe = self.recipe(tiny(steps=30, every=100).replace("eval: {every: 20 steps", "eval: {every: 3 steps").replace("cosine, warmup: 5 steps", "constant"))
         self.run_trainx("train", recipe, "optimizer.lr=30", "optimizer.max_grad_norm=0")      # so that the loss goes up
