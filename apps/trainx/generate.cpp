@@ -28,8 +28,8 @@ launch::GenerateOn device_of(const GenerateArguments& a) {
 }
 
 DType compute_of(const GenerateArguments& a) {
-  for (const auto& [name, type] : {std::pair{"fp32", DType::f32}, {"bf16", DType::bf16},
-                                   {"fp16", DType::f16}})
+  for (const auto& [name, type] :
+       {std::pair{"fp32", DType::f32}, {"bf16", DType::bf16}, {"fp16", DType::f16}})
     if (a.precision == name) return type;
   require(false, "--precision is fp32, bf16 or fp16, not '" + a.precision + "'");
   return DType::f32;

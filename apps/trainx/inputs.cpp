@@ -40,27 +40,17 @@ void find_init_from(recipe::LoadedRecipe& loaded) {
   loaded.origins["model.init_from"] += " (" + describe(*snapshot) + ")";
 }
 
-// model.type that no one wrote follows from the folder's config.json. Options are a type's: who
-// writes some writes the type.
-void find_model_type(recipe::LoadedRecipe& loaded) {
-  auto& model = loaded.recipe.model;
-  const std::string config = model.init_from.value_or("") + "/config.json";
-  if (!model.init_from || loaded.origins["model.type"] != "default" || !fs::exists(config)) return;
-  const architectures::ModelDims dims = architectures::read_config(*model.init_from);
+// What the folder's config.json is of.
+std::optional<recipe::NamedType> type_of_folder(const std::string& init_from) {
+  const auto snapshot = fs::exists(init_from) ? std::nullopt : find_in_hub_cache(init_from);
+  const std::string folder = snapshot ? snapshot->folder : init_from,
+                    config = folder + "/config.json";
+  if (!fs::exists(config)) return std::nullopt;
+  const architectures::ModelDims dims = architectures::read_config(folder);
   const std::string type(architectures::architecture_name(dims));
-  if (type == recipe::alternative_name(model.options)) return;
-  for (const auto& [key, origin] : loaded.origins)
-    if (key.starts_with("model.options.") && origin != "default")
-      throw UserError(ExitCode::invalid_recipe, key + ": " + config + " is of a " + type +
-                                                    ": write model.type: " + type +
-                                                    " beside model.options");
-  const std::vector<std::string> names = recipe::alternative_names(model.options);
-  const auto at = std::ranges::find(names, type);
-  if (at == names.end()) return;
-  std::erase_if(loaded.origins,
-                [](const auto& o) { return o.first.starts_with("model.options."); });
-  recipe::choose_alternative(model.options, static_cast<std::size_t>(at - names.begin()));
-  loaded.origins["model.type"] = config;
+  const std::vector<std::string> names = recipe::alternative_names(recipe::ModelSection{}.options);
+  if (std::ranges::find(names, type) == names.end()) return std::nullopt;
+  return recipe::NamedType{type, config};
 }
 
 // Of model.options.dropout, which the recipe leaves to the folder.
@@ -119,9 +109,9 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
                                          config + "/recipe.yaml");
   require_recipe(config);
   options.environment_set = environment_variable("TRAINX_SET");
+  options.model_type = type_of_folder;
   auto loaded = recipe::load_recipe(config, options);
   find_init_from(loaded);
-  find_model_type(loaded);
   log::debug("recipe read: " + config +
              (options.overrides.empty() ? ""
                                         : ", " + std::to_string(options.overrides.size()) +

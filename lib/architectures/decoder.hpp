@@ -12,9 +12,8 @@ namespace trainx::architectures {
 /// How rotary positions are stretched for rows beyond the folder's positions.
 enum class RopeScaling : std::uint8_t { none, linear, yarn };
 inline const EnumNames<RopeScaling>& enum_names(RopeScaling) {
-  static const EnumNames<RopeScaling> names{{RopeScaling::none, "none"},
-                                            {RopeScaling::linear, "linear"},
-                                            {RopeScaling::yarn, "yarn"}};
+  static const EnumNames<RopeScaling> names{
+      {RopeScaling::none, "none"}, {RopeScaling::linear, "linear"}, {RopeScaling::yarn, "yarn"}};
   return names;
 }
 

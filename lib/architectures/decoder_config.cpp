@@ -82,14 +82,16 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
 
 void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
   if (o.rope_scaling == RopeScaling::none) return;
-  const std::string kind(enum_names(o.rope_scaling)[static_cast<std::size_t>(o.rope_scaling)].second);
+  const std::string kind(
+      enum_names(o.rope_scaling)[static_cast<std::size_t>(o.rope_scaling)].second);
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitCode::invalid_recipe, "model.options.rope_scaling: " + kind + " " + why);
   };
   const std::int64_t trained = d.max_positions, wanted = o.max_positions.value_or(length);
   if (d.ropes.empty()) refuse("can have no effect: " + d.family + " has no rotary positions");
   if (d.ropes.size() > 1)
-    refuse("is of one table of positions, and this " + d.family + " has one for each kind of layer");
+    refuse("is of one table of positions, and this " + d.family +
+           " has one for each kind of layer");
   if (d.ropes.front().kind != Rope::Kind::plain)
     refuse("would stretch positions that config.json stretches already; leave it out");
   if (wanted <= trained)

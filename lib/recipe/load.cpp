@@ -57,6 +57,7 @@ class Loader {
                  : std::optional<std::string>(found->second);
     };
     interpolate(root, sources_, problems_);
+    name_model_type(root);
 
     LoadedRecipe loaded;
     loaded.source = text;
@@ -76,6 +77,21 @@ class Loader {
     std::error_code error;
     const fs::path canonical = fs::weakly_canonical(path, error);
     return error ? path : canonical.string();
+  }
+
+  void name_model_type(Node& root) const {
+    yaml::Entry* model = root.is_map() ? root.find("model") : nullptr;
+    if (!options_.model_type || !model || !model->value.is_map() || model->value.find("type"))
+      return;
+    const yaml::Entry* from = model->value.find("init_from");
+    if (!from || !from->value.is_scalar()) return;
+    if (const auto named = options_.model_type(from->value.text)) {
+      yaml::Entry type{.key = "type", .where = {named->source, 0, 0}, .value = {}};
+      type.value.kind = Node::Kind::scalar;
+      type.value.where = type.where;
+      type.value.text = named->type;
+      model->value.entries.push_back(std::move(type));
+    }
   }
 
   std::string default_name() const {

@@ -19,11 +19,18 @@ struct LoadedRecipe {
   std::string source;
 };
 
+/// A model.type, and the file that says it.
+struct NamedType {
+  std::string type, source;
+};
+
 struct LoadOptions {
   std::vector<std::string> overrides;  // key=value, the command line's
   std::string environment_set;         // TRAINX_SET: key=value separated by spaces or newlines
   // for ${env:NAME}; empty: the process's
   std::function<std::optional<std::string>(const std::string&)> environment;
+  // model.type of a recipe that leaves it out, by its model.init_from; empty: the default
+  std::function<std::optional<NamedType>(const std::string&)> model_type;
 };
 
 /// All problems of a recipe; what() has one line each: `file:line:col: key: problem (did you mean
