@@ -157,7 +157,7 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
                              std::int64_t length, DType compute, Machine machine) {
   if (length > d.max_positions) throw InternalError("decoder: rows are too long");
   graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
-  options.dropout = d.dropout;
+  take_training(options, d);
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
   options.any_norms = true;

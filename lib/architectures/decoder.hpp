@@ -14,7 +14,8 @@ struct DecoderOptions {
   std::string summary;
   std::optional<std::int64_t> num_layers, num_heads, num_key_value_heads, head_size, hidden_size,
       intermediate_size, max_positions, vocab_size;
-  Auto<double> dropout;
+  Auto<double> dropout, attention_dropout;
+  double label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;
   /// One of each family.
   static const std::vector<DecoderOptions>& described();
@@ -52,7 +53,9 @@ struct DecoderDims {
 
   std::int64_t num_layers = 1, num_heads = 1, num_key_value_heads = 1, head_size = 1,
                hidden_size = 1, intermediate_size = 1, max_positions = 1, vocab_size = 1;
-  double dropout = 0, initializer_range = 0.02;
+  double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
+  double initializer_range = 0.02;
+  std::string dropout_key;      // of config.json; "": it has none
   std::int64_t pad_token = -1;  // its embedding gets no gradient from where it is read; -1: none
 
   // norms, of residuals and, where there are some, of heads

@@ -111,21 +111,26 @@ void take_settings(DecoderOptions& o, DecoderDims& d) {
   settled.initializer_range = o.initializer_range;
   if (!o.dropout.is_auto()) settled.dropout = *o.dropout.value;
   o.dropout.value = settled.dropout;
+  if (!o.attention_dropout.is_auto()) settled.attention_dropout = *o.attention_dropout.value;
+  o.attention_dropout.value = settled.attention_dropout;
+  settled.label_smoothing = o.label_smoothing;
+  settled.z_loss = o.z_loss;
   d = std::move(settled);
 }
 
 std::string decoder_config_text(const DecoderDims& d, DType saved) {
-  json config = json::parse(config_with(d));
+  const std::string with_sizes = config_with(d);
+  json config = json::parse(with_sizes);
   config["model_type"] = d.family;
+  const DecoderDims read = decoder_dims(d.family, with_sizes, "config.json");
+  if (!d.dropout_key.empty() && read.dropout != d.dropout) config[d.dropout_key] = d.dropout;
+  if (read.attention_dropout != d.attention_dropout)
+    config["attention_dropout"] = d.attention_dropout;
   const char* key = config.contains("torch_dtype") ? "torch_dtype" : "dtype";
   config[key] = saved == DType::f32 ? "float32" : "bfloat16";
   return config.dump(2) + "\n";
 }
 
-std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d) {
-  const double attention = file.number("attention_dropout", 0, unit_interval());
-  return dropout_remarks(file.path(), d.dropout, {"dropout", d.dropout}, {"dropout", d.dropout},
-                         attention);
-}
+std::vector<std::string> remarks_of(const ConfigReader&, const DecoderDims&) { return {}; }
 
 }  // namespace trainx::architectures

@@ -39,8 +39,9 @@ architectures::Machine machine_of(std::int64_t threads, bool on_gpu) {
 
 GeneratorLayout layout_of(const architectures::ModelDims& dims, std::int64_t context_length,
                           std::int64_t threads, bool on_gpu, std::int64_t beams) {
-  if (const std::string operation = on_gpu ? architectures::without_gpu_kernel(dims) : "";
-      !operation.empty())
+  const std::string operation =
+      on_gpu ? architectures::without_gpu_kernel(architectures::for_evaluation(dims)) : "";
+  if (!operation.empty())
     throw UserError(ExitCode::unavailable,
                     std::string(architectures::architecture_name(dims)) +
                         " generates on CPUs so far: GPUs have no kernel for its " + operation +

@@ -274,6 +274,7 @@ Value ModelBuilder::gated(Value x, Activation activation) {
 Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
   model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
   const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
+  const double p = options_.attention_dropout;
   return out(add(Attention{.query_heads = o.heads,
                            .key_value_heads = o.key_value_heads,
                            .head_size = o.head_size,
@@ -283,8 +284,11 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
                            .kind = o.kind,
                            .scale = o.scale,
                            .window = o.window,
-                           .soft_cap = o.soft_cap},
-                 {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id}, {}));
+                           .soft_cap = o.soft_cap,
+                           .dropout = p},
+                 {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id,
+                  p > 0 ? model_.positions : none},
+                 {}));
 }
 
 Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {
@@ -344,7 +348,12 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
       out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
-  add(CrossEntropy{.classes = o.classes, .score = score, .scale = o.scale, .soft_cap = o.soft_cap},
+  add(CrossEntropy{.classes = o.classes,
+                   .score = score,
+                   .scale = o.scale,
+                   .soft_cap = o.soft_cap,
+                   .smoothing = options_.label_smoothing,
+                   .z_loss = options_.z_loss},
       {logits.id, model_.head.targets}, {});
   if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};
   if (score == CrossEntropy::Score::confusion)

@@ -17,6 +17,8 @@ struct BuilderOptions {
   DType compute = DType::f32;
   bool gpu = false, scaled = false;
   double dropout = 0;  // of embeddings and residual branches
+  double attention_dropout = 0;
+  double label_smoothing = 0, z_loss = 0;  // operations::CrossEntropy
   double epsilon = 1e-5;
   double initializer_range = 0.02;
   bool transposed_linears = false;  // files hold linear weights as [in, out]

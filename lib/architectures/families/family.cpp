@@ -58,6 +58,7 @@ void FamilyReader::sizes(const Keys& keys) {
     const auto id = pad->get<std::int64_t>();
     d_.pad_token = id >= 0 && id < d_.vocab_size ? id : -1;
   }
+  d_.attention_dropout = file_.number("attention_dropout", keys.attention_dropout, unit_interval());
   d_.windows.assign(static_cast<std::size_t>(d_.num_layers), 0);
   d_.layer_rope.assign(static_cast<std::size_t>(d_.num_layers), -1);
   file_.require("pruned_heads", {json::object()});
@@ -119,6 +120,7 @@ void FamilyReader::attention_bias(bool otherwise) {
 
 void FamilyReader::dropout(const char* key, double otherwise) {
   d_.dropout = file_.number(key, otherwise, unit_interval());
+  d_.dropout_key = key;
 }
 
 void FamilyReader::plain_mlp(std::vector<std::string> up, std::string down) {

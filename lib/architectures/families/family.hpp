@@ -23,6 +23,7 @@ class FamilyReader {
     bool tied = false;
     const char* activation = "hidden_act";
     const char* default_activation = "silu";
+    double attention_dropout = 0;
   };
   void sizes(const Keys& keys);
   void epsilon(const char* key, double otherwise);

@@ -14,8 +14,9 @@ enum class AttentionMask : std::uint8_t { causal, lengths, documents };
 struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr Work work = Work::attention;
-  /// seen: i32, lengths [B] or documents' starts [B, T].
-  enum Input : int { qkv, seen };
+  /// seen: i32, lengths [B] or documents' starts [B, T]. positions: i64 [B] of the samples, which
+  /// name the random numbers of dropout.
+  enum Input : int { qkv, seen, positions };
   enum Output : int { out, lse };
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
@@ -25,10 +26,14 @@ struct Attention {
   double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
   std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
   double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
+  double dropout = 0;       // of probabilities, while training
+
+  static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {
-    return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0;
+    return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0 &&
+           dropout == 0;
   }
   /// By the fast kernels of libraries, of a GPU or the host?
   bool is_fused(bool gpu) const;
