@@ -23,7 +23,7 @@ class DecoderBuilder {
                       .positions = {d_.max_positions + d_.first_position, 0, "positions"},
                       .scale = d_.embedding_scale,
                       .first_position = d_.first_position});
-    if (d_.norms_embedding) h = m_.layer_norm(h, "");
+    if (d_.norms_embedding) h = m_.layer_norm(h, d_.names.embedding_norm);
     for (layer_ = 0; layer_ < d_.num_layers; ++layer_) h = layer(h);
     m_.begin_head(all_rows(m_, d_.tied ? d_.padded_vocab_size() : d_.vocab_size));
     m_.loss(m_.layer_norm(h, d_.names.final_norm),
@@ -91,7 +91,8 @@ class DecoderBuilder {
                          .kind = d_.attention,
                          .scale = d_.score_scale,
                          .window = d_.windows[i],
-                         .soft_cap = d_.score_cap});
+                         .soft_cap = d_.score_cap,
+                         .alibi = d_.alibi});
     return m_.linear(x, name(d_.names.out), {.features = d_.hidden_size, .bias = d_.out_bias});
   }
 
@@ -179,6 +180,8 @@ std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
       saved_name.ends_with(".attention.masked_bias"))
     return {};
   if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
+  if (!saved_name.starts_with(d.names.prefix) && !saved_name.starts_with(d.names.head + "."))
+    return d.names.prefix + std::string(saved_name);
   return std::string(saved_name);
 }
 

@@ -41,9 +41,14 @@ struct DecoderNames {
   std::vector<std::string> up{"mlp.gate_proj", "mlp.up_proj"};
   std::string down = "mlp.down_proj";
   std::string norm1 = "input_layernorm", norm2 = "post_attention_layernorm";
-  std::string post1, post2;  // of a branch's result
+  std::string post1, post2;         // of a branch's result
+  std::string embedding_norm = "";  // "": it has no weight
+  std::string prefix = "";          // of all but the head, which files may lack
   bool operator==(const DecoderNames&) const = default;
 };
+
+/// Positions of a decoder with ALiBi, whose config.json names none.
+constexpr std::int64_t alibi_positions = 2048;
 
 struct DecoderDims {
   using Options = DecoderOptions;
@@ -82,6 +87,8 @@ struct DecoderDims {
   std::vector<std::int64_t> windows;  // of each layer; 0: none
   std::int64_t first_position = 0;    // of a learned table
 
+  bool alibi = false;         // scores fall with distance
+  bool fourfold_mlp = false;  // its width is no setting
   double clip = 0, score_scale = 0, score_cap = 0, logit_cap = 0;
   double embedding_scale = 1, branch_scale = 1, logit_scale = 1;
 

@@ -66,6 +66,8 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
     d.num_key_value_heads = d.num_key_value_heads == d.num_heads
                                 ? *o.num_heads
                                 : std::gcd(*o.num_heads, d.num_key_value_heads);
+  if (d.fourfold_mlp && !o.intermediate_size)
+    d.intermediate_size = 4 * o.hidden_size.value_or(d.hidden_size);
   const bool divides = d.head_size * d.num_heads == d.hidden_size;
   const std::int64_t heads = o.num_heads.value_or(d.num_heads),
                      hidden = o.hidden_size.value_or(d.hidden_size);
@@ -90,16 +92,21 @@ std::string config_with(const DecoderDims& d) {
   };
   if (config.value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
     for (const char* key : {"layer_types", "no_rope_layers"}) config.erase(key);
-  put("num_hidden_layers", d.num_layers);
-  put("num_attention_heads", d.num_heads);
+  const auto spelled = [&](const char* other, const char* usual) {
+    return config.contains(other) ? other : usual;
+  };
+  put(spelled("n_layer", "num_hidden_layers"), d.num_layers);
+  put(spelled("n_head", "num_attention_heads"), d.num_heads);
   if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads"))
     put("num_key_value_heads", d.num_key_value_heads);
   if (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim"))
     put("head_dim", d.head_size);
-  put("hidden_size", d.hidden_size);
-  put(config.contains("ffn_dim") ? "ffn_dim" : "intermediate_size", d.intermediate_size);
+  put(spelled("n_embed", "hidden_size"), d.hidden_size);
+  if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size)
+    put(spelled("ffn_dim", "intermediate_size"), d.intermediate_size);
   if (config.contains("word_embed_proj_dim")) put("word_embed_proj_dim", d.hidden_size);
-  put("max_position_embeddings", d.max_positions);
+  if (!d.alibi || d.max_positions != alibi_positions || config.contains("seq_length"))
+    put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
   put("vocab_size", d.vocab_size);
   return config.dump(2) + "\n";
 }

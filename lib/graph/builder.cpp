@@ -275,6 +275,12 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
   model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
   const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
   const double p = options_.attention_dropout;
+  std::vector<ParameterId> parameters;
+  if (!o.sinks.empty())
+    parameters.push_back(parameter({.name = o.sinks,
+                                    .dims = {o.heads},
+                                    .initializer = Initializer::normal,
+                                    .standard_deviation = options_.initializer_range}));
   return out(add(Attention{.query_heads = o.heads,
                            .key_value_heads = o.key_value_heads,
                            .head_size = o.head_size,
@@ -285,10 +291,12 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
                            .scale = o.scale,
                            .window = o.window,
                            .soft_cap = o.soft_cap,
-                           .dropout = p},
+                           .dropout = p,
+                           .alibi = o.alibi,
+                           .has_sinks = !o.sinks.empty()},
                  {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id,
                   p > 0 ? model_.positions : none},
-                 {}));
+                 std::move(parameters)));
 }
 
 Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {

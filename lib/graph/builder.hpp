@@ -50,6 +50,8 @@ struct AttentionOptions {
   double scale = 0;  // operations::Attention
   std::int64_t window = 0;
   double soft_cap = 0;
+  bool alibi = false;
+  std::string sinks = "";  // operations::Attention's parameter; "": there are none
 };
 
 /// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.

@@ -195,6 +195,10 @@ CASES = {
     "nanochat": ("nanochat", {}),
     "nanochat_bias": ("nanochat", {"attention_bias": True, "final_logit_softcapping": 2.0}),
 
+    "bloom": ("bloom", {}),
+    "bloom_untied": ("bloom", {"tie_word_embeddings": False, "layer_norm_epsilon": 0.1}),
+    "bloom_odd": ("bloom", {"n_head": 6, "hidden_size": 48, "vocab_size": 131, "n_layer": 3}),
+
     "opt": ("opt", {}),
     "opt_gelu": ("opt", {"activation_function": "gelu"}),
 }
@@ -226,6 +230,10 @@ OLDER = {
         "rope_parameters": None, "rope_theta": 1e4,
         "rope_scaling": {"type": "longrope", "short_factor": longrope(16)["short_factor"],
                          "long_factor": longrope(16)["long_factor"]}}),
+    "bloom_older": ("bloom", {
+        "n_layer": None, "num_hidden_layers": 4, "hidden_size": None, "n_embed": 64,
+        "seq_length": 64, "n_inner": None, "masked_softmax_fusion": True,
+        "attention_softmax_in_fp32": True, "offset_alibi": 100}),
     "gpt_neox_older": ("gpt_neox", {
         "rope_parameters": None, "rotary_pct": 0.25, "rotary_emb_base": 10000}),
     "stablelm_older": ("stablelm_bias", {

@@ -6,9 +6,10 @@
 
 namespace trainx::operations {
 
-struct Attention;        // attention_spec.hpp
-struct AttentionInputs;  // grouped_attention.hpp
-struct Gpu;              // operations/common/gpu.hpp
+struct Attention;           // attention_spec.hpp
+struct AttentionInputs;     // grouped_attention.hpp
+struct AttentionGradients;  // grouped_attention.hpp
+struct Gpu;                 // operations/common/gpu.hpp
 
 namespace cpu {
 void causal_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv, AttentionKind kind);
@@ -27,8 +28,9 @@ void document_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const
                                  AttentionKind kind);
 void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in);
-void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
-                                const AttentionInputs& in, const Tensor& out, const Tensor& lse);
+void grouped_attention_backward(const Attention& a, const AttentionGradients& to,
+                                const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
+                                const Tensor& lse);
 }  // namespace cpu
 
 namespace cuda {
@@ -50,7 +52,7 @@ void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tens
                                  const Tensor& starts, AttentionKind kind);
 void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in);
-void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse);
 }  // namespace cuda

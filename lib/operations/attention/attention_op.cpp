@@ -19,7 +19,8 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
 
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
   return {qkv, c.input(Attention::seen),
-          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site)};
+          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site),
+          c.parameter(Attention::sinks)};
 }
 
 }  // namespace
@@ -45,8 +46,11 @@ void Attention::run_forward(const OpContext& c) const {
 
 void Attention::run_backward(const OpContext& c) const {
   if (!is_plain())
-    return grouped_attention_backward(*this, c.input_gradient(qkv), c.output_gradient(out),
-                                      inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
+    return grouped_attention_backward(
+        *this,
+        {c.input_gradient(qkv), c.parameter_gradient(sinks),
+         c.parameter_gradient(sinks).defined() && c.accumulates(sinks)},
+        c.output_gradient(out), inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);

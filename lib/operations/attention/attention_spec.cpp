@@ -23,6 +23,7 @@ std::vector<OutputSpec> Attention::outputs(const Types& t) const {
   std::vector<OperandId> from{input(qkv)};
   if (mask != AttentionMask::causal) from.push_back(input(seen));
   if (dropout > 0) from.push_back(input(positions));
+  if (has_sinks) from.push_back(parameter(sinks));
   const std::int64_t N = batch * length;
   return {{"attention_out", {t.compute, {N, query_heads, head_size}}, from},
           {"lse", {DType::f32, {batch, length, query_heads}}, from}};
@@ -32,6 +33,10 @@ BackwardSpec Attention::backward(const Types&) const {
   BackwardSpec b{.reads = {input(qkv), output(out), output(lse)}, .inputs = {{.input = qkv}}};
   if (mask != AttentionMask::causal) b.reads.push_back(input(seen));
   if (dropout > 0) b.reads.push_back(input(positions));
+  if (has_sinks) {
+    b.reads.push_back(parameter(sinks));
+    b.parameters.push_back(sinks);
+  }
   return b;
 }
 
@@ -55,7 +60,7 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
-  if (dropout > 0) return false;
+  if (dropout > 0 || alibi || has_sinks) return false;
   return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
 }
 

@@ -18,6 +18,7 @@ struct Attention {
   /// name the random numbers of dropout.
   enum Input : int { qkv, seen, positions };
   enum Output : int { out, lse };
+  enum Parameter : int { sinks };  // [query heads], where there are some
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
   std::int64_t batch = 1, length = 1;  // N = batch * length
@@ -27,13 +28,15 @@ struct Attention {
   std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
   double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
   double dropout = 0;       // of probabilities, while training
+  bool alibi = false;       // scores fall with distance, by a slope of each head
+  bool has_sinks = false;   // a learned score of each head takes probability, and has no value
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {
     return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0 &&
-           dropout == 0;
+           dropout == 0 && !alibi && !has_sinks;
   }
   /// By the fast kernels of libraries, of a GPU or the host?
   bool is_fused(bool gpu) const;

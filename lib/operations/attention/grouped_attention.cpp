@@ -11,12 +11,13 @@ void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
   return cpu::grouped_attention(a, out, lse, in);
 }
 
-void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
-                                const AttentionInputs& in, const Tensor& out, const Tensor& lse) {
+void grouped_attention_backward(const Attention& a, const AttentionGradients& to,
+                                const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
+                                const Tensor& lse) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(d_qkv))
-      return cuda::grouped_attention_backward(*gpu, a, d_qkv, d_out, in, out, lse);
-  return cpu::grouped_attention_backward(a, d_qkv, d_out, in, out, lse);
+    if (const Gpu* gpu = gpu_of(to.qkv))
+      return cuda::grouped_attention_backward(*gpu, a, to, d_out, in, out, lse);
+  return cpu::grouped_attention_backward(a, to, d_out, in, out, lse);
 }
 
 }  // namespace trainx::operations

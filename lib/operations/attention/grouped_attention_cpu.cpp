@@ -1,6 +1,7 @@
 #include "operations/attention/attention_backends.hpp"
 #include "operations/attention/attention_scores.hpp"
 #include "operations/attention/grouped_attention.hpp"
+#include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
@@ -9,6 +10,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace trainx::operations {
@@ -25,6 +27,41 @@ struct Tile {
   std::int64_t keys() const { return seen.size(); }
 };
 
+std::vector<float> widened(const Tensor& x) {
+  std::vector<float> out;
+  if (!x.defined()) return out;
+  with_element(x, [&]<class T>(T) {
+    for (std::int64_t i = 0; i < x.numel(); ++i) out.push_back(load(data<T>(x)[i]));
+  });
+  return out;
+}
+
+/// Gradients of the sinks, summed in the order of samples.
+class SinkGradients {
+ public:
+  SinkGradients(const Attention& a, const AttentionGradients& to)
+      : to_(to),
+        heads_(a.query_heads),
+        sums_(to.sinks.defined() ? static_cast<std::size_t>(a.batch * heads_) : 0) {}
+  /// Of a head in a sample; each is added to by one thread.
+  void add(std::int64_t sample, std::int64_t head, float gradient) {
+    if (!sums_.empty()) sums_[static_cast<std::size_t>(sample * heads_ + head)] += gradient;
+  }
+  void write() const {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const auto head = static_cast<std::int64_t>(i) % heads_;
+      float& sum = data<float>(to_.sinks)[head];
+      const bool adds = to_.accumulate || static_cast<std::int64_t>(i) >= heads_;
+      sum = (adds ? sum : 0) + sums_[i];
+    }
+  }
+
+ private:
+  const AttentionGradients& to_;
+  std::int64_t heads_;
+  std::vector<float> sums_;
+};
+
 class Heads {
  public:
   Heads(const Attention& a, const AttentionInputs& in, std::int64_t queries)
@@ -34,6 +71,7 @@ class Heads {
         keys_(in.qkv.size(0) / a.batch),
         sees_(a, queries_, keys_, in.seen),
         scores_(a),
+        sinks_(widened(in.sinks)),
         qkv_(tensor::torch_view(in.qkv).view(
             {a.batch, keys_, a.query_heads + 2 * a.key_value_heads, a.head_size})) {}
 
@@ -71,7 +109,11 @@ class Heads {
 
   /// Row r of a tile's products, as scores; `slopes`: AttentionScores.
   void finish_scores(float* row, float* slopes, const Tile& t, std::int64_t r) const {
-    scores_.finish(row, slopes, t.seen.from, t.keys(), sees_.of(t.sample, t.begin + r));
+    scores_.finish(row, slopes, {t.sample, t.head, sees_.past() + t.begin + r}, t.seen.from,
+                   t.keys(), sees_.of(t.sample, t.begin + r));
+  }
+  float sink(std::int64_t head) const {
+    return sinks_.empty() ? hidden_score : sinks_[static_cast<std::size_t>(head)];
   }
   /// Factors of dropout for row r of a tile; null: nothing is dropped. Valid until the next call.
   const float* factors(std::vector<float>& memory, const Tile& t, std::int64_t r) const {
@@ -92,6 +134,7 @@ class Heads {
   std::int64_t queries_, keys_;
   AttentionKeys sees_;
   AttentionScores scores_;
+  std::vector<float> sinks_;
   at::Tensor qkv_;
 };
 
@@ -112,7 +155,7 @@ void cpu::grouped_attention(const Attention& a, const Tensor& out, const Tensor&
       for (std::int64_t r = 0; r < t.rows(); ++r) {
         float* const s = scores.mutable_data_ptr<float>() + r * width;
         heads.finish_scores(s, nullptr, t, r);
-        const float sum = softmax(s, width);
+        const float sum = softmax(s, width, heads.sink(t.head));
         if (lse.defined()) lse.as<float>()[(heads.row(t) + r) * H + t.head] = sum;
         if (const float* const by = heads.factors(memory, t, r))
           for (std::int64_t k = 0; k < width; ++k) s[k] *= by[k];
@@ -124,15 +167,16 @@ void cpu::grouped_attention(const Attention& a, const Tensor& out, const Tensor&
   });
 }
 
-void cpu::grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
-                                     const AttentionInputs& in, const Tensor& out,
-                                     const Tensor& lse) {
+void cpu::grouped_attention_backward(const Attention& a, const AttentionGradients& gradients,
+                                     const Tensor& d_out, const AttentionInputs& in,
+                                     const Tensor& out, const Tensor& lse) {
   const TimedWork timed(Work::attention);
   const std::int64_t H = a.query_heads, K = a.key_value_heads, D = a.head_size, n = in.qkv.size(0);
   const Heads heads(a, in, n);
   const at::Tensor from = tensor::torch_view(d_out).view({n, H, D}),
                    made = tensor::torch_view(out).view({n, H, D}),
-                   to = tensor::torch_view(d_qkv).view({n, H + 2 * K, D});
+                   to = tensor::torch_view(gradients.qkv).view({n, H + 2 * K, D});
+  SinkGradients sinks(a, gradients);
   heads.for_each([&](std::int64_t sample, std::int64_t kv) {
     const at::Tensor keys = heads.keys(sample, kv), values = heads.values(sample, kv);
     const at::Tensor d_keys = at::zeros({heads.keys(), D}), d_values = at::zeros({heads.keys(), D});
@@ -155,7 +199,9 @@ void cpu::grouped_attention_backward(const Attention& a, const Tensor& d_qkv, co
                      *const slope = slopes.mutable_data_ptr<float>() + r * width;
         const float mean = average.const_data_ptr<float>()[r];
         heads.finish_scores(s, slope, t, r);
-        softmax_with(s, width, lse.as<const float>()[(first + r) * H + t.head]);
+        const float sum = lse.as<const float>()[(first + r) * H + t.head];
+        softmax_with(s, width, sum);
+        if (a.has_sinks) sinks.add(t.sample, t.head, -std::exp(heads.sink(t.head) - sum) * mean);
         const float* const by = heads.factors(memory, t, r);
         for (std::int64_t i = 0; i < width; ++i) {
           const float p = s[i], factor = by ? by[i] : 1;
@@ -171,6 +217,7 @@ void cpu::grouped_attention_backward(const Attention& a, const Tensor& d_qkv, co
     rows.select(1, H + kv).copy_(d_keys);
     rows.select(1, H + K + kv).copy_(d_values);
   });
+  sinks.write();
 }
 
 }  // namespace trainx::operations

@@ -9,9 +9,8 @@ namespace {
 /// `rows`: of all samples.
 gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tensor& qkv,
                                  std::int64_t rows) {
-  if (a.kind != AttentionKind::automatic || a.mask == AttentionMask::lengths || a.dropout > 0)
-    throw InternalError(
-        "grouped attention of another kind, under padding or dropout has no kernel");
+  if (a.kind != AttentionKind::automatic || !a.has_gpu_kernel({}))
+    throw InternalError("grouped attention of another kind or with these attributes has no kernel");
   gpu::AttentionProblem p;
   p.batch = a.batch;
   p.tokens = rows / a.batch;
@@ -53,12 +52,12 @@ void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, co
   gpu.done(Work::attention);
 }
 
-void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
   gpu.attention->backward(problem_of(gpu, a, in.qkv, in.qkv.size(0)), in.qkv.data,
                           pointer<std::int32_t>(in.seen), out.data, pointer<float>(lse), d_out.data,
-                          d_qkv.data, gpu.space);
+                          to.qkv.data, gpu.space);
   gpu.done(Work::attention);
 }
 

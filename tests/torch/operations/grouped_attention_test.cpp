@@ -15,10 +15,17 @@ struct Result {
   Doubles out, lse;
 };
 
+/// Of ALiBi: 2^(-8 (h + 1) / H) of head h of H, for H a power of two; of 3 heads the third is 2^-2.
+double fall(std::int64_t head, std::int64_t heads) {
+  if (heads == 3) return head == 0 ? 1.0 / 16 : head == 1 ? 1.0 / 256 : 1.0 / 4;
+  return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
+}
+
 /// The last `queries` rows of each sample of `keys` rows; `seen`: starts of documents or lengths;
 /// empty: causal.
 Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std::int64_t keys,
-               const Doubles& seen, const operations::Dropout& dropout = {}) {
+               const Doubles& seen, const operations::Dropout& dropout = {},
+               const Doubles& sinks = {}) {
   const std::int64_t H = a.query_heads, K = a.key_value_heads, D = a.head_size;
   const double scale = a.scale > 0 ? a.scale : 1 / std::sqrt(static_cast<double>(D));
   const auto at = [&](std::int64_t row, std::int64_t head) {
@@ -44,13 +51,14 @@ Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std
         if (dropout)
           operations::attention_dropout_factors(dropout, b, h, t, 0, keys, factors.data());
         Doubles out(static_cast<std::size_t>(D), 0.0);
-        double sum = 0;
+        double sum = sinks.empty() ? 0 : std::exp(sinks[static_cast<std::size_t>(h)]);
         for (std::int64_t k = from; k < to; ++k) {
           double score = 0;
           for (std::int64_t c = 0; c < D; ++c)
             score += at(b * keys + q, h)[c] * at(b * keys + k, H + kv)[c];
           score *= scale;
           if (a.soft_cap > 0) score = a.soft_cap * std::tanh(score / a.soft_cap);
+          if (a.alibi) score -= fall(h, H) * std::abs(static_cast<double>(q - k));
           const double weight = std::exp(score);
           sum += weight;
           for (std::int64_t c = 0; c < D; ++c)
@@ -64,10 +72,11 @@ Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std
 }
 
 struct Tensors {
-  at::Tensor qkv, out, lse, d_out, d_qkv, starts;
+  at::Tensor qkv, out, lse, d_out, d_qkv, starts, sinks, d_sinks;
   operations::Dropout dropout = {};
+  static Tensor if_there(const at::Tensor& t) { return t.defined() ? Tensor(t) : Tensor(); }
   operations::AttentionInputs inputs() const {
-    return {qkv, starts.defined() ? Tensor(starts) : Tensor(), dropout};
+    return {qkv, if_there(starts), dropout, if_there(sinks)};
   }
 };
 
@@ -87,7 +96,8 @@ void check(const Attention& a, at::ScalarType type, bool documents, bool differe
   INFO(c10::toString(type) << " rows " << a.batch << " of " << a.length << " heads " << H << " of "
                            << K << " head size " << D << " window " << a.window << " cap "
                            << a.soft_cap << " scale " << a.scale << " documents " << documents
-                           << " dropout " << a.dropout << " seed " << operands.seed());
+                           << " dropout " << a.dropout << " alibi " << a.alibi << " sinks "
+                           << a.has_sinks << " seed " << operands.seed());
   Tensors t{.qkv = operands.normal({N, (H + 2 * K) * D}),
             .out = operands.empty({N, H * D}),
             .lse = operands.empty({N, H}, at::kFloat),
@@ -99,10 +109,13 @@ void check(const Attention& a, at::ScalarType type, bool documents, bool differe
     t.starts.mutable_data_ptr<std::int32_t>()[0] = static_cast<std::int32_t>(a.length / 2);
   }
   t.dropout = dropout_of(a);
+  if (a.has_sinks) t.sinks = operands.normal({H}), t.d_sinks = at::full({H}, 3, at::kFloat);
   operations::grouped_attention(a, t.out, t.lse, t.inputs());
   Doubles qkv = doubles(t.qkv);
   const Doubles starts = doubles(t.starts), d = doubles(t.d_out);
-  const Result want = formula(a, qkv, a.length, a.length, starts, t.dropout);
+  Doubles sinks = doubles(t.sinks);
+  const auto wanted = [&] { return formula(a, qkv, a.length, a.length, starts, t.dropout, sinks); };
+  const Result want = wanted();
   CHECK(error(t.out, want.out) <= operands.tolerance());
   Doubles got = doubles(t.lse), lse = want.lse;
   for (std::size_t i = 0; i < lse.size(); ++i)
@@ -112,14 +125,19 @@ void check(const Attention& a, at::ScalarType type, bool documents, bool differe
   operations::grouped_attention(a, alone, {}, t.inputs());
   CHECK(at::equal(alone, t.out));
 
-  operations::grouped_attention_backward(a, t.d_qkv, t.d_out, t.inputs(), t.out, t.lse);
+  operations::grouped_attention_backward(a, {t.d_qkv, Tensors::if_there(t.d_sinks), true}, t.d_out,
+                                         t.inputs(), t.out, t.lse);
   if (!differences) {
     CHECK(error(t.d_qkv, doubles(t.d_qkv)) == 0);  // all are numbers
     return;
   }
-  CHECK(error(t.d_qkv, slopes(qkv, [&] {
-                return dot(formula(a, qkv, a.length, a.length, starts, t.dropout).out, d);
-              })) <= 2 * operands.tolerance());
+  CHECK(error(t.d_qkv, slopes(qkv, [&] { return dot(wanted().out, d); })) <=
+        2 * operands.tolerance());
+  if (a.has_sinks) {
+    Doubles added = slopes(sinks, [&] { return dot(wanted().out, d); });
+    for (double& v : added) v += 3;
+    CHECK(error(t.d_sinks, added) <= 2 * operands.tolerance());
+  }
   if (a.mask == AttentionMask::lengths)
     CHECK(t.d_qkv.narrow(0, a.length / 2, (a.length + 1) / 2).abs().max().item<float>() == 0);
   for (std::size_t row = 0; documents && row < starts.size(); ++row)
@@ -207,6 +225,23 @@ TEST_CASE("attention that sees the first tokens of a sample, with and without dr
          .mask = AttentionMask::lengths,
          .dropout = GENERATE(0.0, 0.3)},
         type, false, true);
+}
+
+TEST_CASE("scores that fall with distance, and sinks") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const bool documents = GENERATE(false, true);
+  const std::int64_t heads = GENERATE(1, 2, 3, 4);
+  check({.query_heads = heads,
+         .key_value_heads = heads % 2 == 0 ? heads / 2 : heads,
+         .head_size = 6,
+         .batch = 2,
+         .length = 9,
+         .mask = documents ? AttentionMask::documents : AttentionMask::causal,
+         .window = GENERATE(0, 4),
+         .dropout = heads == 2 ? 0.2 : 0,
+         .alibi = GENERATE(false, true),
+         .has_sinks = GENERATE(false, true)},
+        type, documents, true);
 }
 
 TEST_CASE("a length beyond the row is refused") {
@@ -312,7 +347,7 @@ TEST_CASE("the reference of the GPU's kernels is grouped attention of a CPU") {
                    starts = documents ? document_starts(a.batch, a.length) : at::Tensor();
   const operations::AttentionInputs in{qkv, documents ? Tensor(starts) : Tensor()};
   operations::grouped_attention(a, out, lse, in);
-  operations::grouped_attention_backward(a, d_qkv, d_out, in, out, lse);
+  operations::grouped_attention_backward(a, {d_qkv}, d_out, in, out, lse);
   kernels::AttentionSize size{a.batch, a.length, H, D, true};
   size.key_value_heads = K, size.window = window, size.scale = a.scale, size.soft_cap = a.soft_cap;
   std::vector<float> want_out(static_cast<std::size_t>(N * H * D)),
