@@ -27,7 +27,7 @@ struct Tile {
   std::int64_t keys() const { return seen.size(); }
 };
 
-std::vector<float> widened(const Tensor& x) {
+std::vector<float> loaded_sinks(const Tensor& x) {
   std::vector<float> out;
   if (!x.defined()) return out;
   with_element(x, [&]<class T>(T) {
@@ -71,7 +71,7 @@ class Heads {
         keys_(in.qkv.size(0) / a.batch),
         sees_(a, queries_, keys_, in.seen),
         scores_(a),
-        sinks_(widened(in.sinks)),
+        sinks_(loaded_sinks(in.sinks)),
         qkv_(tensor::torch_view(in.qkv).view(
             {a.batch, keys_, a.query_heads + 2 * a.key_value_heads, a.head_size})) {}
 

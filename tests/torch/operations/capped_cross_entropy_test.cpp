@@ -2,6 +2,8 @@
 #include "torch/operations/double_reference.hpp"
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/embedding/embedding.hpp"
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 
 using namespace trainx;
@@ -114,6 +116,31 @@ TEST_CASE("the loss of scaled and capped logits, and its gradient over what they
   CHECK(at::equal(again, gradient));
   CHECK(std::abs(doubles(total)[0] - loss()) <= 1e-4);
   CHECK(doubles(count)[0] == 5);
+}
+
+TEST_CASE("label smoothing is torch's, and z-loss its log-sum-exp squared") {
+  const double smoothing = GENERATE(0.0, 0.1, 0.99), z = GENERATE(0.0, 1e-2);
+  const std::int64_t rows = 9, vocab = 257, width = 260;
+  Operands operands(at::kFloat);
+  INFO("smoothing " << smoothing << " z " << z << " seed " << operands.seed());
+  const at::Tensor x = operands.normal({rows, width}, 3);
+  std::vector<std::int32_t> targets;
+  const at::Tensor wide = at::full({rows}, -100, at::kLong);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    targets.push_back(r == 4 ? operations::no_target : static_cast<std::int32_t>(r * 31 % vocab));
+    wide[r].fill_(targets.back());
+  }
+  const at::Tensor logits = x.narrow(1, 0, vocab).to(at::kDouble), squares =
+      logits.logsumexp({1}).square() * (wide != -100);
+  const double want = at::cross_entropy_loss(logits, wide, {}, at::Reduction::Sum, -100, smoothing)
+                          .item<double>() +
+                      z * squares.sum().item<double>();
+  const at::Tensor row_loss = operands.empty({rows}), total = at::full({1}, 0, at::kDouble),
+                   count = at::full({1}, 0, at::kDouble);
+  operations::summed_cross_entropy_with_gradient({row_loss, total, count}, x, targets.data(), vocab,
+                                                 {}, {smoothing, z});
+  CHECK(std::abs(doubles(total)[0] - want) <= 1e-6 * want);
+  CHECK(doubles(count)[0] == rows - 1);
 }
 
 TEST_CASE("scaled embeddings, with and without positions, documents and dropout") {
