@@ -174,7 +174,8 @@ bool has_own_attention(const ModelDims& dims) {
   if (attention_dropout(dims) > 0) return true;
   const auto* d = std::get_if<DecoderDims>(&dims);
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
-               d->alibi || std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
+               d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
+               std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
 }
 
 std::int64_t head_size(const ModelDims& dims) {

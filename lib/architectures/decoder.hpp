@@ -50,6 +50,17 @@ struct DecoderNames {
 /// Positions of a decoder with ALiBi, whose config.json names none.
 constexpr std::int64_t alibi_positions = 2048;
 
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): queries, and keys with values, come
+/// from narrow normed rows. A head has `plain` elements and `rope` that turn.
+struct Latent {
+  std::int64_t query_rank = 0;      // 0: queries come from the layer's input
+  std::int64_t key_value_rank = 0;  // 0: attention is not latent
+  std::int64_t plain = 0, rope = 0, value_size = 0;
+  bool bias = false;  // of the products that make narrow rows
+  bool operator==(const Latent&) const = default;
+  explicit operator bool() const { return key_value_rank > 0; }
+};
+
 struct DecoderDims {
   using Options = DecoderOptions;
   std::string family = "llama";
@@ -87,7 +98,8 @@ struct DecoderDims {
   std::vector<std::int64_t> windows;  // of each layer; 0: none
   std::int64_t first_position = 0;    // of a learned table
 
-  bool alibi = false;         // scores fall with distance
+  bool alibi = false;  // scores fall with distance
+  Latent latent;
   bool fourfold_mlp = false;  // its width is no setting
   double clip = 0, score_scale = 0, score_cap = 0, logit_cap = 0;
   double embedding_scale = 1, branch_scale = 1, logit_scale = 1;

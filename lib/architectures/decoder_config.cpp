@@ -43,7 +43,7 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
   const auto turns_wholly = [&](const Rope& r) {
     return static_cast<std::int64_t>(static_cast<double>(d.head_size) * r.rotated) == d.head_size;
   };
-  if (d.head_size % 2 != 0 && std::ranges::any_of(d.ropes, turns_wholly))
+  if (!d.latent && d.head_size % 2 != 0 && std::ranges::any_of(d.ropes, turns_wholly))
     file.fail("head_dim (" + std::to_string(d.head_size) + ") must be even");
   return d;
 }
@@ -71,7 +71,8 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
   const bool divides = d.head_size * d.num_heads == d.hidden_size;
   const std::int64_t heads = o.num_heads.value_or(d.num_heads),
                      hidden = o.hidden_size.value_or(d.hidden_size);
-  if (!o.head_size && divides && heads > 0 && hidden % heads == 0) d.head_size = hidden / heads;
+  if (!o.head_size && divides && !d.latent && heads > 0 && hidden % heads == 0)
+    d.head_size = hidden / heads;
   return {{"num_layers", o.num_layers, d.num_layers},
           {"num_heads", o.num_heads, d.num_heads},
           {"num_key_value_heads", o.num_key_value_heads, d.num_key_value_heads},
@@ -92,6 +93,10 @@ std::string config_with(const DecoderDims& d) {
   };
   if (config.value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
     for (const char* key : {"layer_types", "no_rope_layers"}) config.erase(key);
+  // layers from there on have experts
+  const char* const experts = "first_k_dense_replace";
+  if (d.latent && config.contains(experts) && config[experts] < d.num_layers)
+    config[experts] = d.num_layers;
   const auto spelled = [&](const char* other, const char* usual) {
     return config.contains(other) ? other : usual;
   };
@@ -99,7 +104,7 @@ std::string config_with(const DecoderDims& d) {
   put(spelled("n_head", "num_attention_heads"), d.num_heads);
   if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads"))
     put("num_key_value_heads", d.num_key_value_heads);
-  if (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim"))
+  if (!d.latent && (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim")))
     put("head_dim", d.head_size);
   put(spelled("n_embed", "hidden_size"), d.hidden_size);
   if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size)
@@ -114,6 +119,12 @@ std::string config_with(const DecoderDims& d) {
 }  // namespace
 
 void take_settings(DecoderOptions& o, DecoderDims& d) {
+  if (const std::int64_t fixed = d.latent.plain + d.latent.rope;
+      d.latent && o.head_size.value_or(fixed) != fixed)
+    throw UserError(ExitCode::invalid_recipe,
+                    "model.options.head_size can have no effect: a head of " + d.family + " has " +
+                        std::to_string(d.latent.plain) + " + " + std::to_string(d.latent.rope) +
+                        " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
   DecoderDims settled = decoder_dims(d.family, config_with(d), "model.options");
   settled.initializer_range = o.initializer_range;
   if (!o.dropout.is_auto()) settled.dropout = *o.dropout.value;

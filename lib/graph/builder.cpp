@@ -145,8 +145,9 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   return h;
 }
 
-Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional) {
+Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional, double epsilon) {
   ResidualNorm norm = norm_form();
+  if (epsilon > 0) norm.epsilon = epsilon;
   norm.norms = true;
   return out(add(std::move(norm), {x.id, none, none, none},
                  norm_parameters(name, columns_of(x), optional)),
@@ -267,6 +268,15 @@ Value ModelBuilder::rotary(Value qkv, const Rotary& rotary) {
   return out(add(rotary, {qkv.id, documents()}, {}));
 }
 
+Value ModelBuilder::columns(Value x, const Columns& columns) {
+  return out(add(columns, {x.id}, {}));
+}
+
+Value ModelBuilder::latent_heads(Value queries, Value keys_values, Value latent,
+                                 const LatentHeads& heads) {
+  return out(add(heads, {queries.id, keys_values.id, latent.id}, {}));
+}
+
 Value ModelBuilder::gated(Value x, Activation activation) {
   return out(add(Gated{.activation = activation}, {x.id}, {}));
 }
@@ -286,6 +296,7 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
                            .head_size = o.head_size,
                            .batch = options_.batch_size,
                            .length = options_.length,
+                           .value_size = o.value_size,
                            .mask = o.mask,
                            .kind = o.kind,
                            .scale = o.scale,

@@ -52,6 +52,7 @@ struct AttentionOptions {
   double soft_cap = 0;
   bool alibi = false;
   std::string sinks = "";  // operations::Attention's parameter; "": there are none
+  std::int64_t value_size = 0;
 };
 
 /// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.
@@ -102,10 +103,14 @@ class ModelBuilder {
   /// Both branches of one h: h + (f(h) + g(h)).
   Value parallel_residual(int layer, const std::string& part, Value h, const Branch& f,
                           const Branch& g);
-  Value layer_norm(Value x, const std::string& name, bool optional = false);
+  /// `epsilon` 0: BuilderOptions'.
+  Value layer_norm(Value x, const std::string& name, bool optional = false, double epsilon = 0);
   Value linear(Value x, const std::string& name, const LinearOptions& options);
   Value head_norm(Value qkv, const HeadNormOptions& options);
   Value rotary(Value qkv, const operations::Rotary& rotary);
+  Value columns(Value x, const operations::Columns& columns);
+  Value latent_heads(Value queries, Value keys_values, Value latent,
+                     const operations::LatentHeads& heads);
   Value attention(Value qkv, const AttentionOptions& options);
   Value gated(Value x, operations::Activation activation);
   Value dropout(Value x, std::int64_t length, int site);

@@ -80,5 +80,6 @@ std::vector<Family> nemotron_families();
 std::vector<Family> nanochat_families();
 std::vector<Family> opt_families();
 std::vector<Family> bloom_families();
+std::vector<Family> deepseek_families();
 
 }  // namespace trainx::architectures

@@ -103,7 +103,7 @@ void hunyuan(FamilyReader& r, DecoderDims& d) {
   r.sizes({});
   r.epsilon("rms_norm_eps", 1e-5);
   r.attention_bias();
-  r.rope();
+  r.rope({.takes_alpha = true});
   r.head_norms(DecoderDims::HeadNorms::head);
   d.norms_after_rope = true;
   d.names.query_norm = "self_attn.query_layernorm";

@@ -10,7 +10,7 @@ enum class AttentionMask : std::uint8_t { causal, lengths, documents };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762). Queries, keys and values
 /// are columns of what one product made, [N, query heads + 2 * key-value heads, head size], in this
-/// order; nothing is copied.
+/// order; nothing is copied. Values may be of another size.
 struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr Work work = Work::attention;
@@ -22,6 +22,7 @@ struct Attention {
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
   std::int64_t batch = 1, length = 1;  // N = batch * length
+  std::int64_t value_size = 0;         // of values' heads; 0: head_size
   AttentionMask mask = AttentionMask::causal;
   AttentionKind kind = AttentionKind::automatic;
   double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
@@ -33,10 +34,14 @@ struct Attention {
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
+  std::int64_t values() const { return value_size > 0 ? value_size : head_size; }
+  std::int64_t columns() const {
+    return (query_heads + key_value_heads) * head_size + key_value_heads * values();
+  }
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {
     return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0 &&
-           dropout == 0 && !alibi && !has_sinks;
+           dropout == 0 && values() == head_size && !alibi && !has_sinks;
   }
   /// By the fast kernels of libraries, of a GPU or the host?
   bool is_fused(bool gpu) const;

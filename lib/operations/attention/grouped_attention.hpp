@@ -11,7 +11,7 @@ namespace trainx::operations {
 
 /// What attention reads; undefined: absent.
 struct AttentionInputs {
-  Tensor qkv;   // [N, (H + 2 K) * D]
+  Tensor qkv;   // [N, H * D | K * D | K * V]
   Tensor seen;  // i32, lengths [B] or documents' starts [n]
   Dropout dropout = {};
   Tensor sinks = {};  // [H]
@@ -22,11 +22,11 @@ struct AttentionGradients {
   bool accumulate = false;  // sinks
 };
 
-/// out[n, H, D] and lse[n, H] (f32; undefined: not kept): the last n rows of each sample; N = n, or
+/// out[n, H, V] and lse[n, H] (f32; undefined: not kept): the last n rows of each sample; N = n, or
 /// one sample with rows before them. A row that sees no key gets zeros.
 void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in);
-/// d_out[N, H * D].
+/// d_out[N, H * V].
 void grouped_attention_backward(const Attention& a, const AttentionGradients& to,
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse);

@@ -27,6 +27,18 @@ struct Tile {
   std::int64_t keys() const { return seen.size(); }
 };
 
+/// Columns of a head in rows of queries, keys and values.
+at::Tensor query_columns(const Attention& a, const at::Tensor& rows, std::int64_t head) {
+  return rows.narrow(1, head * a.head_size, a.head_size);
+}
+at::Tensor key_columns(const Attention& a, const at::Tensor& rows, std::int64_t kv) {
+  return query_columns(a, rows, a.query_heads + kv);
+}
+at::Tensor value_columns(const Attention& a, const at::Tensor& rows, std::int64_t kv) {
+  return rows.narrow(1, (a.query_heads + a.key_value_heads) * a.head_size + kv * a.values(),
+                     a.values());
+}
+
 std::vector<float> loaded_sinks(const Tensor& x) {
   std::vector<float> out;
   if (!x.defined()) return out;
@@ -72,8 +84,7 @@ class Heads {
         sees_(a, queries_, keys_, in.seen),
         scores_(a),
         sinks_(loaded_sinks(in.sinks)),
-        qkv_(tensor::torch_view(in.qkv).view(
-            {a.batch, keys_, a.query_heads + 2 * a.key_value_heads, a.head_size})) {}
+        qkv_(tensor::torch_view(in.qkv).view({a.batch, keys_, a.columns()})) {}
 
   std::int64_t keys() const { return keys_; }
   /// Calls f(sample, key-value head) for all, in parallel.
@@ -97,13 +108,15 @@ class Heads {
   }
   /// [rows, head size] in fp32.
   at::Tensor queries(const Tile& t) const {
-    return part(t.sample, t.head).narrow(0, sees_.past() + t.begin, t.rows()).to(at::kFloat);
+    return query_columns(a_, qkv_.select(0, t.sample), t.head)
+        .narrow(0, sees_.past() + t.begin, t.rows())
+        .to(at::kFloat);
   }
   at::Tensor keys(std::int64_t sample, std::int64_t kv) const {
-    return part(sample, a_.query_heads + kv).to(at::kFloat);
+    return key_columns(a_, qkv_.select(0, sample), kv).to(at::kFloat);
   }
   at::Tensor values(std::int64_t sample, std::int64_t kv) const {
-    return part(sample, a_.query_heads + a_.key_value_heads + kv).to(at::kFloat);
+    return value_columns(a_, qkv_.select(0, sample), kv).to(at::kFloat);
   }
   std::int64_t row(const Tile& t) const { return t.sample * queries_ + t.begin; }
 
@@ -125,10 +138,6 @@ class Heads {
   }
 
  private:
-  at::Tensor part(std::int64_t sample, std::int64_t head) const {
-    return qkv_.select(0, sample).select(1, head);
-  }
-
   const Attention& a_;
   Dropout dropout_;
   std::int64_t queries_, keys_;
@@ -145,7 +154,7 @@ void cpu::grouped_attention(const Attention& a, const Tensor& out, const Tensor&
   const TimedWork timed(Work::attention);
   const std::int64_t H = a.query_heads, n = out.size(0);
   const Heads heads(a, in, n);
-  const at::Tensor to = tensor::torch_view(out).view({n, H, a.head_size});
+  const at::Tensor to = tensor::torch_view(out).view({n, H, a.values()});
   heads.for_each([&](std::int64_t sample, std::int64_t kv) {
     const at::Tensor keys = heads.keys(sample, kv), values = heads.values(sample, kv);
     std::vector<float> memory;
@@ -171,15 +180,16 @@ void cpu::grouped_attention_backward(const Attention& a, const AttentionGradient
                                      const Tensor& d_out, const AttentionInputs& in,
                                      const Tensor& out, const Tensor& lse) {
   const TimedWork timed(Work::attention);
-  const std::int64_t H = a.query_heads, K = a.key_value_heads, D = a.head_size, n = in.qkv.size(0);
+  const std::int64_t H = a.query_heads, n = in.qkv.size(0);
   const Heads heads(a, in, n);
-  const at::Tensor from = tensor::torch_view(d_out).view({n, H, D}),
-                   made = tensor::torch_view(out).view({n, H, D}),
-                   to = tensor::torch_view(gradients.qkv).view({n, H + 2 * K, D});
+  const at::Tensor from = tensor::torch_view(d_out).view({n, H, a.values()}),
+                   made = tensor::torch_view(out).view({n, H, a.values()}),
+                   to = tensor::torch_view(gradients.qkv).view({n, a.columns()});
   SinkGradients sinks(a, gradients);
   heads.for_each([&](std::int64_t sample, std::int64_t kv) {
     const at::Tensor keys = heads.keys(sample, kv), values = heads.values(sample, kv);
-    const at::Tensor d_keys = at::zeros({heads.keys(), D}), d_values = at::zeros({heads.keys(), D});
+    const at::Tensor d_keys = at::zeros({heads.keys(), a.head_size}),
+                     d_values = at::zeros({heads.keys(), a.values()});
     std::vector<float> memory;
     heads.for_tiles(sample, kv, [&](const Tile& t) {
       const std::int64_t first = heads.row(t), width = t.keys();
@@ -210,12 +220,12 @@ void cpu::grouped_attention_backward(const Attention& a, const AttentionGradient
         }
       }
       seen_of(d_values).addmm_(d_scores.t(), d);
-      rows_of(to).copy_(at::mm(scores, k));
+      query_columns(a, to.narrow(0, first, t.rows()), t.head).copy_(at::mm(scores, k));
       seen_of(d_keys).addmm_(scores.t(), q);
     });
     const at::Tensor rows = to.narrow(0, sample * heads.keys(), heads.keys());
-    rows.select(1, H + kv).copy_(d_keys);
-    rows.select(1, H + K + kv).copy_(d_values);
+    key_columns(a, rows, kv).copy_(d_keys);
+    value_columns(a, rows, kv).copy_(d_values);
   });
   sinks.write();
 }

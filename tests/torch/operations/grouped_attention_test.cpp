@@ -29,7 +29,10 @@ Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std
   const std::int64_t H = a.query_heads, K = a.key_value_heads, D = a.head_size;
   const double scale = a.scale > 0 ? a.scale : 1 / std::sqrt(static_cast<double>(D));
   const auto at = [&](std::int64_t row, std::int64_t head) {
-    return qkv.data() + (row * (H + 2 * K) + head) * D;
+    return qkv.data() + row * a.columns() + head * D;
+  };
+  const auto value_at = [&](std::int64_t row, std::int64_t kv) {
+    return at(row, H + K) + kv * a.values();
   };
   Result r;
   for (std::int64_t b = 0; b < a.batch; ++b)
@@ -50,7 +53,7 @@ Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std
         std::vector<float> factors(static_cast<std::size_t>(keys), 1);
         if (dropout)
           operations::attention_dropout_factors(dropout, b, h, t, 0, keys, factors.data());
-        Doubles out(static_cast<std::size_t>(D), 0.0);
+        Doubles out(static_cast<std::size_t>(a.values()), 0.0);
         double sum = sinks.empty() ? 0 : std::exp(sinks[static_cast<std::size_t>(h)]);
         for (std::int64_t k = from; k < to; ++k) {
           double score = 0;
@@ -61,9 +64,9 @@ Result formula(const Attention& a, const Doubles& qkv, std::int64_t queries, std
           if (a.alibi) score -= fall(h, H) * std::abs(static_cast<double>(q - k));
           const double weight = std::exp(score);
           sum += weight;
-          for (std::int64_t c = 0; c < D; ++c)
+          for (std::int64_t c = 0; c < a.values(); ++c)
             out[static_cast<std::size_t>(c)] += factors[static_cast<std::size_t>(k)] * weight *
-                                                at(b * keys + k, H + K + kv)[c];
+                                                value_at(b * keys + k, kv)[c];
         }
         for (double v : out) r.out.push_back(sum > 0 ? v / sum : 0);
         r.lse.push_back(std::log(sum));
@@ -98,11 +101,11 @@ void check(const Attention& a, at::ScalarType type, bool documents, bool differe
                            << a.soft_cap << " scale " << a.scale << " documents " << documents
                            << " dropout " << a.dropout << " alibi " << a.alibi << " sinks "
                            << a.has_sinks << " seed " << operands.seed());
-  Tensors t{.qkv = operands.normal({N, (H + 2 * K) * D}),
-            .out = operands.empty({N, H * D}),
+  Tensors t{.qkv = operands.normal({N, a.columns()}),
+            .out = operands.empty({N, H * a.values()}),
             .lse = operands.empty({N, H}, at::kFloat),
-            .d_out = operands.normal({N, H * D}),
-            .d_qkv = operands.empty({N, (H + 2 * K) * D})};
+            .d_out = operands.normal({N, H * a.values()}),
+            .d_qkv = operands.empty({N, a.columns()})};
   if (documents) t.starts = document_starts(a.batch, a.length);
   if (a.mask == AttentionMask::lengths) {
     t.starts = at::full({a.batch}, a.length, at::kInt);
@@ -241,6 +244,20 @@ TEST_CASE("scores that fall with distance, and sinks") {
          .dropout = heads == 2 ? 0.2 : 0,
          .alibi = GENERATE(false, true),
          .has_sinks = GENERATE(false, true)},
+        type, documents, true);
+}
+
+TEST_CASE("values of another size than keys") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const bool documents = GENERATE(false, true);
+  check({.query_heads = 4,
+         .key_value_heads = GENERATE(1, 4),
+         .head_size = 6,
+         .batch = 2,
+         .length = 9,
+         .value_size = GENERATE(1, 5, 6, 11),
+         .mask = documents ? AttentionMask::documents : AttentionMask::causal,
+         .dropout = GENERATE(0.0, 0.3)},
         type, documents, true);
 }
 

@@ -2,6 +2,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/families/family.hpp"
 #include <nlohmann/json.hpp>
+#include <cmath>
 #include <tuple>
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
@@ -14,9 +15,12 @@ namespace {
 
 /// Positions are learned, or scores fall with distance.
 bool has_rope(std::string_view family) { return family != "opt" && family != "bloom"; }
+bool is_latent(std::string_view family) {
+  return family.starts_with("deepseek") || family == "youtu" || family == "minicpm3";
+}
 /// As many heads of keys as of queries.
 bool has_all_heads(std::string_view family) {
-  return family == "opt" || family == "gpt_neox" || family == "bloom";
+  return family == "opt" || family == "gpt_neox" || family == "bloom" || is_latent(family);
 }
 std::int64_t width(std::string_view family, std::int64_t hidden, std::int64_t otherwise) {
   return family == "bloom" ? 4 * hidden : otherwise;
@@ -28,6 +32,13 @@ json small(const std::string& family) {
          {"num_key_value_heads", 4}, {"head_dim", 10},
          {"vocab_size", 50},         {"max_position_embeddings", 32}};
   c[family == "opt" ? "ffn_dim" : "intermediate_size"] = width(family, 40, 60);
+  if (is_latent(family))
+    c.update({{"q_lora_rank", 12},
+              {"kv_lora_rank", 8},
+              {"qk_nope_head_dim", 6},
+              {"qk_rope_head_dim", 4},
+              {"v_head_dim", 5}});
+  if (family.starts_with("deepseek")) c["first_k_dense_replace"] = 3;
   if (family == "bloom") c.erase("max_position_embeddings"), c["seq_length"] = 32;
   return c;
 }
@@ -103,6 +114,7 @@ TEST_CASE("sizes that a recipe sets are in the folder that is written") {
     dims.num_layers = 5, dims.num_heads = 6, dims.num_key_value_heads = 3, dims.hidden_size = 48;
     dims.head_size = 8, dims.intermediate_size = 70, dims.max_positions = 20, dims.vocab_size = 33;
     dims.intermediate_size = width(family.name, 48, 70);
+    if (is_latent(family.name)) dims.head_size = 10;
     if (has_all_heads(family.name)) dims.num_key_value_heads = 6;
     const DecoderDims asked = dims;
     take_settings(options, dims);
@@ -228,6 +240,12 @@ TEST_CASE("heads that turn wholly have an even size") {
       CHECK(dims_of(config).head_size == 9);
       continue;
     }
+    if (is_latent(family.name)) {
+      CHECK(dims_of(config).head_size == 10);  // which qk_nope_head_dim and qk_rope_head_dim say
+      config["qk_rope_head_dim"] = 3;
+      check_refused(config, "qk_rope_head_dim (3) must be even");
+      continue;
+    }
     if (!has_rope(family.name)) {
       check_refused(config, "head_dim must be hidden_size / num_attention_heads");
       continue;
@@ -314,6 +332,9 @@ TEST_CASE("settings of a family that must be numbers, flags or names of function
       {"opt", "word_embed_proj_dim", 20},
       {"bloom", "apply_residual_connection_post_layernorm", true},
       {"bloom", "intermediate_size", 60},
+      {"deepseek_v3", "first_k_dense_replace", 2},
+      {"deepseek_v2", "kv_lora_rank", 0},
+      {"minicpm3", "scale_depth", 0},
       {"bloom", "attention_dropout", 1},
       {"phi", "resid_pdrop", 1.5},
       {"phi3", "attention_bias", true},
@@ -336,7 +357,8 @@ TEST_CASE("BLOOM's older spellings, its slopes instead of positions, and its fil
   config.erase("hidden_size");
   config["n_layer"] = 3, config["n_embed"] = 40;
   CHECK(numbers(dims_of(config)) == numbers(now));
-  CHECK(parameter_of(now, "h.0.input_layernorm.weight") == "transformer.h.0.input_layernorm.weight");
+  CHECK(parameter_of(now, "h.0.input_layernorm.weight") ==
+        "transformer.h.0.input_layernorm.weight");
   CHECK(parameter_of(now, "transformer.ln_f.bias") == "transformer.ln_f.bias");
   CHECK(parameter_of(now, "lm_head.weight") == "transformer.word_embeddings.weight");
   DecoderDims wider = now;
@@ -354,10 +376,52 @@ TEST_CASE("dropouts that were trained with are written where the family's reader
     DecoderDims dims = dims_of(config);
     dims.attention_dropout = 0.25;
     if (!dims.dropout_key.empty()) dims.dropout = 0.125;
-    const auto again = std::get<DecoderDims>(
-        dims_from_config(config_text(dims, DType::f32), "config.json"));
+    const auto again =
+        std::get<DecoderDims>(dims_from_config(config_text(dims, DType::f32), "config.json"));
     CHECK(again.dropout == dims.dropout);
     // transformers has none of it for ERNIE 4.5
     if (family.name != "ernie4_5") CHECK(again.attention_dropout == 0.25);
   }
+}
+
+TEST_CASE("latent attention: its sizes, yarn's stretch of scores, layers with experts") {
+  json config = small("deepseek_v3");
+  DecoderDims d = dims_of(config);
+  CHECK(d.latent ==
+        Latent{.query_rank = 12, .key_value_rank = 8, .plain = 6, .rope = 4, .value_size = 5});
+  CHECK(d.neighbours);
+  CHECK(d.score_scale == Catch::Approx(1 / std::sqrt(10.0)));
+  config["rope_parameters"] = {{"rope_type", "yarn"},   {"rope_theta", 1e4},
+                               {"factor", 4.0},         {"original_max_position_embeddings", 8},
+                               {"mscale_all_dim", 0.7}, {"mscale", 1.0}};
+  const double stretch = 0.1 * 0.7 * std::log(4.0) + 1;
+  CHECK(dims_of(config).score_scale == Catch::Approx(stretch * stretch / std::sqrt(10.0)));
+  config["q_lora_rank"] = nullptr;
+  CHECK(dims_of(config).latent.query_rank == 0);
+  config["first_k_dense_replace"] = 2;
+  check_refused(config, "layers from there on have experts");
+  config["n_routed_experts"] = nullptr;
+  CHECK(refusal(config) == "nothing thrown");
+  config["num_key_value_heads"] = 2;
+  check_refused(config, "num_key_value_heads (2) must be num_attention_heads (4)");
+  // heads are what the file says
+  DecoderOptions options{.name = "deepseek_v3"};
+  options.head_size = 12;
+  CHECK_THROWS_AS(take_settings(options, d), UserError);
+  CHECK(has_own_attention(d));
+}
+
+TEST_CASE("HunYuan's alpha stretches theta once") {
+  json config = small("hunyuan_v1_dense");
+  config["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  const DecoderDims d = dims_of(config);
+  CHECK(d.ropes[0].kind == Rope::Kind::alpha);
+  const auto near = rope_table(d.ropes[0], 10, 8).frequencies,
+             far = rope_table(d.ropes[0], 10, 8000).frequencies;
+  CHECK(near == far);
+  CHECK(near[1] ==
+        Catch::Approx(std::pow(10000 * std::pow(1000.0, 10.0 / 8), -2.0 / 10)).epsilon(1e-5));
+  config = small("llama");
+  config["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  check_refused(config, "rope_scaling.alpha is ");
 }
