@@ -83,6 +83,7 @@ ModelDims for_evaluation(ModelDims dims) {
   std::visit(
       [](auto& d) {
         if constexpr (requires { d.dropout; }) d.dropout = 0;
+        if constexpr (requires { d.attention_dropout; }) d.attention_dropout = 0;
         if constexpr (requires { d.packed; }) d.packed = false;
       },
       dims);
@@ -160,9 +161,20 @@ std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
 
 }  // namespace
 
+double attention_dropout(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) {
+        if constexpr (requires { d.attention_dropout; }) return d.attention_dropout;
+        return 0.0;
+      },
+      dims);
+}
+
 bool has_own_attention(const ModelDims& dims) {
+  if (attention_dropout(dims) > 0) return true;
   const auto* d = std::get_if<DecoderDims>(&dims);
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
+               d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
 }
 
@@ -193,6 +205,20 @@ std::string without_gpu_kernel(const ModelDims& dims) {
   if (std::holds_alternative<CustomDims>(dims)) return "module";
   const std::int64_t length = std::min<std::int64_t>(max_positions(dims), 16);
   return model_graph(dims, 1, length, DType::f32, Machine::one_gpu()).without_gpu_kernel;
+}
+
+std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) {
+        std::vector<std::string> out;
+        if constexpr (requires { d.label_smoothing; }) {
+          if (d.attention_dropout > 0) out.emplace_back("attention_dropout");
+          if (d.label_smoothing > 0) out.emplace_back("label_smoothing");
+          if (d.z_loss > 0) out.emplace_back("z_loss");
+        }
+        return out;
+      },
+      dims);
 }
 
 std::string_view family_of(const ModelOptions& options) {

@@ -17,8 +17,10 @@ bool generates(const ModelDims& dims);
 std::int64_t text_positions(const ModelDims& dims);
 /// Whether documents of a row can be kept apart (dims.packed).
 bool packs(const ModelOptions& options);
+/// Of attention's probabilities, while training.
+double attention_dropout(const ModelDims& dims);
 /// Does its attention have one implementation, trainx's own loops? They compute grouped heads,
-/// windows, scales and caps; model.attention has no choice there.
+/// windows, scales, caps and dropout; model.attention has no choice there.
 bool has_own_attention(const ModelDims& dims);
 /// Elements of a head of attention; 0: of models that trainx knows nothing of.
 std::int64_t head_size(const ModelDims& dims);
@@ -28,6 +30,9 @@ bool caps_scores(const ModelDims& dims);
 bool mixes_windows(const ModelDims& dims);
 /// Name of an operation of the model that GPUs have no kernel for; "": they have all.
 std::string without_gpu_kernel(const ModelDims& dims);
+/// The options (below model.options) that GPUs have no kernel for, and that training can do
+/// without.
+std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims);
 /// Has the family (model.type) trained on a GPU? Of others run.device auto takes the CPU.
 bool ran_on_gpu(std::string_view family);
 /// Its model.type.

@@ -13,7 +13,8 @@ struct BertOptions {
   std::optional<std::int64_t> num_labels;
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
       vocab_size, type_vocab_size;
-  Auto<double> dropout;
+  Auto<double> dropout, attention_dropout;
+  double label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02, mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
@@ -35,7 +36,8 @@ struct BertDims {
   using Options = BertOptions;
   std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072,
                max_positions = 512, vocab_size = 30522, type_vocab_size = 2;
-  double dropout = 0, initializer_range = 0.02, layer_norm_epsilon = 1e-12;
+  double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
+  double initializer_range = 0.02, layer_norm_epsilon = 1e-12;
   AttentionKind attention = AttentionKind::automatic;
   // Its embedding begins as zero and gets no gradient from lookups, like
   // torch.nn.Embedding(padding_idx). -1: none.

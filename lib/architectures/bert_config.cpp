@@ -55,20 +55,19 @@ void config_keys(ConfigKeys& keys, BertDims& d) {
   keys.dimension("type_vocab_size", d.type_vocab_size, 2);
   keys.number("layer_norm_eps", d.layer_norm_epsilon, 1e-12, positive());
   keys.dropout("hidden_dropout_prob", d.dropout);
+  keys.dropout("attention_probs_dropout_prob", d.attention_dropout);
   keys.heads_divide("hidden_size", d.hidden_size, "num_attention_heads", d.num_heads);
   pad_token(keys, "pad_token_id", d);
   positions(keys, d);
-  keys.write("attention_probs_dropout_prob", 0.0);
   keys.write("initializer_range", d.initializer_range);
   task_keys(keys, class_of(d), {d.task, d.head, d.num_labels, d.labels});
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d) {
   const double hidden = file.dropout("hidden_dropout_prob"),
-               attention = file.dropout("attention_probs_dropout_prob"),
                classifier = file.number("classifier_dropout", hidden, unit_interval());
   return dropout_remarks(file.path(), d.dropout, {"hidden_dropout_prob", hidden},
-                         {"classifier_dropout", classifier}, attention);
+                         {"classifier_dropout", classifier});
 }
 
 namespace {

@@ -10,6 +10,14 @@ namespace trainx::architectures {
 /// Options of a builder for a micro-batch on that machine.
 graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_t length,
                                       DType compute, const Machine& machine);
+/// What training adds to the computation.
+template <class Dims>
+void take_training(graph::BuilderOptions& options, const Dims& d) {
+  options.dropout = d.dropout;
+  options.attention_dropout = d.attention_dropout;
+  options.label_smoothing = d.label_smoothing;
+  options.z_loss = d.z_loss;
+}
 /// And for these dims. InternalError for sizes that do not fit together.
 template <Transformer Dims>
 graph::BuilderOptions builder_options(const Dims& d, std::int64_t micro_batch_size,
@@ -18,7 +26,7 @@ graph::BuilderOptions builder_options(const Dims& d, std::int64_t micro_batch_si
     throw InternalError(std::string(family_of(d)) +
                         "_graph: num_heads does not divide hidden_size, or length is too long");
   graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
-  options.dropout = d.dropout;
+  take_training(options, d);
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
   return options;

@@ -169,16 +169,13 @@ void ConfigKeys::heads_divide(const char* size_key, std::int64_t size, const cha
 }
 
 std::vector<std::string> dropout_remarks(const std::string& path, double trained, KeyedDropout main,
-                                         KeyedDropout other, double attention) {
+                                         KeyedDropout other) {
   const auto shown_of = [](KeyedDropout d) { return d.first + (" " + json(d.second).dump()); };
   std::vector<std::string> out;
   if (other.second != main.second && trained == main.second)
     out.push_back(path + " has " + shown_of(main) + " and " + shown_of(other) +
                   "; trainx has one dropout for both and takes " + json(main.second).dump() +
                   " (model.options.dropout sets another)");
-  if (attention > 0)
-    out.push_back(path + " asks for attention dropout " + json(attention).dump() +
-                  ", which trainx does not have; training goes on without it");
   return out;
 }
 

@@ -81,9 +81,9 @@ class ConfigKeys {
 /// A probability of dropout, and its key.
 using KeyedDropout = std::pair<const char*, double>;
 /// What a file asks of dropout beyond the probability that is `trained` with, a sentence each:
-/// `other` differs from `main`, attention has dropout. Choices of the user get no sentence.
+/// `other` differs from `main`. Choices of the user get no sentence.
 std::vector<std::string> dropout_remarks(const std::string& path, double trained, KeyedDropout main,
-                                         KeyedDropout other, double attention);
+                                         KeyedDropout other);
 
 /// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than
 /// writing them out has stack for.

@@ -23,7 +23,7 @@ class DecoderBuilder {
                       .positions = {d_.max_positions + d_.first_position, 0, "positions"},
                       .scale = d_.embedding_scale,
                       .first_position = d_.first_position});
-    if (d_.norms_embedding) h = m_.layer_norm(h, "");
+    if (d_.norms_embedding) h = m_.layer_norm(h, d_.names.embedding_norm);
     for (layer_ = 0; layer_ < d_.num_layers; ++layer_) h = layer(h);
     m_.begin_head(all_rows(m_, d_.tied ? d_.padded_vocab_size() : d_.vocab_size));
     m_.loss(m_.layer_norm(h, d_.names.final_norm),
@@ -71,6 +71,11 @@ class DecoderBuilder {
   }
 
   Value attention(Value x) {
+    x = attend(d_.latent ? latent_heads(x) : heads(x));
+    return m_.linear(x, name(d_.names.out), {.features = d_.hidden_size, .bias = d_.out_bias});
+  }
+
+  Value heads(Value x) {
     const std::int64_t Q = d_.num_heads * d_.head_size, K = d_.num_key_value_heads * d_.head_size;
     graph::LinearOptions product{.features = Q + 2 * K,
                                  .parts = parts(d_.names.qkv),
@@ -78,21 +83,52 @@ class DecoderBuilder {
                                  .saved_heads = d_.by_head ? d_.num_heads : 0};
     if (product.parts.size() == 3) product.widths = {Q, K, K};
     x = m_.linear(x, "", product);
-    const auto i = static_cast<std::size_t>(layer_);
-    const int rope = d_.layer_rope[i];
+    const int rope = d_.layer_rope[static_cast<std::size_t>(layer_)];
     const bool norms = d_.head_norms != DecoderDims::HeadNorms::none;
     if (norms && !d_.norms_after_rope) x = head_norm(x);
     if (rope >= 0 || d_.clip > 0) x = turn(x, rope);
-    if (norms && d_.norms_after_rope) x = head_norm(x);
-    x = m_.attention(x, {.heads = d_.num_heads,
-                         .key_value_heads = d_.num_key_value_heads,
-                         .head_size = d_.head_size,
-                         .mask = d_.packed ? AttentionMask::documents : AttentionMask::causal,
-                         .kind = d_.attention,
-                         .scale = d_.score_scale,
-                         .window = d_.windows[i],
-                         .soft_cap = d_.score_cap});
-    return m_.linear(x, name(d_.names.out), {.features = d_.hidden_size, .bias = d_.out_bias});
+    return norms && d_.norms_after_rope ? head_norm(x) : x;
+  }
+
+  /// Norms of narrow rows have an epsilon of their own.
+  Value latent_heads(Value x) {
+    const Latent& l = d_.latent;
+    constexpr double epsilon = 1e-6;
+    const auto product = [&](Value from, const char* below, std::int64_t features, bool bias) {
+      return m_.linear(from, name(std::string("self_attn.") + below),
+                       {.features = features, .bias = bias});
+    };
+    const auto norm = [&](Value from, const char* below) {
+      return m_.layer_norm(from, name(std::string("self_attn.") + below), false, epsilon);
+    };
+    const std::int64_t Q = d_.num_heads * d_.head_size;
+    const auto narrow_queries = [&] {
+      return norm(product(x, "q_a_proj", l.query_rank, l.bias), "q_a_layernorm");
+    };
+    const Value queries = l.query_rank > 0 ? product(narrow_queries(), "q_b_proj", Q, false)
+                                           : product(x, "q_proj", Q, false);
+    const Value narrow = product(x, "kv_a_proj_with_mqa", l.key_value_rank + l.rope, l.bias);
+    const Value keys_values =
+        product(norm(m_.columns(narrow, {.count = l.key_value_rank}), "kv_a_layernorm"),
+                "kv_b_proj", d_.num_heads * (l.plain + l.value_size), false);
+    x = m_.latent_heads(
+        queries, keys_values, narrow,
+        {.heads = d_.num_heads, .plain = l.plain, .rope = l.rope, .value_size = l.value_size});
+    return turn(x, d_.layer_rope[static_cast<std::size_t>(layer_)]);
+  }
+
+  Value attend(Value x) {
+    const auto i = static_cast<std::size_t>(layer_);
+    return m_.attention(x, {.heads = d_.num_heads,
+                            .key_value_heads = d_.num_key_value_heads,
+                            .head_size = d_.head_size,
+                            .mask = d_.packed ? AttentionMask::documents : AttentionMask::causal,
+                            .kind = d_.attention,
+                            .scale = d_.score_scale,
+                            .window = d_.windows[i],
+                            .soft_cap = d_.score_cap,
+                            .alibi = d_.alibi,
+                            .value_size = d_.latent.value_size});
   }
 
   Value turn(Value x, int rope) {
@@ -103,8 +139,8 @@ class DecoderBuilder {
                          .neighbours = d_.neighbours,
                          .clip = d_.clip};
     if (rope >= 0) {
-      RopeTable table =
-          rope_table(d_.ropes[static_cast<std::size_t>(rope)], d_.head_size, m_.options().length);
+      RopeTable table = rope_table(d_.ropes[static_cast<std::size_t>(rope)],
+                                   d_.latent ? d_.latent.rope : d_.head_size, m_.options().length);
       r.frequencies = std::move(table.frequencies);
       r.factor = table.factor;
       for (float& f : r.frequencies) f *= static_cast<float>(d_.rope_direction);
@@ -157,7 +193,7 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
                              std::int64_t length, DType compute, Machine machine) {
   if (length > d.max_positions) throw InternalError("decoder: rows are too long");
   graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
-  options.dropout = d.dropout;
+  take_training(options, d);
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
   options.any_norms = true;
@@ -179,6 +215,8 @@ std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
       saved_name.ends_with(".attention.masked_bias"))
     return {};
   if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
+  if (!saved_name.starts_with(d.names.prefix) && !saved_name.starts_with(d.names.head + "."))
+    return d.names.prefix + std::string(saved_name);
   return std::string(saved_name);
 }
 

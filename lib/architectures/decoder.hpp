@@ -23,7 +23,8 @@ struct DecoderOptions {
   std::optional<std::int64_t> num_layers, num_heads, num_key_value_heads, head_size, hidden_size,
       intermediate_size, max_positions, vocab_size;
   RopeScaling rope_scaling = RopeScaling::none;
-  Auto<double> dropout;
+  Auto<double> dropout, attention_dropout;
+  double label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;
   /// One of each family.
   static const std::vector<DecoderOptions>& described();
@@ -52,8 +53,24 @@ struct DecoderNames {
   std::vector<std::string> up{"mlp.gate_proj", "mlp.up_proj"};
   std::string down = "mlp.down_proj";
   std::string norm1 = "input_layernorm", norm2 = "post_attention_layernorm";
-  std::string post1, post2;  // of a branch's result
+  std::string post1, post2;         // of a branch's result
+  std::string embedding_norm = "";  // "": it has no weight
+  std::string prefix = "";          // of all but the head, which files may lack
   bool operator==(const DecoderNames&) const = default;
+};
+
+/// Positions of a decoder with ALiBi, whose config.json names none.
+constexpr std::int64_t alibi_positions = 2048;
+
+/// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): queries, and keys with values, come
+/// from narrow normed rows. A head has `plain` elements and `rope` that turn.
+struct Latent {
+  std::int64_t query_rank = 0;      // 0: queries come from the layer's input
+  std::int64_t key_value_rank = 0;  // 0: attention is not latent
+  std::int64_t plain = 0, rope = 0, value_size = 0;
+  bool bias = false;  // of the products that make narrow rows
+  bool operator==(const Latent&) const = default;
+  explicit operator bool() const { return key_value_rank > 0; }
 };
 
 struct DecoderDims {
@@ -64,7 +81,9 @@ struct DecoderDims {
 
   std::int64_t num_layers = 1, num_heads = 1, num_key_value_heads = 1, head_size = 1,
                hidden_size = 1, intermediate_size = 1, max_positions = 1, vocab_size = 1;
-  double dropout = 0, initializer_range = 0.02;
+  double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
+  double initializer_range = 0.02;
+  std::string dropout_key;      // of config.json; "": it has none
   std::int64_t pad_token = -1;  // its embedding gets no gradient from where it is read; -1: none
 
   // norms, of residuals and, where there are some, of heads
@@ -91,6 +110,9 @@ struct DecoderDims {
   std::vector<std::int64_t> windows;  // of each layer; 0: none
   std::int64_t first_position = 0;    // of a learned table
 
+  bool alibi = false;  // scores fall with distance
+  Latent latent;
+  bool fourfold_mlp = false;  // its width is no setting
   double clip = 0, score_scale = 0, score_cap = 0, logit_cap = 0;
   double embedding_scale = 1, branch_scale = 1, logit_scale = 1;
 

@@ -43,7 +43,7 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
   const auto turns_wholly = [&](const Rope& r) {
     return static_cast<std::int64_t>(static_cast<double>(d.head_size) * r.rotated) == d.head_size;
   };
-  if (d.head_size % 2 != 0 && std::ranges::any_of(d.ropes, turns_wholly))
+  if (!d.latent && d.head_size % 2 != 0 && std::ranges::any_of(d.ropes, turns_wholly))
     file.fail("head_dim (" + std::to_string(d.head_size) + ") must be even");
   return d;
 }
@@ -66,10 +66,13 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
     d.num_key_value_heads = d.num_key_value_heads == d.num_heads
                                 ? *o.num_heads
                                 : std::gcd(*o.num_heads, d.num_key_value_heads);
+  if (d.fourfold_mlp && !o.intermediate_size)
+    d.intermediate_size = 4 * o.hidden_size.value_or(d.hidden_size);
   const bool divides = d.head_size * d.num_heads == d.hidden_size;
   const std::int64_t heads = o.num_heads.value_or(d.num_heads),
                      hidden = o.hidden_size.value_or(d.hidden_size);
-  if (!o.head_size && divides && heads > 0 && hidden % heads == 0) d.head_size = hidden / heads;
+  if (!o.head_size && divides && !d.latent && heads > 0 && hidden % heads == 0)
+    d.head_size = hidden / heads;
   return {{"num_layers", o.num_layers, d.num_layers},
           {"num_heads", o.num_heads, d.num_heads},
           {"num_key_value_heads", o.num_key_value_heads, d.num_key_value_heads},
@@ -119,16 +122,25 @@ std::string config_with(const DecoderDims& d) {
   };
   if (config.value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
     for (const char* key : {"layer_types", "no_rope_layers"}) config.erase(key);
-  put("num_hidden_layers", d.num_layers);
-  put("num_attention_heads", d.num_heads);
+  // layers from there on have experts
+  const char* const experts = "first_k_dense_replace";
+  if (d.latent && config.contains(experts) && config[experts] < d.num_layers)
+    config[experts] = d.num_layers;
+  const auto spelled = [&](const char* other, const char* usual) {
+    return config.contains(other) ? other : usual;
+  };
+  put(spelled("n_layer", "num_hidden_layers"), d.num_layers);
+  put(spelled("n_head", "num_attention_heads"), d.num_heads);
   if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads"))
     put("num_key_value_heads", d.num_key_value_heads);
-  if (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim"))
+  if (!d.latent && (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim")))
     put("head_dim", d.head_size);
-  put("hidden_size", d.hidden_size);
-  put(config.contains("ffn_dim") ? "ffn_dim" : "intermediate_size", d.intermediate_size);
+  put(spelled("n_embed", "hidden_size"), d.hidden_size);
+  if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size)
+    put(spelled("ffn_dim", "intermediate_size"), d.intermediate_size);
   if (config.contains("word_embed_proj_dim")) put("word_embed_proj_dim", d.hidden_size);
-  put("max_position_embeddings", d.max_positions);
+  if (!d.alibi || d.max_positions != alibi_positions || config.contains("seq_length"))
+    put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
   put("vocab_size", d.vocab_size);
   return config.dump(2) + "\n";
 }
@@ -136,25 +148,36 @@ std::string config_with(const DecoderDims& d) {
 }  // namespace
 
 void take_settings(DecoderOptions& o, DecoderDims& d) {
+  if (const std::int64_t fixed = d.latent.plain + d.latent.rope;
+      d.latent && o.head_size.value_or(fixed) != fixed)
+    throw UserError(ExitCode::invalid_recipe,
+                    "model.options.head_size can have no effect: a head of " + d.family + " has " +
+                        std::to_string(d.latent.plain) + " + " + std::to_string(d.latent.rope) +
+                        " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
   DecoderDims settled = decoder_dims(d.family, config_with(d), "model.options");
   settled.initializer_range = o.initializer_range;
   if (!o.dropout.is_auto()) settled.dropout = *o.dropout.value;
   o.dropout.value = settled.dropout;
+  if (!o.attention_dropout.is_auto()) settled.attention_dropout = *o.attention_dropout.value;
+  o.attention_dropout.value = settled.attention_dropout;
+  settled.label_smoothing = o.label_smoothing;
+  settled.z_loss = o.z_loss;
   d = std::move(settled);
 }
 
 std::string decoder_config_text(const DecoderDims& d, DType saved) {
-  json config = json::parse(config_with(d));
+  const std::string with_sizes = config_with(d);
+  json config = json::parse(with_sizes);
   config["model_type"] = d.family;
+  const DecoderDims read = decoder_dims(d.family, with_sizes, "config.json");
+  if (!d.dropout_key.empty() && read.dropout != d.dropout) config[d.dropout_key] = d.dropout;
+  if (read.attention_dropout != d.attention_dropout)
+    config["attention_dropout"] = d.attention_dropout;
   const char* key = config.contains("torch_dtype") ? "torch_dtype" : "dtype";
   config[key] = saved == DType::f32 ? "float32" : "bfloat16";
   return config.dump(2) + "\n";
 }
 
-std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d) {
-  const double attention = file.number("attention_dropout", 0, unit_interval());
-  return dropout_remarks(file.path(), d.dropout, {"dropout", d.dropout}, {"dropout", d.dropout},
-                         attention);
-}
+std::vector<std::string> remarks_of(const ConfigReader&, const DecoderDims&) { return {}; }
 
 }  // namespace trainx::architectures

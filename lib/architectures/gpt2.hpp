@@ -10,7 +10,8 @@ struct Gpt2Options {
       "Decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
       vocab_size;
-  Auto<double> dropout;
+  Auto<double> dropout, attention_dropout;
+  double label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;
 };
 
@@ -25,7 +26,7 @@ struct Gpt2Dims {
   using Options = Gpt2Options;
   std::int64_t num_layers = 12, num_heads = 12, hidden_size = 768, intermediate_size = 3072,
                max_positions = 1024, vocab_size = 50257;
-  double dropout = 0;
+  double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;  // of residual projections: over sqrt(2 * num_layers)
   double layer_norm_epsilon = 1e-5;
   AttentionKind attention = AttentionKind::automatic;

@@ -21,11 +21,11 @@ void config_keys(ConfigKeys& keys, Gpt2Dims& d) {
   keys.dimension("vocab_size", d.vocab_size);
   keys.number("layer_norm_epsilon", d.layer_norm_epsilon, 1e-5, positive());
   keys.dropout("resid_pdrop", d.dropout);
+  keys.dropout("attn_pdrop", d.attention_dropout);
   keys.heads_divide("n_embd", d.hidden_size, "n_head", d.num_heads);
   keys.write("architectures", json::array({"GPT2LMHeadModel"}));
   keys.write("n_ctx", d.max_positions);
   keys.write("embd_pdrop", d.dropout);
-  keys.write("attn_pdrop", 0.0);
   keys.write("initializer_range", d.initializer_range);
   // Ids of the beginning and the end of a text. transformers' default, 50256, lies beyond a small
   // vocabulary.
@@ -34,10 +34,9 @@ void config_keys(ConfigKeys& keys, Gpt2Dims& d) {
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d) {
-  const double residual = file.dropout("resid_pdrop"), embedding = file.dropout("embd_pdrop"),
-               attention = file.dropout("attn_pdrop");
+  const double residual = file.dropout("resid_pdrop"), embedding = file.dropout("embd_pdrop");
   return dropout_remarks(file.path(), d.dropout, {"resid_pdrop", residual},
-                         {"embd_pdrop", embedding}, attention);
+                         {"embd_pdrop", embedding});
 }
 
 /// Names begin with "transformer." or not. Causal masks are no parameters. The head is the tokens'

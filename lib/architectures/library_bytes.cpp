@@ -73,6 +73,18 @@ program::Bytes product_scratchpad_bytes(DType compute, std::int64_t widest) {
   return (compute == DType::f16 ? 2560 : 1024) * kib;
 }
 
+namespace {
+
+// Of lib/operations/attention/grouped_attention_cpu.cpp, whose backward holds most: for each thread
+// the gradients of one head's keys and values, in 16 bits also copies of both, and of a tile of 64
+// queries scores, slopes, gradients of scores and five tensors of rows.
+std::int64_t own_loop_bytes(const LibraryCalls& c, std::int64_t threads) {
+  const std::int64_t rows = c.compute == DType::f32 ? 2 : 4;
+  return threads * 4 * (rows * c.length * c.head_size + 64 * (3 * c.length + 5 * c.head_size));
+}
+
+}  // namespace
+
 // ATen's attention for CPUs (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp, 2.11) allocates its
 // results, of which backward's, the gradients of queries, keys and values, are the largest, and
 // works on tiles of q x kv scores per thread: in backward two in fp32 and, under 16-bit floats, two
@@ -92,10 +104,11 @@ program::Bytes library_bytes(const LibraryCalls& calls, std::int64_t threads) {
   const std::int64_t results = 3 * calls.micro_batch_size * length * calls.hidden_size *
                                size_of(calls.compute);
   const std::int64_t tiles = threads * 4 * (2 * q * kv + 2 * q + q * D);
-  if (calls.compute == DType::f32) return results + tiles;
+  const std::int64_t own = calls.own_loops ? own_loop_bytes(calls, threads) : 0;
+  if (calls.compute == DType::f32) return std::max(results + tiles, own);
   const std::int64_t of_attention = (calls.compute == DType::f16 ? 512 : 128) * 1024;
-  return std::max(threads * product_scratchpad_bytes(calls.compute, calls.widest),
-                  results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + of_attention));
+  return std::max({threads * product_scratchpad_bytes(calls.compute, calls.widest),
+                   results + tiles + threads * (2 * 2 * q * kv + 4 * q * kv + of_attention), own});
 }
 
 namespace {

@@ -8,6 +8,10 @@ namespace trainx::architectures {
 
 using nlohmann::json;
 
+double stretch_of_scores(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
 namespace {
 
 /// 1 / base^(2 i / dim) as fp32 has it. An odd part of a head is rounded up.
@@ -17,10 +21,6 @@ std::vector<float> plain_frequencies(double base, std::int64_t dim) {
     f.push_back(
         1.0f / std::pow(static_cast<float>(base), static_cast<float>(i) / static_cast<float>(dim)));
   return f;
-}
-
-double stretch_of_scores(double factor, double mscale) {
-  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
 }
 
 /// YaRN (Peng et al. 2023, arXiv:2309.00071): slow pairs are stretched, fast ones stay.
@@ -158,7 +158,7 @@ class RopeReader {
                ", which trainx does not compute; only default, linear, dynamic, yarn, longrope or "
                "llama3");
   }
-  void refuse_unknown() const {
+  void refuse_unknown(bool takes_alpha) const {
     static const std::vector<std::string> known{"rope_type",
                                                 "type",
                                                 "rope_theta",
@@ -177,7 +177,8 @@ class RopeReader {
                                                 "long_factor"};
     if (!found_) return;
     for (const auto& [key, value] : found_->items())
-      if (std::ranges::find(known, key) == known.end() && !value.is_null() && !value.is_object())
+      if (std::ranges::find(known, key) == known.end() && !(takes_alpha && key == "alpha") &&
+          !value.is_null() && !value.is_object())
         file_.fail(where_ + "." + key + " is " + shown(value) + ", which trainx does not compute");
   }
 
@@ -208,6 +209,10 @@ RopeTable rope_table(const Rope& r, std::int64_t head_size, std::int64_t length)
     case Rope::Kind::yarn: return yarn(r, dim);
     case Rope::Kind::longrope: return longrope(r, dim, length);
     case Rope::Kind::llama3: return llama3(r, dim);
+    case Rope::Kind::alpha: {
+      const auto d = static_cast<double>(dim);
+      return {plain_frequencies(r.theta * std::pow(r.factor, d / (d - 2)), dim)};
+    }
   }
   return {};
 }
@@ -215,7 +220,7 @@ RopeTable rope_table(const Rope& r, std::int64_t head_size, std::int64_t length)
 Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int64_t max_positions,
                const RopeDefaults& defaults) {
   const RopeReader in(file, layer_type);
-  in.refuse_unknown();
+  in.refuse_unknown(defaults.takes_alpha);
   Rope r{.kind = in.kind(), .max_positions = max_positions};
   r.theta = in.number("rope_theta", file.number("rope_theta", defaults.theta, positive()));
   r.rotated = in.part("partial_rotary_factor",
@@ -228,6 +233,9 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
   if (by_lengths)
     r.factor = in.number(
         "factor", static_cast<double>(max_positions) / static_cast<double>(r.original_positions));
+  else if (const json* alpha = in.find("alpha");
+           r.kind == Rope::Kind::dynamic && alpha && *alpha != 0)
+    r.kind = Rope::Kind::alpha, r.factor = in.number("alpha", 1);
   else if (r.kind != Rope::Kind::plain)
     r.factor = in.required("factor");
   if (r.kind == Rope::Kind::llama3) {
@@ -241,8 +249,11 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
   r.mscale_all = in.number("mscale_all_dim", 0);
   r.truncates = in.flag("truncate", true);
   if (r.kind == Rope::Kind::longrope) {
-    const auto head = static_cast<double>(file.dimension(
-        "head_dim", file.dimension("hidden_size") / file.dimension("num_attention_heads")));
+    const auto head = static_cast<double>(
+        defaults.head_size > 0
+            ? defaults.head_size
+            : file.dimension("head_dim", file.dimension("hidden_size") /
+                                             file.dimension("num_attention_heads")));
     const auto pairs = (static_cast<std::size_t>(head * r.rotated) + 1) / 2;
     r.short_factors = in.numbers("short_factor", pairs);
     r.long_factors = in.numbers("long_factor", pairs);

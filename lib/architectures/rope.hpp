@@ -11,7 +11,7 @@ class ConfigReader;
 
 /// How the turning of pairs depends on positions (formulas: rope.cpp).
 struct Rope {
-  enum class Kind : std::uint8_t { plain, linear, dynamic, yarn, longrope, llama3 };
+  enum class Kind : std::uint8_t { plain, linear, dynamic, yarn, longrope, llama3, alpha };
   Kind kind = Kind::plain;
   double theta = 10000;
   double rotated = 1;  // part of a head that turns, from its first element on
@@ -33,10 +33,15 @@ struct RopeTable {
 /// Of rows of `length` tokens.
 RopeTable rope_table(const Rope& rope, std::int64_t head_size, std::int64_t length);
 
+/// By how much scores grow where a context was stretched by `factor` (yarn); 1: they do not.
+double stretch_of_scores(double factor, double mscale);
+
 /// What is not in the file.
 struct RopeDefaults {
   double theta = 10000, rotated = 1;
   const char* rotated_key = "partial_rotary_factor";
+  std::int64_t head_size = 0;  // elements that turn; 0: of a head
+  bool takes_alpha = false;    // dynamic with `alpha` stretches theta once
 };
 /// Of `layer_type` where rope_parameters has one of each, "": of all layers. UserError 65 for a
 /// kind or a value that trainx does not compute.

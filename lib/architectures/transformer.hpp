@@ -74,9 +74,14 @@ void size_fields(Visitor& field, Options& o) {
 template <class Visitor, Transformer Options>
 void training_fields(Visitor& field, Options& o, const std::string& places,
                      const std::string& advice = "") {
-  field("dropout", o.dropout, unit_interval(),
-        "Dropout of " + places +
-            "; attention has none. auto: that of model.init_from's config.json, else 0");
+  const std::string otherwise = ". auto: that of model.init_from's config.json, else 0";
+  field("dropout", o.dropout, unit_interval(), "Dropout of " + places + otherwise);
+  field("attention_dropout", o.attention_dropout, unit_interval(),
+        "Dropout of attention's probabilities" + otherwise);
+  field("label_smoothing", o.label_smoothing, unit_interval(),
+        "Share of a training target's probability that all classes get alike");
+  field("z_loss", o.z_loss, non_negative(),
+        "Factor of log(sum(exp(logits)))^2, which training adds to the loss of a target");
   field("initializer_range", o.initializer_range, positive(),
         "Standard deviation of initial weights" + advice);
 }
@@ -113,6 +118,10 @@ void take_settings(Options& o, Dims& d) {
   if constexpr (Encoder<Options>) take_task(o, d);
   if (!o.dropout.is_auto()) d.dropout = *o.dropout.value;
   o.dropout.value = d.dropout;
+  if (!o.attention_dropout.is_auto()) d.attention_dropout = *o.attention_dropout.value;
+  o.attention_dropout.value = d.attention_dropout;
+  d.label_smoothing = o.label_smoothing;
+  d.z_loss = o.z_loss;
   d.initializer_range = o.initializer_range;
 }
 

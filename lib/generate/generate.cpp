@@ -37,8 +37,9 @@ model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
 }
 
 GeneratorLayout layout_of(const architectures::ModelDims& dims, const GeneratorOptions& options) {
-  if (const std::string operation = options.on_gpu ? architectures::without_gpu_kernel(dims) : "";
-      !operation.empty())
+  const std::string operation =
+      options.on_gpu ? architectures::without_gpu_kernel(architectures::for_evaluation(dims)) : "";
+  if (!operation.empty())
     throw UserError(ExitCode::unavailable,
                     std::string(architectures::architecture_name(dims)) +
                         " generates on CPUs so far: GPUs have no kernel for its " + operation +

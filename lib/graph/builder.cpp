@@ -145,8 +145,9 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   return h;
 }
 
-Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional) {
+Value ModelBuilder::layer_norm(Value x, const std::string& name, bool optional, double epsilon) {
   ResidualNorm norm = norm_form();
+  if (epsilon > 0) norm.epsilon = epsilon;
   norm.norms = true;
   return out(add(std::move(norm), {x.id, none, none, none},
                  norm_parameters(name, columns_of(x), optional)),
@@ -267,6 +268,15 @@ Value ModelBuilder::rotary(Value qkv, const Rotary& rotary) {
   return out(add(rotary, {qkv.id, documents()}, {}));
 }
 
+Value ModelBuilder::columns(Value x, const Columns& columns) {
+  return out(add(columns, {x.id}, {}));
+}
+
+Value ModelBuilder::latent_heads(Value queries, Value keys_values, Value latent,
+                                 const LatentHeads& heads) {
+  return out(add(heads, {queries.id, keys_values.id, latent.id}, {}));
+}
+
 Value ModelBuilder::gated(Value x, Activation activation) {
   return out(add(Gated{.activation = activation}, {x.id}, {}));
 }
@@ -274,17 +284,30 @@ Value ModelBuilder::gated(Value x, Activation activation) {
 Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
   model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
   const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
+  const double p = options_.attention_dropout;
+  std::vector<ParameterId> parameters;
+  if (!o.sinks.empty())
+    parameters.push_back(parameter({.name = o.sinks,
+                                    .dims = {o.heads},
+                                    .initializer = Initializer::normal,
+                                    .standard_deviation = options_.initializer_range}));
   return out(add(Attention{.query_heads = o.heads,
                            .key_value_heads = o.key_value_heads,
                            .head_size = o.head_size,
                            .batch = options_.batch_size,
                            .length = options_.length,
+                           .value_size = o.value_size,
                            .mask = o.mask,
                            .kind = o.kind,
                            .scale = o.scale,
                            .window = o.window,
-                           .soft_cap = o.soft_cap},
-                 {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id}, {}));
+                           .soft_cap = o.soft_cap,
+                           .dropout = p,
+                           .alibi = o.alibi,
+                           .has_sinks = !o.sinks.empty()},
+                 {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id,
+                  p > 0 ? model_.positions : none},
+                 std::move(parameters)));
 }
 
 Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {
@@ -344,7 +367,12 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
       out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
-  add(CrossEntropy{.classes = o.classes, .score = score, .scale = o.scale, .soft_cap = o.soft_cap},
+  add(CrossEntropy{.classes = o.classes,
+                   .score = score,
+                   .scale = o.scale,
+                   .soft_cap = o.soft_cap,
+                   .smoothing = options_.label_smoothing,
+                   .z_loss = options_.z_loss},
       {logits.id, model_.head.targets}, {});
   if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};
   if (score == CrossEntropy::Score::confusion)

@@ -17,6 +17,8 @@ struct BuilderOptions {
   DType compute = DType::f32;
   bool gpu = false, scaled = false;
   double dropout = 0;  // of embeddings and residual branches
+  double attention_dropout = 0;
+  double label_smoothing = 0, z_loss = 0;  // operations::CrossEntropy
   double epsilon = 1e-5;
   double initializer_range = 0.02;
   bool transposed_linears = false;  // files hold linear weights as [in, out]
@@ -48,6 +50,9 @@ struct AttentionOptions {
   double scale = 0;  // operations::Attention
   std::int64_t window = 0;
   double soft_cap = 0;
+  bool alibi = false;
+  std::string sinks = "";  // operations::Attention's parameter; "": there are none
+  std::int64_t value_size = 0;
 };
 
 /// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.
@@ -98,10 +103,14 @@ class ModelBuilder {
   /// Both branches of one h: h + (f(h) + g(h)).
   Value parallel_residual(int layer, const std::string& part, Value h, const Branch& f,
                           const Branch& g);
-  Value layer_norm(Value x, const std::string& name, bool optional = false);
+  /// `epsilon` 0: BuilderOptions'.
+  Value layer_norm(Value x, const std::string& name, bool optional = false, double epsilon = 0);
   Value linear(Value x, const std::string& name, const LinearOptions& options);
   Value head_norm(Value qkv, const HeadNormOptions& options);
   Value rotary(Value qkv, const operations::Rotary& rotary);
+  Value columns(Value x, const operations::Columns& columns);
+  Value latent_heads(Value queries, Value keys_values, Value latent,
+                     const operations::LatentHeads& heads);
   Value attention(Value qkv, const AttentionOptions& options);
   Value gated(Value x, operations::Activation activation);
   Value dropout(Value x, std::int64_t length, int site);

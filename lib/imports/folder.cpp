@@ -44,10 +44,7 @@ class Folder {
 
   void dropout(const std::string& option, const char* key) {
     const std::string suffix = config_.find(key) ? "" : " (default of transformers)";
-    if (has_model_option(*choices_.model_type, option))
-      set(option, shortest(rate(key)), key + suffix);
-    else if (rate(key) > 0)
-      leave(key, "trainx has no dropout of attention weights" + suffix);
+    set(option, shortest(rate(key)), key + suffix);
   }
 
   void same_as(const char* key, const char* other) {

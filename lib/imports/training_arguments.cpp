@@ -35,6 +35,7 @@ class ArgumentsReader {
     evaluation();
     data();
     sharding();
+    loss();
     task();
     leave_rest(s_, training_arguments_unmapped(), "TrainingArguments");
   }
@@ -239,6 +240,11 @@ class ArgumentsReader {
     map_deepspeed(s_, has_deepspeed_file_);
     map_fsdp(s_, "fsdp", false);
     map_timeout(s_);
+  }
+
+  void loss() {
+    if (const double smoothing = s_.number("label_smoothing_factor").value_or(0); smoothing != 0)
+      s_.set("model.options.label_smoothing", shortest(smoothing), "label_smoothing_factor", "0");
   }
 
   /// Of the examples: the model, and GLUE's tasks by the name that run_glue takes.

@@ -21,7 +21,6 @@ constexpr Unmapped training_arguments_table[]{
     {"attn_implementation", "", own_attention},
     {"use_cache", "false", "trainx caches keys and values in `trainx generate`, never in training"},
     {"neftune_noise_alpha", "0", other_loss, true},
-    {"label_smoothing_factor", "0", other_loss, true},
     {"average_tokens_across_devices", "true",
      "trainx always divides by the target tokens of the global batch"},
     {"activation_checkpointing_kwargs*", "", own_recomputation},

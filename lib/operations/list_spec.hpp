@@ -1,11 +1,13 @@
 // The operations that there are: a folder each, and a word in this list.
 #pragma once
 #include "operations/attention/attention_spec.hpp"
+#include "operations/columns/columns_spec.hpp"
 #include "operations/cross_entropy/cross_entropy_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
 #include "operations/gated/gated_spec.hpp"
 #include "operations/head_norm/head_norm_spec.hpp"
+#include "operations/latent_heads/latent_heads_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
@@ -15,7 +17,7 @@
 namespace trainx::operations {
 
 using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               DropoutLayer, CrossEntropy, Module>;
+                               Columns, LatentHeads, DropoutLayer, CrossEntropy, Module>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -53,6 +53,10 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
+  const std::vector<std::string> options = architectures::options_without_gpu_kernel(dims);
+  if (!options.empty())
+    return "GPUs have no kernel for model.options." + options.front() +
+           ": write 0 for it, or run.device: cpu";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -117,8 +121,12 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
           "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
     return asked;
   }
-  const bool ran = architectures::ran_on_gpu(architectures::family_of(r.model.options)),
-             gpu = lacks.empty() && (planned_for_gpu || (ran && !hardware.gpus.empty()));
+  const bool ran = architectures::ran_on_gpu(architectures::family_of(r.model.options));
+  // an option alone is in the way: no reason to be silently slower
+  if (!lacks.empty() && !architectures::options_without_gpu_kernel(dims).empty() &&
+      (planned_for_gpu || (ran && !hardware.gpus.empty())))
+    throw UserError(ExitCode::invalid_recipe, "run.device auto takes the GPU, and " + lacks);
+  const bool gpu = lacks.empty() && (planned_for_gpu || (ran && !hardware.gpus.empty()));
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
     throw UserError(
         ExitCode::invalid_recipe,
@@ -143,6 +151,9 @@ void require_attention(const Decisions& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   const bool packed = options::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";
+  if (kind != AttentionKind::automatic && architectures::attention_dropout(plan.dims) > 0)
+    throw UserError(ExitCode::invalid_recipe,
+                    asked + "has no dropout: write auto, or model.options.attention_dropout: 0");
   if (kind != AttentionKind::automatic && architectures::has_own_attention(plan.dims))
     throw UserError(
         ExitCode::invalid_recipe,

@@ -17,6 +17,8 @@ constexpr std::string_view chats =
     "trainx has no chat templates: data.type jsonl takes `labels` of your own";
 constexpr std::string_view preferences = "trainx has no training on preferences or rewards";
 
+constexpr std::string_view smoothing = "trainx has it as model.options.label_smoothing";
+
 struct Absent {
   std::string_view key, what;
 };
@@ -54,8 +56,8 @@ constexpr Absent absent[]{
     {"dpo", preferences},
     {"rl", preferences},
     {"reward_model", preferences},
-    {"label_smoothing", "trainx has no label smoothing"},
-    {"label_smoothing_factor", "trainx has no label smoothing"},
+    {"label_smoothing", smoothing},
+    {"label_smoothing_factor", smoothing},
 };
 
 }  // namespace

@@ -39,6 +39,10 @@ LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.5}
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 
 
+LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
+          "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10}
+
+
 def plain_rope(theta=1e4, **more):
     return {"rope_type": "default", "rope_theta": theta, **more}
 
@@ -189,11 +193,33 @@ CASES = {
     "arcee": ("arcee", {}),
     "arcee_bias": ("arcee", {"attention_bias": True, "mlp_bias": True}),
     "hunyuan": ("hunyuan_v1_dense", {}),
+    "hunyuan_alpha": ("hunyuan_v1_dense", {"rope_parameters": {
+        "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 50.0, "factor": 1.0}}),
     "hunyuan_bias": ("hunyuan_v1_dense", {"attention_bias": True, "tie_word_embeddings": True}),
     "ernie4_5": ("ernie4_5", {}),
     "ernie4_5_bias": ("ernie4_5", {"use_bias": True, "tie_word_embeddings": False}),
     "nanochat": ("nanochat", {}),
     "nanochat_bias": ("nanochat", {"attention_bias": True, "final_logit_softcapping": 2.0}),
+
+    "deepseek_v2": ("deepseek_v2", LATENT | {"first_k_dense_replace": 4}),
+    "deepseek_v2_no_rank": ("deepseek_v2", LATENT | {
+        "first_k_dense_replace": 4, "q_lora_rank": None, "attention_bias": True,
+        "mlp_bias": True}),
+    "deepseek_v3": ("deepseek_v3", LATENT | {"first_k_dense_replace": 4}),
+    "deepseek_v3_halves": ("deepseek_v3", LATENT | {
+        "first_k_dense_replace": 5, "rope_interleave": False, "v_head_dim": 20}),
+    "deepseek_v3_yarn": ("deepseek_v3", LATENT | {
+        "first_k_dense_replace": 4, "rope_parameters": YARN | {
+            "mscale": 1.2, "mscale_all_dim": 0.7}}),
+    "youtu": ("youtu", LATENT),
+    "youtu_no_rank": ("youtu", LATENT | {"q_lora_rank": None, "tie_word_embeddings": False}),
+    "minicpm3": ("minicpm3", LATENT),
+    "minicpm3_scalars": ("minicpm3", LATENT | {
+        "scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
+
+    "bloom": ("bloom", {}),
+    "bloom_untied": ("bloom", {"tie_word_embeddings": False, "layer_norm_epsilon": 0.1}),
+    "bloom_odd": ("bloom", {"n_head": 6, "hidden_size": 48, "vocab_size": 131, "n_layer": 3}),
 
     "opt": ("opt", {}),
     "opt_gelu": ("opt", {"activation_function": "gelu"}),
@@ -226,6 +252,10 @@ OLDER = {
         "rope_parameters": None, "rope_theta": 1e4,
         "rope_scaling": {"type": "longrope", "short_factor": longrope(16)["short_factor"],
                          "long_factor": longrope(16)["long_factor"]}}),
+    "bloom_older": ("bloom", {
+        "n_layer": None, "num_hidden_layers": 4, "hidden_size": None, "n_embed": 64,
+        "seq_length": 64, "n_inner": None, "masked_softmax_fusion": True,
+        "attention_softmax_in_fp32": True, "offset_alibi": 100}),
     "gpt_neox_older": ("gpt_neox", {
         "rope_parameters": None, "rotary_pct": 0.25, "rotary_emb_base": 10000}),
     "stablelm_older": ("stablelm_bias", {

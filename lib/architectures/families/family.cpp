@@ -27,16 +27,17 @@ Activation activation_of(const ConfigReader& file, const char* key, const char* 
 }  // namespace
 
 void FamilyReader::sizes(const Keys& keys) {
-  d_.num_layers = file_.dimension("num_hidden_layers");
-  d_.num_heads = file_.dimension("num_attention_heads");
+  d_.num_layers = file_.dimension(keys.layers);
+  d_.num_heads = file_.dimension(keys.heads);
   const auto absent = [&](const char* key, std::int64_t usual, std::int64_t otherwise) {
     return usual > 0 && !file_.is_null(key) ? usual : otherwise;
   };
   d_.num_key_value_heads = file_.dimension(
       "num_key_value_heads", absent("num_key_value_heads", keys.key_value_heads, d_.num_heads));
-  d_.hidden_size = file_.dimension("hidden_size");
-  d_.intermediate_size = file_.dimension(keys.intermediate);
-  d_.max_positions = file_.dimension("max_position_embeddings", keys.max_positions);
+  d_.hidden_size = file_.dimension(keys.hidden);
+  d_.intermediate_size = keys.intermediate ? file_.dimension(keys.intermediate)
+                                           : 4 * d_.hidden_size;
+  d_.max_positions = file_.dimension(keys.positions, keys.max_positions);
   d_.vocab_size = file_.dimension("vocab_size");
   const std::int64_t each = d_.hidden_size / d_.num_heads,
                      head = absent("head_dim", keys.head_size, each);
@@ -58,6 +59,7 @@ void FamilyReader::sizes(const Keys& keys) {
     const auto id = pad->get<std::int64_t>();
     d_.pad_token = id >= 0 && id < d_.vocab_size ? id : -1;
   }
+  d_.attention_dropout = file_.number("attention_dropout", keys.attention_dropout, unit_interval());
   d_.windows.assign(static_cast<std::size_t>(d_.num_layers), 0);
   d_.layer_rope.assign(static_cast<std::size_t>(d_.num_layers), -1);
   file_.require("pruned_heads", {json::object()});
@@ -119,6 +121,7 @@ void FamilyReader::attention_bias(bool otherwise) {
 
 void FamilyReader::dropout(const char* key, double otherwise) {
   d_.dropout = file_.number(key, otherwise, unit_interval());
+  d_.dropout_key = key;
 }
 
 void FamilyReader::plain_mlp(std::vector<std::string> up, std::string down) {

@@ -16,13 +16,16 @@ class FamilyReader {
 
   const ConfigReader& file() const { return file_; }
   struct Keys {
-    const char* intermediate = "intermediate_size";
+    const char *layers = "num_hidden_layers", *heads = "num_attention_heads",
+               *hidden = "hidden_size", *positions = "max_position_embeddings";
+    const char* intermediate = "intermediate_size";  // null: 4 * hidden_size
     std::int64_t max_positions = 2048;
     std::int64_t key_value_heads = 0;  // 0: as many as heads
     std::int64_t head_size = 0;        // 0: hidden_size / heads
     bool tied = false;
     const char* activation = "hidden_act";
     const char* default_activation = "silu";
+    double attention_dropout = 0;
   };
   void sizes(const Keys& keys);
   void epsilon(const char* key, double otherwise);
@@ -76,5 +79,7 @@ std::vector<Family> stablelm_families();
 std::vector<Family> nemotron_families();
 std::vector<Family> nanochat_families();
 std::vector<Family> opt_families();
+std::vector<Family> bloom_families();
+std::vector<Family> deepseek_families();
 
 }  // namespace trainx::architectures

@@ -70,7 +70,8 @@ void arcee(FamilyReader& r, DecoderDims&) {
 }
 
 void seed_oss(FamilyReader& r, DecoderDims& d) {
-  r.sizes({.max_positions = 524288, .key_value_heads = 8, .head_size = 128});
+  r.sizes(
+      {.max_positions = 524288, .key_value_heads = 8, .head_size = 128, .attention_dropout = 0.1});
   r.epsilon("rms_norm_eps", 1e-6);
   d.qkv_bias = r.flag("attention_bias", true);
   d.out_bias = r.flag("attention_out_bias", false);
@@ -91,6 +92,7 @@ void helium(FamilyReader& r, DecoderDims& d) {
 void ernie4_5(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 131072, .key_value_heads = 2, .head_size = 128, .tied = true});
   r.epsilon("rms_norm_eps", 1e-5);
+  d.attention_dropout = 0;  // transformers reads none
   d.qkv_bias = d.out_bias = d.mlp_bias = r.flag("use_bias", false);
   r.rope({.theta = 500000});
   d.neighbours = true;
@@ -101,7 +103,7 @@ void hunyuan(FamilyReader& r, DecoderDims& d) {
   r.sizes({});
   r.epsilon("rms_norm_eps", 1e-5);
   r.attention_bias();
-  r.rope();
+  r.rope({.takes_alpha = true});
   r.head_norms(DecoderDims::HeadNorms::head);
   d.norms_after_rope = true;
   d.names.query_norm = "self_attn.query_layernorm";
@@ -181,7 +183,7 @@ std::vector<Family> llama_families() {
        {{"36b", R"({"hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64,
                     "num_attention_heads": 80, "num_key_value_heads": 8, "head_dim": 128,
                     "vocab_size": 155136, "max_position_embeddings": 524288,
-                    "rms_norm_eps": 1e-06, "residual_dropout": 0.0,
+                    "rms_norm_eps": 1e-06, "residual_dropout": 0.0, "attention_dropout": 0.0,
                     "rope_parameters": {"rope_type": "default", "rope_theta": 1e7}})"}}},
       {"helium",
        "Llama that turns neighbours",

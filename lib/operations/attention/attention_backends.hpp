@@ -6,8 +6,10 @@
 
 namespace trainx::operations {
 
-struct Attention;  // attention_spec.hpp
-struct Gpu;        // operations/common/gpu.hpp
+struct Attention;           // attention_spec.hpp
+struct AttentionInputs;     // grouped_attention.hpp
+struct AttentionGradients;  // grouped_attention.hpp
+struct Gpu;                 // operations/common/gpu.hpp
 
 namespace cpu {
 void causal_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv, AttentionKind kind);
@@ -24,11 +26,11 @@ void document_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv,
 void document_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv,
                                  const Tensor& out, const Tensor& lse, const Tensor& starts,
                                  AttentionKind kind);
-void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse, const Tensor& qkv,
-                       const Tensor& seen);
-void grouped_attention_backward(const Attention& a, const Tensor& d_qkv, const Tensor& d_out,
-                                const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                                const Tensor& seen);
+void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
+                       const AttentionInputs& in);
+void grouped_attention_backward(const Attention& a, const AttentionGradients& to,
+                                const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
+                                const Tensor& lse);
 }  // namespace cpu
 
 namespace cuda {
@@ -49,10 +51,10 @@ void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tens
                                  const Tensor& qkv, const Tensor& out, const Tensor& lse,
                                  const Tensor& starts, AttentionKind kind);
 void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
-                       const Tensor& qkv, const Tensor& seen);
-void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
-                                const Tensor& d_out, const Tensor& qkv, const Tensor& out,
-                                const Tensor& lse, const Tensor& seen);
+                       const AttentionInputs& in);
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
+                                const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
+                                const Tensor& lse);
 }  // namespace cuda
 
 }  // namespace trainx::operations

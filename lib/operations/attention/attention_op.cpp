@@ -17,6 +17,12 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
   return x.view({a.batch, a.length, a.query_heads, a.head_size});
 }
 
+AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
+  return {qkv, c.input(Attention::seen),
+          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site),
+          c.parameter(Attention::sinks)};
+}
+
 }  // namespace
 
 void Attention::run_forward(const OpContext& c) const {
@@ -25,7 +31,7 @@ void Attention::run_forward(const OpContext& c) const {
   // of a decoder the product has room for tokens to come
   const Tensor made = c.input(qkv).narrow(0, 0, past + rows);
   if (!is_plain())
-    return grouped_attention(*this, c.output(out), c.output(lse), made, c.input(seen));
+    return grouped_attention(*this, c.output(out), c.output(lse), inputs(*this, c, made));
   if (past > 0)
     return cached_attention(c.output(out), made.view({past + rows, 3, query_heads, head_size}));
   const Tensor to = by_sample(*this, c.output(out)), from = packed(*this, made);
@@ -40,8 +46,11 @@ void Attention::run_forward(const OpContext& c) const {
 
 void Attention::run_backward(const OpContext& c) const {
   if (!is_plain())
-    return grouped_attention_backward(*this, c.input_gradient(qkv), c.output_gradient(out),
-                                      c.input(qkv), c.output(out), c.output(lse), c.input(seen));
+    return grouped_attention_backward(
+        *this,
+        {c.input_gradient(qkv), c.parameter_gradient(sinks),
+         c.parameter_gradient(sinks).defined() && c.accumulates(sinks)},
+        c.output_gradient(out), inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);

@@ -3,14 +3,14 @@
 namespace trainx::operations {
 namespace {
 
-/// Multiply-adds of the scores, or of their product with the values. Documents: the most there can
-/// be, one to a row.
-double product_flops(const Attention& a) {
+/// Multiply-adds of `elements` for each pair of a query and a key that it sees. Documents: the most
+/// there can be, one to a row.
+double product_flops(const Attention& a, std::int64_t elements) {
   const auto T = static_cast<double>(a.length);
   const double all = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2,
                outside = T - static_cast<double>(a.window),
                seen = a.window > 0 && outside > 0 ? all - outside * (outside + 1) / 2 : all;
-  return 2.0 * static_cast<double>(a.batch * a.query_heads * a.head_size) * seen;
+  return 2.0 * static_cast<double>(a.batch * a.query_heads * elements) * seen;
 }
 
 }  // namespace
@@ -22,25 +22,33 @@ bool Attention::is_fused(bool gpu) const {
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
   std::vector<OperandId> from{input(qkv)};
   if (mask != AttentionMask::causal) from.push_back(input(seen));
+  if (dropout > 0) from.push_back(input(positions));
+  if (has_sinks) from.push_back(parameter(sinks));
   const std::int64_t N = batch * length;
-  return {{"attention_out", {t.compute, {N, query_heads, head_size}}, from},
+  return {{"attention_out", {t.compute, {N, query_heads, values()}}, from},
           {"lse", {DType::f32, {batch, length, query_heads}}, from}};
 }
 
 BackwardSpec Attention::backward(const Types&) const {
   BackwardSpec b{.reads = {input(qkv), output(out), output(lse)}, .inputs = {{.input = qkv}}};
   if (mask != AttentionMask::causal) b.reads.push_back(input(seen));
+  if (dropout > 0) b.reads.push_back(input(positions));
+  if (has_sinks) {
+    b.reads.push_back(parameter(sinks));
+    b.parameters.push_back(sinks);
+  }
   return b;
 }
 
 Cost Attention::cost(Direction direction, const Types& t) const {
   Cost c;
-  // backward: the scores again, and four gradients
-  const double products = direction == Direction::forward ? 2 : 5;
-  c.attention = AttentionCost{products * product_flops(*this), batch * length * query_heads,
+  // scores and their product with values; backward the scores again, and four gradients
+  const std::int64_t elements = direction == Direction::forward ? head_size + values()
+                                                                : 3 * head_size + 2 * values();
+  c.attention = AttentionCost{product_flops(*this, elements), batch * length * query_heads,
                               head_size, is_fused(t.gpu)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
-  const TensorType result{t.compute, {batch * length, query_heads, head_size}};
+  const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients
   c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) *
                     (direction == Direction::forward ? 1 : 2);
@@ -53,6 +61,7 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
+  if (dropout > 0 || alibi || has_sinks || values() != head_size) return false;
   return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
 }
 

@@ -10,25 +10,38 @@ enum class AttentionMask : std::uint8_t { causal, lengths, documents };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762). Queries, keys and values
 /// are columns of what one product made, [N, query heads + 2 * key-value heads, head size], in this
-/// order; nothing is copied.
+/// order; nothing is copied. Values may be of another size.
 struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr Work work = Work::attention;
-  /// seen: i32, lengths [B] or documents' starts [B, T].
-  enum Input : int { qkv, seen };
+  /// seen: i32, lengths [B] or documents' starts [B, T]. positions: i64 [B] of the samples, which
+  /// name the random numbers of dropout.
+  enum Input : int { qkv, seen, positions };
   enum Output : int { out, lse };
+  enum Parameter : int { sinks };  // [query heads], where there are some
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
   std::int64_t batch = 1, length = 1;  // N = batch * length
+  std::int64_t value_size = 0;         // of values' heads; 0: head_size
   AttentionMask mask = AttentionMask::causal;
   AttentionKind kind = AttentionKind::automatic;
   double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
   std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
   double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
+  double dropout = 0;       // of probabilities, while training
+  bool alibi = false;       // scores fall with distance, by a slope of each head
+  bool has_sinks = false;   // a learned score of each head takes probability, and has no value
 
+  static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
+
+  std::int64_t values() const { return value_size > 0 ? value_size : head_size; }
+  std::int64_t columns() const {
+    return (query_heads + key_value_heads) * head_size + key_value_heads * values();
+  }
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {
-    return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0;
+    return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0 &&
+           dropout == 0 && values() == head_size && !alibi && !has_sinks;
   }
   /// By the fast kernels of libraries, of a GPU or the host?
   bool is_fused(bool gpu) const;

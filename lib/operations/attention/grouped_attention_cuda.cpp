@@ -9,8 +9,8 @@ namespace {
 /// `rows`: of all samples.
 gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tensor& qkv,
                                  std::int64_t rows) {
-  if (a.kind != AttentionKind::automatic || a.mask == AttentionMask::lengths)
-    throw InternalError("grouped attention of another kind or under padding has no kernel");
+  if (a.kind != AttentionKind::automatic || !a.has_gpu_kernel({}))
+    throw InternalError("grouped attention of another kind or with these attributes has no kernel");
   gpu::AttentionProblem p;
   p.batch = a.batch;
   p.tokens = rows / a.batch;
@@ -42,22 +42,22 @@ void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor&
 }  // namespace
 
 void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
-                       const Tensor& qkv, const Tensor& seen) {
-  const gpu::AttentionProblem p = problem_of(gpu, a, qkv, out.size(0));
-  if (qkv.size(0) > out.size(0))
-    cached(gpu, a, out, qkv);
+                       const AttentionInputs& in) {
+  const gpu::AttentionProblem p = problem_of(gpu, a, in.qkv, out.size(0));
+  if (in.qkv.size(0) > out.size(0))
+    cached(gpu, a, out, in.qkv);
   else
-    gpu.attention->forward(p, qkv.data, pointer<std::int32_t>(seen), out.data, pointer<float>(lse),
-                           gpu.space);
+    gpu.attention->forward(p, in.qkv.data, pointer<std::int32_t>(in.seen), out.data,
+                           pointer<float>(lse), gpu.space);
   gpu.done(Work::attention);
 }
 
-void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Tensor& d_qkv,
-                                const Tensor& d_out, const Tensor& qkv, const Tensor& out,
-                                const Tensor& lse, const Tensor& seen) {
-  gpu.attention->backward(problem_of(gpu, a, qkv, qkv.size(0)), qkv.data,
-                          pointer<std::int32_t>(seen), out.data, pointer<float>(lse), d_out.data,
-                          d_qkv.data, gpu.space);
+void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
+                                const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
+                                const Tensor& lse) {
+  gpu.attention->backward(problem_of(gpu, a, in.qkv, in.qkv.size(0)), in.qkv.data,
+                          pointer<std::int32_t>(in.seen), out.data, pointer<float>(lse), d_out.data,
+                          to.qkv.data, gpu.space);
   gpu.done(Work::attention);
 }
 

@@ -13,6 +13,14 @@ struct LossSeed {
   const double* scale = nullptr;
 };
 
+/// What training adds to a row's cross-entropy: its mixture with that of all classes alike
+/// (Szegedy et al. 2015, arXiv:1512.00567), (1 - smoothing) * loss + smoothing * mean over classes
+/// of -log(softmax), and z * log(sum(exp(logits)))^2 (PaLM, arXiv:2204.02311).
+struct LossTerms {
+  double smoothing = 0, z = 0;
+  bool any() const { return smoothing > 0 || z > 0; }
+};
+
 /// Cross-entropy of rows of logits[R, Vp] (f32) over the first `vocab_size` columns: row_loss[R]
 /// (f32) in nats, 0 where targets[r] is no_target.
 void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int32_t* targets,
@@ -20,7 +28,8 @@ void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int3
 /// The same, and the logits become their gradient, (softmax - one_hot(target)) * seed; 0 in padded
 /// columns and in rows without target.
 void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
-                                 const std::int32_t* targets, std::int64_t vocab_size, double seed);
+                                 const std::int32_t* targets, std::int64_t vocab_size, double seed,
+                                 LossTerms terms = {});
 
 /// Where a loss goes: row_loss[R] (f32) and, overwritten or added to, its sum and the number of
 /// targets (f64 [1]).
@@ -47,9 +56,10 @@ void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, 
 /// Of logits that are scaled and capped before the loss; they become the gradient of what they are.
 void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap);
+                                        LossSeed seed, double scale, double cap,
+                                        LossTerms terms = {});
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed);
+                                        LossSeed seed, LossTerms terms = {});
 
 }  // namespace trainx::operations

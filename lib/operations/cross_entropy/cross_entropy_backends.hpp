@@ -15,11 +15,11 @@ void scored_cross_entropy(const LossTo& to, const Scores& scores, const Tensor& 
                           const std::int32_t* targets, std::int64_t vocab_size);
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed);
+                                        LossSeed seed, LossTerms terms);
 void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap);
 void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap);
+                                        LossSeed seed, double scale, double cap, LossTerms terms);
 }  // namespace cpu
 
 namespace cuda {

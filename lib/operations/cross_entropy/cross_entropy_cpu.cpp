@@ -47,6 +47,24 @@ TRAINX_CLONES double exponentials_in_place(float* x, float m, std::int64_t n) {
   return total;
 }
 
+/// Sum of x - m.
+TRAINX_CLONES double sum_of_differences(const float* x, float m, std::int64_t n) {
+  double total = 0;
+  for (std::int64_t first = 0; first < n; first += 256) {
+    const std::int64_t last = first + 256 < n ? first + 256 : n;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = first; i < last; ++i) sum += x[i] - m;
+    total += sum;
+  }
+  return total;
+}
+
+TRAINX_CLONES void scale_and_add(float* x, float by, float more, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] * by + more;
+}
+
 TRAINX_CLONES void scale(float* x, float by, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) x[i] *= by;
@@ -56,6 +74,20 @@ void check_target(std::int32_t target, std::int64_t vocab_size) {
   if (target < 0 || target >= vocab_size)
     throw InternalError("cross_entropy: target " + std::to_string(target) +
                         " outside the vocabulary");
+}
+
+/// Loss of a row under terms; x becomes its gradient, but for the target's own share. `at_target`:
+/// the logit less `m`, the largest.
+float with_terms(float* x, float m, double at_target, std::int64_t vocab_size, double seed,
+                 LossTerms terms) {
+  const double of_each = terms.smoothing / static_cast<double>(vocab_size);
+  const double differences = of_each > 0 ? sum_of_differences(x, m, vocab_size) : 0;
+  const double sum = exponentials_in_place(x, m, vocab_size), log_sum = std::log(sum),
+               z = log_sum + m;
+  scale_and_add(x, static_cast<float>(seed * (1 + 2 * terms.z * z) / sum),
+                static_cast<float>(-seed * of_each), vocab_size);
+  return static_cast<float>(log_sum - (1 - terms.smoothing) * at_target - of_each * differences +
+                            terms.z * z * z);
 }
 
 template <class Row>
@@ -82,8 +114,8 @@ void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int3
 }
 
 void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
-                                 const std::int32_t* targets, std::int64_t vocab_size,
-                                 double seed) {
+                                 const std::int32_t* targets, std::int64_t vocab_size, double seed,
+                                 LossTerms terms) {
   auto* loss = data<float>(row_loss);
   const std::int64_t width = logits.size(1);
   for_rows(logits, [&](std::int64_t r, float* x) {
@@ -95,10 +127,15 @@ void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
     check_target(targets[r], vocab_size);
     const float m = maximum(x, vocab_size);
     const double at_target = static_cast<double>(x[targets[r]]) - m;
-    const double sum = exponentials_in_place(x, m, vocab_size);
-    loss[r] = static_cast<float>(std::log(sum) - at_target);
-    scale(x, static_cast<float>(seed / sum), vocab_size);
-    x[targets[r]] -= static_cast<float>(seed);
+    if (terms.any()) {
+      loss[r] = with_terms(x, m, at_target, vocab_size, seed, terms);
+      x[targets[r]] -= static_cast<float>(seed * (1 - terms.smoothing));
+    } else {
+      const double sum = exponentials_in_place(x, m, vocab_size);
+      loss[r] = static_cast<float>(std::log(sum) - at_target);
+      scale(x, static_cast<float>(seed / sum), vocab_size);
+      x[targets[r]] -= static_cast<float>(seed);
+    }
     std::fill_n(x + vocab_size, width - vocab_size, 0.0f);
   });
 }

@@ -22,12 +22,13 @@ void CrossEntropy::finish_logits(const Tensor& of) const {
 }
 
 void CrossEntropy::run_loss(const OpContext& c) const {
+  const LossTerms terms{smoothing, z_loss};
+  const LossSeed seed = c.block().loss_seed(c.bound().loss_scale);
   if (changes_logits())
     return capped_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
-                                              c.block().loss_seed(c.bound().loss_scale), scale,
-                                              soft_cap);
-  summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
-                                     c.block().loss_seed(c.bound().loss_scale));
+                                              seed, scale, soft_cap, terms);
+  summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes, seed,
+                                     terms);
 }
 
 void CrossEntropy::run_evaluation(const OpContext& c) const {

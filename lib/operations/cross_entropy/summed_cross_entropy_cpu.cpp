@@ -70,7 +70,8 @@ void cpu::scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double sc
 
 void cpu::capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                              const std::int32_t* targets, std::int64_t vocab_size,
-                                             LossSeed seed, double scale, double cap) {
+                                             LossSeed seed, double scale, double cap,
+                                             LossTerms terms) {
   const TimedWork timed(Work::loss);
   const std::int64_t width = logits.size(1);
   const double by = seed.scale ? seed.factor * *seed.scale : seed.factor;
@@ -80,7 +81,7 @@ void cpu::capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& log
       float* const x = data<float>(logits) + r * width;
       finish_row(x, slopes.data(), vocab_size, scale, cap);
       cross_entropy_with_gradient(to.row_loss.narrow(0, r, 1), logits.narrow(0, r, 1), targets + r,
-                                  vocab_size, by);
+                                  vocab_size, by, terms);
       for (std::int64_t c = 0; c < vocab_size; ++c) x[c] *= slopes[static_cast<std::size_t>(c)];
     }
   });
@@ -103,10 +104,10 @@ void cpu::scored_cross_entropy(const LossTo& to, const Scores& scores, const Ten
 
 void cpu::summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                              const std::int32_t* targets, std::int64_t vocab_size,
-                                             LossSeed seed) {
+                                             LossSeed seed, LossTerms terms) {
   const TimedWork timed(Work::loss);
   cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size,
-                              seed.scale ? seed.factor * *seed.scale : seed.factor);
+                              seed.scale ? seed.factor * *seed.scale : seed.factor, terms);
   add_sums(to, targets);
 }
 

@@ -22,6 +22,12 @@ struct Dropout {
 void dropout_factors(const Dropout& dropout, std::int64_t row, std::int64_t columns,
                      std::int64_t first, std::int64_t n, float* factors);
 
+/// Factors of attention's probabilities for keys [first, first + n) of a sample, as one query of a
+/// head sees them. They do not depend on how long rows are padded.
+void attention_dropout_factors(const Dropout& dropout, std::int64_t sample, std::int64_t head,
+                               std::int64_t query, std::int64_t first, std::int64_t n,
+                               float* factors);
+
 /// out[N, C] = x[N, C] * factors; `out` may be `x`. Of a gradient: what comes back through the
 /// dropout.
 void drop_out(const Tensor& out, const Tensor& x, const Dropout& dropout);

@@ -63,15 +63,13 @@ TRAINX_CLONES void multiply_row(Fp16* out, const Fp16* in, const float* factors,
   multiply(out, in, factors, n);
 }
 
-}  // namespace
+std::uint32_t place_of(const Dropout& d) { return d.key.block << 8 | d.key.site; }
 
-void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, std::int64_t first,
-                     std::int64_t n, float* factors) {
-  const std::int64_t absolute = d.first_row + row, sample = absolute / d.length;
-  const std::int64_t begin = (absolute % d.length) * columns + first;  // element of the sample
+/// Factors of elements [begin, begin + n) of the numbers that `seed` names.
+void factors_of(const Dropout& d, std::uint64_t seed, std::int64_t sample, std::int64_t begin,
+                std::int64_t n, float* factors) {
   const auto threshold = static_cast<std::uint32_t>(std::ldexp(d.probability, 32));
   const auto scale = static_cast<float>(1 / (1 - d.probability));
-  const std::uint32_t where = d.key.block << 8 | d.key.site;
   const auto position = static_cast<std::uint64_t>(d.positions[sample]);
   float piece[4 * lanes];
   for (std::int64_t element = begin; element < begin + n;) {
@@ -79,11 +77,32 @@ void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, s
     const std::int64_t take = std::min(begin + n - element, 4 * lanes - skipped);
     float* out = factors + (element - begin);
     const bool whole = skipped == 0 && take == 4 * lanes;
-    factors_of_blocks(static_cast<std::uint32_t>(block), where, position, d.key.seed, threshold,
+    factors_of_blocks(static_cast<std::uint32_t>(block), place_of(d), position, seed, threshold,
                       scale, whole ? out : piece);
     if (!whole) std::copy_n(piece + skipped, take, out);
     element += take;
   }
+}
+
+}  // namespace
+
+void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, std::int64_t first,
+                     std::int64_t n, float* factors) {
+  const std::int64_t absolute = d.first_row + row;
+  factors_of(d, d.key.seed, absolute / d.length, (absolute % d.length) * columns + first, n,
+             factors);
+}
+
+// A key of its own for each query and head: their number is not bounded, that of a sample's
+// elements is. The last word of the counter is no position's.
+void attention_dropout_factors(const Dropout& d, std::int64_t sample, std::int64_t head,
+                               std::int64_t query, std::int64_t first, std::int64_t n,
+                               float* factors) {
+  constexpr std::uint32_t of_rows = 0x80000000;
+  const auto words = tensor::philox(
+      {static_cast<std::uint32_t>(query), place_of(d), static_cast<std::uint32_t>(head), of_rows},
+      {static_cast<std::uint32_t>(d.key.seed), static_cast<std::uint32_t>(d.key.seed >> 32)});
+  factors_of(d, std::uint64_t{words[1]} << 32 | words[0], sample, first, n, factors);
 }
 
 void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout) {

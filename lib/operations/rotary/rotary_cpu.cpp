@@ -28,11 +28,12 @@ std::vector<Angle> angles(const Rotary& r, std::int64_t first, std::int64_t leng
 
 class Turn {
  public:
-  Turn(const Rotary& r, std::int64_t rows, const Tensor& starts, std::int64_t past)
+  Turn(const Rotary& r, std::int64_t rows, std::int64_t columns, const Tensor& starts,
+       std::int64_t past)
       : r_(r),
         pairs_(static_cast<std::int64_t>(r.frequencies.size())),
         heads_(r.query_heads + r.key_value_heads),
-        columns_((r.query_heads + 2 * r.key_value_heads) * r.head_size),
+        columns_(columns),
         rows_(rows),
         starts_(starts.defined() ? starts.as<const std::int32_t>() : nullptr),
         table_(angles(r, past, r.length)) {}
@@ -92,14 +93,14 @@ class Turn {
 void cpu::rotate(const Rotary& r, const Tensor& y, const Tensor& x, const Tensor& starts,
                  std::int64_t past) {
   const TimedWork timed(Work::norm);
-  const Turn turn(r, x.size(0), starts, past);
+  const Turn turn(r, x.size(0), x.size(1), starts, past);
   with_element(x, [&]<class T>(T) { turn.run<T>(data<T>(y), data<T>(x), nullptr, 1); });
 }
 
 void cpu::rotate_backward(const Rotary& r, const Tensor& dx, const Tensor& dy, const Tensor& x,
                           const Tensor& starts) {
   const TimedWork timed(Work::norm);
-  const Turn turn(r, dy.size(0), starts, 0);
+  const Turn turn(r, dy.size(0), dy.size(1), starts, 0);
   with_element(dy, [&]<class T>(T) {
     // without a cut the gradient itself stands for x: only its being there matters
     turn.run<T>(data<T>(dx), data<T>(dy), data<T>(x.defined() ? x : dy), -1);

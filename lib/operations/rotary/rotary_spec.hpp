@@ -4,7 +4,7 @@
 namespace trainx::operations {
 
 /// Rotary position embedding (Su et al. 2021, arXiv:2104.09864) of queries and keys, which with
-/// values are columns of x[N, (query heads + 2 * key-value heads) * head size]. Values and elements
+/// values behind them are columns of x[N, C]. Values and elements
 /// of a head beyond the rotated ones are as they were. With `starts` positions count from a
 /// document's first token.
 struct Rotary {

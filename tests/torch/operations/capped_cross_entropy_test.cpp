@@ -2,6 +2,8 @@
 #include "torch/operations/double_reference.hpp"
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/embedding/embedding.hpp"
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 
 using namespace trainx;
@@ -15,17 +17,22 @@ double finished(double x, double scale, double cap) {
 
 /// Of each row of logits[rows, width] over its first `vocab` columns.
 Doubles losses(const Doubles& logits, std::size_t width, std::size_t vocab,
-               const std::vector<std::int32_t>& targets, double scale, double cap) {
+               const std::vector<std::int32_t>& targets, double scale, double cap,
+               operations::LossTerms terms = {}) {
   Doubles out;
   for (std::size_t r = 0; r < targets.size(); ++r) {
-    double sum = 0;
-    for (std::size_t c = 0; c < vocab; ++c)
-      sum += std::exp(finished(logits[r * width + c], scale, cap));
-    out.push_back(
-        targets[r] == operations::no_target
-            ? 0
-            : std::log(sum) -
-                  finished(logits[r * width + static_cast<std::size_t>(targets[r])], scale, cap));
+    double sum = 0, all = 0;
+    for (std::size_t c = 0; c < vocab; ++c) {
+      const double x = finished(logits[r * width + c], scale, cap);
+      sum += std::exp(x), all += x;
+    }
+    out.push_back(0);
+    if (targets[r] == operations::no_target) continue;
+    const double z = std::log(sum), e = terms.smoothing,
+                 target =
+                     finished(logits[r * width + static_cast<std::size_t>(targets[r])], scale, cap);
+    out.back() = (1 - e) * (z - target) + e * (z - all / static_cast<double>(vocab)) +
+                 terms.z * z * z;
   }
   return out;
 }
@@ -50,8 +57,12 @@ TEST_CASE("the loss of scaled and capped logits, and its gradient over what they
   const double scale = GENERATE(1.0, 0.0625, 3.0), cap = GENERATE(0.0, 2.0, 30.0);
   const std::int64_t vocab = GENERATE(1, 2, 33, 130), width = vocab + GENERATE(0, 5), rows = 7;
   const bool scaled = GENERATE(false, true);
+  const operations::LossTerms terms =
+      GENERATE(operations::LossTerms{}, operations::LossTerms{0.1, 0},
+               operations::LossTerms{0, 0.3}, operations::LossTerms{0.9, 1e-3});
   Operands operands(at::kFloat);
-  INFO("scale " << scale << " cap " << cap << " columns " << vocab << " of " << width << " seed "
+  INFO("scale " << scale << " cap " << cap << " columns " << vocab << " of " << width
+                << " smoothing " << terms.smoothing << " z " << terms.z << " seed "
                 << operands.seed());
   const at::Tensor x = operands.normal({rows, width}, 2), gradient = x.clone();
   std::vector<std::int32_t> targets;
@@ -66,11 +77,11 @@ TEST_CASE("the loss of scaled and capped logits, and its gradient over what they
   const double by = 4;
   const operations::LossSeed seed{.factor = 0.3, .scale = scaled ? &by : nullptr};
   operations::capped_cross_entropy_with_gradient(to, gradient, targets.data(), vocab, seed, scale,
-                                                 cap);
+                                                 cap, terms);
   Doubles in = doubles(x);
   const auto each = [&] {
     return losses(in, static_cast<std::size_t>(width), static_cast<std::size_t>(vocab), targets,
-                  scale, cap);
+                  scale, cap, terms);
   };
   const auto loss = [&] {
     double sum = 0;
@@ -82,7 +93,15 @@ TEST_CASE("the loss of scaled and capped logits, and its gradient over what they
   CHECK(doubles(count)[0] == 10 + 5);
   Doubles want = slopes(in, loss);
   for (double& v : want) v *= 0.3 * (scaled ? 4 : 1);
-  if (vocab > 1) CHECK(error(gradient, want) <= 4e-6);
+  if (vocab > 1 || terms.z > 0) CHECK(error(gradient, want) <= (terms.any() ? 1e-5 : 4e-6));
+  // logits that stay have a function of their own
+  if (scale == 1 && cap == 0) {
+    const at::Tensor plain = x.clone();
+    to.accumulate = false;
+    operations::summed_cross_entropy_with_gradient(to, plain, targets.data(), vocab, seed, terms);
+    CHECK(at::equal(plain, gradient));
+    to.accumulate = true;
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
     const at::Tensor row = gradient.select(0, r);
     if (targets[static_cast<std::size_t>(r)] == operations::no_target)
@@ -92,11 +111,36 @@ TEST_CASE("the loss of scaled and capped logits, and its gradient over what they
   // the same without what was there
   const at::Tensor again = x.clone();
   to.accumulate = false;
-  operations::capped_cross_entropy_with_gradient(to, again, targets.data(), vocab, seed, scale,
-                                                 cap);
+  operations::capped_cross_entropy_with_gradient(to, again, targets.data(), vocab, seed, scale, cap,
+                                                 terms);
   CHECK(at::equal(again, gradient));
   CHECK(std::abs(doubles(total)[0] - loss()) <= 1e-4);
   CHECK(doubles(count)[0] == 5);
+}
+
+TEST_CASE("label smoothing is torch's, and z-loss its log-sum-exp squared") {
+  const double smoothing = GENERATE(0.0, 0.1, 0.99), z = GENERATE(0.0, 1e-2);
+  const std::int64_t rows = 9, vocab = 257, width = 260;
+  Operands operands(at::kFloat);
+  INFO("smoothing " << smoothing << " z " << z << " seed " << operands.seed());
+  const at::Tensor x = operands.normal({rows, width}, 3);
+  std::vector<std::int32_t> targets;
+  const at::Tensor wide = at::full({rows}, -100, at::kLong);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    targets.push_back(r == 4 ? operations::no_target : static_cast<std::int32_t>(r * 31 % vocab));
+    wide[r].fill_(targets.back());
+  }
+  const at::Tensor logits = x.narrow(1, 0, vocab).to(at::kDouble), squares =
+      logits.logsumexp({1}).square() * (wide != -100);
+  const double want = at::cross_entropy_loss(logits, wide, {}, at::Reduction::Sum, -100, smoothing)
+                          .item<double>() +
+                      z * squares.sum().item<double>();
+  const at::Tensor row_loss = operands.empty({rows}), total = at::full({1}, 0, at::kDouble),
+                   count = at::full({1}, 0, at::kDouble);
+  operations::summed_cross_entropy_with_gradient({row_loss, total, count}, x, targets.data(), vocab,
+                                                 {}, {smoothing, z});
+  CHECK(std::abs(doubles(total)[0] - want) <= 1e-6 * want);
+  CHECK(doubles(count)[0] == rows - 1);
 }
 
 TEST_CASE("scaled embeddings, with and without positions, documents and dropout") {

@@ -2,6 +2,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/families/family.hpp"
 #include <nlohmann/json.hpp>
+#include <cmath>
 #include <tuple>
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
@@ -12,12 +13,33 @@ using nlohmann::json;
 
 namespace {
 
+/// Positions are learned, or scores fall with distance.
+bool has_rope(std::string_view family) { return family != "opt" && family != "bloom"; }
+bool is_latent(std::string_view family) {
+  return family.starts_with("deepseek") || family == "youtu" || family == "minicpm3";
+}
+/// As many heads of keys as of queries.
+bool has_all_heads(std::string_view family) {
+  return family == "opt" || family == "gpt_neox" || family == "bloom" || is_latent(family);
+}
+std::int64_t width(std::string_view family, std::int64_t hidden, std::int64_t otherwise) {
+  return family == "bloom" ? 4 * hidden : otherwise;
+}
+
 json small(const std::string& family) {
   json c{{"model_type", family},     {"hidden_size", 40},
          {"num_hidden_layers", 3},   {"num_attention_heads", 4},
          {"num_key_value_heads", 4}, {"head_dim", 10},
          {"vocab_size", 50},         {"max_position_embeddings", 32}};
-  c[family == "opt" ? "ffn_dim" : "intermediate_size"] = 60;
+  c[family == "opt" ? "ffn_dim" : "intermediate_size"] = width(family, 40, 60);
+  if (is_latent(family))
+    c.update({{"q_lora_rank", 12},
+              {"kv_lora_rank", 8},
+              {"qk_nope_head_dim", 6},
+              {"qk_rope_head_dim", 4},
+              {"v_head_dim", 5}});
+  if (family.starts_with("deepseek")) c["first_k_dense_replace"] = 3;
+  if (family == "bloom") c.erase("max_position_embeddings"), c["seq_length"] = 32;
   return c;
 }
 
@@ -76,7 +98,7 @@ TEST_CASE("small models of every family are read, and again as they are written"
     const DecoderDims dims = dims_of(config);
     CHECK(dims.num_layers == 3);
     CHECK(dims.head_size == 10);
-    CHECK(dims.intermediate_size == 60);
+    CHECK(dims.intermediate_size == width(family.name, 40, 60));
     const std::string text = config_text(dims, DType::bf16);
     CHECK(numbers(std::get<DecoderDims>(dims_from_config(text, "config.json"))) == numbers(dims));
   }
@@ -91,7 +113,9 @@ TEST_CASE("sizes that a recipe sets are in the folder that is written") {
     DecoderOptions options{.name = std::string(family.name)};
     dims.num_layers = 5, dims.num_heads = 6, dims.num_key_value_heads = 3, dims.hidden_size = 48;
     dims.head_size = 8, dims.intermediate_size = 70, dims.max_positions = 20, dims.vocab_size = 33;
-    if (family.name == "opt" || family.name == "gpt_neox") dims.num_key_value_heads = 6;
+    dims.intermediate_size = width(family.name, 48, 70);
+    if (is_latent(family.name)) dims.head_size = 10;
+    if (has_all_heads(family.name)) dims.num_key_value_heads = 6;
     const DecoderDims asked = dims;
     take_settings(options, dims);
     const std::string text = config_text(dims, DType::f32);
@@ -124,14 +148,14 @@ TEST_CASE("heads that a recipe changes bring as many keys along, or fewer that d
 }
 
 TEST_CASE("families without grouped heads refuse them") {
-  json config = small(GENERATE("gpt_neox", "opt"));
+  json config = small(GENERATE("gpt_neox", "opt", "bloom"));
   config["num_key_value_heads"] = 2;
   check_refused(config, "num_key_value_heads is 2");
 }
 
 TEST_CASE("both spellings of rope settings make equal models") {
   for (const Family& family : families()) {
-    if (family.name == "opt") continue;  // which has none
+    if (!has_rope(family.name)) continue;
     INFO(family.name);
     json now = small(std::string(family.name)), before = now;
     const json layers{{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5000.0}};
@@ -201,7 +225,7 @@ TEST_CASE("values that no model can have are refused in one sentence") {
     check_refused(with("a_new_kind_of_layer", 1), "a_new_kind_of_layer is 1");
     check_refused(with("quantization_config", {{"bits", 4}}), "quantization_config is an object");
     check_refused(with("tie_word_embeddings", "yes"), "tie_word_embeddings is \"yes\"");
-    if (name == "opt") continue;
+    if (!has_rope(name)) continue;
     check_refused(with("rope_scaling", {{"rope_type", "spiral"}}), "rope_type is \"spiral\"");
     check_refused(with("rope_parameters", 10000), "rope_parameters is 10000");
   }
@@ -214,6 +238,16 @@ TEST_CASE("heads that turn wholly have an even size") {
     config["head_dim"] = 9;
     if (family.name == "opt") {
       CHECK(dims_of(config).head_size == 9);
+      continue;
+    }
+    if (is_latent(family.name)) {
+      CHECK(dims_of(config).head_size == 10);  // which qk_nope_head_dim and qk_rope_head_dim say
+      config["qk_rope_head_dim"] = 3;
+      check_refused(config, "qk_rope_head_dim (3) must be even");
+      continue;
+    }
+    if (!has_rope(family.name)) {
+      check_refused(config, "head_dim must be hidden_size / num_attention_heads");
       continue;
     }
     if (const DecoderDims even = dims_of(small(std::string(family.name)));
@@ -296,6 +330,12 @@ TEST_CASE("settings of a family that must be numbers, flags or names of function
       {"cohere", "logit_scale", -1},
       {"opt", "do_layer_norm_before", false},
       {"opt", "word_embed_proj_dim", 20},
+      {"bloom", "apply_residual_connection_post_layernorm", true},
+      {"bloom", "intermediate_size", 60},
+      {"deepseek_v3", "first_k_dense_replace", 2},
+      {"deepseek_v2", "kv_lora_rank", 0},
+      {"minicpm3", "scale_depth", 0},
+      {"bloom", "attention_dropout", 1},
       {"phi", "resid_pdrop", 1.5},
       {"phi3", "attention_bias", true},
       {"gpt_neox", "rotary_pct", 1.5},
@@ -306,4 +346,82 @@ TEST_CASE("settings of a family that must be numbers, flags or names of function
   json config = small(family);
   config[key] = bad;
   check_refused(config, key + " is ");
+}
+
+TEST_CASE("BLOOM's older spellings, its slopes instead of positions, and its files' names") {
+  json config = small("bloom");
+  const DecoderDims now = dims_of(config);
+  CHECK(now.alibi);
+  CHECK(now.layer_rope == std::vector<int>{-1, -1, -1});
+  config.erase("num_hidden_layers");
+  config.erase("hidden_size");
+  config["n_layer"] = 3, config["n_embed"] = 40;
+  CHECK(numbers(dims_of(config)) == numbers(now));
+  CHECK(parameter_of(now, "h.0.input_layernorm.weight") ==
+        "transformer.h.0.input_layernorm.weight");
+  CHECK(parameter_of(now, "transformer.ln_f.bias") == "transformer.ln_f.bias");
+  CHECK(parameter_of(now, "lm_head.weight") == "transformer.word_embeddings.weight");
+  DecoderDims wider = now;
+  DecoderOptions options{.name = "bloom"};
+  options.hidden_size = 48;
+  dimensions(options, wider);
+  CHECK(wider.intermediate_size == 192);
+}
+
+TEST_CASE("dropouts that were trained with are written where the family's reader finds them") {
+  for (const Family& family : families()) {
+    INFO(family.name);
+    json config = small(std::string(family.name));
+    if (family.name == "opt") config["word_embed_proj_dim"] = 40;
+    DecoderDims dims = dims_of(config);
+    dims.attention_dropout = 0.25;
+    if (!dims.dropout_key.empty()) dims.dropout = 0.125;
+    const auto again =
+        std::get<DecoderDims>(dims_from_config(config_text(dims, DType::f32), "config.json"));
+    CHECK(again.dropout == dims.dropout);
+    // transformers has none of it for ERNIE 4.5
+    if (family.name != "ernie4_5") CHECK(again.attention_dropout == 0.25);
+  }
+}
+
+TEST_CASE("latent attention: its sizes, yarn's stretch of scores, layers with experts") {
+  json config = small("deepseek_v3");
+  DecoderDims d = dims_of(config);
+  CHECK(d.latent ==
+        Latent{.query_rank = 12, .key_value_rank = 8, .plain = 6, .rope = 4, .value_size = 5});
+  CHECK(d.neighbours);
+  CHECK(d.score_scale == Catch::Approx(1 / std::sqrt(10.0)));
+  config["rope_parameters"] = {{"rope_type", "yarn"},   {"rope_theta", 1e4},
+                               {"factor", 4.0},         {"original_max_position_embeddings", 8},
+                               {"mscale_all_dim", 0.7}, {"mscale", 1.0}};
+  const double stretch = 0.1 * 0.7 * std::log(4.0) + 1;
+  CHECK(dims_of(config).score_scale == Catch::Approx(stretch * stretch / std::sqrt(10.0)));
+  config["q_lora_rank"] = nullptr;
+  CHECK(dims_of(config).latent.query_rank == 0);
+  config["first_k_dense_replace"] = 2;
+  check_refused(config, "layers from there on have experts");
+  config["n_routed_experts"] = nullptr;
+  CHECK(refusal(config) == "nothing thrown");
+  config["num_key_value_heads"] = 2;
+  check_refused(config, "num_key_value_heads (2) must be num_attention_heads (4)");
+  // heads are what the file says
+  DecoderOptions options{.name = "deepseek_v3"};
+  options.head_size = 12;
+  CHECK_THROWS_AS(take_settings(options, d), UserError);
+  CHECK(has_own_attention(d));
+}
+
+TEST_CASE("HunYuan's alpha stretches theta once") {
+  json config = small("hunyuan_v1_dense");
+  config["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  const DecoderDims d = dims_of(config);
+  CHECK(d.ropes[0].kind == Rope::Kind::alpha);
+  const auto near = rope_table(d.ropes[0], 10, 8).frequencies,
+             far = rope_table(d.ropes[0], 10, 8000).frequencies;
+  CHECK(near == far);
+  CHECK(near[1] ==
+        Catch::Approx(std::pow(10000 * std::pow(1000.0, 10.0 / 8), -2.0 / 10)).epsilon(1e-5));
+  config = small("llama");
+  config["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  check_refused(config, "rope_scaling.alpha is ");
 }

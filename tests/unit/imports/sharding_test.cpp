@@ -143,8 +143,8 @@ TEST_CASE("the Trainer's settings that trainx has under other names") {
             {{"optimizer.options.embeddings_32bit", "false"}},
             {"optim: 'adamw_torch_8bit': "}},
            {R"({"label_smoothing_factor": 0.1, "torch_compile": true})",
-            {},
-            {"label_smoothing_factor: 0.1: ", "torch_compile: true: "}},
+            {{"model.options.label_smoothing", "0.1"}},
+            {"torch_compile: true: "}},
        })
     check(c);
   CHECK(refusal({{"f", R"({"tf32": true, "no_tf32": true})"}}).starts_with("f:1:2: tf32: "));

@@ -1,0 +1,13 @@
+#pragma once
+#include "tensor/tensor.hpp"
+#include <cstdint>
+
+namespace trainx::operations {
+
+/// y[N, n] = x[:, first:first + n] of x[N, C]; of the host.
+void take_columns(const Tensor& y, const Tensor& x, std::int64_t first);
+/// dx[N, C] of dy[N, n], plus `addend` (undefined: 0), which may be dx.
+void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t first,
+                           const Tensor& addend);
+
+}  // namespace trainx::operations

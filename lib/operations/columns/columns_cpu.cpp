@@ -1,0 +1,25 @@
+#include "operations/columns/columns.hpp"
+#include "operations/common/timed_work.hpp"
+#include "tensor/torch_view.hpp"
+
+namespace trainx::operations {
+
+using tensor::torch_view;
+
+void take_columns(const Tensor& y, const Tensor& x, std::int64_t first) {
+  const TimedWork timed(Work::norm);
+  torch_view(y).copy_(torch_view(x).narrow(1, first, y.size(1)));
+}
+
+void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t first,
+                           const Tensor& addend) {
+  const TimedWork timed(Work::norm);
+  const at::Tensor to = torch_view(dx);
+  if (!addend.defined())
+    to.zero_();
+  else if (addend.data != dx.data)
+    to.copy_(torch_view(addend));
+  to.narrow(1, first, dy.size(1)).add_(torch_view(dy));
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,151 @@
+"""Dropout of attention: the same losses for any cut of the batch, recomputation and resume; what a
+folder asks is followed and written back. Label smoothing and z-loss: of training alone."""
+import json
+
+from support import Trainx, main
+
+RECIPE = """\
+run: {{name: r, seed: {seed}, duration: 6 steps, device: cpu}}
+model: {{type: {type}, options: {{{options}}}}}
+data: {data}
+batch: {{global_batch_size: 8, micro_batch_size: 8}}
+precision: fp32
+optimizer: {{type: adamw, lr: 3e-3}}
+schedule: {{type: constant}}
+eval: {{every: 6 steps, batches: all}}
+metrics: {{every: 1 steps}}
+"""
+SIZES = "num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, vocab_size: 97"
+STORIES = "{type: stories, sequence_length: 32, samples: 64, eval_samples: 8}"
+LINES = "{type: jsonl, train: lines.jsonl, eval: held_out.jsonl, sequence_length: 32, shuffle: false}"
+CASES = {
+    "gpt2": ("gpt2", SIZES.replace(", vocab_size: 97", ""), STORIES),
+    "packed": ("gpt2", SIZES, LINES.replace("}", ", packed: true}")),
+    "qwen3": ("qwen3", SIZES.replace(", vocab_size: 97", "")
+              + ", num_key_value_heads: 2, head_size: 8, intermediate_size: 64", STORIES),
+    "bert": ("bert", f"task: masked_lm, mask_token: 96, special_tokens: [0, 96], {SIZES}", LINES),
+    "bert_classes": ("bert", f"task: classification, num_labels: 3, {SIZES}", LINES),
+}
+CUTS = (("batch.micro_batch_size=2",), ("batch.micro_batch_size=1",),
+        ("batch.micro_batch_size=4", "memory.activation_checkpoint=full"),
+        ("batch.micro_batch_size=2", "memory.activation_checkpoint=selective"))
+TOLERANCE = 2e-6            # of losses: sums in another order
+
+
+class AttentionDropout(Trainx):
+    def write(self, case, name="r.yaml"):
+        kind, options, data = CASES[case]
+        lines = {"train": 48, "eval": 8}
+        for part, count in lines.items():
+            with open(self.folder / ("lines.jsonl" if part == "train" else "held_out.jsonl"),
+                      "w", encoding="utf-8") as file:
+                for _ in range(count):
+                    length = self.random.randrange(2, 33)
+                    line = {"input_ids": [self.random.randrange(1, 96) for _ in range(length)]}
+                    if case == "bert_classes":
+                        line["label"] = self.random.randrange(3)
+                    file.write(json.dumps(line) + "\n")
+        if case == "packed":
+            for name_of in ("lines", "held_out"):
+                self.run_trainx("data", "pack", f"{name_of}.jsonl", "--sequence-length", 32,
+                                "--out", f"{name_of}-packed.jsonl")
+            data = data.replace("lines.jsonl", "lines-packed.jsonl")
+            data = data.replace("held_out.jsonl", "held_out-packed.jsonl")
+        return self.recipe(RECIPE.format(seed=self.seed % 1000, type=kind, options=options,
+                                         data=data), name)
+
+    def losses_of(self, recipe, name, *more):
+        self.run_trainx("train", recipe, f"run.name={name}", *more)
+        return [m["loss"] for m in self.metrics(name)]
+
+    def evaluated(self, name):
+        lines = (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines()
+        return [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m][-1]
+
+    def assert_close(self, got, want, what):
+        self.assertEqual(len(got), len(want), what)
+        for g, w in zip(got, want):
+            self.assertLess(abs(g - w), TOLERANCE * max(1, abs(w)), (what, got, want))
+
+    def check_case(self, case):
+        recipe = self.write(case)
+        on = "model.options.attention_dropout=0.4"
+        want = self.losses_of(recipe, f"{case}-whole", on)
+        self.assertNotEqual(want, self.losses_of(recipe, f"{case}-none"))
+        for i, cut in enumerate(CUTS):
+            self.assert_close(self.losses_of(recipe, f"{case}-{i}", on, *cut), want, cut)
+        self.losses_of(recipe, f"{case}-resumed", on, "run.duration=3 steps")
+        resumed = self.losses_of(recipe, f"{case}-resumed", on)
+        self.assert_close(resumed[3:], want[3:], "resumed")
+        # dropout is of training alone: a step of no size changes no evaluation
+        still = ("optimizer.lr=1e-30", "run.duration=1 step", "eval.every=1 step")
+        evaluated = []
+        for name, more in (("still-on", (on,)), ("still-off", ())):
+            self.losses_of(recipe, f"{case}-{name}", *still, *more)
+            evaluated.append(self.evaluated(f"{case}-{name}"))
+        self.assertLess(abs(evaluated[0] - evaluated[1]), 1e-5, evaluated)
+
+    def test_no_cut_changes_a_loss(self):
+        for case in self.drawn(CASES, few=2):
+            with self.subTest(case=case):
+                self.check_case(case)
+
+    def test_a_folders_is_followed_and_written_back(self):
+        for case, key, otherwise in (("gpt2", "attn_pdrop", 0.1),
+                                     ("bert", "attention_probs_dropout_prob", 0.1),
+                                     ("qwen3", "attention_dropout", 0)):
+            with self.subTest(case=case):
+                recipe = self.write(case, f"{case}.yaml")
+                self.run_trainx("train", recipe, f"run.name={case}", "run.duration=1 step",
+                                "model.options.attention_dropout=0.25")
+                config = self.folder / "outputs" / case / "latest" / "config.json"
+                written = json.loads(config.read_text())
+                self.assertEqual(written[key], 0.25)
+                shown = json.loads(self.run_trainx(
+                    "show", recipe, "--json", "model.options={}",
+                    f"model.init_from=outputs/{case}/latest").stdout)
+                self.assertEqual(shown["model.options.attention_dropout"]["value"], "0.25")
+                del written[key]
+                config.write_text(json.dumps(written))
+                shown = json.loads(self.run_trainx(
+                    "show", recipe, "--json", "model.options={}",
+                    f"model.init_from=outputs/{case}/latest").stdout)
+                self.assertEqual(float(shown["model.options.attention_dropout"]["value"]),
+                                 otherwise)
+
+    def test_it_is_refused_where_it_is_not_computed(self):
+        recipe = self.write("gpt2")
+        on = "model.options.attention_dropout=0.1"
+        for more in (("run.device=gpu",), ("model.attention=flash",)):
+            self.refused("validate", recipe, on, *more, key=None,
+                         names=("model.options.attention_dropout",))
+        self.refused("validate", recipe, "model.options.label_smoothing=0.1", "run.device=gpu",
+                     names=("model.options.label_smoothing",))
+
+    def test_smoothing_and_z_loss_are_of_training_alone(self):
+        for case in self.drawn(("gpt2", "bert", "bert_classes"), few=1):
+            with self.subTest(case=case):
+                recipe = self.write(case)
+                still = ("optimizer.lr=1e-30", "run.duration=1 step", "eval.every=1 step")
+                found, evaluations = {}, set()
+                for name, smoothing, z in (("none", 0, 0), ("smooth", 0.3, 0), ("z", 0, 0.2),
+                                           ("more", 0, 0.4), ("both", 0.3, 0.2)):
+                    found[name] = self.losses_of(
+                        recipe, f"{case}-{name}", *still, f"model.options.label_smoothing={smoothing}",
+                        f"model.options.z_loss={z}")[-1]
+                    evaluations.add(self.evaluated(f"{case}-{name}"))
+                self.assertEqual(len(evaluations), 1, evaluations)
+                none, smooth, z, more, both = found.values()
+                self.assertNotAlmostEqual(none, smooth, 4)
+                self.assertGreater(z, none)
+                self.assertAlmostEqual(more - none, 2 * (z - none), 3)
+                self.assertAlmostEqual(both - none, (smooth - none) + (z - none), 3)
+                terms = ("model.options.label_smoothing=0.1", "model.options.z_loss=0.01")
+                whole = self.losses_of(recipe, f"{case}-whole", *terms)
+                self.assert_close(
+                    self.losses_of(recipe, f"{case}-cut", *terms, "batch.micro_batch_size=2"),
+                    whole, "cut")
+
+
+if __name__ == "__main__":
+    main()
