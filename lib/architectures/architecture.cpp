@@ -93,6 +93,19 @@ std::int64_t num_labels(const ModelDims& dims) {
   return std::visit([](const auto& d) { return num_labels(d); }, dims);
 }
 
+ProblemType problem_type(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return problem_type(d); }, dims);
+}
+
+std::int64_t label_values(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (Encoder<std::remove_cvref_t<decltype(d)>>) return label_values(d);
+        return 0;
+      },
+      dims);
+}
+
 std::int64_t token_types(const ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {

@@ -45,10 +45,10 @@ BertDims roberta(const char* family, std::int64_t vocab_size, BertDims size) {
 const std::vector<BertOptions>& BertOptions::described() {
   static const std::vector<BertOptions> all = [] {
     std::vector<BertOptions> out(3);
-    out[0].summary = "Bidirectional encoder for masked_lm and classification (base, large)";
+    out[0].summary = "Bidirectional encoder for masked_lm, classes of texts and of tokens (base, large)";
     const std::pair<const char*, const char*> others[] = {
         {"roberta",
-         "RoBERTa: BERT with another head, for masked_lm and classification (base, large)"},
+         "RoBERTa: BERT with other positions and another head (base, large)"},
         {"xlm-roberta", "XLM-RoBERTa: RoBERTa for a hundred languages (base, large)"}};
     for (std::size_t i = 0; i < 2; ++i) {
       BertOptions& o = out[i + 1];
@@ -110,7 +110,7 @@ program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, s
     h = m.residual_then_norm(i, "mlp", h, mlp, layer + "output.LayerNorm");
   }
   names.masked_lm.tied_to = words;
-  add_head(m, d, h, names.masked_lm, names.classification);
+  add_head(m, d, h, names.masked_lm, names.classification, "classifier");
   return compose(m.finish(), machine);
 }
 

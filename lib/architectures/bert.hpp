@@ -11,6 +11,7 @@ struct BertOptions {
   std::string summary;
   Task task = Task::masked_lm;
   std::optional<std::int64_t> num_labels;
+  Auto<ProblemType> problem_type;
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
       vocab_size, type_vocab_size;
   Auto<double> dropout;
@@ -42,6 +43,7 @@ struct BertDims {
   std::int64_t pad_token = 0;
   Task task = Task::masked_lm;
   std::int64_t num_labels = 0;
+  ProblemType problem_type = ProblemType::single_label_classification;
   std::vector<std::string> labels = {};  // names of the classes, if the folder has them
   std::optional<Task> head = {};         // the complete head that the folder holds
   double mask_probability = 0.15;

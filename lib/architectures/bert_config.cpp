@@ -60,7 +60,7 @@ void config_keys(ConfigKeys& keys, BertDims& d) {
   positions(keys, d);
   keys.write("attention_probs_dropout_prob", 0.0);
   keys.write("initializer_range", d.initializer_range);
-  task_keys(keys, class_of(d), {d.task, d.head, d.num_labels, d.labels});
+  task_keys(keys, class_of(d), {d.task, d.head, d.num_labels, d.labels, d.problem_type});
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d) {
@@ -73,13 +73,22 @@ std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d)
 
 namespace {
 
+/// Heads of sequences and of tokens have names in common: another one than the task's is left.
+bool is_other_classifier(const BertDims& d, std::string_view name) {
+  const bool of_sequence = name.starts_with("classifier.dense.") ||
+                           name.starts_with("classifier.out_proj.");
+  if (!name.starts_with("classifier.")) return false;
+  if (!has_labels(d.task) || (d.head && d.head != d.task)) return true;
+  return d.family != "bert" && of_sequence != (d.task == Task::classification);
+}
+
 /// Of RoBERTa; the decoder is the embedding, and its bias is the head's.
 std::string roberta_parameter(const BertDims& d, std::string name) {
   for (const char* part : {"embeddings.", "encoder."})
     if (name.starts_with(part)) name = "roberta." + name;
   const bool of_other_head =
       name.starts_with("pooler.") || name.starts_with("roberta.pooler.") ||
-      name.starts_with(d.task == Task::classification ? "lm_head." : "classifier.");
+      (has_labels(d.task) && name.starts_with("lm_head.")) || is_other_classifier(d, name);
   if (of_other_head || name == "lm_head.decoder.weight" || name == "lm_head.decoder.bias" ||
       name == "roberta.embeddings.position_ids" || name.starts_with("qa_outputs."))
     return {};
@@ -99,11 +108,10 @@ std::string parameter_of(const BertDims& d, std::string_view saved_name) {
        {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
         {"LayerNorm.beta", "LayerNorm.bias"}})
     if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
-  const bool classification = d.task == Task::classification;
-  const bool of_other_head = classification ? name.starts_with("cls.")
-                                            : name.starts_with("classifier.") ||
-                                                  name.starts_with("bert.pooler.") ||
-                                                  name.starts_with("cls.seq_relationship.");
+  const bool of_other_head =
+      (has_labels(d.task) && name.starts_with("cls.")) || is_other_classifier(d, name) ||
+      (d.task != Task::classification && name.starts_with("bert.pooler.")) ||
+      name.starts_with("cls.seq_relationship.");
   const bool tied = name == "cls.predictions.decoder.weight" ||
                     name == "cls.predictions.decoder.bias";
   if (of_other_head || tied || name == "bert.embeddings.position_ids" ||

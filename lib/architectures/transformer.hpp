@@ -101,7 +101,7 @@ std::vector<Dimension> dimensions(Options& o, Dims& d) {
   if constexpr (requires { o.type_vocab_size; })
     all.push_back({"type_vocab_size", o.type_vocab_size, d.type_vocab_size});
   if constexpr (Encoder<Options>)
-    if (o.task == Task::classification && d.head == Task::classification)
+    if (has_labels(o.task) && d.head == o.task)
       all.push_back({"num_labels", o.num_labels, d.num_labels});
   return all;
 }
@@ -125,8 +125,15 @@ Task task(const T& x) {
 
 template <Transformer Dims>
 std::int64_t num_labels(const Dims& d) {
-  if constexpr (Encoder<Dims>) return d.task == Task::classification ? d.num_labels : 0;
+  if constexpr (Encoder<Dims>) return has_labels(d.task) ? d.num_labels : 0;
   return 0;
+}
+
+/// Of a sample of classification.
+template <Transformer Dims>
+ProblemType problem_type(const Dims& d) {
+  if constexpr (Encoder<Dims>) return d.problem_type;
+  return ProblemType::single_label_classification;
 }
 
 template <Transformer Dims>
