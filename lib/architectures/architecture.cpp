@@ -36,8 +36,12 @@ template <Transformer Dims>
 std::string text_of(Dims d, DType saved) {
   if (saved != DType::f32 && saved != DType::bf16)
     throw InternalError(std::string(name_of(d)) + "_config_text: weights are saved as f32 or bf16");
-  nlohmann::json config{{"model_type", name_of(d)},
-                        {"torch_dtype", saved == DType::f32 ? "float32" : "bfloat16"}};
+  nlohmann::json config = nlohmann::json::object();
+  if constexpr (requires { d.config; })  // what is not read stays as it was
+    if (!d.config.empty()) config = nlohmann::json::parse(d.config);
+  config["model_type"] = name_of(d);
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] =
+      saved == DType::f32 ? "float32" : "bfloat16";
   ConfigKeys keys(config);
   config_keys(keys, d);
   return config.dump(2) + "\n";
@@ -237,6 +241,7 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   ModelDims dims = std::move(known[which]);
   ConfigKeys keys(file);
   std::visit([&](auto& d) { config_keys(keys, d); }, dims);
+  if (auto* encoder = std::get_if<BertDims>(&dims)) encoder->config = text;
   return dims;
 }
 

@@ -182,6 +182,11 @@ Value ModelBuilder::parallel_residual(int layer, const std::string& part, Value 
   return sum(h, out(add(std::move(both), {first.id, second.id, none, none}, {})));
 }
 
+Value ModelBuilder::stage(const std::string& name, Value h, const Branch& f) {
+  begin(name, BlockKind::layer);
+  return f(h);
+}
+
 ResidualNorm ModelBuilder::norm_form() const {
   return {.epsilon = options_.epsilon,
           .rms = options_.rms,

@@ -93,6 +93,8 @@ class ModelBuilder {
   /// The values that `f` makes of h form the block h<layer>.<part>: h + dropout(f(h)).
   using Branch = std::function<Value(Value)>;
   Value residual(int layer, const std::string& part, Value h, const Branch& f);
+  /// The values that `f` makes of h form a block of their own.
+  Value stage(const std::string& name, Value h, const Branch& f);
   /// norm(h + dropout(f(h))): the norm follows the sum.
   Value residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
                            const std::string& norm);

@@ -14,7 +14,8 @@ SIZES = {
     "hidden_size": 48, "dim": 48, "intermediate_size": 80, "hidden_dim": 80,
     "num_hidden_layers": 3, "n_layers": 3, "num_attention_heads": 4, "n_heads": 4,
     "max_position_embeddings": 48, "vocab_size": 131,
-    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "dropout": 0.0,
+    "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "embedding_size": 20,
 }
 LABELS = 3
 TASKS = {  # (class of the model, labels, problem_type)
@@ -46,8 +47,13 @@ CASES = {
     **each_task("bert", TASKS),
     "bert_tokens_one_type": ("bert", "tokens", {"type_vocab_size": 1, "layer_norm_eps": 0.01}),
     **each_task("roberta", TASKS, **OF_ROBERTA),
+    **each_task("distilbert", TASKS),
+    **each_task("electra", TASKS),
+    "electra_wide": ("electra", "masked_lm", {"embedding_size": 64, "layer_norm_eps": 0.01}),
+    "electra_even": ("electra", "tokens", {"embedding_size": 48}),
     **each_task("xlm-roberta", ("regression", "labels", "tokens"), **OF_ROBERTA),
 }
+WITHOUT_TYPES = ("distilbert", "modernbert")        # of tokens
 FIRST_TOKEN = 3             # those below are padding and specials: no line has them
 
 
@@ -78,7 +84,7 @@ def make(case, folder, seed=3):
     model.save_pretrained(folder)
 
 
-def write_lines(path, case, seed, token_types=True):
+def write_lines(path, case, seed):
     """Samples of 5 to LONGEST tokens."""
     draw, task = random.Random(seed), CASES[case][1]
     with open(path, "w") as out:
@@ -87,7 +93,7 @@ def write_lines(path, case, seed, token_types=True):
             ids = [min(SIZES["vocab_size"] - 1, FIRST_TOKEN + int(draw.expovariate(0.05)))
                    for _ in range(n)]
             line = {"input_ids": ids}
-            if token_types:
+            if CASES[case][0] not in WITHOUT_TYPES:
                 first = draw.randint(2, n)
                 line["token_type_ids"] = [int(i >= first) for i in range(n)]
             if task == "masked_lm":
