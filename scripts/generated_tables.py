@@ -39,6 +39,8 @@ TOKENIZERS = {
     "bert": "WordPiece",
     "roberta": "byte-level BPE",
     "xlm-roberta": "SentencePiece",
+    "distilbert": "WordPiece",
+    "electra": "WordPiece",
     "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
     "mistral": f"{BYTE_FALLBACK} (7B), {BYTE_LEVEL} (Nemo)",
     "helium": SENTENCEPIECE,
@@ -53,8 +55,9 @@ TOKENIZERS = {
                      "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "starcoder2", "stablelm", "nanochat", "opt", "bloom", "deepseek_v2", "deepseek_v3", "youtu"], BYTE_LEVEL),
 }
 # Tests of models that have a script of their own.
-TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`",
-         "roberta": "`tests/e2e/bert_test.py`", "xlm-roberta": "`tests/e2e/bert_test.py`"}
+TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",
+         **dict.fromkeys(["roberta", "xlm-roberta"], "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`"),
+         **dict.fromkeys(["distilbert", "electra"], "`tests/e2e/encoders_test.py`")}
 
 
 class Trainx:

@@ -36,8 +36,12 @@ template <Transformer Dims>
 std::string text_of(Dims d, DType saved) {
   if (saved != DType::f32 && saved != DType::bf16)
     throw InternalError(std::string(name_of(d)) + "_config_text: weights are saved as f32 or bf16");
-  nlohmann::json config{{"model_type", name_of(d)},
-                        {"torch_dtype", saved == DType::f32 ? "float32" : "bfloat16"}};
+  nlohmann::json config = nlohmann::json::object();
+  if constexpr (requires { d.config; })  // what is not read stays as it was
+    if (!d.config.empty()) config = nlohmann::json::parse(d.config);
+  config["model_type"] = name_of(d);
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] =
+      saved == DType::f32 ? "float32" : "bfloat16";
   ConfigKeys keys(config);
   config_keys(keys, d);
   return config.dump(2) + "\n";
@@ -92,6 +96,19 @@ ModelDims for_evaluation(ModelDims dims) {
 
 std::int64_t num_labels(const ModelDims& dims) {
   return std::visit([](const auto& d) { return num_labels(d); }, dims);
+}
+
+ProblemType problem_type(const ModelDims& dims) {
+  return std::visit([](const auto& d) { return problem_type(d); }, dims);
+}
+
+std::int64_t label_values(const ModelDims& dims) {
+  return std::visit(
+      [](const auto& d) -> std::int64_t {
+        if constexpr (Encoder<std::remove_cvref_t<decltype(d)>>) return label_values(d);
+        return 0;
+      },
+      dims);
 }
 
 std::int64_t token_types(const ModelDims& dims) {
@@ -250,6 +267,7 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   ModelDims dims = std::move(known[which]);
   ConfigKeys keys(file);
   std::visit([&](auto& d) { config_keys(keys, d); }, dims);
+  if (auto* encoder = std::get_if<BertDims>(&dims)) encoder->config = text;
   return dims;
 }
 

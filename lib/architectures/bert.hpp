@@ -1,6 +1,5 @@
-// BERT (Devlin et al. 2018, arXiv:1810.04805), RoBERTa (Liu et al. 2019, arXiv:1907.11692) and
-// XLM-RoBERTa (Conneau et al. 2019, arXiv:1911.02116), which differ in names, in where positions
-// begin and in the classifier.
+// One description of encoders: BERT and those that came after it. A family is a file in families/
+// that names tensors and reads its config.json into it.
 #pragma once
 #include "architectures/transformer.hpp"
 
@@ -11,8 +10,9 @@ struct BertOptions {
   std::string summary;
   Task task = Task::masked_lm;
   std::optional<std::int64_t> num_labels;
+  Auto<ProblemType> problem_type;
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
-      vocab_size, type_vocab_size;
+      vocab_size, type_vocab_size, embedding_size;
   Auto<double> dropout, attention_dropout;
   double label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02, mask_probability = 0.15;
@@ -28,6 +28,8 @@ void visit_fields(Visitor& field, BertOptions& o) {
   size_fields(field, o);
   field("type_vocab_size", o.type_vocab_size, at_least(1),
         "Segments a token may belong to (2: sentence pairs)");
+  field("embedding_size", o.embedding_size, at_least(1),
+        "Columns of embeddings, which ELECTRA projects to hidden_size");
   training_fields(field, o, "embeddings, residual branches and the classifier's input");
   masking_fields(field, o);
 }
@@ -44,13 +46,18 @@ struct BertDims {
   std::int64_t pad_token = 0;
   Task task = Task::masked_lm;
   std::int64_t num_labels = 0;
+  ProblemType problem_type = ProblemType::single_label_classification;
   std::vector<std::string> labels = {};  // names of the classes, if the folder has them
   std::optional<Task> head = {};         // the complete head that the folder holds
   double mask_probability = 0.15;
   std::int64_t mask_token = 103;
   std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
   std::string family = "bert";
+  std::string config = {};          // the folder's config.json
   std::int64_t first_position = 0;  // the table's row of a sample's first token
+  std::int64_t embedding_size = 0;  // columns of embeddings; 0: hidden_size
+  bool discriminates = false;       // the folder has a head that tells replaced tokens
+  std::int64_t embedding_columns() const { return embedding_size > 0 ? embedding_size : hidden_size; }
   std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
   bool operator==(const BertDims&) const = default;
 };
@@ -62,5 +69,6 @@ program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, s
 void config_keys(ConfigKeys& keys, BertDims& d);
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d);
 std::string parameter_of(const BertDims& d, std::string_view saved_name);
+void take_settings(BertOptions& o, BertDims& d);
 
 }  // namespace trainx::architectures

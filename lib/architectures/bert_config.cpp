@@ -1,15 +1,46 @@
-// config.json and tensors of a Hugging Face BERT folder, whichever model of the family wrote it.
+// config.json and tensors of a Hugging Face folder of an encoder.
+#include "core/error.hpp"
 #include "architectures/bert.hpp"
-#include "architectures/config_reader.hpp"
+#include "architectures/families/encoder_family.hpp"
 
 namespace trainx::architectures {
 
 using nlohmann::json;
 
-namespace {
+const std::vector<BertOptions>& BertOptions::described() {
+  static const std::vector<BertOptions> all = [] {
+    std::vector<BertOptions> out;
+    for (const EncoderFamily& f : encoder_families()) {
+      BertOptions& o = out.emplace_back();
+      o.name = f.name;
+      o.summary = f.summary;
+      o.mask_token = f.sizes.front().second.mask_token;
+      o.special_tokens = f.sizes.front().second.special_tokens;
+    }
+    return out;
+  }();
+  return all;
+}
 
-/// -1 is null in the file; an absent key is 0.
-void pad_token(ConfigKeys& keys, const char* key, BertDims& d) {
+const Sizes<BertDims>& sizes(const BertOptions& o) { return encoder_family(o.name).sizes; }
+
+void take_settings(BertOptions& o, BertDims& d) {
+  const auto refuse = [&](const std::string& what) {
+    throw UserError(ExitCode::invalid_recipe, "model.options." + what);
+  };
+  if (o.type_vocab_size && d.type_vocab_size == 0)
+    refuse("type_vocab_size: a " + d.family + " knows no segments: remove it");
+  if (o.embedding_size && d.embedding_size == 0)
+    refuse("embedding_size: embeddings of a " + d.family + " have hidden_size columns: remove it");
+  if (d.discriminates && o.task == Task::masked_lm)
+    refuse(
+        "task: model.init_from is a discriminator, whose pretraining trainx does not compute; give "
+        "classification or token_classification, or the folder of a generator");
+  take_settings<BertOptions, BertDims>(o, d);
+}
+
+void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {
+  const char* key = "pad_token_id";
   keys.write(key, d.pad_token >= 0 ? json(d.pad_token) : json());
   if (!keys.file()) return;
   const json* pad = keys.file()->find(key);
@@ -17,30 +48,19 @@ void pad_token(ConfigKeys& keys, const char* key, BertDims& d) {
               pad->get<std::int64_t>() >= d.vocab_size))
     keys.file()->fail(std::string(key) + " is " + shown(*pad) +
                       "; it must be an id below vocab_size");
-  d.pad_token = pad                         ? pad->get<std::int64_t>()
-                : keys.file()->is_null(key) ? -1
-                : d.family == "bert"        ? 0
-                                            : 1;
+  d.pad_token = pad ? pad->get<std::int64_t>() : keys.file()->is_null(key) ? -1 : otherwise;
 }
 
-/// RoBERTa's table has rows for padding and those before it.
 void positions(ConfigKeys& keys, BertDims& d) {
   std::int64_t rows = d.max_positions + d.first_position;
   keys.dimension("max_position_embeddings", rows);
   if (!keys.file()) return;
-  if (d.family != "bert") d.first_position = d.pad_token + 1;
   d.max_positions = rows - d.first_position;
   if (d.max_positions < 1)
     keys.file()->fail("max_position_embeddings must be more than pad_token_id + 1");
 }
 
-std::string class_of(const BertDims& d) {
-  return d.family == "bert" ? "Bert" : d.family == "roberta" ? "Roberta" : "XLMRoberta";
-}
-
-}  // namespace
-
-void config_keys(ConfigKeys& keys, BertDims& d) {
+void bert_keys(ConfigKeys& keys, BertDims& d) {
   keys.fixed("hidden_act", {"gelu", "gelu_python"});
   keys.fixed("position_embedding_type", {"absolute"});
   keys.require("is_decoder", {false});
@@ -57,58 +77,66 @@ void config_keys(ConfigKeys& keys, BertDims& d) {
   keys.dropout("hidden_dropout_prob", d.dropout);
   keys.dropout("attention_probs_dropout_prob", d.attention_dropout);
   keys.heads_divide("hidden_size", d.hidden_size, "num_attention_heads", d.num_heads);
-  pad_token(keys, "pad_token_id", d);
-  positions(keys, d);
   keys.write("initializer_range", d.initializer_range);
-  task_keys(keys, class_of(d), {d.task, d.head, d.num_labels, d.labels});
+}
+
+void config_keys(ConfigKeys& keys, BertDims& d) {
+  const EncoderFamily& family = encoder_family(d.family);
+  family.keys(keys, d);
+  task_keys(keys, std::string(family.classes),
+            {d.task, d.head, d.num_labels, d.labels, d.problem_type});
+  if (d.family == "electra" && d.head == Task::masked_lm && d.discriminates) d.head.reset();
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d) {
-  const double hidden = file.dropout("hidden_dropout_prob"),
-               classifier = file.number("classifier_dropout", hidden, unit_interval());
-  return dropout_remarks(file.path(), d.dropout, {"hidden_dropout_prob", hidden},
-                         {"classifier_dropout", classifier});
+  const EncoderFamily::Dropouts keys = encoder_family(d.family).dropouts;
+  const double hidden = file.dropout(keys.hidden),
+               classifier = file.number(keys.classifier, hidden, unit_interval());
+  return dropout_remarks(file.path(), d.dropout, {keys.hidden, hidden},
+                         {keys.classifier, classifier});
 }
 
 namespace {
 
-/// Of RoBERTa; the decoder is the embedding, and its bias is the head's.
-std::string roberta_parameter(const BertDims& d, std::string name) {
-  for (const char* part : {"embeddings.", "encoder."})
-    if (name.starts_with(part)) name = "roberta." + name;
-  const bool of_other_head =
-      name.starts_with("pooler.") || name.starts_with("roberta.pooler.") ||
-      name.starts_with(d.task == Task::classification ? "lm_head." : "classifier.");
-  if (of_other_head || name == "lm_head.decoder.weight" || name == "lm_head.decoder.bias" ||
-      name == "roberta.embeddings.position_ids" || name.starts_with("qa_outputs."))
-    return {};
-  return name;
+bool is_of(const std::string& layer, const std::string& name) {
+  return !layer.empty() && (name == layer + ".weight" || name == layer + ".bias");
+}
+bool is_of(const HeadNames& head, const std::string& name) {
+  return is_of(head.dense, name) || is_of(head.norm, name) || is_of(head.output, name);
 }
 
 }  // namespace
 
-/// Names begin with "bert." or not; norms have gamma and beta in the first folders. position_ids,
-/// copies of tied tensors and heads of other tasks are no parameters.
+/// Names begin with the prefix or not; norms have gamma and beta in the first folders. Tables of
+/// positions, copies of tied tensors and heads of other tasks are no parameters.
 std::string parameter_of(const BertDims& d, std::string_view saved_name) {
   std::string name(saved_name);
-  if (d.family != "bert") return roberta_parameter(d, std::move(name));
-  for (const char* part : {"embeddings.", "encoder.", "pooler."})
-    if (name.starts_with(part)) name = "bert." + name;
+  const EncoderNames& n = encoder_family(d.family).names;
+  for (const std::string& part :
+       {std::string("embeddings."), n.projection + ".", std::string("pooler."),
+        n.layers.substr(0, n.layers.find('.') + 1)})
+    if (name.starts_with(part)) name = n.prefix + name;
   for (const auto& [old, now] :
        {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
         {"LayerNorm.beta", "LayerNorm.bias"}})
     if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
-  const bool classification = d.task == Task::classification;
-  const bool of_other_head = classification ? name.starts_with("cls.")
-                                            : name.starts_with("classifier.") ||
-                                                  name.starts_with("bert.pooler.") ||
-                                                  name.starts_with("cls.seq_relationship.");
-  const bool tied = name == "cls.predictions.decoder.weight" ||
-                    name == "cls.predictions.decoder.bias";
-  if (of_other_head || tied || name == "bert.embeddings.position_ids" ||
-      name.starts_with("qa_outputs."))
-    return {};
-  return name;
+  if (name == n.prefix + "embeddings.position_ids") return {};
+  for (const std::string& begin : n.unused)
+    if (name.starts_with(begin)) return {};
+  if (name == n.masked_lm.output + ".weight") return {};  // a copy of the embedding
+  const std::pair<Task, const HeadNames&> heads[] = {
+      {Task::masked_lm, n.masked_lm},
+      {Task::classification, n.classification},
+      {Task::token_classification, n.token_classification}};
+  bool own = false, other = false;
+  for (const auto& [task, head] : heads) (task == d.task ? own : other) |= is_of(head, name);
+  if (other && !own) return {};
+  // heads of texts and of tokens may have names in common
+  const HeadNames& labels = d.task == Task::classification ? n.classification
+                                                           : n.token_classification;
+  const bool of_labels = has_labels(d.task) && is_of(labels.output, name),
+             from_other = d.head && has_labels(*d.head) && *d.head != d.task;
+  return of_labels && from_other ? std::string() : name;
 }
 
 }  // namespace trainx::architectures

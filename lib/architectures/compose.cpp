@@ -98,12 +98,12 @@ Head rows_with_targets(const ModelBuilder& m, std::int64_t columns, double proba
   return head;
 }
 
-Head first_rows(const ModelBuilder& m) {
+Head first_rows(const ModelBuilder& m, const std::string& targets) {
   const std::int64_t B = m.options().batch_size;
   return {.rows = operations::HeadRows::first,
           .expected_rows = B,
           .chunk = B,
-          .targets = m.batch("labels").id,
+          .targets = m.batch(targets).id,
           .predicted_rows = B};
 }
 

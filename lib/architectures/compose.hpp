@@ -29,6 +29,7 @@ graph::BuilderOptions builder_options(const Dims& d, std::int64_t micro_batch_si
   take_training(options, d);
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
+  if constexpr (Encoder<Dims>) options.label_values = label_values(d);
   return options;
 }
 
@@ -46,8 +47,8 @@ graph::Head all_rows(const graph::ModelBuilder& m, std::int64_t columns);
 /// Rows with a target, of which each has one with `probability`.
 graph::Head rows_with_targets(const graph::ModelBuilder& m, std::int64_t columns,
                               double probability);
-/// The first row of each sample.
-graph::Head first_rows(const graph::ModelBuilder& m);
+/// The first row of each sample, whose target is in the batch under that name.
+graph::Head first_rows(const graph::ModelBuilder& m, const std::string& targets);
 
 /// The model's blocks, fused, with what libraries allocate beside them.
 program::ModelGraph compose(graph::Model model, const Machine& machine);

@@ -34,8 +34,9 @@ std::string check_field(const OptionField& f) {
       return "has an option '" + f.key + "' that is no std::int64_t";
   if (f.key != "task") return {};
   const auto known = [](const std::string& word) {
-    return std::ranges::any_of(enum_names(Task{}),
-                               [&](const auto& named) { return named.second == word; });
+    return std::ranges::any_of(
+        std::initializer_list{Task::causal_lm, Task::masked_lm, Task::classification},
+        [&](Task task) { return name_of(task) == word; });
   };
   const auto* choice = std::get_if<Choice>(&f.value);
   const auto* word = std::get_if<std::string>(&f.value);

@@ -85,6 +85,9 @@ std::optional<CustomDims> custom_dims_from_config(const std::string& text, const
 Task task(const CustomOptions& o);
 inline Task task(const CustomDims& d) { return d.task; }
 inline std::int64_t num_labels(const CustomDims& d) { return d.num_labels; }
+inline ProblemType problem_type(const CustomDims&) {
+  return ProblemType::single_label_classification;
+}
 inline std::optional<Masking> masking(const CustomDims&) { return std::nullopt; }
 
 }  // namespace trainx::architectures

@@ -8,53 +8,68 @@ namespace trainx::architectures {
 
 using operations::Activation;
 
-/// How an encoder's files call the parameters of a head. masked_lm has rows with a target: linear,
-/// activation, norm, product with the token embedding and a bias. classification has the first row
-/// of each sample: linear, activation, dropout, linear.
+/// How an encoder's files call the parameters of a head: linear, activation and norm, then dropout
+/// and a linear layer of labels, or the product with the token embedding and a bias. masked_lm has
+/// rows with a target, classification the first row of each sample, token_classification all rows.
 struct HeadNames {
-  std::string dense, norm = "";
-  std::string output;        // the last linear, or what the bias belongs to
-  std::string tied_to = "";  // masked_lm: the token embedding
+  std::string dense = "", norm = "";  // "": there is none
+  std::string output;                 // the last linear, or what the bias belongs to
+  std::string tied_to = "";           // masked_lm: the token embedding
   Activation activation = Activation::gelu_erf;
-  bool drops_input = false;  // classification: what the first linear reads, too
+  bool drops_input = false;  // what the first linear reads, too
 };
 
 /// The tensors of a micro-batch that an encoder reads for its task.
 template <Encoder Dims>
 std::vector<std::string> encoder_batch(const Dims& d) {
   std::vector<std::string> batch{"tokens", "targets", "positions"};
-  if constexpr (requires { d.type_vocab_size; }) batch.emplace_back("token_types");
+  if (d.type_vocab_size > 0) batch.emplace_back("token_types");
   batch.emplace_back("lengths");
-  if (d.task == Task::classification) batch.emplace_back("labels");
+  if (d.task == Task::classification)
+    batch.emplace_back(label_values(d) > 0 ? "label_values" : "labels");
   return batch;
+}
+
+/// The rows of the dims' task.
+template <Encoder Dims>
+graph::Head head_rows(const graph::ModelBuilder& m, const Dims& d) {
+  switch (d.task) {
+    case Task::masked_lm: return rows_with_targets(m, d.padded_vocab_size(), d.mask_probability);
+    case Task::classification: return first_rows(m, label_values(d) > 0 ? "label_values" : "labels");
+    case Task::token_classification: return all_rows(m, d.num_labels);
+    default: throw InternalError(std::string(family_of(d)) + "_graph: no task of encoders");
+  }
 }
 
 /// The head of the dims' task. A folder without this head may lack its parameters.
 template <Encoder Dims>
-void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadNames& masked_lm,
-              const HeadNames& classification) {
+void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadNames& names) {
   using Score = operations::CrossEntropy::Score;
-  const std::string graph = std::string(family_of(d)) + "_graph: ";
-  const bool classifies = d.task == Task::classification, optional = d.head != d.task;
-  if (!classifies && d.task != Task::masked_lm)
-    throw InternalError(graph + "task is classification or masked_lm");
-  if (classifies && d.num_labels < 2)
-    throw InternalError(graph + "classification takes at least 2 classes");
-  const HeadNames& names = classifies ? classification : masked_lm;
-  m.begin_head(classifies ? first_rows(m)
-                          : rows_with_targets(m, d.padded_vocab_size(), d.mask_probability));
-  if (names.drops_input && d.dropout > 0) h = m.dropout(h, 1, 2);
-  h = m.linear(h, names.dense,
-               {.features = d.hidden_size, .activation = names.activation, .optional = optional});
-  if (!classifies) h = m.layer_norm(h, names.norm, optional);
-  if (classifies && d.dropout > 0) h = m.dropout(h, 1, 1);
-  m.loss(h,
-         {.tied_to = names.tied_to,
-          .name = names.output,
-          .classes = classifies ? d.num_labels : d.vocab_size,
-          .bias = true,
-          .optional = optional},
-         classifies ? Score::confusion : Score::correct);
+  const bool labels = has_labels(d.task), optional = d.head != d.task;
+  const std::int64_t values = label_values(d);
+  if (labels && d.num_labels < (values > 0 ? 1 : 2))
+    throw InternalError(std::string(family_of(d)) + "_graph: too few labels");
+  m.begin_head(head_rows(m, d));
+  const std::int64_t length = d.task == Task::classification ? 1 : m.options().length;
+  if (names.drops_input && d.dropout > 0) h = m.dropout(h, length, 2);
+  if (!names.dense.empty())
+    h = m.linear(h, names.dense,
+                 {.features = labels ? d.hidden_size : d.embedding_columns(),
+                  .activation = names.activation,
+                  .optional = optional});
+  if (!names.norm.empty()) h = m.layer_norm(h, names.norm, optional);
+  if (labels && d.dropout > 0) h = m.dropout(h, length, 1);
+  const graph::ModelBuilder::LogitsOptions logits{.tied_to = labels ? "" : names.tied_to,
+                                                  .name = names.output,
+                                                  .classes = labels ? d.num_labels : d.vocab_size,
+                                                  .bias = true,
+                                                  .optional = optional};
+  if (values == 0)
+    return m.loss(h, logits,
+                  d.task == Task::classification ? Score::confusion : Score::correct);
+  m.value_loss(h, logits,
+               d.problem_type == ProblemType::regression ? operations::ValueLossKind::squared
+                                                         : operations::ValueLossKind::binary);
 }
 
 }  // namespace trainx::architectures

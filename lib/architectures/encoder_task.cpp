@@ -27,12 +27,9 @@ void read_labels(const ConfigReader& config, const TaskDims& d) {
     config.fail("id2label is " + shown(*names) + "; it must be an object of class to name");
   d.num_labels =
       config.dimension("num_labels", names ? static_cast<std::int64_t>(names->size()) : 2);
-  if (d.num_labels < 2)
-    config.fail(
-        "num_labels is 1, a regression, which trainx does not compute; only 2 or more classes");
   if (d.num_labels > most_labels)
     config.fail("num_labels is " + std::to_string(d.num_labels) + "; trainx computes at most " +
-                std::to_string(most_labels) + " classes");
+                std::to_string(most_labels) + " labels");
   if (!names) return;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(names->size()); ++i) {
     const auto name = names->find(std::to_string(i));
@@ -58,24 +55,57 @@ void write_labels(ConfigKeys& keys, const TaskDims& d) {
   keys.write("label2id", ids);
 }
 
+/// What labels are by a folder's problem_type; without one transformers goes by their number, and
+/// takes classes where labels are whole numbers.
+void problem_keys(ConfigKeys& keys, const TaskDims& d) {
+  const auto& names = enum_names(ProblemType{});
+  if (!keys.file())
+    return keys.write("problem_type", names[static_cast<std::size_t>(d.problem_type)].second);
+  const json* written = keys.file()->find("problem_type");
+  d.problem_type = d.num_labels == 1 ? ProblemType::regression
+                                     : ProblemType::single_label_classification;
+  if (!written) return;
+  keys.require("problem_type", {names[0].second, names[1].second, names[2].second});
+  for (const auto& [type, name] : names)
+    if (*written == name) d.problem_type = type;
+  if (d.num_labels == 1 && d.problem_type == ProblemType::single_label_classification)
+    keys.file()->fail("num_labels is 1, and problem_type says classes, of which one is none");
+}
+
 }  // namespace
 
-void check_task(std::string_view name, Task task, bool has_labels,
+void check_task(std::string_view name, const TaskChoice& choice,
                 const std::vector<MaskingOption>& masking) {
-  if (task == Task::causal_lm)
-    refuse("task: a " + std::string(name) +
-           " sees the tokens on both sides and cannot learn causal_lm; give masked_lm or "
-           "classification, or model.type gpt2");
-  const bool classification = task == Task::classification;
-  if (classification && !has_labels)
-    refuse("num_labels is missing: task classification needs the number of classes");
-  if (!classification && has_labels)
+  const std::string task(name_of(choice.task));
+  const bool labels = has_labels(choice.task);
+  if (!labels && choice.task != Task::masked_lm)
+    refuse("task: a " + std::string(name) + " sees the tokens on both sides and cannot learn " +
+           task +
+           "; give masked_lm, classification or token_classification, or another model.type");
+  if (labels && !choice.num_labels)
+    refuse("num_labels is missing: task " + task + " needs the number of classes");
+  if (!labels && choice.num_labels)
     refuse(
         "num_labels can have no effect with task masked_lm: remove it, or write task: "
         "classification");
+  if (choice.task != Task::classification && choice.problem_type)
+    refuse("problem_type can have no effect with task " + task + ": leave it auto");
+  if (choice.task == Task::token_classification && *choice.num_labels < 2)
+    refuse("num_labels is 1; token_classification takes at least 2 classes");
   for (const auto& [option, changed] : masking)
-    if (classification && changed)
-      refuse(std::string(option) + " can have no effect with task classification: remove it");
+    if (labels && changed)
+      refuse(std::string(option) + " can have no effect with task " + task + ": remove it");
+}
+
+ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> folder) {
+  const bool one = choice.num_labels == 1;
+  const ProblemType otherwise = one ? ProblemType::regression
+                                    : ProblemType::single_label_classification,
+                    type = choice.problem_type.value_or(folder.value_or(otherwise));
+  if (one && type == ProblemType::single_label_classification)
+    refuse("num_labels is 1, which is no choice: give 2 or more classes, or problem_type: "
+           "regression");
+  return type;
 }
 
 void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size) {
@@ -86,21 +116,27 @@ void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size) {
 
 void task_keys(ConfigKeys& keys, const std::string& family, const TaskDims& d) {
   const std::string classifier = family + "ForSequenceClassification",
-                    masked_lm = family + "ForMaskedLM";
+                    tokens = family + "ForTokenClassification", masked_lm = family + "ForMaskedLM";
   if (const ConfigReader* file = keys.file()) {
     if (is_of(*file, classifier))
       d.head = d.task = Task::classification;
+    else if (is_of(*file, tokens))
+      d.head = d.task = Task::token_classification;
     else if (is_of(*file, masked_lm) || is_of(*file, family + "ForPreTraining"))
       d.head = Task::masked_lm;
   }
   const bool classification = d.task == Task::classification;
-  keys.write("architectures", json::array({classification ? classifier : masked_lm}));
-  if (!classification) return;
-  keys.fixed("problem_type", {"single_label_classification"});
+  keys.write("architectures", json::array({classification         ? classifier
+                                           : has_labels(d.task) ? tokens
+                                                                : masked_lm}));
+  if (!has_labels(d.task)) return;
   if (keys.file())
     read_labels(*keys.file(), d);
   else
     write_labels(keys, d);
+  if (classification) return problem_keys(keys, d);
+  if (keys.file() && d.num_labels < 2)
+    keys.file()->fail("num_labels is 1; token classification takes at least 2 classes");
 }
 
 }  // namespace trainx::architectures

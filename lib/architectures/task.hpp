@@ -7,17 +7,33 @@ namespace trainx::architectures {
 using namespace options;
 
 /// What a model is trained for: the next token, masked tokens in their own place, the class of a
-/// sample.
-enum class Task : std::uint8_t { causal_lm, masked_lm, classification };
+/// sample, the class of each token.
+enum class Task : std::uint8_t { causal_lm, masked_lm, classification, token_classification };
 inline const EnumNames<Task>& enum_names(Task) {
   static const EnumNames<Task> names{{Task::causal_lm, "causal_lm"},
                                      {Task::masked_lm, "masked_lm"},
-                                     {Task::classification, "classification"}};
+                                     {Task::classification, "classification"},
+                                     {Task::token_classification, "token_classification"}};
   return names;
 }
 
 inline std::string_view name_of(Task task) {
   return enum_names(task)[static_cast<std::size_t>(task)].second;
+}
+
+/// What the label of a sample is for classification: a class; any of several labels; real numbers.
+/// The names are config.json's.
+enum class ProblemType : std::uint8_t {
+  single_label_classification,
+  multi_label_classification,
+  regression
+};
+inline const EnumNames<ProblemType>& enum_names(ProblemType) {
+  static const EnumNames<ProblemType> names{
+      {ProblemType::single_label_classification, "single_label_classification"},
+      {ProblemType::multi_label_classification, "multi_label_classification"},
+      {ProblemType::regression, "regression"}};
+  return names;
 }
 
 /// How masked_lm picks its targets (Devlin et al. 2018, section 3.1): each token that is not

@@ -104,9 +104,13 @@ std::vector<Dimension> dimensions(Options& o, Dims& d) {
                              {"max_positions", o.max_positions, d.max_positions},
                              {"vocab_size", o.vocab_size, d.vocab_size}};
   if constexpr (requires { o.type_vocab_size; })
-    all.push_back({"type_vocab_size", o.type_vocab_size, d.type_vocab_size});
+    if (d.type_vocab_size > 0)
+      all.push_back({"type_vocab_size", o.type_vocab_size, d.type_vocab_size});
+  if constexpr (requires { o.embedding_size; })
+    if (d.embedding_size > 0)
+      all.push_back({"embedding_size", o.embedding_size, d.embedding_size});
   if constexpr (Encoder<Options>)
-    if (o.task == Task::classification && d.head == Task::classification)
+    if (has_labels(o.task) && d.head == o.task)
       all.push_back({"num_labels", o.num_labels, d.num_labels});
   return all;
 }
@@ -134,8 +138,15 @@ Task task(const T& x) {
 
 template <Transformer Dims>
 std::int64_t num_labels(const Dims& d) {
-  if constexpr (Encoder<Dims>) return d.task == Task::classification ? d.num_labels : 0;
+  if constexpr (Encoder<Dims>) return has_labels(d.task) ? d.num_labels : 0;
   return 0;
+}
+
+/// Of a sample of classification.
+template <Transformer Dims>
+ProblemType problem_type(const Dims& d) {
+  if constexpr (Encoder<Dims>) return d.problem_type;
+  return ProblemType::single_label_classification;
 }
 
 template <Transformer Dims>

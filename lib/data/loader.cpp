@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,18 +23,23 @@ void hand_out(const std::vector<T>& from, std::span<T> to) {
 
 SampleView BatchView::row(std::size_t b) const {
   const std::size_t length = tokens.size() / positions.size();
-  auto part = [&](std::span<std::int32_t> all, std::size_t each) {
+  const auto part = [b]<class T>(std::span<T> all, std::size_t each) {
     return all.empty() ? all : all.subspan(b * each, each);
   };
-  const SampleView sample{part(tokens, length),      part(targets, length),
-                          part(token_types, length), part(lengths, 1),
-                          part(labels, 1),           part(document_starts, length)};
+  const SampleView sample{part(tokens, length),
+                          part(targets, length),
+                          part(token_types, length),
+                          part(lengths, 1),
+                          part(labels, 1),
+                          part(document_starts, length),
+                          part(label_values, label_values.size() / positions.size())};
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
   std::ranges::fill(sample.token_types, 0);
   std::ranges::fill(sample.length, static_cast<std::int32_t>(length));
   std::ranges::fill(sample.label, no_target);
   std::ranges::fill(sample.document_starts, 0);
+  std::ranges::fill(sample.values, std::numeric_limits<float>::quiet_NaN());
   return sample;
 }
 
@@ -46,6 +52,7 @@ struct Loader::Impl {
     std::vector<std::int32_t> tokens, targets, token_types, document_starts;  // [B, T]
     std::vector<std::int64_t> positions;                                      // [B]
     std::vector<std::int32_t> lengths, labels;                                // [B]
+    std::vector<float> label_values;
     std::exception_ptr problem;
     bool ready = false;
   };
@@ -134,8 +141,9 @@ struct Loader::Impl {
         field->resize(elements);
       for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
+      slot.label_values.resize(batch * static_cast<std::size_t>(options.label_values));
       prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths,
-                       slot.labels, slot.document_starts});
+                       slot.labels, slot.document_starts, slot.label_values});
     } catch (const std::exception&) { slot.problem = std::current_exception(); }
     return slot;
   }
@@ -187,6 +195,7 @@ struct Loader::Impl {
       if (!out.lengths.empty()) hand_out(slot.lengths, out.lengths);
       if (!out.labels.empty()) hand_out(slot.labels, out.labels);
       if (!out.document_starts.empty()) hand_out(slot.document_starts, out.document_starts);
+      if (!out.label_values.empty()) hand_out(slot.label_values, out.label_values);
       move_to(ticket + 1);
     }
     const std::lock_guard lock(mutex);

@@ -15,6 +15,7 @@ struct BatchView {
   std::span<std::int32_t> token_types = {};           // [B, T]
   std::span<std::int32_t> lengths = {}, labels = {};  // [B]
   std::span<std::int32_t> document_starts = {};       // [B, T]
+  std::span<float> label_values = {};                 // [B, numbers of a target]
   /// Row `b` as one sample, made to padding.
   SampleView row(std::size_t b) const;
 };
@@ -29,6 +30,7 @@ struct LoaderOptions {
   std::vector<std::int64_t> row_lengths;
   // masked_lm: draws the targets of samples that come without
   std::optional<architectures::Masking> masking;
+  std::int64_t label_values = 0;           // numbers of a sample's target, where it is some
   std::uint64_t seed = 0;                  // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;             // where preparing begins

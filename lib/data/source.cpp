@@ -95,11 +95,16 @@ class WithoutTargets final : public Source {
 
 }  // namespace
 
-Targets targets_of(architectures::Task task) {
+Targets targets_of(architectures::Task task, architectures::ProblemType problem) {
+  using architectures::ProblemType;
   switch (task) {
     case architectures::Task::causal_lm: return Targets::next_token;
     case architectures::Task::masked_lm: return Targets::own_token;
-    case architectures::Task::classification: return Targets::label;
+    case architectures::Task::classification:
+      return problem == ProblemType::single_label_classification ? Targets::label
+             : problem == ProblemType::regression                ? Targets::numbers
+                                                                 : Targets::shares;
+    case architectures::Task::token_classification: return Targets::token_class;
   }
   throw InternalError("data: a task without targets");
 }
@@ -112,10 +117,10 @@ std::unique_ptr<Source> open_source(const options::DataOptions& options, Split s
   const bool plain_text = !std::holds_alternative<options::MixtureOptions>(options) &&
                           options::always_fills_rows(options);
   if (!source || !plain_text || how.targets == Targets::next_token) return source;
-  if (how.targets == Targets::label)
+  if (how.targets != Targets::own_token)
     throw UserError(
         ExitCode::bad_data,
-        "the data has no class for its samples: classification takes data.type jsonl or csv");
+        "the data has no labels for its samples: classification takes data.type jsonl or csv");
   return std::make_unique<WithoutTargets>(std::move(source));
 }
 

@@ -13,9 +13,9 @@ namespace trainx::data {
 constexpr std::int32_t no_target = -100;
 
 /// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What
-/// comes in is a row of padding: tokens and token_types 0, no targets, length T, no label, one
-/// document; a shorter sample writes its part and its length. token_types, length, label and
-/// document_starts are empty where the model has no use for them.
+/// comes in is a row of padding: tokens and token_types 0, no targets, length T, no label, values
+/// NaN, one document; a shorter sample writes its part and its length. token_types, length, label,
+/// document_starts and values are empty where the model has no use for them.
 struct SampleView {
   std::span<std::int32_t> tokens, targets;
   std::span<std::int32_t> token_types = {};  // which segment a token belongs to
@@ -23,6 +23,7 @@ struct SampleView {
   std::span<std::int32_t> label = {};        // one element: class of the sample
   // [T]: where in the row a token's document begins; -1: padding
   std::span<std::int32_t> document_starts = {};
+  std::span<float> values = {};  // what the sample's target is, where that is numbers
 };
 
 /// One source of a mixture: samples of its epoch, and its share.
@@ -60,9 +61,14 @@ class Source {
 };
 
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or
-/// masked out later), the sample's class.
-enum class Targets : std::uint8_t { next_token, own_token, label };
-Targets targets_of(architectures::Task task);
+/// masked out later), the class of each token, the sample's class, real numbers, a number from 0 to
+/// 1 for each of several labels.
+enum class Targets : std::uint8_t { next_token, own_token, token_class, label, numbers, shares };
+Targets targets_of(architectures::Task task,
+                   architectures::ProblemType problem =
+                       architectures::ProblemType::single_label_classification);
+/// Is the target of a sample a list of numbers?
+constexpr bool are_numbers(Targets t) { return t == Targets::numbers || t == Targets::shares; }
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
@@ -72,7 +78,8 @@ struct SourceOptions {
   // `validate` need
   bool scan = true;
   Targets targets = Targets::next_token;
-  std::int64_t num_labels = 0;        // Targets::label: classes must be below; 0: no limit
+  // classes must be below; numbers and shares are as many; 0: no limit
+  std::int64_t num_labels = 0;
   std::int64_t token_type_limit = 0;  // token_type_ids must be below; 0: no limit
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for

@@ -29,6 +29,10 @@ void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
     batch.positions = {reinterpret_cast<std::int64_t*>(at), elements};
     return;
   }
+  if (field.name == "label_values" && field.dtype == DType::f32) {
+    batch.label_values = {reinterpret_cast<float*>(at), elements};
+    return;
+  }
   const auto found = fields.find(field.name);
   if (found == fields.end() || field.dtype != DType::i32)
     throw InternalError("no loader fills '" + field.name + "'");

@@ -12,7 +12,9 @@ using program::TensorSpec;
 
 namespace {
 
-TensorSpec batch_tensor(const std::string& name, std::int64_t B, std::int64_t T) {
+TensorSpec batch_tensor(const std::string& name, std::int64_t B, std::int64_t T,
+                        std::int64_t values) {
+  if (name == "label_values") return {name, DType::f32, {B, values}};
   static const std::map<std::string, std::pair<DType, bool>> known{
       // true: one for each token
       {"tokens", {DType::i32, true}},         {"targets", {DType::i32, true}},
@@ -56,7 +58,7 @@ ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std:
   model_.scaled = options.scaled;
   for (const std::string& name : batch) {
     const TensorSpec& spec =
-        model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length));
+        model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length, options.label_values));
     model_.values.push_back(
         {name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
   }
@@ -179,6 +181,11 @@ Value ModelBuilder::parallel_residual(int layer, const std::string& part, Value 
   both.adds = true;
   both.branch_scale = 1;
   return sum(h, out(add(std::move(both), {first.id, second.id, none, none}, {})));
+}
+
+Value ModelBuilder::stage(const std::string& name, Value h, const Branch& f) {
+  begin(name, BlockKind::layer);
+  return f(h);
 }
 
 ResidualNorm ModelBuilder::norm_form() const {
@@ -341,7 +348,7 @@ void ModelBuilder::begin_head(const Head& rows) {
   model_.head = rows;
 }
 
-void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
+Value ModelBuilder::logits(Value h, const LogitsOptions& o) {
   std::vector<ParameterId> parameters(2);
   std::int64_t columns = o.classes;
   if (o.tied_to.empty()) {
@@ -367,13 +374,21 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
       out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
+  return logits;
+}
+
+void ModelBuilder::value_loss(Value h, const LogitsOptions& o, ValueLossKind kind) {
+  add(ValueLoss{.kind = kind}, {logits(h, o).id, model_.head.targets}, {});
+}
+
+void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
   add(CrossEntropy{.classes = o.classes,
                    .score = score,
                    .scale = o.scale,
                    .soft_cap = o.soft_cap,
                    .smoothing = options_.label_smoothing,
                    .z_loss = options_.z_loss},
-      {logits.id, model_.head.targets}, {});
+      {logits(h, o).id, model_.head.targets}, {});
   if (score == CrossEntropy::Score::correct) model_.scores = {program::metric("correct")};
   if (score == CrossEntropy::Score::confusion)
     model_.scores = {program::metric("confusion", {o.classes, o.classes})};

@@ -28,6 +28,7 @@ struct BuilderOptions {
   bool norm_weight = true, norm_shift = true;
   double norm_offset = 0;  // of its weight
   double branch_scale = 1;
+  std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
 };
 
 /// A linear layer. `parts`: layers whose results stand side by side, computed as one product:
@@ -97,6 +98,8 @@ class ModelBuilder {
   /// The values that `f` makes of h form the block h<layer>.<part>: h + dropout(f(h)).
   using Branch = std::function<Value(Value)>;
   Value residual(int layer, const std::string& part, Value h, const Branch& f);
+  /// The values that `f` makes of h form a block of their own.
+  Value stage(const std::string& name, Value h, const Branch& f);
   /// norm(h + dropout(f(h))): the norm follows the sum.
   Value residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
                            const std::string& norm);
@@ -129,6 +132,8 @@ class ModelBuilder {
     double scale = 1, soft_cap = 0;  // operations::CrossEntropy
   };
   void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);
+  /// Of logits against the head's targets, which are real numbers.
+  void value_loss(Value h, const LogitsOptions& options, operations::ValueLossKind kind);
 
   /// The value that the batch tensor is; InternalError if the model does not read it.
   Value batch(const std::string& name) const;
@@ -136,6 +141,7 @@ class ModelBuilder {
   Model finish() { return std::move(model_); }
 
  private:
+  Value logits(Value h, const LogitsOptions& options);
   Node& add(operations::Operation operation, std::vector<ValueId> inputs,
             std::vector<ParameterId> parameters);
   Value out(const Node& op, int index = 0) const { return {op.outputs.at(index)}; }

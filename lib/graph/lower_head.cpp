@@ -30,7 +30,11 @@ class HeadLowering {
  private:
   BoundBlock& bound() { return out_.bound; }
   bool picks() const { return head_.rows != HeadRows::all; }
-  static bool is_loss(const Node& op) { return std::holds_alternative<CrossEntropy>(op.operation); }
+  static_assert(int{CrossEntropy::logits} == int{ValueLoss::logits});
+  static bool is_loss(const Node& op) {
+    return std::holds_alternative<CrossEntropy>(op.operation) ||
+           std::holds_alternative<ValueLoss>(op.operation);
+  }
   static bool is_dropout(const Node& op) {
     return std::holds_alternative<DropoutLayer>(op.operation);
   }
@@ -114,7 +118,8 @@ class HeadLowering {
       if ((is_loss(op) && which == Op::predict) || (is_dropout(op) && !trains)) continue;
       BoundOp b = bind(op, trains);
       Cost cost = cost_of(op.operation, Direction::forward, types_of(op, head_.chunk));
-      if (is_loss(op) && trains) cost.scratch[CrossEntropy::predictions].type = {};
+      if (std::holds_alternative<CrossEntropy>(op.operation) && trains)
+        cost.scratch[CrossEntropy::predictions].type = {};
       b.scratch = bind_scratch(cost, slots_, uses);
       if (is_loss(op)) bound().last_logits = b.inputs[CrossEntropy::logits];
       use_forward(op, b, trains, uses);

@@ -5,6 +5,7 @@
 #include "imports/registry.hpp"
 #include "architectures/architecture.hpp"
 #include "architectures/config_reader.hpp"
+#include "architectures/families/encoder_family.hpp"
 
 namespace trainx::imports {
 namespace {
@@ -20,15 +21,17 @@ class Folder {
       same_as("embd_pdrop", "resid_pdrop");
       dropout("attention_dropout", "attn_pdrop");
     } else if (has_model_option(*choices_.model_type, "task")) {
-      dropout("dropout", "hidden_dropout_prob");
-      if (config_.find("classifier_dropout")) same_as("classifier_dropout", "hidden_dropout_prob");
-      dropout("attention_dropout", "attention_probs_dropout_prob");
+      const auto keys = architectures::encoder_family(*choices_.model_type).dropouts;
+      dropout("dropout", keys.hidden);
+      if (config_.find(keys.classifier)) same_as(keys.classifier, keys.hidden);
+      dropout("attention_dropout", keys.attention);
     }
   }
 
   void read_classes(const architectures::ModelDims& dims) {
-    if (architectures::task(dims) != architectures::Task::classification) return;
-    set("task", "classification", "architectures");
+    const architectures::Task task = architectures::task(dims);
+    if (!architectures::has_labels(task)) return;
+    set("task", std::string(architectures::name_of(task)), "architectures");
     set("num_labels", std::to_string(architectures::num_labels(dims)), "num_labels");
   }
 

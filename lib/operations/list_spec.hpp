@@ -12,12 +12,13 @@
 #include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
 #include "operations/rotary/rotary_spec.hpp"
+#include "operations/value_loss/value_loss_spec.hpp"
 #include <variant>
 
 namespace trainx::operations {
 
 using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               Columns, LatentHeads, DropoutLayer, CrossEntropy, Module>;
+                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, Module>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

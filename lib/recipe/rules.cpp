@@ -219,7 +219,7 @@ class Rules {
             "cannot go together with eval, which names held-out data already: remove one of them");
       }
       refuse(source.fills_rows &&
-                 architectures::task(r_.model.options) == architectures::Task::classification,
+                 architectures::has_labels(architectures::task(r_.model.options)),
              prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
     });

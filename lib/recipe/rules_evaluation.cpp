@@ -9,20 +9,38 @@ namespace {
 const std::vector<std::string> of_model{"model.type", "model.options.task"};
 
 /// Which metrics evaluations of a model have, in words.
-std::string metrics_of(architectures::Task task, bool sums_correct) {
+std::string metrics_of(architectures::Task task, bool numbers, bool sums_correct) {
+  if (numbers) return "loss";
   if (task == architectures::Task::classification) return "loss, accuracy or f1";
+  if (architectures::has_labels(task)) return "loss or accuracy";
   return sums_correct ? "loss, perplexity or accuracy" : "loss or perplexity";
 }
 
-bool has_metric(BestMetric metric, architectures::Task task, bool sums_correct) {
+bool has_metric(BestMetric metric, architectures::Task task, bool numbers, bool sums_correct) {
+  if (numbers) return metric == BestMetric::loss;
   const bool classes = task == architectures::Task::classification;
   switch (metric) {
     case BestMetric::loss: return true;
-    case BestMetric::perplexity: return !classes;
+    case BestMetric::perplexity: return !architectures::has_labels(task);
     case BestMetric::f1: return classes;
     case BestMetric::accuracy: return classes || sums_correct;
   }
   return false;
+}
+
+/// Is what is learned of a sample some numbers? A folder may say so, too, which is not seen here.
+bool learns_numbers(const architectures::ModelOptions& options) {
+  return std::visit(
+      []<class Options>(const Options& o) {
+        if constexpr (architectures::Encoder<Options>) {
+          using architectures::ProblemType;
+          return o.task == architectures::Task::classification &&
+                 o.problem_type.value.value_or(ProblemType::single_label_classification) !=
+                     ProblemType::single_label_classification;
+        }
+        return false;
+      },
+      options);
 }
 
 }  // namespace
@@ -56,12 +74,13 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
   const bool sums_correct =
       std::visit([]<class Options>(const Options&) { return architectures::Encoder<Options>; },
                  r.model.options);
-  if (!has_metric(best.metric, task, sums_correct))
+  const bool numbers = learns_numbers(r.model.options);
+  if (!has_metric(best.metric, task, numbers, sums_correct))
     broken.push_back({"eval.best.metric",
                       "is " + write_value(best.metric) + ", which evaluations of " +
                           alternative_name(r.model.options) + " for " +
                           std::string(architectures::name_of(task)) + " do not have: write " +
-                          metrics_of(task, sums_correct),
+                          metrics_of(task, numbers, sums_correct),
                       of_model});
   return broken;
 }

@@ -88,7 +88,7 @@ EvalResult Evaluator::run(std::int64_t samples) {
                     "the held-out data has no target; give data.eval something to predict");
   EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all,
                     metrics_of(sums_, target_count_)};
-  if (architectures::task(plan_.dims) != architectures::Task::classification)
+  if (!architectures::has_labels(architectures::task(plan_.dims)))
     result.metrics["perplexity"] = std::exp(result.loss);
   return result;
 }

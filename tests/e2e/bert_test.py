@@ -96,7 +96,7 @@ class Bert(Trainx):
                               ("task: masked_lm, mask_token: 131", "mask_token")):
             self.assertIn(word, self.train("classification", folder, data, options=options, expect=78).stderr)
         broken = self.folder / "broken"
-        for key, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key"), ("is_decoder", True), ("problem_type", "regression")):
+        for key, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key"), ("is_decoder", True), ("problem_type", "ranking")):
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(folder, broken)
             config = json.loads((broken / "config.json").read_text())

@@ -18,8 +18,8 @@ std::string_view trimmed(std::string_view text) {
 class CsvParser final : public LineParser {
  public:
   CsvParser(std::string_view header, const LinePlace& place, char delimiter,
-            const WantedFields& wanted)
-      : delimiter_(delimiter) {
+            const WantedFields& wanted, bool real_labels)
+      : delimiter_(delimiter), real_labels_(real_labels) {
     FieldCutter cutter(header, delimiter, place);
     WantedFields seen{};
     for (std::string_view name; cutter.next(name);) {
@@ -42,7 +42,14 @@ class CsvParser final : public LineParser {
     FieldCutter cutter(text, delimiter_, place);
     std::size_t count = 0;
     for (std::string_view field; cutter.next(field); ++count) {
-      if (count < columns_.size() && columns_[count]) read(field, *columns_[count], place, out);
+      if (count >= columns_.size() || !columns_[count]) continue;
+      const FieldName name = *columns_[count];
+      if (real_labels_ && (name == FieldName::label || name == FieldName::labels))
+        out[name].given =
+            append(field, name, "is no number: a field holds numbers separated by blanks", place,
+                   out.numbers);
+      else
+        read(field, name, place, out);
     }
     if (count != columns_.size())
       place.refuse("has " + std::to_string(count) + " fields, but the header " +
@@ -52,26 +59,33 @@ class CsvParser final : public LineParser {
  private:
   static void read(std::string_view text, FieldName name, const LinePlace& place, Line& out) {
     std::vector<std::int64_t>& values = out[name].values;
-    const char *at = text.data(), *const end = at + text.size();
-    for (;;) {
-      while (at != end && *at == ' ') ++at;
-      if (at == end) break;
-      std::int64_t value = 0;
-      const auto [after, error] = std::from_chars(at, end, value);
-      if (error != std::errc() || (after != end && *after != ' ')) {
-        place.refuse(std::string(field_names[static_cast<std::size_t>(name)]) + "[" +
-                     std::to_string(values.size()) +
-                     "] is no integer: a field holds integers separated by blanks");
-      }
-      values.push_back(value);
-      at = after;
-    }
-    out[name].given = !values.empty();
+    out[name].given = append(
+        text, name, "is no integer: a field holds integers separated by blanks", place, values);
     if (name == FieldName::label && values.size() > 1)
       place.refuse("label has " + std::to_string(values.size()) + " integers, not one");
   }
 
+  /// Were there any?
+  template <class T>
+  static bool append(std::string_view text, FieldName name, const char* otherwise,
+                       const LinePlace& place, std::vector<T>& values) {
+    const char *at = text.data(), *const end = at + text.size();
+    const std::size_t before = values.size();
+    for (;;) {
+      while (at != end && *at == ' ') ++at;
+      if (at == end) return values.size() > before;
+      T value = 0;
+      const auto [after, error] = std::from_chars(at, end, value);
+      if (error != std::errc() || (after != end && *after != ' '))
+        place.refuse(std::string(field_names[static_cast<std::size_t>(name)]) + "[" +
+                     std::to_string(values.size()) + "] " + otherwise);
+      values.push_back(value);
+      at = after;
+    }
+  }
+
   char delimiter_;
+  bool real_labels_;
   std::vector<std::optional<FieldName>> columns_;  // nothing: not read
 };
 
@@ -79,9 +93,9 @@ class CsvParser final : public LineParser {
 
 std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
                                             options::Delimiter delimiter,
-                                            const WantedFields& wanted) {
-  return std::make_unique<CsvParser>(header, place,
-                                     delimiter == options::Delimiter::tab ? '\t' : ',', wanted);
+                                            const WantedFields& wanted, bool real_labels) {
+  return std::make_unique<CsvParser>(
+      header, place, delimiter == options::Delimiter::tab ? '\t' : ',', wanted, real_labels);
 }
 
 }  // namespace trainx::data::labelled

@@ -10,6 +10,6 @@ namespace trainx::data::labelled {
 /// columns. Throws UserError 65.
 std::unique_ptr<LineParser> make_csv_parser(std::string_view header, const LinePlace& place,
                                             options::Delimiter delimiter,
-                                            const WantedFields& wanted);
+                                            const WantedFields& wanted, bool real_labels = false);
 
 }  // namespace trainx::data::labelled

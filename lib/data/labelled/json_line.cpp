@@ -14,8 +14,8 @@ using nlohmann::json;
 // the last of two equal keys without a word.
 class LineEvents : public nlohmann::json_sax<json> {
  public:
-  LineEvents(const WantedFields& wanted, const LinePlace& place, Line& out)
-      : wanted_(wanted), place_(place), out_(out) {}
+  LineEvents(const WantedFields& wanted, bool real_labels, const LinePlace& place, Line& out)
+      : wanted_(wanted), real_labels_(real_labels), place_(place), out_(out) {}
 
   bool null() override {
     if (depth_ == 1 && field_) {
@@ -27,7 +27,8 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool boolean(bool) override { return other("a truth value"); }
   bool string(string_t&) override { return other("text"); }
   bool binary(binary_t&) override { return other("binary data"); }
-  bool number_float(number_float_t, const string_t&) override {
+  bool number_float(number_float_t x, const string_t&) override {
+    if (takes_number()) return real_number(x);
     return other("a number that is no integer");
   }
   bool number_integer(number_integer_t n) override { return number(n); }
@@ -40,7 +41,7 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool start_object(std::size_t) override { return depth_ == 0 ? open() : nested("an object"); }
   bool end_object() override { return close(); }
   bool start_array(std::size_t) override {
-    if (depth_ == 1 && field_ && *field_ != FieldName::label) return open();
+    if (depth_ == 1 && field_ && (*field_ != FieldName::label || real_labels_)) return open();
     return nested("a list");
   }
   bool end_array() override { return close(); }
@@ -68,7 +69,17 @@ class LineEvents : public nlohmann::json_sax<json> {
     return static_cast<FieldName>(found - field_names.begin());
   }
 
+  bool takes_number() const {
+    return real_labels_ && (field_ == FieldName::label || field_ == FieldName::labels) &&
+           depth_ <= 2;
+  }
+  bool real_number(double x) {
+    out_.numbers.push_back(x);
+    return true;
+  }
+
   bool number(std::int64_t n) {
+    if (takes_number()) return real_number(static_cast<double>(n));
     const bool in_place = field_ && depth_ == (*field_ == FieldName::label ? 1 : 2);
     if (!in_place) return other("a number");
     out_[*field_].values.push_back(n);
@@ -81,6 +92,8 @@ class LineEvents : public nlohmann::json_sax<json> {
       place_.refuse("holds " + what + " where an object {\"input_ids\": [...]} is expected");
     if (!field_) return true;
     const std::string name(field_names[static_cast<std::size_t>(*field_)]);
+    if (real_labels_ && (field_ == FieldName::label || field_ == FieldName::labels))
+      place_.refuse(name + " is or holds " + what + ", not numbers alone");
     if (depth_ > 1)
       place_.refuse(name + "[" + std::to_string(out_[*field_].values.size()) + "] is " + what +
                     ", not an integer");
@@ -102,6 +115,7 @@ class LineEvents : public nlohmann::json_sax<json> {
   }
 
   const WantedFields& wanted_;
+  bool real_labels_;
   const LinePlace& place_;
   Line& out_;
   int depth_ = 0;                   // 1: in the object, 2: in the list of a field
@@ -111,20 +125,22 @@ class LineEvents : public nlohmann::json_sax<json> {
 
 class JsonParser final : public LineParser {
  public:
-  explicit JsonParser(const WantedFields& wanted) : wanted_(wanted) {}
+  JsonParser(const WantedFields& wanted, bool real_labels)
+      : wanted_(wanted), real_labels_(real_labels) {}
   void parse(std::string_view text, const LinePlace& place, Line& out) const override {
-    LineEvents events(wanted_, place, out);
+    LineEvents events(wanted_, real_labels_, place, out);
     json::sax_parse(text.begin(), text.end(), &events);
   }
 
  private:
   WantedFields wanted_;
+  bool real_labels_;
 };
 
 }  // namespace
 
-std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted) {
-  return std::make_unique<JsonParser>(wanted);
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted, bool real_labels) {
+  return std::make_unique<JsonParser>(wanted, real_labels);
 }
 
 }  // namespace trainx::data::labelled

@@ -5,6 +5,7 @@
 namespace trainx::data::labelled {
 
 /// A JSON object a line: {"input_ids": [101, 7592, 102], "label": 1}. null is as good as no field.
-std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted);
+/// real_labels: label or labels is a real number or a list of some.
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted, bool real_labels = false);
 
 }  // namespace trainx::data::labelled

@@ -62,11 +62,18 @@ class LabelledLines final : public Source {
     if (!out.length.empty()) out.length[0] = static_cast<std::int32_t>(length);
     if (!out.label.empty() && line[FieldName::label].given)
       out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
+    if (!out.values.empty() && rules_.real_labels()) {
+      if (out.values.size() != line.numbers.size())
+        throw InternalError("labelled lines: another count of numbers than the model's");
+      std::ranges::transform(line.numbers, out.values.begin(),
+                             [](double x) { return static_cast<float>(x); });
+    }
     const Field& labels = line[FieldName::labels];
     if (rules_.targets == Targets::next_token)
       fill(labels.given ? labels : line[FieldName::input_ids], 1, length, out.targets);
     if (rules_.packed) keep_documents_apart(line, length, out);
-    if (rules_.targets == Targets::own_token) fill(labels, 0, length, out.targets);
+    if (rules_.targets == Targets::own_token || rules_.targets == Targets::token_class)
+      fill(labels, 0, length, out.targets);
     return labels.given || rules_.targets != Targets::own_token;
   }
 
@@ -134,7 +141,8 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const s
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
   return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0,
-                                         make_json_parser(rules.wanted()), rules, how.scan);
+                                         make_json_parser(rules.wanted(), rules.real_labels()),
+                                         rules, how.scan);
 }
 
 std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
@@ -149,7 +157,8 @@ std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::
   const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");
   const options::Delimiter delimiter =
       options.delimiter.value.value_or(tabs ? options::Delimiter::tab : options::Delimiter::comma);
-  auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted());
+  auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted(),
+                                rules.real_labels());
   return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser),
                                          rules, how.scan);
 }

@@ -27,9 +27,12 @@ struct Field {
 };
 struct Line {
   std::array<Field, field_names.size()> fields;
+  // of `label` or `labels` where they are real numbers: their fields have no values then
+  std::vector<double> numbers;
   Field& operator[](FieldName name) { return fields[static_cast<std::size_t>(name)]; }
   const Field& operator[](FieldName name) const { return fields[static_cast<std::size_t>(name)]; }
   void clear() {
+    numbers.clear();
     for (Field& field : fields) {
       field.given = false;
       field.values.clear();

@@ -1,5 +1,7 @@
 #include "data/labelled/line_rules.hpp"
 #include "core/error.hpp"
+#include "core/number.hpp"
+#include <cmath>
 #include <limits>
 
 namespace trainx::data::labelled {
@@ -56,7 +58,8 @@ LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
       packed(documents) {}
 
 WantedFields LineRules::wanted() const {
-  return {true, true, true, targets != Targets::label, targets == Targets::label, true};
+  const bool of_tokens = targets != Targets::label, of_sample = targets == Targets::label;
+  return {true, true, true, of_tokens, of_sample || real_labels(), true};
 }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
@@ -69,6 +72,7 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
   for (const FieldName name :
        {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
     const std::size_t count = line[name].values.size();
+    if (name == FieldName::labels && real_labels()) continue;
     if (line[name].given && count != ids.values.size()) {
       place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " +
                    std::to_string(ids.values.size()));
@@ -91,7 +95,10 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
   const std::string beyond = "beyond the vocabulary of " + std::to_string(limit) +
                              ": correct the data or model.options.vocab_size";
   check_range(line, place, FieldName::input_ids, limit, false, beyond);
-  check_range(line, place, FieldName::labels, limit, true, beyond);
+  if (targets == Targets::token_class)
+    check_token_classes(line, place);
+  else
+    check_range(line, place, FieldName::labels, limit, true, beyond);
   const std::int64_t types = token_type_limit > 0 ? token_type_limit : most_ids;
   check_range(line, place, FieldName::token_type_ids, types, false,
               "but the model knows " + std::to_string(types) + " token types");
@@ -100,12 +107,44 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
       place.refuse("attention_mask has " + std::to_string(attended) +
                    ": give the tokens without padding, which trainx adds itself");
   }
-  if (targets != Targets::label) return;
+  if (targets == Targets::label) check_label(line, place);
+  if (real_labels()) check_numbers(line, place);
+}
+
+void LineRules::check_label(const Line& line, const LinePlace& place) const {
   if (!line[FieldName::label].given) place.refuse("has no label");
   const std::int64_t classes = num_labels > 0 ? num_labels : most_ids;
   check_range(
       line, place, FieldName::label, classes, false,
       "but the classes are 0 to " + std::to_string(classes - 1) + " (model.options.num_labels)");
+}
+
+void LineRules::check_token_classes(const Line& line, const LinePlace& place) const {
+  if (!line[FieldName::labels].given)
+    place.refuse("has no labels: token_classification takes one for each of the input_ids");
+  const std::int64_t classes = num_labels > 0 ? num_labels : most_ids;
+  check_range(
+      line, place, FieldName::labels, classes, true,
+      "but the classes are 0 to " + std::to_string(classes - 1) + " (model.options.num_labels)");
+}
+
+void LineRules::check_numbers(const Line& line, const LinePlace& place) const {
+  const bool one = line[FieldName::label].given, several = line[FieldName::labels].given;
+  if (!one && !several) place.refuse("has no label");
+  if (one && several) place.refuse("has both label and labels: give one of them");
+  const std::string name = name_of(one ? FieldName::label : FieldName::labels);
+  const auto count = static_cast<std::int64_t>(line.numbers.size());
+  if (count == 0) place.refuse(name + " is empty");
+  if (num_labels > 0 && count != num_labels)
+    place.refuse(name + " has " + std::to_string(count) + " numbers, but the model " +
+                 std::to_string(num_labels) + " (model.options.num_labels)");
+  for (const double x : line.numbers) {
+    if (!(std::abs(x) <= std::numeric_limits<float>::max()))
+      place.refuse(name + " has a number that fp32 does not hold");
+    if (targets == Targets::shares && !(x >= 0 && x <= 1))
+      place.refuse(name + " has " + shortest(x) +
+                   "; labels of multi_label_classification are from 0 to 1");
+  }
 }
 
 }  // namespace trainx::data::labelled

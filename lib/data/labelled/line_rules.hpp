@@ -17,8 +17,14 @@ struct LineRules {
 
   LineRules(const SourceOptions& how, bool truncate, bool packed = false);
   WantedFields wanted() const;
+  bool real_labels() const { return are_numbers(targets); }
   /// Throws UserError 65.
   void check(const Line& line, const LinePlace& place) const;
+
+ private:
+  void check_token_classes(const Line& line, const LinePlace& place) const;
+  void check_label(const Line& line, const LinePlace& place) const;
+  void check_numbers(const Line& line, const LinePlace& place) const;
 };
 
 }  // namespace trainx::data::labelled

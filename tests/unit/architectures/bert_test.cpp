@@ -21,7 +21,7 @@ BertDims small(Task task) {
              .max_positions = 10,
              .vocab_size = 11};
   d.task = task;
-  d.num_labels = task == Task::classification ? 3 : 0;
+  d.num_labels = has_labels(task) ? 3 : 0;
   return d;
 }
 
@@ -177,7 +177,10 @@ TEST_CASE("a head may be missing only in a folder that was made without it") {
 TEST_CASE(
     "BERT's graph is sound: slots name what exists, outputs say what they come from, writers come "
     "before readers") {
-  BertDims dims = small(GENERATE(Task::masked_lm, Task::classification));
+  BertDims dims = small(GENERATE(Task::masked_lm, Task::classification, Task::token_classification));
+  if (dims.task == Task::classification)
+    dims.problem_type = GENERATE(ProblemType::single_label_classification, ProblemType::regression,
+                                 ProblemType::multi_label_classification);
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
   const auto graph = graph_of(dims, 3, 7, compute, GENERATE(Machine(2), Machine::one_gpu()));
@@ -207,6 +210,8 @@ TEST_CASE(
     }
   }
   CHECK_THROWS_AS(graph_of(dims, 3, 11, compute), InternalError);
+  CHECK(graph_of(dims, 3, 7, compute, Machine::one_gpu()).without_gpu_kernel ==
+        (label_values(dims) > 0 ? "value_loss" : ""));
 }
 
 TEST_CASE("what a step of BERT keeps until backward") {
@@ -298,6 +303,82 @@ TEST_CASE("settings of BERT that do not fit together are refused by name") {
   CHECK(complaint({.task = Task::classification, .num_labels = 2, .special_tokens = {}}, dims)
             .find("model.options.special_tokens") == 0);
   CHECK(complaint({.mask_token = 30522}, dims).find("model.options.mask_token (30522)") == 0);
+  const Task tokens = Task::token_classification;
+  CHECK(complaint({.task = tokens, .num_labels = 2}, dims).empty());
+  CHECK(complaint({.task = tokens}, dims).find("model.options.num_labels ") == 0);
+  CHECK(complaint({.task = tokens, .num_labels = 1}, dims).find("model.options.num_labels ") == 0);
+  const auto several = ProblemType::multi_label_classification,
+             single = ProblemType::single_label_classification;
+  CHECK(complaint({.task = tokens, .num_labels = 2, .problem_type = {several}}, dims)
+            .find("model.options.problem_type ") == 0);
+  CHECK(complaint({.problem_type = {several}}, dims).find("model.options.problem_type ") == 0);
+  CHECK(complaint({.task = Task::classification, .num_labels = 1, .problem_type = {single}}, dims)
+            .find("model.options.num_labels ") == 0);
+}
+
+TEST_CASE("what labels are follows from the recipe, else from the folder, else from their number") {
+  using enum ProblemType;
+  const BertDims bare = small(Task::masked_lm);
+  BertDims folder = small(Task::classification);
+  folder.head = Task::classification;
+  folder.problem_type = multi_label_classification;
+  const auto decided = [](std::int64_t labels, Auto<ProblemType> written, BertDims d) {
+    BertOptions o{.task = Task::classification, .num_labels = labels, .problem_type = written};
+    take_settings(o, d);
+    CHECK(o.problem_type.value == d.problem_type);
+    CHECK(label_values(d) == (d.problem_type == single_label_classification ? 0 : labels));
+    return d.problem_type;
+  };
+  CHECK(decided(1, {}, bare) == regression);
+  CHECK(decided(3, {}, bare) == single_label_classification);
+  CHECK(decided(3, {regression}, bare) == regression);
+  CHECK(decided(1, {multi_label_classification}, bare) == multi_label_classification);
+  CHECK(decided(3, {}, folder) == multi_label_classification);
+  CHECK(decided(3, {regression}, folder) == regression);
+  folder.head = Task::token_classification;
+  CHECK(decided(3, {}, folder) == single_label_classification);
+}
+
+TEST_CASE("config.json says what labels are; heads of texts and of tokens are told apart") {
+  using nlohmann::json;
+  using enum ProblemType;
+  const auto read = [](const char* more, const char* of = "BertForSequenceClassification") {
+    json config = json::parse(config_text(small(Task::classification), DType::f32));
+    for (const char* key : {"problem_type", "num_labels", "id2label", "label2id"})
+      config.erase(key);
+    config["architectures"] = {of};
+    config.update(json::parse(more));
+    return from_config(config.dump(), "c");
+  };
+  CHECK(read("{}").problem_type == single_label_classification);
+  CHECK(read(R"({"num_labels": 1})").problem_type == regression);
+  CHECK(read(R"({"id2label": {"0": "score"}})").problem_type == regression);
+  CHECK(read(R"({"num_labels": 3, "problem_type": "regression"})").problem_type == regression);
+  CHECK(read(R"({"num_labels": 1, "problem_type": "multi_label_classification"})").problem_type ==
+        multi_label_classification);
+  CHECK_THROWS_AS(read(R"({"num_labels": 1, "problem_type": "single_label_classification"})"),
+                  UserError);
+  const BertDims tokens = read(R"({"num_labels": 5})", "BertForTokenClassification");
+  CHECK(tokens.task == Task::token_classification);
+  CHECK(tokens.head == Task::token_classification);
+  CHECK(tokens.num_labels == 5);
+  CHECK_THROWS_AS(read(R"({"num_labels": 1})", "BertForTokenClassification"), UserError);
+  CHECK(parameter_of(tokens, "classifier.weight") == "classifier.weight");
+  CHECK(parameter_of(tokens, "bert.pooler.dense.weight").empty());
+  CHECK(parameters_of(tokens).contains("classifier.weight"));
+  CHECK(!parameters_of(tokens).contains("bert.pooler.dense.weight"));
+  BertDims other = tokens;  // trained for texts from a folder for tokens
+  other.task = Task::classification;
+  CHECK(parameter_of(other, "classifier.weight").empty());
+  BertDims roberta = sizes(BertOptions{.name = "roberta"}).front().second;
+  roberta.num_labels = 2;
+  for (const Task task : {Task::classification, Task::token_classification}) {
+    roberta.task = task;
+    CHECK(parameter_of(roberta, "classifier.weight").empty() == (task == Task::classification));
+    CHECK(parameter_of(roberta, "classifier.dense.weight").empty() ==
+          (task == Task::token_classification));
+    CHECK(parameter_of(roberta, "lm_head.bias").empty());
+  }
 }
 
 TEST_CASE("BERT's config.json comes back as written") {
@@ -373,8 +454,8 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
       {"type_vocab_size", 0},
       {"pad_token_id", 30522},
       {"pad_token_id", -1},
-      {"problem_type", "regression"},
-      {"problem_type", "multi_label_classification"},
+      {"problem_type", "ranking"},
+      {"problem_type", 1},
       {"num_labels", 1},
       {"num_labels", 2},
       {"num_labels", 5000},

@@ -104,6 +104,88 @@ TEST_CASE("a line is a sample: classes") {
   }
 }
 
+TEST_CASE("a line is a sample: a class for each token") {
+  const ScratchFolder folder;
+  const auto options = how(Targets::token_class);
+  const std::string lines = folder.write(
+      "t.jsonl", "{\"input_ids\": [5, 6, 7], \"labels\": [0, -100, 2], \"label\": 77}\n");
+  const std::string columns = folder.write("t.csv", "input_ids,labels\n5 6 7,0 -100 2\n");
+  for (const std::string& path : {lines, columns}) {
+    const Sample sample = read_sample(*open_lines(path, options), 0, 4);
+    CHECK(sample.tokens == Ids{5, 6, 7, 0});
+    CHECK(sample.targets == Ids{0, no, 2, no});
+  }
+  for (const auto& [labels, says] : {std::pair{"[0, 1]", "2 values"},
+                                     {"[0, 1, 3]", "labels[2] is 3"},
+                                     {"[0, 1, -1]", "labels[2] is -1"},
+                                     {"[0, 1, 0.5]", "labels[2] is a number that is no integer"},
+                                     {"2", "labels is a number"},
+                                     {"null", "has no labels"}}) {
+    const std::string bad = folder.write(
+        "bad.jsonl", std::string("{\"input_ids\": [1, 2, 3], \"labels\": ") + labels + "}\n");
+    expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says},
+                      [&] { open_lines(bad, options); });
+  }
+}
+
+TEST_CASE("a line is a sample: real numbers") {
+  const ScratchFolder folder;
+  const std::string lines = folder.write(
+      "n.jsonl",
+      "{\"input_ids\": [5, 6], \"labels\": [1, 0.25, 0]}\n"
+      "{\"label\": [0, 1e-3, 1.0], \"labels\": null, \"input_ids\": [7]}\n");
+  const std::string columns = folder.write("n.csv",
+                                           "input_ids,labels\n5 6,1 0.25 0\n7, 0  1e-3 1.0 \n");
+  for (const std::string& path : {lines, columns})
+    for (const Targets targets : {Targets::numbers, Targets::shares}) {
+      const auto source = open_lines(path, how(targets));
+      const Sample first = read_sample(*source, 0, 2, 3);
+      CHECK(first.values == std::vector<float>{1, 0.25F, 0});
+      CHECK(first.targets == Ids{no, no});
+      CHECK(first.label == Ids{no});
+      CHECK(read_sample(*source, 1, 2, 3).values == std::vector<float>{0, 1e-3F, 1});
+    }
+  auto one = how(Targets::numbers);
+  one.num_labels = 1;
+  const std::string scalars = folder.write(
+      "s.jsonl",
+      "{\"input_ids\": [5], \"label\": -3.5}\n{\"input_ids\": [5], \"labels\": 2}\n"
+      "{\"input_ids\": [5], \"label\": [7]}\n");
+  const auto source = open_lines(scalars, one);
+  for (const auto& [index, value] : {std::pair{0, -3.5F}, {1, 2.F}, {2, 7.F}})
+    CHECK(read_sample(*source, index, 1, 1).values == std::vector<float>{value});
+}
+
+TEST_CASE("labels that are not the model's numbers are refused with their line") {
+  const ScratchFolder folder;
+  const auto refused = [&](Targets targets, const std::string& fields, const std::string& says) {
+    const std::string bad = folder.write("bad.jsonl", "{\"input_ids\": [1]" + fields + "}\n");
+    INFO(fields);
+    expect_user_error(ExitCode::bad_data, {"bad.jsonl:1", says},
+                      [&] { open_lines(bad, how(targets)); });
+  };
+  for (const Targets targets : {Targets::numbers, Targets::shares}) {
+    refused(targets, "", "has no label");
+    refused(targets, ", \"label\": null", "has no label");
+    refused(targets, ", \"label\": []", "is empty");
+    refused(targets, ", \"label\": 0.5", "1 numbers");
+    refused(targets, ", \"labels\": [0, 1, 1, 0]", "4 numbers");
+    refused(targets, ", \"label\": [0, 1, 1], \"labels\": [0, 1, 1]", "both");
+    refused(targets, ", \"labels\": [0, true, 1]", "truth value");
+    refused(targets, ", \"labels\": \"high\"", "text");
+    refused(targets, ", \"labels\": [0, [1], 1]", "list");
+    refused(targets, ", \"labels\": {\"a\": 1}", "object");
+    refused(targets, ", \"labels\": [0, 1e39, 1]", "fp32");
+    refused(targets, ", \"labels\": [0, 1e999, 1]", "malformed JSON");
+    refused(targets, ", \"labels\": [0, NaN, 1]", "malformed JSON");
+  }
+  refused(Targets::shares, ", \"labels\": [0, 1.5, 1]", "1.5");
+  refused(Targets::shares, ", \"labels\": [0, -0.5, 1]", "-0.5");
+  const std::string csv = folder.write("bad.csv", "input_ids,label\n1,0 x 1\n");
+  expect_user_error(ExitCode::bad_data, {"bad.csv:2", "label[1]"},
+                    [&] { open_lines(csv, how(Targets::numbers)); });
+}
+
 TEST_CASE(
     "a line is a sample: tokens in their own place, and next tokens, which labels replace one to "
     "the left") {

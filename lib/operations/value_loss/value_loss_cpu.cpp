@@ -1,0 +1,65 @@
+#include "operations/value_loss/value_loss.hpp"
+#include "core/error.hpp"
+#include "operations/common/timed_work.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace trainx::operations {
+namespace {
+
+struct LossAndSlope {
+  double loss, slope;
+};
+
+LossAndSlope at_logit(ValueLossKind kind, double x, double target) {
+  if (kind == ValueLossKind::squared) {
+    const double difference = x - target;
+    return {difference * difference, 2 * difference};
+  }
+  // log(1 + exp(x)) - x * target and sigmoid(x) - target, without an exponential that overflows
+  const double e = std::exp(-std::abs(x));
+  return {std::max(x, 0.0) - x * target + std::log1p(e), (x < 0 ? e : 1) / (1 + e) - target};
+}
+
+/// Without a seed logits stay.
+void rows(ValueLossKind kind, const LossTo& to, const Tensor& logits, const Tensor& targets,
+          const double* seed) {
+  const TimedWork timed(Work::loss);
+  if (logits.dims != targets.dims) throw InternalError("value_loss: targets of another shape");
+  const std::int64_t columns = logits.size(1);
+  double sum = 0, count = 0;
+  for (std::int64_t r = 0; r < logits.size(0); ++r) {
+    auto* const x = logits.as<float>() + r * columns;
+    const auto* const wanted = targets.as<const float>() + r * columns;
+    const bool has_target = !std::isnan(wanted[0]);
+    double loss = 0;
+    for (std::int64_t k = 0; k < columns; ++k) {
+      const LossAndSlope l = has_target ? at_logit(kind, x[k], wanted[k]) : LossAndSlope{0, 0};
+      loss += l.loss;
+      if (seed) x[k] = static_cast<float>(l.slope / static_cast<double>(columns) * *seed);
+    }
+    sum += loss / static_cast<double>(columns);
+    count += has_target;
+  }
+  const auto add = [&](const Tensor& scalar, double amount) {
+    auto* const at = scalar.as<double>();
+    *at = (to.accumulate ? *at : 0.0) + amount;
+  };
+  add(to.loss_sum, sum);
+  add(to.target_count, count);
+}
+
+}  // namespace
+
+void value_loss(ValueLossKind kind, const LossTo& to, const Tensor& logits,
+                const Tensor& targets) {
+  rows(kind, to, logits, targets, nullptr);
+}
+
+void value_loss_with_gradient(ValueLossKind kind, const LossTo& to, const Tensor& logits,
+                              const Tensor& targets, LossSeed seed) {
+  const double factor = seed.scale ? seed.factor * *seed.scale : seed.factor;
+  rows(kind, to, logits, targets, &factor);
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,186 @@
+"""Encoders from Hugging Face folders, each task: the losses of transformers + torch.optim however
+the global batch is cut and whatever is recomputed, folders that transformers loads with the logits
+of its own training, and every value of config.json.
+
+TRAINX_FAMILIES=bert_tokens,electra*    only these cases of tiny_encoders.py
+"""
+import concurrent.futures
+import fnmatch
+import json
+import math
+import os
+import shutil
+import unittest
+
+import reference
+import tiny_encoders
+from config_values_test import SEEN, variants
+from support import LONG, Trainx, main, sampled
+
+RECIPE = """\
+run: {{name: hf, duration: 20 steps, device: cpu}}
+model: {{init_from: {folder}, options: {{{options}}}}}
+data: {{type: jsonl, train: {lines}, sequence_length: 32, shuffle: false}}
+batch: {{global_batch_size: 8, micro_batch_size: 8}}
+precision: fp32
+optimizer: {{type: adamw, lr: 1e-3, options: {{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}
+schedule: {{type: constant}}
+metrics: {{every: 1 steps}}
+"""
+RUNS = ((8, "none"), (2, "none"), (1, "none"), (2, "full"))     # micro-batch, what is recomputed
+TOLERANCE = 1e-5            # of losses, and of the largest logit before training
+# The rounding of gradients that are all but zero becomes steps, which later layers multiply.
+TRAINED = 1e-4
+JOBS = 2                    # runs at a time
+# Settings that a folder keeps although these short lines may not show them.
+SEEN_LATER = {"rope_parameters", "max_position_embeddings", "layer_types", "local_attention",
+              "tie_word_embeddings", "architectures", "model_type", "num_labels", "id2label",
+              "pad_token_id"}
+# Names of labels say nothing of a loss, but for how many there are.
+NOT_HERE = ("id2label.", "label2id", "no label2id", "num_labels")
+
+
+def chosen():
+    """The cases that TRAINX_FAMILIES names; without it all."""
+    asked = [p for p in os.environ.get("TRAINX_FAMILIES", "").split(",") if p]
+    for pattern in asked:
+        if not fnmatch.filter(tiny_encoders.CASES, pattern):
+            raise SystemExit(f"TRAINX_FAMILIES: there is no case {pattern}; "
+                             f"there are {' '.join(tiny_encoders.CASES)}")
+    return [n for n in tiny_encoders.CASES
+            if not asked or any(fnmatch.fnmatch(n, p) for p in asked)]
+
+
+@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
+                     "transformers (scripts/setup --reference installs one)")
+class Encoders(Trainx):
+    def setUp(self):
+        super().setUp()
+        # One model and one data set: others may have a value beside the kink of an activation,
+        # where rounding decides about a gradient.
+        self.model_seed = int(os.environ.get("TRAINX_TEST_SEED", 3))
+        print(f"  models and data of seed {self.model_seed}")
+
+    def reference(self, *commands):
+        return reference.ask(self, "reference_encoder.py", asks=commands)
+
+    def make(self, case):
+        """(folder, lines)"""
+        folder, lines = self.folder / case, self.folder / f"{case}.jsonl"
+        tiny_encoders.write_lines(lines, case, self.model_seed)
+        self.reference(["make", case, str(folder), self.model_seed])
+        return folder, lines
+
+    def recipe_of(self, case, folder, lines, run):
+        options = tiny_encoders.OPTIONS[tiny_encoders.CASES[case][1]]
+        return self.recipe(RECIPE.format(folder=folder, lines=lines, options=options),
+                           f"{run}.yaml")
+
+    def train(self, case, folder, lines, micro, recomputed):
+        run = f"{case}-{micro}-{recomputed}"
+        self.run_trainx("train", self.recipe_of(case, folder, lines, run), f"run.name={run}",
+                        f"batch.micro_batch_size={micro}",
+                        f"memory.activation_checkpoint={recomputed}")
+        return [m["loss"] for m in self.metrics(run)]
+
+    def check_losses(self, name, got, want):
+        self.assertEqual(len(got), 20)
+        self.assertTrue(all(map(math.isfinite, got)), got)
+        worst = max(abs(g - w) / w for g, w in zip(got, want))
+        print(f"  {name}: largest relative difference of losses {worst:.1e}")
+        self.assertLess(worst, TOLERANCE)
+
+    def check_folder(self, name, found, tolerance):
+        self.assertEqual((found["missing"], found["unexpected"]), ([], []))
+        self.assertEqual(found["type"], found["wanted_type"])
+        share = found["difference"] / found["largest"]
+        print(f"  {name}: largest difference of logits {share:.1e} of the largest")
+        self.assertTrue(share <= tolerance, found)                 # NaN is not
+        if found["config"]:
+            print(f"  {name}: config.json differs in {found['config']}")
+        self.assertFalse(SEEN_LATER & found["config"].keys(), found["config"])
+
+    def check_case(self, case):
+        folder, lines = self.make(case)
+        trained = f"{folder}-trained"
+        want = self.reference(["train", case, str(folder), str(lines), trained])[0]
+        self.assertTrue(all(map(math.isfinite, want)), want)
+        self.run_trainx("export", case, f"{case}-start")
+        kept = [("at its start", folder, f"{case}-start", 0)]
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            runs = {how: pool.submit(self.train, case, folder, lines, *how) for how in RUNS}
+            for how, run in runs.items():
+                with self.subTest(micro_batch_size=how[0], recomputed=how[1]):
+                    got, name = run.result(), "-".join(map(str, (case, *how)))
+                    kept.append((name, trained, f"outputs/{name}/latest", TRAINED))
+                    self.check_losses(name, got, want)
+        found = self.reference(*(["compare", case, str(of), str(self.folder / out), str(lines)]
+                                 for _, of, out, _ in kept))
+        for (name, _, _, tolerance), answer in zip(kept, found):
+            with self.subTest(logits=name):
+                self.check_folder(f"{case}, {name}", answer, tolerance)
+
+    @sampled
+    def test_an_encoder_is_that_of_transformers(self):
+        for case in self.drawn(chosen(), few=4):
+            with self.subTest(case=case):
+                self.check_case(case)
+
+    def loss(self, case, number, config, lines):
+        """Of trainx; text: the sentence with which it refuses the file."""
+        name = f"{case}-{number}"
+        folder = self.folder / name
+        folder.mkdir()
+        (folder / "model.safetensors").symlink_to(self.folder / case / "model.safetensors")
+        (folder / "config.json").write_text(json.dumps(config))
+        done = self.run_trainx(
+            "train", self.recipe_of(case, folder, lines, name), f"run.name={name}",
+            "run.duration=1 step", "--json", expect=None)
+        if done.returncode == 0:
+            loss = self.metrics(name)[0]["loss"]
+            shutil.rmtree(self.folder / "outputs" / name)
+            return loss
+        events = [json.loads(e) for e in done.stdout.splitlines() if '"event":"error"' in e]
+        self.assertTrue(events and done.returncode in (65, 78), done.stdout + done.stderr)
+        said = events[-1]["message"] + "".join(p["message"] for p in events[-1].get("problems", []))
+        self.assertRegex(said, f"{name}|config.json|model.init_from|model.options|data.sequence_l")
+        return said
+
+    def check_values(self, case):
+        folder, lines = self.make(case)
+        config = json.loads((folder / "config.json").read_text())
+        tried = [("as it is", config),
+                 *(v for v in variants(config) if not v[0].startswith(NOT_HERE))]
+        paths = []
+        for i, (_, changed) in enumerate(tried):
+            paths.append(self.folder / f"{case}-{i}.json")
+            paths[-1].write_text(json.dumps(changed))
+        want = self.reference(["first_loss", case, str(folder), str(lines), *map(str, paths)])[0]
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            got = list(pool.map(lambda t: self.loss(case, t[0], t[1][1], lines), enumerate(tried)))
+        self.assertIsInstance(got[0], float, got[0])
+        seen = refused = 0
+        for (what, _), w, g in zip(tried, want, got):
+            with self.subTest(value=what):
+                if isinstance(g, str):
+                    refused += 1
+                    continue
+                self.assertIsNotNone(w, f"transformers refuses what trainx trains: {g}")
+                self.assertLess(abs(g - w) / w, TOLERANCE, (g, w, want[0]))
+                seen += abs(w - want[0]) / want[0] > SEEN
+        print(f"  {case}: {len(tried) - 1} other values, {seen} change the loss, {refused} are "
+              f"refused, all as transformers")
+        self.assertGreater(seen, 0)
+
+    @sampled
+    def test_a_value_means_what_it_means_for_transformers(self):
+        cases = chosen()
+        if not (LONG or os.environ.get("TRAINX_FAMILIES")):
+            cases = self.random.sample(cases, 4)
+        for case in self.drawn(cases, few=1):
+            with self.subTest(case=case):
+                self.check_values(case)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+// Families of encoders beside BERT: sizes, names of tensors, keys of config.json.
+#include "core/error.hpp"
+#include "architectures/architecture.hpp"
+#include "architectures/families/encoder_family.hpp"
+#include "architectures/saved_layout.hpp"
+#include <map>
+#include <nlohmann/json.hpp>
+#include "support/catch.hpp"
+
+using namespace trainx;
+using namespace trainx::architectures;
+using nlohmann::json;
+
+namespace {
+
+BertDims size_of(std::string_view family, std::size_t which, Task task) {
+  BertDims d = encoder_family(family).sizes.at(which).second;
+  d.task = task;
+  d.num_labels = has_labels(task) ? 2 : 0;
+  return d;
+}
+
+std::int64_t parameters(const BertDims& dims) {
+  std::int64_t n = 0;
+  for (const auto& g : graph_of(dims, 1, 1, DType::f32).groups)
+    for (const auto& p : g.parameters) n += saved_elements(p);
+  return n;
+}
+
+json config_of(const BertDims& d) { return json::parse(config_text(d, DType::f32)); }
+
+BertDims read(const json& config) {
+  return std::get<BertDims>(dims_from_config(config.dump(), "c"));
+}
+
+std::string complaint(BertOptions o, BertDims d) {
+  try {
+    take_settings(o, d);
+  } catch (const UserError& e) {
+    CHECK(e.code() == ExitCode::invalid_recipe);
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("published sizes of encoders have transformers' numbers of parameters") {
+  CHECK(parameters(size_of("distilbert", 0, Task::masked_lm)) == 66985530);
+  CHECK(parameters(size_of("distilbert", 0, Task::classification)) == 66955010);
+  CHECK(parameters(size_of("electra", 0, Task::token_classification)) == 13483522);
+  CHECK(parameters(size_of("electra", 0, Task::masked_lm)) == 13546682);
+  CHECK(parameters(size_of("electra", 1, Task::classification)) == 109483778);
+  CHECK(parameters(size_of("electra", 2, Task::classification)) == 335143938);
+}
+
+TEST_CASE("a config.json of each encoder comes back as written, with what is not read") {
+  for (const EncoderFamily& family : encoder_families())
+    for (const Task task : {Task::masked_lm, Task::classification, Task::token_classification}) {
+      INFO(family.name << " " << name_of(task));
+      BertDims d = size_of(family.name, 0, task);
+      d.config = R"({"architectures": ["Other"], "use_cache": true, "note": [1, 2]})";
+      const json written = config_of(d);
+      CHECK(written["note"] == json::array({1, 2}));
+      CHECK(written["model_type"] == family.name);
+      BertDims back = read(written);
+      CHECK(back.head == task);
+      CHECK(config_of(back) == written);
+      back.config = d.config;
+      back.head.reset();
+      back.labels.clear();
+      CHECK(back == d);
+    }
+}
+
+TEST_CASE("encoders of a kind that trainx does not compute are refused by the key's name") {
+  const auto refused = [](json config, const std::string& key, const json& value) {
+    INFO(key << " " << value.dump());
+    config[key] = value;
+    try {
+      read(config);
+      FAIL("accepted");
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::bad_data);
+      CHECK(std::string(e.what()).find(key) != std::string::npos);
+    }
+  };
+  const json distilbert = config_of(size_of("distilbert", 0, Task::masked_lm)),
+             electra = config_of(size_of("electra", 0, Task::masked_lm));
+  refused(distilbert, "activation", "relu");
+  refused(distilbert, "sinusoidal_pos_embds", true);
+  refused(distilbert, "tie_word_embeddings", false);
+  refused(distilbert, "n_heads", 5);
+  refused(distilbert, "dim", 0);
+  refused(electra, "hidden_act", "relu");
+  refused(electra, "embedding_size", 0);
+  refused(electra, "embedding_size", "128");
+  refused(electra, "pad_token_id", -1);
+}
+
+TEST_CASE("options that an encoder does not have are refused") {
+  const BertDims distilbert = size_of("distilbert", 0, Task::masked_lm),
+                 bert = size_of("bert", 0, Task::masked_lm);
+  BertDims discriminator = size_of("electra", 0, Task::masked_lm);
+  discriminator.discriminates = true;
+  CHECK(complaint({.name = "distilbert"}, distilbert).empty());
+  CHECK(complaint({.name = "distilbert", .type_vocab_size = 2}, distilbert)
+            .starts_with("model.options.type_vocab_size"));
+  CHECK(complaint({.name = "bert", .embedding_size = 2}, bert)
+            .starts_with("model.options.embedding_size"));
+  const auto& electra = *std::ranges::find(BertOptions::described(), "electra", &BertOptions::name);
+  CHECK(complaint(electra, discriminator).starts_with("model.options.task"));
+  BertOptions labels = electra;
+  labels.task = Task::token_classification;
+  labels.num_labels = 3;
+  CHECK(complaint(labels, discriminator).empty());
+}
+
+TEST_CASE("a discriminator's folder has no head that trainx learns") {
+  json config = config_of(size_of("electra", 0, Task::masked_lm));
+  config["architectures"] = json::array({"ElectraForPreTraining"});
+  const BertDims d = read(config);
+  CHECK(d.discriminates);
+  CHECK(d.head == std::nullopt);
+  CHECK(parameter_of(d, "discriminator_predictions.dense.weight").empty());
+  CHECK(parameter_of(d, "embeddings_project.bias") == "electra.embeddings_project.bias");
+  CHECK(parameter_of(d, "generator_lm_head.weight").empty());
+  CHECK(parameter_of(d, "generator_lm_head.bias") == "generator_lm_head.bias");
+  CHECK(parameter_of(d, "classifier.weight").empty());
+}
