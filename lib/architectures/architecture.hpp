@@ -39,6 +39,10 @@ std::int64_t num_labels(const ModelDims& dims);  // classification: classes; els
 std::int64_t token_types(const ModelDims& dims);
 // masked_lm: how targets are drawn where the data gives none
 std::optional<Masking> masking(const ModelDims& dims);
+// seq2seq: how the decoder's input follows from the targets
+std::optional<TargetShift> target_shift(const ModelDims& dims);
+/// Tokens that have targets, of rows of that many: seq2seq's are another text's.
+std::int64_t target_length(const ModelDims& dims, std::int64_t length);
 /// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss
 /// gradient is seeded with (1 / this); the true count is divided out.
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);

@@ -66,6 +66,10 @@ void check_task(std::string_view name, Task task, bool has_labels,
     refuse("task: a " + std::string(name) +
            " sees the tokens on both sides and cannot learn causal_lm; give masked_lm or "
            "classification, or model.type gpt2");
+  if (task == Task::seq2seq)
+    refuse("task: a " + std::string(name) +
+           " writes no text and cannot learn seq2seq; give masked_lm or classification, or "
+           "model.type t5");
   const bool classification = task == Task::classification;
   if (classification && !has_labels)
     refuse("num_labels is missing: task classification needs the number of classes");

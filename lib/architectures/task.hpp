@@ -7,12 +7,13 @@ namespace trainx::architectures {
 using namespace options;
 
 /// What a model is trained for: the next token, masked tokens in their own place, the class of a
-/// sample.
-enum class Task : std::uint8_t { causal_lm, masked_lm, classification };
+/// sample, the text that belongs to another.
+enum class Task : std::uint8_t { causal_lm, masked_lm, classification, seq2seq };
 inline const EnumNames<Task>& enum_names(Task) {
   static const EnumNames<Task> names{{Task::causal_lm, "causal_lm"},
                                      {Task::masked_lm, "masked_lm"},
-                                     {Task::classification, "classification"}};
+                                     {Task::classification, "classification"},
+                                     {Task::seq2seq, "seq2seq"}};
   return names;
 }
 
@@ -26,6 +27,13 @@ struct Masking {
   double probability = 0.15;
   std::int64_t mask_token = 0, vocab_size = 0;
   std::vector<std::int64_t> special_tokens;  // never masked, never put in
+};
+
+/// seq2seq: what a decoder reads where it is to write a text, that text one token later. Before it
+/// stands `start`, or with `wraps` the last of its tokens (a language in mBART).
+struct TargetShift {
+  std::int64_t start = 0, pad = 0;
+  bool wraps = false;
 };
 
 }  // namespace trainx::architectures

@@ -119,7 +119,7 @@ void take_settings(Options& o, Dims& d) {
 /// A transformer that has no choice of tasks learns the next token.
 template <Transformer T>
 Task task(const T& x) {
-  if constexpr (Encoder<T>) return x.task;
+  if constexpr (requires { x.task; }) return x.task;
   return Task::causal_lm;
 }
 

@@ -7,7 +7,8 @@
 
 namespace trainx::data {
 
-/// A micro-batch of B samples padded to T tokens, row-major. Positions are those in the endless
+/// A micro-batch of B samples padded to T tokens, row-major; targets of another text to as many as
+/// that has, with target_tokens. Positions are those in the endless
 /// stream of samples (the key of dropout). What a model has no use for is empty.
 struct BatchView {
   std::span<std::int32_t> tokens, targets;            // [B, T]
@@ -15,6 +16,7 @@ struct BatchView {
   std::span<std::int32_t> token_types = {};           // [B, T]
   std::span<std::int32_t> lengths = {}, labels = {};  // [B]
   std::span<std::int32_t> document_starts = {};       // [B, T]
+  std::span<std::int32_t> target_tokens = {};         // as targets
   /// Row `b` as one sample, made to padding.
   SampleView row(std::size_t b) const;
 };
@@ -27,8 +29,11 @@ struct LoaderOptions {
   // T of a step: the smallest of these, ascending, that holds the longest sample of its global
   // batch
   std::vector<std::int64_t> row_lengths;
+  // where targets are another text: tokens of theirs beside each of those
+  std::vector<std::int64_t> target_lengths = {};
   // masked_lm: draws the targets of samples that come without
   std::optional<architectures::Masking> masking;
+  std::optional<architectures::TargetShift> shift = {};  // seq2seq
   std::uint64_t seed = 0;                  // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;             // where preparing begins

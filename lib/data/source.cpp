@@ -100,6 +100,7 @@ Targets targets_of(architectures::Task task) {
     case architectures::Task::causal_lm: return Targets::next_token;
     case architectures::Task::masked_lm: return Targets::own_token;
     case architectures::Task::classification: return Targets::label;
+    case architectures::Task::seq2seq: return Targets::another_text;
   }
   throw InternalError("data: a task without targets");
 }
@@ -116,6 +117,10 @@ std::unique_ptr<Source> open_source(const options::DataOptions& options, Split s
     throw UserError(
         ExitCode::bad_data,
         "the data has no class for its samples: classification takes data.type jsonl or csv");
+  if (how.targets == Targets::another_text)
+    throw UserError(ExitCode::bad_data,
+                    "the data has no text that belongs to another: seq2seq takes data.type jsonl "
+                    "or csv with input_ids and labels");
   return std::make_unique<WithoutTargets>(std::move(source));
 }
 

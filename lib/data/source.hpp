@@ -14,8 +14,9 @@ constexpr std::int32_t no_target = -100;
 
 /// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What
 /// comes in is a row of padding: tokens and token_types 0, no targets, length T, no label, one
-/// document; a shorter sample writes its part and its length. token_types, length, label and
-/// document_starts are empty where the model has no use for them.
+/// document; a shorter sample writes its part and its length. token_types, length, label,
+/// document_starts and target_tokens are empty where the model has no use for them. Targets of
+/// another text than the tokens' are as many as that has.
 struct SampleView {
   std::span<std::int32_t> tokens, targets;
   std::span<std::int32_t> token_types = {};  // which segment a token belongs to
@@ -23,6 +24,7 @@ struct SampleView {
   std::span<std::int32_t> label = {};        // one element: class of the sample
   // [T]: where in the row a token's document begins; -1: padding
   std::span<std::int32_t> document_starts = {};
+  std::span<std::int32_t> target_tokens = {};  // of another text: what is read at each target
 };
 
 /// One source of a mixture: samples of its epoch, and its share.
@@ -48,6 +50,8 @@ class Source {
   /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their
   /// row.
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
+  /// Of its targets, where they are of another text; at most target_length.
+  virtual std::int64_t target_length(std::int64_t /*index*/) const { return 0; }
   /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single
   /// source.
   virtual std::vector<MixturePart> parts() const { return {}; }
@@ -60,12 +64,13 @@ class Source {
 };
 
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or
-/// masked out later), the sample's class.
-enum class Targets : std::uint8_t { next_token, own_token, label };
+/// masked out later), the sample's class, another text.
+enum class Targets : std::uint8_t { next_token, own_token, label, another_text };
 Targets targets_of(architectures::Task task);
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
+  std::int64_t target_length = 0;  // Targets::another_text
   std::int64_t vocab_limit = 0;  // ids must be below; 0: no limit
   std::uint64_t seed = 0;        // of generated data
   // look through files for malformed contents at once; false: sizes alone, what `plan` and

@@ -29,6 +29,11 @@ model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
     throw InternalError("generate: " + std::string(architectures::architecture_name(dims)) +
                         " does not continue texts");
   return [evaluated = architectures::for_evaluation(dims), machine](std::int64_t length) {
+    if (const auto* two_texts = std::get_if<architectures::Seq2SeqDims>(&evaluated)) {
+      architectures::Seq2SeqDims d = *two_texts;
+      d.longest_target = length;
+      return architectures::model_graph(d, 1, d.longest_source, DType::f32, machine);
+    }
     return architectures::model_graph(evaluated, 1, length, DType::f32, machine);
   };
 }
@@ -97,6 +102,7 @@ struct Generator::State {
   State(const architectures::ModelDims& dims, std::int64_t context_length, std::int64_t threads,
         bool on_gpu, std::int64_t beams)
       : layout(layout_of(dims, context_length, threads, on_gpu, beams)),
+        shift(architectures::target_shift(dims)),
         device(execute::open_device(layout.plan)) {}
 
   /// `load` fills the weights.
@@ -137,6 +143,7 @@ struct Generator::State {
   }
 
   GeneratorLayout layout;
+  std::optional<architectures::TargetShift> shift;  // where another text is written
   std::unique_ptr<execute::Device> device;
   std::vector<std::unique_ptr<model::Decoder>> decoders;  // one for each beam
 };
@@ -180,8 +187,16 @@ std::span<const float> follow(model::Decoder& decoder, std::span<const std::int3
 Generation Generator::generate(std::vector<std::int32_t> prompt, const GenerationOptions& options) {
   if (prompt.empty()) throw InternalError("generate: the prompt has no token");
   Generation g;
-  g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  g.ids = std::move(prompt);
+  if (state_->shift) {
+    if (options.beam.beams > 1)
+      throw InternalError("generate: beams of a model that reads one text and writes another");
+    g.read_tokens = static_cast<std::int64_t>(prompt.size());
+    g.ids = {static_cast<std::int32_t>(state_->shift->start)};
+    state_->device->compute([&] { state_->decoders.front()->read(prompt); });
+  } else {
+    g.ids = std::move(prompt);
+  }
+  g.prompt_tokens = static_cast<std::int64_t>(g.ids.size());
   state_->device->compute([&] { options.beam.beams > 1 ? search(g, options) : draw(g, options); });
   return g;
 }

@@ -14,6 +14,7 @@ struct Value {
 /// What all layers have in common.
 struct BuilderOptions {
   std::int64_t batch_size = 1, length = 1;  // samples of a micro-batch, tokens of each
+  std::int64_t target_length = 0;           // of a text that is another than the tokens'; 0: none
   DType compute = DType::f32;
   bool gpu = false, scaled = false;
   double dropout = 0;  // of embeddings and residual branches
@@ -38,6 +39,7 @@ struct LinearOptions {
   std::int64_t saved_heads = 0;  // program::ParameterSpec
   operations::Activation activation = operations::Activation::none;
   double initializer_range = 0;  // 0: BuilderOptions'
+  std::vector<double> initializer_ranges = {};  // of the parts; none: they are alike
   bool optional = false;         // a new head: the folder may lack it
 };
 
@@ -48,6 +50,9 @@ struct AttentionOptions {
   double scale = 0;  // operations::Attention
   std::int64_t window = 0;
   double soft_cap = 0;
+  operations::RelativeBias bias = {};
+  std::string bias_table = "";  // parameter of the bias, which layers of a stack share
+  double bias_range = 0;        // BuilderOptions::initializer_range
 };
 
 /// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.
@@ -65,6 +70,7 @@ struct TableOptions {
   std::int64_t rows = 0, padded_rows = 0;  // padded: 0, as many
   std::string group = "";                  // ModelParameter::group
   std::int64_t zero_row = none;            // begins as zero and gets no gradient
+  double initializer_range = 0;            // 0: BuilderOptions'
 };
 
 struct EmbeddingOptions {
@@ -73,6 +79,7 @@ struct EmbeddingOptions {
   TableOptions tokens, positions, types;
   std::string norm = "";  // a LayerNorm of their sum
   double scale = 1;       // operations::Embedding
+  bool scales_tokens = false;
   std::int64_t first_position = 0;
 };
 
@@ -102,13 +109,20 @@ class ModelBuilder {
   Value linear(Value x, const std::string& name, const LinearOptions& options);
   Value head_norm(Value qkv, const HeadNormOptions& options);
   Value rotary(Value qkv, const operations::Rotary& rotary);
-  Value attention(Value qkv, const AttentionOptions& options);
+  /// `memory`: keys and values of another text, where qkv are queries alone.
+  Value attention(Value qkv, const AttentionOptions& options, Value memory = {});
   Value gated(Value x, operations::Activation activation);
-  Value dropout(Value x, std::int64_t length, int site);
+  /// `probability` 0: the options'.
+  Value dropout(Value x, std::int64_t length, int site, double probability = 0);
   /// A module of the user's own.
   Value module(Value x, const ModuleOptions& options);
   /// The last one, which has the loss. `classes`: of the confusion that evaluation counts, or 0.
   void module_head(Value x, const ModuleOptions& options, Value targets, std::int64_t classes);
+
+  /// What follows computes rows of the targets' text, and attends to `memory`. The sums of the
+  /// layer before stay there.
+  void begin_targets(Value memory);
+  std::int64_t length() const { return length_; }  // tokens of a sample, of what is computed now
 
   /// The head begins: what follows computes rows of h.
   void begin_head(const Head& rows);
@@ -117,6 +131,8 @@ class ModelBuilder {
     std::string name;          // of the weight, or of what the bias belongs to
     std::int64_t classes = 0;
     bool bias = false, optional = false;
+    std::string constant_bias = "";  // a bias that is not trained; files have it as [1, classes]
+    double initializer_range = 0;  // 0: BuilderOptions'
     double scale = 1, soft_cap = 0;  // operations::CrossEntropy
   };
   void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);
@@ -137,13 +153,16 @@ class ModelBuilder {
   Node& add_module(const ModuleOptions& options, std::vector<ValueId> inputs);
   ParameterId parameter(program::ParameterSpec spec, std::string group = "",
                         bool continues = false);
+  /// The one of that name if there is one.
   ParameterId table(const std::string& name, std::int64_t columns, const TableOptions& options);
+  ParameterId find(const std::string& name) const;  // index none: there is none
   std::vector<ParameterId> norm_parameters(const std::string& name, std::int64_t columns,
                                            bool optional);
   std::int64_t columns_of(Value x) const;
 
   BuilderOptions options_;
   Model model_;
+  std::int64_t length_ = 1;
   int sums_ = 0;  // residual branches so far
 };
 

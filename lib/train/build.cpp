@@ -7,6 +7,7 @@ namespace trainx::train {
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
   data::SourceOptions how;
   how.sequence_length = plan.recipe.data.sequence_length;
+  how.target_length = recipe::target_length(plan.recipe.data);
   how.vocab_limit = architectures::vocab_size(plan.dims);
   how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
   how.targets = data::targets_of(architectures::task(plan.dims));
@@ -61,6 +62,8 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   options.micro_batch_size = plan.batch.micro_batch_size;
   options.row_lengths = plan.row_lengths;
   options.masking = architectures::masking(plan.dims);
+  options.shift = architectures::target_shift(plan.dims);
+  options.target_lengths = plan.target_lengths();
   options.seed = seed;
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;

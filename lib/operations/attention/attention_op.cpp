@@ -2,6 +2,7 @@
 #include "operations/attention/attention.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include "operations/attention/grouped_attention.hpp"
+#include "operations/attention/biased_attention.hpp"
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
@@ -23,7 +24,10 @@ void Attention::run_forward(const OpContext& c) const {
   if (!c.writes(out) && !c.writes(lse)) return;
   const std::int64_t rows = batch * length, past = c.past();
   // of a decoder the product has room for tokens to come
-  const Tensor made = c.input(qkv).narrow(0, 0, past + rows);
+  const Tensor made = memory_length > 0 ? c.input(qkv) : c.input(qkv).narrow(0, 0, past + rows);
+  if (memory_length > 0 || bias.buckets > 0)
+    return biased_attention(*this, {made, c.input(memory), c.input(seen), c.parameter(bias_table)},
+                            c.output(out), c.output(lse));
   if (!is_plain())
     return grouped_attention(*this, c.output(out), c.output(lse), made, c.input(seen));
   if (past > 0)
@@ -39,6 +43,12 @@ void Attention::run_forward(const OpContext& c) const {
 }
 
 void Attention::run_backward(const OpContext& c) const {
+  if (memory_length > 0 || bias.buckets > 0)
+    return biased_attention_backward(
+        *this, {c.input(qkv), c.input(memory), c.input(seen), c.parameter(bias_table)},
+        c.output(out), c.output(lse), c.output_gradient(out),
+        {c.input_gradient(qkv), c.input_gradient(memory), c.parameter_gradient(bias_table),
+         c.accumulates(bias_table)});
   if (!is_plain())
     return grouped_attention_backward(*this, c.input_gradient(qkv), c.output_gradient(out),
                                       c.input(qkv), c.output(out), c.output(lse), c.input(seen));

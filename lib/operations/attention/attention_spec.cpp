@@ -7,7 +7,8 @@ namespace {
 /// be, one to a row.
 double product_flops(const Attention& a) {
   const auto T = static_cast<double>(a.length);
-  const double all = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2,
+  const double keys = a.memory_length > 0 ? static_cast<double>(a.memory_length) : T,
+               all = a.mask == AttentionMask::lengths ? T * keys : T * (T + 1) / 2,
                outside = T - static_cast<double>(a.window),
                seen = a.window > 0 && outside > 0 ? all - outside * (outside + 1) / 2 : all;
   return 2.0 * static_cast<double>(a.batch * a.query_heads * a.head_size) * seen;
@@ -21,6 +22,8 @@ bool Attention::is_fused(bool gpu) const {
 
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
   std::vector<OperandId> from{input(qkv)};
+  if (memory_length > 0) from.push_back(input(memory));
+  if (bias.buckets > 0) from.push_back(parameter(bias_table));
   if (mask != AttentionMask::causal) from.push_back(input(seen));
   const std::int64_t N = batch * length;
   return {{"attention_out", {t.compute, {N, query_heads, head_size}}, from},
@@ -30,6 +33,14 @@ std::vector<OutputSpec> Attention::outputs(const Types& t) const {
 BackwardSpec Attention::backward(const Types&) const {
   BackwardSpec b{.reads = {input(qkv), output(out), output(lse)}, .inputs = {{.input = qkv}}};
   if (mask != AttentionMask::causal) b.reads.push_back(input(seen));
+  if (memory_length > 0) {
+    b.reads.push_back(input(memory));
+    b.inputs.push_back({.input = memory});
+  }
+  if (bias.buckets > 0) {
+    b.reads.push_back(parameter(bias_table));
+    b.parameters.push_back(bias_table);
+  }
   return b;
 }
 
@@ -42,7 +53,8 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, head_size}};
   // backward: both and their gradients
-  c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) *
+  const double keys = memory_length > 0 ? t.inputs[memory].bytes() : 0;
+  c.element_bytes = (t.inputs[qkv].bytes() + keys + result.bytes()) *
                     (direction == Direction::forward ? 1 : 2);
   return c;
 }
@@ -53,7 +65,8 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
-  return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
+  return is_plain() || (mask != AttentionMask::lengths && head_size <= 256 && memory_length == 0 &&
+                         bias.buckets == 0);
 }
 
 }  // namespace trainx::operations
