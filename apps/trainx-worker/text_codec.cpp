@@ -24,6 +24,11 @@ class TokenizerCodec final : public TextCodec {
       sample = ids;
     return sample;
   }
+  std::vector<std::int32_t> encode_whole(const std::string& text) const override {
+    tokenizer::Ids ids;
+    tokenizer_->make_encoder()->append(text, ids);
+    return tokenizer_->sample(std::move(ids), std::nullopt, true).ids;
+  }
   std::string decode(std::span<const std::int32_t> ids) const override {
     return tokenizer_->decode(ids, true);
   }

@@ -14,6 +14,10 @@ class TextCodec {
   virtual ~TextCodec() = default;
   /// Well-formed UTF-8 as the beginning of a text. Throws UserError 65 for what has no tokens.
   virtual std::vector<std::int32_t> encode(const std::string& text) const = 0;
+  /// ... as a text that ends there.
+  virtual std::vector<std::int32_t> encode_whole(const std::string& text) const {
+    return encode(text);
+  }
   /// All ids at once: a token may end in the middle of a character. Ids that are no token are left
   /// out.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;

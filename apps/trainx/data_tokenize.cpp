@@ -225,6 +225,10 @@ void add_data_tokenize(CLI::App& data, Context& context) {
   command->add_option("--pair", a->names.pair, "Field or column of a second text (text_pair).")
       ->type_name("NAME");
   command
+      ->add_option("--target", a->names.target,
+                   "Field or column of the text to write where the text is read (target).")
+      ->type_name("NAME");
+  command
       ->add_option("--label", a->names.label,
                    "Field or column of the class, a whole number (label).")
       ->type_name("NAME");

@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "architectures/config_reader.hpp"
 #include "architectures/families/family.hpp"
+#include "architectures/families/seq2seq_family.hpp"
 #include <algorithm>
 #include <concepts>
 #include <deque>
@@ -26,6 +27,8 @@ std::string_view name_of(const CustomDims& d) { return d.options.name; }
 
 std::string text_of(const DecoderDims& d, DType saved) { return decoder_config_text(d, saved); }
 void config_keys(ConfigKeys&, DecoderDims&) {}
+std::string text_of(const Seq2SeqDims& d, DType saved) { return seq2seq_config_text(d, saved); }
+void config_keys(ConfigKeys&, Seq2SeqDims&) {}
 
 template <Transformer Dims>
 std::string_view name_of(const Dims& d) {
@@ -40,8 +43,8 @@ std::string text_of(Dims d, DType saved) {
   if constexpr (requires { d.config; })  // what is not read stays as it was
     if (!d.config.empty()) config = nlohmann::json::parse(d.config);
   config["model_type"] = name_of(d);
-  config[config.contains("dtype") ? "dtype" : "torch_dtype"] =
-      saved == DType::f32 ? "float32" : "bfloat16";
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = saved == DType::f32 ? "float32"
+                                                                                   : "bfloat16";
   ConfigKeys keys(config);
   config_keys(keys, d);
   return config.dump(2) + "\n";
@@ -72,7 +75,8 @@ Task task(const ModelOptions& options) {
 }
 
 bool generates(const ModelDims& dims) {
-  return task(dims) == Task::causal_lm && !std::holds_alternative<CustomDims>(dims);
+  return (task(dims) == Task::causal_lm || task(dims) == Task::seq2seq) &&
+         !std::holds_alternative<CustomDims>(dims);
 }
 
 std::int64_t text_positions(const ModelDims& dims) {
@@ -88,6 +92,7 @@ ModelDims for_evaluation(ModelDims dims) {
       [](auto& d) {
         if constexpr (requires { d.dropout; }) d.dropout = 0;
         if constexpr (requires { d.attention_dropout; }) d.attention_dropout = 0;
+        if constexpr (requires { d.activation_dropout; }) d.activation_dropout = 0;
         if constexpr (requires { d.packed; }) d.packed = false;
       },
       dims);
@@ -124,11 +129,21 @@ std::optional<Masking> masking(const ModelDims& dims) {
   return std::visit([](const auto& d) { return masking(d); }, dims);
 }
 
+std::optional<TargetShift> target_shift(const ModelDims& dims) {
+  const auto* d = std::get_if<Seq2SeqDims>(&dims);
+  return d ? std::optional(d->shift) : std::nullopt;
+}
+
+std::int64_t target_length(const ModelDims& dims, std::int64_t length) {
+  const auto* d = std::get_if<Seq2SeqDims>(&dims);
+  return d ? target_length(*d, length) : length;
+}
+
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length) {
   const auto n = static_cast<double>(samples);
   if (task(dims) == Task::classification) return n;
   const auto drawn = masking(dims);
-  return n * static_cast<double>(length) * (drawn ? drawn->probability : 1.0);
+  return n * static_cast<double>(target_length(dims, length)) * (drawn ? drawn->probability : 1.0);
 }
 
 namespace {
@@ -189,6 +204,7 @@ double attention_dropout(const ModelDims& dims) {
 
 bool has_own_attention(const ModelDims& dims) {
   if (attention_dropout(dims) > 0) return true;
+  if (std::holds_alternative<Seq2SeqDims>(dims)) return true;
   const auto* d = std::get_if<DecoderDims>(&dims);
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
                d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
@@ -198,7 +214,9 @@ bool has_own_attention(const ModelDims& dims) {
 std::int64_t head_size(const ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.head_size; })
+        if constexpr (requires { d.num_decoder_heads; })
+          return d.head_size > 0 ? d.head_size : d.hidden_size / d.num_heads;
+        else if constexpr (requires { d.head_size; })
           return d.head_size;
         else if constexpr (requires { d.num_heads; })
           return d.hidden_size / d.num_heads;
@@ -256,13 +274,15 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   std::vector<ModelDims> known = one_of_each(std::type_identity<ModelDims>());
   std::erase_if(known, [](const auto& d) {
     return std::holds_alternative<CustomDims>(d) || std::holds_alternative<DecoderDims>(d) ||
-           std::holds_alternative<BertDims>(d);
+           std::holds_alternative<BertDims>(d) || std::holds_alternative<Seq2SeqDims>(d);
   });
   for (const BertOptions& o : BertOptions::described()) known.emplace_back(sizes(o).front().second);
   std::vector<std::string> names;
   for (const ModelDims& dims : known) names.emplace_back(architecture_name(dims));
   for (const Family& family : families()) names.emplace_back(family.name);
+  for (const Seq2SeqFamily& family : seq2seq_families()) names.emplace_back(family.name);
   const std::size_t which = file.model_type(names);
+  if (find_seq2seq_family(names[which])) return seq2seq_dims(names[which], text, path);
   if (which >= known.size()) return decoder_dims(names[which], text, path);
   ModelDims dims = std::move(known[which]);
   ConfigKeys keys(file);

@@ -39,7 +39,7 @@ bool ran_on_gpu(std::string_view family);
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.
 ModelDims for_evaluation(ModelDims dims);
-std::int64_t num_labels(const ModelDims& dims);  // of tasks with labels: how many; else 0
+std::int64_t num_labels(const ModelDims& dims);   // of tasks with labels: how many; else 0
 ProblemType problem_type(const ModelDims& dims);  // of classification
 /// Numbers of a sample's target; 0: it is no list of numbers.
 std::int64_t label_values(const ModelDims& dims);
@@ -47,6 +47,10 @@ std::int64_t label_values(const ModelDims& dims);
 std::int64_t token_types(const ModelDims& dims);
 // masked_lm: how targets are drawn where the data gives none
 std::optional<Masking> masking(const ModelDims& dims);
+// seq2seq: how the decoder's input follows from the targets
+std::optional<TargetShift> target_shift(const ModelDims& dims);
+/// Tokens that have targets, of rows of that many: seq2seq's are another text's.
+std::int64_t target_length(const ModelDims& dims, std::int64_t length);
 /// Targets of `samples` rows of `length` tokens without padding, as expected: what the loss
 /// gradient is seeded with (1 / this); the true count is divided out.
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);

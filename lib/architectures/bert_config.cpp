@@ -37,6 +37,9 @@ void take_settings(BertOptions& o, BertDims& d) {
         "task: model.init_from is a discriminator, whose pretraining trainx does not compute; give "
         "classification or token_classification, or the folder of a generator");
   take_settings<BertOptions, BertDims>(o, d);
+  if (label_values(d) > 0 && (d.label_smoothing > 0 || d.z_loss > 0))
+    refuse(std::string(d.label_smoothing > 0 ? "label_smoothing" : "z_loss") +
+           " is of classes of which one is right, and these labels are numbers: leave it out");
 }
 
 void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {

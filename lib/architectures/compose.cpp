@@ -22,10 +22,11 @@ std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) {
   return std::clamp<std::int64_t>(std::int64_t{8} * 1024 * 1024 / 4 / columns, 1, rows);
 }
 
-std::int64_t rows_of(const ModelBuilder& m) { return m.options().batch_size * m.options().length; }
+std::int64_t rows_of(const ModelBuilder& m) { return m.options().batch_size * m.length(); }
 
 LibraryCalls library_calls(const graph::Model& model) {
-  LibraryCalls calls{model.batch_size, model.length, 0, 1, model.compute};
+  LibraryCalls calls{model.batch_size, std::max(model.length, model.target_length), 0, 1,
+                     model.compute};
   for (const graph::Block& block : model.blocks)
     for (const graph::Node& op : block.ops) {
       if (const auto* a = std::get_if<operations::Attention>(&op.operation)) {

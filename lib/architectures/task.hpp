@@ -7,13 +7,20 @@ namespace trainx::architectures {
 using namespace options;
 
 /// What a model is trained for: the next token, masked tokens in their own place, the class of a
-/// sample, the class of each token.
-enum class Task : std::uint8_t { causal_lm, masked_lm, classification, token_classification };
+/// sample, the class of each token, the text that belongs to another.
+enum class Task : std::uint8_t {
+  causal_lm,
+  masked_lm,
+  classification,
+  token_classification,
+  seq2seq
+};
 inline const EnumNames<Task>& enum_names(Task) {
   static const EnumNames<Task> names{{Task::causal_lm, "causal_lm"},
                                      {Task::masked_lm, "masked_lm"},
                                      {Task::classification, "classification"},
-                                     {Task::token_classification, "token_classification"}};
+                                     {Task::token_classification, "token_classification"},
+                                     {Task::seq2seq, "seq2seq"}};
   return names;
 }
 
@@ -42,6 +49,13 @@ struct Masking {
   double probability = 0.15;
   std::int64_t mask_token = 0, vocab_size = 0;
   std::vector<std::int64_t> special_tokens;  // never masked, never put in
+};
+
+/// seq2seq: what a decoder reads where it is to write a text, that text one token later. Before it
+/// stands `start`, or with `wraps` the last of its tokens (a language in mBART).
+struct TargetShift {
+  std::int64_t start = 0, pad = 0;
+  bool wraps = false;
 };
 
 }  // namespace trainx::architectures

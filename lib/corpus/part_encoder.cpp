@@ -218,7 +218,7 @@ class PartEncoder {
   void table_slice(const Slice& slice, const Input& input) {
     const FieldNames& n = options_.names;
     const auto table = data::tables::open_table(
-        input.path, {n.text, n.pair, n.label, n.prompt, n.completion, n.messages, "tools",
+        input.path, {n.text, n.pair, n.label, n.target, n.prompt, n.completion, n.messages, "tools",
                      "input_ids", "token_type_ids", "labels"});
     check_columns(table->columns(), input);
     const auto reader = make_json_reader(n);
@@ -276,12 +276,13 @@ class PartEncoder {
     if (record.tokens) return tokens(*record.tokens, place);
     if (record.completion || record.conversation) return masked(record, place, where);
     if (!options_.samples) {
-      if (record.pair && !options_.pairs_in_stream)
+      if ((record.pair || record.target) && !options_.pairs_in_stream)
         place.refuse(
             "has a pair of texts, which go into samples: name an --out that ends with .jsonl");
       append(around_.before);
       append_document(record.text, encoder_, out_.ids, where);
       if (record.pair) append_document(*record.pair, encoder_, out_.ids, where);
+      if (record.target) append_document(*record.target, encoder_, out_.ids, where);
       append(around_.behind);
       return;
     }
@@ -296,6 +297,13 @@ class PartEncoder {
     const auto sample = tokenizer_.sample(std::move(first), std::move(second), options_.special);
     if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
     out_.tokens += static_cast<std::int64_t>(sample.ids.size());
+    if (record.target) {
+      const Ids labels =
+          tokenizer_.sample(ids_of(*record.target), std::nullopt, options_.special).ids;
+      if (labels.empty()) place.refuse("has a target without tokens: take the line out");
+      out_.tokens += static_cast<std::int64_t>(labels.size());
+      return append_sample_line(MaskedSample{sample.ids, labels}, out_.lines);
+    }
     append_sample_line(sample, record.label, out_.lines);
   }
 

@@ -38,6 +38,7 @@ class JsonReader final : public RecordReader {
         place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
       out.label = label->get<std::int64_t>();
     }
+    if (!out.pair && !out.label) out.target = text_of(object, names_.target, place);
     return out;
   }
 
@@ -162,6 +163,7 @@ class ColumnReader final : public RecordReader {
     text_ = index_of(names.text);
     pair_ = index_of(names.pair);
     label_ = index_of(names.label);
+    if (pair_ == absent && label_ == absent) target_ = index_of(names.target);
     if (text_ == absent && index_of(names.completion) != absent) {
       text_ = index_of(names.prompt);
       completion_ = index_of(names.completion);
@@ -185,6 +187,8 @@ class ColumnReader final : public RecordReader {
         out.pair = std::move(field);
       else if (column == completion_)
         out.completion = std::move(field);
+      else if (column == target_)
+        out.target = std::move(field);
       else if (column == label_ && !field.empty())
         out.label = number(field, place);
     });
@@ -217,7 +221,8 @@ class ColumnReader final : public RecordReader {
 
   static constexpr std::size_t absent = ~std::size_t{0};
   bool tabs_;
-  std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent, completion_ = absent;
+  std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent, completion_ = absent,
+              target_ = absent;
 };
 
 }  // namespace

@@ -15,13 +15,14 @@ struct Record {
   std::optional<std::string> pair;                     // a second text, as of sentence pairs
   std::optional<std::int64_t> label;                   // its class
   std::optional<std::string> completion;               // what alone is learned
+  std::optional<std::string> target;                   // what is written where the text is read
   std::optional<nlohmann::ordered_json> conversation;  // {"messages": [...]} instead of a text
   std::optional<data::labelled::Line> tokens;          // a sample that is tokens already
 };
 
 /// What the fields of a line are called.
 struct FieldNames {
-  std::string text = "text", pair = "text_pair", label = "label";
+  std::string text = "text", pair = "text_pair", label = "label", target = "target";
   // of lines without a text
   std::string prompt = "prompt", completion = "completion", messages = "messages";
 };
@@ -36,7 +37,8 @@ class RecordReader {
   virtual Record read(std::string_view line, const data::labelled::LinePlace& place) const = 0;
 };
 
-/// {"text": "...", "text_pair": "...", "label": 1}; {"prompt": "...", "completion": "..."};
+/// {"text": "...", "text_pair": "...", "label": 1}; {"text": "...", "target": "..."}; {"prompt":
+/// "...", "completion": "..."};
 /// {"messages": [...], "tools": [...]}; {"input_ids": [...], "labels": [...], "label": 1}
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
 /// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what

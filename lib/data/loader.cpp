@@ -1,6 +1,7 @@
 #include "data/loader.hpp"
 #include "core/error.hpp"
 #include "data/masking.hpp"
+#include "data/target_shift.hpp"
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -22,17 +23,19 @@ void hand_out(const std::vector<T>& from, std::span<T> to) {
 }  // namespace
 
 SampleView BatchView::row(std::size_t b) const {
-  const std::size_t length = tokens.size() / positions.size();
+  const std::size_t length = tokens.size() / positions.size(),
+                    of_target = targets.size() / positions.size();
   const auto part = [b]<class T>(std::span<T> all, std::size_t each) {
     return all.empty() ? all : all.subspan(b * each, each);
   };
   const SampleView sample{part(tokens, length),
-                          part(targets, length),
+                          part(targets, of_target),
                           part(token_types, length),
                           part(lengths, 1),
                           part(labels, 1),
                           part(document_starts, length),
-                          part(label_values, label_values.size() / positions.size())};
+                          part(label_values, label_values.size() / positions.size()),
+                          part(target_tokens, of_target)};
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
   std::ranges::fill(sample.token_types, 0);
@@ -49,9 +52,10 @@ SampleView BatchView::row(std::size_t b) const {
 /// dropped by its generation.
 struct Loader::Impl {
   struct Slot {
-    std::vector<std::int32_t> tokens, targets, token_types, document_starts;  // [B, T]
-    std::vector<std::int64_t> positions;                                      // [B]
-    std::vector<std::int32_t> lengths, labels;                                // [B]
+    std::vector<std::int32_t> tokens, token_types, document_starts;  // [B, T]
+    std::vector<std::int32_t> targets, target_tokens;                // [B, T], or of another text
+    std::vector<std::int64_t> positions;                             // [B]
+    std::vector<std::int32_t> lengths, labels;                       // [B]
     std::vector<float> label_values;
     std::exception_ptr problem;
     bool ready = false;
@@ -67,6 +71,9 @@ struct Loader::Impl {
     if (how.row_lengths.empty() || how.row_lengths.front() < 1 ||
         !std::ranges::is_sorted(how.row_lengths))
       throw InternalError("loader: row_lengths are ascending, at least 1");
+    if (how.shift.has_value() == how.target_lengths.empty() ||
+        (how.shift && how.target_lengths.size() != how.row_lengths.size()))
+      throw InternalError("loader: not a length of targets beside each of rows");
     if (how.workers < 1 || how.prefetch < 1)
       throw InternalError("loader: workers and prefetch are at least 1");
     if (how.shares < 1 || how.first_share < 0 || how.first_share >= how.shares ||
@@ -104,13 +111,26 @@ struct Loader::Impl {
     return length > 0 ? length : fills;
   }
 
+  /// Of both texts, where it is two.
+  std::int64_t tokens_at(std::int64_t position) const {
+    return length_at(position, options.row_lengths.back()) +
+           (options.shift ? source->target_length(order.sample_at(position)) : 0);
+  }
+
   std::size_t shape_of(std::int64_t step) const {
     const auto& lengths = options.row_lengths;
     if (lengths.size() == 1) return 0;
     std::int64_t longest = 1;
     for (std::int64_t i = 0; i < options.global_batch_size; ++i)
       longest = std::max(longest, length_at(step * options.global_batch_size + i, lengths.back()));
-    const auto fits = std::ranges::lower_bound(lengths, longest);
+    auto fits = std::ranges::lower_bound(lengths, longest);
+    for (std::int64_t i = 0; options.shift && i < options.global_batch_size; ++i) {
+      const std::int64_t wanted =
+          source->target_length(order.sample_at(step * options.global_batch_size + i));
+      while (fits != lengths.end() &&
+             options.target_lengths[static_cast<std::size_t>(fits - lengths.begin())] < wanted)
+        ++fits;
+    }
     if (fits == lengths.end())
       throw InternalError("loader: a sample of " + std::to_string(longest) + " tokens in rows of " +
                           std::to_string(lengths.back()));
@@ -127,6 +147,7 @@ struct Loader::Impl {
       const bool given = source->read(order.sample_at(out.positions[i]), row);
       if (options.masking && !given)
         draw_masks(*options.masking, options.seed, out.positions[i], row);
+      if (options.shift) shift_targets(*options.shift, row);
     }
   }
 
@@ -135,15 +156,19 @@ struct Loader::Impl {
     slot.ready = true;
     try {
       const auto batch = static_cast<std::size_t>(options.micro_batch_size);
-      const std::size_t elements =
-          batch * static_cast<std::size_t>(options.row_lengths[shape_of(ticket / micro_steps)]);
-      for (auto* field : {&slot.tokens, &slot.targets, &slot.token_types, &slot.document_starts})
-        field->resize(elements);
+      const std::size_t shape = shape_of(ticket / micro_steps);
+      const auto of_row = static_cast<std::size_t>(options.row_lengths[shape]);
+      for (auto* field : {&slot.tokens, &slot.token_types, &slot.document_starts})
+        field->resize(batch * of_row);
+      slot.targets.resize(batch * (options.shift
+                                       ? static_cast<std::size_t>(options.target_lengths[shape])
+                                       : of_row));
+      if (options.shift) slot.target_tokens.resize(slot.targets.size());
       for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
       slot.label_values.resize(batch * static_cast<std::size_t>(options.label_values));
       prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths,
-                       slot.labels, slot.document_starts, slot.label_values});
+                       slot.labels, slot.document_starts, slot.label_values, slot.target_tokens});
     } catch (const std::exception&) { slot.problem = std::current_exception(); }
     return slot;
   }
@@ -196,6 +221,7 @@ struct Loader::Impl {
       if (!out.labels.empty()) hand_out(slot.labels, out.labels);
       if (!out.document_starts.empty()) hand_out(slot.document_starts, out.document_starts);
       if (!out.label_values.empty()) hand_out(slot.label_values, out.label_values);
+      if (!out.target_tokens.empty()) hand_out(slot.target_tokens, out.target_tokens);
       move_to(ticket + 1);
     }
     const std::lock_guard lock(mutex);
@@ -224,7 +250,7 @@ Loader::~Loader() = default;
 
 void Loader::fetch(std::int64_t step, std::int64_t micro_batch, BatchView out) {
   if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) ||
-      out.tokens.size() != out.targets.size())
+      (out.target_tokens.empty() ? out.tokens : out.target_tokens).size() != out.targets.size())
     throw InternalError("loader: batch of another shape");
   const std::int64_t micro_step = (micro_batch - impl_->options.first_share) /
                                   impl_->options.shares;
@@ -242,8 +268,7 @@ std::size_t Loader::shape_of(std::int64_t step) const { return impl_->shape_of(s
 std::int64_t Loader::tokens_of(std::int64_t step) const {
   std::int64_t tokens = 0;
   for (std::int64_t i = 0; i < impl_->options.global_batch_size; ++i)
-    tokens += impl_->length_at(step * impl_->options.global_batch_size + i,
-                               impl_->options.row_lengths.back());
+    tokens += impl_->tokens_at(step * impl_->options.global_batch_size + i);
   return tokens;
 }
 

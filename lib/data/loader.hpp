@@ -7,7 +7,8 @@
 
 namespace trainx::data {
 
-/// A micro-batch of B samples padded to T tokens, row-major. Positions are those in the endless
+/// A micro-batch of B samples padded to T tokens, row-major; targets of another text to as many as
+/// that has, with target_tokens. Positions are those in the endless
 /// stream of samples (the key of dropout). What a model has no use for is empty.
 struct BatchView {
   std::span<std::int32_t> tokens, targets;            // [B, T]
@@ -16,6 +17,7 @@ struct BatchView {
   std::span<std::int32_t> lengths = {}, labels = {};  // [B]
   std::span<std::int32_t> document_starts = {};       // [B, T]
   std::span<float> label_values = {};                 // [B, numbers of a target]
+  std::span<std::int32_t> target_tokens = {};         // as targets
   /// Row `b` as one sample, made to padding.
   SampleView row(std::size_t b) const;
 };
@@ -28,10 +30,13 @@ struct LoaderOptions {
   // T of a step: the smallest of these, ascending, that holds the longest sample of its global
   // batch
   std::vector<std::int64_t> row_lengths;
+  // where targets are another text: tokens of theirs beside each of those
+  std::vector<std::int64_t> target_lengths = {};
   // masked_lm: draws the targets of samples that come without
   std::optional<architectures::Masking> masking;
-  std::int64_t label_values = 0;           // numbers of a sample's target, where it is some
-  std::uint64_t seed = 0;                  // of masks
+  std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
+  std::optional<architectures::TargetShift> shift = {};  // seq2seq
+  std::uint64_t seed = 0;                                // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;             // where preparing begins
   std::int64_t last_step = -1;             // nothing is prepared from this step on; -1: no end

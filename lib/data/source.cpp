@@ -105,6 +105,7 @@ Targets targets_of(architectures::Task task, architectures::ProblemType problem)
              : problem == ProblemType::regression                ? Targets::numbers
                                                                  : Targets::shares;
     case architectures::Task::token_classification: return Targets::token_class;
+    case architectures::Task::seq2seq: return Targets::another_text;
   }
   throw InternalError("data: a task without targets");
 }
@@ -117,6 +118,10 @@ std::unique_ptr<Source> open_source(const options::DataOptions& options, Split s
   const bool plain_text = !std::holds_alternative<options::MixtureOptions>(options) &&
                           options::always_fills_rows(options);
   if (!source || !plain_text || how.targets == Targets::next_token) return source;
+  if (how.targets == Targets::another_text)
+    throw UserError(ExitCode::bad_data,
+                    "the data has no text that belongs to another: seq2seq takes data.type jsonl "
+                    "or csv with input_ids and labels");
   if (how.targets != Targets::own_token)
     throw UserError(
         ExitCode::bad_data,

@@ -15,7 +15,8 @@ constexpr std::int32_t no_target = -100;
 /// One row of T tokens to fill: targets[i] is what is to be predicted at i (-100: nothing). What
 /// comes in is a row of padding: tokens and token_types 0, no targets, length T, no label, values
 /// NaN, one document; a shorter sample writes its part and its length. token_types, length, label,
-/// document_starts and values are empty where the model has no use for them.
+/// document_starts, values and target_tokens are empty where the model has no use for them. Targets
+/// of another text than the tokens' are as many as that has.
 struct SampleView {
   std::span<std::int32_t> tokens, targets;
   std::span<std::int32_t> token_types = {};  // which segment a token belongs to
@@ -23,7 +24,8 @@ struct SampleView {
   std::span<std::int32_t> label = {};        // one element: class of the sample
   // [T]: where in the row a token's document begins; -1: padding
   std::span<std::int32_t> document_starts = {};
-  std::span<float> values = {};  // what the sample's target is, where that is numbers
+  std::span<float> values = {};                // what the sample's target is, where that is numbers
+  std::span<std::int32_t> target_tokens = {};  // of another text: what is read at each target
 };
 
 /// One source of a mixture: samples of its epoch, and its share.
@@ -49,6 +51,8 @@ class Source {
   /// Tokens of sample `index`, at most sequence_length; 0: samples of this source always fill their
   /// row.
   virtual std::int64_t length(std::int64_t /*index*/) const { return 0; }
+  /// Of its targets, where they are of another text; at most target_length.
+  virtual std::int64_t target_length(std::int64_t /*index*/) const { return 0; }
   /// Of a mixture: the sources whose samples follow one another here. Empty: this is a single
   /// source.
   virtual std::vector<MixturePart> parts() const { return {}; }
@@ -62,18 +66,27 @@ class Source {
 
 /// What a model learns from a sample: the next token, tokens in their own place (as given, or
 /// masked out later), the class of each token, the sample's class, real numbers, a number from 0 to
-/// 1 for each of several labels.
-enum class Targets : std::uint8_t { next_token, own_token, token_class, label, numbers, shares };
-Targets targets_of(architectures::Task task,
-                   architectures::ProblemType problem =
-                       architectures::ProblemType::single_label_classification);
+/// 1 for each of several labels, another text.
+enum class Targets : std::uint8_t {
+  next_token,
+  own_token,
+  token_class,
+  label,
+  numbers,
+  shares,
+  another_text
+};
+Targets targets_of(
+    architectures::Task task,
+    architectures::ProblemType problem = architectures::ProblemType::single_label_classification);
 /// Is the target of a sample a list of numbers?
 constexpr bool are_numbers(Targets t) { return t == Targets::numbers || t == Targets::shares; }
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
-  std::int64_t vocab_limit = 0;  // ids must be below; 0: no limit
-  std::uint64_t seed = 0;        // of generated data
+  std::int64_t target_length = 0;  // Targets::another_text
+  std::int64_t vocab_limit = 0;    // ids must be below; 0: no limit
+  std::uint64_t seed = 0;          // of generated data
   // look through files for malformed contents at once; false: sizes alone, what `plan` and
   // `validate` need
   bool scan = true;

@@ -15,6 +15,7 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
   DataFacts found;
   data::SourceOptions how;
   how.sequence_length = recipe.data.sequence_length;
+  how.target_length = recipe::target_length(recipe.data);
   how.seed = static_cast<std::uint64_t>(recipe.run.seed);
   how.scan = false;
   how.targets = data::targets_of(architectures::task(recipe.model.options));

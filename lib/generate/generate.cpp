@@ -32,6 +32,11 @@ model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
                                                         : architectures::Machine(options.threads);
   return [evaluated = architectures::for_evaluation(dims), machine,
           compute = options.compute](std::int64_t length) {
+    if (const auto* two_texts = std::get_if<architectures::Seq2SeqDims>(&evaluated)) {
+      architectures::Seq2SeqDims d = *two_texts;
+      d.longest_target = length;
+      return architectures::model_graph(d, 1, d.longest_source, compute, machine);
+    }
     return architectures::model_graph(evaluated, 1, length, compute, machine);
   };
 }
@@ -96,7 +101,9 @@ class Stopwatch {
 
 struct Generator::State {
   State(const architectures::ModelDims& dims, const GeneratorOptions& options)
-      : layout(layout_of(dims, options)), device(execute::open_device(layout.plan)) {}
+      : layout(layout_of(dims, options)),
+        shift(architectures::target_shift(dims)),
+        device(execute::open_device(layout.plan)) {}
 
   /// `load` fills the weights.
   void take_weights(const std::function<void(state::ResidentState&)>& load) {
@@ -134,6 +141,7 @@ struct Generator::State {
   }
 
   GeneratorLayout layout;
+  std::optional<architectures::TargetShift> shift;  // where another text is written
   std::unique_ptr<execute::Device> device;
   std::vector<std::unique_ptr<model::Decoder>> decoders;  // one for each beam
 };
@@ -177,8 +185,16 @@ std::span<const float> follow(model::Decoder& decoder, std::span<const std::int3
 Generation Generator::generate(std::vector<std::int32_t> prompt, const GenerationOptions& options) {
   if (prompt.empty()) throw InternalError("generate: the prompt has no token");
   Generation g;
-  g.prompt_tokens = static_cast<std::int64_t>(prompt.size());
-  g.ids = std::move(prompt);
+  if (state_->shift) {
+    if (options.beam.beams > 1)
+      throw InternalError("generate: beams of a model that reads one text and writes another");
+    g.read_tokens = static_cast<std::int64_t>(prompt.size());
+    g.ids = {static_cast<std::int32_t>(state_->shift->start)};
+    state_->device->compute([&] { state_->decoders.front()->read(prompt); });
+  } else {
+    g.ids = std::move(prompt);
+  }
+  g.prompt_tokens = static_cast<std::int64_t>(g.ids.size());
   state_->device->compute([&] { options.beam.beams > 1 ? search(g, options) : draw(g, options); });
   return g;
 }

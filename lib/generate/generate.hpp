@@ -20,10 +20,12 @@ struct GenerationOptions {
 };
 
 struct Generation {
-  // prompt, then what was added, a token of end_of_text included
+  // prompt, then what was added, a token of end_of_text included; of a model that reads one text
+  // and writes another: what begins that, then what was added
   std::vector<std::int32_t> ids;
   std::int64_t prompt_tokens = 0;
-  bool ended = false;  // by a token of end_of_text
+  std::int64_t read_tokens = 0;  // of the text that was read, where another is written
+  bool ended = false;            // by a token of end_of_text
   // until the probabilities of the first added token are known
   double prompt_seconds = 0;
   double generation_seconds = 0;  // from there to the last added token
@@ -59,7 +61,9 @@ class Generator {
   /// Takes the weights of a model that is trained (ResidentState::weights).
   void load(const std::vector<checkpoint::TensorSource>& weights);
 
-  /// `prompt`: at least one token; of more than context_length the last ones count. Throws
+  /// `prompt`: at least one token; of more than context_length the last ones count. Of a model that
+  /// reads one text and writes another it is what is read, as many tokens as the dims'
+  /// longest_source, and context_length bounds what is written. Throws
   /// UserError 65 where the model's outputs are no numbers.
   Generation generate(std::vector<std::int32_t> prompt, const GenerationOptions& options);
   /// "2 CPU threads", "NVIDIA H200"

@@ -12,19 +12,25 @@ using program::TensorSpec;
 
 namespace {
 
-TensorSpec batch_tensor(const std::string& name, std::int64_t B, std::int64_t T,
-                        std::int64_t values) {
-  if (name == "label_values") return {name, DType::f32, {B, values}};
-  static const std::map<std::string, std::pair<DType, bool>> known{
-      // true: one for each token
-      {"tokens", {DType::i32, true}},         {"targets", {DType::i32, true}},
-      {"positions", {DType::i64, false}},     {"token_types", {DType::i32, true}},
-      {"lengths", {DType::i32, false}},       {"labels", {DType::i32, false}},
-      {"document_starts", {DType::i32, true}}};
+TensorSpec batch_tensor(const std::string& name, const BuilderOptions& options) {
+  if (name == "label_values") return {name, DType::f32, {options.batch_size, options.label_values}};
+  enum class Each : std::uint8_t { sample, token, target };
+  static const std::map<std::string, std::pair<DType, Each>> known{
+      {"tokens", {DType::i32, Each::token}},
+      {"targets", {DType::i32, Each::target}},
+      {"positions", {DType::i64, Each::sample}},
+      {"token_types", {DType::i32, Each::token}},
+      {"lengths", {DType::i32, Each::sample}},
+      {"labels", {DType::i32, Each::sample}},
+      {"document_starts", {DType::i32, Each::token}},
+      {"target_tokens", {DType::i32, Each::target}}};
   const auto found = known.find(name);
   if (found == known.end()) throw InternalError("no loader fills '" + name + "'");
-  TensorSpec spec{name, found->second.first, {B}};
-  if (found->second.second) spec.dims.push_back(T);
+  TensorSpec spec{name, found->second.first, {options.batch_size}};
+  if (found->second.second == Each::target && options.target_length > 0)
+    spec.dims.push_back(options.target_length);
+  else if (found->second.second != Each::sample)
+    spec.dims.push_back(options.length);
   return spec;
 }
 
@@ -52,13 +58,13 @@ operations::Types Model::types_of(const Node& op) const {
 ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std::string>& batch)
     : options_(options) {
   model_.batch_size = options.batch_size;
-  model_.length = options.length;
+  model_.length = length_ = options.length;
+  model_.target_length = options.target_length;
   model_.compute = options.compute;
   model_.gpu = options.gpu;
   model_.scaled = options.scaled;
   for (const std::string& name : batch) {
-    const TensorSpec& spec =
-        model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length, options.label_values));
+    const TensorSpec& spec = model_.batch.emplace_back(batch_tensor(name, options));
     model_.values.push_back(
         {name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
   }
@@ -83,7 +89,7 @@ Node& ModelBuilder::add(Operation operation, std::vector<ValueId> inputs,
 }
 
 Block& ModelBuilder::begin(std::string name, BlockKind kind, int layer) {
-  return model_.blocks.emplace_back(Block{std::move(name), kind, layer, {}});
+  return model_.blocks.emplace_back(Block{std::move(name), kind, layer, {}, length_});
 }
 
 ParameterId ModelBuilder::parameter(ParameterSpec spec, std::string group, bool continues) {
@@ -93,15 +99,24 @@ ParameterId ModelBuilder::parameter(ParameterSpec spec, std::string group, bool 
 
 ParameterId ModelBuilder::table(const std::string& name, std::int64_t columns,
                                 const TableOptions& o) {
+  if (const ParameterId known = find(name); known.index != none) return known;
   return parameter({.name = name,
                     .dims = {std::max(o.rows, o.padded_rows), columns},
                     .decay = true,
                     .initializer = Initializer::normal,
-                    .standard_deviation = options_.initializer_range,
+                    .standard_deviation = o.initializer_range > 0 ? o.initializer_range
+                                                                  : options_.initializer_range,
                     .zero_row = o.zero_row,
                     .embedding = true,
                     .saved_dims = {o.rows, columns}},
                    o.group);
+}
+
+ParameterId ModelBuilder::find(const std::string& name) const {
+  const auto at = std::ranges::find(model_.parameters, name,
+                                    [](const ModelParameter& p) { return p.spec.name; });
+  if (at == model_.parameters.end()) return {};
+  return {static_cast<int>(at - model_.parameters.begin())};
 }
 
 std::vector<ParameterId> ModelBuilder::norm_parameters(const std::string& name,
@@ -124,14 +139,16 @@ std::int64_t ModelBuilder::columns_of(Value x) const {
 }
 
 Value ModelBuilder::embedding(const EmbeddingOptions& o) {
-  begin("embedding", BlockKind::embedding);
+  const bool of_targets = model_.target_length > 0 && !model_.blocks.empty();
+  begin(of_targets ? "target_embedding" : "embedding", BlockKind::embedding);
   const bool norms = !o.norm.empty();
   const std::int64_t C = o.hidden_size;
   Embedding op{.dropout = norms ? 0 : options_.dropout,
                .scale = o.scale,
+               .scales_tokens = o.scales_tokens,
                .first_position = o.first_position,
                .untrained_token = o.tokens.zero_row};
-  std::vector<ValueId> inputs{batch("tokens").id, none, none, none};
+  std::vector<ValueId> inputs{batch(of_targets ? "target_tokens" : "tokens").id, none, none, none};
   if (!o.type.empty()) inputs[Embedding::token_types] = batch("token_types").id;
   inputs[Embedding::starts] = documents();
   if (op.dropout > 0) inputs[Embedding::positions] = model_.positions;
@@ -141,9 +158,9 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   Value h = out(add(op, std::move(inputs), std::move(parameters)));
   if (norms) {
     h = layer_norm(h, o.norm);
-    if (options_.dropout > 0) h = dropout(h, options_.length, 0);
+    if (options_.dropout > 0) h = dropout(h, length_, 0);
   }
-  model_.values[static_cast<std::size_t>(h.id)].name = "residual0";
+  model_.values[static_cast<std::size_t>(h.id)].name = of_targets ? "targets0" : "residual0";
   return h;
 }
 
@@ -214,14 +231,17 @@ Value ModelBuilder::linear(Value x, const std::string& name, const LinearOptions
   const auto width = [&](int p) {
     return o.widths.empty() ? o.features / count : o.widths[static_cast<std::size_t>(p)];
   };
-  const double range = o.initializer_range > 0 ? o.initializer_range : options_.initializer_range;
+  const auto range = [&](int p) {
+    if (!o.initializer_ranges.empty()) return o.initializer_ranges[static_cast<std::size_t>(p)];
+    return o.initializer_range > 0 ? o.initializer_range : options_.initializer_range;
+  };
   std::vector<ParameterId> parameters(2);
   for (int p = 0; p < static_cast<int>(count); ++p) {
     ParameterSpec weight{.name = name + parts[static_cast<std::size_t>(p)] + ".weight",
                          .dims = {width(p), in},
                          .decay = true,
                          .initializer = Initializer::normal,
-                         .standard_deviation = range,
+                         .standard_deviation = range(p),
                          .optional = o.optional,
                          .saved_transposed = options_.transposed_linears,
                          .saved_heads = o.saved_heads};
@@ -288,21 +308,32 @@ Value ModelBuilder::gated(Value x, Activation activation) {
   return out(add(Gated{.activation = activation}, {x.id}, {}));
 }
 
-Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
-  model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
+void ModelBuilder::begin_targets(Value memory) {
+  model_.blocks.back().closes = true;
+  model_.memory = memory.id;
+  model_.first_of_targets = static_cast<int>(model_.blocks.size());
+  length_ = model_.target_length;
+}
+
+Value ModelBuilder::attention(Value qkv, const AttentionOptions& o, Value memory) {
+  model_.values[static_cast<std::size_t>(qkv.id)].name = memory.id == none ? "qkv" : "queries";
+  std::vector<ParameterId> parameters(2);
+  if (!o.bias_table.empty())
+    parameters[Attention::bias_table] =
+        table(o.bias_table, o.heads,
+              {.rows = o.bias.buckets, .group = o.bias_table, .initializer_range = o.bias_range});
   const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
   const double p = options_.attention_dropout;
-  std::vector<ParameterId> parameters;
   if (!o.sinks.empty())
-    parameters.push_back(parameter({.name = o.sinks,
-                                    .dims = {o.heads},
-                                    .initializer = Initializer::normal,
-                                    .standard_deviation = options_.initializer_range}));
+    parameters[Attention::sinks] = parameter({.name = o.sinks,
+                                              .dims = {o.heads},
+                                              .initializer = Initializer::normal,
+                                              .standard_deviation = options_.initializer_range});
   return out(add(Attention{.query_heads = o.heads,
                            .key_value_heads = o.key_value_heads,
                            .head_size = o.head_size,
                            .batch = options_.batch_size,
-                           .length = options_.length,
+                           .length = length_,
                            .value_size = o.value_size,
                            .mask = o.mask,
                            .kind = o.kind,
@@ -311,14 +342,18 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o) {
                            .soft_cap = o.soft_cap,
                            .dropout = p,
                            .alibi = o.alibi,
-                           .has_sinks = !o.sinks.empty()},
+                           .has_sinks = !o.sinks.empty(),
+                           .memory_length = memory.id == none ? 0 : options_.length,
+                           .bias = o.bias},
                  {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id,
-                  p > 0 ? model_.positions : none},
+                  p > 0 ? model_.positions : none, memory.id},
                  std::move(parameters)));
 }
 
-Value ModelBuilder::dropout(Value x, std::int64_t length, int site) {
-  return out(add(DropoutLayer{.probability = options_.dropout, .length = length, .site = site},
+Value ModelBuilder::dropout(Value x, std::int64_t length, int site, double probability) {
+  return out(add(DropoutLayer{.probability = probability > 0 ? probability : options_.dropout,
+                              .length = length,
+                              .site = site},
                  {x.id, model_.positions}, {}));
 }
 
@@ -352,24 +387,33 @@ Value ModelBuilder::logits(Value h, const LogitsOptions& o) {
   std::vector<ParameterId> parameters(2);
   std::int64_t columns = o.classes;
   if (o.tied_to.empty()) {
-    parameters[Linear::weight] = parameter({.name = o.name + ".weight",
-                                            .dims = {o.classes, columns_of(h)},
-                                            .decay = true,
-                                            .initializer = Initializer::normal,
-                                            .standard_deviation = options_.initializer_range,
-                                            .optional = o.optional});
+    parameters[Linear::weight] =
+        parameter({.name = o.name + ".weight",
+                   .dims = {o.classes, columns_of(h)},
+                   .decay = true,
+                   .initializer = Initializer::normal,
+                   .standard_deviation = o.initializer_range > 0 ? o.initializer_range
+                                                                 : options_.initializer_range,
+                   .optional = o.optional});
   } else {
-    const auto at = std::ranges::find(model_.parameters, o.tied_to,
-                                      [](const ModelParameter& p) { return p.spec.name; });
-    if (at == model_.parameters.end()) throw InternalError("nothing is called " + o.tied_to);
-    parameters[Linear::weight] = {static_cast<int>(at - model_.parameters.begin())};
-    columns = at->spec.dims.front();
+    parameters[Linear::weight] = find(o.tied_to);
+    if (parameters[Linear::weight].index == none)
+      throw InternalError("nothing is called " + o.tied_to);
+    columns = model_.parameters[static_cast<std::size_t>(parameters[Linear::weight].index)]
+                  .spec.dims.front();
   }
   if (o.bias)
     parameters[Linear::bias] = parameter({.name = o.name + ".bias",
                                           .dims = {columns},
                                           .optional = o.optional,
                                           .saved_dims = {o.classes}});
+  if (!o.constant_bias.empty()) {
+    parameters[Linear::bias] = parameter({.name = o.constant_bias,
+                                          .dims = {columns},
+                                          .may_be_absent = true,
+                                          .saved_dims = {1, o.classes}});
+    model_.parameters.back().training.trained = false;
+  }
   const Value logits =
       out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";

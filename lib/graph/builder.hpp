@@ -14,6 +14,7 @@ struct Value {
 /// What all layers have in common.
 struct BuilderOptions {
   std::int64_t batch_size = 1, length = 1;  // samples of a micro-batch, tokens of each
+  std::int64_t target_length = 0;           // of a text that is another than the tokens'; 0: none
   DType compute = DType::f32;
   bool gpu = false, scaled = false;
   double dropout = 0;  // of embeddings and residual branches
@@ -40,8 +41,9 @@ struct LinearOptions {
   bool bias = true;
   std::int64_t saved_heads = 0;  // program::ParameterSpec
   operations::Activation activation = operations::Activation::none;
-  double initializer_range = 0;  // 0: BuilderOptions'
-  bool optional = false;         // a new head: the folder may lack it
+  double initializer_range = 0;                 // 0: BuilderOptions'
+  std::vector<double> initializer_ranges = {};  // of the parts; none: they are alike
+  bool optional = false;                        // a new head: the folder may lack it
 };
 
 struct AttentionOptions {
@@ -54,6 +56,9 @@ struct AttentionOptions {
   bool alibi = false;
   std::string sinks = "";  // operations::Attention's parameter; "": there are none
   std::int64_t value_size = 0;
+  operations::RelativeBias bias = {};
+  std::string bias_table = "";  // parameter of the bias, which layers of a stack share
+  double bias_range = 0;        // BuilderOptions::initializer_range
 };
 
 /// operations::HeadNorm; parameters are called so, ".weight" and ".bias"; "": it has none.
@@ -71,6 +76,7 @@ struct TableOptions {
   std::int64_t rows = 0, padded_rows = 0;  // padded: 0, as many
   std::string group = "";                  // ModelParameter::group
   std::int64_t zero_row = none;            // begins as zero and gets no gradient
+  double initializer_range = 0;            // 0: BuilderOptions'
 };
 
 struct EmbeddingOptions {
@@ -79,6 +85,7 @@ struct EmbeddingOptions {
   TableOptions tokens, positions, types;
   std::string norm = "";  // a LayerNorm of their sum
   double scale = 1;       // operations::Embedding
+  bool scales_tokens = false;
   std::int64_t first_position = 0;
 };
 
@@ -114,13 +121,20 @@ class ModelBuilder {
   Value columns(Value x, const operations::Columns& columns);
   Value latent_heads(Value queries, Value keys_values, Value latent,
                      const operations::LatentHeads& heads);
-  Value attention(Value qkv, const AttentionOptions& options);
+  /// `memory`: keys and values of another text, where qkv are queries alone.
+  Value attention(Value qkv, const AttentionOptions& options, Value memory = {});
   Value gated(Value x, operations::Activation activation);
-  Value dropout(Value x, std::int64_t length, int site);
+  /// `probability` 0: the options'.
+  Value dropout(Value x, std::int64_t length, int site, double probability = 0);
   /// A module of the user's own.
   Value module(Value x, const ModuleOptions& options);
   /// The last one, which has the loss. `classes`: of the confusion that evaluation counts, or 0.
   void module_head(Value x, const ModuleOptions& options, Value targets, std::int64_t classes);
+
+  /// What follows computes rows of the targets' text, and attends to `memory`. The sums of the
+  /// layer before stay there.
+  void begin_targets(Value memory);
+  std::int64_t length() const { return length_; }  // tokens of a sample, of what is computed now
 
   /// The head begins: what follows computes rows of h.
   void begin_head(const Head& rows);
@@ -129,6 +143,8 @@ class ModelBuilder {
     std::string name;          // of the weight, or of what the bias belongs to
     std::int64_t classes = 0;
     bool bias = false, optional = false;
+    std::string constant_bias = "";  // a bias that is not trained; files have it as [1, classes]
+    double initializer_range = 0;    // 0: BuilderOptions'
     double scale = 1, soft_cap = 0;  // operations::CrossEntropy
   };
   void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);
@@ -152,13 +168,16 @@ class ModelBuilder {
   Node& add_module(const ModuleOptions& options, std::vector<ValueId> inputs);
   ParameterId parameter(program::ParameterSpec spec, std::string group = "",
                         bool continues = false);
+  /// The one of that name if there is one.
   ParameterId table(const std::string& name, std::int64_t columns, const TableOptions& options);
+  ParameterId find(const std::string& name) const;  // index none: there is none
   std::vector<ParameterId> norm_parameters(const std::string& name, std::int64_t columns,
                                            bool optional);
   std::int64_t columns_of(Value x) const;
 
   BuilderOptions options_;
   Model model_;
+  std::int64_t length_ = 1;
   int sums_ = 0;  // residual branches so far
 };
 

@@ -45,7 +45,7 @@ class Fusion {
   /// The sum that ends a layer's block, and a norm behind it, begin the next block.
   void carry_sums() {
     for (std::size_t b = 0; b + 1 < model_.blocks.size(); ++b) {
-      if (model_.blocks[b].kind != BlockKind::layer) continue;
+      if (model_.blocks[b].kind != BlockKind::layer || model_.blocks[b].closes) continue;
       std::vector<Node>& ops = model_.blocks[b].ops;
       // the last: another may open the block
       const auto last = std::find_if(ops.rbegin(), ops.rend(), is_sum);

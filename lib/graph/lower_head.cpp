@@ -41,7 +41,7 @@ class HeadLowering {
 
   void place_operands() {
     BoundBlock& b = bound();
-    b.length = of_.model.length;
+    b.length = block_.length;
     b.rows = head_.rows;
     b.chunk = head_.chunk;
     b.targets = slots_.batch(of_.value(head_.targets).batch);
@@ -54,7 +54,7 @@ class HeadLowering {
       b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
     if (!picks()) return;
     const std::int64_t rows = head_.rows == HeadRows::first ? of_.model.batch_size
-                                                            : of_.model.rows();
+                                                            : of_.model.target_rows();
     b.row_index = slots_.scratch("rows", {DType::i64, {rows}});
     if (head_.rows == HeadRows::targets)
       b.row_targets = slots_.scratch("row_targets", {DType::i32, {rows}});

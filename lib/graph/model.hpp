@@ -48,6 +48,8 @@ struct Block {
   BlockKind kind = BlockKind::layer;
   int layer = none;
   std::vector<Node> ops;
+  std::int64_t length = 0;  // tokens of a sample, of its rows
+  bool closes = false;      // the sum that it ends with does not begin the next block
 };
 
 /// What the loss is computed of.
@@ -62,6 +64,7 @@ struct Head {
 
 struct Model {
   std::int64_t batch_size = 0, length = 0;  // samples, tokens of each
+  std::int64_t target_length = 0;           // where targets are another text than the tokens
   DType compute = DType::f32;
   bool gpu = false;
   bool scaled = false;  // the loss is multiplied by the scalar loss_scale
@@ -71,9 +74,14 @@ struct Model {
   std::vector<ModelParameter> parameters;
   std::vector<Block> blocks;
   ValueId positions = none;  // i64 [batch_size]: of samples in the endless stream
+  // what a decoder of another text attends to, and the first block of that
+  ValueId memory = none;
+  int first_of_targets = none;
   Head head;
 
   std::int64_t rows() const { return batch_size * length; }
+  /// Of the last block.
+  std::int64_t target_rows() const { return batch_size * blocks.back().length; }
   operations::Types types_of(const Node& op) const;
 };
 

@@ -38,6 +38,8 @@ ModelGraph to_blocks(const Model& model) {
   graph.groups = std::move(parameters.groups);
   const ValueMap map(model);
   add_values(graph, model, map);
+  if (model.memory != none) graph.memory = map.index[static_cast<std::size_t>(model.memory)];
+  graph.first_of_targets = model.first_of_targets;
   add_scalars(graph, model);
   if (model.head.rows == operations::HeadRows::targets) {
     graph.target_chunk = model.head.chunk;

@@ -11,8 +11,18 @@ namespace trainx::model {
 
 using program::Role;
 
+namespace {
+
+std::size_t caches_of(const program::StepProgram& p) {
+  std::size_t n = 0;
+  while (n < p.buffers.size() && p.buffers[n].resident) ++n;
+  return n;
+}
+
+}  // namespace
+
 std::int64_t Decoder::memory_bytes(const GraphOf& graph_of, std::int64_t capacity) {
-  return program::decode_bytes(graph_of(capacity));
+  return program::decode_bytes(graph_of(capacity), capacity);
 }
 
 Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacity,
@@ -30,7 +40,8 @@ Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacit
   const program::Placement placement = program::plan_memory(p);
   for (std::size_t b = 0; b < p.buffers.size() && p.buffers[b].resident; ++b) {
     caches_.push_back(placement.base[b]);
-    cache_bytes_.push_back(p.buffers[b].bytes() / capacity);
+    const bool is_memory = longest.memory != program::none && b + 1 == caches_of(p);
+    cache_bytes_.push_back(is_memory ? 0 : p.buffers[b].bytes() / capacity);
   }
 }
 
@@ -75,7 +86,7 @@ BlockContext Decoder::context_of(const program::Instruction& i) const {
 }
 
 void Decoder::prepare(std::int64_t length) {
-  if (!blocks_.empty() && graph_.tokens == length) return;
+  if (prepared_ == length) return;
   contexts_.clear();
   graph_ = graph_of_(length);
   program_ = program::decode_program(graph_, capacity_);
@@ -83,6 +94,42 @@ void Decoder::prepare(std::int64_t length) {
   blocks_ = composed_blocks(graph_);
   for (const program::Instruction& i : program_.steady) contexts_.push_back(context_of(i));
   last_row_ = static_cast<std::int32_t>(length - 1);
+  prepared_ = length;
+}
+
+std::size_t Decoder::first_block() const {
+  return graph_.first_of_targets == program::none
+             ? 0
+             : static_cast<std::size_t>(graph_.first_of_targets);
+}
+
+void Decoder::write_batch(std::size_t block, std::string_view name, const std::int32_t* values) {
+  const auto& slots = graph_.blocks[block].slots;
+  const auto slot = std::ranges::find(slots, name, &program::SlotSpec::name);
+  if (slot == slots.end()) throw InternalError("Decoder: a block reads no " + std::string(name));
+  operations::copy_in(contexts_[block][static_cast<program::Slot>(slot - slots.begin())], values);
+}
+
+void Decoder::read(std::span<const std::int32_t> tokens) {
+  require_ids(tokens);
+  const at::NoGradGuard no_grad;
+  prepare(1);
+  const auto length = static_cast<std::int32_t>(tokens.size());
+  const auto rows = static_cast<std::size_t>(graph_.batch.front().elements());
+  if (first_block() == 0 || tokens.size() != rows)
+    throw InternalError("Decoder: " + std::to_string(length) + " tokens to read");
+  read_ = length;
+  write_batch(0, "tokens", tokens.data());
+  write_batch(1, "lengths", &read_);
+  for (std::size_t b = 0; b < first_block(); ++b) blocks_[b]->forward(contexts_[b]);
+}
+
+void Decoder::require_ids(std::span<const std::int32_t> tokens) const {
+  if (const auto bad = std::ranges::find_if(
+          tokens, [&](std::int32_t id) { return id < 0 || id >= vocab_size_; });
+      bad != tokens.end())
+    throw InternalError("Decoder: token id " + std::to_string(*bad) + " of a vocabulary of " +
+                        std::to_string(vocab_size_));
 }
 
 /// `of`: [vocab_size].
@@ -98,20 +145,13 @@ std::span<const float> Decoder::append(std::span<const std::int32_t> tokens) {
   if (length < 1 || length > capacity_ - size_)
     throw InternalError("Decoder: " + std::to_string(length) + " tokens after " +
                         std::to_string(size_) + " of at most " + std::to_string(capacity_));
-  if (const auto bad = std::ranges::find_if(
-          tokens, [&](std::int32_t id) { return id < 0 || id >= vocab_size_; });
-      bad != tokens.end())
-    throw InternalError("Decoder: token id " + std::to_string(*bad) + " of a vocabulary of " +
-                        std::to_string(vocab_size_));
+  require_ids(tokens);
   const at::NoGradGuard no_grad;
   prepare(length);
-  const auto tokens_slot =
-      std::ranges::find(graph_.blocks.front().slots, "tokens", &program::SlotSpec::name);
-  operations::copy_in(
-      contexts_
-          .front()[static_cast<program::Slot>(tokens_slot - graph_.blocks.front().slots.begin())],
-      tokens.data());
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+  write_batch(first_block(), first_block() == 0 ? "tokens" : "target_tokens", tokens.data());
+  // what the last piece ended with may lie there
+  if (first_block() > 0) write_batch(first_block() + 2, "lengths", &read_);
+  for (std::size_t b = first_block(); b < blocks_.size(); ++b) {
     contexts_[b].set_past(size_);
     b + 1 < blocks_.size() ? blocks_[b]->forward(contexts_[b]) : blocks_[b]->predict(contexts_[b]);
   }

@@ -14,6 +14,8 @@ namespace trainx::model {
 /// attention alone looks back. A layer's cache is the output of its first linear layer: new rows
 /// are written where they stay, and a text's first piece is computed exactly as in training. The
 /// memory is that of a planned program (program/decode.hpp).
+///
+/// Of an encoder-decoder it is the text that is written; the one that is read is given before it.
 class Decoder {
  public:
   /// The blocks for one sample of that many tokens, in evaluation.
@@ -33,6 +35,8 @@ class Decoder {
   std::int64_t size() const { return size_; }
   /// Begins another text.
   void clear() { size_ = 0; }
+  /// The text that is read, as long as the graph has it.
+  void read(std::span<const std::int32_t> tokens);
   /// Goes on from the other's text. Both have the same graph and capacity.
   void copy_text(const Decoder& other);
   /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits
@@ -41,7 +45,10 @@ class Decoder {
 
  private:
   void prepare(std::int64_t length);
+  void require_ids(std::span<const std::int32_t> tokens) const;
   BlockContext context_of(const program::Instruction& i) const;
+  void write_batch(std::size_t block, std::string_view name, const std::int32_t* values);
+  std::size_t first_block() const;  // of the text that is written
   Tensor cached(std::size_t cache) const;
   void copy_logits(const Tensor& of);
 
@@ -51,6 +58,8 @@ class Decoder {
   std::byte* memory_;
   std::vector<program::Bytes> caches_;       // their offsets
   std::vector<program::Bytes> cache_bytes_;  // of a token
+  std::int32_t read_ = 0;                    // tokens of the text that is read
+  std::int64_t prepared_ = 0;                // tokens of the pieces below; 0: none
   std::int32_t last_row_ = 0;                // which of the rows the head predicts from
   std::vector<float> logits_;
   // Of pieces of the length that was appended last.

@@ -51,7 +51,10 @@ Decisions with_layers(Decisions plan, std::int64_t layers) {
   const std::int64_t all = layers_of(plan.dims);
   std::visit(
       [layers](auto& d) {
-        if constexpr (requires { d.num_layers; }) d.num_layers = layers;
+        if constexpr (requires { d.num_decoder_layers; })
+          d.num_layers = layers / 2, d.num_decoder_layers = layers - layers / 2;
+        else if constexpr (requires { d.num_layers; })
+          d.num_layers = layers;
       },
       plan.dims);
   auto& levels = *plan.recipe.memory.activation_checkpoint.value;

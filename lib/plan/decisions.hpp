@@ -53,6 +53,14 @@ struct Decisions : Explanation {
   // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest
   // sample
   std::vector<std::int64_t> row_lengths;
+  /// seq2seq: tokens of a target beside each of those; else empty.
+  std::vector<std::int64_t> target_lengths() const {
+    std::vector<std::int64_t> out;
+    if (architectures::target_shift(dims))
+      for (const std::int64_t length : row_lengths)
+        out.push_back(architectures::target_length(dims, length));
+    return out;
+  }
   std::int64_t train_samples = 0;  // of an epoch
   // of an evaluation, however the batch is cut; 0: no held-out data
   std::int64_t eval_samples = 0;

@@ -16,6 +16,14 @@ constexpr double most_step_bytes = 4611686018427387904.0;
   throw UserError(ExitCode::invalid_recipe, sentence);
 }
 
+template <class Dims>
+std::int64_t all_layers(const Dims& d) {
+  if constexpr (requires { d.num_decoder_layers; })
+    return d.num_layers + d.num_decoder_layers;
+  else
+    return d.num_layers;
+}
+
 /// An upper bound of what weights, states, activations, logits and attention's scores take.
 double bytes_of_rank(const architectures::ModelDims& dims, double samples, double length) {
   return std::visit(
@@ -23,7 +31,7 @@ double bytes_of_rank(const architectures::ModelDims& dims, double samples, doubl
         if constexpr (requires { d.num_layers; }) {
           const double h = static_cast<double>(d.hidden_size),
                        i = static_cast<double>(d.intermediate_size);
-          const double layers = static_cast<double>(d.num_layers),
+          const double layers = static_cast<double>(all_layers(d)),
                        rows = static_cast<double>(d.vocab_size) + 128;
           const double positions = static_cast<double>(d.max_positions), tokens = samples * length;
           const double parameters = layers * (4 * h * h + 2 * h * i + 16 * (h + i)) +
@@ -44,7 +52,7 @@ std::int64_t layers_of(const architectures::ModelDims& dims) {
   return std::visit(
       [](const auto& d) -> std::int64_t {
         if constexpr (requires { d.num_layers; })
-          return d.num_layers;
+          return all_layers(d);
         else
           return d.shapes.empty() ? 1 : std::ssize(d.shapes.front().modules);
       },

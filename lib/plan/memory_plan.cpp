@@ -57,7 +57,7 @@ std::int64_t generation_bytes_of(const Decisions& plan) {
       architectures::for_evaluation(plan.dims), 1, length, DType::f32, plan.threads);
   std::int64_t elements = 4 * architectures::vocab_size(plan.dims);  // to draw a token from
   for (const auto& g : graph.groups) elements += g.elements;
-  return 4 * elements + program::decode_bytes(graph);
+  return 4 * elements + program::decode_bytes(graph, length);
 }
 
 /// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in

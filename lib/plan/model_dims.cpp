@@ -19,6 +19,13 @@ std::string remedy_of_positions([[maybe_unused]] const Dims& d) {
   return "";
 }
 
+/// Do heads have a size that does not follow from hidden_size?
+template <class Dims>
+bool has_free_heads(const Dims& d) {
+  if constexpr (requires { d.num_decoder_heads; }) return d.head_size > 0;
+  return false;
+}
+
 // Options and Dims of one architecture; the members named here have the same names in all.
 template <class Options>
 auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts) {
@@ -56,6 +63,13 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
   }
   take_settings(o, dims);
   dims.attention = recipe.model.attention;
+  if constexpr (requires { dims.longest_target; }) {
+    dims.longest_source = recipe.data.sequence_length;
+    dims.longest_target = recipe::target_length(recipe.data);
+    if (dims.longest_target > dims.max_positions)
+      refuse("data.target_length (" + std::to_string(dims.longest_target) +
+             ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
+  }
   if constexpr (requires { dims.packed; })
     dims.packed = options::packs_documents(recipe.data.source);
   if constexpr (requires { dims.num_key_value_heads; }) {
@@ -63,7 +77,7 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
       refuse("model.options.num_heads (" + std::to_string(dims.num_heads) +
              ") must be a multiple of num_key_value_heads (" +
              std::to_string(dims.num_key_value_heads) + ")");
-  } else if (dims.hidden_size % dims.num_heads != 0)
+  } else if (!has_free_heads(dims) && dims.hidden_size % dims.num_heads != 0)
     refuse("model.options.hidden_size (" + std::to_string(dims.hidden_size) +
            ") must be a multiple of num_heads (" + std::to_string(dims.num_heads) + ")");
   if (recipe.data.sequence_length > dims.max_positions)

@@ -250,9 +250,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     device = hardware::find_hardware(facts.hardware.gpus.front().compute_capability,
                                      facts.hardware.gpus.front().memory_bytes);
 
-  const std::int64_t length = r.data.sequence_length;
+  const std::int64_t length = r.data.sequence_length,
+                     tokens = length + (architectures::target_shift(plan.dims)
+                                            ? architectures::target_length(plan.dims, length)
+                                            : 0);
   auto steps = [&](const Duration& d, const char* key) {
-    return steps_of(d, plan.batch, length, facts.data, key);
+    return steps_of(d, plan.batch, tokens, facts.data, key);
   };
   if (const auto total = steps(r.run.duration, "run.duration"))
     times.total_steps = *total;
@@ -284,7 +287,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (r.memory.release_cache_every)
     times.release_cache_every =
         interval(*r.memory.release_cache_every, "memory.release_cache_every");
-  plan.tokens_per_step = plan.batch.global_batch_size * length;
+  plan.tokens_per_step = plan.batch.global_batch_size * tokens;
   plan.nominal_targets =
       architectures::nominal_targets(plan.dims, plan.batch.global_batch_size, length);
   plan.train_samples = facts.data.train_samples;

@@ -20,6 +20,14 @@ class DecodeBuilder {
                .dtype = slot.tensor.dtype,
                .elements = slot.tensor.elements() / slot.tensor.dims.front() * capacity,
                .resident = true});
+    if (graph.memory == none) return;
+    const TensorSpec& memory = graph.values[static_cast<std::size_t>(graph.memory)];
+    shared_[{Role::value, graph.memory}] = add_buffer(p_, {.name = memory.name,
+                                                           .role = Role::cache,
+                                                           .index = graph.memory,
+                                                           .dtype = memory.dtype,
+                                                           .elements = memory.elements(),
+                                                           .resident = true});
   }
 
   StepProgram run() {
@@ -48,7 +56,7 @@ class DecodeBuilder {
     const SlotSpec& s =
         graph_.blocks[static_cast<std::size_t>(block)].slots[static_cast<std::size_t>(slot)];
     if (s.role == Role::value || s.role == Role::batch) {
-      const bool placed = s.role == Role::batch ? s.tensor.name == "tokens" : head_reads(s);
+      const bool placed = s.role == Role::batch ? host_writes(s) : head_reads(s);
       if (!placed) return none;
       const auto [at, is_new] = shared_.try_emplace({s.role, s.index}, none);
       if (is_new)
@@ -70,6 +78,10 @@ class DecodeBuilder {
                 .dtype = s.tensor.dtype,
                 .elements = head ? elements / s.tensor.dims.front() : elements});
   }
+  static bool host_writes(const SlotSpec& batch) {
+    const std::string& name = batch.tensor.name;
+    return name == "tokens" || name == "target_tokens" || name == "lengths";
+  }
   /// The last value is the copy of the logits.
   bool head_reads(const SlotSpec& value) const {
     return value.index + 1 < static_cast<int>(graph_.values.size());
@@ -87,8 +99,8 @@ StepProgram decode_program(const ModelGraph& graph, std::int64_t capacity) {
   return DecodeBuilder(graph, capacity).run();
 }
 
-Bytes decode_bytes(const ModelGraph& longest) {
-  return plan_memory(decode_program(longest, longest.tokens)).peak_of(Space::device);
+Bytes decode_bytes(const ModelGraph& longest, std::int64_t capacity) {
+  return plan_memory(decode_program(longest, capacity)).peak_of(Space::device);
 }
 
 }  // namespace trainx::program

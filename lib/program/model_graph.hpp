@@ -55,6 +55,7 @@ struct ParameterSpec {
   // a head of the task at hand: a folder made for another task lacks it, and training begins with a
   // new one
   bool optional = false;
+  bool may_be_absent = false;            // in the folder: then it is zeros
   std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
   bool saved_transposed = false;         // the folder holds [in, out] (GPT-2's Conv1D)
   // rows are queries, keys and values of so many heads; the folder holds those of a head behind one
@@ -191,6 +192,9 @@ struct ModelGraph {
   // blocks
   std::optional<DType> stored;
   std::int64_t tokens = 0;  // of one micro-batch
+  // encoder-decoders: the value that the decoder attends to, and the first block that is not the
+  // encoder's; none: the model reads and writes one text
+  int memory = none, first_of_targets = none;
   // rows with a target that the last block computes at a time, where it computes those alone; 0: it
   // computes all rows
   std::int64_t target_chunk = 0;

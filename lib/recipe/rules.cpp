@@ -153,7 +153,8 @@ class Rules {
   static bool frees_heads(const Options& o, const Dims& published) {
     if constexpr (requires { o.head_size; })
       return o.head_size.has_value() ||
-             published.head_size * published.num_heads != published.hidden_size;
+             (published.head_size > 0 &&
+              published.head_size * published.num_heads != published.hidden_size);
     return false;
   }
 
@@ -218,14 +219,22 @@ class Rules {
             source.held_out && source.eval, prefix + "held_out", {prefix + "type", prefix + "eval"},
             "cannot go together with eval, which names held-out data already: remove one of them");
       }
-      refuse(source.fills_rows &&
-                 architectures::has_labels(architectures::task(r_.model.options)),
+      refuse(source.fills_rows && architectures::has_labels(architectures::task(r_.model.options)),
              prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
+      refuse(source.fills_rows &&
+                 architectures::task(r_.model.options) == architectures::Task::seq2seq,
+             prefix + "type", {"model.type", "model.options.task"},
+             "gives no text to write: seq2seq takes type jsonl or csv, with input_ids and labels");
     });
     if (const auto* mixture = std::get_if<options::MixtureOptions>(&r_.data.source))
       shares(*mixture);
     padding();
+    refuse(r_.data.target_length &&
+               architectures::task(r_.model.options) != architectures::Task::seq2seq,
+           "data.target_length", {"model.type", "model.options.task"},
+           "can have no effect with " + alternative_name(r_.model.options) +
+               ", whose targets are the tokens' own text: leave it out");
   }
 
   /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix +

@@ -103,8 +103,11 @@ std::vector<BrokenRule> broken_generation_rules(const Recipe& r) {
          {"generate.prompt"});
   const architectures::Task task = architectures::task(r.model.options);
   refuse(task != architectures::Task::causal_lm,
-         "needs a model for causal_lm: one for " + std::string(architectures::name_of(task)) +
-             " writes no text",
+         "needs a model for causal_lm, which goes on with a text: one for " +
+             std::string(architectures::name_of(task)) +
+             (task == architectures::Task::seq2seq
+                  ? " writes another, which `trainx generate` does with checkpoints"
+                  : " writes no text"),
          of_model);
   refuse(std::holds_alternative<architectures::CustomOptions>(r.model.options),
          "can have no effect with " + alternative_name(r.model.options) +

@@ -86,6 +86,7 @@ void visit_fields(Visitor& field, ModelSection& s) {
 
 struct DataSection {
   std::int64_t sequence_length = 128;
+  std::optional<std::int64_t> target_length;
   bool shuffle = true;
   std::int64_t workers = 1;
   std::int64_t prefetch = 4;
@@ -97,6 +98,10 @@ struct DataSection {
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
   field("sequence_length", s.sequence_length, between(1, 1 << 24), "Tokens of a sample");
+  field(
+      "target_length", s.target_length, between(1, 1 << 24),
+      "seq2seq: tokens of the text to write; default: sequence_length. Shorter rows of pad_to have "
+      "as much less of them");
   field("shuffle", s.shuffle, anything(),
         "Permute samples by key in each epoch; false: keep their order");
   field("workers", s.workers, between(1, 256), "Threads that prepare samples");
@@ -111,6 +116,10 @@ void visit_fields(Visitor& field, DataSection& s) {
 /// Tokens of a row with padding, ascending: a step takes the smallest that holds its longest
 /// sample. sequence_length alone where no sample is shorter.
 std::vector<std::int64_t> row_lengths(const DataSection& data);
+/// Of the text that seq2seq writes.
+inline std::int64_t target_length(const DataSection& data) {
+  return data.target_length.value_or(data.sequence_length);
+}
 
 // any two of three, the third is derived; or global_batch_size alone
 struct BatchSection {

@@ -245,6 +245,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
   for (Group& group : groups_) {
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
     for (const ParameterSpec& p : group.spec->parameters) {
+      if (p.may_be_absent && !saved.has(p.name)) continue;
       if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
         gather(exact_parts(group));
         std::vector<float> memory;

@@ -7,10 +7,11 @@ namespace trainx::train {
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
   data::SourceOptions how;
   how.sequence_length = plan.recipe.data.sequence_length;
+  how.target_length = recipe::target_length(plan.recipe.data);
   how.vocab_limit = architectures::vocab_size(plan.dims);
   how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
-  how.targets = data::targets_of(architectures::task(plan.dims),
-                                 architectures::problem_type(plan.dims));
+  how.targets =
+      data::targets_of(architectures::task(plan.dims), architectures::problem_type(plan.dims));
   how.num_labels = architectures::num_labels(plan.dims);
   how.token_type_limit = architectures::token_types(plan.dims);
   return data::open_source(plan.recipe.data.source, split, how);
@@ -63,6 +64,8 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   options.row_lengths = plan.row_lengths;
   options.masking = architectures::masking(plan.dims);
   options.label_values = architectures::label_values(plan.dims);
+  options.shift = architectures::target_shift(plan.dims);
+  options.target_lengths = plan.target_lengths();
   options.seed = seed;
   options.workers = r.data.workers;
   options.prefetch = r.data.prefetch;

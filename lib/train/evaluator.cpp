@@ -1,6 +1,7 @@
 #include "train/evaluator.hpp"
 #include "core/error.hpp"
 #include "data/masking.hpp"
+#include "data/target_shift.hpp"
 #include "train/eval_metrics.hpp"
 #include <algorithm>
 #include <cmath>
@@ -16,7 +17,11 @@ constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
                      const std::vector<model::Blocks>& blocks, const data::Source& source,
                      execute::Ranks ranks)
-    : plan_(plan), source_(source), masking_(architectures::masking(plan.dims)) {
+    : plan_(plan),
+      source_(source),
+      masking_(architectures::masking(plan.dims)),
+      shift_(architectures::target_shift(plan.dims)),
+      target_lengths_(plan.target_lengths()) {
   execute::ExecutorParts parts;
   parts.blocks = &blocks;
   parts.fetch = [this](std::int64_t, int, int, data::BatchView out) { fetch(out); };
@@ -38,14 +43,17 @@ std::int64_t Evaluator::first_of(std::int64_t micro_batch) const {
 // Samples are taken in order; rows are as long as the micro-batch's longest needs.
 std::size_t Evaluator::take_shape() {
   const std::int64_t first = first_of(submitted_++);
-  std::int64_t longest = 1;
+  std::int64_t longest = 1, longest_target = 0;
   for (std::int64_t i = first; i < std::min(first + plan_.batch.micro_batch_size, spread_.count());
        ++i) {
     const std::int64_t length = source_.length(spread_[i]);
     longest = std::max(longest, length > 0 ? length : plan_.row_lengths.back());
+    longest_target = std::max(longest_target, source_.target_length(spread_[i]));
   }
-  return static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) -
-                                  plan_.row_lengths.begin());
+  auto shape = static_cast<std::size_t>(std::ranges::lower_bound(plan_.row_lengths, longest) -
+                                        plan_.row_lengths.begin());
+  while (shape + 1 < target_lengths_.size() && target_lengths_[shape] < longest_target) ++shape;
+  return shape;
 }
 
 // Rows past the last sample are padding without targets, so that the last batch counts with what it
@@ -56,10 +64,14 @@ void Evaluator::fetch(data::BatchView out) {
     const data::SampleView sample = out.row(b);
     const std::int64_t i = first + static_cast<std::int64_t>(b);
     out.positions[b] = i;
-    if (i >= spread_.count()) continue;
+    if (i >= spread_.count()) {
+      if (shift_) data::shift_targets(*shift_, sample);
+      continue;
+    }
     const std::int64_t index = spread_[i];
     const bool given = source_.read(index, sample);
     if (masking_ && !given) data::draw_masks(*masking_, mask_seed, index, sample);
+    if (shift_) data::shift_targets(*shift_, sample);
   }
 }
 

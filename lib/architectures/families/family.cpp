@@ -7,11 +7,7 @@ namespace trainx::architectures {
 using nlohmann::json;
 using operations::Activation;
 
-namespace {
-
-Activation activation_of(const ConfigReader& file, const char* key, const char* otherwise) {
-  const json* j = file.find(key);
-  const json value = j ? *j : json(otherwise);
+Activation activation_named(const ConfigReader& file, const char* key, const json& value) {
   const std::pair<const char*, Activation> known[] = {
       {"silu", Activation::silu},           {"swish", Activation::silu},
       {"gelu", Activation::gelu_erf},       {"gelu_python", Activation::gelu_erf},
@@ -22,6 +18,13 @@ Activation activation_of(const ConfigReader& file, const char* key, const char* 
     if (value == name) return activation;
   file.fail(std::string(key) + " is " + shown(value) +
             ", which trainx does not compute; only silu, gelu, gelu_pytorch_tanh, relu or relu2");
+}
+
+namespace {
+
+Activation activation_of(const ConfigReader& file, const char* key, const char* otherwise) {
+  const json* j = file.find(key);
+  return activation_named(file, key, j ? *j : json(otherwise));
 }
 
 }  // namespace

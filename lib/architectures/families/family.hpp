@@ -8,6 +8,10 @@
 
 namespace trainx::architectures {
 
+/// The activation that transformers calls `value`, which the key has.
+operations::Activation activation_named(const ConfigReader& file, const char* key,
+                                        const nlohmann::json& value);
+
 /// Settings that families have in common, under the keys that most of them use. What is absent
 /// means what it means for transformers.
 class FamilyReader {

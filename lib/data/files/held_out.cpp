@@ -32,6 +32,9 @@ class SplitSource final : public Source {
   }
   std::int64_t vocab_size() const override { return all_->vocab_size(); }
   std::int64_t length(std::int64_t index) const override { return all_->length(in_all(index)); }
+  std::int64_t target_length(std::int64_t index) const override {
+    return all_->target_length(in_all(index));
+  }
   std::vector<DataFile> files() const override { return all_->files(); }
   bool read(std::int64_t index, SampleView out) const override {
     return all_->read(in_all(index), out);

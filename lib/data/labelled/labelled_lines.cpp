@@ -24,15 +24,20 @@ class LabelledLines final : public Source {
         rules_(rules) {
     if (samples() < 1) throw UserError(ExitCode::bad_data, file_.path() + " has no samples");
     if (!scan) return;
-    std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples()));
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples())), of_targets;
+    if (rules_.targets == Targets::another_text) of_targets.resize(lengths.size());
     for_each_range(samples(), [&](std::int64_t begin, std::int64_t end) {
       Line line;
       for (std::int64_t i = begin; i < end; ++i) {
         parse(i, line);
         lengths[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(length_of(line));
+        if (!of_targets.empty())
+          of_targets[static_cast<std::size_t>(i)] =
+              static_cast<std::int32_t>(target_length_of(line));
       }
     });
     lengths_ = std::move(lengths);
+    target_lengths_ = std::move(of_targets);
   }
 
   std::int64_t samples() const override { return lines_.size() - first_; }
@@ -47,6 +52,15 @@ class LabelledLines final : public Source {
     Line line;
     parse(index, line);
     return length_of(line);
+  }
+
+  std::int64_t target_length(std::int64_t index) const override {
+    check_index(index);
+    if (rules_.targets != Targets::another_text) return 0;
+    if (!target_lengths_.empty()) return target_lengths_[static_cast<std::size_t>(index)];
+    Line line;
+    parse(index, line);
+    return target_length_of(line);
   }
 
   bool read(std::int64_t index, SampleView out) const override {
@@ -74,6 +88,12 @@ class LabelledLines final : public Source {
     if (rules_.packed) keep_documents_apart(line, length, out);
     if (rules_.targets == Targets::own_token || rules_.targets == Targets::token_class)
       fill(labels, 0, length, out.targets);
+    if (rules_.targets == Targets::another_text) {
+      const auto of_target = static_cast<std::size_t>(target_length_of(line));
+      if (of_target > out.targets.size())
+        throw InternalError("labelled lines: a target longer than its row");
+      fill(labels, 0, of_target, out.targets);
+    }
     return labels.given || rules_.targets != Targets::own_token;
   }
 
@@ -124,12 +144,18 @@ class LabelledLines final : public Source {
                     rules_.sequence_length);
   }
 
+  std::int64_t target_length_of(const Line& line) const {
+    return std::min(static_cast<std::int64_t>(line[FieldName::labels].values.size()),
+                    rules_.target_length);
+  }
+
   MappedFile file_;
   LineIndex lines_;
   std::int64_t first_;
   std::unique_ptr<LineParser> parser_;
   LineRules rules_;
-  std::vector<std::int32_t> lengths_;  // of the samples, where they were scanned
+  // of the samples and their targets, where they were scanned
+  std::vector<std::int32_t> lengths_, target_lengths_;
 };
 
 }  // namespace

@@ -51,6 +51,7 @@ void check_documents(const Line& line, const LinePlace& place) {
 LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
     : targets(how.targets),
       sequence_length(how.sequence_length),
+      target_length(how.target_length),
       vocab_limit(how.vocab_limit),
       token_type_limit(how.token_type_limit),
       num_labels(how.num_labels),
@@ -60,6 +61,17 @@ LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
 WantedFields LineRules::wanted() const {
   const bool of_tokens = targets != Targets::label, of_sample = targets == Targets::label;
   return {true, true, true, of_tokens, of_sample || real_labels(), true};
+}
+
+void LineRules::check_target(const Line& line, const LinePlace& place) const {
+  const Field& labels = line[FieldName::labels];
+  if (!labels.given || labels.values.empty())
+    place.refuse("has no labels, which seq2seq learns to write");
+  const auto length = static_cast<std::int64_t>(labels.values.size());
+  if (length > target_length && !truncate)
+    place.refuse("has " + std::to_string(length) + " labels, more than data.target_length (" +
+                 std::to_string(target_length) +
+                 "): raise it, cut the data, or set data.truncate to true");
 }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
@@ -72,7 +84,8 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
   for (const FieldName name :
        {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels}) {
     const std::size_t count = line[name].values.size();
-    if (name == FieldName::labels && real_labels()) continue;
+    const bool of_another = name == FieldName::labels && targets == Targets::another_text;
+    if (of_another || (name == FieldName::labels && real_labels())) continue;
     if (line[name].given && count != ids.values.size()) {
       place.refuse(name_of(name) + " has " + std::to_string(count) + " values, but input_ids " +
                    std::to_string(ids.values.size()));
@@ -91,6 +104,7 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
                  std::to_string(sequence_length) +
                  "): raise it, cut the data, or set data.truncate to true");
   }
+  if (targets == Targets::another_text) check_target(line, place);
   const std::int64_t limit = vocab_limit > 0 ? vocab_limit : most_ids;
   const std::string beyond = "beyond the vocabulary of " + std::to_string(limit) +
                              ": correct the data or model.options.vocab_size";

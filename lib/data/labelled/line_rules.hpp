@@ -11,7 +11,7 @@ void check_documents(const Line& line, const LinePlace& place);
 /// What a line must hold to be a sample of a run.
 struct LineRules {
   Targets targets = Targets::next_token;
-  std::int64_t sequence_length = 0;
+  std::int64_t sequence_length = 0, target_length = 0;
   std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;  // 0: no limit
   bool truncate = false, packed = false;
 
@@ -25,6 +25,7 @@ struct LineRules {
   void check_token_classes(const Line& line, const LinePlace& place) const;
   void check_label(const Line& line, const LinePlace& place) const;
   void check_numbers(const Line& line, const LinePlace& place) const;
+  void check_target(const Line& line, const LinePlace& place) const;
 };
 
 }  // namespace trainx::data::labelled

@@ -24,6 +24,10 @@ class MixtureSource final : public Source {
     const auto [source, own] = ranges_.find(index);
     return sources_[source]->length(own);
   }
+  std::int64_t target_length(std::int64_t index) const override {
+    const auto [source, own] = ranges_.find(index);
+    return sources_[source]->target_length(own);
+  }
   std::vector<MixturePart> parts() const override { return parts_; }
   std::vector<DataFile> files() const override {
     std::vector<DataFile> all;

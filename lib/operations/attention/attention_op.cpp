@@ -2,6 +2,7 @@
 #include "operations/attention/attention.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include "operations/attention/grouped_attention.hpp"
+#include "operations/attention/biased_attention.hpp"
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
@@ -17,10 +18,16 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
   return x.view({a.batch, a.length, a.query_heads, a.head_size});
 }
 
+Dropout dropout_of(const Attention& a, const OpContext& c) {
+  return c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site);
+}
+
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
-  return {qkv, c.input(Attention::seen),
-          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site),
-          c.parameter(Attention::sinks)};
+  return {qkv, c.input(Attention::seen), dropout_of(a, c), c.parameter(Attention::sinks)};
+}
+AttentionText text(const Attention& a, const OpContext& c, const Tensor& qkv) {
+  return {qkv, c.input(Attention::memory), c.input(Attention::seen),
+          c.parameter(Attention::bias_table), dropout_of(a, c)};
 }
 
 }  // namespace
@@ -29,7 +36,9 @@ void Attention::run_forward(const OpContext& c) const {
   if (!c.writes(out) && !c.writes(lse)) return;
   const std::int64_t rows = batch * length, past = c.past();
   // of a decoder the product has room for tokens to come
-  const Tensor made = c.input(qkv).narrow(0, 0, past + rows);
+  const Tensor made = memory_length > 0 ? c.input(qkv) : c.input(qkv).narrow(0, 0, past + rows);
+  if (memory_length > 0 || bias.buckets > 0)
+    return biased_attention(*this, text(*this, c, made), c.output(out), c.output(lse));
   if (!is_plain())
     return grouped_attention(*this, c.output(out), c.output(lse), inputs(*this, c, made));
   if (past > 0)
@@ -45,6 +54,11 @@ void Attention::run_forward(const OpContext& c) const {
 }
 
 void Attention::run_backward(const OpContext& c) const {
+  if (memory_length > 0 || bias.buckets > 0)
+    return biased_attention_backward(*this, text(*this, c, c.input(qkv)), c.output(out),
+                                     c.output(lse), c.output_gradient(out),
+                                     {c.input_gradient(qkv), c.input_gradient(memory),
+                                      c.parameter_gradient(bias_table), c.accumulates(bias_table)});
   if (!is_plain())
     return grouped_attention_backward(
         *this,

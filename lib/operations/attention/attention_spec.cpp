@@ -7,7 +7,8 @@ namespace {
 /// there can be, one to a row.
 double product_flops(const Attention& a, std::int64_t elements) {
   const auto T = static_cast<double>(a.length);
-  const double all = a.mask == AttentionMask::lengths ? T * T : T * (T + 1) / 2,
+  const double keys = a.memory_length > 0 ? static_cast<double>(a.memory_length) : T,
+               all = a.mask == AttentionMask::lengths ? T * keys : T * (T + 1) / 2,
                outside = T - static_cast<double>(a.window),
                seen = a.window > 0 && outside > 0 ? all - outside * (outside + 1) / 2 : all;
   return 2.0 * static_cast<double>(a.batch * a.query_heads * elements) * seen;
@@ -21,6 +22,8 @@ bool Attention::is_fused(bool gpu) const {
 
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
   std::vector<OperandId> from{input(qkv)};
+  if (memory_length > 0) from.push_back(input(memory));
+  if (bias.buckets > 0) from.push_back(parameter(bias_table));
   if (mask != AttentionMask::causal) from.push_back(input(seen));
   if (dropout > 0) from.push_back(input(positions));
   if (has_sinks) from.push_back(parameter(sinks));
@@ -37,6 +40,14 @@ BackwardSpec Attention::backward(const Types&) const {
     b.reads.push_back(parameter(sinks));
     b.parameters.push_back(sinks);
   }
+  if (memory_length > 0) {
+    b.reads.push_back(input(memory));
+    b.inputs.push_back({.input = memory});
+  }
+  if (bias.buckets > 0) {
+    b.reads.push_back(parameter(bias_table));
+    b.parameters.push_back(bias_table);
+  }
   return b;
 }
 
@@ -50,7 +61,8 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients
-  c.element_bytes = (t.inputs[qkv].bytes() + result.bytes()) *
+  const double keys = memory_length > 0 ? t.inputs[memory].bytes() : 0;
+  c.element_bytes = (t.inputs[qkv].bytes() + keys + result.bytes()) *
                     (direction == Direction::forward ? 1 : 2);
   return c;
 }
@@ -61,7 +73,9 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
-  if (dropout > 0 || alibi || has_sinks || values() != head_size) return false;
+  if (dropout > 0 || alibi || has_sinks || values() != head_size || memory_length > 0 ||
+      bias.buckets > 0)
+    return false;
   return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
 }
 

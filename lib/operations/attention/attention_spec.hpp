@@ -1,5 +1,6 @@
 #pragma once
 #include "core/attention_kind.hpp"
+#include "operations/attention/relative_bias.hpp"
 #include "operations/op_spec.hpp"
 
 namespace trainx::operations {
@@ -10,15 +11,18 @@ enum class AttentionMask : std::uint8_t { causal, lengths, documents };
 
 /// Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762). Queries, keys and values
 /// are columns of what one product made, [N, query heads + 2 * key-value heads, head size], in this
-/// order; nothing is copied. Values may be of another size.
+/// order; nothing is copied. Values may be of another size. With `memory` they are queries alone,
+/// [N, query heads, head size], and keys and values are of another text, [batch * memory length,
+/// 2 * key-value heads, head size].
 struct Attention {
   static constexpr std::string_view name = "attention";
   static constexpr Work work = Work::attention;
   /// seen: i32, lengths [B] or documents' starts [B, T]. positions: i64 [B] of the samples, which
   /// name the random numbers of dropout.
-  enum Input : int { qkv, seen, positions };
+  enum Input : int { qkv, seen, positions, memory };
   enum Output : int { out, lse };
-  enum Parameter : int { sinks };  // [query heads], where there are some
+  // sinks: [query heads]; bias_table: [buckets, query heads]
+  enum Parameter : int { sinks, bias_table };
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
   std::int64_t batch = 1, length = 1;  // N = batch * length
@@ -31,6 +35,8 @@ struct Attention {
   double dropout = 0;       // of probabilities, while training
   bool alibi = false;       // scores fall with distance, by a slope of each head
   bool has_sinks = false;   // a learned score of each head takes probability, and has no value
+  std::int64_t memory_length = 0;  // of `memory`, tokens of a sample; 0: there is none
+  RelativeBias bias = {};          // of scores, behind scale and cap
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
@@ -41,7 +47,8 @@ struct Attention {
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {
     return query_heads == key_value_heads && scale == 0 && window == 0 && soft_cap == 0 &&
-           dropout == 0 && values() == head_size && !alibi && !has_sinks;
+           dropout == 0 && values() == head_size && !alibi && !has_sinks && memory_length == 0 &&
+           bias.buckets == 0;
   }
   /// By the fast kernels of libraries, of a GPU or the host?
   bool is_fused(bool gpu) const;

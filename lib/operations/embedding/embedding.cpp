@@ -38,11 +38,13 @@ void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int
 }
 
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts) {
+                      double scale, const Dropout& dropout, const Tensor& document_starts,
+                      bool tokens_alone) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(out))
+    if (const Gpu* gpu = tokens_alone ? nullptr : gpu_of(out))
       return cuda::scaled_embedding(*gpu, out, tokens, wte, wpe, scale, dropout, document_starts);
-  return cpu::scaled_embedding(out, tokens, wte, wpe, scale, dropout, document_starts);
+  return cpu::scaled_embedding(out, tokens, wte, wpe, scale, dropout, document_starts,
+                               tokens_alone);
 }
 
 void scale_rows(const Tensor& out, const Tensor& x, double scale) {

@@ -13,8 +13,10 @@ void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const
 void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
                        const Tensor& word, const Tensor& position, const Tensor& type);
 /// out[B*T, C] = dropout(scale * (wte[tokens[b, t]] + wpe[t])); wpe undefined: absent.
+/// tokens_alone: dropout(scale * wte[tokens[b, t]] + wpe[t]), on CPUs.
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts);
+                      double scale, const Dropout& dropout, const Tensor& document_starts,
+                      bool tokens_alone = false);
 /// out[N, C] = scale * x; `out` may be `x`.
 void scale_rows(const Tensor& out, const Tensor& x, double scale);
 /// d_wte[Vp, C], d_wpe[P, C] (f32) are overwritten wholly, or added to, by d[B*T, C]. The token

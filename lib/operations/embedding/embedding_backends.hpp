@@ -18,7 +18,8 @@ void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tenso
 void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
                                   bool accumulate, const Tensor& document_starts);
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts);
+                      double scale, const Dropout& dropout, const Tensor& document_starts,
+                      bool tokens_alone);
 void scale_rows(const Tensor& out, const Tensor& x, double scale);
 }  // namespace cpu
 

@@ -16,7 +16,7 @@ void Embedding::run_forward(const OpContext& c) const {
     return scaled_embedding(
         c.output(out), c.input(tokens), c.parameter(token),
         table.defined() ? table.narrow(0, first_position + c.past(), c.length()) : Tensor(), scale,
-        c.dropout(dropout, positions, c.length()), c.input(starts));
+        c.dropout(dropout, positions, c.length()), c.input(starts), scales_tokens);
   embedding(c.output(out), c.input(tokens), c.parameter(token),
             table.narrow(0, first_position + c.past(), c.length()),
             c.dropout(dropout, positions, c.length()), c.input(starts));
@@ -28,12 +28,12 @@ void Embedding::run_backward(const OpContext& c) const {
     drop_out(c.scratch(masked), d, drop);
     d = c.scratch(masked);
   }
-  if (scale != 1) {
+  const auto scale_gradient = [&] {
+    if (scale == 1) return;
     scale_rows(c.scratch(masked), d, scale);
     d = c.scratch(masked);
-  }
-  if (const Tensor table = c.parameter_gradient(token); table.defined())
-    embedding_backward_tokens(table, d, c.input(tokens), c.accumulates(token), untrained_token);
+  };
+  if (!scales_tokens) scale_gradient();
   if (const Tensor table = c.parameter_gradient(position); table.defined()) {
     if (first_position > 0 && !c.accumulates(position)) clear(table.narrow(0, 0, first_position));
     embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position), d,
@@ -41,6 +41,9 @@ void Embedding::run_backward(const OpContext& c) const {
   }
   if (const Tensor table = c.parameter_gradient(type); table.defined())
     embedding_backward_tokens(table, d, c.input(token_types), c.accumulates(type));
+  if (scales_tokens) scale_gradient();
+  if (const Tensor table = c.parameter_gradient(token); table.defined())
+    embedding_backward_tokens(table, d, c.input(tokens), c.accumulates(token), untrained_token);
 }
 
 }  // namespace trainx::operations

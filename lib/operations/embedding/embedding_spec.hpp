@@ -16,6 +16,7 @@ struct Embedding {
 
   double dropout = 0;
   double scale = 1;                              // of the sum, before the dropout
+  bool scales_tokens = false;                    // ... of the tokens' rows alone
   std::int64_t first_position = 0;               // the table's row of a sample's first token
   std::int64_t untrained_token = program::none;  // its row gets no gradient
 

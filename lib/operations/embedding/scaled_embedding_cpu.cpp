@@ -8,13 +8,13 @@ namespace trainx::operations {
 
 void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte,
                            const Tensor& wpe, double scale, const Dropout& dropout,
-                           const Tensor& document_starts) {
+                           const Tensor& document_starts, bool tokens_alone) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), n = out.size(1), length = tokens.size(1);
   const auto* const ids = tokens.as<const std::int32_t>();
   const auto* const starts = document_starts.defined() ? document_starts.as<const std::int32_t>()
                                                        : nullptr;
-  const auto factor = static_cast<float>(scale);
+  const auto factor = static_cast<float>(scale), of_place = tokens_alone ? 1.0f : factor;
   with_element(out, [&]<class T>(T) {
     at::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> factors(static_cast<std::size_t>(n), 1.0f);
@@ -27,8 +27,8 @@ void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor
         const T* const place = wpe.defined() ? data<T>(wpe) + position * n : nullptr;
         T* const to = data<T>(out) + r * n;
         for (std::int64_t c = 0; c < n; ++c) {
-          const float sum = load(token[c]) + (place ? load(place[c]) : 0.0f);
-          store(to[c], sum * factor * factors[static_cast<std::size_t>(c)]);
+          const float sum = load(token[c]) * factor + (place ? load(place[c]) * of_place : 0.0f);
+          store(to[c], sum * factors[static_cast<std::size_t>(c)]);
         }
       }
     });

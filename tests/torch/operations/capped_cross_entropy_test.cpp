@@ -130,11 +130,11 @@ TEST_CASE("label smoothing is torch's, and z-loss its log-sum-exp squared") {
     targets.push_back(r == 4 ? operations::no_target : static_cast<std::int32_t>(r * 31 % vocab));
     wide[r].fill_(targets.back());
   }
-  const at::Tensor logits = x.narrow(1, 0, vocab).to(at::kDouble), squares =
-      logits.logsumexp({1}).square() * (wide != -100);
-  const double want = at::cross_entropy_loss(logits, wide, {}, at::Reduction::Sum, -100, smoothing)
-                          .item<double>() +
-                      z * squares.sum().item<double>();
+  const at::Tensor logits = x.narrow(1, 0, vocab).to(at::kDouble),
+                   squares = logits.logsumexp({1}).square() * (wide != -100);
+  const double want =
+      at::cross_entropy_loss(logits, wide, {}, at::Reduction::Sum, -100, smoothing).item<double>() +
+      z * squares.sum().item<double>();
   const at::Tensor row_loss = operands.empty({rows}), total = at::full({1}, 0, at::kDouble),
                    count = at::full({1}, 0, at::kDouble);
   operations::summed_cross_entropy_with_gradient({row_loss, total, count}, x, targets.data(), vocab,
