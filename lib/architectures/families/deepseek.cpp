@@ -6,31 +6,6 @@
 namespace trainx::architectures {
 namespace {
 
-void latent_attention(FamilyReader& r, DecoderDims& d, const Latent& usual) {
-  const ConfigReader& f = r.file();
-  Latent& l = d.latent;
-  // null: queries come from the layer's input
-  l.query_rank = f.is_null("q_lora_rank") ? 0 : f.dimension("q_lora_rank", usual.query_rank);
-  l.key_value_rank = f.dimension("kv_lora_rank", usual.key_value_rank);
-  l.plain = f.dimension("qk_nope_head_dim", usual.plain);
-  l.rope = f.dimension("qk_rope_head_dim", usual.rope);
-  l.value_size = f.dimension("v_head_dim", usual.value_size);
-  l.bias = d.out_bias = r.flag("attention_bias", false);
-  for (const char* key : {"q_lora_rank", "head_dim", "qk_head_dim"}) f.find(key);
-  if (l.rope % 2 != 0) f.fail("qk_rope_head_dim (" + std::to_string(l.rope) + ") must be even");
-  if (d.num_key_value_heads != d.num_heads)
-    f.fail("num_key_value_heads (" + std::to_string(d.num_key_value_heads) +
-           ") must be num_attention_heads (" + std::to_string(d.num_heads) + ")");
-  d.head_size = l.plain + l.rope;
-  r.rope({.head_size = l.rope});
-  const Rope& rope = d.ropes.front();
-  if (rope.rotated != 1) f.fail("partial_rotary_factor must be 1 where attention is latent");
-  const double stretch = rope.kind != Rope::Kind::plain && rope.mscale_all > 0
-                             ? stretch_of_scores(rope.factor, rope.mscale_all)
-                             : 1;
-  d.score_scale = stretch * stretch / std::sqrt(static_cast<double>(d.head_size));
-}
-
 /// Layers from first_k_dense_replace on have experts.
 void require_dense(FamilyReader& r, const DecoderDims& d, std::int64_t usual) {
   const ConfigReader& f = r.file();
@@ -48,13 +23,13 @@ void require_dense(FamilyReader& r, const DecoderDims& d, std::int64_t usual) {
     f.find(key);
 }
 
-const Latent deepseek{
+constexpr Latent deepseek{
     .query_rank = 1536, .key_value_rank = 512, .plain = 128, .rope = 64, .value_size = 128};
 
 void deepseek_v2(FamilyReader& r, DecoderDims& d) {
   r.sizes({});
   r.epsilon("rms_norm_eps", 1e-6);
-  latent_attention(r, d, deepseek);
+  r.latent_attention(deepseek);
   r.mlp_bias();
   require_dense(r, d, 0);
   r.file().find("rope_interleave");
@@ -64,7 +39,7 @@ void deepseek_v2(FamilyReader& r, DecoderDims& d) {
 void deepseek_v3(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 4096, .key_value_heads = 128});
   r.epsilon("rms_norm_eps", 1e-6);
-  latent_attention(r, d, deepseek);
+  r.latent_attention(deepseek);
   require_dense(r, d, 3);
   d.neighbours = r.flag("rope_interleave", true);
 }
@@ -72,7 +47,7 @@ void deepseek_v3(FamilyReader& r, DecoderDims& d) {
 void youtu(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 131072, .key_value_heads = 16, .tied = true});
   r.epsilon("rms_norm_eps", 1e-6);
-  latent_attention(r, d, deepseek);
+  r.latent_attention(deepseek);
   d.neighbours = r.flag("rope_interleave", true);
   r.file().find("embedding_initializer_range");
 }
@@ -81,12 +56,11 @@ void youtu(FamilyReader& r, DecoderDims& d) {
 void minicpm3(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 32768, .key_value_heads = 40, .tied = true});
   r.epsilon("rms_norm_eps", 1e-5);
-  latent_attention(r, d,
-                   {.query_rank = 768,
-                    .key_value_rank = 256,
-                    .plain = 64,
-                    .rope = 32,
-                    .value_size = d.hidden_size / d.num_heads});
+  r.latent_attention({.query_rank = 768,
+                      .key_value_rank = 256,
+                      .plain = 64,
+                      .rope = 32,
+                      .value_size = d.hidden_size / d.num_heads});
   r.mlp_bias();
   const ConfigReader& f = r.file();
   const auto root = std::sqrt(static_cast<double>(d.num_layers));

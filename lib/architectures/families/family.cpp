@@ -1,6 +1,7 @@
 #include "architectures/families/family.hpp"
 #include "core/error.hpp"
 #include <algorithm>
+#include <cmath>
 
 namespace trainx::architectures {
 
@@ -116,6 +117,31 @@ void FamilyReader::windows(const std::vector<bool>& sliding, std::int64_t otherw
 
 void FamilyReader::windows_everywhere(std::int64_t otherwise) {
   windows(std::vector<bool>(static_cast<std::size_t>(d_.num_layers), true), otherwise);
+}
+
+void FamilyReader::latent_attention(const Latent& usual) {
+  Latent& l = d_.latent;
+  // null: queries come from the layer's input
+  l.query_rank = file_.is_null("q_lora_rank") ? 0
+                                              : file_.dimension("q_lora_rank", usual.query_rank);
+  l.key_value_rank = file_.dimension("kv_lora_rank", usual.key_value_rank);
+  l.plain = file_.dimension("qk_nope_head_dim", usual.plain);
+  l.rope = file_.dimension("qk_rope_head_dim", usual.rope);
+  l.value_size = file_.dimension("v_head_dim", usual.value_size);
+  l.bias = d_.out_bias = flag("attention_bias", false);
+  for (const char* key : {"q_lora_rank", "head_dim", "qk_head_dim"}) file_.find(key);
+  if (l.rope % 2 != 0) file_.fail("qk_rope_head_dim (" + std::to_string(l.rope) + ") must be even");
+  if (d_.num_key_value_heads != d_.num_heads)
+    file_.fail("num_key_value_heads (" + std::to_string(d_.num_key_value_heads) +
+               ") must be num_attention_heads (" + std::to_string(d_.num_heads) + ")");
+  d_.head_size = l.plain + l.rope;
+  rope({.head_size = l.rope});
+  const Rope& turns = d_.ropes.front();
+  if (turns.rotated != 1) file_.fail("partial_rotary_factor must be 1 where attention is latent");
+  const double stretch = turns.kind != Rope::Kind::plain && turns.mscale_all > 0
+                             ? stretch_of_scores(turns.factor, turns.mscale_all)
+                             : 1;
+  d_.score_scale = stretch * stretch / std::sqrt(static_cast<double>(d_.head_size));
 }
 
 void FamilyReader::attention_bias(bool otherwise) {

@@ -44,6 +44,8 @@ class FamilyReader {
   /// `sliding`: the layers that have sliding_window; there is none if it is null or absent.
   void windows(const std::vector<bool>& sliding, std::int64_t otherwise = 0);
   void windows_everywhere(std::int64_t otherwise = 0);
+  /// Latent attention and its rope; `usual`: sizes that are absent.
+  void latent_attention(const Latent& usual);
   /// Biases of all products of attention.
   void attention_bias(bool otherwise = false);
   void mlp_bias(bool otherwise = false) { d_.mlp_bias = flag("mlp_bias", otherwise); }
