@@ -40,8 +40,8 @@ std::string text_of(Dims d, DType saved) {
   if constexpr (requires { d.config; })  // what is not read stays as it was
     if (!d.config.empty()) config = nlohmann::json::parse(d.config);
   config["model_type"] = name_of(d);
-  config[config.contains("dtype") ? "dtype" : "torch_dtype"] =
-      saved == DType::f32 ? "float32" : "bfloat16";
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = saved == DType::f32 ? "float32"
+                                                                                   : "bfloat16";
   ConfigKeys keys(config);
   config_keys(keys, d);
   return config.dump(2) + "\n";

@@ -34,7 +34,7 @@ bool ran_on_gpu(std::string_view family);
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.
 ModelDims for_evaluation(ModelDims dims);
-std::int64_t num_labels(const ModelDims& dims);  // of tasks with labels: how many; else 0
+std::int64_t num_labels(const ModelDims& dims);   // of tasks with labels: how many; else 0
 ProblemType problem_type(const ModelDims& dims);  // of classification
 /// Numbers of a sample's target; 0: it is no list of numbers.
 std::int64_t label_values(const ModelDims& dims);

@@ -55,7 +55,9 @@ struct BertDims {
   std::int64_t first_position = 0;  // the table's row of a sample's first token
   std::int64_t embedding_size = 0;  // columns of embeddings; 0: hidden_size
   bool discriminates = false;       // the folder has a head that tells replaced tokens
-  std::int64_t embedding_columns() const { return embedding_size > 0 ? embedding_size : hidden_size; }
+  std::int64_t embedding_columns() const {
+    return embedding_size > 0 ? embedding_size : hidden_size;
+  }
   std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
   bool operator==(const BertDims&) const = default;
 };

@@ -35,7 +35,8 @@ template <Encoder Dims>
 graph::Head head_rows(const graph::ModelBuilder& m, const Dims& d) {
   switch (d.task) {
     case Task::masked_lm: return rows_with_targets(m, d.padded_vocab_size(), d.mask_probability);
-    case Task::classification: return first_rows(m, label_values(d) > 0 ? "label_values" : "labels");
+    case Task::classification:
+      return first_rows(m, label_values(d) > 0 ? "label_values" : "labels");
     case Task::token_classification: return all_rows(m, d.num_labels);
     default: throw InternalError(std::string(family_of(d)) + "_graph: no task of encoders");
   }
@@ -65,8 +66,7 @@ void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadN
                                                   .bias = true,
                                                   .optional = optional};
   if (values == 0)
-    return m.loss(h, logits,
-                  d.task == Task::classification ? Score::confusion : Score::correct);
+    return m.loss(h, logits, d.task == Task::classification ? Score::confusion : Score::correct);
   m.value_loss(h, logits,
                d.problem_type == ProblemType::regression ? operations::ValueLossKind::squared
                                                          : operations::ValueLossKind::binary);

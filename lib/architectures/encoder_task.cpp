@@ -103,8 +103,9 @@ ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> fo
                                     : ProblemType::single_label_classification,
                     type = choice.problem_type.value_or(folder.value_or(otherwise));
   if (one && type == ProblemType::single_label_classification)
-    refuse("num_labels is 1, which is no choice: give 2 or more classes, or problem_type: "
-           "regression");
+    refuse(
+        "num_labels is 1, which is no choice: give 2 or more classes, or problem_type: "
+        "regression");
   return type;
 }
 
@@ -126,7 +127,7 @@ void task_keys(ConfigKeys& keys, const std::string& family, const TaskDims& d) {
       d.head = Task::masked_lm;
   }
   const bool classification = d.task == Task::classification;
-  keys.write("architectures", json::array({classification         ? classifier
+  keys.write("architectures", json::array({classification       ? classifier
                                            : has_labels(d.task) ? tokens
                                                                 : masked_lm}));
   if (!has_labels(d.task)) return;

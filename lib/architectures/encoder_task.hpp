@@ -1,6 +1,6 @@
 // The tasks of encoders, as templates over an architecture's options and dims. Both have the
-// members task, num_labels, problem_type, mask_probability, mask_token and special_tokens; dims also
-// have labels and head.
+// members task, num_labels, problem_type, mask_probability, mask_token and special_tokens; dims
+// also have labels and head.
 #pragma once
 #include "architectures/task.hpp"
 #include <algorithm>
@@ -84,8 +84,8 @@ void take_task(Options& o, Dims& d) {
               {"special_tokens", o.special_tokens != defaults.special_tokens}});
   if (o.task == Task::masked_lm) check_mask_token(o.mask_token, d.vocab_size);
   if (o.task == Task::classification)
-    o.problem_type.value = d.problem_type = problem_type(
-        choice, d.head == o.task ? std::optional(d.problem_type) : std::nullopt);
+    o.problem_type.value = d.problem_type =
+        problem_type(choice, d.head == o.task ? std::optional(d.problem_type) : std::nullopt);
   d.task = o.task;
   d.num_labels = o.num_labels.value_or(0);
   if (static_cast<std::int64_t>(d.labels.size()) != d.num_labels || d.head != o.task)

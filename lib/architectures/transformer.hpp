@@ -102,8 +102,7 @@ std::vector<Dimension> dimensions(Options& o, Dims& d) {
     if (d.type_vocab_size > 0)
       all.push_back({"type_vocab_size", o.type_vocab_size, d.type_vocab_size});
   if constexpr (requires { o.embedding_size; })
-    if (d.embedding_size > 0)
-      all.push_back({"embedding_size", o.embedding_size, d.embedding_size});
+    if (d.embedding_size > 0) all.push_back({"embedding_size", o.embedding_size, d.embedding_size});
   if constexpr (Encoder<Options>)
     if (has_labels(o.task) && d.head == o.task)
       all.push_back({"num_labels", o.num_labels, d.num_labels});

@@ -64,9 +64,9 @@ class Source {
 /// masked out later), the class of each token, the sample's class, real numbers, a number from 0 to
 /// 1 for each of several labels.
 enum class Targets : std::uint8_t { next_token, own_token, token_class, label, numbers, shares };
-Targets targets_of(architectures::Task task,
-                   architectures::ProblemType problem =
-                       architectures::ProblemType::single_label_classification);
+Targets targets_of(
+    architectures::Task task,
+    architectures::ProblemType problem = architectures::ProblemType::single_label_classification);
 /// Is the target of a sample a list of numbers?
 constexpr bool are_numbers(Targets t) { return t == Targets::numbers || t == Targets::shares; }
 

@@ -57,8 +57,8 @@ ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std:
   model_.gpu = options.gpu;
   model_.scaled = options.scaled;
   for (const std::string& name : batch) {
-    const TensorSpec& spec =
-        model_.batch.emplace_back(batch_tensor(name, options.batch_size, options.length, options.label_values));
+    const TensorSpec& spec = model_.batch.emplace_back(
+        batch_tensor(name, options.batch_size, options.length, options.label_values));
     model_.values.push_back(
         {name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
   }

@@ -213,8 +213,7 @@ class Rules {
             source.held_out && source.eval, prefix + "held_out", {prefix + "type", prefix + "eval"},
             "cannot go together with eval, which names held-out data already: remove one of them");
       }
-      refuse(source.fills_rows &&
-                 architectures::has_labels(architectures::task(r_.model.options)),
+      refuse(source.fills_rows && architectures::has_labels(architectures::task(r_.model.options)),
              prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
     });

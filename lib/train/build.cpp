@@ -9,8 +9,8 @@ std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::
   how.sequence_length = plan.recipe.data.sequence_length;
   how.vocab_limit = architectures::vocab_size(plan.dims);
   how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
-  how.targets = data::targets_of(architectures::task(plan.dims),
-                                 architectures::problem_type(plan.dims));
+  how.targets =
+      data::targets_of(architectures::task(plan.dims), architectures::problem_type(plan.dims));
   how.num_labels = architectures::num_labels(plan.dims);
   how.token_type_limit = architectures::token_types(plan.dims);
   return data::open_source(plan.recipe.data.source, split, how);

@@ -19,19 +19,17 @@ std::vector<EncoderFamily> bert_families() {
                      .output = "cls.predictions"};
   names.classification = {
       .dense = "bert.pooler.dense", .output = "classifier", .activation = Activation::tanh};
-  names.unused.insert(names.unused.end(),
-                      {"cls.predictions.decoder.", "cls.seq_relationship."});
-  return {{.name = "bert",
-           .summary = "Bidirectional encoder for masked_lm, classes of texts and of tokens",
-           .classes = "Bert",
-           .names = names,
-           .keys = bert,
-           .sizes = {{"base", {}},
-                     {"large",
-                      {.num_layers = 24,
-                       .num_heads = 16,
-                       .hidden_size = 1024,
-                       .intermediate_size = 4096}}}}};
+  names.unused.insert(names.unused.end(), {"cls.predictions.decoder.", "cls.seq_relationship."});
+  return {
+      {.name = "bert",
+       .summary = "Bidirectional encoder for masked_lm, classes of texts and of tokens",
+       .classes = "Bert",
+       .names = names,
+       .keys = bert,
+       .sizes = {
+           {"base", {}},
+           {"large",
+            {.num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096}}}}};
 }
 
 }  // namespace trainx::architectures

@@ -33,8 +33,7 @@ std::vector<EncoderFamily> electra_families() {
   BertDims base;
   base.family = "electra";
   base.embedding_size = 768;
-  BertDims large{
-      .num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096};
+  BertDims large{.num_layers = 24, .num_heads = 16, .hidden_size = 1024, .intermediate_size = 4096};
   large.family = "electra";
   large.embedding_size = 1024;
   return {{.name = "electra",

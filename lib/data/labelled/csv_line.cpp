@@ -45,9 +45,9 @@ class CsvParser final : public LineParser {
       if (count >= columns_.size() || !columns_[count]) continue;
       const FieldName name = *columns_[count];
       if (real_labels_ && (name == FieldName::label || name == FieldName::labels))
-        out[name].given =
-            append(field, name, "is no number: a field holds numbers separated by blanks", place,
-                   out.numbers);
+        out[name].given = append(field, name,
+                                 "is no number: a field holds numbers separated by blanks", place,
+                                 out.numbers);
       else
         read(field, name, place, out);
     }
@@ -68,7 +68,7 @@ class CsvParser final : public LineParser {
   /// Were there any?
   template <class T>
   static bool append(std::string_view text, FieldName name, const char* otherwise,
-                       const LinePlace& place, std::vector<T>& values) {
+                     const LinePlace& place, std::vector<T>& values) {
     const char *at = text.data(), *const end = at + text.size();
     const std::size_t before = values.size();
     for (;;) {

@@ -51,8 +51,7 @@ void rows(ValueLossKind kind, const LossTo& to, const Tensor& logits, const Tens
 
 }  // namespace
 
-void value_loss(ValueLossKind kind, const LossTo& to, const Tensor& logits,
-                const Tensor& targets) {
+void value_loss(ValueLossKind kind, const LossTo& to, const Tensor& logits, const Tensor& targets) {
   rows(kind, to, logits, targets, nullptr);
 }
 

@@ -177,7 +177,8 @@ TEST_CASE("a head may be missing only in a folder that was made without it") {
 TEST_CASE(
     "BERT's graph is sound: slots name what exists, outputs say what they come from, writers come "
     "before readers") {
-  BertDims dims = small(GENERATE(Task::masked_lm, Task::classification, Task::token_classification));
+  BertDims dims =
+      small(GENERATE(Task::masked_lm, Task::classification, Task::token_classification));
   if (dims.task == Task::classification)
     dims.problem_type = GENERATE(ProblemType::single_label_classification, ProblemType::regression,
                                  ProblemType::multi_label_classification);
