@@ -19,7 +19,7 @@ from support import LONG, Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: hf, duration: 20 steps, device: cpu}}
-model: {{init_from: {folder}, options: {{{options}}}}}
+model: {{type: {family}, init_from: {folder}, options: {{{options}}}}}
 data: {{type: jsonl, train: {lines}, sequence_length: 32, shuffle: false}}
 batch: {{global_batch_size: 8, micro_batch_size: 8}}
 precision: fp32
@@ -72,9 +72,9 @@ class Encoders(Trainx):
         return folder, lines
 
     def recipe_of(self, case, folder, lines, run):
-        options = tiny_encoders.OPTIONS[tiny_encoders.CASES[case][1]]
-        return self.recipe(RECIPE.format(folder=folder, lines=lines, options=options),
-                           f"{run}.yaml")
+        family, task, _ = tiny_encoders.CASES[case]
+        return self.recipe(RECIPE.format(family=family, folder=folder, lines=lines,
+                                         options=tiny_encoders.OPTIONS[task]), f"{run}.yaml")
 
     def train(self, case, folder, lines, micro, recomputed):
         run = f"{case}-{micro}-{recomputed}"

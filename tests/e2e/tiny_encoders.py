@@ -86,14 +86,15 @@ def make(case, folder, seed=3):
 
 def write_lines(path, case, seed):
     """Samples of 5 to LONGEST tokens."""
-    draw, task = random.Random(seed), CASES[case][1]
+    draw = random.Random(seed)
+    model_type, task, changes = CASES[case]
     with open(path, "w") as out:
         for _ in range(LINES):
             n = draw.randint(5, LONGEST)
             ids = [min(SIZES["vocab_size"] - 1, FIRST_TOKEN + int(draw.expovariate(0.05)))
                    for _ in range(n)]
             line = {"input_ids": ids}
-            if CASES[case][0] not in WITHOUT_TYPES:
+            if model_type not in WITHOUT_TYPES and changes.get("type_vocab_size") != 1:
                 first = draw.randint(2, n)
                 line["token_type_ids"] = [int(i >= first) for i in range(n)]
             if task == "masked_lm":

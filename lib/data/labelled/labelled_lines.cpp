@@ -74,7 +74,7 @@ class LabelledLines final : public Source {
     fill(line[FieldName::input_ids], 0, length, out.tokens);
     if (!out.token_types.empty()) fill(line[FieldName::token_type_ids], 0, length, out.token_types);
     if (!out.length.empty()) out.length[0] = static_cast<std::int32_t>(length);
-    if (!out.label.empty() && line[FieldName::label].given)
+    if (!out.label.empty() && !line[FieldName::label].values.empty())
       out.label[0] = static_cast<std::int32_t>(line[FieldName::label].values[0]);
     if (!out.values.empty() && rules_.real_labels()) {
       if (out.values.size() != line.numbers.size())
