@@ -37,6 +37,9 @@ BYTE_LEVEL, BYTE_FALLBACK, SENTENCEPIECE = "byte-level BPE", "BPE with byte fall
 # Tokenizers of a model's published folders.
 TOKENIZERS = {
     "bert": "WordPiece",
+    "t5": SENTENCEPIECE,
+    "bart": BYTE_LEVEL,
+    "mbart": SENTENCEPIECE,
     "roberta": "byte-level BPE",
     "xlm-roberta": "SentencePiece",
     "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
@@ -53,7 +56,8 @@ TOKENIZERS = {
 }
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`",
-         "roberta": "`tests/e2e/bert_test.py`", "xlm-roberta": "`tests/e2e/bert_test.py`"}
+         "roberta": "`tests/e2e/bert_test.py`", "xlm-roberta": "`tests/e2e/bert_test.py`",
+         **dict.fromkeys(["t5", "bart", "mbart"], "`tests/e2e/seq2seq_test.py`")}
 
 
 class Trainx:
