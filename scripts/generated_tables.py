@@ -37,6 +37,9 @@ BYTE_LEVEL, BYTE_FALLBACK, SENTENCEPIECE = "byte-level BPE", "BPE with byte fall
 # Tokenizers of a model's published folders.
 TOKENIZERS = {
     "bert": "WordPiece",
+    "t5": SENTENCEPIECE,
+    "bart": BYTE_LEVEL,
+    "mbart": SENTENCEPIECE,
     "roberta": "byte-level BPE",
     "xlm-roberta": "SentencePiece",
     "distilbert": "WordPiece",
@@ -57,7 +60,8 @@ TOKENIZERS = {
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",
          **dict.fromkeys(["roberta", "xlm-roberta"], "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`"),
-         **dict.fromkeys(["distilbert", "electra"], "`tests/e2e/encoders_test.py`")}
+         **dict.fromkeys(["distilbert", "electra"], "`tests/e2e/encoders_test.py`"),
+         **dict.fromkeys(["t5", "bart", "mbart"], "`tests/e2e/seq2seq_test.py`")}
 
 
 class Trainx:

@@ -298,8 +298,9 @@ class PartEncoder {
     if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
     out_.tokens += static_cast<std::int64_t>(sample.ids.size());
     if (record.target) {
-      const Ids labels =
-          tokenizer_.sample(ids_of(*record.target), std::nullopt, options_.special).ids;
+      Ids labels = tokenizer_.sample(ids_of(*record.target), std::nullopt, options_.special).ids;
+      const std::int32_t end = options_.end_of_text;
+      if (end >= 0 && !labels.empty() && labels.back() != end) labels.push_back(end);
       if (labels.empty()) place.refuse("has a target without tokens: take the line out");
       out_.tokens += static_cast<std::int64_t>(labels.size());
       return append_sample_line(MaskedSample{sample.ids, labels}, out_.lines);

@@ -69,6 +69,12 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
     if (dims.longest_target > dims.max_positions)
       refuse("data.target_length (" + std::to_string(dims.longest_target) +
              ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
+    if (options::packs_documents(recipe.data.source))
+      refuse("data.packed keeps documents of a row apart, which " + dims.family +
+             " cannot: leave it out, and give a pair a line");
+  } else if (recipe.data.target_length) {
+    refuse("data.target_length can have no effect with " + std::string(o.name) +
+           ", whose targets are the tokens' own text: leave it out");
   }
   if constexpr (requires { dims.packed; })
     dims.packed = options::packs_documents(recipe.data.source);

@@ -230,7 +230,8 @@ class Rules {
     if (const auto* mixture = std::get_if<options::MixtureOptions>(&r_.data.source))
       shares(*mixture);
     padding();
-    refuse(r_.data.target_length &&
+    // a folder may say which type it is
+    refuse(r_.data.target_length && !r_.model.init_from &&
                architectures::task(r_.model.options) != architectures::Task::seq2seq,
            "data.target_length", {"model.type", "model.options.task"},
            "can have no effect with " + alternative_name(r_.model.options) +

@@ -62,6 +62,8 @@ def randomize(model, talks):
                 p.copy_(torch.randn_like(p))
             else:
                 gain = 0.4 if talks and p is tokens else 1.3
+                if "Attention.q" in name:           # T5 does not scale its scores
+                    gain /= model.config.d_kv ** 0.5
                 p.copy_(torch.randn_like(p) * gain / p.shape[1] ** 0.5)
 
 
