@@ -179,6 +179,7 @@ std::vector<ModelDims> one_of_each(std::type_identity<std::variant<Dims...>>) {
 
 bool has_own_attention(const ModelDims& dims) {
   const auto* d = std::get_if<DecoderDims>(&dims);
+  if (const auto* e = std::get_if<BertDims>(&dims); e && e->rotates()) return true;
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
 }
