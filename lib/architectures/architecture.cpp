@@ -206,6 +206,7 @@ bool has_own_attention(const ModelDims& dims) {
   if (attention_dropout(dims) > 0) return true;
   if (std::holds_alternative<Seq2SeqDims>(dims)) return true;
   const auto* d = std::get_if<DecoderDims>(&dims);
+  if (const auto* e = std::get_if<BertDims>(&dims); e && e->rotates()) return true;
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
                d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));

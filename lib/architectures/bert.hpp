@@ -1,6 +1,7 @@
 // One description of encoders: BERT and those that came after it. A family is a file in families/
 // that names tensors and reads its config.json into it.
 #pragma once
+#include "architectures/rope.hpp"
 #include "architectures/transformer.hpp"
 
 namespace trainx::architectures {
@@ -57,6 +58,21 @@ struct BertDims {
   std::int64_t first_position = 0;  // the table's row of a sample's first token
   std::int64_t embedding_size = 0;  // columns of embeddings; 0: hidden_size
   bool discriminates = false;       // the folder has a head that tells replaced tokens
+  // norms come before the branches, but for that of the first layer's attention, and one at the end
+  bool norms_before = false;
+  bool norm_shift = true, attention_bias = true, mlp_bias = true, head_bias = true,
+       decoder_bias = true;
+  bool gated = false;       // an MLP
+  bool pools_mean = false;  // classification reads the mean of all tokens, not the first
+  // rotary positions; layers that do not look everywhere see keys at distances below the window
+  std::int64_t window = 0, global_every = 0;  // 0: positions have a table
+  std::vector<bool> global_layers = {};       // by name; none: every global_every-th
+  Rope local_rope = {}, global_rope = {};
+  bool rotates() const { return global_every > 0; }
+  bool looks_everywhere(std::int64_t layer) const {
+    return global_layers.empty() ? layer % global_every == 0
+                                 : global_layers[static_cast<std::size_t>(layer)];
+  }
   std::int64_t embedding_columns() const {
     return embedding_size > 0 ? embedding_size : hidden_size;
   }

@@ -24,6 +24,22 @@ const std::vector<BertOptions>& BertOptions::described() {
 
 const Sizes<BertDims>& sizes(const BertOptions& o) { return encoder_family(o.name).sizes; }
 
+namespace {
+
+/// What settings ask for and a part of the model would leave out; "": nothing.
+template <class Dims>
+std::string without_effect(const Dims& d) {
+  if constexpr (requires { d.attention_dropout; })
+    if (d.attention_dropout > 0 && d.rotates())
+      return "attention_dropout: layers with windows on both sides have none; leave it 0";
+  if constexpr (requires { d.label_smoothing; })
+    if (label_values(d) > 0 && (d.label_smoothing > 0 || d.z_loss > 0))
+      return "label_smoothing and z_loss belong to classes; this problem_type has none";
+  return "";
+}
+
+}  // namespace
+
 void take_settings(BertOptions& o, BertDims& d) {
   const auto refuse = [&](const std::string& what) {
     throw UserError(ExitCode::invalid_recipe, "model.options." + what);
@@ -40,6 +56,11 @@ void take_settings(BertOptions& o, BertDims& d) {
   if (label_values(d) > 0 && (d.label_smoothing > 0 || d.z_loss > 0))
     refuse(std::string(d.label_smoothing > 0 ? "label_smoothing" : "z_loss") +
            " is of classes of which one is right, and these labels are numbers: leave it out");
+  if (const std::string left_out = without_effect(d); !left_out.empty()) refuse(left_out);
+  if (d.rotates() && d.num_heads > 0 && d.hidden_size / d.num_heads % 2 != 0)
+    refuse("hidden_size (" + std::to_string(d.hidden_size) +
+           ") must be an even multiple of num_heads (" + std::to_string(d.num_heads) +
+           "): positions turn pairs");
 }
 
 void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {
@@ -117,7 +138,7 @@ std::string parameter_of(const BertDims& d, std::string_view saved_name) {
   const EncoderNames& n = encoder_family(d.family).names;
   for (const std::string& part :
        {std::string("embeddings."), n.projection + ".", std::string("pooler."),
-        n.layers.substr(0, n.layers.find('.') + 1)})
+        n.layers.substr(0, n.layers.find('.')) + ".", std::string("final_norm.")})
     if (name.starts_with(part)) name = n.prefix + name;
   for (const auto& [old, now] :
        {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},

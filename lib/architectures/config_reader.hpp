@@ -54,6 +54,9 @@ class ConfigKeys {
   void number(const char* key, double& value, double otherwise, const Limits& limits) {
     file_ ? void(value = file_->number(key, otherwise, limits)) : write(key, value);
   }
+  void flag(const char* key, bool& value, bool otherwise) {
+    file_ ? void(value = file_->flag(key, otherwise)) : write(key, value);
+  }
   void dropout(const char* key, double& value) {
     file_ ? void(value = file_->dropout(key)) : write(key, value);
   }

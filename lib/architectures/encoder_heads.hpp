@@ -50,12 +50,12 @@ void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadN
   const std::int64_t values = label_values(d);
   if (labels && d.num_labels < (values > 0 ? 1 : 2))
     throw InternalError(std::string(family_of(d)) + "_graph: too few labels");
-  m.begin_head(head_rows(m, d));
   const std::int64_t length = d.task == Task::classification ? 1 : m.options().length;
   if (names.drops_input && d.dropout > 0) h = m.dropout(h, length, 2);
   if (!names.dense.empty())
     h = m.linear(h, names.dense,
                  {.features = labels ? d.hidden_size : d.embedding_columns(),
+                  .bias = d.head_bias,
                   .activation = names.activation,
                   .optional = optional});
   if (!names.norm.empty()) h = m.layer_norm(h, names.norm, optional);
@@ -63,7 +63,7 @@ void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadN
   const graph::ModelBuilder::LogitsOptions logits{.tied_to = labels ? "" : names.tied_to,
                                                   .name = names.output,
                                                   .classes = labels ? d.num_labels : d.vocab_size,
-                                                  .bias = true,
+                                                  .bias = labels || d.decoder_bias,
                                                   .optional = optional};
   if (values == 0)
     return m.loss(h, logits, d.task == Task::classification ? Score::confusion : Score::correct);

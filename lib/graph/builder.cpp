@@ -200,6 +200,22 @@ Value ModelBuilder::parallel_residual(int layer, const std::string& part, Value 
   return sum(h, out(add(std::move(both), {first.id, second.id, none, none}, {})));
 }
 
+Value ModelBuilder::local_attention(Value qkv, std::int64_t heads, std::int64_t head_size,
+                                    std::int64_t window) {
+  model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
+  return out(add(LocalAttention{.heads = heads,
+                                .head_size = head_size,
+                                .batch = options_.batch_size,
+                                .length = options_.length,
+                                .window = window},
+                 {qkv.id, batch("lengths").id}, {}));
+}
+
+Value ModelBuilder::mean_pool(Value x) {
+  return out(add(MeanPool{.batch = options_.batch_size, .length = options_.length},
+                 {x.id, batch("lengths").id}, {}));
+}
+
 Value ModelBuilder::stage(const std::string& name, Value h, const Branch& f) {
   begin(name, BlockKind::layer);
   return f(h);

@@ -16,6 +16,7 @@ SIZES = {
     "max_position_embeddings": 48, "vocab_size": 131,
     "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "dropout": 0.0,
     "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "embedding_size": 20,
+    "local_attention": 8,
 }
 LABELS = 3
 TASKS = {  # (class of the model, labels, problem_type)
@@ -51,6 +52,17 @@ CASES = {
     **each_task("electra", TASKS),
     "electra_wide": ("electra", "masked_lm", {"embedding_size": 64, "layer_norm_eps": 0.01}),
     "electra_even": ("electra", "tokens", {"embedding_size": 48}),
+    **each_task("modernbert", TASKS, pad_token_id=0),
+    "modernbert_mean": ("modernbert", "classes", {"pad_token_id": 0, "classifier_pooling": "mean"}),
+    "modernbert_biases": ("modernbert", "masked_lm", {
+        "pad_token_id": 0, "norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True,
+        "decoder_bias": False}),
+    "modernbert_short": ("modernbert", "numbers", {
+        "pad_token_id": 0, "local_attention": 5, "classifier_pooling": "mean", "norm_eps": 0.01,
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 100.0},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}}}),
+    "modernbert_layers": ("modernbert", "tokens", {
+        "pad_token_id": 0, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}),
     **each_task("xlm-roberta", ("regression", "labels", "tokens"), **OF_ROBERTA),
 }
 WITHOUT_TYPES = ("distilbert", "modernbert")        # of tokens

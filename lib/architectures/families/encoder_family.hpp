@@ -21,7 +21,8 @@ struct EncoderNames {
   std::vector<std::string> qkv{"attention.self.query", "attention.self.key",
                                "attention.self.value"};
   std::string out = "attention.output.dense", norm1 = "attention.output.LayerNorm";
-  std::string up = "intermediate.dense", down = "output.dense", norm2 = "output.LayerNorm";
+  std::string up = "intermediate.dense", down = "output.dense", norm2 = "output.LayerNorm",
+              final_norm = "";
   HeadNames masked_lm, classification, token_classification{.output = "classifier"};
   /// What names of tensors begin with that are no parameter, whatever is learned.
   std::vector<std::string> unused{"qa_outputs."};
@@ -56,5 +57,6 @@ std::vector<EncoderFamily> bert_families();
 std::vector<EncoderFamily> roberta_families();
 std::vector<EncoderFamily> distilbert_families();
 std::vector<EncoderFamily> electra_families();
+std::vector<EncoderFamily> modernbert_families();
 
 }  // namespace trainx::architectures

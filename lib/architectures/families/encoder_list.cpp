@@ -7,7 +7,8 @@ namespace trainx::architectures {
 const std::vector<EncoderFamily>& encoder_families() {
   static const std::vector<EncoderFamily> all = [] {
     std::vector<EncoderFamily> out;
-    for (auto list : {bert_families, roberta_families, distilbert_families, electra_families})
+    for (auto list : {bert_families, roberta_families, distilbert_families, electra_families,
+                      modernbert_families})
       std::ranges::move(list(), std::back_inserter(out));
     return out;
   }();

@@ -52,6 +52,9 @@ TEST_CASE("published sizes of encoders have transformers' numbers of parameters"
   CHECK(parameters(size_of("electra", 0, Task::masked_lm)) == 13546682);
   CHECK(parameters(size_of("electra", 1, Task::classification)) == 109483778);
   CHECK(parameters(size_of("electra", 2, Task::classification)) == 335143938);
+  CHECK(parameters(size_of("modernbert", 0, Task::masked_lm)) == 149655232);
+  CHECK(parameters(size_of("modernbert", 0, Task::classification)) == 149606402);
+  CHECK(parameters(size_of("modernbert", 1, Task::masked_lm)) == 395881664);
 }
 
 TEST_CASE("a config.json of each encoder comes back as written, with what is not read") {
@@ -92,6 +95,19 @@ TEST_CASE("encoders of a kind that trainx does not compute are refused by the ke
   refused(distilbert, "tie_word_embeddings", false);
   refused(distilbert, "n_heads", 5);
   refused(distilbert, "dim", 0);
+  const json modernbert = config_of(size_of("modernbert", 0, Task::masked_lm));
+  refused(modernbert, "hidden_activation", "relu");
+  refused(modernbert, "classifier_activation", "silu");
+  refused(modernbert, "classifier_pooling", "max");
+  refused(modernbert, "mlp_dropout", 0.1);
+  refused(modernbert, "attention_dropout", 0.1);
+  refused(modernbert, "local_attention", 0);
+  refused(modernbert, "layer_types", {"full_attention"});
+  refused(modernbert, "layer_types", std::vector<std::string>(22, "other"));
+  refused(modernbert, "norm_bias", 1);
+  refused(modernbert, "num_attention_heads", 256);
+  refused(modernbert, "rope_parameters",
+          {{"full_attention", {{"rope_type", "linear"}, {"factor", 2.0}}}});
   refused(electra, "hidden_act", "relu");
   refused(electra, "embedding_size", 0);
   refused(electra, "embedding_size", "128");
@@ -127,4 +143,26 @@ TEST_CASE("a discriminator's folder has no head that trainx learns") {
   CHECK(parameter_of(d, "generator_lm_head.weight").empty());
   CHECK(parameter_of(d, "generator_lm_head.bias") == "generator_lm_head.bias");
   CHECK(parameter_of(d, "classifier.weight").empty());
+}
+
+TEST_CASE("a modernbert's layers look everywhere by name, else every so many; both spellings") {
+  json config = config_of(size_of("modernbert", 0, Task::masked_lm));
+  const BertDims named = read(config);
+  for (const char* key : {"layer_types", "rope_parameters", "classifier_pooling"})
+    config.erase(key);
+  CHECK(read(config).global_rope.theta == 160000);
+  CHECK(read(config).local_rope.theta == 10000);
+  CHECK_FALSE(read(config).pools_mean);
+  config["global_attn_every_n_layers"] = 4;
+  config["global_rope_theta"] = 5.0;
+  config["local_rope_theta"] = 7.0;
+  config["local_attention"] = 9;
+  const BertDims old = read(config);
+  CHECK(old.global_rope.theta == 5);
+  CHECK(old.local_rope.theta == 7);
+  CHECK(old.window == 5);  // 4 keys on either side
+  for (std::int64_t i = 0; i < 22; ++i) {
+    CHECK(named.looks_everywhere(i) == (i % 3 == 0));
+    CHECK(old.looks_everywhere(i) == (i % 4 == 0));
+  }
 }
