@@ -65,7 +65,7 @@ class Seq2SeqBuilder {
                          .position = side.position.empty() ? "" : side.position + ".weight",
                          .tokens = {.rows = d_.vocab_size,
                                     .padded_rows = d_.padded_vocab_size(),
-                                    .group = "embedding",
+                                    .group = "shared",
                                     .zero_row = d_.pad_token >= 0 ? d_.pad_token : graph::none,
                                     .initializer_range = range(1)},
                          .positions = {d_.max_positions + d_.first_position, 0,
@@ -174,7 +174,8 @@ program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size
   options.z_loss = d.z_loss;
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
-  options.any_norms = options.rms = d.rms;
+  options.any_norms = true;  // sums stay with their branches where a side ends
+  options.rms = d.rms;
   options.norm_shift = !d.rms;
   graph::ModelBuilder m(options, {"tokens", "targets", "positions", "lengths", "target_tokens"});
   Seq2SeqBuilder(d, m).build();

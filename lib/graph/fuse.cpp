@@ -104,6 +104,7 @@ class Fusion {
   }
 
   void see_through_norm(Node& sum, int block) {
+    if (std::get<ResidualNorm>(sum.operation).any_form) return;  // its loops know no other norm
     const ValueId residual = sum.inputs[ResidualNorm::residual];
     const Node* norm = producer(residual);
     if (!norm || producers_[static_cast<std::size_t>(residual)].block == block) return;

@@ -27,7 +27,7 @@ CASES = {
     "t5_gated": ("t5", GATED),
     "t5_silu": ("t5", {"feed_forward_proj": "gated-silu"}),
     "t5_eps": ("t5", {"layer_norm_epsilon": 0.1}),
-    "t5_start": ("t5", {"decoder_start_token_id": 5, "pad_token_id": 4}),
+    "t5_start": ("t5", {"feed_forward_proj": "gelu", "decoder_start_token_id": 5, "pad_token_id": 4}),
 
     "bart": ("bart", {}),
     "bart_sides": ("bart", {"encoder_attention_heads": 2, "decoder_layers": 3,
