@@ -53,9 +53,6 @@ void take_settings(BertOptions& o, BertDims& d) {
         "task: model.init_from is a discriminator, whose pretraining trainx does not compute; give "
         "classification or token_classification, or the folder of a generator");
   take_settings<BertOptions, BertDims>(o, d);
-  if (label_values(d) > 0 && (d.label_smoothing > 0 || d.z_loss > 0))
-    refuse(std::string(d.label_smoothing > 0 ? "label_smoothing" : "z_loss") +
-           " is of classes of which one is right, and these labels are numbers: leave it out");
   if (const std::string left_out = without_effect(d); !left_out.empty()) refuse(left_out);
   if (d.rotates() && d.num_heads > 0 && d.hidden_size / d.num_heads % 2 != 0)
     refuse("hidden_size (" + std::to_string(d.hidden_size) +
