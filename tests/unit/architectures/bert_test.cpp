@@ -439,7 +439,7 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
   CHECK(from_config(bare.dump(), "c").head == Task::masked_lm);
 
   const std::vector<std::pair<std::string, json>> changes{
-      {"model_type", "distilbert"},
+      {"model_type", "deberta"},
       {"hidden_act", "relu"},
       {"hidden_act", "gelu_new"},
       {"position_embedding_type", "relative_key"},
