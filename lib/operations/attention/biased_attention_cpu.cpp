@@ -216,8 +216,8 @@ void biased_attention_backward(const Attention& a, const AttentionText& text, co
         auto* const dp = d_p.mutable_data_ptr<float>();
         for (std::int64_t r = 0; r < t.rows(); ++r) {
           const float* const by = heads.factors(memory, sample, h, t, r);
-          for (std::int64_t k = 0, i = r * t.keys; k < t.keys; ++k, ++i) {
-            const float probability = s[i], factor = by ? by[k] : 1;
+          for (std::int64_t j = 0, i = r * t.keys; j < t.keys; ++j, ++i) {
+            const float probability = s[i], factor = by ? by[j] : 1;
             s[i] *= factor * dp[i] - average[r];
             dp[i] = probability * factor;
           }
