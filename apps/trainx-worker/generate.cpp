@@ -102,8 +102,9 @@ nlohmann::ordered_json to_json(const generate::Generation& g, const std::string&
           {"context_length", length},
           {"device", device},
           {"seconds", g.prompt_seconds + g.generation_seconds},
-          {"prompt_tokens_per_second", rate(g.read_tokens > 0 ? g.read_tokens : std::min(g.prompt_tokens, length),
-                                          g.prompt_seconds)},
+          {"prompt_tokens_per_second",
+           rate(g.read_tokens > 0 ? g.read_tokens : std::min(g.prompt_tokens, length),
+                g.prompt_seconds)},
           // the first comes of the prompt
           {"generated_tokens_per_second", rate(g.added() - 1, g.generation_seconds)}};
 }

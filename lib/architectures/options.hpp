@@ -9,7 +9,8 @@
 
 namespace trainx::architectures {
 // as written in a recipe
-using ModelOptions = std::variant<Gpt2Options, BertOptions, DecoderOptions, Seq2SeqOptions,
-                                  CustomOptions>;
-using ModelDims = std::variant<Gpt2Dims, BertDims, DecoderDims, Seq2SeqDims, CustomDims>;  // decided
+using ModelOptions =
+    std::variant<Gpt2Options, BertOptions, DecoderOptions, Seq2SeqOptions, CustomOptions>;
+using ModelDims =
+    std::variant<Gpt2Dims, BertDims, DecoderDims, Seq2SeqDims, CustomDims>;  // decided
 }  // namespace trainx::architectures

@@ -54,9 +54,8 @@ class Seq2SeqBuilder {
   }
   /// Standard deviation of weights whose results sum so many products; 0: the options'.
   double range(std::int64_t products) const {
-    return d_.widths_scale_weights
-               ? d_.initializer_range / std::sqrt(static_cast<double>(products))
-               : 0;
+    return d_.widths_scale_weights ? d_.initializer_range / std::sqrt(static_cast<double>(products))
+                                   : 0;
   }
 
   Value embed(const SideNames& side) {
@@ -84,8 +83,7 @@ class Seq2SeqBuilder {
   Value residual(const std::string& part, Value h, const std::string& norm,
                  const graph::ModelBuilder::Branch& f) {
     if (!d_.norms_before) return m_.residual_then_norm(number_, part, h, f, name(norm));
-    return m_.residual(number_, part, h,
-                       [&](Value x) { return f(m_.layer_norm(x, name(norm))); });
+    return m_.residual(number_, part, h, [&](Value x) { return f(m_.layer_norm(x, name(norm))); });
   }
 
   /// What a side ends with.
@@ -100,8 +98,7 @@ class Seq2SeqBuilder {
 
   Value product(Value x, const SideNames::Attention& names, std::size_t first, std::size_t count) {
     const std::int64_t width = heads() * head_size(), all = d_.hidden_size;
-    graph::LinearOptions o{.features = width * static_cast<std::int64_t>(count),
-                           .bias = d_.biases};
+    graph::LinearOptions o{.features = width * static_cast<std::int64_t>(count), .bias = d_.biases};
     for (std::size_t i = first; i < first + count; ++i) {
       o.parts.push_back(name(names.query_key_value[i]));
       if (d_.widths_scale_weights)
@@ -147,10 +144,9 @@ class Seq2SeqBuilder {
     x = m_.linear(x, "", up);
     if (d_.gated) x = m_.gated(x, d_.activation);
     x = dropped(x, d_.activation_dropout, 1);
-    return m_.linear(x, name(side_->down),
-                     {.features = d_.hidden_size,
-                      .bias = d_.biases,
-                      .initializer_range = range(width)});
+    return m_.linear(
+        x, name(side_->down),
+        {.features = d_.hidden_size, .bias = d_.biases, .initializer_range = range(width)});
   }
 
   const Seq2SeqDims& d_;

@@ -46,7 +46,8 @@ void read_shift(const ConfigReader& file, Seq2SeqDims& d) {
 const std::vector<Seq2SeqFamily>& seq2seq_families() {
   static const std::vector<Seq2SeqFamily> all = [] {
     std::vector<Seq2SeqFamily> out;
-    for (auto list : {t5_families, bart_families}) std::ranges::move(list(), std::back_inserter(out));
+    for (auto list : {t5_families, bart_families})
+      std::ranges::move(list(), std::back_inserter(out));
     return out;
   }();
   return all;
@@ -115,13 +116,13 @@ std::vector<Dimension> dimensions(Seq2SeqOptions& o, Seq2SeqDims& d) {
     all.push_back({"head_size", o.head_size, d.head_size});
   } else if (o.head_size) {
     refuse_option("head_size can have no effect with " + d.family +
-           ", whose heads are hidden_size / num_heads wide: leave it out");
+                  ", whose heads are hidden_size / num_heads wide: leave it out");
   }
   if (keys.max_positions)
     all.push_back({"max_positions", o.max_positions, d.max_positions});
   else if (o.max_positions)
     refuse_option("max_positions can have no effect with " + d.family +
-           ", which knows distances between tokens and no positions: leave it out");
+                  ", which knows distances between tokens and no positions: leave it out");
   return all;
 }
 
@@ -151,14 +152,15 @@ std::string config_with(const Seq2SeqDims& d) {
 
 void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d) {
   if (o.task != Task::seq2seq)
-    refuse_option("task: " + d.family + " reads one text and writes another, and learns seq2seq, not " +
-           std::string(name_of(o.task)));
+    refuse_option("task: " + d.family +
+                  " reads one text and writes another, and learns seq2seq, not " +
+                  std::string(name_of(o.task)));
   Seq2SeqDims settled = seq2seq_dims(d.family, config_with(d), "model.options");
   if (!settled.widths_scale_weights)
     settled.initializer_range = o.initializer_range;
   else if (o.initializer_range != Seq2SeqOptions{}.initializer_range)
     refuse_option("initializer_range can have no effect with " + d.family +
-           ", whose initial weights follow from their widths: leave it out");
+                  ", whose initial weights follow from their widths: leave it out");
   if (!o.dropout.is_auto() && *o.dropout.value != settled.dropout) {
     settled.dropout = *o.dropout.value;
     if (settled.activation_dropout > 0 || d.family == "t5")

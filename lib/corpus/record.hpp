@@ -37,7 +37,8 @@ class RecordReader {
   virtual Record read(std::string_view line, const data::labelled::LinePlace& place) const = 0;
 };
 
-/// {"text": "...", "text_pair": "...", "label": 1}; {"text": "...", "target": "..."}; {"prompt": "...", "completion": "..."};
+/// {"text": "...", "text_pair": "...", "label": 1}; {"text": "...", "target": "..."}; {"prompt":
+/// "...", "completion": "..."};
 /// {"messages": [...], "tools": [...]}; {"input_ids": [...], "labels": [...], "label": 1}
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
 /// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what

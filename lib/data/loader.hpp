@@ -34,7 +34,7 @@ struct LoaderOptions {
   // masked_lm: draws the targets of samples that come without
   std::optional<architectures::Masking> masking;
   std::optional<architectures::TargetShift> shift = {};  // seq2seq
-  std::uint64_t seed = 0;                  // of masks
+  std::uint64_t seed = 0;                                // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
   std::int64_t first_step = 0;             // where preparing begins
   std::int64_t last_step = -1;             // nothing is prepared from this step on; -1: no end

@@ -71,8 +71,8 @@ Targets targets_of(architectures::Task task);
 struct SourceOptions {
   std::int64_t sequence_length = 0;
   std::int64_t target_length = 0;  // Targets::another_text
-  std::int64_t vocab_limit = 0;  // ids must be below; 0: no limit
-  std::uint64_t seed = 0;        // of generated data
+  std::int64_t vocab_limit = 0;    // ids must be below; 0: no limit
+  std::uint64_t seed = 0;          // of generated data
   // look through files for malformed contents at once; false: sizes alone, what `plan` and
   // `validate` need
   bool scan = true;

@@ -22,8 +22,12 @@ const Use& use_of(const Instruction& i, Slot slot) {
 void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
   using B = data::BatchView;
   static const std::map<std::string, std::span<std::int32_t> B::*> fields{
-      {"tokens", &B::tokens},   {"targets", &B::targets}, {"token_types", &B::token_types},
-      {"lengths", &B::lengths}, {"labels", &B::labels},   {"document_starts", &B::document_starts},
+      {"tokens", &B::tokens},
+      {"targets", &B::targets},
+      {"token_types", &B::token_types},
+      {"lengths", &B::lengths},
+      {"labels", &B::labels},
+      {"document_starts", &B::document_starts},
       {"target_tokens", &B::target_tokens}};
   const auto elements = static_cast<std::size_t>(field.elements());
   if (field.name == "positions" && field.dtype == DType::i64) {

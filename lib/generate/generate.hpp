@@ -20,12 +20,12 @@ struct GenerationOptions {
 };
 
 struct Generation {
-  // prompt, then what was added, a token of end_of_text included; of a model that reads one text and
-  // writes another: what begins that, then what was added
+  // prompt, then what was added, a token of end_of_text included; of a model that reads one text
+  // and writes another: what begins that, then what was added
   std::vector<std::int32_t> ids;
   std::int64_t prompt_tokens = 0;
   std::int64_t read_tokens = 0;  // of the text that was read, where another is written
-  bool ended = false;  // by a token of end_of_text
+  bool ended = false;            // by a token of end_of_text
   // until the probabilities of the first added token are known
   double prompt_seconds = 0;
   double generation_seconds = 0;  // from there to the last added token

@@ -38,9 +38,9 @@ struct LinearOptions {
   bool bias = true;
   std::int64_t saved_heads = 0;  // program::ParameterSpec
   operations::Activation activation = operations::Activation::none;
-  double initializer_range = 0;  // 0: BuilderOptions'
+  double initializer_range = 0;                 // 0: BuilderOptions'
   std::vector<double> initializer_ranges = {};  // of the parts; none: they are alike
-  bool optional = false;         // a new head: the folder may lack it
+  bool optional = false;                        // a new head: the folder may lack it
 };
 
 struct AttentionOptions {
@@ -132,7 +132,7 @@ class ModelBuilder {
     std::int64_t classes = 0;
     bool bias = false, optional = false;
     std::string constant_bias = "";  // a bias that is not trained; files have it as [1, classes]
-    double initializer_range = 0;  // 0: BuilderOptions'
+    double initializer_range = 0;    // 0: BuilderOptions'
     double scale = 1, soft_cap = 0;  // operations::CrossEntropy
   };
   void loss(Value h, const LogitsOptions& options, operations::CrossEntropy::Score score);

@@ -98,9 +98,10 @@ struct DataSection {
 template <class Visitor>
 void visit_fields(Visitor& field, DataSection& s) {
   field("sequence_length", s.sequence_length, between(1, 1 << 24), "Tokens of a sample");
-  field("target_length", s.target_length, between(1, 1 << 24),
-        "seq2seq: tokens of the text to write; default: sequence_length. Shorter rows of pad_to have "
-        "as much less of them");
+  field(
+      "target_length", s.target_length, between(1, 1 << 24),
+      "seq2seq: tokens of the text to write; default: sequence_length. Shorter rows of pad_to have "
+      "as much less of them");
   field("shuffle", s.shuffle, anything(),
         "Permute samples by key in each epoch; false: keep their order");
   field("workers", s.workers, between(1, 256), "Threads that prepare samples");

@@ -17,7 +17,9 @@ constexpr std::uint64_t mask_seed = 0, spread_key = 0;
 Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
                      const std::vector<model::Blocks>& blocks, const data::Source& source,
                      execute::Ranks ranks)
-    : plan_(plan), source_(source), masking_(architectures::masking(plan.dims)),
+    : plan_(plan),
+      source_(source),
+      masking_(architectures::masking(plan.dims)),
       shift_(architectures::target_shift(plan.dims)),
       target_lengths_(plan.target_lengths()) {
   execute::ExecutorParts parts;

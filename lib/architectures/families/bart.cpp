@@ -63,8 +63,8 @@ void bart(const ConfigReader& f, Seq2SeqDims& d) {
              std::to_string(heads) + ")");
   require_older(f, d);
   const json* activation = f.find("activation_function");
-  d.activation = activation_named(f, "activation_function",
-                                  activation ? *activation : json("gelu"));
+  d.activation =
+      activation_named(f, "activation_function", activation ? *activation : json("gelu"));
   d.dropout = f.dropout("dropout");
   d.activation_dropout = f.number("activation_dropout", 0, unit_interval());
   d.initializer_range = f.number("init_std", 0.02, positive());
@@ -80,11 +80,10 @@ void bart(const ConfigReader& f, Seq2SeqDims& d) {
 }  // namespace
 
 std::vector<Seq2SeqFamily> bart_families() {
-  const Seq2SeqFamily::SizeKeys keys{"encoder_layers",          "decoder_layers",
-                                     "encoder_attention_heads", nullptr,
-                                     "d_model",                 "encoder_ffn_dim",
-                                     "max_position_embeddings", "decoder_attention_heads",
-                                     "decoder_ffn_dim"};
+  const Seq2SeqFamily::SizeKeys keys{
+      "encoder_layers", "decoder_layers",  "encoder_attention_heads", nullptr,
+      "d_model",        "encoder_ffn_dim", "max_position_embeddings", "decoder_attention_heads",
+      "decoder_ffn_dim"};
   return {
       {"bart",
        "BART: encoder and decoder with learned positions and norms behind sums, for seq2seq",

@@ -12,9 +12,8 @@ using nlohmann::json;
 SideNames side(const std::string& name, const char* mlp_layer, bool gated) {
   const auto attention = [](const std::string& layer, const std::string& kind) {
     const std::string below = "layer." + layer + "." + kind + ".";
-    return SideNames::Attention{{below + "q", below + "k", below + "v"},
-                                below + "o",
-                                "layer." + layer + ".layer_norm"};
+    return SideNames::Attention{
+        {below + "q", below + "k", below + "v"}, below + "o", "layer." + layer + ".layer_norm"};
   };
   const std::string mlp = std::string("layer.") + mlp_layer + ".DenseReluDense.";
   SideNames n{.layers = name + ".block",
@@ -75,8 +74,9 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.widths_scale_weights = d.rms = d.norms_before = d.drops_output = true;
   d.biases = false;
   d.score_scale = 1;
-  // Folders that transformers saved say that all heads are tied, those with a head of their own too;
-  // that the decoder's output is scaled, as it was where heads were tied, they say by another key.
+  // Folders that transformers saved say that all heads are tied, those with a head of their own
+  // too; that the decoder's output is scaled, as it was where heads were tied, they say by another
+  // key.
   const bool ties = f.flag("tie_word_embeddings", true),
              scales = f.flag("scale_decoder_outputs", ties);
   d.tied = ties && scales;

@@ -32,7 +32,8 @@ class LabelledLines final : public Source {
         parse(i, line);
         lengths[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(length_of(line));
         if (!of_targets.empty())
-          of_targets[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(target_length_of(line));
+          of_targets[static_cast<std::size_t>(i)] =
+              static_cast<std::int32_t>(target_length_of(line));
       }
     });
     lengths_ = std::move(lengths);

@@ -12,8 +12,8 @@ void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const
 /// out[B*T, C] = word[tokens[b, t]] + position[t] + type[token_types[b, t]].
 void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
                        const Tensor& word, const Tensor& position, const Tensor& type);
-/// out[B*T, C] = dropout(scale * (wte[tokens[b, t]] + wpe[t])); wpe undefined: absent. tokens_alone:
-/// dropout(scale * wte[tokens[b, t]] + wpe[t]), on CPUs.
+/// out[B*T, C] = dropout(scale * (wte[tokens[b, t]] + wpe[t])); wpe undefined: absent.
+/// tokens_alone: dropout(scale * wte[tokens[b, t]] + wpe[t]), on CPUs.
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
                       double scale, const Dropout& dropout, const Tensor& document_starts,
                       bool tokens_alone = false);

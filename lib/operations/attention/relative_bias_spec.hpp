@@ -9,7 +9,7 @@ namespace trainx::operations {
 /// until max_distance, the last one holds all beyond. A table [buckets, heads] has the biases.
 struct RelativeBias {
   std::int64_t buckets = 0, max_distance = 0;  // no buckets: no bias
-  bool both_sides = false;  // half of the buckets are of keys behind the query
+  bool both_sides = false;                     // half of the buckets are of keys behind the query
 
   bool operator==(const RelativeBias&) const = default;
   /// By distance key - query + queries - 1, of `queries` queries and `keys` keys: the bucket.
