@@ -27,12 +27,9 @@ SampleView BatchView::row(std::size_t b) const {
   auto part = [&](std::span<std::int32_t> all, std::size_t each) {
     return all.empty() ? all : all.subspan(b * each, each);
   };
-  const SampleView sample{part(tokens, length),
-                          part(targets, of_target),
-                          part(token_types, length),
-                          part(lengths, 1),
-                          part(labels, 1),
-                          part(document_starts, length),
+  const SampleView sample{part(tokens, length),      part(targets, of_target),
+                          part(token_types, length), part(lengths, 1),
+                          part(labels, 1),           part(document_starts, length),
                           part(target_tokens, of_target)};
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
@@ -49,10 +46,10 @@ SampleView BatchView::row(std::size_t b) const {
 /// dropped by its generation.
 struct Loader::Impl {
   struct Slot {
-    std::vector<std::int32_t> tokens, token_types, document_starts;  // [B, T]
-    std::vector<std::int32_t> targets, target_tokens;                // [B, T], or of another text
-    std::vector<std::int64_t> positions;                             // [B]
-    std::vector<std::int32_t> lengths, labels;                       // [B]
+    std::vector<std::int32_t> tokens, token_types, document_starts;           // [B, T]
+    std::vector<std::int32_t> targets, target_tokens;  // [B, T], or of another text
+    std::vector<std::int64_t> positions;                                      // [B]
+    std::vector<std::int32_t> lengths, labels;                                // [B]
     std::exception_ptr problem;
     bool ready = false;
   };
@@ -121,8 +118,8 @@ struct Loader::Impl {
       longest = std::max(longest, length_at(step * options.global_batch_size + i, lengths.back()));
     auto fits = std::ranges::lower_bound(lengths, longest);
     for (std::int64_t i = 0; options.shift && i < options.global_batch_size; ++i) {
-      const std::int64_t wanted =
-          source->target_length(order.sample_at(step * options.global_batch_size + i));
+      const std::int64_t wanted = source->target_length(
+          order.sample_at(step * options.global_batch_size + i));
       while (fits != lengths.end() &&
              options.target_lengths[static_cast<std::size_t>(fits - lengths.begin())] < wanted)
         ++fits;

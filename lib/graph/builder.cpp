@@ -303,9 +303,10 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o, Value memory
   model_.values[static_cast<std::size_t>(qkv.id)].name = memory.id == none ? "qkv" : "queries";
   std::vector<ParameterId> parameters;
   if (!o.bias_table.empty())
-    parameters = {
-        table(o.bias_table, o.heads,
-              {.rows = o.bias.buckets, .group = o.bias_table, .initializer_range = o.bias_range})};
+    parameters = {table(o.bias_table, o.heads,
+                        {.rows = o.bias.buckets,
+                         .group = o.bias_table,
+                         .initializer_range = o.bias_range})};
   const char* seen = o.mask == AttentionMask::documents ? "document_starts" : "lengths";
   return out(add(Attention{.query_heads = o.heads,
                            .key_value_heads = o.key_value_heads,
@@ -360,14 +361,14 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
   std::vector<ParameterId> parameters(2);
   std::int64_t columns = o.classes;
   if (o.tied_to.empty()) {
-    parameters[Linear::weight] =
-        parameter({.name = o.name + ".weight",
-                   .dims = {o.classes, columns_of(h)},
-                   .decay = true,
-                   .initializer = Initializer::normal,
-                   .standard_deviation = o.initializer_range > 0 ? o.initializer_range
-                                                                 : options_.initializer_range,
-                   .optional = o.optional});
+    parameters[Linear::weight] = parameter({.name = o.name + ".weight",
+                                            .dims = {o.classes, columns_of(h)},
+                                            .decay = true,
+                                            .initializer = Initializer::normal,
+                                            .standard_deviation = o.initializer_range > 0
+                                                                      ? o.initializer_range
+                                                                      : options_.initializer_range,
+                                            .optional = o.optional});
   } else {
     parameters[Linear::weight] = find(o.tied_to);
     if (parameters[Linear::weight].index == none)

@@ -66,7 +66,7 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 
 bool Attention::has_gpu_kernel(const Types&) const {
   return is_plain() || (mask != AttentionMask::lengths && head_size <= 256 && memory_length == 0 &&
-                        bias.buckets == 0);
+                         bias.buckets == 0);
 }
 
 }  // namespace trainx::operations

@@ -201,10 +201,9 @@ void biased_attention_backward(const Attention& a, const AttentionText& text, co
         const auto *const average = products.const_data_ptr<float>(),
                           *const dp = d_p.const_data_ptr<float>();
         for (std::int64_t r = 0; r < t.rows(); ++r)
-          for (std::int64_t i = r * t.keys; i < (r + 1) * t.keys; ++i) s[i] *= dp[i] - average[r];
-        if (buckets > 0)
-          heads.add_by_bucket(s, t,
-                              &d_biases[static_cast<std::size_t>((sample * H + h) * buckets)]);
+          for (std::int64_t i = r * t.keys; i < (r + 1) * t.keys; ++i)
+            s[i] *= dp[i] - average[r];
+        if (buckets > 0) heads.add_by_bucket(s, t, &d_biases[static_cast<std::size_t>((sample * H + h) * buckets)]);
         p.mul_(heads.scale());
         if (d_queries.defined())
           d_queries.narrow(0, first, t.rows()).select(1, h).copy_(at::mm(p, k));
