@@ -4,7 +4,7 @@
 #pragma once
 #include "architectures/transformer.hpp"
 #include "operations/activation/activation_spec.hpp"
-#include "operations/attention/relative_bias.hpp"
+#include "operations/attention/relative_bias_spec.hpp"
 #include <string>
 #include <vector>
 

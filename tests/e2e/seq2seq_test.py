@@ -1,6 +1,6 @@
 """Encoder-decoders from Hugging Face folders: the losses of transformers + torch.optim however the
 global batch is cut, padded and recomputed, and folders that transformers loads with the logits of
-its own training.
+its own training, and its greedy text.
 
 TRAINX_SEQ2SEQ=t5,t5_*    only these cases of tiny_seq2seq.py
 """
@@ -13,7 +13,7 @@ import unittest
 
 import reference
 import tiny_seq2seq
-from families_test import JOBS, TOLERANCE, TRAINED
+from families_test import JOBS, TOLERANCE, TRAINED, clear_tokens
 from support import Trainx, main, sampled
 
 RECIPE = """\
@@ -26,6 +26,8 @@ optimizer: {{type: adamw, lr: 1e-3, options: {{beta2: 0.95, eps: 1e-6, weight_de
 schedule: {{type: constant}}
 metrics: {{every: 1 steps}}
 """
+PROMPTS = (3, 17, 30)       # tokens of texts to read
+WRITTEN = 20                # tokens to write
 RUNS = ((8, "none", "auto"), (2, "none", "[7, 20, 32]"), (1, "none", "[32]"), (2, "full", "auto"))
 # What a folder keeps although these short texts may not show it.
 SEEN_LATER = {"architectures", "model_type", "max_position_embeddings", "decoder_start_token_id",
@@ -98,10 +100,28 @@ class Seq2Seq(Trainx):
             with self.subTest(case=case):
                 self.check_case(case)
 
+    def check_text(self, folder, ids, want):
+        count = len(want["gaps"])
+        got = json.loads(self.run_trainx(
+            "generate", folder, "--prompt", " ".join(map(str, ids)), "--tokenizer", "none",
+            "--temperature", "0", "--max-tokens", count, "--ignore-eos", "--device", "cpu",
+            "--json").stdout)
+        clear = clear_tokens(want)
+        self.assertEqual(len(got["ids"]), 1 + count)
+        self.assertEqual(got["prompt_tokens"], len(ids))
+        self.assertEqual(got["ids"][:1 + clear], want["ids"][:1 + clear])
+        self.assertGreater(clear, count // 2)
+        print(f"  {folder}: {clear} of {count} greedy tokens of {len(ids)} are equal")
+
     def check_case(self, case):
-        folder, trained = self.folder / case, self.folder / f"{case}-trained"
-        _, want = self.reference(["make", case, str(folder), self.model_seed],
-                                 ["train", str(folder), str(self.data), str(trained)])
+        folder, trained, talking = (self.folder / f"{case}{end}"
+                                    for end in ("", "-trained", "-talking"))
+        asked = [{"ids": [self.token() for _ in range(size)], "new": WRITTEN} for size in PROMPTS]
+        _, _, want, texts = self.reference(
+            ["make", case, str(folder), self.model_seed],
+            ["make", case, str(talking), self.model_seed, "talks"],
+            ["train", str(folder), str(self.data), str(trained)],
+            ["generate", str(talking), asked])
         self.assertTrue(all(map(math.isfinite, want["losses"])), want)
         self.assertLess(want["losses"][-1], want["losses"][0])
         self.run_trainx("export", case, f"{case}-start")            # without it nothing is
@@ -118,6 +138,92 @@ class Seq2Seq(Trainx):
         for (name, _, _, tolerance), answer in zip(kept, found):
             with self.subTest(logits=name):
                 self.check_folder(f"{case}, {name}", answer, tolerance)
+        for question, text in zip(asked, texts):
+            with self.subTest(prompt_tokens=len(question["ids"])):
+                self.check_text(talking.name, question["ids"], text)
+
+    def make(self, case):
+        self.reference(["make", case, str(self.folder / case), self.model_seed])
+
+    def test_ranks_and_memory_change_no_loss(self):
+        case = self.random.choice(["t5", "bart"])
+        self.make(case)
+        want = self.train(case, 4, "none", "auto", name="alone")
+        ranks = ("parallel.world_size=2", "batch.global_batch_size=8")
+        for how in (("parallel.mode=dp",), ("parallel.mode=ddp",), ("parallel.mode=zero1",),
+                    ("parallel.mode=zero2",), ("parallel.mode=zero3",)):
+            with self.subTest(how=how):
+                name = how[0].rpartition("=")[2]
+                self.check_losses(f"{case} {name}",
+                                  self.train(case, 4, "none", "auto", *how, *ranks, name=name), want)
+        for level in ("selective", "mlp"):
+            with self.subTest(level=level):
+                self.check_losses(f"{case} {level}",
+                                  self.train(case, 4, level, "auto", name=level), want)
+
+    def test_a_run_that_goes_on_has_the_losses_of_one(self):
+        case = self.random.choice(["t5_gated", "mbart"])
+        self.make(case)
+        held_out = ("eval.every=10 steps", "data.held_out=16 samples",
+                    "model={init_from: %s, type: %s, options: {dropout: 0.1}}"
+                    % (self.folder / case, tiny_seq2seq.CASES[case][0]))
+        whole = self.train(case, 2, "none", "auto", *held_out, name="whole")
+        self.train(case, 2, "none", "auto", *held_out, "run.duration=10 steps", name="parts")
+        parts = self.train(case, 8, "full", "auto", *held_out, name="parts")
+        self.check_losses(f"{case} resumed", parts, whole)
+        evals = [[m["eval_loss"] for m in map(json.loads, (
+            self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines())
+            if "eval_loss" in m] for run in ("whole", "parts")]
+        self.assertEqual(len(evals[0]), 2, evals)
+        self.check_losses(f"{case} held out", evals[1], evals[0])
+        self.assertNotEqual(whole, self.train(case, 2, "none", "auto", *held_out, "run.seed=7",
+                                              name="other"))
+
+    def sentence_of(self, code, *words):
+        """The one sentence that a command ends with."""
+        said = self.run_trainx(*words, expect=code).stderr.strip().splitlines()
+        self.assertEqual(len(said), 1, said)
+        return said[0]
+
+    def test_what_is_not_computed_is_refused(self):
+        self.make("t5")
+        recipe = self.recipe(RECIPE.format(folder=self.folder / "t5", data=self.data))
+        for setting, key in (
+                ("data.target_length=5", "target_length"),
+                ("data.sequence_length=5", "sequence_length"),
+                ("data.packed=true", "packed"),
+                ("run.device=gpu", "gpu"),
+                ("model.attention=math", "model.attention")):
+            with self.subTest(setting=setting):
+                done = self.run_trainx("train", recipe, setting, expect=None)
+                self.assertIn(done.returncode, (65, 69, 78), done.stderr)
+                self.assertIn(key, done.stderr)
+        said = self.sentence_of(78, "train", recipe, "model={type: t5, options: {task: causal_lm}}",
+                            "data={type: jsonl, train: %s}" % self.data)
+        self.assertIn("model.options.task", said)
+        self.assertIn("--beams", self.sentence_of(2, "generate", "t5", "--prompt", "7 8",
+                                                  "--tokenizer", "none", "--beams", "2"))
+        lines = self.data.read_text().splitlines()
+        for line, word in (('{"input_ids": [5, 6]}', "labels"),
+                           ('{"input_ids": [5, 6], "labels": []}', "labels"),
+                           ('{"input_ids": [5, 6], "labels": [128]}', "vocabulary"),
+                           ('{"input_ids": [], "labels": [5]}', "input_ids")):
+            with self.subTest(line=line):
+                self.data.write_text("\n".join([*lines[:3], line, *lines[3:]]) + "\n")
+                said = self.sentence_of(65, "train", recipe)
+                self.assertIn(f"{self.data}:4", said)
+                self.assertIn(word, said)
+        config = self.folder / "t5/config.json"
+        own = json.loads(config.read_text())
+        self.data.write_text("\n".join(lines) + "\n")
+        for change in ({"relative_attention_num_buckets": 3}, {"relative_attention_max_distance": 4},
+                       {"feed_forward_proj": "gated-what"}, {"decoder_start_token_id": None},
+                       {"decoder_start_token_id": 128}, {"is_decoder": True}, {"unheard_of": 1},
+                       {"model_type": "t6"}):
+            with self.subTest(change=change):
+                config.write_text(json.dumps(own | change))
+                self.assertIn(next(iter(change)), self.sentence_of(65, "train", recipe))
+        config.write_text(json.dumps(own))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ SIZES = {
 }
 TOKENS = {"t5": {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0},
           "bart": {"pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2},
-          "mbart": {"pad_token_id": 1, "eos_token_id": 2}}
+          "mbart": {"pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 5}}
 FIRST_TOKEN = 3             # those below are padding, begin and end
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "core/attention_kind.hpp"
-#include "operations/attention/relative_bias.hpp"
+#include "operations/attention/relative_bias_spec.hpp"
 #include "operations/op_spec.hpp"
 
 namespace trainx::operations {

@@ -1,4 +1,4 @@
-#include "operations/attention/relative_bias.hpp"
+#include "operations/attention/relative_bias_spec.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
