@@ -236,7 +236,7 @@ class Seq2Seq(Trainx):
         own = json.loads(config.read_text())
         self.data.write_text("\n".join(lines) + "\n")
         for change in ({"relative_attention_num_buckets": 3}, {"relative_attention_max_distance": 4},
-                       {"feed_forward_proj": "gated-what"}, {"decoder_start_token_id": None},
+                       {"dense_act_fn": "what"}, {"decoder_start_token_id": None},
                        {"decoder_start_token_id": 128}, {"is_decoder": True}, {"unheard_of": 1},
                        {"model_type": "t6"}):
             with self.subTest(change=change):
