@@ -24,7 +24,7 @@ NOT_HERE = {"attention_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hid
             "residual_dropout", "embedding_dropout", "dropout", "layerdrop", "classifier_dropout",
             "classifier_dropout_prob", "model_type", "architectures", "dtype",
             "transformers_version", "initializer_range", "use_cache", "activation_dropout",
-            "summary_first_dropout"}
+            "summary_first_dropout", "dropout_rate"}
 
 # Files that transformers refuses although they say what to compute.
 TAKEN = {
@@ -78,6 +78,8 @@ def variants(config):
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class ConfigValues(Trainx):
+    RECIPE, REFERENCE = RECIPE, "reference_decoder.py"
+
     def setUp(self):
         super().setUp()
         drawn = self.random.random()
@@ -96,7 +98,7 @@ class ConfigValues(Trainx):
         folder.mkdir()
         (folder / "model.safetensors").symlink_to(self.folder / case / "model.safetensors")
         (folder / "config.json").write_text(json.dumps(config))
-        recipe = RECIPE.format(folder=folder, tokens=self.tokens)
+        recipe = self.RECIPE.format(folder=folder, tokens=self.tokens)
         done = self.run_trainx(
             "train", self.recipe(recipe, f"{name}.yaml"), f"run.name={name}",
             "run.duration=1 step", "--json", expect=None)
@@ -141,7 +143,7 @@ class ConfigValues(Trainx):
               f"refused, all as transformers")
 
     def reference_of(self, *words):
-        return reference.ask(self, "reference_decoder.py", "all", asks=[list(words)])[0]
+        return reference.ask(self, self.REFERENCE, "all", asks=[list(words)])[0]
 
     @sampled
     def test_a_value_means_what_it_means_for_transformers(self):

@@ -82,6 +82,7 @@ def generate(folder, asked):
         out = model.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, num_beams=1,
             min_new_tokens=question["new"], eos_token_id=None, forced_eos_token_id=None,
+            use_cache=False,    # it has as many layers as the encoder, the decoder may have more
             max_new_tokens=question["new"], output_logits=True, return_dict_in_generate=True)
         gaps = []
         for logits in out.logits:

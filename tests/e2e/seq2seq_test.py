@@ -9,12 +9,13 @@ import fnmatch
 import json
 import math
 import os
+import subprocess
 import unittest
 
 import reference
 import tiny_seq2seq
 from families_test import JOBS, TOLERANCE, TRAINED, clear_tokens
-from support import Trainx, main, sampled
+from support import ROOT, Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: pairs, duration: 20 steps, device: cpu}}
@@ -179,6 +180,24 @@ class Seq2Seq(Trainx):
         self.assertNotEqual(whole, self.train(case, 2, "none", "auto", *held_out, "run.seed=7",
                                               name="other"))
 
+    def test_a_tiny_model_learns_to_answer(self):
+        """configs/smoke/t5.yaml: from text to tokens, a model of new weights, and answers."""
+        for part, count, *more in (("train", 4000), ("held_out", 100, "--held-out")):
+            subprocess.run([ROOT / "scripts/make_text", "answers", f"answers/{part}.jsonl",
+                            "--count", str(count), *more], cwd=self.folder, check=True)
+            self.run_trainx("data", "tokenize", f"answers/{part}.jsonl",
+                            "--tokenizer", "data/answers_bpe", "--out", f"data/answers_{part}.jsonl",
+                            *(["--train-vocab", 512] if part == "train" else []))
+        self.run_trainx("train", ROOT / "configs/smoke/t5.yaml", "run.duration=150 steps")
+        pairs = [json.loads(line) for line in
+                 (self.folder / "answers/held_out.jsonl").read_text().splitlines()[:5]]
+        answers = [self.run_trainx("generate", "outputs/smoke-t5", "--prompt", pair["text"],
+                                   "--max-tokens", 20, "--temperature", 0).stdout.strip()
+                   for pair in pairs]
+        right = sum(a == pair["target"] for a, pair in zip(answers, pairs))
+        print(f"  {right} of {len(pairs)} answers about facts that it was never told are right")
+        self.assertGreaterEqual(right, 4, list(zip(answers, pairs)))
+
     def sentence_of(self, code, *words):
         """The one sentence that a command ends with."""
         said = self.run_trainx(*words, expect=code).stderr.strip().splitlines()
@@ -217,7 +236,7 @@ class Seq2Seq(Trainx):
         own = json.loads(config.read_text())
         self.data.write_text("\n".join(lines) + "\n")
         for change in ({"relative_attention_num_buckets": 3}, {"relative_attention_max_distance": 4},
-                       {"feed_forward_proj": "gated-what"}, {"decoder_start_token_id": None},
+                       {"dense_act_fn": "what"}, {"decoder_start_token_id": None},
                        {"decoder_start_token_id": 128}, {"is_decoder": True}, {"unheard_of": 1},
                        {"model_type": "t6"}):
             with self.subTest(change=change):

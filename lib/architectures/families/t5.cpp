@@ -37,7 +37,11 @@ void read_activation(const ConfigReader& f, Seq2SeqDims& d) {
   // the first that were gated had the approximation
   if (d.gated && name == "gelu") name = "gelu_new";
   if (name.empty()) f.fail("feed_forward_proj is " + shown(value) + "; it must be a name");
-  d.activation = activation_named(f, "feed_forward_proj", json(name));
+  // what follows from it stands in folders, too, and is what transformers goes by
+  d.gated = f.flag("is_gated_act", d.gated);
+  const json* own = f.find("dense_act_fn");
+  d.activation = own ? activation_named(f, "dense_act_fn", *own)
+                     : activation_named(f, "feed_forward_proj", json(name));
 }
 
 void read_bias(const ConfigReader& f, Seq2SeqDims& d) {
@@ -64,8 +68,7 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.intermediate_size = d.decoder_intermediate_size = f.dimension("d_ff", 2048);
   d.vocab_size = f.dimension("vocab_size", 32128);
   d.max_positions = std::int64_t{1} << 24;  // it knows distances alone
-  for (const char* of_no_number : {"n_positions", "output_past", "dense_act_fn", "is_gated_act"})
-    f.find(of_no_number);
+  for (const char* of_no_number : {"n_positions", "output_past"}) f.find(of_no_number);
   read_activation(f, d);
   read_bias(f, d);
   d.layer_norm_epsilon = f.number("layer_norm_epsilon", 1e-6, positive());
