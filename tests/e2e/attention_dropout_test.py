@@ -126,7 +126,9 @@ class AttentionDropout(Trainx):
         for case in self.drawn(("gpt2", "bert", "bert_classes"), few=1):
             with self.subTest(case=case):
                 recipe = self.write(case)
-                still = ("optimizer.lr=1e-30", "run.duration=1 step", "eval.every=1 step")
+                # logits that are all alike would not show the smoothing
+                still = ("optimizer.lr=1e-30", "run.duration=1 step", "eval.every=1 step",
+                         "model.options.initializer_range=0.5")
                 found, evaluations = {}, set()
                 for name, smoothing, z in (("none", 0, 0), ("smooth", 0.3, 0), ("z", 0, 0.2),
                                            ("more", 0, 0.4), ("both", 0.3, 0.2)):
@@ -136,10 +138,11 @@ class AttentionDropout(Trainx):
                     evaluations.add(self.evaluated(f"{case}-{name}"))
                 self.assertEqual(len(evaluations), 1, evaluations)
                 none, smooth, z, more, both = found.values()
-                self.assertNotAlmostEqual(none, smooth, 4)
+                self.assertGreater(abs(smooth - none), 1e-3, found)
                 self.assertGreater(z, none)
-                self.assertAlmostEqual(more - none, 2 * (z - none), 3)
-                self.assertAlmostEqual(both - none, (smooth - none) + (z - none), 3)
+                self.assertLess(abs((more - none) / (z - none) - 2), 1e-4, found)
+                sum_of_both = (smooth - none) + (z - none)
+                self.assertLess(abs(both - none - sum_of_both), 1e-4 * abs(z), found)
                 terms = ("model.options.label_smoothing=0.1", "model.options.z_loss=0.01")
                 whole = self.losses_of(recipe, f"{case}-whole", *terms)
                 self.assert_close(
