@@ -40,7 +40,8 @@ DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 
 
 LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
-          "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10}
+          "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
+          "head_dim": 8}        # what turns
 
 
 def plain_rope(theta=1e4, **more):

@@ -37,7 +37,8 @@ json small(const std::string& family) {
               {"kv_lora_rank", 8},
               {"qk_nope_head_dim", 6},
               {"qk_rope_head_dim", 4},
-              {"v_head_dim", 5}});
+              {"v_head_dim", 5},
+              {"head_dim", 4}});
   if (family.starts_with("deepseek")) c["first_k_dense_replace"] = 3;
   if (family == "bloom") c.erase("max_position_embeddings"), c["seq_length"] = 32;
   return c;
@@ -241,8 +242,8 @@ TEST_CASE("heads that turn wholly have an even size") {
       continue;
     }
     if (is_latent(family.name)) {
-      CHECK(dims_of(config).head_size == 10);  // which qk_nope_head_dim and qk_rope_head_dim say
-      config["qk_rope_head_dim"] = 3;
+      check_refused(config, "head_dim is 9");
+      config["head_dim"] = config["qk_rope_head_dim"] = 3;
       check_refused(config, "qk_rope_head_dim (3) must be even");
       continue;
     }
