@@ -30,7 +30,9 @@ std::vector<std::string> keep_dropouts(architectures::ModelOptions& options,
         if constexpr (requires { o.attention_dropout.is_auto(); })
           if (const auto* old = std::get_if<std::remove_cvref_t<decltype(o)>>(&begun)) {
             keep("dropout", o.dropout, old->dropout);
-            keep("attention_dropout", o.attention_dropout, old->attention_dropout);
+            auto attention = old->attention_dropout;
+            if (attention.is_auto()) attention.value = 0;  // older versions had none
+            keep("attention_dropout", o.attention_dropout, attention);
           }
       },
       options);

@@ -113,6 +113,22 @@ class AttentionDropout(Trainx):
                 self.assertEqual(float(shown["model.options.attention_dropout"]["value"]),
                                  otherwise)
 
+    def test_a_run_of_an_older_version_goes_on_without(self):
+        recipe = self.write("gpt2")
+        self.run_trainx("train", recipe, "run.name=base", "run.duration=1 step",
+                        "model.options.attention_dropout=0.3")
+        how = ("model.options={}", "model.init_from=outputs/base/latest", "run.name=old")
+        off = ("model.options.attention_dropout=0",)
+        self.run_trainx("train", recipe, *how, *off, "run.duration=2 steps")
+        resolved = self.folder / "outputs" / "old" / "resolved.yaml"
+        text = resolved.read_text()
+        kept = [line for line in text.splitlines(keepends=True) if "attention_dropout" not in line]
+        self.assertLess(len("".join(kept)), len(text))
+        resolved.write_text("".join(kept))
+        self.run_trainx("train", recipe, *how, "run.duration=4 steps")      # auto: not the folder's
+        whole = self.losses_of(recipe, "whole", *how[:2], *off, "run.duration=4 steps")
+        self.assertEqual([m["loss"] for m in self.metrics("old")], whole)
+
     def test_it_is_refused_where_it_is_not_computed(self):
         recipe = self.write("gpt2")
         on = "model.options.attention_dropout=0.1"
