@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <variant>
 
 namespace trainx::train {
 namespace {
