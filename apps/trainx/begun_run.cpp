@@ -4,7 +4,9 @@
 #include "core/hub_cache.hpp"
 #include "inputs.hpp"
 #include <filesystem>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 namespace trainx::app {
 namespace {
@@ -14,20 +16,27 @@ std::string id_of(const std::string& init_from) {
   return snapshot ? snapshot->id : init_from;
 }
 
-/// True if the recipe left the dropout to the folder, and the run has one.
-bool keep_dropout(architectures::ModelOptions& options, const architectures::ModelOptions& begun) {
-  return std::visit(
+/// The dropouts (below model.options) that the recipe left to the folder, and the run has.
+std::vector<std::string> keep_dropouts(architectures::ModelOptions& options,
+                                       const architectures::ModelOptions& begun) {
+  std::vector<std::string> kept;
+  const auto keep = [&](const char* name, auto& dropout, const auto& old) {
+    if (!dropout.is_auto() || old.is_auto()) return;
+    dropout = old;
+    kept.emplace_back(name);
+  };
+  std::visit(
       [&](auto& o) {
-        if constexpr (requires { o.dropout.is_auto(); }) {
-          const auto* old = std::get_if<std::remove_cvref_t<decltype(o)>>(&begun);
-          if (!old || !o.dropout.is_auto() || old->dropout.is_auto()) return false;
-          o.dropout = old->dropout;
-          return true;
-        } else {
-          return false;
-        }
+        if constexpr (requires { o.attention_dropout.is_auto(); })
+          if (const auto* old = std::get_if<std::remove_cvref_t<decltype(o)>>(&begun)) {
+            keep("dropout", o.dropout, old->dropout);
+            auto attention = old->attention_dropout;
+            if (attention.is_auto()) attention.value = 0;  // older versions had none
+            keep("attention_dropout", o.attention_dropout, attention);
+          }
       },
       options);
+  return kept;
 }
 
 }  // namespace
@@ -39,8 +48,8 @@ void keep_what_the_run_began_with(recipe::LoadedRecipe& loaded) {
   if (checkpoint::Store(folder).list().empty() || !std::filesystem::is_regular_file(resolved))
     return;
   const auto begun = recipe::parse_recipe(read_file(resolved), resolved).recipe.model;
-  if (keep_dropout(model.options, begun.options))
-    loaded.origins["model.options.dropout"] = resolved;
+  for (const std::string& kept : keep_dropouts(model.options, begun.options))
+    loaded.origins["model.options." + kept] = resolved;
   if (!begun.init_from || *begun.init_from == *model.init_from ||
       !hub_snapshot_of(*begun.init_from) || id_of(*begun.init_from) != id_of(*model.init_from))
     return;

@@ -53,7 +53,7 @@ std::optional<recipe::NamedType> type_of_folder(const std::string& init_from) {
   return recipe::NamedType{type, config};
 }
 
-// Of model.options.dropout, which the recipe leaves to the folder.
+// Of a dropout that the recipe leaves to the folder.
 std::string origin_of_dropout(const Prepared& p) {
   const bool followed = p.loaded.recipe.model.init_from && p.facts.model_folder &&
                         !std::holds_alternative<architectures::CustomDims>(p.plan.dims);
@@ -133,7 +133,9 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
   for (const auto& [key, value] : after) {
     const auto found = written.find(key);
     if (found != written.end() && found->second == value) continue;
-    p.origins[key] = key == "model.options.dropout" ? origin_of_dropout(p) : "planned";
+    const bool is_dropout = key == "model.options.dropout" ||
+                            key == "model.options.attention_dropout";
+    p.origins[key] = is_dropout ? origin_of_dropout(p) : "planned";
   }
   return p;
 }

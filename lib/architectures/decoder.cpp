@@ -14,11 +14,13 @@ class DecoderBuilder {
   DecoderBuilder(const DecoderDims& d, graph::ModelBuilder& m) : d_(d), m_(m) {}
 
   void build() {
+    // a tied table, which the head begins a gradient of, is no group of its norm's
+    const char* const table = d_.names.embedding_norm.empty() ? "embedding" : "word";
     Value h =
         m_.embedding({.hidden_size = d_.hidden_size,
                       .token = d_.names.embedding + ".weight",
                       .position = d_.names.position.empty() ? "" : d_.names.position + ".weight",
-                      .tokens = {d_.vocab_size, d_.padded_vocab_size(), "embedding",
+                      .tokens = {d_.vocab_size, d_.padded_vocab_size(), table,
                                  d_.pad_token >= 0 ? d_.pad_token : graph::none},
                       .positions = {d_.max_positions + d_.first_position, 0, "positions"},
                       .scale = d_.embedding_scale,

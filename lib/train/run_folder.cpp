@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <variant>
 
 namespace trainx::train {
 namespace {
@@ -20,11 +21,22 @@ struct Difference {
   std::string key, text;
 };
 
+/// What the run was begun with. Older versions wrote no dropout of attention, and had none.
+recipe::Recipe begun_with(const std::string& resolved_path) {
+  recipe::Recipe begun = recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe;
+  std::visit(
+      [](auto& o) {
+        if constexpr (requires { o.attention_dropout.is_auto(); })
+          if (o.attention_dropout.is_auto()) o.attention_dropout.value = 0;
+      },
+      begun.model.options);
+  return begun;
+}
+
 std::vector<Difference> compare(const std::string& resolved_path, const recipe::Recipe& recipe) {
   std::vector<Difference> out;
   if (!std::filesystem::exists(resolved_path)) return out;
-  const auto before =
-      recipe::flatten(recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe);
+  const auto before = recipe::flatten(begun_with(resolved_path));
   std::map<std::string, std::string> old(before.begin(), before.end());
   for (const auto& [key, value] : recipe::flatten(recipe)) {
     const auto found = old.find(key);

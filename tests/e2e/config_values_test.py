@@ -29,6 +29,8 @@ NOT_HERE = {"attention_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hid
 # Files that transformers refuses although they say what to compute.
 TAKEN = {
     ("ministral", "no head_dim"),                   # its default is hidden_size / heads
+    ("hunyuan_v1_dense", "no head_dim"),            # its default is hidden_size / heads
+    ("hunyuan_v1_dense", "no rope_parameters.factor"),      # which alpha does not need
     ("smollm3", "no sliding_window"),               # layers are said to slide, by no window
     # layers are said to slide, and nothing does
     *((family, what) for family in ("qwen2", "qwen3")

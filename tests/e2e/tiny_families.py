@@ -40,7 +40,8 @@ DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 
 
 LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
-          "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10}
+          "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
+          "head_dim": 8}        # what turns
 
 
 def plain_rope(theta=1e4, **more):
@@ -211,14 +212,15 @@ CASES = {
     "deepseek_v3_yarn": ("deepseek_v3", LATENT | {
         "first_k_dense_replace": 4, "rope_parameters": YARN | {
             "mscale": 1.2, "mscale_all_dim": 0.7}}),
-    "youtu": ("youtu", LATENT),
+    # where it is tied: transformers loads a row of zeros for padding, whatever the file has
+    "youtu": ("youtu", LATENT | {"pad_token_id": None}),
     "youtu_no_rank": ("youtu", LATENT | {"q_lora_rank": None, "tie_word_embeddings": False}),
     "minicpm3": ("minicpm3", LATENT),
     "minicpm3_scalars": ("minicpm3", LATENT | {
         "scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
 
-    "bloom": ("bloom", {}),
-    "bloom_untied": ("bloom", {"tie_word_embeddings": False, "layer_norm_epsilon": 0.1}),
+    "bloom": ("bloom", {"layer_norm_epsilon": 0.1}),      # seen, beside what is refused
+    "bloom_untied": ("bloom", {"tie_word_embeddings": False}),
     "bloom_odd": ("bloom", {"n_head": 6, "hidden_size": 48, "vocab_size": 131, "n_layer": 3}),
 
     "opt": ("opt", {}),

@@ -129,7 +129,8 @@ void FamilyReader::latent_attention(const Latent& usual) {
   l.rope = file_.dimension("qk_rope_head_dim", usual.rope);
   l.value_size = file_.dimension("v_head_dim", usual.value_size);
   l.bias = d_.out_bias = flag("attention_bias", false);
-  for (const char* key : {"q_lora_rank", "head_dim", "qk_head_dim"}) file_.find(key);
+  for (const char* key : {"q_lora_rank", "qk_head_dim"}) file_.find(key);
+  file_.require("head_dim", {l.rope});  // transformers turns that many elements
   if (l.rope % 2 != 0) file_.fail("qk_rope_head_dim (" + std::to_string(l.rope) + ") must be even");
   if (d_.num_key_value_heads != d_.num_heads)
     file_.fail("num_key_value_heads (" + std::to_string(d_.num_key_value_heads) +
