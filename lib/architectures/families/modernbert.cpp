@@ -15,8 +15,7 @@ void layer_types(ConfigKeys& keys, BertDims& d) {
   const ConfigReader* file = keys.file();
   if (!file) {
     json names = json::array();
-    for (std::int64_t i = 0; i < d.num_layers; ++i)
-      names.push_back(kinds[d.looks_everywhere(i)]);
+    for (std::int64_t i = 0; i < d.num_layers; ++i) names.push_back(kinds[d.looks_everywhere(i)]);
     return keys.write("layer_types", names);
   }
   d.global_every = file->dimension("global_attn_every_n_layers", 3);
@@ -95,8 +94,12 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
 }  // namespace
 
 std::vector<EncoderFamily> modernbert_families() {
-  EncoderNames names{.prefix = "model.", .token = "embeddings.tok_embeddings", .position = "",
-                     .type = "", .embedding_norm = "embeddings.norm", .layers = "layers"};
+  EncoderNames names{.prefix = "model.",
+                     .token = "embeddings.tok_embeddings",
+                     .position = "",
+                     .type = "",
+                     .embedding_norm = "embeddings.norm",
+                     .layers = "layers"};
   names.qkv = {"attn.Wqkv"};
   names.out = "attn.Wo";
   names.norm1 = "attn_norm";

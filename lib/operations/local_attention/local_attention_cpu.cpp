@@ -60,8 +60,7 @@ class LocalHeads {
   template <class F>
   void for_rows(float* scores, const Tile& t, F f) const {
     for (std::int64_t r = 0; r < t.rows(); ++r) {
-      const std::int64_t q = t.begin + r,
-                         from = std::max(t.low, q - a_.window + 1) - t.low,
+      const std::int64_t q = t.begin + r, from = std::max(t.low, q - a_.window + 1) - t.low,
                          to = std::min(t.high, q + a_.window) - t.low;
       float* const row = scores + r * t.keys();
       std::fill(row, row + from, 0.0f);
@@ -96,13 +95,14 @@ void local_attention(const LocalAttention& a, const Tensor& out, const Tensor& l
   const at::Tensor to = tensor::torch_view(out).view({a.batch, a.length, a.heads, a.head_size});
   heads.for_each([&](std::int64_t sample, std::int64_t head, std::int64_t length) {
     const at::Tensor queries = heads.part(sample, head, 0), keys = heads.part(sample, head, 1),
-                     values = heads.part(sample, head, 2), rows = to.select(0, sample).select(1, head);
+                     values = heads.part(sample, head, 2),
+                     rows = to.select(0, sample).select(1, head);
     const auto log_sum = [&](std::int64_t q) -> float* {
       return lse.defined() ? lse.as<float>() + (sample * a.length + q) * a.heads + head : nullptr;
     };
     heads.for_tiles(length, [&](const Tile& t) {
-      at::Tensor scores = at::mm(queries.narrow(0, t.begin, t.rows()),
-                                 keys.narrow(0, t.low, t.keys()).t());
+      at::Tensor scores =
+          at::mm(queries.narrow(0, t.begin, t.rows()), keys.narrow(0, t.low, t.keys()).t());
       heads.for_rows(scores.mutable_data_ptr<float>(), t, [&](float* s, std::int64_t n, auto q) {
         const float sum = softmax_of(s, n, heads.scale());
         if (float* const at = log_sum(q)) *at = sum;

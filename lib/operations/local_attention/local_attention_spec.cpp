@@ -4,7 +4,8 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> LocalAttention::outputs(const Types& t) const {
-  return {{"attention_out", {t.compute, {batch * length, heads, head_size}},
+  return {{"attention_out",
+           {t.compute, {batch * length, heads, head_size}},
            {input(qkv), input(lengths)}},
           {"lse", {DType::f32, {batch, length, heads}}, {input(qkv), input(lengths)}}};
 }
@@ -22,9 +23,8 @@ Cost LocalAttention::cost(Direction direction, const Types& t) const {
              seen = T * T - outside * (outside + 1);
   // backward: the scores again, and four gradients
   const double products = forward ? 2 : 5;
-  c.attention = AttentionCost{
-      products * 2 * static_cast<double>(batch * heads * head_size) * seen,
-      batch * length * heads, head_size, true};
+  c.attention = AttentionCost{products * 2 * static_cast<double>(batch * heads * head_size) * seen,
+                              batch * length * heads, head_size, true};
   if (forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, heads, head_size}};
   // backward: both and their gradients

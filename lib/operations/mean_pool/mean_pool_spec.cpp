@@ -3,7 +3,8 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> MeanPool::outputs(const Types& t) const {
-  return {{"pooled", {t.inputs[x].dtype, {t.inputs[x].rows(), t.inputs[x].columns()}},
+  return {{"pooled",
+           {t.inputs[x].dtype, {t.inputs[x].rows(), t.inputs[x].columns()}},
            {input(x), input(lengths)}}};
 }
 

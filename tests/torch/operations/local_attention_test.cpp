@@ -9,13 +9,14 @@ using operations::LocalAttention;
 namespace {
 
 /// out[B * T, H * D] of qkv[B * T, 3 * H * D].
-Doubles attend(const LocalAttention& a, const Doubles& qkv, const std::vector<std::int64_t>& lengths) {
+Doubles attend(const LocalAttention& a, const Doubles& qkv,
+               const std::vector<std::int64_t>& lengths) {
   const std::int64_t width = a.heads * a.head_size;
   Doubles out(static_cast<std::size_t>(a.batch * a.length * width));
   const auto at = [&](std::int64_t b, std::int64_t t, std::int64_t kind, std::int64_t h,
                       std::int64_t d) {
-    return qkv[static_cast<std::size_t>((((b * a.length + t) * 3 + kind) * a.heads + h) *
-                                            a.head_size + d)];
+    return qkv[static_cast<std::size_t>(
+        (((b * a.length + t) * 3 + kind) * a.heads + h) * a.head_size + d)];
   };
   for (std::int64_t b = 0; b < a.batch; ++b)
     for (std::int64_t h = 0; h < a.heads; ++h)
@@ -48,8 +49,8 @@ TEST_CASE("a query sees keys of its sample at a distance below the window, on bo
   Operands operands(type);
   INFO("length " << T << " window " << window << " seed " << operands.seed());
   const at::Tensor qkv = operands.normal({3 * T, 3 * 2 * 5}, 0.7),
-                   out = operands.empty({3 * T, 2, 5}),
-                   lse = operands.empty({3, T, 2}, at::kFloat), lengths = at::full({3}, T, at::kInt);
+                   out = operands.empty({3 * T, 2, 5}), lse = operands.empty({3, T, 2}, at::kFloat),
+                   lengths = at::full({3}, T, at::kInt);
   const std::int64_t some = (T + 1) / 2;
   lengths[1] = some, lengths[2] = 0;
   operations::local_attention(a, out, lse, qkv, lengths);
