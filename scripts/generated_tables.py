@@ -41,6 +41,7 @@ TOKENIZERS = {
     "xlm-roberta": "SentencePiece",
     "distilbert": "WordPiece",
     "electra": "WordPiece",
+    "modernbert": "byte-level BPE",
     "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
     "mistral": f"{BYTE_FALLBACK} (7B), {BYTE_LEVEL} (Nemo)",
     "helium": SENTENCEPIECE,
@@ -55,6 +56,7 @@ TOKENIZERS = {
 }
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",
+         "modernbert": "`tests/e2e/encoders_test.py`",
          **dict.fromkeys(["roberta", "xlm-roberta"], "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`"),
          **dict.fromkeys(["distilbert", "electra"], "`tests/e2e/encoders_test.py`")}
 

@@ -53,6 +53,8 @@ void take_settings(BertOptions& o, BertDims& d) {
            ") must be an even multiple of num_heads (" + std::to_string(d.num_heads) +
            "): positions turn pairs");
   take_settings<BertOptions, BertDims>(o, d);
+  // a vocabulary of one's own has padding first
+  if (d.pad_token >= d.vocab_size) d.pad_token = 0;
 }
 
 void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {
