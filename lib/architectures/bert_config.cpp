@@ -26,10 +26,16 @@ const Sizes<BertDims>& sizes(const BertOptions& o) { return encoder_family(o.nam
 
 namespace {
 
-template <class Options>
-double attention_dropout_of(const Options& o) {
-  if constexpr (requires { o.attention_dropout; }) return o.attention_dropout.value.value_or(0);
-  return 0;
+/// What settings ask for and a part of the model would leave out; "": nothing.
+template <class Dims>
+std::string without_effect(const Dims& d) {
+  if constexpr (requires { d.attention_dropout; })
+    if (d.attention_dropout > 0 && d.rotates())
+      return "attention_dropout: layers with windows on both sides have none; leave it 0";
+  if constexpr (requires { d.label_smoothing; })
+    if (label_values(d) > 0 && (d.label_smoothing > 0 || d.z_loss > 0))
+      return "label_smoothing and z_loss belong to classes; this problem_type has none";
+  return "";
 }
 
 }  // namespace
@@ -46,15 +52,14 @@ void take_settings(BertOptions& o, BertDims& d) {
     refuse(
         "task: model.init_from is a discriminator, whose pretraining trainx does not compute; give "
         "classification or token_classification, or the folder of a generator");
-  if (d.rotates() && attention_dropout_of(o) > 0)
-    refuse("attention_dropout: layers with windows on both sides have none; remove it");
+  take_settings<BertOptions, BertDims>(o, d);
+  // a vocabulary of one's own has padding first
+  if (d.pad_token >= d.vocab_size) d.pad_token = 0;
+  if (const std::string left_out = without_effect(d); !left_out.empty()) refuse(left_out);
   if (d.rotates() && d.num_heads > 0 && d.hidden_size / d.num_heads % 2 != 0)
     refuse("hidden_size (" + std::to_string(d.hidden_size) +
            ") must be an even multiple of num_heads (" + std::to_string(d.num_heads) +
            "): positions turn pairs");
-  take_settings<BertOptions, BertDims>(o, d);
-  // a vocabulary of one's own has padding first
-  if (d.pad_token >= d.vocab_size) d.pad_token = 0;
 }
 
 void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {
