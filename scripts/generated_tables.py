@@ -44,6 +44,7 @@ TOKENIZERS = {
     "xlm-roberta": "SentencePiece",
     "distilbert": "WordPiece",
     "electra": "WordPiece",
+    "modernbert": "byte-level BPE",
     "llama": f"{BYTE_LEVEL} (Llama 3, SmolLM), {BYTE_FALLBACK} (Llama 2, TinyLlama)",
     "mistral": f"{BYTE_FALLBACK} (7B), {BYTE_LEVEL} (Nemo)",
     "helium": SENTENCEPIECE,
@@ -59,6 +60,7 @@ TOKENIZERS = {
 }
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",
+         "modernbert": "`tests/e2e/encoders_test.py`",
          **dict.fromkeys(["roberta", "xlm-roberta"], "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`"),
          **dict.fromkeys(["distilbert", "electra"], "`tests/e2e/encoders_test.py`"),
          **dict.fromkeys(["t5", "bart", "mbart"], "`tests/e2e/seq2seq_test.py`")}

@@ -89,9 +89,9 @@ class EncoderBuilder {
   void head(Value h) {
     const auto norm = [&](Value x) { return m_.layer_norm(x, names_.prefix + names_.final_norm); };
     const bool pools = d_.pools_mean && d_.task == Task::classification;
-    if (pools) h = m_.stage("pool", h, [&](Value x) { return m_.mean_pool(norm(x)); });
+    if (pools) h = m_.stage("final_norm", h, norm);  // of all rows
     m_.begin_head(head_rows(m_, d_));
-    if (!pools && d_.norms_before) h = norm(h);
+    h = pools ? m_.mean_pool(h) : d_.norms_before ? norm(h) : h;
     names_.masked_lm.tied_to = names_.prefix + names_.token + ".weight";
     add_head(m_, d_, h,
              d_.task == Task::masked_lm        ? names_.masked_lm

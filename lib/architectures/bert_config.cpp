@@ -53,6 +53,8 @@ void take_settings(BertOptions& o, BertDims& d) {
         "task: model.init_from is a discriminator, whose pretraining trainx does not compute; give "
         "classification or token_classification, or the folder of a generator");
   take_settings<BertOptions, BertDims>(o, d);
+  // a vocabulary of one's own has padding first
+  if (d.pad_token >= d.vocab_size) d.pad_token = 0;
   if (const std::string left_out = without_effect(d); !left_out.empty()) refuse(left_out);
   if (d.rotates() && d.num_heads > 0 && d.hidden_size / d.num_heads % 2 != 0)
     refuse("hidden_size (" + std::to_string(d.hidden_size) +

@@ -107,7 +107,7 @@ class ModelBuilder {
   Value residual(int layer, const std::string& part, Value h, const Branch& f);
   /// The values that `f` makes of h form a block of their own.
   Value stage(const std::string& name, Value h, const Branch& f);
-  /// The mean over a sample's tokens, in its first row.
+  /// The mean over each sample's tokens, where a head of first rows opens.
   Value mean_pool(Value x);
   /// operations::LocalAttention
   Value local_attention(Value qkv, std::int64_t heads, std::int64_t head_size, std::int64_t window);

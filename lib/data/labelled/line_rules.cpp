@@ -126,7 +126,10 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
 }
 
 void LineRules::check_label(const Line& line, const LinePlace& place) const {
-  if (!line[FieldName::label].given) place.refuse("has no label");
+  if (!line[FieldName::label].given)
+    place.refuse(
+        "has no label, the class of the sample; for numbers or several labels set "
+        "model.options.problem_type");
   const std::int64_t classes = num_labels > 0 ? num_labels : most_ids;
   check_range(
       line, place, FieldName::label, classes, false,

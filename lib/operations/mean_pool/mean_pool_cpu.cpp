@@ -8,7 +8,7 @@
 namespace trainx::operations {
 namespace {
 
-/// Calls f(row of the sample's first token, rows without padding, rows) for each sample.
+/// Calls f(sample, its rows without padding, its rows) for each.
 template <class F>
 void for_samples(const Tensor& x, const Tensor& lengths, F f) {
   const TimedWork timed(Work::norm);
@@ -19,7 +19,7 @@ void for_samples(const Tensor& x, const Tensor& lengths, F f) {
       if (length < 0 || length > T)
         throw InternalError("mean_pool: a length of " + std::to_string(length) + " in rows of " +
                             std::to_string(T));
-      f(b * T, length, T);
+      f(b, length, T);
     }
   });
 }
@@ -29,17 +29,16 @@ void for_samples(const Tensor& x, const Tensor& lengths, F f) {
 void mean_pool(const Tensor& out, const Tensor& x, const Tensor& lengths) {
   const std::int64_t columns = x.size(1);
   with_element(x, [&]<class E>(E) {
-    for_samples(x, lengths, [&](std::int64_t first, std::int64_t length, std::int64_t rows) {
+    for_samples(x, lengths, [&](std::int64_t b, std::int64_t length, std::int64_t rows) {
       std::vector<double> sums(static_cast<std::size_t>(columns));
-      const E* const from = data<E>(x) + first * columns;
+      const E* const from = data<E>(x) + b * rows * columns;
       for (std::int64_t i = 0; i < length * columns; ++i)
         sums[static_cast<std::size_t>(i % columns)] += load(from[i]);
-      E* const to = data<E>(out) + first * columns;
+      E* const to = data<E>(out) + b * columns;
       for (std::int64_t c = 0; c < columns; ++c)
         store(to[c], length > 0 ? static_cast<float>(sums[static_cast<std::size_t>(c)] /
                                                      static_cast<double>(length))
                                 : 0);
-      for (std::int64_t i = columns; i < rows * columns; ++i) store(to[i], 0);
     });
   });
 }
@@ -47,9 +46,9 @@ void mean_pool(const Tensor& out, const Tensor& x, const Tensor& lengths) {
 void mean_pool_backward(const Tensor& dx, const Tensor& d_out, const Tensor& lengths) {
   const std::int64_t columns = dx.size(1);
   with_element(dx, [&]<class E>(E) {
-    for_samples(dx, lengths, [&](std::int64_t first, std::int64_t length, std::int64_t rows) {
-      const E* const from = data<E>(d_out) + first * columns;
-      E* const to = data<E>(dx) + first * columns;
+    for_samples(dx, lengths, [&](std::int64_t b, std::int64_t length, std::int64_t rows) {
+      const E* const from = data<E>(d_out) + b * columns;
+      E* const to = data<E>(dx) + b * rows * columns;
       for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < columns; ++c)
           store(to[r * columns + c], r < length ? load(from[c]) / static_cast<float>(length) : 0);

@@ -3,9 +3,8 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> MeanPool::outputs(const Types& t) const {
-  return {{"pooled",
-           {t.inputs[x].dtype, {t.inputs[x].rows(), t.inputs[x].columns()}},
-           {input(x), input(lengths)}}};
+  return {
+      {"pooled", {t.inputs[x].dtype, {batch, t.inputs[x].columns()}}, {input(x), input(lengths)}}};
 }
 
 BackwardSpec MeanPool::backward(const Types&) const {
@@ -14,8 +13,9 @@ BackwardSpec MeanPool::backward(const Types&) const {
 
 Cost MeanPool::cost(Direction, const Types& t) const {
   Cost c;
-  c.element_flops = static_cast<double>(t.inputs[x].elements());
-  c.element_bytes = 2 * t.inputs[x].bytes();
+  const auto elements = static_cast<double>(batch * length * t.inputs[x].columns());
+  c.element_flops = elements;
+  c.element_bytes = elements * static_cast<double>(size_of(t.inputs[x].dtype));
   c.element_output = pooled;
   return c;
 }

@@ -3,8 +3,8 @@
 
 namespace trainx::operations {
 
-/// The mean of a sample's rows without padding, in the sample's first row; the others are 0. So a
-/// head of first rows reads it.
+/// The mean of each sample's rows without padding, a row a sample: what opens a head of first rows
+/// reads all of them.
 struct MeanPool {
   static constexpr std::string_view name = "mean_pool";
   static constexpr Work work = Work::norm;

@@ -263,10 +263,9 @@ TEST_CASE("values of another size than keys") {
 
 TEST_CASE("a length beyond the row is refused") {
   const Attention a{.query_heads = 2, .mask = AttentionMask::lengths};
-  const at::Tensor qkv = at::full({1, 4}, 0, at::kFloat), out = at::full({1, 2}, 0, at::kFloat);
-  CHECK_THROWS_AS(
-      operations::grouped_attention(a, out, {}, {qkv, Tensor(at::full({1}, 2, at::kInt))}),
-      InternalError);
+  const at::Tensor qkv = at::full({1, 4}, 0, at::kFloat), out = at::full({1, 2}, 0, at::kFloat),
+                   lengths = at::full({1}, 2, at::kInt);
+  CHECK_THROWS_AS(operations::grouped_attention(a, out, {}, {qkv, lengths}), InternalError);
 }
 
 TEST_CASE("the gradient under dropout is that of the probabilities that forward dropped") {
@@ -300,7 +299,8 @@ TEST_CASE("dropout of attention depends neither on the batch's cut nor on how lo
   operations::Dropout dropout = dropout_of(a);
   dropout.positions = positions + 1;
   const at::Tensor alone = operands.empty({66, 8});
-  operations::grouped_attention(a, alone, {}, {qkv.narrow(0, 70, 66), {}, dropout});
+  const at::Tensor second = qkv.narrow(0, 70, 66);
+  operations::grouped_attention(a, alone, {}, {second, {}, dropout});
   CHECK(error(alone, doubles(both.narrow(0, 70, 66))) <= 1e-6);
 }
 

@@ -18,6 +18,12 @@ double slope_at(ValueLossKind kind, double x, double target) {
   return 1 / (1 + std::exp(-x)) - target;
 }
 
+at::Tensor column(const std::vector<float>& values) {
+  at::Tensor x = at::full({static_cast<std::int64_t>(values.size()), 1}, 0, at::kFloat);
+  std::ranges::copy(values, x.mutable_data_ptr<float>());
+  return x;
+}
+
 }  // namespace
 
 TEST_CASE("losses of real numbers are means over a row's columns, and rows without target none") {
@@ -55,9 +61,9 @@ TEST_CASE("losses of real numbers are means over a row's columns, and rows witho
 }
 
 TEST_CASE("the binary cross-entropy of large logits overflows nowhere") {
-  const at::Tensor x = at::tensor({-1e4F, 1e4F, 1e4F, -1e4F}).view({4, 1}), gradient = x.clone();
-  const at::Tensor targets = at::tensor({0.F, 1.F, 0.F, 1.F}).view({4, 1});
-  const at::Tensor total = at::zeros({1}, at::kDouble), count = at::zeros({1}, at::kDouble);
+  const at::Tensor x = column({-1e4F, 1e4F, 1e4F, -1e4F}), gradient = x.clone();
+  const at::Tensor targets = column({0, 1, 0, 1});
+  const at::Tensor total = at::full({1}, 0, at::kDouble), count = at::full({1}, 0, at::kDouble);
   operations::value_loss_with_gradient(ValueLossKind::binary, {{}, total, count}, gradient, targets,
                                        {});
   CHECK(total.item<double>() == 2e4);
