@@ -32,8 +32,9 @@ TEST_CASE(
   const TemporaryFolder folder;
   checkpoint::write_safetensors(folder.path() + "/model.safetensors", parts.resident.weights());
   const auto words = data::make_vocabulary(plan.recipe.data.source);
-  generate::Generator generator(plan.dims, folder.path(), plan.recipe.data.sequence_length,
-                                plan.threads, false);
+  generate::Generator generator(
+      plan.dims, folder.path(),
+      {.context_length = plan.recipe.data.sequence_length, .threads = plan.threads});
   int accepted = 0, tokens = 0;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     generate::GenerationOptions options;
