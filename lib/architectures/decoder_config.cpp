@@ -131,12 +131,13 @@ std::string config_with(const DecoderDims& d) {
   };
   put(spelled("n_layer", "num_hidden_layers"), d.num_layers);
   put(spelled("n_head", "num_attention_heads"), d.num_heads);
-  if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads"))
+  if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads") || d.latent)
     put("num_key_value_heads", d.num_key_value_heads);
   if (!d.latent && (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim")))
     put("head_dim", d.head_size);
   put(spelled("n_embed", "hidden_size"), d.hidden_size);
-  if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size)
+  if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size ||
+      config.contains("intermediate_size"))
     put(spelled("ffn_dim", "intermediate_size"), d.intermediate_size);
   if (config.contains("word_embed_proj_dim")) put("word_embed_proj_dim", d.hidden_size);
   if (!d.alibi || d.max_positions != alibi_positions || config.contains("seq_length"))

@@ -84,9 +84,8 @@ constexpr bool are_numbers(Targets t) { return t == Targets::numbers || t == Tar
 
 struct SourceOptions {
   std::int64_t sequence_length = 0;
-  std::int64_t target_length = 0;  // Targets::another_text
-  std::int64_t vocab_limit = 0;    // ids must be below; 0: no limit
-  std::uint64_t seed = 0;          // of generated data
+  std::int64_t vocab_limit = 0;  // ids must be below; 0: no limit
+  std::uint64_t seed = 0;        // of generated data
   // look through files for malformed contents at once; false: sizes alone, what `plan` and
   // `validate` need
   bool scan = true;
@@ -94,6 +93,7 @@ struct SourceOptions {
   // classes must be below; numbers and shares are as many; 0: no limit
   std::int64_t num_labels = 0;
   std::int64_t token_type_limit = 0;  // token_type_ids must be below; 0: no limit
+  std::int64_t target_length = 0;     // Targets::another_text
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for
 /// held_out. Null if the split has no data (neither eval nor held_out is given).

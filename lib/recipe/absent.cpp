@@ -14,10 +14,8 @@ constexpr std::string_view uploads =
 constexpr std::string_view compiled =
     "trainx needs no compiler switch: each step is a planned program";
 constexpr std::string_view chats =
-    "trainx has no chat templates: data.type jsonl takes `labels` of your own";
+    "trainx data tokenize applies the tokenizer's own template to lines with `messages`";
 constexpr std::string_view preferences = "trainx has no training on preferences or rewards";
-
-constexpr std::string_view smoothing = "trainx has it as model.options.label_smoothing";
 
 struct Absent {
   std::string_view key, what;
@@ -56,8 +54,6 @@ constexpr Absent absent[]{
     {"dpo", preferences},
     {"rl", preferences},
     {"reward_model", preferences},
-    {"label_smoothing", smoothing},
-    {"label_smoothing_factor", smoothing},
 };
 
 }  // namespace

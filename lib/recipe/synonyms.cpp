@@ -168,6 +168,8 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"log_interval", "metrics.every: N steps"},
       {"out_dir", "run.output_dir"},
       {"resume_from_checkpoint", "checkpoint.resume"},
+      {"label_smoothing", "model.options.label_smoothing"},
+      {"label_smoothing_factor", "model.options.label_smoothing"},
       {"model_name_or_path", "model.init_from"},
       {"pretrained", "model.init_from"},
       {"train_file", "data.train"},

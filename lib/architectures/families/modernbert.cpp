@@ -29,6 +29,10 @@ void layer_types(ConfigKeys& keys, BertDims& d) {
                  "; a layer is sliding_attention or full_attention");
     d.global_layers.push_back(name == kinds[1]);
   }
+  bool regular = true;
+  for (std::int64_t i = 0; i < d.num_layers; ++i)
+    regular &= d.looks_everywhere(i) == (i % d.global_every == 0);
+  if (regular) d.global_layers.clear();
 }
 
 Rope rope_of(const ConfigReader& file, const char* kind, const char* old_key, double theta,
@@ -37,7 +41,7 @@ Rope rope_of(const ConfigReader& file, const char* kind, const char* old_key, do
       read_rope(file, kind, max_positions, {.theta = file.number(old_key, theta, positive())});
   if (rope.kind != Rope::Kind::plain || rope.rotated != 1)
     file.fail("rope_parameters: trainx computes only rope_type default for a modernbert");
-  return rope;
+  return {.theta = rope.theta};
 }
 
 void ropes(ConfigKeys& keys, BertDims& d) {
