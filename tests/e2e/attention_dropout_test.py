@@ -137,6 +137,12 @@ class AttentionDropout(Trainx):
                          names=("model.options.attention_dropout",))
         self.refused("validate", recipe, "model.options.label_smoothing=0.1", "run.device=gpu",
                      names=("model.options.label_smoothing",))
+        # left to the folder, a GPU trains without it and says so
+        self.run_trainx("train", recipe, on, "run.name=dropping", "run.duration=1 step")
+        left = ("model.options={}", "model.init_from=outputs/dropping/latest")
+        for gpu, said in ((("--gpu", "h200"), True), ((), False)):
+            plan = self.run_trainx("plan", recipe, *left, *gpu).stdout
+            self.assertEqual("dropout 0.1 of attention" in plan, said, plan)
 
     def test_smoothing_and_z_loss_are_of_training_alone(self):
         for case in self.drawn(("gpt2", "bert", "bert_classes"), few=1):
