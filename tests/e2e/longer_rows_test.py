@@ -36,7 +36,7 @@ class LongerRows(Trainx):
         return config, self.recipe(recipe, f"{case}.yaml")
 
     def test_positions_are_stretched_as_transformers_does(self):
-        for case in ("llama", "qwen3", "gpt_neox", "phi3"):
+        for case in ("llama", "qwen3", "gpt_neox"):
             config, recipe = self.make(case)
             with self.subTest(case=case):
                 self.refused("validate", recipe, key="data.sequence_length",
@@ -72,6 +72,8 @@ class LongerRows(Trainx):
         key = "model.options.rope_scaling"
         _, recipe = self.make("llama")
         self.refused("validate", recipe, f"{key}=yarn", "data.sequence_length=16", names=key)
+        _, recipe = self.make("phi3")
+        self.refused("validate", recipe, f"{key}=yarn", code=65, names="rope_type")
         for case in ("llama_llama3", "opt", "gemma3"):
             _, recipe = self.make(case)
             self.refused("validate", recipe, f"{key}=linear", names=key)

@@ -51,6 +51,8 @@ void bert_keys(ConfigKeys& keys, BertDims& d);
 void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise);
 /// The table has `first_position` rows that samples do not use.
 void positions(ConfigKeys& keys, BertDims& d);
+/// layer_types, and rope_parameters of sliding_attention and full_attention.
+void layers_of_both_kinds(ConfigKeys& keys, BertDims& d);
 
 // One list a file of families.
 std::vector<EncoderFamily> bert_families();

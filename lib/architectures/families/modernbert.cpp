@@ -8,54 +8,6 @@ namespace {
 
 using nlohmann::json;
 
-const char* const kinds[] = {"sliding_attention", "full_attention"};
-
-/// Which layers look everywhere: by name, or every so many.
-void layer_types(ConfigKeys& keys, BertDims& d) {
-  const ConfigReader* file = keys.file();
-  if (!file) {
-    json names = json::array();
-    for (std::int64_t i = 0; i < d.num_layers; ++i) names.push_back(kinds[d.looks_everywhere(i)]);
-    return keys.write("layer_types", names);
-  }
-  d.global_every = file->dimension("global_attn_every_n_layers", 3);
-  const json* names = file->find("layer_types");
-  if (!names) return;
-  if (!names->is_array() || std::ssize(*names) != d.num_layers)
-    file->fail("layer_types must be a list of num_hidden_layers names");
-  for (const json& name : *names) {
-    if (name != kinds[0] && name != kinds[1])
-      file->fail("layer_types has " + shown(name) +
-                 "; a layer is sliding_attention or full_attention");
-    d.global_layers.push_back(name == kinds[1]);
-  }
-  bool regular = true;
-  for (std::int64_t i = 0; i < d.num_layers; ++i)
-    regular &= d.looks_everywhere(i) == (i % d.global_every == 0);
-  if (regular) d.global_layers.clear();
-}
-
-Rope rope_of(const ConfigReader& file, const char* kind, const char* old_key, double theta,
-             std::int64_t max_positions) {
-  const Rope rope =
-      read_rope(file, kind, max_positions, {.theta = file.number(old_key, theta, positive())});
-  if (rope.kind != Rope::Kind::plain || rope.rotated != 1)
-    file.fail("rope_parameters: trainx computes only rope_type default for a modernbert");
-  return {.theta = rope.theta};
-}
-
-void ropes(ConfigKeys& keys, BertDims& d) {
-  if (const ConfigReader* file = keys.file()) {
-    d.local_rope = rope_of(*file, kinds[0], "local_rope_theta", 10000, d.max_positions);
-    d.global_rope = rope_of(*file, kinds[1], "global_rope_theta", 160000, d.max_positions);
-    return;
-  }
-  json both;
-  for (const auto& [kind, rope] : {std::pair{kinds[0], &d.local_rope}, {kinds[1], &d.global_rope}})
-    both[kind] = {{"rope_type", "default"}, {"rope_theta", rope->theta}};
-  keys.write("rope_parameters", both);
-}
-
 void modernbert(ConfigKeys& keys, BertDims& d) {
   for (const char* key : {"hidden_activation", "classifier_activation"})
     keys.fixed(key, {"gelu", "gelu_python"});
@@ -91,8 +43,7 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
     d.window = window / 2 + 1;
   }
   if (!keys.file()) keys.write("classifier_pooling", d.pools_mean ? "mean" : "cls");
-  layer_types(keys, d);
-  ropes(keys, d);
+  layers_of_both_kinds(keys, d);
 }
 
 }  // namespace

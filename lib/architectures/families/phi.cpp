@@ -30,6 +30,9 @@ void phi3(FamilyReader& r, DecoderDims& d) {
   r.file().require("attention_bias", {false});
   r.dropout("resid_pdrop");
   r.rope();
+  for (const Rope& rope : d.ropes)
+    if (rope.kind != Rope::Kind::plain && rope.kind != Rope::Kind::longrope)
+      r.file().fail("rope_type of a phi3 must be default or longrope");
   r.windows_everywhere();
 }
 

@@ -6,11 +6,11 @@ namespace trainx::operations {
 
 void any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
               const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
-              const Dropout& dropout) {
+              const Dropout& dropout, const Tensor& rows) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(to.sum))
-      return cuda::any_norm(*gpu, form, to, residual, branch, bias, weight, shift, dropout);
-  return cpu::any_norm(form, to, residual, branch, bias, weight, shift, dropout);
+      return cuda::any_norm(*gpu, form, to, residual, branch, bias, weight, shift, dropout, rows);
+  return cpu::any_norm(form, to, residual, branch, bias, weight, shift, dropout, rows);
 }
 
 void any_norm_backward(const NormForm& form, const NormedSumGradients& to, const Tensor& d_sum,

@@ -91,9 +91,10 @@ void add_branch_row(float* row, const T* branch, const float* bias, const NormFo
 
 void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
                    const Tensor& branch, const Tensor& bias, const Tensor& weight,
-                   const Tensor& shift, const Dropout& dropout) {
+                   const Tensor& shift, const Dropout& dropout, const Tensor& picked) {
   const TimedWork timed(Work::norm);
   const std::int64_t rows = to.sum.size(0), n = to.sum.numel() / rows;
+  const auto* const from = picked.defined() ? picked.as<const std::int64_t>() : nullptr;
   const std::vector<float> b = widened(bias), w = widened(weight, form.weight_offset),
                            s = widened(shift);
   const bool norms = to.normed.defined() || to.keep_statistics;
@@ -102,10 +103,11 @@ void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& resi
       std::vector<float> row(static_cast<std::size_t>(n)), out(row), factors(row);
       for (std::int64_t r = begin; r < end; ++r) {
         T* const sum = data<T>(to.sum) + r * n;
-        read(row.data(), residual.defined() ? data<T>(residual) + r * n : sum, n);
+        const std::int64_t source = from ? from[r] : r;
+        read(row.data(), residual.defined() ? data<T>(residual) + source * n : sum, n);
         if (residual.defined()) {
-          add_branch_row(row.data(), data<T>(branch) + r * n, or_null(b), form, dropout, r, n,
-                         factors.data());
+          add_branch_row(row.data(), data<T>(branch) + source * n, or_null(b), form, dropout,
+                         source, n, factors.data());
           write(sum, row.data(), n);
           read(row.data(), sum, n);  // as later readers see it
         }

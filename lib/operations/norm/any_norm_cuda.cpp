@@ -14,7 +14,7 @@ kernels::NormForm kernel_form(const NormForm& form) {
 
 void any_norm(const Gpu& gpu, const NormForm& form, const NormedSum& to, const Tensor& residual,
               const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
-              const Dropout& dropout) {
+              const Dropout& dropout, const Tensor& rows) {
   with_kernel_element(to.sum, [&]<class T>(T) {
     kernels::ResidualLayerNorm<T> op;
     op.rows = to.sum.size(0);
@@ -29,6 +29,7 @@ void any_norm(const Gpu& gpu, const NormForm& form, const NormedSum& to, const T
     op.beta = pointer<T>(shift);
     op.normed = pointer<T>(to.normed);
     op.epsilon = form.epsilon;
+    op.source_rows = pointer<std::int64_t>(rows);
     gpu::require(kernels::residual_norm(op, kernel_form(form), fused(dropout), gpu.space.stream),
                  "residual + norm");
   });

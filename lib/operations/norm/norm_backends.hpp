@@ -20,7 +20,7 @@ void add_branch_layer_norm_backward(const NormedSumGradients& to, const Tensor& 
                                     const Dropout& dropout);
 void any_norm(const NormForm& form, const NormedSum& to, const Tensor& residual,
               const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
-              const Dropout& dropout);
+              const Dropout& dropout, const Tensor& rows);
 void any_norm_backward(const NormForm& form, const NormedSumGradients& to, const Tensor& d_sum,
                        const Tensor& d_normed, const Tensor& sum, const Tensor& mean,
                        const Tensor& rstd, const Tensor& weight, const Dropout& dropout);
@@ -39,7 +39,7 @@ void add_branch_layer_norm_backward(const Gpu& gpu, const NormedSumGradients& to
                                     const Dropout& dropout);
 void any_norm(const Gpu& gpu, const NormForm& form, const NormedSum& to, const Tensor& residual,
               const Tensor& branch, const Tensor& bias, const Tensor& weight, const Tensor& shift,
-              const Dropout& dropout);
+              const Dropout& dropout, const Tensor& rows);
 void any_norm_backward(const Gpu& gpu, const NormForm& form, const NormedSumGradients& to,
                        const Tensor& d_sum, const Tensor& d_normed, const Tensor& sum,
                        const Tensor& mean, const Tensor& rstd, const Tensor& weight,

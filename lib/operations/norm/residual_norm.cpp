@@ -20,7 +20,8 @@ void ResidualNorm::run_forward(const OpContext& c) const {
     return any_norm({rms, epsilon, weight_offset, branch_scale}, to,
                     sums ? c.input(residual) : Tensor(), sums ? c.input(branch) : Tensor(),
                     c.parameter(bias), c.parameter(weight), c.parameter(shift),
-                    c.dropout(adds ? dropout : 0, positions, c.length()));
+                    c.dropout(adds ? dropout : 0, positions, c.length()),
+                    sums ? c.input(rows) : Tensor());
   }
   if (!norms) throw InternalError("a residual sum without a norm behind it has no kernel");
   if (!adds && makes_norm && !c.output(mean).defined())
@@ -66,18 +67,21 @@ void ResidualNorm::run_backward(const OpContext& c) const {
 }
 
 void ResidualNorm::run_any_backward(const OpContext& c, const Tensor& d_sum) const {
-  const Dropout drop = c.dropout(adds ? dropout : 0, positions, c.length());
-  NormedSumGradients to{.dx = c.input_gradient(residual)};
-  if (adds) to.d_branch = c.input_gradient(branch);
+  // of picked rows in place, before it goes to where they come from
+  const bool picked = c.input(rows).defined();
+  const Dropout drop = picked ? Dropout{} : c.dropout(adds ? dropout : 0, positions, c.length());
+  NormedSumGradients to{.dx = picked ? c.output_gradient(normed) : c.input_gradient(residual)};
+  if (adds && !picked) to.d_branch = c.input_gradient(branch);
   to.d_weight = c.parameter_gradient(weight);
   to.d_shift = c.parameter_gradient(shift);
-  to.d_bias = c.parameter_gradient(bias);
+  if (!picked) to.d_bias = c.parameter_gradient(bias);
   for (const int p : {static_cast<int>(weight), static_cast<int>(shift), static_cast<int>(bias)})
     if (c.parameter_gradient(p).defined()) to.accumulate = c.accumulates(p);
   any_norm_backward({rms, epsilon, weight_offset, branch_scale}, to, d_sum,
                     norms ? c.output_gradient(normed) : Tensor(),
                     by_row(adds ? c.output(sum) : c.input(residual)), c.output(mean),
                     c.output(rstd), c.parameter(weight), drop);
+  if (picked) scatter_rows(c.input_gradient(residual), to.dx, c.input(rows));
 }
 
 void ResidualNorm::begin_backward(const OpContext& c) const {
