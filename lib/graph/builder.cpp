@@ -212,6 +212,7 @@ Value ModelBuilder::local_attention(Value qkv, std::int64_t heads, std::int64_t 
 }
 
 Value ModelBuilder::mean_pool(Value x) {
+  model_.blocks[model_.blocks.size() - 2].closes = true;  // its norm is of all rows
   return out(add(MeanPool{.batch = options_.batch_size, .length = options_.length},
                  {x.id, batch("lengths").id}, {}));
 }

@@ -22,7 +22,8 @@ std::vector<EncoderFamily> bert_families() {
   names.unused.insert(names.unused.end(), {"cls.predictions.decoder.", "cls.seq_relationship."});
   return {
       {.name = "bert",
-       .summary = "Bidirectional encoder for masked_lm, classes of texts and of tokens",
+       .summary =
+           "Bidirectional encoder for masked_lm, classes of texts and of tokens (base, large)",
        .classes = "Bert",
        .names = names,
        .keys = bert,

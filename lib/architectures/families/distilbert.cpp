@@ -40,7 +40,7 @@ std::vector<EncoderFamily> distilbert_families() {
   BertDims base{.num_layers = 6, .type_vocab_size = 0};
   base.family = "distilbert";
   return {{.name = "distilbert",
-           .summary = "DistilBERT: BERT of half the layers, without segments",
+           .summary = "DistilBERT: BERT of half the layers, without segments (base)",
            .classes = "DistilBert",
            .names = names,
            .keys = distilbert,

@@ -37,7 +37,7 @@ std::vector<EncoderFamily> electra_families() {
   large.family = "electra";
   large.embedding_size = 1024;
   return {{.name = "electra",
-           .summary = "ELECTRA: BERT with narrower embeddings",
+           .summary = "ELECTRA: BERT with narrower embeddings (small, base, large)",
            .classes = "Electra",
            .names = names,
            .keys = electra,

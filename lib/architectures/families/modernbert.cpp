@@ -33,6 +33,11 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
   keys.write("initializer_range", d.initializer_range);
   pad_token(keys, d, 50283);
   std::int64_t positions = d.max_positions, window = 2 * (d.window - 1);
+  // an odd number of keys is half of it on each side: it is kept as the folder has it
+  if (!keys.file() && !d.config.empty())
+    if (const std::int64_t held = json::parse(d.config).value("local_attention", window);
+        held / 2 == window / 2)
+      window = held;
   keys.dimension("max_position_embeddings", positions, 8192);
   keys.dimension("local_attention", window, 128);
   keys.fixed("classifier_pooling", {"cls", "mean"});
@@ -85,13 +90,14 @@ std::vector<EncoderFamily> modernbert_families() {
   large.num_heads = 16;
   large.hidden_size = 1024;
   large.intermediate_size = 2624;
-  return {{.name = "modernbert",
-           .summary = "ModernBERT: rotary positions, windows, gated MLP, 8,192 tokens",
-           .classes = "ModernBert",
-           .names = names,
-           .keys = modernbert,
-           .dropouts = {"embedding_dropout", "attention_dropout", "classifier_dropout"},
-           .sizes = {{"base", base}, {"large", large}}}};
+  return {
+      {.name = "modernbert",
+       .summary = "ModernBERT: rotary positions, windows, gated MLP, 8,192 tokens (base, large)",
+       .classes = "ModernBert",
+       .names = names,
+       .keys = modernbert,
+       .dropouts = {"embedding_dropout", "attention_dropout", "classifier_dropout"},
+       .sizes = {{"base", base}, {"large", large}}}};
 }
 
 }  // namespace trainx::architectures

@@ -43,9 +43,10 @@ EncoderFamily family(std::string_view name, std::string_view summary, std::strin
 }  // namespace
 
 std::vector<EncoderFamily> roberta_families() {
-  return {
-      family("roberta", "RoBERTa: BERT with other positions and heads", "Roberta", 50265),
-      family("xlm-roberta", "XLM-RoBERTa: RoBERTa for a hundred languages", "XLMRoberta", 250002)};
+  return {family("roberta", "RoBERTa: BERT with other positions and heads (base, large)", "Roberta",
+                 50265),
+          family("xlm-roberta", "XLM-RoBERTa: RoBERTa for a hundred languages (base, large)",
+                 "XLMRoberta", 250002)};
 }
 
 }  // namespace trainx::architectures
