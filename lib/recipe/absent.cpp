@@ -14,7 +14,7 @@ constexpr std::string_view uploads =
 constexpr std::string_view compiled =
     "trainx needs no compiler switch: each step is a planned program";
 constexpr std::string_view chats =
-    "trainx data tokenize applies the tokenizer's own template to lines with `messages`";
+    "the tokenizer's own template is applied to lines with `messages` when data is tokenized";
 constexpr std::string_view preferences = "trainx has no training on preferences or rewards";
 
 struct Absent {

@@ -156,7 +156,7 @@ TEST_CASE("families without grouped heads refuse them") {
 
 TEST_CASE("both spellings of rope settings make equal models") {
   for (const Family& family : families()) {
-    if (!has_rope(family.name)) continue;
+    if (!has_rope(family.name) || family.name == "phi3") continue;  // which knows longrope alone
     INFO(family.name);
     json now = small(std::string(family.name)), before = now;
     const json layers{{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5000.0}};
