@@ -86,7 +86,10 @@ class Encoders(Trainx):
     def check_losses(self, name, got, want):
         self.assertEqual(len(got), 20)
         self.assertTrue(all(map(math.isfinite, got)), got)
-        worst = max(abs(g - w) / w for g, w in zip(got, want))
+        # A squared error that falls towards 0 keeps the rounding of the numbers that it is of.
+        task = tiny_encoders.CASES[name.rsplit("-", 2)[0]][1]
+        least = max(want) if task in ("numbers", "regression") else 0
+        worst = max(abs(g - w) / max(w, least) for g, w in zip(got, want))
         print(f"  {name}: largest relative difference of losses {worst:.1e}")
         self.assertLess(worst, TOLERANCE)
 
@@ -166,6 +169,8 @@ class Encoders(Trainx):
             with self.subTest(value=what):
                 if isinstance(g, str):
                     refused += 1
+                    continue
+                if w is None and what == "no pad_token_id":    # a default beyond this vocabulary
                     continue
                 self.assertIsNotNone(w, f"transformers refuses what trainx trains: {g}")
                 self.assertLess(abs(g - w) / w, TOLERANCE, (g, w, want[0]))
