@@ -162,6 +162,20 @@ class Seq2Seq(Trainx):
                 self.check_losses(f"{case} {level}",
                                   self.train(case, 4, level, "auto", name=level), want)
 
+    def test_dropout_of_attention_follows_no_cut(self):
+        for case in ("t5", "bart"):
+            self.make(case)
+            dropped = ("run.duration=4 steps", "model.options.attention_dropout=0.3")
+            losses = {}
+            for micro, recomputed in ((8, "none"), (2, "none"), (1, "full")):
+                name = f"{case}-dropped-{micro}"
+                losses[micro] = self.train(case, micro, recomputed, "auto", *dropped, name=name)
+            plain = self.train(case, 8, "none", "auto", dropped[0], name=f"{case}-plain")
+            for got in losses.values():
+                for g, w in zip(got, losses[8], strict=True):
+                    self.assertLess(abs(g - w) / w, TOLERANCE)
+            self.assertGreater(abs(plain[0] - losses[8][0]) / plain[0], 1e-3)
+
     def test_a_run_that_goes_on_has_the_losses_of_one(self):
         case = self.random.choice(["t5_gated", "mbart"])
         self.make(case)
