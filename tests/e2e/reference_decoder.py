@@ -6,14 +6,17 @@ AutoModelForCausalLM loads.
                                                       order (and saves the model): {"losses"}
     reference_decoder.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]:
                                                       [{"ids": [...], "gaps": [...]}, ...], greedy
-                                                      (of "all", with a dtype behind the list)
+    reference_decoder.py short FOLDER                 on stdin [{"ids": [...], "prompt": n}, ...]:
+                                                      for each how far the logit of each token
+                                                      behind the prompt lies below the highest,
+                                                      as a share of the largest
     reference_decoder.py logits FOLDER TOKENS         [[[...]]] of the first samples
     reference_decoder.py compare FOLDER OTHER TOKENS  how far OTHER's logits are from FOLDER's
     reference_decoder.py first_loss FOLDER TOKENS PATH...   of the first samples without dropout,
                                                       with each of these config.json instead of
                                                       its own; null where it refuses one
-    reference_decoder.py all                          on stdin a list of such lists of words, that
-                                                      of generate with its list at the end: the
+    reference_decoder.py all                          on stdin a list of such lists of words, those
+                                                      that read stdin with it at the end: the
                                                       answers, from one process
 
 gaps: how far each chosen token's logit lies above the next one's, as a share of the largest.
@@ -70,8 +73,8 @@ def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
 
 
 @torch.no_grad()
-def generate(folder, asked, dtype="float32"):
-    model = load(folder, getattr(torch, dtype)).eval()
+def generate(folder, asked):
+    model = load(folder).eval()
     model.generation_config.eos_token_id = None
     answer = []
     for question in asked:
@@ -84,6 +87,17 @@ def generate(folder, asked, dtype="float32"):
             first, second = logits[0].topk(2).values.tolist()
             gaps.append((first - second) / logits.abs().max().item())
         answer.append({"ids": out.sequences[0].tolist(), "gaps": gaps})
+    return answer
+
+
+@torch.no_grad()
+def short(folder, texts):
+    model, answer = load(folder).eval(), []
+    for text in texts:
+        ids = torch.tensor([text["ids"]])
+        logits = model(ids, use_cache=False).logits[0, text["prompt"] - 1:-1]
+        taken = logits.gather(1, ids[0, text["prompt"]:, None])[:, 0]
+        answer.append(((logits.amax(1) - taken) / logits.abs().amax(1)).tolist())
     return answer
 
 
@@ -134,8 +148,9 @@ def make(case, folder, seed, talks=""):
     tiny_families.make(case, folder, int(seed), talks == "talks")
 
 
-COMMANDS = {"make": make, "train": train, "generate": generate, "logits": logits,
-            "compare": compare, "first_loss": first_loss}
+COMMANDS = {"make": make, "train": train, "generate": generate, "short": short,
+            "logits": logits, "compare": compare, "first_loss": first_loss}
+READ_STDIN = {"generate", "short"}
 
 
 def main():
@@ -146,7 +161,7 @@ def main():
     if command == "all":
         answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
     else:
-        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command == "generate")))
+        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command in READ_STDIN)))
     if answer is not None:
         print(json.dumps(answer))
 
