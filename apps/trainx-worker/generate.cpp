@@ -44,7 +44,7 @@ generate::Generator make_generator(const launch::Job& job, const architectures::
   if (device == GenerateOn::gpu) return on(true);
 #ifdef TRAINX_CUDA
   if (device == GenerateOn::any && !job.facts.hardware.gpus.empty() &&
-      architectures::ran_on_gpu(architectures::architecture_name(dims))) {
+      architectures::without_gpu_kernel(dims).empty()) {
     try {
       return on(true);
     } catch (const UserError& e) {

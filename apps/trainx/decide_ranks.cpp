@@ -15,7 +15,7 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
   if (!recipe.parallel.mode.is_auto() &&
       *recipe.parallel.mode.value == recipe::ParallelMode::single)
     wish.world_size = 1;
-  if (plan::computes_on_gpu(recipe, facts.hardware)) {
+  if (plan::computes_on_gpu(recipe, facts)) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     wish.visible_gpus = launch::visible_gpus(static_cast<int>(facts.hardware.gpus.size()),
                                              visible != nullptr, visible ? visible : "");

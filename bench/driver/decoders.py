@@ -28,7 +28,6 @@ def row(family, size, batch, length, *, recompute=False, small_state=False, goal
         overrides += ["run.device=cpu", *(f"model.options.{key}={value}" for key, value in (("num_layers", 2), ("num_heads", 4), ("num_key_value_heads", 2), ("head_size", 16), ("hidden_size", 64), ("intermediate_size", 96)))]
         peer += " --warm-up-steps 2 --warm-up-seconds 0.1"
     else:
-        overrides.append("run.device=gpu")                  # the families have not run on one yet: auto takes the CPU
         peer += " --compile"
     if recompute:
         overrides, peer = [*overrides, "memory.activation_checkpoint=full"], f"{peer} --recompute"
@@ -37,20 +36,21 @@ def row(family, size, batch, length, *, recompute=False, small_state=False, goal
         peer += " --weights bf16"
     return {"name": f"{family}-{size}-{batch}x{length}", "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}", "unit": "tokens", "batch": batch, "length": length,
             "recipe": "configs/bench/decoder.yaml", "data": "tokens", "overrides": overrides, "peers": {PEER: peer}, "against": PEER, "set_up_seconds": 90,
-            "goal": goal, "goal_ratio": None, "goal_memory": None, "flops_per_token": flops_per_token(family, size, length)}
+            "goal": goal, "goal_ratio": 1.15, "goal_memory": {"share": 0.9}, "flops_per_token": flops_per_token(family, size, length)}
 
 
 def rows(tiny=False):
     """`tiny`: models of two layers, on any machine."""
     if tiny:
         return [row("qwen2", "0.5b", 2, 32, tiny=True)]
-    return [row("qwen2", "0.5b", 16, 1024, goal=149e3),
-            row("qwen2", "0.5b", 4, 4096),
-            row("qwen2", "1.5b", 8, 1024, goal=58.9e3),
-            row("qwen2", "1.5b", 2, 4096),
-            row("qwen2", "3b", 4, 1024, recompute=True),
-            row("qwen2", "3b", 1, 4096, recompute=True),
-            row("qwen2", "7b", 4, 1024, recompute=True, small_state=True),
-            row("qwen2", "7b", 1, 4096, recompute=True, small_state=True),
-            row("llama", "1b", 8, 1024),
-            row("llama", "1b", 2, 4096)]
+    # the largest batches of ours and of the peer that an H200 holds
+    return [row("qwen2", "0.5b", 32, 1024, goal=165e3),
+            row("qwen2", "0.5b", 8, 4096),
+            row("qwen2", "1.5b", 16, 1024, goal=60e3),
+            row("qwen2", "1.5b", 4, 4096),
+            row("qwen2", "3b", 8, 1024, goal=31e3),
+            row("qwen2", "3b", 2, 4096),
+            row("qwen2", "7b", 8, 1024, small_state=True, goal=14.1e3),
+            row("qwen2", "7b", 2, 4096, small_state=True),
+            row("llama", "1b", 16, 1024),
+            row("llama", "1b", 4, 4096)]

@@ -50,14 +50,18 @@ constexpr int shared_bytes() {
   return fold > rows ? fold : rows;
 }
 
+// What is known when a kernel is compiled: a LayerNorm with weight and shift, an RMSNorm with
+// weight alone, whose sum has no bias, both of a sum that is not scaled; or what NormForm and null
+// pointers say.
+enum class Known : std::uint8_t { layer_norm, rms_norm, nothing };
+
 // stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
-// plain: a LayerNorm with weight and shift, of a sum that is not scaled. Others say in `form` what
-// they are.
-template <class T, class Group, int stages, bool plain>
+template <class T, class Group, int stages, Known known>
 __global__ void __launch_bounds__(Group::threads, 1)
     layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, NormFactors form,
                                FoldMemory memory) {
   constexpr bool aligned = stages > 0;
+  constexpr bool plain = known == Known::layer_norm, rms = known == Known::rms_norm;
   constexpr int vectors = Group::vectors;
   using Stage = Stages<T, 3, Group>;
   extern __shared__ uint4 shared[];
@@ -65,7 +69,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
   int turn = 0;
   const int columns = static_cast<int>(op.columns);
   const auto n = static_cast<float>(columns);
-  const bool norms = plain || op.d_normed;
+  const bool norms = plain || rms || op.d_normed;
   const T* const sources[3] = {op.d_normed, norms ? op.x : nullptr, op.d_residual};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Group::rows_per_block;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Group::rows_per_block +
@@ -74,7 +78,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
 
   Eight<T> gamma[vectors];
   float gamma_sums[vectors][8] = {}, beta_sums[vectors][8] = {}, bias_sums[vectors][8] = {};
-  const bool weighted = plain || (norms && op.gamma);
+  const bool weighted = plain || rms || (norms && op.gamma);
 #pragma unroll
   for (int v = 0; v < vectors; ++v)
     gamma[v] =
@@ -87,7 +91,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
     }
   };
   const auto mean_of = [&](std::int64_t row) {
-    return plain || (norms && op.mean) ? op.mean[row] : 0;
+    return plain || (!rms && norms && op.mean) ? op.mean[row] : 0;
   };
   const auto rstd_of = [&](std::int64_t row) { return norms ? op.rstd[row] : 0; };
 
@@ -148,7 +152,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
           const float g = dy[j] * weight[j];
-          sums[0] += g;
+          if constexpr (!rms) sums[0] += g;
           if (aligned ? Group::column(v) < wanted : Group::column(v) + j < wanted)
             sums[1] += g * ((x[j] - mean) * rstd);
         }
@@ -158,7 +162,8 @@ __global__ void __launch_bounds__(Group::threads, 1)
     // the row is fetched again rather than held: the column sums need the registers
     asm volatile("" ::: "memory");
     if (live) {
-      const float average_g = !plain && form.rms ? 0 : sums[0] / n, average_gz = sums[1] / n;
+      const float average_g = rms || (!plain && form.rms) ? 0 : sums[0] / n,
+                  average_gz = sums[1] / n;
       DropoutRow dropout_of_row{};
       if (dropout.on) dropout_of_row = dropout_row(dropout, row, columns);
 #pragma unroll
@@ -178,7 +183,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
             d[j] += rstd * (dy[j] * weight[j] - average_g - z * average_gz);
             if (aligned || c + j < columns) {
               gamma_sums[v][j] += dy[j] * z;
-              beta_sums[v][j] += dy[j];
+              if constexpr (!rms) beta_sums[v][j] += dy[j];
             }
           }
         }
@@ -186,7 +191,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
         narrow8(d, rounded);
         store8<aligned>(op.dx + row * columns + c, rounded, columns - c);
         widen8(rounded, d);
-        if (op.d_branch) {
+        if (!rms && op.d_branch) {
           if (dropout.on) {
             float factors[8];
             factors8(dropout, dropout_of_row, c, factors);
@@ -205,7 +210,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
         }
 #pragma unroll
         for (int j = 0; j < 8; ++j)
-          if (aligned || c + j < columns) bias_sums[v][j] += d[j];
+          if (!rms && (aligned || c + j < columns)) bias_sums[v][j] += d[j];
       }
     }
     if constexpr (aligned) begin_copies(stage, row + stages * step);
@@ -277,13 +282,13 @@ __global__ void __launch_bounds__(Group::threads, 1)
   }
 }
 
-template <class T, class Group, int stages, bool plain>
+template <class T, class Group, int stages, Known known>
 cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
                         const DropoutFactors& dropout, const FoldMemory& memory,
                         cudaStream_t stream) {
   constexpr int bytes = shared_bytes<T, Group, stages>();
   static_assert(bytes <= most_shared_bytes, "more shared memory than a block may have");
-  const auto kernel = layer_norm_backward_kernel<T, Group, stages, plain>;
+  const auto kernel = layer_norm_backward_kernel<T, Group, stages, known>;
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       error != cudaSuccess)
@@ -297,7 +302,7 @@ cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
   return cudaGetLastError();
 }
 
-template <class T, bool plain>
+template <class T, Known known>
 struct Launch {
   const LayerNormBackward<T>& op;
   const NormFactors form;
@@ -308,7 +313,7 @@ struct Launch {
   // Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
   template <int vectors, int group, int warps, int stages>
   cudaError_t as() const {
-    return launch_with<T, RowGroup<vectors, group, warps>, stages, plain>(op, form, d, memory,
+    return launch_with<T, RowGroup<vectors, group, warps>, stages, known>(op, form, d, memory,
                                                                           stream);
   }
 
@@ -318,6 +323,12 @@ struct Launch {
                          aligned16(op.d_branch);
     constexpr bool low = sizeof(T) == 2;
     constexpr int warps = low ? 12 : 8;
+    // an RMSNorm's thread has fewer sums, and room for more warps
+    if constexpr (low && known == Known::rms_norm) {
+      if (aligned && op.columns > 768 && op.columns <= 1024) return as<4, 1, 16, 2>();
+      if (aligned && op.columns > 1024 && op.columns <= 1536) return as<2, 3, 15, 4>();
+      if (aligned && op.columns > 1536 && op.columns <= 2048) return as<2, 4, 16, 3>();
+    }
     if (aligned) {
       if (op.columns <= 512) return as<2, 1, warps, 3>();
       if (op.columns <= 768) return as < 3, 1, warps, low ? 3 : 2 > ();
@@ -341,8 +352,11 @@ cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const F
   if (op.columns > 32768 || (changes_branch && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
   if (form.is_plain() && op.d_normed && op.mean && op.gamma && op.d_gamma && op.d_beta)
-    return Launch<T, true>{op, factors_of(form), d, memory, stream}.by_width();
-  return Launch<T, false>{op, factors_of(form), d, memory, stream}.by_width();
+    return Launch<T, Known::layer_norm>{op, factors_of(form), d, memory, stream}.by_width();
+  if (form.rms && !changes_branch && op.d_normed && op.gamma && !op.d_branch && !op.d_beta &&
+      !op.d_bias)
+    return Launch<T, Known::rms_norm>{op, factors_of(form), d, memory, stream}.by_width();
+  return Launch<T, Known::nothing>{op, factors_of(form), d, memory, stream}.by_width();
 }
 
 }  // namespace

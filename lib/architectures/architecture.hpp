@@ -33,8 +33,6 @@ std::string without_gpu_kernel(const ModelDims& dims);
 /// The options (below model.options) that GPUs have no kernel for, and that training can do
 /// without.
 std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims);
-/// Has the family (model.type) trained on a GPU? Of others run.device auto takes the CPU.
-bool ran_on_gpu(std::string_view family);
 /// Its model.type.
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.

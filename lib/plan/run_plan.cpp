@@ -102,12 +102,6 @@ bool asks_for_gpu(const recipe::Recipe& r) {
   return !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
 }
 
-std::string untried(const recipe::Recipe& r) {
-  return "run.device auto takes the CPU for model.type " +
-         std::string(architectures::family_of(r.model.options)) +
-         ", which has not been trained on a GPU yet";
-}
-
 bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
                  const facts::HardwareFacts& hardware, bool planned_for_gpu) {
   const bool asked = asks_for_gpu(r);
@@ -121,19 +115,15 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
           "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
     return asked;
   }
-  const bool ran = architectures::ran_on_gpu(architectures::family_of(r.model.options));
+  const bool has_gpu = planned_for_gpu || !hardware.gpus.empty();
   // an option alone is in the way: no reason to be silently slower
-  if (!lacks.empty() && !architectures::options_without_gpu_kernel(dims).empty() &&
-      (planned_for_gpu || (ran && !hardware.gpus.empty())))
+  if (!lacks.empty() && !architectures::options_without_gpu_kernel(dims).empty() && has_gpu)
     throw UserError(ExitCode::invalid_recipe, "run.device auto takes the GPU, and " + lacks);
-  const bool gpu = lacks.empty() && (planned_for_gpu || (ran && !hardware.gpus.empty()));
+  const bool gpu = lacks.empty() && has_gpu;
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
-    throw UserError(
-        ExitCode::invalid_recipe,
-        "precision.compute is tf32, which only a GPU computes in, and " +
-            (!lacks.empty()          ? lacks + "; write fp32 or bf16"
-             : hardware.gpus.empty() ? "there is none here; write fp32 or bf16"
-                                     : untried(r) + "; write run.device: gpu, or fp32 or bf16"));
+    throw UserError(ExitCode::invalid_recipe,
+                    "precision.compute is tf32, which only a GPU computes in, and " +
+                        (lacks.empty() ? "there is none here" : lacks) + "; write fp32 or bf16");
   return gpu;
 }
 
@@ -214,10 +204,11 @@ void require_attention(const Decisions& plan) {
 
 }  // namespace
 
-bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware) {
+bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
   if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
-  return architectures::ran_on_gpu(architectures::family_of(recipe.model.options)) &&
-         !hardware.gpus.empty();
+  if (facts.hardware.gpus.empty()) return false;
+  recipe::Recipe r = recipe;
+  return lacks_kernels(r, plan_model_dims(r, facts)).empty();
 }
 
 double RunPlan::flops_per_token() const {
@@ -328,10 +319,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
       plan.eval_samples =
           std::min(*batches * plan.batch.global_batch_size, facts.data.eval_samples);
   }
-  if (r.run.device.is_auto() &&
-      !architectures::ran_on_gpu(architectures::family_of(r.model.options)) &&
-      (device || !facts.hardware.gpus.empty()) && lacks_kernels(r, plan.dims).empty())
-    plan.notes.push_back(untried(r) + "; write run.device: gpu to train it there");
+  if (r.run.device.is_auto() && (device || !facts.hardware.gpus.empty()) && !plan.on_gpu)
+    plan.notes.push_back("run.device auto takes the CPU: " + lacks_kernels(r, plan.dims));
   if (!facts.data.train_present)
     plan.notes.push_back("training data is not there yet: " + facts.data.problem);
   if (r.model.init_from && facts.model_folder) note_folder(plan, *facts.model_folder);

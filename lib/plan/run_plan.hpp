@@ -21,7 +21,7 @@ struct PlanOptions {
 
 /// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks
 /// for cannot be.
-bool computes_on_gpu(const recipe::Recipe& recipe, const facts::HardwareFacts& hardware);
+bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts);
 
 /// Throws UserError: 78 what the recipe asks for is not possible (batch arithmetic, dimensions), 71
 /// it does not fit memory.budget (by how much, what would).
