@@ -7,6 +7,7 @@
 // element.
 #pragma once
 #include "kernels/cuda_types.hpp"
+#include "kernels/random/fused_dropout.hpp"
 #include <cstdint>
 #include "kernels/bits.hpp"
 
@@ -21,11 +22,14 @@ struct AttentionSize {
   bool causal = false;
   // fp32 elements are rounded to tf32 in products
   bool tf32 = false;
-  // the rest: of grouped_attention.hpp alone
+  // the rest, but for the dropout: of grouped_attention.hpp alone
   std::int64_t key_value_heads = 0;  // divides heads; 0: heads
   std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
   double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
   double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
+  // of probabilities, keyed by sample, head, query and key (attention_dropout.hpp); its length and
+  // first_row are not looked at
+  FusedDropout dropout = {};
 };
 
 /// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first

@@ -1,6 +1,7 @@
 // Attention backward, whoever sees whom: `Sight` is Lengths, Documents or Grouped.
 #pragma once
 #include <cmath>
+#include "kernels/attention/dropped.cuh"
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
 #include "kernels/attention/lengths.cuh"
@@ -117,6 +118,13 @@ struct QueryGradient {
       tiles::round_tiles<2 * block_elements, threads>(shared);
     }
     const Rows queries(shared, place), dy(shared + block_elements, place);
+    [[maybe_unused]] DroppedQuery dropped[Place::halves];
+    if constexpr (Sight::dropped) {
+#pragma unroll
+      for (int half = 0; half < Place::halves; ++half)
+        dropped[half] = dropped_query(s.dropout, s.dropout.positions[blockIdx.z], blockIdx.y,
+                                      first + place.row(half));
+    }
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
@@ -135,6 +143,7 @@ struct QueryGradient {
         scores[m][n][i] = tiles::power_of_two(scores[m][n][i] * scale - row_lse[half]);
       });
       tiles::row_products<Terms, Width>(dy, keys_and_values.second(place), place, d_weights);
+      if constexpr (Sight::dropped) drop<T>(d_weights, dropped, place, key, s.dropout);
       for_each_score<RowTiles>([&](int m, int n, int i, int half, int) {
         const float d = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]);
         if constexpr (Sight::capped)
@@ -239,9 +248,21 @@ struct KeyValueGradient {
         });
         load_columns(delta + statistics + query, column_delta);
         // before the other scores need registers
+        [[maybe_unused]] tiles::Scores<RowTiles> factors;
+        if constexpr (Sight::dropped) {
+          dropped_factors<T>(factors, place, first, query,
+                             static_cast<long>(blockIdx.y) * members + member, s.dropout);
+          for_each_score<RowTiles>([&](int m, int n, int i, int, int) {
+            d_weights[m][n][i] = scores[m][n][i] * factors[m][n][i];
+          });
+        }
         tiles::weighted_rows<Terms, Width>(
-            scores, queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
+            Sight::dropped ? d_weights : scores,
+            queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
         tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
+        if constexpr (Sight::dropped)
+          for_each_score<RowTiles>(
+              [&](int m, int n, int i, int, int) { d_weights[m][n][i] *= factors[m][n][i]; });
         for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
           const float d = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]);
           if constexpr (Sight::capped)

@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 #include <type_traits>
+#include "kernels/attention/dropped.cuh"
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
 #include "kernels/attention/lengths.cuh"
@@ -51,6 +52,13 @@ struct Forward {
     float maximum[Place::halves], total[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) maximum[half] = -INFINITY, total[half] = 0;
+    [[maybe_unused]] DroppedQuery dropped[Place::halves];
+    if constexpr (Sight::dropped) {
+#pragma unroll
+      for (int half = 0; half < Place::halves; ++half)
+        dropped[half] = dropped_query(s.dropout, s.dropout.positions[blockIdx.z], blockIdx.y,
+                                      first + place.row(half));
+    }
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
@@ -97,6 +105,7 @@ struct Forward {
         for (auto& of_columns : sums[half / 2])
           of_columns[upper] *= rescale, of_columns[upper + 1] *= rescale;
       }
+      if constexpr (Sight::dropped) drop<T>(scores, dropped, place, key, s.dropout);
       tiles::weighted_rows<Terms, Width>(
           scores, keys_and_values.second(place) + place.group * Tile::columns, place, sums);
     }

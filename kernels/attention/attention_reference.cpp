@@ -1,4 +1,5 @@
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_dropout.hpp"
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
 #include <algorithm>
@@ -26,7 +27,8 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
   const std::int64_t K = s.key_value_heads > 0 ? s.key_value_heads : s.heads, D = s.head_size,
                      out_row = s.heads * D, key_row = K * D, row = out_row + 2 * key_row;
   const double scale = s.scale > 0 ? s.scale : 1 / std::sqrt(static_cast<double>(D));
-  std::vector<double> p(static_cast<std::size_t>(s.tokens)), slope(p),
+  const AttentionDropout dropout = attention_dropout(s.dropout);
+  std::vector<double> p(static_cast<std::size_t>(s.tokens)), slope(p), factor(p.size(), 1),
       d_packed(static_cast<std::size_t>(s.tokens * row)), o(static_cast<std::size_t>(D));
   for (std::int64_t b = 0; b < s.batch; ++b) {
     const float* packed = qkv + b * s.tokens * row;
@@ -59,10 +61,18 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
               std::exp(p[static_cast<std::size_t>(u)] - largest);
         row_lse = static_cast<float>(largest + std::log(total));
         std::fill(o.begin(), o.end(), 0.0);
+        if (s.dropout) {
+          const DroppedQuery dropped = dropped_query(dropout, dropout.positions[b], h, t);
+          for (std::int64_t u = seen.from; u < seen.end; ++u)
+            factor[static_cast<std::size_t>(u)] =
+                dropped_factor(dropout, dropped_words(dropout, dropped, u / 4), u);
+        }
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
           p[static_cast<std::size_t>(u)] /= total;
+          const double weight = p[static_cast<std::size_t>(u)] *
+                                factor[static_cast<std::size_t>(u)];
           for (std::int64_t d = 0; d < D; ++d)
-            o[static_cast<std::size_t>(d)] += p[static_cast<std::size_t>(u)] * value(u)[d];
+            o[static_cast<std::size_t>(d)] += weight * value(u)[d];
         }
         for (std::int64_t d = 0; d < D; ++d)
           o_row[d] = static_cast<float>(o[static_cast<std::size_t>(d)]);
@@ -72,13 +82,14 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
         for (std::int64_t d = 0; d < D; ++d) delta += dy[d] * o[static_cast<std::size_t>(d)];
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
           const double probability = p[static_cast<std::size_t>(u)],
-                       ds = probability * (dot(dy, value(u), D) - delta) *
+                       kept = factor[static_cast<std::size_t>(u)],
+                       ds = probability * (kept * dot(dy, value(u), D) - delta) *
                             slope[static_cast<std::size_t>(u)];
           double* const d_key = d_packed.data() + u * row + key_at;
           for (std::int64_t d = 0; d < D; ++d) {
             d_packed[static_cast<std::size_t>(t * row + h * D + d)] += ds * key(u)[d];
             d_key[d] += ds * query[d];
-            d_key[key_row + d] += probability * dy[d];
+            d_key[key_row + d] += probability * kept * dy[d];
           }
         }
       }

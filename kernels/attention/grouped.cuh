@@ -10,7 +10,7 @@ namespace trainx::kernels {
 
 template <bool Capped>
 struct Grouped {
-  static constexpr bool grouped = true, capped = Capped;
+  static constexpr bool grouped = true, capped = Capped, dropped = false;
   Documents documents;  // starts null: a row is one
   long window;          // at least 1
 

@@ -1,4 +1,5 @@
 #include "kernels/attention/attention_backward.cuh"
+#include "kernels/attention/dropped_attention.hpp"
 #include "kernels/attention/grouped.cuh"
 #include "kernels/attention/grouped_attention.hpp"
 
@@ -11,6 +12,8 @@ cudaError_t grouped_backward(const T* qkv, const std::int32_t* starts, const T* 
                              std::int32_t* ends, const AttentionSize& size, cudaStream_t stream) {
   if (is_nothing(size)) return cudaSuccess;
   if (!is_grouped_launchable(size)) return cudaErrorInvalidValue;
+  if (size.dropout)
+    return dropped_grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
   return with_sight(starts, ends, size, [&](auto sight) {
     if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, size, stream);
         error != cudaSuccess)

@@ -1,4 +1,5 @@
 #include "kernels/attention/attention_forward.cuh"
+#include "kernels/attention/dropped_attention.hpp"
 #include "kernels/attention/grouped.cuh"
 #include "kernels/attention/grouped_attention.hpp"
 
@@ -10,6 +11,7 @@ cudaError_t forward(const T* qkv, const std::int32_t* starts, T* out, float* lse
                     const AttentionSize& size, cudaStream_t stream) {
   if (is_nothing(size)) return cudaSuccess;
   if (!is_grouped_launchable(size)) return cudaErrorInvalidValue;
+  if (size.dropout) return dropped_grouped_forward(qkv, starts, out, lse, size, stream);
   return with_sight(starts, nullptr, size, [&](auto sight) {
     return launch_grouped<Forward, T>(size, stream, qkv, sight, out, lse);
   });

@@ -1,6 +1,7 @@
 // Where one head of one sample lies in the packed tensors.
 #pragma once
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_dropout.hpp"
 
 namespace trainx::kernels {
 
@@ -15,6 +16,7 @@ struct AttentionShape {
   int key_value_heads = 0;  // this and the rest: of Grouped alone (grouped.cuh)
   int group = 1;            // query heads for each key-value head
   float cap = 0;
+  AttentionDropout dropout = {};  // of Dropped alone (dropped.cuh)
 };
 
 /// Of a sample's head of queries, and the head of keys and values that it sees: offsets of their

@@ -19,11 +19,20 @@ inline AttentionShape shape_of(const AttentionSize& size) {
           static_cast<float>(scale),
           static_cast<int>(kv),
           static_cast<int>(size.heads / kv),
-          static_cast<float>(size.soft_cap)};
+          static_cast<float>(size.soft_cap),
+          attention_dropout(size.dropout)};
 }
 
+template <class Argument>
+constexpr bool is_dropped() {
+  if constexpr (requires { Argument::dropped; }) return Argument::dropped;
+  return false;
+}
+
+// Random numbers take registers: fewer blocks of a multiprocessor have more.
 template <class Kernel, class... Arguments>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks)
+__global__ void __launch_bounds__(Kernel::threads,
+                                  (is_dropped<Arguments>() || ...) ? 1 : Kernel::blocks)
     attention_kernel(Arguments... arguments) {
   Kernel::run(arguments...);
 }

@@ -227,7 +227,8 @@ std::int64_t head_size(const ModelDims& dims) {
       dims);
 }
 
-bool caps_scores(const ModelDims& dims) {
+bool caps_or_drops(const ModelDims& dims) {
+  if (attention_dropout(dims) > 0) return true;
   const auto* d = std::get_if<DecoderDims>(&dims);
   return d && d->score_cap > 0;
 }
@@ -248,7 +249,6 @@ std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims) {
       [](const auto& d) {
         std::vector<std::string> out;
         if constexpr (requires { d.label_smoothing; }) {
-          if (d.attention_dropout > 0) out.emplace_back("attention_dropout");
           if (d.label_smoothing > 0) out.emplace_back("label_smoothing");
           if (d.z_loss > 0) out.emplace_back("z_loss");
         }

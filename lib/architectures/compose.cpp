@@ -35,7 +35,7 @@ LibraryCalls library_calls(const graph::Model& model) {
         calls.attention = a->kind;
         calls.packed = a->mask == operations::AttentionMask::documents;
         calls.grouped = a->query_heads != a->key_value_heads;
-        calls.capped = a->soft_cap > 0;
+        calls.capped_or_dropped = a->soft_cap > 0 || a->dropout > 0;
         calls.own_loops = !a->is_plain();
       }
       if (const auto* l = std::get_if<operations::Linear>(&op.operation);

@@ -121,7 +121,7 @@ std::int64_t score_bytes(const LibraryCalls& c) {  // of a sample
 }  // namespace
 
 std::int64_t attention_backward_calls(const LibraryCalls& c, bool deterministic) {
-  if (!deterministic || c.packed || c.capped || c.compute == DType::f32 ||
+  if (!deterministic || c.packed || c.capped_or_dropped || c.compute == DType::f32 ||
       (c.attention != AttentionKind::automatic && c.attention != AttentionKind::cudnn))
     return 1;
   const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / score_bytes(c));
@@ -137,7 +137,7 @@ program::Bytes gpu_library_bytes(const LibraryCalls& c, bool deterministic) {
   if (c.attention == AttentionKind::flash)
     return std::max(usual, flash_bytes(c, deterministic) + 4 * mib);
   if (c.attention == AttentionKind::efficient) return std::max(usual, efficient_bytes(c) + 4 * mib);
-  if (c.packed || c.capped || c.compute == DType::f32) return usual;
+  if (c.packed || c.capped_or_dropped || c.compute == DType::f32) return usual;
   // cuDNN makes gradients of keys and values for each head of queries before it sums them; that it
   // keeps them in fp32 is the most that they can be
   const std::int64_t by_query_head = c.grouped ? 8 * rows * c.hidden_size : 0;

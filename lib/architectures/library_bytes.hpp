@@ -15,8 +15,9 @@ struct LibraryCalls {
   bool packed = false;
   std::int64_t widest = 0;  // of all rows that layers read or make, logits too
   bool grouped = false;     // heads of keys and values serve several of queries
-  bool capped = false;      // scores are under a soft cap: on a GPU never cuDNN's
-  bool own_loops = false;   // of a CPU: not LibTorch's attention
+  // a soft cap or dropout: on a GPU never cuDNN's
+  bool capped_or_dropped = false;
+  bool own_loops = false;  // of a CPU: not LibTorch's attention
 };
 /// Most that ATen's CPU kernels (attention, linear layers) allocate of their own within one
 /// instruction, with `threads` threads.

@@ -19,9 +19,9 @@ void with_element(DType dtype, F f) {
     f(kernels::Bf16{});
 }
 
-kernels::AttentionSize size_of(const AttentionProblem& p) {
-  return {p.batch, p.tokens,          p.heads,  p.head_size, p.causal,
-          p.tf32,  p.key_value_heads, p.window, p.scale,     p.soft_cap};
+kernels::AttentionSize size_of(const AttentionProblem& p, const kernels::FusedDropout& dropout) {
+  return {p.batch,           p.tokens, p.heads, p.head_size, p.causal, p.tf32,
+          p.key_value_heads, p.window, p.scale, p.soft_cap,  dropout};
 }
 std::int64_t delta_bytes(const AttentionProblem& p) { return p.batch * p.heads * p.tokens * 4; }
 
@@ -29,13 +29,16 @@ std::int64_t ends_bytes(const AttentionProblem& p) {
   return p.documents ? p.batch * p.tokens * 4 : 0;
 }
 
-void check(const AttentionProblem& p, const std::int32_t* seen) {
+void check(const AttentionProblem& p, const std::int32_t* seen,
+           const kernels::FusedDropout& dropout) {
   const bool sizes = p.batch >= 0 && p.tokens >= 0 && p.heads > 0 && p.head_size > 0 &&
                      p.head_size <= kernels::largest_attention_head;
   if (!sizes || (size_of(p.dtype) != 2 && p.dtype != DType::f32))
     throw InternalError("attention " + describe(p) + " is none");
   if (p.is_grouped() && (!p.causal || p.padded || p.heads % p.of_keys() != 0))
     throw InternalError("attention " + describe(p) + " is grouped, and not causal or padded");
+  if (p.dropped != static_cast<bool>(dropout))
+    throw InternalError("attention " + describe(p) + ": dropout belongs to dropped problems alone");
   if (p.padded && p.documents)
     throw InternalError("attention " + describe(p) +
                         " is padded by its documents or by its lengths, not both");
@@ -55,12 +58,13 @@ std::string describe(const AttentionProblem& p) {
          (p.tf32 ? " tf32" : "") +
          (p.of_keys() != p.heads ? " K " + std::to_string(p.key_value_heads) : "") +
          (p.window > 0 ? " window " + std::to_string(p.window) : "") +
-         (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "");
+         (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "") +
+         (p.dropped ? " dropped" : "");
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
   const bool library = !p.documents && p.dtype != DType::f32 && p.tokens > 1 &&
-                       p.head_size % 8 == 0 && p.head_size <= 128 && p.soft_cap == 0;
+                       p.head_size % 8 == 0 && p.head_size <= 128 && p.soft_cap == 0 && !p.dropped;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -90,8 +94,9 @@ std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
 }
 
 void Attention::forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
-                        void* out, float* lse, const StreamSpace& space) {
-  check(p, seen);
+                        void* out, float* lse, const StreamSpace& space,
+                        const kernels::FusedDropout& dropout) {
+  check(p, seen, dropout);
   if (p.batch == 0 || p.tokens == 0) return;
   const std::string doing = "attention " + describe(p) + " failed";
   if (path_of(p) == AttentionPath::cudnn) {
@@ -107,8 +112,8 @@ void Attention::forward(const AttentionProblem& p, const void* qkv, const std::i
                : p.documents  ? kernels::document_attention_forward(all...)
                               : kernels::attention_forward(all...);
       };
-      require(forward(static_cast<const T*>(qkv), seen, static_cast<T*>(out), lse, size_of(p),
-                      space.stream),
+      require(forward(static_cast<const T*>(qkv), seen, static_cast<T*>(out), lse,
+                      size_of(p, dropout), space.stream),
               doing);
     });
   }
@@ -116,8 +121,8 @@ void Attention::forward(const AttentionProblem& p, const void* qkv, const std::i
 
 void Attention::backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
                          const void* out, const float* lse, const void* d_out, void* d_qkv,
-                         const StreamSpace& space) {
-  check(p, seen);
+                         const StreamSpace& space, const kernels::FusedDropout& dropout) {
+  check(p, seen, dropout);
   if (p.batch == 0 || p.tokens == 0) return;
   const std::string doing = "attention " + describe(p) + " backward failed";
   if (path_of(p) == AttentionPath::cudnn) {
@@ -139,13 +144,14 @@ void Attention::backward(const AttentionProblem& p, const void* qkv, const std::
     const auto *x = static_cast<const T*>(qkv), *o = static_cast<const T*>(out),
                *d = static_cast<const T*>(d_out);
     auto* const dx = static_cast<T*>(d_qkv);
-    require(p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta,
-                                                                 ends, size_of(p), space.stream)
-            : p.documents  ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta,
-                                                                  ends, size_of(p), space.stream)
-                           : kernels::attention_backward(x, seen, o, lse, d, dx, delta, size_of(p),
-                                                         space.stream),
-            doing);
+    require(
+        p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta, ends,
+                                                             size_of(p, dropout), space.stream)
+        : p.documents  ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta, ends,
+                                                              size_of(p, dropout), space.stream)
+                       : kernels::attention_backward(x, seen, o, lse, d, dx, delta,
+                                                     size_of(p, dropout), space.stream),
+        doing);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include "core/dtype.hpp"
 #include "gpu/stream_space.hpp"
+#include "kernels/random/fused_dropout.hpp"
 
 namespace trainx::gpu {
 
@@ -27,6 +28,7 @@ struct AttentionProblem {
   std::int64_t window = 0;           // a query sees that many keys, its own the last; 0: all
   double scale = 0;                  // of scores; 0: 1 / sqrt(head_size)
   double soft_cap = 0;               // scores become cap * tanh(score / cap); 0: they stay
+  bool dropped = false;  // probabilities are, by a FusedDropout that comes with operands
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
   /// Elements of a row of qkv.
@@ -40,10 +42,10 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
-/// head size that is a multiple of 8 up to 128, without a soft cap. kernels: trainx's own
-/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head
-/// sizes to 256), for all others. Documents are the kernels': libraries have to be told on the host
-/// how many there are, and a step is launched as it was captured.
+/// head size that is a multiple of 8 up to 128, without a soft cap or dropout. kernels: trainx's
+/// own (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic,
+/// head sizes to 256), for all others. Documents are the kernels': libraries have to be told on the
+/// host how many there are, and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 
@@ -62,14 +64,14 @@ class Attention {
 
   /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `seen`
   /// says who sees whom: where the problem is padded i32 [B], lengths from 0 to T; where it has
-  /// documents i32 [B, T], where in the row a token's document begins (-1: padding); else null. All
-  /// addresses are 16-byte aligned.
+  /// documents i32 [B, T], where in the row a token's document begins (-1: padding); else null.
+  /// `dropout`: of a dropped problem. All addresses are 16-byte aligned.
   void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
-               float* lse, const StreamSpace& space);
+               float* lse, const StreamSpace& space, const kernels::FusedDropout& dropout = {});
   /// Writes all of d_qkv. `out` and `lse` are what forward gave.
   void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
                 const void* out, const float* lse, const void* d_out, void* d_qkv,
-                const StreamSpace& space);
+                const StreamSpace& space, const kernels::FusedDropout& dropout = {});
 
  private:
   struct State;

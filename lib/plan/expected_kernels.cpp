@@ -31,7 +31,7 @@ std::int64_t backward_calls(const Decisions& plan, const program::ModelGraph& gr
                .compute = plan.compute,
                .attention = d.attention,
                .packed = packed(plan),
-               .capped = architectures::caps_scores(plan.dims)},
+               .capped_or_dropped = architectures::caps_or_drops(plan.dims)},
               plan.recipe.run.deterministic);
         } else {
           return 1;

@@ -127,36 +127,6 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
   return gpu;
 }
 
-/// Attention has no dropout on GPUs yet. A run that leaves it to the folder trains there without,
-/// and says so; one that asks for it is refused. `asked`: the recipe as it was written.
-void leave_out_attention_dropout(Decisions& plan, const recipe::Recipe& asked,
-                                 const facts::HardwareFacts& hardware, bool planned_for_gpu) {
-  const double followed = architectures::attention_dropout(plan.dims);
-  const bool is_left = std::visit(
-      [](const auto& o) {
-        if constexpr (requires { o.attention_dropout; }) return o.attention_dropout.is_auto();
-        return false;
-      },
-      asked.model.options);
-  if (followed <= 0 || !is_left) return;
-  const auto without = [](auto& of, auto value) {
-    std::visit(
-        [&](auto& x) {
-          if constexpr (requires { x.attention_dropout; }) x.attention_dropout = {value};
-        },
-        of);
-  };
-  architectures::ModelDims dims = plan.dims;
-  without(dims, 0.0);
-  if (!runs_on_gpu(plan.recipe, dims, hardware, planned_for_gpu)) return;
-  plan.dims = std::move(dims);
-  without(plan.recipe.model.options, std::optional(0.0));
-  plan.notes.push_back("config.json asks for dropout " + recipe::write_value(followed) +
-                       " of attention, which GPUs have no kernel for: the run trains without it; "
-                       "run.device: cpu trains with it");
-}
-
-/// Where weights come from, and what their folder asks of dropout that the run does not do.
 void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
   if (const auto snapshot = hub_snapshot_of(folder.path))
     plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
@@ -257,7 +227,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
 
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
-  leave_out_attention_dropout(plan, recipe, facts.hardware, device != nullptr);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
   if (plan.on_gpu && r.optimizer.ema_decay)
     throw UserError(ExitCode::invalid_recipe,

@@ -132,17 +132,17 @@ class AttentionDropout(Trainx):
     def test_it_is_refused_where_it_is_not_computed(self):
         recipe = self.write("gpt2")
         on = "model.options.attention_dropout=0.1"
-        for more in (("run.device=gpu",), ("model.attention=flash",)):
-            self.refused("validate", recipe, on, *more, key=None,
-                         names=("model.options.attention_dropout",))
+        self.refused("validate", recipe, on, "model.attention=flash", key=None,
+                     names=("model.options.attention_dropout",))
         self.refused("validate", recipe, "model.options.label_smoothing=0.1", "run.device=gpu",
                      names=("model.options.label_smoothing",))
-        # left to the folder, a GPU trains without it and says so
-        self.run_trainx("train", recipe, on, "run.name=dropping", "run.duration=1 step")
-        left = ("model.options={}", "model.init_from=outputs/dropping/latest")
-        for gpu, said in ((("--gpu", "h200"), True), ((), False)):
-            plan = self.run_trainx("plan", recipe, *left, *gpu).stdout
-            self.assertEqual("dropout 0.1 of attention" in plan, said, plan)
+
+    def test_a_gpu_follows_it_by_kernels_of_trainx(self):
+        recipe = self.write("gpt2")
+        for more, kernels in (((), "cuDNN"), (("model.options.attention_dropout=0.1",), "trainx")):
+            plan = json.loads(self.run_trainx("plan", recipe, "--gpu", "h200", "run.device=auto",
+                                              "precision=bf16", "--json", *more).stdout)
+            self.assertIn(kernels, plan["attention"])
 
     def test_smoothing_and_z_loss_are_of_training_alone(self):
         for case in self.drawn(("gpt2", "bert", "bert_classes"), few=1):

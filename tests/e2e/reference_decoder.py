@@ -7,9 +7,11 @@ AutoModelForCausalLM loads.
     reference_decoder.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]:
                                                       [{"ids": [...], "gaps": [...]}, ...], greedy
     reference_decoder.py short FOLDER                 on stdin [{"ids": [...], "prompt": n}, ...]:
-                                                      for each how far the logit of each token
-                                                      behind the prompt lies below the highest,
-                                                      as a share of the largest
+                                                      for each {"short", "rounded"}: how far the
+                                                      logit of each token behind the prompt lies
+                                                      below the highest, and how far logits in
+                                                      bf16 are from those in fp32 at most; as
+                                                      shares of the largest
     reference_decoder.py logits FOLDER TOKENS         [[[...]]] of the first samples
     reference_decoder.py compare FOLDER OTHER TOKENS  how far OTHER's logits are from FOLDER's
     reference_decoder.py first_loss FOLDER TOKENS PATH...   of the first samples without dropout,
@@ -92,12 +94,16 @@ def generate(folder, asked):
 
 @torch.no_grad()
 def short(folder, texts):
-    model, answer = load(folder).eval(), []
+    models = [load(folder, dtype).eval() for dtype in (torch.float32, torch.bfloat16)]
+    answer = []
     for text in texts:
         ids = torch.tensor([text["ids"]])
-        logits = model(ids, use_cache=False).logits[0, text["prompt"] - 1:-1]
+        logits, rounded = [m(ids, use_cache=False).logits[0, text["prompt"] - 1:-1].float()
+                           for m in models]
         taken = logits.gather(1, ids[0, text["prompt"]:, None])[:, 0]
-        answer.append(((logits.amax(1) - taken) / logits.abs().amax(1)).tolist())
+        largest = logits.abs().amax(1)
+        answer.append({"short": ((logits.amax(1) - taken) / largest).tolist(),
+                       "rounded": ((logits - rounded).abs().amax(1) / largest).max().item()})
     return answer
 
 

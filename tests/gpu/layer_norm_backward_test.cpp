@@ -19,7 +19,8 @@ struct Operands {
   std::vector<T> d_normed, x, gamma, d_residual;
   std::vector<float> mean, rstd, before;
   explicit Operands(const Case& c)
-      : d_normed(random_elements<T>(c.rows * c.columns, 1)),
+      // never null, which would say that there was no norm
+      : d_normed(random_elements<T>(c.rows * c.columns + 1, 1)),
         x(random_elements<T>(c.rows * c.columns, 2, 2, 0.5f)),
         gamma(random_elements<T>(c.columns, 3, 0.2f, 1)),
         d_residual(random_elements<T>(c.rows * c.columns, 4)),

@@ -17,7 +17,7 @@ double product_flops(const Attention& a, std::int64_t elements) {
 }  // namespace
 
 bool Attention::is_fused(bool gpu) const {
-  return kind != AttentionKind::math && !(gpu && soft_cap > 0);
+  return kind != AttentionKind::math && !(gpu && (soft_cap > 0 || dropout > 0));
 }
 
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
@@ -73,10 +73,12 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
-  if (dropout > 0 || alibi || has_sinks || values() != head_size || memory_length > 0 ||
-      bias.buckets > 0)
+  if (alibi || has_sinks || values() != head_size || memory_length > 0 || bias.buckets > 0)
     return false;
-  return is_plain() || (mask != AttentionMask::lengths && head_size <= 256);
+  if (is_plain()) return true;
+  // of lengths no kernel but that of dropout
+  const bool other = query_heads != key_value_heads || scale > 0 || window > 0 || soft_cap > 0;
+  return head_size <= 256 && (mask != AttentionMask::lengths || !other);
 }
 
 }  // namespace trainx::operations

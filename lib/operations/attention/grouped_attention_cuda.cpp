@@ -17,7 +17,9 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tenso
   p.heads = a.query_heads;
   p.head_size = a.head_size;
   p.dtype = qkv.dtype;
-  p.causal = true;
+  p.causal = a.mask != AttentionMask::lengths;
+  // where nothing is padded there is nothing to leave out
+  p.padded = a.mask == AttentionMask::lengths && gpu.needs.padded;
   p.deterministic = gpu.deterministic;
   p.tf32 = gpu.tf32 && p.dtype == DType::f32;
   p.documents = a.mask == AttentionMask::documents;
@@ -25,7 +27,12 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tenso
   p.window = a.window;
   p.scale = a.scale;
   p.soft_cap = a.soft_cap;
+  p.dropped = a.dropout > 0;
   return p;
+}
+
+const std::int32_t* seen_by(const gpu::AttentionProblem& p, const Tensor& seen) {
+  return p.padded || p.documents ? pointer<std::int32_t>(seen) : nullptr;
 }
 
 void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& qkv) {
@@ -47,17 +54,17 @@ void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, co
   if (in.qkv.size(0) > out.size(0))
     cached(gpu, a, out, in.qkv);
   else
-    gpu.attention->forward(p, in.qkv.data, pointer<std::int32_t>(in.seen), out.data,
-                           pointer<float>(lse), gpu.space);
+    gpu.attention->forward(p, in.qkv.data, seen_by(p, in.seen), out.data, pointer<float>(lse),
+                           gpu.space, fused(in.dropout));
   gpu.done(Work::attention);
 }
 
 void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
-  gpu.attention->backward(problem_of(gpu, a, in.qkv, in.qkv.size(0)), in.qkv.data,
-                          pointer<std::int32_t>(in.seen), out.data, pointer<float>(lse), d_out.data,
-                          to.qkv.data, gpu.space);
+  const gpu::AttentionProblem p = problem_of(gpu, a, in.qkv, in.qkv.size(0));
+  gpu.attention->backward(p, in.qkv.data, seen_by(p, in.seen), out.data, pointer<float>(lse),
+                          d_out.data, to.qkv.data, gpu.space, fused(in.dropout));
   gpu.done(Work::attention);
 }
 

@@ -58,9 +58,10 @@ void any_norm_backward(const Gpu& gpu, const NormForm& form, const NormedSumGrad
     op.d_beta = pointer<float>(to.d_shift);
     op.d_bias = pointer<float>(to.d_bias);
     op.accumulate_norm = op.accumulate_bias = to.accumulate;
-    gpu::require(
-        kernels::norm_backward(op, kernel_form(form), fused(dropout), gpu.fold, gpu.space.stream),
-        "norm backward");
+    kernels::NormForm k = kernel_form(form);
+    if (!to.d_branch.defined()) k.branch_scale = 1;  // nothing was added
+    gpu::require(kernels::norm_backward(op, k, fused(dropout), gpu.fold, gpu.space.stream),
+                 "norm backward");
   });
   gpu.done(Work::norm);
 }

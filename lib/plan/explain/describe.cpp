@@ -50,7 +50,7 @@ std::string describe_attention(const RunPlan& plan) {
   const bool fused = std::visit(
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
-          return !architectures::caps_scores(plan.dims) &&
+          return !architectures::caps_or_drops(plan.dims) &&
                  architectures::unfit_attention(
                      AttentionKind::cudnn, plan.compute, architectures::head_size(plan.dims),
                      plan.row_lengths.back(), options::packs_documents(plan.recipe.data.source))

@@ -1,0 +1,37 @@
+"""Dropout of attention on a GPU: the losses of the CPU, whose random numbers are the same."""
+import unittest
+
+from attention_dropout_test import CASES, AttentionDropout as Shared
+from families_gpu_test import GPU
+from support import main
+
+TOLERANCE = {"fp32": 2e-5, "tf32": 5e-3, "bf16": 3e-2}
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class AttentionDropoutOnGpu(Shared):
+    on_gpu = True
+
+    def test_losses_are_those_of_the_cpu(self):
+        for case in CASES:
+            recipe = self.write(case)
+            on = "model.options.attention_dropout=0.4"
+            want = self.losses_of(recipe, f"{case}-cpu", on)
+            for precision, tolerance in TOLERANCE.items():
+                for i, cut in enumerate(((), ("batch.micro_batch_size=2",
+                                              "memory.activation_checkpoint=full"))):
+                    with self.subTest(case=case, precision=precision, cut=cut):
+                        got = self.losses_of(recipe, f"{case}-{precision}-{i}", on, *cut,
+                                             "run.device=gpu", f"precision={precision}")
+                        worst = max(abs(g / w - 1) for g, w in zip(got, want))
+                        print(f"  {case}, {precision}: largest relative difference {worst:.1e}")
+                        self.assertEqual(len(got), len(want))
+                        self.assertLess(worst, tolerance)
+
+
+def load_tests(loader, tests, pattern):             # not those of the CPU once more
+    return loader.loadTestsFromName("test_losses_are_those_of_the_cpu", AttentionDropoutOnGpu)
+
+
+if __name__ == "__main__":
+    main()
