@@ -41,10 +41,10 @@ TRAINX_HOST_DEVICE DroppedQuery dropped_query(const AttentionDropout& d, std::in
 /// Of keys [4 * quad, 4 * quad + 4).
 TRAINX_HOST_DEVICE FourWords dropped_words(const AttentionDropout& d, const DroppedQuery& query,
                                            std::int64_t quad) {
-  return philox({{static_cast<std::uint32_t>(quad), d.where,
-                  static_cast<std::uint32_t>(query.position),
-                  static_cast<std::uint32_t>(query.position >> 32)}},
-                query.key);
+  return philox(
+      {{static_cast<std::uint32_t>(quad), d.where, static_cast<std::uint32_t>(query.position),
+        static_cast<std::uint32_t>(query.position >> 32)}},
+      query.key);
 }
 
 /// 0 or 1 / (1 - probability). `words`: of the key's four.

@@ -35,16 +35,15 @@ __device__ __forceinline__ void drop(tiles::Scores<RowTiles>& weights,
 /// The factors of a tile whose rows are keys from `first_key` on and whose columns are queries.
 template <class T, int RowTiles>
 __device__ __forceinline__ void dropped_factors(tiles::Scores<RowTiles>& factors,
-                                                const tiles::Place<RowTiles>& place,
-                                                long first_key, long first_query, long head,
+                                                const tiles::Place<RowTiles>& place, long first_key,
+                                                long first_query, long head,
                                                 const AttentionDropout& dropout) {
 #pragma unroll
   for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      const DroppedQuery query =
-          dropped_query(dropout, dropout.positions[blockIdx.z], head,
-                        first_query + tiles::streamed_row<T>(place, n, e));
+      const DroppedQuery query = dropped_query(dropout, dropout.positions[blockIdx.z], head,
+                                               first_query + tiles::streamed_row<T>(place, n, e));
 #pragma unroll
       for (int half = 0; half < 2 * RowTiles; ++half) {
         const long key = first_key + place.row(half);

@@ -38,19 +38,19 @@ cudaError_t dropped_grouped_backward(const T* qkv, const std::int32_t* starts, c
                                      const float* lse, const T* d_out, T* d_qkv, float* delta,
                                      std::int32_t* ends, const AttentionSize& size,
                                      cudaStream_t stream) {
-  return with_sight(starts, ends, size, [&]<class Sight>(Sight sight) {
-    return dropped_backward(qkv, Dropped<Sight>{sight}, out, lse, d_out, d_qkv, delta, size,
-                            stream);
+  return with_sight(starts, ends, size, [&](auto sight) {
+    return dropped_backward(qkv, Dropped<decltype(sight)>{sight}, out, lse, d_out, d_qkv, delta,
+                            size, stream);
   });
 }
 
-#define TRAINX_DROPPED(T)                                                                         \
-  template cudaError_t dropped_attention_backward(const T*, const std::int32_t*, const T*,        \
-                                                  const float*, const T*, T*, float*,             \
-                                                  const AttentionSize&, cudaStream_t);            \
-  template cudaError_t dropped_grouped_backward(const T*, const std::int32_t*, const T*,          \
-                                                const float*, const T*, T*, float*,               \
-                                                std::int32_t*, const AttentionSize&, cudaStream_t);
+#define TRAINX_DROPPED(T)                                                                          \
+  template cudaError_t dropped_attention_backward(const T*, const std::int32_t*, const T*,         \
+                                                  const float*, const T*, T*, float*,              \
+                                                  const AttentionSize&, cudaStream_t);             \
+  template cudaError_t dropped_grouped_backward(const T*, const std::int32_t*, const T*,           \
+                                                const float*, const T*, T*, float*, std::int32_t*, \
+                                                const AttentionSize&, cudaStream_t);
 TRAINX_DROPPED(float)
 TRAINX_DROPPED(Bf16)
 TRAINX_DROPPED(Fp16)

@@ -16,15 +16,15 @@ cudaError_t dropped_attention_forward(const T* qkv, const std::int32_t* lengths,
 template <class T>
 cudaError_t dropped_grouped_forward(const T* qkv, const std::int32_t* starts, T* out, float* lse,
                                     const AttentionSize& size, cudaStream_t stream) {
-  return with_sight(starts, nullptr, size, [&]<class Sight>(Sight sight) {
-    return launch_grouped<Forward, T>(size, stream, qkv, Dropped<Sight>{sight}, out, lse);
+  return with_sight(starts, nullptr, size, [&](auto sight) {
+    return launch_grouped<Forward, T>(size, stream, qkv, Dropped<decltype(sight)>{sight}, out, lse);
   });
 }
 
-#define TRAINX_DROPPED(T)                                                                         \
-  template cudaError_t dropped_attention_forward(const T*, const std::int32_t*, T*, float*,       \
-                                                 const AttentionSize&, cudaStream_t);             \
-  template cudaError_t dropped_grouped_forward(const T*, const std::int32_t*, T*, float*,         \
+#define TRAINX_DROPPED(T)                                                                   \
+  template cudaError_t dropped_attention_forward(const T*, const std::int32_t*, T*, float*, \
+                                                 const AttentionSize&, cudaStream_t);       \
+  template cudaError_t dropped_grouped_forward(const T*, const std::int32_t*, T*, float*,   \
                                                const AttentionSize&, cudaStream_t);
 TRAINX_DROPPED(float)
 TRAINX_DROPPED(Bf16)

@@ -2,6 +2,7 @@
 // the head size.
 #pragma once
 #include <cmath>
+#include <type_traits>
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
 #include "kernels/launch.hpp"
@@ -23,16 +24,19 @@ inline AttentionShape shape_of(const AttentionSize& size) {
           attention_dropout(size.dropout)};
 }
 
-template <class Argument>
-constexpr bool is_dropped() {
-  if constexpr (requires { Argument::dropped; }) return Argument::dropped;
-  return false;
-}
+template <class Argument, class = void>
+struct DropsWeights {
+  static constexpr bool value = false;
+};
+template <class Sight>
+struct DropsWeights<Sight, std::enable_if_t<Sight::dropped>> {
+  static constexpr bool value = true;
+};
 
 // Random numbers take registers: fewer blocks of a multiprocessor have more.
 template <class Kernel, class... Arguments>
 __global__ void __launch_bounds__(Kernel::threads,
-                                  (is_dropped<Arguments>() || ...) ? 1 : Kernel::blocks)
+                                  (DropsWeights<Arguments>::value || ...) ? 1 : Kernel::blocks)
     attention_kernel(Arguments... arguments) {
   Kernel::run(arguments...);
 }
