@@ -7,7 +7,7 @@ namespace trainx::operations::cuda {
 namespace {
 
 /// `rows`: of all samples.
-gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tensor& qkv,
+gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const AttentionInputs& in,
                                  std::int64_t rows) {
   if (a.kind != AttentionKind::automatic || !a.has_gpu_kernel({}))
     throw InternalError("grouped attention of another kind or with these attributes has no kernel");
@@ -16,7 +16,7 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tenso
   p.tokens = rows / a.batch;
   p.heads = a.query_heads;
   p.head_size = a.head_size;
-  p.dtype = qkv.dtype;
+  p.dtype = in.qkv.dtype;
   p.causal = a.mask != AttentionMask::lengths;
   // where nothing is padded there is nothing to leave out
   p.padded = a.mask == AttentionMask::lengths && gpu.needs.padded;
@@ -27,7 +27,7 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Tenso
   p.window = a.window;
   p.scale = a.scale;
   p.soft_cap = a.soft_cap;
-  p.dropped = a.dropout > 0;
+  p.dropped = static_cast<bool>(in.dropout);  // an evaluation drops nothing
   return p;
 }
 
@@ -50,7 +50,7 @@ void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor&
 
 void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in) {
-  const gpu::AttentionProblem p = problem_of(gpu, a, in.qkv, out.size(0));
+  const gpu::AttentionProblem p = problem_of(gpu, a, in, out.size(0));
   if (in.qkv.size(0) > out.size(0))
     cached(gpu, a, out, in.qkv);
   else
@@ -62,7 +62,7 @@ void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, co
 void grouped_attention_backward(const Gpu& gpu, const Attention& a, const AttentionGradients& to,
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
-  const gpu::AttentionProblem p = problem_of(gpu, a, in.qkv, in.qkv.size(0));
+  const gpu::AttentionProblem p = problem_of(gpu, a, in, in.qkv.size(0));
   gpu.attention->backward(p, in.qkv.data, seen_by(p, in.seen), out.data, pointer<float>(lse),
                           d_out.data, to.qkv.data, gpu.space, fused(in.dropout));
   gpu.done(Work::attention);
