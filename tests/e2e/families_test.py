@@ -31,8 +31,8 @@ TOLERANCE = 1e-5            # of losses, and of the largest logit before trainin
 TRAINED = 1e-4
 # A logit that far above the next one, as a share of the largest, is not chosen by rounding.
 CLEAR = 1e-5
-# Two logits that 16 bits move by that much as transformers' do may change places.
-ROUNDED = 2 * 2
+# Two logits that 16 bits move may change places: how far, in what transformers moves them by.
+ROUNDED = 2
 PROMPTS = 3                 # of each length: the text with the most clear tokens is compared
 JOBS = 2                    # runs at a time
 # Settings that a folder keeps although these short texts may not show them.
@@ -134,7 +134,7 @@ class Families(Trainx):
         print(f"  {folder}, bf16: a logit lies {max(short):.1e} below the highest, where those of "
               f"transformers move by {rounded:.1e}")
         self.assertEqual(len(short), count)
-        self.assertLess(rounded, 0.25)
+        self.assertLess(rounded, 0.5)
         self.assertTrue(all(gap <= ROUNDED * rounded for gap in short), found)    # NaN is not
 
     @sampled
