@@ -91,13 +91,13 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
 }  // namespace
 
 std::vector<Seq2SeqFamily> t5_families() {
-  const Seq2SeqFamily::SizeKeys keys{
-      "num_layers", "num_decoder_layers", "num_heads", "d_kv", "d_model", "d_ff", nullptr};
   return {
       {"t5",
        "T5, v1.1 and Flan: encoder and decoder with biases by distance, for seq2seq",
        t5,
-       keys,
+       {"num_layers", "num_decoder_layers", "num_heads", "d_kv", "d_model", "d_ff", nullptr},
+       {"dropout_rate"},
+       {.pad = 0, .start = {}, .pad_row_is_zero = false},
        {{"small", R"({"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
                       "vocab_size": 32128, "dropout_rate": 0.0, "decoder_start_token_id": 0})"},
         {"base", R"({"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12,
