@@ -9,6 +9,7 @@ import fnmatch
 import json
 import math
 import os
+import struct
 import subprocess
 import unittest
 
@@ -43,6 +44,24 @@ def chosen():
             raise SystemExit(f"TRAINX_SEQ2SEQ: there is no case {pattern}")
     return [n for n in tiny_seq2seq.names()
             if not asked or any(fnmatch.fnmatch(n, p) for p in asked)]
+
+
+def read_tensors(path):
+    """name -> (dtype, shape, bytes)"""
+    content = path.read_bytes()
+    begin = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:begin])
+    return {name: (t["dtype"], t["shape"], content[begin:][slice(*t["data_offsets"])])
+            for name, t in header.items() if name != "__metadata__"}
+
+
+def write_tensors(path, tensors):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
@@ -193,6 +212,24 @@ class Seq2Seq(Trainx):
         self.check_losses(f"{case} held out", evals[1], evals[0])
         self.assertNotEqual(whole, self.train(case, 2, "none", "auto", *held_out, "run.seed=7",
                                               name="other"))
+
+    def test_a_head_that_the_folder_lacks_is_no_other_model(self):
+        """transformers computes with the embedding in its place, and so does a copy of it here."""
+        self.make("t5_gated")
+        weights = self.folder / "t5_gated/model.safetensors"
+        tensors = read_tensors(weights)
+        del tensors["lm_head.weight"]
+        write_tensors(weights, tensors)
+        recipe = self.recipe(RECIPE.format(folder=weights.parent, data=self.data))
+        said = self.sentence_of(65, "train", recipe)
+        for name in (str(weights.parent), "'lm_head.weight'", "'shared.weight'"):
+            self.assertIn(name, said)
+        self.assertNotIn("another model", said)
+        want = self.reference(["first_loss", str(weights.parent), str(self.data),
+                               str(weights.parent / "config.json")])[0]
+        write_tensors(weights, tensors | {"lm_head.weight": tensors["shared.weight"]})
+        got = self.train("t5_gated", 8, "none", "auto", "run.duration=1 step", name="copied")
+        self.check_losses("t5_gated with a copy", got, want)
 
     def test_a_tiny_model_learns_to_answer(self):
         """configs/smoke/t5.yaml: from text to tokens, a model of new weights, and answers."""

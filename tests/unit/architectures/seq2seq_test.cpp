@@ -1,5 +1,6 @@
 // Encoder-decoders: what a recipe changes of a folder's config.json is written back.
 #include "core/error.hpp"
+#include "architectures/absent_tensor.hpp"
 #include "architectures/seq2seq.hpp"
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
@@ -120,4 +121,17 @@ TEST_CASE("tokens that a config.json does not name are its family's") {
   json config = small("t5");
   config.erase("decoder_start_token_id");
   CHECK_THROWS_AS(read(config), UserError);
+}
+
+TEST_CASE("only a head of its own may stand for the embedding where it is missing") {
+  json config = small("t5");
+  CHECK(meaning_of_absence(read(config), "lm_head.weight").empty());
+  config["tie_word_embeddings"] = false;
+  CHECK(meaning_of_absence(read(config), "shared.weight").empty());
+  CHECK(meaning_of_absence(read(config), "lm_head.weight").find("'shared.weight'") !=
+        std::string::npos);
+  config["tie_word_embeddings"] = true;
+  config["scale_decoder_outputs"] = false;
+  CHECK_FALSE(meaning_of_absence(read(config), "lm_head.weight").empty());
+  CHECK(meaning_of_absence(read(small("bart")), "lm_head.weight").empty());
 }
