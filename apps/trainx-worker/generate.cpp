@@ -72,10 +72,6 @@ std::int64_t read_another_text(architectures::ModelDims& dims,
                                const launch::GenerateOptions& o) {
   auto& d = std::get<architectures::Seq2SeqDims>(dims);
   const auto tokens = static_cast<std::int64_t>(prompt.size());
-  if (o.beam.beams > 1)
-    throw UserError(ExitCode::usage, "--beams: " + d.family +
-                                         " reads one text and writes another, which trainx does "
-                                         "without beams so far; leave it out");
   if (d.shift.start < 0)
     throw UserError(ExitCode::usage,
                     "--prompt: " + d.family +

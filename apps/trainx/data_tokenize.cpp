@@ -230,7 +230,11 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->type_name("NAME");
   command
       ->add_option("--label", a->names.label,
-                   "Field or column of the class, a whole number (label).")
+                   "Field or column of the class, or of the numbers to predict (label).")
+      ->type_name("NAME");
+  command->add_option("--words", a->names.words, "Field of a list of words that have tags (words).")
+      ->type_name("NAME");
+  command->add_option("--tags", a->names.tags, "Field of the words' classes, whole numbers (tags).")
       ->type_name("NAME");
   command
       ->add_option("--prompt", a->names.prompt,

@@ -106,9 +106,12 @@ void bert_keys(ConfigKeys& keys, BertDims& d) {
 void config_keys(ConfigKeys& keys, BertDims& d) {
   const EncoderFamily& family = encoder_family(d.family);
   family.keys(keys, d);
+  // of memory and devices, and of one dropout that remarks_of compares
+  keys.ignore({"gradient_checkpointing", "output_past", "xla_device", family.dropouts.classifier});
   task_keys(keys, std::string(family.classes),
             {d.task, d.head, d.num_labels, d.labels, d.problem_type});
   if (d.family == "electra" && d.head == Task::masked_lm && d.discriminates) d.head.reset();
+  if (keys.file()) keys.file()->refuse_unknown();
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d) {

@@ -2,6 +2,7 @@
 #include "options/field.hpp"
 #include <nlohmann/json.hpp>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,6 +68,11 @@ class ConfigKeys {
   /// Like fixed, but never written.
   void require(const char* key, const std::vector<nlohmann::json>& values) {
     if (file_) file_->require(key, values);
+  }
+  /// Keys that a file may have and from which no number follows.
+  void ignore(std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+      if (file_) file_->find(key);
   }
   /// A key that transformers needs and trainx does not read.
   void write(const char* key, const nlohmann::json& value) {

@@ -1,35 +1,18 @@
 // config.json of decoders, and what a recipe sets of them.
 #include "architectures/config_reader.hpp"
 #include "architectures/decoder.hpp"
+#include "architectures/folder_config.hpp"
 #include "architectures/families/family.hpp"
 #include "core/error.hpp"
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace trainx::architectures {
 
 using nlohmann::json;
 
-namespace {
-
-const Family& family_of(const std::string& name) {
-  if (const Family* f = find_family(name)) return *f;
-  throw InternalError("no family of decoders is called " + name);
-}
-
-}  // namespace
-
 const std::vector<DecoderOptions>& DecoderOptions::described() {
-  static const std::vector<DecoderOptions> all = [] {
-    std::vector<DecoderOptions> out;
-    for (const Family& f : families()) {
-      out.emplace_back();
-      out.back().name = f.name;
-      out.back().summary = f.summary;
-    }
-    return out;
-  }();
+  static const std::vector<DecoderOptions> all = options_of<DecoderOptions>(families());
   return all;
 }
 
@@ -38,7 +21,7 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
   const ConfigReader file(text, path);
   DecoderDims d{.family = family, .config = text};
   FamilyReader reader(file, d);
-  family_of(family).read(reader, d);
+  family_named(families(), family).read(reader, d);
   file.refuse_unknown();
   const auto turns_wholly = [&](const Rope& r) {
     return static_cast<std::int64_t>(static_cast<double>(d.head_size) * r.rotated) == d.head_size;
@@ -49,14 +32,7 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
 }
 
 const Sizes<DecoderDims>& sizes(const DecoderOptions& o) {
-  static const auto all = [] {
-    std::map<std::string, Sizes<DecoderDims>, std::less<>> out;
-    for (const Family& f : families())
-      for (const auto& [name, text] : f.sizes)
-        out[std::string(f.name)].emplace_back(
-            name, decoder_dims(std::string(f.name), std::string(text), "published sizes"));
-    return out;
-  }();
+  static const auto all = published_sizes<DecoderDims>(families(), decoder_dims);
   return all.at(o.name);
 }
 
@@ -115,35 +91,29 @@ void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
 namespace {
 
 /// Its config.json with these sizes.
-std::string config_with(const DecoderDims& d) {
-  json config = json::parse(d.config);
-  const auto put = [&](const char* key, std::int64_t value) {
-    if (!config.contains(key) || config[key] != value) config[key] = value;
-  };
-  if (config.value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
-    for (const char* key : {"layer_types", "no_rope_layers"}) config.erase(key);
+FolderConfig config_with(const DecoderDims& d) {
+  FolderConfig config(d.config);
+  if (config.values().value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
+    for (const char* key : {"layer_types", "no_rope_layers"}) config.values().erase(key);
   // layers from there on have experts
   const char* const experts = "first_k_dense_replace";
-  if (d.latent && config.contains(experts) && config[experts] < d.num_layers)
-    config[experts] = d.num_layers;
-  const auto spelled = [&](const char* other, const char* usual) {
-    return config.contains(other) ? other : usual;
-  };
-  put(spelled("n_layer", "num_hidden_layers"), d.num_layers);
-  put(spelled("n_head", "num_attention_heads"), d.num_heads);
-  if (d.num_key_value_heads != d.num_heads || config.contains("num_key_value_heads") || d.latent)
-    put("num_key_value_heads", d.num_key_value_heads);
-  if (!d.latent && (d.head_size * d.num_heads != d.hidden_size || config.contains("head_dim")))
-    put("head_dim", d.head_size);
-  put(spelled("n_embed", "hidden_size"), d.hidden_size);
+  if (d.latent && config.has(experts) && config.values()[experts] < d.num_layers)
+    config.put(experts, d.num_layers);
+  config.put(config.spelled("n_layer", "num_hidden_layers"), d.num_layers);
+  config.put(config.spelled("n_head", "num_attention_heads"), d.num_heads);
+  if (d.num_key_value_heads != d.num_heads || config.has("num_key_value_heads") || d.latent)
+    config.put("num_key_value_heads", d.num_key_value_heads);
+  if (!d.latent && (d.head_size * d.num_heads != d.hidden_size || config.has("head_dim")))
+    config.put("head_dim", d.head_size);
+  config.put(config.spelled("n_embed", "hidden_size"), d.hidden_size);
   if (!d.fourfold_mlp || d.intermediate_size != 4 * d.hidden_size ||
-      config.contains("intermediate_size"))
-    put(spelled("ffn_dim", "intermediate_size"), d.intermediate_size);
-  if (config.contains("word_embed_proj_dim")) put("word_embed_proj_dim", d.hidden_size);
-  if (!d.alibi || d.max_positions != alibi_positions || config.contains("seq_length"))
-    put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
-  put("vocab_size", d.vocab_size);
-  return config.dump(2) + "\n";
+      config.has("intermediate_size"))
+    config.put(config.spelled("ffn_dim", "intermediate_size"), d.intermediate_size);
+  if (config.has("word_embed_proj_dim")) config.put("word_embed_proj_dim", d.hidden_size);
+  if (!d.alibi || d.max_positions != alibi_positions || config.has("seq_length"))
+    config.put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
+  config.put("vocab_size", d.vocab_size);
+  return config;
 }
 
 }  // namespace
@@ -155,28 +125,18 @@ void take_settings(DecoderOptions& o, DecoderDims& d) {
                     "model.options.head_size can have no effect: a head of " + d.family + " has " +
                         std::to_string(d.latent.plain) + " + " + std::to_string(d.latent.rope) +
                         " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
-  DecoderDims settled = decoder_dims(d.family, config_with(d), "model.options");
-  settled.initializer_range = o.initializer_range;
-  if (!o.dropout.is_auto()) settled.dropout = *o.dropout.value;
-  o.dropout.value = settled.dropout;
-  if (!o.attention_dropout.is_auto()) settled.attention_dropout = *o.attention_dropout.value;
-  o.attention_dropout.value = settled.attention_dropout;
-  settled.label_smoothing = o.label_smoothing;
-  settled.z_loss = o.z_loss;
+  DecoderDims settled = decoder_dims(d.family, config_with(d).text(), "model.options");
+  take_settings<DecoderOptions, DecoderDims>(o, settled);
   d = std::move(settled);
 }
 
 std::string decoder_config_text(const DecoderDims& d, DType saved) {
-  const std::string with_sizes = config_with(d);
-  json config = json::parse(with_sizes);
-  config["model_type"] = d.family;
-  const DecoderDims read = decoder_dims(d.family, with_sizes, "config.json");
-  if (!d.dropout_key.empty() && read.dropout != d.dropout) config[d.dropout_key] = d.dropout;
-  if (read.attention_dropout != d.attention_dropout)
-    config["attention_dropout"] = d.attention_dropout;
-  const char* key = config.contains("torch_dtype") ? "torch_dtype" : "dtype";
-  config[key] = saved == DType::f32 ? "float32" : "bfloat16";
-  return config.dump(2) + "\n";
+  FolderConfig config = config_with(d);
+  const DecoderDims read = decoder_dims(d.family, config.text(), "config.json");
+  if (!d.dropout_key.empty()) config.put_dropout(d.dropout_key.c_str(), read.dropout, d.dropout);
+  config.put_dropout("attention_dropout", read.attention_dropout, d.attention_dropout);
+  config.finish(d.family, saved);
+  return config.text();
 }
 
 std::vector<std::string> remarks_of(const ConfigReader&, const DecoderDims&) { return {}; }

@@ -1,10 +1,9 @@
 // config.json of encoder-decoders, their tensors' names, and what a recipe sets of them.
 #include "architectures/config_reader.hpp"
+#include "architectures/folder_config.hpp"
 #include "architectures/families/seq2seq_family.hpp"
 #include "core/error.hpp"
-#include <algorithm>
-#include <iterator>
-#include <map>
+#include <optional>
 
 namespace trainx::architectures {
 
@@ -16,58 +15,32 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, "model.options." + sentence);
 }
 
-const Seq2SeqFamily& family_named(std::string_view name) {
-  if (const Seq2SeqFamily* f = find_seq2seq_family(name)) return *f;
-  throw InternalError("no family of encoder-decoders is called " + std::string(name));
+const Seq2SeqFamily& spec_of(const Seq2SeqDims& d) {
+  return family_named(seq2seq_families(), d.family);
 }
 
 /// The tokens that stand before a target, and where it is padded.
 void read_shift(const ConfigReader& file, Seq2SeqDims& d) {
-  constexpr std::int64_t required = -2;
-  const auto token = [&](const char* key, std::int64_t otherwise) {
+  const auto token = [&](const char* key, std::optional<std::int64_t> otherwise) {
     const json* j = file.find(key);
-    if (!j && otherwise != required) return otherwise;
+    if (!j && otherwise) return *otherwise;
     if (!j || !j->is_number_integer() || j->get<std::int64_t>() < 0 ||
         j->get<std::int64_t>() >= d.vocab_size)
       file.fail(std::string(key) + (j ? " is " + shown(*j) : std::string(" is missing")) +
                 "; it must be an id below vocab_size");
     return j->get<std::int64_t>();
   };
-  const bool t5 = d.family == "t5";
-  d.shift.pad = token("pad_token_id", t5 ? 0 : 1);
-  d.shift.wraps = d.family == "mbart";
-  // where targets wrap it begins what is generated alone
-  d.shift.start = token("decoder_start_token_id", t5 ? required : d.shift.wraps ? -1 : 2);
-  if (!t5) d.pad_token = d.shift.pad;
+  const Seq2SeqFamily::Targets& targets = spec_of(d).targets;
+  d.shift.pad = token("pad_token_id", targets.pad);
+  d.shift.wraps = targets.wrap;
+  d.shift.start = token("decoder_start_token_id", targets.start);
+  if (targets.pad_row_is_zero) d.pad_token = d.shift.pad;
 }
 
 }  // namespace
 
-const std::vector<Seq2SeqFamily>& seq2seq_families() {
-  static const std::vector<Seq2SeqFamily> all = [] {
-    std::vector<Seq2SeqFamily> out;
-    for (auto list : {t5_families, bart_families})
-      std::ranges::move(list(), std::back_inserter(out));
-    return out;
-  }();
-  return all;
-}
-
-const Seq2SeqFamily* find_seq2seq_family(std::string_view name) {
-  const auto found = std::ranges::find(seq2seq_families(), name, &Seq2SeqFamily::name);
-  return found == seq2seq_families().end() ? nullptr : &*found;
-}
-
 const std::vector<Seq2SeqOptions>& Seq2SeqOptions::described() {
-  static const std::vector<Seq2SeqOptions> all = [] {
-    std::vector<Seq2SeqOptions> out;
-    for (const Seq2SeqFamily& f : seq2seq_families()) {
-      out.emplace_back();
-      out.back().name = f.name;
-      out.back().summary = f.summary;
-    }
-    return out;
-  }();
+  static const std::vector<Seq2SeqOptions> all = options_of<Seq2SeqOptions>(seq2seq_families());
   return all;
 }
 
@@ -75,21 +48,14 @@ Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
                          const std::string& path) {
   const ConfigReader file(text, path);
   Seq2SeqDims d{.family = family, .config = text};
-  family_named(family).read(file, d);
+  spec_of(d).read(file, d);
   read_shift(file, d);
   file.refuse_unknown();
   return d;
 }
 
 const Sizes<Seq2SeqDims>& sizes(const Seq2SeqOptions& o) {
-  static const auto all = [] {
-    std::map<std::string, Sizes<Seq2SeqDims>, std::less<>> out;
-    for (const Seq2SeqFamily& f : seq2seq_families())
-      for (const auto& [name, text] : f.sizes)
-        out[std::string(f.name)].emplace_back(
-            name, seq2seq_dims(std::string(f.name), std::string(text), "published sizes"));
-    return out;
-  }();
+  static const auto all = published_sizes<Seq2SeqDims>(seq2seq_families(), seq2seq_dims);
   return all.at(o.name);
 }
 
@@ -101,7 +67,7 @@ std::vector<Dimension> dimensions(Seq2SeqOptions& o, Seq2SeqDims& d) {
   if (d.decoder_intermediate_size == d.intermediate_size)
     d.decoder_intermediate_size = o.intermediate_size ? *o.intermediate_size
                                                       : d.decoder_intermediate_size;
-  const auto& keys = family_named(d.family).keys;
+  const auto& keys = spec_of(d).keys;
   std::vector<Dimension> all{{"num_layers", o.num_layers, d.num_layers},
                              {"num_decoder_layers", o.num_decoder_layers, d.num_decoder_layers},
                              {"num_heads", o.num_heads, d.num_heads},
@@ -129,23 +95,20 @@ std::vector<Dimension> dimensions(Seq2SeqOptions& o, Seq2SeqDims& d) {
 namespace {
 
 /// Its config.json with these sizes.
-std::string config_with(const Seq2SeqDims& d) {
-  const auto& keys = family_named(d.family).keys;
-  json config = json::parse(d.config);
-  const auto put = [&](const char* key, std::int64_t value, std::int64_t otherwise = -1) {
-    if (key && config.value(key, otherwise) != value) config[key] = value;
-  };
-  put(keys.layers, d.num_layers);
-  put(keys.decoder_layers, d.num_decoder_layers, d.num_layers);
-  put(keys.heads, d.num_heads);
-  put(keys.decoder_heads, d.num_decoder_heads);
-  put(keys.head_size, d.head_size);
-  put(keys.hidden_size, d.hidden_size);
-  put(keys.intermediate_size, d.intermediate_size);
-  put(keys.decoder_intermediate_size, d.decoder_intermediate_size);
-  put(keys.max_positions, d.max_positions);
-  put("vocab_size", d.vocab_size);
-  return config.dump(2) + "\n";
+FolderConfig config_with(const Seq2SeqDims& d) {
+  const auto& keys = spec_of(d).keys;
+  FolderConfig config(d.config);
+  config.put(keys.layers, d.num_layers);
+  config.put(keys.decoder_layers, d.num_decoder_layers);
+  config.put(keys.heads, d.num_heads);
+  config.put(keys.decoder_heads, d.num_decoder_heads);
+  config.put(keys.head_size, d.head_size);
+  config.put(keys.hidden_size, d.hidden_size);
+  config.put(keys.intermediate_size, d.intermediate_size);
+  config.put(keys.decoder_intermediate_size, d.decoder_intermediate_size);
+  config.put(keys.max_positions, d.max_positions);
+  config.put("vocab_size", d.vocab_size);
+  return config;
 }
 
 }  // namespace
@@ -155,44 +118,34 @@ void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d) {
     refuse_option("task: " + d.family +
                   " reads one text and writes another, and learns seq2seq, not " +
                   std::string(name_of(o.task)));
-  Seq2SeqDims settled = seq2seq_dims(d.family, config_with(d), "model.options");
-  if (!settled.widths_scale_weights)
-    settled.initializer_range = o.initializer_range;
-  else if (o.initializer_range != Seq2SeqOptions{}.initializer_range)
+  Seq2SeqDims settled = seq2seq_dims(d.family, config_with(d).text(), "model.options");
+  if (settled.widths_scale_weights && o.initializer_range != Seq2SeqOptions{}.initializer_range)
     refuse_option("initializer_range can have no effect with " + d.family +
                   ", whose initial weights follow from their widths: leave it out");
+  const Seq2SeqFamily::Dropouts& keys = spec_of(d).dropouts;
   if (!o.dropout.is_auto() && *o.dropout.value != settled.dropout) {
-    settled.dropout = *o.dropout.value;
-    if (settled.activation_dropout > 0 || d.family == "t5")
-      settled.activation_dropout = settled.dropout;
-    if (d.family == "t5") settled.attention_dropout = settled.dropout;
+    if (settled.activation_dropout > 0 || !keys.activation)
+      settled.activation_dropout = *o.dropout.value;
+    if (!keys.attention) settled.attention_dropout = *o.dropout.value;
   }
-  o.dropout.value = settled.dropout;
-  if (!o.attention_dropout.is_auto()) settled.attention_dropout = *o.attention_dropout.value;
-  o.attention_dropout.value = settled.attention_dropout;
-  settled.label_smoothing = o.label_smoothing;
-  settled.z_loss = o.z_loss;
+  const double range = settled.initializer_range;
+  take_settings<Seq2SeqOptions, Seq2SeqDims>(o, settled);
+  if (settled.widths_scale_weights) settled.initializer_range = range;
   d = std::move(settled);
 }
 
 std::string seq2seq_config_text(const Seq2SeqDims& d, DType saved) {
-  json config = json::parse(config_with(d));
-  config["model_type"] = d.family;
-  const Seq2SeqDims read = seq2seq_dims(d.family, d.config, "config.json");
-  const bool one_rate = config.contains("dropout_rate") || d.family == "t5";
-  if (read.dropout != d.dropout) config[one_rate ? "dropout_rate" : "dropout"] = d.dropout;
-  if (!one_rate && read.attention_dropout != d.attention_dropout)
-    config["attention_dropout"] = d.attention_dropout;
-  const char* key = config.contains("torch_dtype") ? "torch_dtype" : "dtype";
-  config[key] = saved == DType::f32 ? "float32" : "bfloat16";
-  return config.dump(2) + "\n";
+  FolderConfig config = config_with(d);
+  const Seq2SeqDims read = seq2seq_dims(d.family, config.text(), "config.json");
+  const Seq2SeqFamily::Dropouts& keys = spec_of(d).dropouts;
+  config.put_dropout(keys.hidden, read.dropout, d.dropout);
+  config.put_dropout(keys.attention, read.attention_dropout, d.attention_dropout);
+  config.put_dropout(keys.activation, read.activation_dropout, d.activation_dropout);
+  config.finish(d.family, saved);
+  return config.text();
 }
 
-std::vector<std::string> remarks_of(const ConfigReader& file, const Seq2SeqDims& d) {
-  const char* key = d.family == "t5" ? "dropout_rate" : "dropout";
-  const double main = file.dropout(key);
-  return dropout_remarks(file.path(), d.dropout, {key, main}, {key, main});
-}
+std::vector<std::string> remarks_of(const ConfigReader&, const Seq2SeqDims&) { return {}; }
 
 /// Embeddings of both sides are one table, and so is a tied head. What the first T5 had in its
 /// cross-attention nobody reads.

@@ -4,6 +4,7 @@
 #include "corpus/document_cut.hpp"
 #include "corpus/encoders.hpp"
 #include "corpus/sample_line.hpp"
+#include "corpus/word_sample.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include <unistd.h>
@@ -79,6 +80,10 @@ std::string ids_line(const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& 
   if (record.tokens) at.refuse("has input_ids and no text; --decode makes text of them");
   if (record.completion || record.conversation) {
     append_sample_line(masked_sample(record, tokenizer, options, encoder, at), out);
+    return out;
+  }
+  if (record.words) {
+    append_sample_line(word_sample(*record.words, tokenizer, options.special, encoder, place), out);
     return out;
   }
   const auto encode = [&](const std::string& text) {

@@ -1,8 +1,10 @@
 #include "corpus/masked_sample.hpp"
+#include "corpus/around.hpp"
 #include "corpus/document_cut.hpp"
 #include "data/source.hpp"
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace trainx::corpus {
 namespace {
@@ -61,16 +63,12 @@ MaskedSample completion_sample(const std::string& prompt, const std::string& com
   MaskedText text{prompt + completion, {{prompt.size(), prompt.size() + completion.size()}}};
   MaskedSample inner = masked_tokens(text, tokenizer, encoder, place);
   // What the tokenizer puts before a text has no labels, what it puts behind is learned.
-  constexpr std::int32_t marker = -2;
-  const Ids around = tokenizer.sample({marker}, std::nullopt, special).ids;
-  const auto at = std::ranges::find(around, marker);
+  auto [before, behind] = Around(tokenizer, special);
   MaskedSample out;
-  out.ids.assign(around.begin(), at);
+  out.ids = std::move(before);
   out.labels.assign(out.ids.size(), data::no_target);
   out.ids.insert(out.ids.end(), inner.ids.begin(), inner.ids.end());
   out.labels.insert(out.labels.end(), inner.labels.begin(), inner.labels.end());
-  Ids behind;
-  if (at != around.end()) behind.assign(at + 1, around.end());
   if (end_of_text >= 0 && (behind.empty() ? inner.ids.empty() || inner.ids.back() != end_of_text
                                           : behind.back() != end_of_text))
     behind.push_back(end_of_text);

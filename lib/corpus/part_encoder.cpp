@@ -1,7 +1,9 @@
 #include "corpus/part_encoder.hpp"
 #include "core/error.hpp"
+#include "corpus/around.hpp"
 #include "corpus/document_cut.hpp"
 #include "corpus/sample_line.hpp"
+#include "corpus/word_sample.hpp"
 #include "data/json_records.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/mapped_file.hpp"
@@ -31,25 +33,15 @@ std::int64_t line_of(std::string_view text, std::size_t at) {
          1;
 }
 
-/// What a tokenizer puts before and behind a text.
-struct Around {
-  Ids before, behind;
-  Around(const tokenizer::Tokenizer& t, const OutputOptions& o) {
-    constexpr std::int32_t marker = -2;
-    const Ids all = t.sample({marker}, std::nullopt, o.special).ids;
-    const auto at = std::ranges::find(all, marker);
-    before.assign(all.begin(), at);
-    if (at != all.end()) behind.assign(at + 1, all.end());
-    if (o.end_of_text >= 0 && (behind.empty() || behind.back() != o.end_of_text))
-      behind.push_back(o.end_of_text);
-  }
-};
-
 class PartEncoder {
  public:
   PartEncoder(const std::vector<Input>& inputs, const tokenizer::Tokenizer& t,
               const OutputOptions& o, tokenizer::Encoder& encoder)
-      : inputs_(inputs), tokenizer_(t), options_(o), encoder_(encoder), around_(t, o) {}
+      : inputs_(inputs), tokenizer_(t), options_(o), encoder_(encoder), around_(t, o.special) {
+    Ids& behind = around_.behind;
+    if (o.end_of_text >= 0 && (behind.empty() || behind.back() != o.end_of_text))
+      behind.push_back(o.end_of_text);
+  }
 
   EncodedPart encode(const Part& part) {
     for (const Slice& slice : part) {
@@ -218,8 +210,8 @@ class PartEncoder {
   void table_slice(const Slice& slice, const Input& input) {
     const FieldNames& n = options_.names;
     const auto table = data::tables::open_table(
-        input.path, {n.text, n.pair, n.label, n.target, n.prompt, n.completion, n.messages, "tools",
-                     "input_ids", "token_type_ids", "labels"});
+        input.path, {n.text, n.pair, n.label, n.target, n.prompt, n.completion, n.messages, n.words,
+                     n.tags, "tools", "input_ids", "token_type_ids", "labels"});
     check_columns(table->columns(), input);
     const auto reader = make_json_reader(n);
     const auto groups = static_cast<std::size_t>(table->groups());
@@ -239,15 +231,16 @@ class PartEncoder {
     const auto has = [&](const std::string& name) {
       return std::ranges::find(columns, name) != columns.end();
     };
-    if (has(n.text) || has(n.messages) || (has(n.prompt) && has(n.completion)) || has("input_ids"))
+    if (has(n.text) || has(n.messages) || (has(n.prompt) && has(n.completion)) ||
+        has("input_ids") || (has(n.words) && has(n.tags)))
       return;
     std::string names;
     for (const std::string& name : columns)
       names += (names.empty() ? "" : ", ") + yaml::excerpt(name);
     throw UserError(ExitCode::bad_data, input.path + " has no column " + yaml::excerpt(n.text) +
                                             "; its columns are " + names +
-                                            ": --text, --prompt, --completion or --messages "
-                                            "names those that hold text");
+                                            ": --text, --prompt, --completion, --messages "
+                                            "or --words names those that hold text");
   }
 
   /// A sample that is tokens already.
@@ -275,6 +268,7 @@ class PartEncoder {
     ++out_.documents;
     if (record.tokens) return tokens(*record.tokens, place);
     if (record.completion || record.conversation) return masked(record, place, where);
+    if (record.words) return words(*record.words, place, where);
     if (!options_.samples) {
       if ((record.pair || record.target) && !options_.pairs_in_stream)
         place.refuse(
@@ -306,6 +300,17 @@ class PartEncoder {
       return append_sample_line(MaskedSample{sample.ids, labels}, out_.lines);
     }
     append_sample_line(sample, record.label, out_.lines);
+  }
+
+  void words(const TaggedWords& words, const LinePlace& place, const std::string& where) {
+    if (!options_.samples && !options_.pairs_in_stream)
+      place.refuse("has tags, which go into samples: name an --out that ends with .jsonl");
+    if (!options_.samples)  // a vocabulary is learned from all of it
+      return append_document(words.text(), encoder_, out_.ids, where);
+    const MaskedSample sample = word_sample(words, tokenizer_, options_.special, encoder_, where);
+    if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
+    out_.tokens += static_cast<std::int64_t>(sample.ids.size());
+    append_sample_line(sample, out_.lines);
   }
 
   void masked(const Record& record, const LinePlace& place, const std::string& where) {

@@ -5,8 +5,12 @@
 #include "data/labelled/field_cutter.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_rules.hpp"
+#include "data/source.hpp"
 #include "yaml/problems.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <span>
 
 namespace trainx::corpus {
@@ -14,6 +18,8 @@ namespace {
 
 using data::labelled::LinePlace;
 using nlohmann::json;
+
+constexpr std::int64_t most_tag = std::numeric_limits<std::int32_t>::max();
 
 class JsonReader final : public RecordReader {
  public:
@@ -28,15 +34,20 @@ class JsonReader final : public RecordReader {
       return conversation_of(line, object);
     else if (given(object, names_.prompt) && given(object, names_.completion))
       return completion_of(object, place);
+    else if (given(object, names_.words))
+      return words_of(object, place);
     else if (given(object, "input_ids"))
       return tokens_of(line, place);
     else
       place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
     out.pair = text_of(object, names_.pair, place);
     if (const auto label = object.find(names_.label); label != object.end() && !label->is_null()) {
-      if (!label->is_number_integer())
-        place.refuse(yaml::excerpt(names_.label) + " is no whole number: classes are 0, 1, 2, ...");
-      out.label = label->get<std::int64_t>();
+      const bool numbers = label->is_array() && !label->empty() &&
+                           std::ranges::all_of(*label, &json::is_number);
+      if (!label->is_number() && !numbers)
+        place.refuse(yaml::excerpt(names_.label) +
+                     " is neither a number nor a list of numbers: classes are 0, 1, 2, ...");
+      out.label = *label;
     }
     if (!out.pair && !out.label) out.target = text_of(object, names_.target, place);
     return out;
@@ -67,6 +78,32 @@ class JsonReader final : public RecordReader {
     Record out;
     out.text = std::move(*prompt);
     out.completion = std::move(completion);
+    return out;
+  }
+  Record words_of(const json& object, const LinePlace& place) const {
+    const json& words = object[names_.words];
+    if (!given(object, names_.tags))
+      place.refuse("has " + yaml::excerpt(names_.words) + " and no " + yaml::excerpt(names_.tags) +
+                   ": name the field with a class for each word with --tags");
+    const json& tags = object[names_.tags];
+    if (!words.is_array() || words.empty() || !std::ranges::all_of(words, &json::is_string))
+      place.refuse(yaml::excerpt(names_.words) + " is no list of words");
+    if (!tags.is_array() || tags.size() != words.size())
+      place.refuse(yaml::excerpt(names_.tags) + " is no list of " + std::to_string(words.size()) +
+                   " classes, one for each word");
+    Record out;
+    out.words.emplace();
+    for (const json& word : words) out.words->words.push_back(word.get<std::string>());
+    for (const json& tag : tags) {
+      const auto is_class = [&] {
+        const auto id = tag.get<std::int64_t>();
+        return id == data::no_target || (id >= 0 && id <= most_tag);
+      };
+      if (!tag.is_number_integer() || !is_class())
+        place.refuse(yaml::excerpt(names_.tags) + " has " + yaml::excerpt(tag.dump()) +
+                     "; a tag is a class, 0, 1, 2, ..., or -100 for a word without one");
+      out.words->tags.push_back(tag.get<std::int64_t>());
+    }
     return out;
   }
   /// Once more with its keys in order, as templates write them.
@@ -211,11 +248,11 @@ class ColumnReader final : public RecordReader {
                   [](const std::string& name) { return yaml::excerpt(name) != "'" + name + "'"; });
     return names;
   }
-  static std::int64_t number(const std::string& field, const LinePlace& place) {
-    const auto value = parse_integer(field);
-    if (!value)
-      place.refuse("the label " + yaml::excerpt(field) +
-                   " is no whole number: classes are 0, 1, 2, ...");
+  static json number(const std::string& field, const LinePlace& place) {
+    if (const auto whole = parse_integer(field)) return *whole;
+    const auto value = parse_decimal(field);
+    if (!value || !std::isfinite(*value))
+      place.refuse("the label " + yaml::excerpt(field) + " is no number: classes are 0, 1, 2, ...");
     return *value;
   }
 
@@ -226,6 +263,12 @@ class ColumnReader final : public RecordReader {
 };
 
 }  // namespace
+
+std::string TaggedWords::text() const {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
 
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names) {
   return std::make_unique<JsonReader>(names);

@@ -7,16 +7,24 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainx::corpus {
+
+struct TaggedWords {
+  std::vector<std::string> words;
+  std::vector<std::int64_t> tags;  // of each word a class, or -100: none
+  std::string text() const;        // with spaces between words
+};
 
 struct Record {
   std::string text;                                    // of a completion: the prompt
   std::optional<std::string> pair;                     // a second text, as of sentence pairs
-  std::optional<std::int64_t> label;                   // its class
+  std::optional<nlohmann::json> label;                 // its class, number or list of numbers
   std::optional<std::string> completion;               // what alone is learned
   std::optional<std::string> target;                   // what is written where the text is read
   std::optional<nlohmann::ordered_json> conversation;  // {"messages": [...]} instead of a text
+  std::optional<TaggedWords> words;                    // instead of a text
   std::optional<data::labelled::Line> tokens;          // a sample that is tokens already
 };
 
@@ -24,7 +32,8 @@ struct Record {
 struct FieldNames {
   std::string text = "text", pair = "text_pair", label = "label", target = "target";
   // of lines without a text
-  std::string prompt = "prompt", completion = "completion", messages = "messages";
+  std::string prompt = "prompt", completion = "completion", messages = "messages", words = "words",
+              tags = "tags";
 };
 
 constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
@@ -39,7 +48,8 @@ class RecordReader {
 
 /// {"text": "...", "text_pair": "...", "label": 1}; {"text": "...", "target": "..."}; {"prompt":
 /// "...", "completion": "..."};
-/// {"messages": [...], "tools": [...]}; {"input_ids": [...], "labels": [...], "label": 1}
+/// {"messages": [...], "tools": [...]}; {"words": [...], "tags": [...]}; {"input_ids": [...],
+/// "labels": [...], "label": 1}
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
 /// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what
 /// stands between tabs.

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 namespace trainx::corpus {
-void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label,
-                        std::string& out) {
+void append_sample_line(const tokenizer::Encoding& sample,
+                        const std::optional<nlohmann::json>& label, std::string& out) {
   out += "{\"input_ids\": ";
   append_list(std::span(sample.ids), out);
   if (std::ranges::any_of(sample.type_ids, [](std::int32_t t) { return t != 0; })) {
@@ -13,8 +13,8 @@ void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::in
     append_list(std::span(sample.type_ids), out);
   }
   if (label) {
-    out += ", \"label\": ";
-    append_number(*label, out);
+    out += label->is_array() ? ", \"labels\": " : ", \"label\": ";
+    out += label->dump();
   }
   out += "}\n";
 }

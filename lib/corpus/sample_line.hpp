@@ -1,16 +1,18 @@
 #pragma once
 #include "data/labelled/line.hpp"
 #include "tokenizer/tokenizer.hpp"
-#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 
 namespace trainx::corpus {
 
 struct MaskedSample;
 
 /// Appends the line of labelled data (data.type: jsonl) that a sample is: {"input_ids": [...],
-/// "token_type_ids": [...], "label": 1}. Types that are all 0 are left out.
-void append_sample_line(const tokenizer::Encoding& sample, std::optional<std::int64_t> label,
-                        std::string& out);
+/// "token_type_ids": [...], "label": 1}, or "labels" of a list. Types that are all 0 are left out.
+void append_sample_line(const tokenizer::Encoding& sample,
+                        const std::optional<nlohmann::json>& label, std::string& out);
 /// A sample that came as tokens.
 void append_sample_line(const data::labelled::Line& sample, std::string& out);
 /// {"input_ids": [...], "labels": [...]}

@@ -42,12 +42,13 @@ std::string description_of(const tokenizer::Tokenizer& tokenizer, const std::vec
   ordered_json files = ordered_json::array();
   for (const Input& input : inputs)
     files.push_back({input.path, static_cast<int>(input.format), input.bytes, input.changed_ns});
-  return ordered_json{{"version", 1},
+  return ordered_json{{"version", 2},
                       {"tokenizer", hash_file_hex(tokenizer.path())},
                       {"inputs", std::move(files)},
                       {"fields",
                        {o.output.names.text, o.output.names.pair, o.output.names.label,
-                        o.output.names.prompt, o.output.names.completion, o.output.names.messages}},
+                        o.output.names.prompt, o.output.names.completion, o.output.names.messages,
+                        o.output.names.target, o.output.names.words, o.output.names.tags}},
                       {"chat_template", template_hash(o.output)},
                       {"samples", o.output.samples},
                       {"special", o.output.special},

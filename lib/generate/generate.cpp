@@ -186,11 +186,13 @@ Generation Generator::generate(std::vector<std::int32_t> prompt, const Generatio
   if (prompt.empty()) throw InternalError("generate: the prompt has no token");
   Generation g;
   if (state_->shift) {
-    if (options.beam.beams > 1)
-      throw InternalError("generate: beams of a model that reads one text and writes another");
     g.read_tokens = static_cast<std::int64_t>(prompt.size());
     g.ids = {static_cast<std::int32_t>(state_->shift->start)};
-    state_->device->compute([&] { state_->decoders.front()->read(prompt); });
+    state_->device->compute([&] {
+      state_->decoders.front()->read(prompt);
+      for (std::size_t i = 1; i < state_->decoders.size(); ++i)
+        state_->decoders[i]->read_with(*state_->decoders.front());
+    });
   } else {
     g.ids = std::move(prompt);
   }

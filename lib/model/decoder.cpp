@@ -6,6 +6,7 @@
 #include "program/decode.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
+#include <utility>
 
 namespace trainx::model {
 
@@ -42,6 +43,7 @@ Decoder::Decoder(GraphOf graph_of, std::int64_t vocab_size, std::int64_t capacit
     caches_.push_back(placement.base[b]);
     const bool is_memory = longest.memory != program::none && b + 1 == caches_of(p);
     cache_bytes_.push_back(is_memory ? 0 : p.buffers[b].bytes() / capacity);
+    if (is_memory) read_memory_ = memory_ + caches_.back();
   }
 }
 
@@ -73,7 +75,9 @@ BlockContext Decoder::context_of(const program::Instruction& i) const {
     std::vector<std::int64_t> dims = block.slots[slot].tensor.dims;
     if (const std::int64_t elements = block.slots[slot].tensor.elements(); b.elements != elements)
       dims.front() = b.elements / (elements / dims.front());
-    operands[slot] = make_tensor(memory_ + placement_.base[buffer], b.dtype, dims, place);
+    const bool is_read = read_memory_ && buffer + 1 == caches_.size();
+    operands[slot] = make_tensor(is_read ? read_memory_ : memory_ + placement_.base[buffer],
+                                 b.dtype, dims, place);
     how[slot] = u.how;
   }
   for (std::size_t s = 0; s < block.slots.size(); ++s) {
@@ -113,6 +117,7 @@ void Decoder::write_batch(std::size_t block, std::string_view name, const std::i
 void Decoder::read(std::span<const std::int32_t> tokens) {
   require_ids(tokens);
   const at::NoGradGuard no_grad;
+  if (read_memory_) use_memory(memory_ + caches_.back());
   prepare(1);
   const auto length = static_cast<std::int32_t>(tokens.size());
   const auto rows = static_cast<std::size_t>(graph_.batch.front().elements());
@@ -122,6 +127,17 @@ void Decoder::read(std::span<const std::int32_t> tokens) {
   write_batch(0, "tokens", tokens.data());
   write_batch(1, "lengths", &read_);
   for (std::size_t b = 0; b < first_block(); ++b) blocks_[b]->forward(contexts_[b]);
+}
+
+void Decoder::read_with(const Decoder& other) {
+  if (!read_memory_ || !other.read_memory_)
+    throw InternalError("Decoder: a model that reads no other text");
+  use_memory(other.read_memory_);
+  read_ = other.read_;
+}
+
+void Decoder::use_memory(std::byte* memory) {
+  if (std::exchange(read_memory_, memory) != memory) prepared_ = 0;
 }
 
 void Decoder::require_ids(std::span<const std::int32_t> tokens) const {

@@ -37,6 +37,9 @@ class Decoder {
   void clear() { size_ = 0; }
   /// The text that is read, as long as the graph has it.
   void read(std::span<const std::int32_t> tokens);
+  /// The text that the other has read, from the other's memory. Both have the same graph; the other
+  /// outlives this one, or reads no other text before this one does.
+  void read_with(const Decoder& other);
   /// Goes on from the other's text. Both have the same graph and capacity.
   void copy_text(const Decoder& other);
   /// Appends at least one token, at most capacity() - size(), computed together. Returns the logits
@@ -45,6 +48,7 @@ class Decoder {
 
  private:
   void prepare(std::int64_t length);
+  void use_memory(std::byte* memory);
   void require_ids(std::span<const std::int32_t> tokens) const;
   BlockContext context_of(const program::Instruction& i) const;
   void write_batch(std::size_t block, std::string_view name, const std::int32_t* values);
@@ -56,6 +60,7 @@ class Decoder {
   std::int64_t vocab_size_, capacity_, size_ = 0;
   std::vector<Tensor> groups_;
   std::byte* memory_;
+  std::byte* read_memory_ = nullptr;         // what blocks made of the text that is read
   std::vector<program::Bytes> caches_;       // their offsets
   std::vector<program::Bytes> cache_bytes_;  // of a token
   std::int32_t read_ = 0;                    // tokens of the text that is read

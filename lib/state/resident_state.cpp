@@ -6,6 +6,7 @@
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
+#include "architectures/absent_tensor.hpp"
 #include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "state/saved_layout_io.hpp"
@@ -231,6 +232,14 @@ void require_in_fp16(std::span<const float> weights, const std::string& what) {
                           ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
 }
 
+// Others that are missing are named as they are read.
+void require_tensor(const NamedTensors& saved, const architectures::ModelDims& dims,
+                    const std::string& name, const std::string& folder) {
+  if (saved.has(name)) return;
+  if (const std::string meaning = architectures::meaning_of_absence(dims, name); !meaning.empty())
+    throw UserError(ExitCode::bad_data, folder + ": tensor '" + name + "' is missing; " + meaning);
+}
+
 }  // namespace
 
 std::vector<std::string> ResidentState::load_weights(const std::string& folder,
@@ -252,6 +261,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
         kept.push_back(p.name);
       } else {
+        require_tensor(saved, dims, p.name, folder);
         unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
         if (placed_.graph.compute == DType::f16)
           require_in_fp16(

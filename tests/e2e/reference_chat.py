@@ -3,6 +3,7 @@
     reference_chat.py make TOKENIZER_JSON FOLDER     FOLDER/tokenizer.json with the special tokens of the templates, and tokenizer_config.json
     reference_chat.py conversations FOLDER           [{"template": ..., "conversations": [[...], ...]}, ...] in, [[{"input_ids", "labels"}, ...], ...] out
     reference_chat.py completions FOLDER             [[prompt, completion], ...] in, the same out
+    reference_chat.py words FOLDER                   [[[word, ...], [tag, ...]], ...] in, the same out
 """
 import json
 import pathlib
@@ -79,5 +80,15 @@ def completions(folder):
     print(json.dumps(out))
 
 
+def words(folder):
+    t = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    out = []
+    for these, tags in json.load(sys.stdin):
+        made = t.encode(these, is_pretokenized=True)
+        before = [None, *made.word_ids]
+        out.append({"input_ids": made.ids, "labels": [-100 if w is None or w == b else tags[w] for w, b in zip(made.word_ids, before)]})
+    print(json.dumps(out))
+
+
 if __name__ == "__main__":
-    {"make": make, "conversations": conversations, "completions": completions}[sys.argv[1]](*sys.argv[2:])
+    {"words": words, "make": make, "conversations": conversations, "completions": completions}[sys.argv[1]](*sys.argv[2:])

@@ -5,6 +5,7 @@ AutoModelForSeq2SeqLM loads. Commands as reference_decoder.py has them; DATA is 
     reference_seq2seq.py make CASE FOLDER SEED [talks]
     reference_seq2seq.py train FOLDER DATA [OUT]
     reference_seq2seq.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]
+    reference_seq2seq.py beams FOLDER                 on stdin [{"ids": [...], "new": n, ...}, ...]
     reference_seq2seq.py compare FOLDER OTHER DATA
     reference_seq2seq.py first_loss FOLDER DATA PATH...
     reference_seq2seq.py all
@@ -93,6 +94,21 @@ def generate(folder, asked):
 
 
 @torch.no_grad()
+def beams(folder, asked):
+    model = load(folder).eval()
+    answer = []
+    for question in asked:
+        ids = torch.tensor([question["ids"]])
+        out = model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False,
+            num_beams=question["beams"], length_penalty=question["penalty"], early_stopping=False,
+            eos_token_id=question["ends"] or None, forced_eos_token_id=None, use_cache=False,
+            max_new_tokens=question["new"])
+        answer.append(out[0].tolist())
+    return answer
+
+
+@torch.no_grad()
 def compare(folder, other, data):
     lines = batches(data)[0]
     model, (found, names) = load(folder), load(other, output_loading_info=True)
@@ -132,7 +148,7 @@ def make(case, folder, seed, talks=""):
 
 
 COMMANDS = {"make": make, "train": train, "generate": generate, "compare": compare,
-            "first_loss": first_loss}
+            "first_loss": first_loss, "beams": beams}
 
 
 def main():
@@ -143,7 +159,7 @@ def main():
     if command == "all":
         answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
     else:
-        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command == "generate")))
+        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command in ("generate", "beams"))))
     if answer is not None:
         print(json.dumps(answer))
 

@@ -85,11 +85,14 @@ std::vector<Seq2SeqFamily> bart_families() {
       "encoder_layers", "decoder_layers",  "encoder_attention_heads", nullptr,
       "d_model",        "encoder_ffn_dim", "max_position_embeddings", "decoder_attention_heads",
       "decoder_ffn_dim"};
+  const Seq2SeqFamily::Dropouts dropouts{"dropout", "attention_dropout", "activation_dropout"};
   return {
       {"bart",
        "BART: encoder and decoder with learned positions and norms behind sums, for seq2seq",
        bart,
        keys,
+       dropouts,
+       {.pad = 1, .start = 2},
        {{"base", R"({"d_model": 768, "encoder_layers": 6, "decoder_layers": 6,
                      "encoder_attention_heads": 12, "decoder_attention_heads": 12,
                      "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "vocab_size": 50265,
@@ -100,6 +103,9 @@ std::vector<Seq2SeqFamily> bart_families() {
        "mBART: BART for many languages, with norms before sums, for seq2seq",
        bart,
        keys,
+       dropouts,
+       // where targets wrap it begins what is generated alone
+       {.pad = 1, .start = -1, .wrap = true},
        {{"large", R"({"d_model": 1024, "vocab_size": 250027, "max_position_embeddings": 1024,
                       "scale_embedding": true, "dropout": 0.0})"}}},
   };

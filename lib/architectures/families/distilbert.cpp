@@ -19,6 +19,8 @@ void distilbert(ConfigKeys& keys, BertDims& d) {
   keys.write("initializer_range", d.initializer_range);
   // what a table of sines begins as does not matter to weights that are read
   keys.fixed("sinusoidal_pos_embds", {false});
+  // of questions and answers, and what older files say of the tied head
+  keys.ignore({"qa_dropout", "tie_weights_"});
   pad_token(keys, d, 0);
   positions(keys, d);
 }

@@ -8,6 +8,8 @@ namespace {
 void electra(ConfigKeys& keys, BertDims& d) {
   bert_keys(keys, d);
   keys.dimension("embedding_size", d.embedding_size, 128);
+  // of multiple choice
+  keys.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"});
   pad_token(keys, d, 0);
   positions(keys, d);
   if (!keys.file()) return;

@@ -72,6 +72,14 @@ const Family* find_family(std::string_view name);
 
 // One list a file of families.
 std::vector<Family> llama_families();
+std::vector<Family> mistral_families();
+std::vector<Family> smollm3_families();
+std::vector<Family> arcee_families();
+std::vector<Family> seed_oss_families();
+std::vector<Family> helium_families();
+std::vector<Family> ernie_families();
+std::vector<Family> hunyuan_families();
+std::vector<Family> exaone_families();
 std::vector<Family> qwen_families();
 std::vector<Family> gemma_families();
 std::vector<Family> phi_families();

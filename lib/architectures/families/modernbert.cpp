@@ -26,6 +26,11 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
   for (const char* key :
        {"embedding_dropout", "attention_dropout", "mlp_dropout", "classifier_dropout"})
     keys.require(key, {0.0});
+  // of initial weights, of kernels, and of losses on fewer tokens; what its first files say of
+  // BERT's norms and positions nobody reads
+  keys.ignore({"initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
+               "repad_logits_with_grad", "sparse_prediction", "sparse_pred_ignore_index",
+               "layer_norm_eps", "position_embedding_type"});
   keys.heads_divide("hidden_size", d.hidden_size, "num_attention_heads", d.num_heads);
   if (keys.file() && d.hidden_size / d.num_heads % 2 != 0)
     keys.file()->fail("hidden_size / num_attention_heads (" +

@@ -68,7 +68,7 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.intermediate_size = d.decoder_intermediate_size = f.dimension("d_ff", 2048);
   d.vocab_size = f.dimension("vocab_size", 32128);
   d.max_positions = std::int64_t{1} << 24;  // it knows distances alone
-  for (const char* of_no_number : {"n_positions", "output_past"}) f.find(of_no_number);
+  for (const char* unused : {"n_positions", "output_past"}) f.find(unused);
   read_activation(f, d);
   read_bias(f, d);
   d.layer_norm_epsilon = f.number("layer_norm_epsilon", 1e-6, positive());
@@ -93,11 +93,14 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
 std::vector<Seq2SeqFamily> t5_families() {
   const Seq2SeqFamily::SizeKeys keys{
       "num_layers", "num_decoder_layers", "num_heads", "d_kv", "d_model", "d_ff", nullptr};
+  const Seq2SeqFamily::Dropouts one_rate{"dropout_rate"};
   return {
       {"t5",
        "T5, v1.1 and Flan: encoder and decoder with biases by distance, for seq2seq",
        t5,
        keys,
+       one_rate,
+       {.pad = 0, .start = {}, .pad_row_is_zero = false},
        {{"small", R"({"d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
                       "vocab_size": 32128, "dropout_rate": 0.0, "decoder_start_token_id": 0})"},
         {"base", R"({"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12,

@@ -62,9 +62,9 @@ TEST_CASE("a config.json of each encoder comes back as written, with what is not
     for (const Task task : {Task::masked_lm, Task::classification, Task::token_classification}) {
       INFO(family.name << " " << name_of(task));
       BertDims d = size_of(family.name, 0, task);
-      d.config = R"({"architectures": ["Other"], "use_cache": true, "note": [1, 2]})";
+      d.config = R"({"architectures": ["Other"], "use_cache": true, "prefix": [1, 2]})";
       const json written = config_of(d);
-      CHECK(written["note"] == json::array({1, 2}));
+      CHECK(written["prefix"] == json::array({1, 2}));
       CHECK(written["model_type"] == family.name);
       BertDims back = read(written);
       CHECK(back.head == task);
@@ -88,6 +88,9 @@ TEST_CASE("encoders of a kind that trainx does not compute are refused by the ke
       CHECK(std::string(e.what()).find(key) != std::string::npos);
     }
   };
+  for (const EncoderFamily& family : encoder_families())
+    for (const Task task : {Task::masked_lm, Task::classification, Task::token_classification})
+      refused(config_of(size_of(family.name, 0, task)), "use_other_norms", true);
   const json distilbert = config_of(size_of("distilbert", 0, Task::masked_lm)),
              electra = config_of(size_of("electra", 0, Task::masked_lm));
   refused(distilbert, "activation", "relu");
@@ -112,6 +115,36 @@ TEST_CASE("encoders of a kind that trainx does not compute are refused by the ke
   refused(electra, "embedding_size", 0);
   refused(electra, "embedding_size", "128");
   refused(electra, "pad_token_id", -1);
+}
+
+TEST_CASE("keys from which no number follows are known, as files on the hub have them") {
+  const auto takes = [](std::string_view family, const json& more) {
+    json config = config_of(size_of(family, 0, Task::masked_lm));
+    const BertDims plain = read(config);
+    config.update(more);
+    BertDims d = read(config);
+    d.config = plain.config;
+    CHECK(d == plain);
+  };
+  for (const EncoderFamily& family : encoder_families())
+    takes(family.name,
+          json::parse(R"({"gradient_checkpointing": false, "output_past": true, "xla_device": true,
+    "torchscript": true, "id2label": {"0": "a"}, "label2id": {"a": 0},
+    "transformers_version": "5.0.0", "bos_token_id": 0, "sep_token_id": 2, "use_cache": true,
+    "is_encoder_decoder": false, "chunk_size_feed_forward": 0, "_num_labels": 3,
+    "finetuning_task": null, "later_setting": null})"));
+  takes("bert",
+        json::parse(R"({"classifier_dropout": 0.3, "directionality": "bidi", "pooler_fc_size": 768,
+    "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3, "pooler_size_per_head": 128,
+    "pooler_type": "first_token_transform"})"));
+  takes("distilbert", json::parse(R"({"qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+    "tie_weights_": true})"));
+  takes("electra", json::parse(R"({"summary_type": "first", "summary_use_proj": true,
+    "summary_activation": "gelu", "summary_last_dropout": 0.1})"));
+  takes("modernbert", json::parse(R"({"classifier_dropout": 0.0, "sparse_prediction": false,
+    "sparse_pred_ignore_index": -100, "deterministic_flash_attn": false,
+    "reference_compile": true, "repad_logits_with_grad": false, "initializer_cutoff_factor": 2.0,
+    "layer_norm_eps": 1e-5, "position_embedding_type": "absolute"})"));
 }
 
 TEST_CASE("options that an encoder does not have are refused") {

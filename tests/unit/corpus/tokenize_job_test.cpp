@@ -3,6 +3,8 @@
 #include "data/tokens/token_reader.hpp"
 #include "made_tokenizer.hpp"
 #include "unit/data/expect_user_error.hpp"
+#include <sstream>
+#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -121,7 +123,21 @@ TEST_CASE("bad text is refused with file and line") {
   expect("other.jsonl", "{\"sentence\": \"a\"}\n", {":1:", "has no 'text'"});
   expect("blank.jsonl", "{\"text\": \"a\"}\n\n{\"text\": \"a\"}\n", {":2:", "is blank"});
   expect("pair.jsonl", "{\"text\": \"a\", \"text_pair\": \"b\"}\n", {":1:", "pair", ".jsonl"});
-  expect("label.jsonl", "{\"text\": \"a\", \"label\": 0.5}\n", {":1:", "'label'"}, "out.jsonl");
+  expect("label.jsonl", "{\"text\": \"a\", \"label\": \"good\"}\n", {":1:", "'label'"},
+         "out.jsonl");
+  expect("none.jsonl", "{\"text\": \"a\", \"label\": []}\n", {":1:", "'label'"}, "out.jsonl");
+  expect("deep.jsonl", "{\"text\": \"a\", \"label\": [[1]]}\n", {":1:", "'label'"}, "out.jsonl");
+  expect("nan.csv", "text,label\na,nan\n", {":2:", "'nan'"}, "out.jsonl");
+  const std::string words = "{\"words\": [\"a\", \"b\"], \"tags\": ";
+  expect("stream.jsonl", words + "[0, 1]}\n", {":1:", "tags", ".jsonl"});
+  expect("no_tags.jsonl", "{\"words\": [\"a\"]}\n", {":1:", "'words'", "--tags"}, "out.jsonl");
+  expect("few.jsonl", words + "[0]}\n", {":1:", "'tags'", "2 classes"}, "out.jsonl");
+  expect("named.jsonl", words + "[0, \"B-PER\"]}\n", {":1:", "'tags'", "B-PER"}, "out.jsonl");
+  expect("half.jsonl", words + "[0, 0.5]}\n", {":1:", "0.5"}, "out.jsonl");
+  expect("below.jsonl", words + "[-1, 0]}\n", {":1:", "-1"}, "out.jsonl");
+  expect("number.jsonl", "{\"words\": [\"a\", 1], \"tags\": [0, 1]}\n", {":1:", "'words'"},
+         "out.jsonl");
+  expect("empty.jsonl", "{\"words\": [], \"tags\": []}\n", {":1:", "'words'"}, "out.jsonl");
   expect("names.csv", "sentence,label\na,1\n", {":1:", "'text'"}, "out.jsonl");
   expect("fields.tsv", "text\tlabel\na\t1\t2\n", {":2:", "3 fields"}, "out.jsonl");
   expect("word.csv", "text,label\na,good\n", {":2:", "'good'"}, "out.jsonl");
@@ -153,6 +169,34 @@ TEST_CASE("sentence pairs become labelled lines, from each notation the same") {
         static_cast<std::ptrdiff_t>(std::ranges::count(sample.type_ids, 1)));
   CHECK(lines[1] == lines[0]);
   CHECK(lines[2] == lines[0]);
+}
+
+TEST_CASE("labels are a class, a number or a list of numbers, kept as they are") {
+  const MadeTokenizer made(tokenizer::LearnedKind::wordpiece);
+  made.folder.write("a.jsonl",
+                    "{\"text\": \"cat\", \"label\": 2}\n{\"text\": \"cat\", \"label\": -0.1}\n"
+                    "{\"text\": \"cat\", \"label\": [0.25, 1, -3e-05]}\n");
+  made.folder.write("a.csv", "text,label\ncat,2\ncat,-0.1\n");
+  const auto lines_of = [&](const std::string& name) {
+    JobOptions o;
+    o.inputs = {made.folder.path(name)};
+    o.out = made.folder.path(name + ".out.jsonl");
+    run(made, o);
+    std::vector<nlohmann::json> out;
+    std::istringstream lines(contents_of(o.out));
+    for (std::string line; std::getline(lines, line);) out.push_back(nlohmann::json::parse(line));
+    return out;
+  };
+  const auto json = lines_of("a.jsonl"), csv = lines_of("a.csv");
+  REQUIRE(json.size() == 3);
+  REQUIRE(csv.size() == 2);
+  CHECK(json[0]["label"].is_number_integer());
+  CHECK(json[0]["label"] == 2);
+  CHECK(json[1]["label"] == -0.1);
+  CHECK(json[2]["labels"] == nlohmann::json({0.25, 1, -3e-05}));
+  CHECK_FALSE(json[2].contains("label"));
+  CHECK(csv[0] == json[0]);
+  CHECK(csv[1] == json[1]);
 }
 
 TEST_CASE("an interrupted job goes on where it was, and begins anew where the inputs are others") {
