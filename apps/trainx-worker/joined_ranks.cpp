@@ -5,6 +5,7 @@
 #include "core/process.hpp"
 #include "core/version.hpp"
 #include "log/log.hpp"
+#include "metrics/screen.hpp"
 #include "execute/device.hpp"
 #include <unistd.h>
 #include <chrono>
@@ -23,7 +24,9 @@ void end_soon(ExitCode code, const std::string& sentence) {
   log::record(log::Level::error, sentence);
   std::thread([code, sentence] {
     std::this_thread::sleep_for(grace);
-    std::fprintf(stderr, "trainx: %s\n", sentence.c_str());
+    const metrics::Screen screen = metrics::process_screen();
+    screen.err("trainx: " + sentence + "\n");
+    screen.finish();
     std::_Exit(static_cast<int>(code));
   }).detach();
 }

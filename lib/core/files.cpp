@@ -1,4 +1,5 @@
 #include "core/files.hpp"
+#include "core/descriptor.hpp"
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
 #include <fcntl.h>
@@ -12,16 +13,6 @@
 
 namespace trainx {
 namespace {
-
-// Closes at the end of the scope; failures of close after reading mean nothing.
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int f) : fd(f) {}
-  Descriptor(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 [[noreturn]] void fail_reading(const std::string& path, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES ||
@@ -43,10 +34,10 @@ std::string folder_of(const std::string& path) {
 void for_each_piece(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& use) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd < 0) fail_reading(path, errno);
+  if (file.get() < 0) fail_reading(path, errno);
   std::vector<std::byte> piece(std::size_t{1} << 20);
   for (;;) {
-    const ssize_t n = ::read(file.fd, piece.data(), piece.size());
+    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
     if (n == 0) return;
     if (n > 0) {
       use({piece.data(), static_cast<std::size_t>(n)});
@@ -74,7 +65,7 @@ void write_file_atomic(const std::string& path, std::string_view contents) {
 void fsync_folder(const std::string& path) {
   const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some network file systems cannot fsync a folder (EINVAL): they order names themselves.
-  if (folder.fd < 0 || (::fsync(folder.fd) != 0 && errno != EINVAL))
+  if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
     throw UserError(ExitCode::io_error,
                     "folder " + path + " cannot be written to disk: " + errno_words(errno));
 }

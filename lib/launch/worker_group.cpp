@@ -149,7 +149,7 @@ void WorkerGroup::wait() {
   }
   output_.finish();
   // a reader that is slow; interrupting a second time leaves it
-  while (output_.pending() && !interrupted_twice_) {
+  while (output_.pending(Clock::now()) && !interrupted_twice_) {
     sleep();
     forward_all();
     output_.relay(Clock::now());
