@@ -3,6 +3,7 @@
 #include "checkpoint/safetensors_writer.hpp"
 #include "checkpoint/weights_index.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/files.hpp"
 #include <sys/stat.h>
 #include <cerrno>
@@ -46,6 +47,7 @@ std::vector<std::string> write_files(const std::string& folder, const ModelFolde
     write_file_atomic(folder + "/" + name, text);
     names.push_back(name);
   }
+  require_whole_files();
   fsync_folder(folder);
   return names;
 }

@@ -2,6 +2,7 @@
 #include "core/descriptor.hpp"
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
+#include "core/units.hpp"
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -31,10 +32,26 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Descriptor open_regular_file(const std::string& path) {
+  // O_NONBLOCK: opening a pipe does not wait for a writer; regular files know nothing of it.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  // ENXIO: a socket, or a device that is not there
+  if (!file.is_open() && errno != ENXIO) fail_reading(path, errno);
+  if (file.is_open() && ::fstat(file.get(), &info) != 0) fail_reading(path, errno);
+  if (S_ISDIR(info.st_mode)) fail_reading(path, EISDIR);
+  if (!S_ISREG(info.st_mode))
+    throw UserError(ExitCode::bad_data, path + " is " +
+                                            (S_ISFIFO(info.st_mode) ? "a pipe"
+                                             : file.is_open()       ? "a device"
+                                                                    : "a socket or a device") +
+                                            ", not a regular file: copy its contents into one");
+  return file;
+}
+
 void for_each_piece(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& use) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) fail_reading(path, errno);
+  const Descriptor file = open_regular_file(path);
   std::vector<std::byte> piece(std::size_t{1} << 20);
   for (;;) {
     const ssize_t n = ::read(file.get(), piece.data(), piece.size());
@@ -47,10 +64,13 @@ void for_each_piece(const std::string& path,
   }
 }
 
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path, std::int64_t most_bytes) {
   std::string contents;
   for_each_piece(path, [&](std::span<const std::byte> piece) {
     contents.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    if (std::ssize(contents) > most_bytes)
+      throw UserError(ExitCode::bad_data, path + " has more than " + human_bytes(most_bytes) +
+                                              ", the most that is read of such a file");
   });
   return contents;
 }

@@ -89,8 +89,7 @@ void WorkerOutput::take(const Stream& s, std::string_view line, Time now) {
 }
 
 void WorkerOutput::relay(Time now) {
-  for (Stream& s : streams_)
-    s.reader.read([&](std::string_view line) { take(s, line, now); });
+  for (Stream& s : streams_) s.reader.read([&](std::string_view line) { take(s, line, now); });
   for (RankLog& log : logs_) log.write_kept();
   if (now >= closing_.due())
     for (const std::string& line : closing_.release()) screen_.put(line);

@@ -100,20 +100,20 @@ int terminal_columns(int fd) {
 Screen process_screen(int messages) {
   const std::string terminal = environment_variable("TERM");
   Outlet &data = outlet(STDOUT_FILENO), &said = outlet(messages);
-  return {[&data](std::string_view text) { data.put(text); },
-          [&said](std::string_view text) { said.put(text); },
-          ::isatty(messages) == 1 && !terminal.empty() && terminal != "dumb",
-          [messages] { return terminal_columns(messages); },
-          [] {
-            return std::chrono::duration<double>(
-                       std::chrono::steady_clock::now().time_since_epoch())
-                .count();
-          },
-          [&data, &said] {
-            const std::int64_t lost = data.finish();
-            said.finish();
-            return lost;
-          }};
+  return {
+      [&data](std::string_view text) { data.put(text); },
+      [&said](std::string_view text) { said.put(text); },
+      ::isatty(messages) == 1 && !terminal.empty() && terminal != "dumb",
+      [messages] { return terminal_columns(messages); },
+      [] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+            .count();
+      },
+      [&data, &said] {
+        const std::int64_t lost = data.finish();
+        said.finish();
+        return lost;
+      }};
 }
 
 }  // namespace trainx::metrics
