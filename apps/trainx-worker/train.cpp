@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/hub_cache.hpp"
+#include "core/json_text.hpp"
 #include "data_files.hpp"
 #include "core/process.hpp"
 #include "end_of_text.hpp"
@@ -179,7 +180,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
       if (const auto snapshot = hub_snapshot_of(from))
         console.message("weights: " + describe(*snapshot) + ": " + from);
       for (const std::string& remark : architectures::dropout_remarks(
-               read_file(from + "/config.json"), from + "/config.json", plan.dims))
+               read_json_text(from + "/config.json"), from + "/config.json", plan.dims))
         console.warning(remark);
     }
     const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
@@ -345,7 +346,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     return code;
   } catch (const std::exception& e) {
     checkpoints.settle();  // what is on disk by then counts
-    status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
+    status.failed(sentence_of(e), static_cast<int>(worker::exit_code_of(e)));
     throw;
   }
 }

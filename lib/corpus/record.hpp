@@ -27,7 +27,7 @@ struct FieldNames {
   std::string prompt = "prompt", completion = "completion", messages = "messages";
 };
 
-constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
+using data::labelled::longest_line;
 
 /// Thread-safe.
 class RecordReader {
