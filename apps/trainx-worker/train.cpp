@@ -1,4 +1,5 @@
 #include "carried_files.hpp"
+#include "checkpoint/verify.hpp"
 #include "closing_words.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
@@ -177,6 +178,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
     if (parts.ranks.is_first()) {
+      checkpoint::require_sound(from);
       if (const auto snapshot = hub_snapshot_of(from))
         console.message("weights: " + describe(*snapshot) + ": " + from);
       for (const std::string& remark : architectures::dropout_remarks(

@@ -1,5 +1,6 @@
 // Which weights `eval`, `generate` and `export` read.
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/verify.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -50,7 +51,10 @@ WeightsSource find_weights(const std::string& named, const Context& context) {
                         "model.safetensors or its index)");
   // A checkpoint inside a run: the run's recipe says what its tokens mean.
   const fs::path run = fs::canonical(path).parent_path();
-  if (!fs::exists(run / "resolved.yaml")) return {folder, folder, std::nullopt};
+  if (!fs::exists(run / "resolved.yaml")) {
+    checkpoint::require_sound(folder);
+    return {folder, folder, std::nullopt};
+  }
   if (const std::string problem =
           checkpoint::Store(run.string()).verify(fs::canonical(path).string());
       !problem.empty())
