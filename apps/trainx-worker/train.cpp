@@ -4,9 +4,9 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/hub_cache.hpp"
-#include "core/json_text.hpp"
 #include "data_files.hpp"
 #include "core/process.hpp"
+#include "core/json_text.hpp"
 #include "end_of_text.hpp"
 #include "joined_ranks.hpp"
 #include "log/crash_ring.hpp"
@@ -27,6 +27,7 @@
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
 #include "execute/shared_cores.hpp"
+#include "recipe/resolved.hpp"
 #include "recipe/value.hpp"
 #include "execute/threads.hpp"
 #include <algorithm>
@@ -42,7 +43,7 @@ namespace {
 void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
                      const launch::Job& job) {
   write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
-  write_file_atomic(folder.file("resolved.yaml"), recipe::dump(plan.recipe));
+  write_file_atomic(folder.file("resolved.yaml"), recipe::resolved_text(plan.recipe));
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
   metrics::RunInfo info{.build = job.build,
                         .host = host_name(),
@@ -303,6 +304,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
+  if (start.own && !log.holes().empty()) console.warning(log.holes());
   parts.start(state);
   train::HealthObserver health(parts, console);
   parts.trainer->add(health);
@@ -314,6 +316,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried,
                                         state);
+  checkpoints.set_before_save([&log] { log.sync(); });
   std::optional<SampleObserver> samples;  // before the checkpoint of the same step begins
   if (plan.recipe.generate.every)
     parts.trainer->add(samples.emplace(parts, checkpoints, console, path,

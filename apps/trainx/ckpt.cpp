@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "inputs.hpp"
+#include "recipe/resolved.hpp"
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -98,7 +99,7 @@ int run_prune(const CkptArguments& a, const Context& context) {
   std::int64_t keep = a.keep_last;
   if (keep == 0) {
     const std::string resolved = a.run + "/resolved.yaml";
-    keep = recipe::parse_recipe(read_file(resolved), resolved).recipe.checkpoint.keep_last;
+    keep = recipe::read_resolved(resolved).recipe.checkpoint.keep_last;
   }
   const FolderLock lock(a.run);  // a run that goes on saves and prunes by itself
   const auto removed = store.prune(keep);

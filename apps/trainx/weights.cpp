@@ -7,6 +7,7 @@
 #include "core/hub_cache.hpp"
 #include "inputs.hpp"
 #include "metrics/console.hpp"
+#include "recipe/resolved.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -15,8 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 recipe::LoadedRecipe resolved_recipe(const fs::path& run) {
-  const std::string path = (run / "resolved.yaml").string();
-  return recipe::parse_recipe(read_file(path), path);
+  return recipe::read_resolved((run / "resolved.yaml").string());
 }
 
 std::string newest_checkpoint(const std::string& run, const Context& context) {

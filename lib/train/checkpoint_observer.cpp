@@ -100,6 +100,7 @@ void CheckpointObserver::save(TrainState& state) {
   const execute::Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   log::debug("checkpoint of step " + std::to_string(state.step) + " begun" +
              (asynchronous_ ? ", written beside training" : ""));
+  before_save_();
   if (asynchronous_) return begin_writing(state, begun);
   parts_.device->download();
   const auto contents =
