@@ -13,8 +13,8 @@ inline bool is_thread_limit(const std::exception& e) {
   return error && error->code() == std::errc::resource_unavailable_try_again;
 }
 
-/// Throws that, unless so many more threads can be had at a time. For libraries that end the process
-/// where they cannot start theirs.
+/// Throws that, unless so many more threads can be had at a time. For libraries that end the
+/// process where they cannot start theirs.
 void require_threads(std::int64_t count);
 
 /// The sentence that people get, with exit code 71.
