@@ -18,6 +18,9 @@ int bench_operations(const launch::Job& job);
 /// refused 71, anything else a bug.
 ExitCode exit_code_of(const std::exception& e);
 
+/// What people are told of it.
+std::string sentence_of(const std::exception& e);
+
 /// Tells the user, and returns the exit code.
 int report_error(const std::exception& e, metrics::Console& console);
 

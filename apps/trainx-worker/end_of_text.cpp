@@ -1,5 +1,6 @@
 #include "end_of_text.hpp"
 #include "core/files.hpp"
+#include "core/json_text.hpp"
 #include "corpus/about_file.hpp"
 #include "data/files/file_list.hpp"
 #include <nlohmann/json.hpp>
@@ -13,7 +14,7 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
   for (const char* name : {"generation_config.json", "config.json"}) {
     const std::string path = folder + "/" + name;
     if (!std::filesystem::is_regular_file(path)) continue;
-    const auto config = nlohmann::json::parse(read_file(path), nullptr, false);
+    const auto config = nlohmann::json::parse(read_json_text(path), nullptr, false);
     const auto found = config.is_object() ? config.find("eos_token_id") : config.end();
     if (!config.is_object() || found == config.end() || found->is_null()) continue;
     std::vector<std::int32_t> ids;

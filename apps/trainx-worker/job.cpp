@@ -2,6 +2,7 @@
 #include "checkpoint/weights_folder.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/thread_limit.hpp"
 #include <algorithm>
 #include "log/crash_ring.hpp"
 
@@ -10,19 +11,24 @@ namespace trainx::worker {
 ExitCode exit_code_of(const std::exception& e) {
   if (const auto* user = dynamic_cast<const UserError*>(&e)) return user->code();
   // ATen's allocator throws its general error: only the words tell.
+  if (is_thread_limit(e)) return ExitCode::out_of_memory;
   const bool memory = dynamic_cast<const std::bad_alloc*>(&e) ||
                       std::string_view(e.what()).find("not enough memory") !=
                           std::string_view::npos;
   return memory ? ExitCode::out_of_memory : ExitCode::bug;
 }
 
+std::string sentence_of(const std::exception& e) {
+  return is_thread_limit(e) ? thread_limit_sentence() : e.what();
+}
+
 int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
+  const char* memory = "the machine has no memory left; lower batch.micro_batch_size: ";
   const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: "
-                       : dynamic_cast<const UserError*>(&e)
-                           ? ""
-                           : "the machine has no memory left; lower batch.micro_batch_size: ";
-  console.error(static_cast<int>(code), std::string(before) + e.what());
+                       : dynamic_cast<const UserError*>(&e) || is_thread_limit(e) ? ""
+                                                                                  : memory;
+  console.error(static_cast<int>(code), before + sentence_of(e));
   if (code == ExitCode::bug) log::write_ring("ended by a bug in trainx");
   return static_cast<int>(code);
 }

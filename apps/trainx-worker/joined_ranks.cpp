@@ -5,11 +5,13 @@
 #include "core/process.hpp"
 #include "core/version.hpp"
 #include "log/log.hpp"
+#include "metrics/screen.hpp"
 #include "execute/device.hpp"
 #include <unistd.h>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 
 namespace trainx::worker {
@@ -21,11 +23,16 @@ constexpr std::chrono::seconds grace{3};
 
 void end_soon(ExitCode code, const std::string& sentence) {
   log::record(log::Level::error, sentence);
-  std::thread([code, sentence] {
+  const auto end = [code, sentence] {
     std::this_thread::sleep_for(grace);
-    std::fprintf(stderr, "trainx: %s\n", sentence.c_str());
+    const metrics::Screen screen = metrics::process_screen();
+    screen.err("trainx: " + sentence + "\n");
+    screen.finish();
     std::_Exit(static_cast<int>(code));
-  }).detach();
+  };
+  try {
+    std::thread(end).detach();
+  } catch (const std::system_error&) { end(); }
 }
 
 std::string build_of_this() {
@@ -65,7 +72,7 @@ void JoinedRanks::leave() {
 }
 
 void JoinedRanks::leave_with(const std::exception& e) {
-  if (control_ && !control_->failed()) control_->leave_with(exit_code_of(e), e.what());
+  if (control_ && !control_->failed()) control_->leave_with(exit_code_of(e), sentence_of(e));
 }
 
 void JoinedRanks::end_at_once(const std::exception& e, metrics::Console& console) {

@@ -1,6 +1,7 @@
 #include "start.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "recipe/resolved.hpp"
 
 namespace trainx::worker {
 namespace {
@@ -67,8 +68,7 @@ Start find_start(const std::string& folder, const std::string& fork_source,
     throw UserError(ExitCode::no_checkpoint,
                     "--fork: " + fork_source + " holds no valid checkpoint to begin from");
   const std::string resolved = fork_source + "/resolved.yaml";
-  start.with_states = states_of(recipe::parse_recipe(read_file(resolved), resolved).recipe) ==
-                      states_of(recipe);
+  start.with_states = states_of(recipe::read_resolved(resolved).recipe) == states_of(recipe);
   if (!start.with_states)
     console.warning(
         "--fork: the optimizer keeps other states than the run's; it begins at step 0 with the "

@@ -1,10 +1,12 @@
 #include "carried_files.hpp"
+#include "checkpoint/verify.hpp"
 #include "closing_words.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/hub_cache.hpp"
 #include "data_files.hpp"
 #include "core/process.hpp"
+#include "core/json_text.hpp"
 #include "end_of_text.hpp"
 #include "joined_ranks.hpp"
 #include "log/crash_ring.hpp"
@@ -25,6 +27,7 @@
 #include "train/tune_observer.hpp"
 #include "train/run_folder.hpp"
 #include "execute/shared_cores.hpp"
+#include "recipe/resolved.hpp"
 #include "recipe/value.hpp"
 #include "execute/threads.hpp"
 #include <algorithm>
@@ -40,7 +43,7 @@ namespace {
 void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
                      const launch::Job& job) {
   write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
-  write_file_atomic(folder.file("resolved.yaml"), recipe::dump(plan.recipe));
+  write_file_atomic(folder.file("resolved.yaml"), recipe::resolved_text(plan.recipe));
   write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
   metrics::RunInfo info{.build = job.build,
                         .host = host_name(),
@@ -176,10 +179,11 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
     if (parts.ranks.is_first()) {
+      checkpoint::require_sound(from);
       if (const auto snapshot = hub_snapshot_of(from))
         console.message("weights: " + describe(*snapshot) + ": " + from);
       for (const std::string& remark : architectures::dropout_remarks(
-               read_file(from + "/config.json"), from + "/config.json", plan.dims))
+               read_json_text(from + "/config.json"), from + "/config.json", plan.dims))
         console.warning(remark);
     }
     const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
@@ -300,6 +304,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
+  if (start.own && !log.holes().empty()) console.warning(log.holes());
   parts.start(state);
   train::HealthObserver health(parts, console);
   parts.trainer->add(health);
@@ -311,6 +316,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried,
                                         state);
+  checkpoints.set_before_save([&log] { log.sync(); });
   std::optional<SampleObserver> samples;  // before the checkpoint of the same step begins
   if (plan.recipe.generate.every)
     parts.trainer->add(samples.emplace(parts, checkpoints, console, path,
@@ -345,7 +351,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     return code;
   } catch (const std::exception& e) {
     checkpoints.settle();  // what is on disk by then counts
-    status.failed(e.what(), static_cast<int>(worker::exit_code_of(e)));
+    status.failed(sentence_of(e), static_cast<int>(worker::exit_code_of(e)));
     throw;
   }
 }

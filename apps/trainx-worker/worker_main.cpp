@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "describe.hpp"
 #include "core/process.hpp"
+#include "library_exit.hpp"
 #include "facts/links.hpp"
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
@@ -65,9 +66,7 @@ int answer(const std::string& text) {
   return 0;
 }
 
-}  // namespace
-
-int worker_main(int argc, char** argv) {
+int answer_or_run(int argc, char** argv) {
   metrics::ConsoleOptions plain;
   try {
     tensor::install_allocator_meter();
@@ -89,6 +88,15 @@ int worker_main(int argc, char** argv) {
     metrics::Console console(plain);
     return worker::report_error(e, console);
   }
+}
+
+}  // namespace
+
+int worker_main(int argc, char** argv) {
+  worker::watch_for_library_exit();
+  const int code = answer_or_run(argc, argv);
+  worker::expect_exit();
+  return code;
 }
 
 }  // namespace trainx

@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
 #include "inputs.hpp"
+#include "recipe/resolved.hpp"
 #include <filesystem>
 #include <string>
 #include <type_traits>
@@ -47,7 +48,7 @@ void keep_what_the_run_began_with(recipe::LoadedRecipe& loaded) {
   const std::string folder = run_folder_of(loaded.recipe), resolved = folder + "/resolved.yaml";
   if (checkpoint::Store(folder).list().empty() || !std::filesystem::is_regular_file(resolved))
     return;
-  const auto begun = recipe::parse_recipe(read_file(resolved), resolved).recipe.model;
+  const auto begun = recipe::read_resolved(resolved).recipe.model;
   for (const std::string& kept : keep_dropouts(model.options, begun.options))
     loaded.origins["model.options." + kept] = resolved;
   if (!begun.init_from || *begun.init_from == *model.init_from ||

@@ -1,8 +1,10 @@
 #include "checkpoint/listing.hpp"
+#include "checkpoint/verify.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "inputs.hpp"
+#include "recipe/resolved.hpp"
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -48,7 +50,22 @@ int run_ls(const std::string& run, const Context& context) {
   return 0;
 }
 
+/// A checkpoint's folder that was copied elsewhere, or an export.
+int verify_folder(const std::string& folder, const Context& context) {
+  const std::string problem = checkpoint::problem_of_folder(folder);
+  if (context.output.json)
+    print(nlohmann::ordered_json::array(
+              {{{"path", folder}, {"valid", problem.empty()}, {"problem", problem}}})
+              .dump());
+  else
+    print(folder + "  " + (problem.empty() ? "valid" : "damaged: " + problem) + "\n");
+  if (!problem.empty())
+    throw UserError(ExitCode::bad_data, folder + " is damaged: " + problem + "; copy it again");
+  return 0;
+}
+
 int run_verify(const std::string& run, const Context& context) {
+  if (fs::exists(run + "/manifest.json")) return verify_folder(run, context);
   const auto store = store_of(run);
   auto out = nlohmann::ordered_json::array();
   std::string text, damaged;
@@ -82,7 +99,7 @@ int run_prune(const CkptArguments& a, const Context& context) {
   std::int64_t keep = a.keep_last;
   if (keep == 0) {
     const std::string resolved = a.run + "/resolved.yaml";
-    keep = recipe::parse_recipe(read_file(resolved), resolved).recipe.checkpoint.keep_last;
+    keep = recipe::read_resolved(resolved).recipe.checkpoint.keep_last;
   }
   const FolderLock lock(a.run);  // a run that goes on saves and prunes by itself
   const auto removed = store.prune(keep);
@@ -104,7 +121,11 @@ void add_ckpt(CLI::App& app, Context& context) {
   auto add = [&](const char* name, const char* says, auto run) {
     CLI::App* sub = command->add_subcommand(name, says);
     context.usage[sub] = "RUN";
-    sub->add_option("RUN", a->run, "Folder of a run, outputs/NAME.")->required();
+    sub->add_option("RUN", a->run,
+                    std::string(name) == "verify"
+                        ? "Folder of a run, outputs/NAME, of a checkpoint or of an export."
+                        : "Folder of a run, outputs/NAME.")
+        ->required();
     sub->callback(
         [a, &context, run] { context.run = [a, &context, run] { return run(*a, context); }; });
     return sub;

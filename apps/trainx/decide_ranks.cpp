@@ -21,7 +21,8 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
                                              visible != nullptr, visible ? visible : "");
   }
   wish.run_name = recipe.run.name;
-  const launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
+  launch::LaunchPlan plan = launch::decide_membership(environment_variable, flags, wish);
+  plan.hang_seconds = recipe.run.hang_limit.amount;
   const int ranks = plan.first.world_size;
   if (written && *written != ranks)
     throw UserError(ExitCode::invalid_recipe,

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/suggest.hpp"
+#include "core/json_text.hpp"
 #include "inputs.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -51,7 +52,7 @@ std::int64_t shard_bytes_of(const std::string& text) {
 // readers look at config.json alone.
 std::string config_text(const std::string& folder, const SavedType& type,
                         const std::map<std::string, std::string>& files) {
-  auto config = nlohmann::ordered_json::parse(read_file(folder + "/config.json"));
+  auto config = nlohmann::ordered_json::parse(read_json_text(folder + "/config.json"));
   config.erase("dtype");  // newer transformers' name of the same
   config["torch_dtype"] = type.torch_name;
   const auto generation = files.find("generation_config.json");

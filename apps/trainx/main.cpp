@@ -2,7 +2,9 @@
 // become exit codes here.
 #include "command_line.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/process.hpp"
+#include "core/thread_limit.hpp"
 #include "launch/torch_folder.hpp"
 #include "launch/worker_models.hpp"
 #include "metrics/console.hpp"
@@ -34,6 +36,19 @@ int fail(const app::Context& context, const recipe::RecipeError& error) {
               problems);
 }
 
+/// What a command makes of a file that was cut meanwhile is not its answer, nor is what it says
+/// of the zeros that stand for what is gone.
+int run(const app::Context& context) {
+  try {
+    const int code = context.run();
+    require_whole_files();
+    return code;
+  } catch (const std::exception&) {
+    require_whole_files();
+    throw;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,7 +64,7 @@ int main(int argc, char** argv) {
     // Its models are known before any recipe is read.
     if (context.asks_worker && !context.worker.empty())
       architectures::set_described_models(launch::ask_for_models(context.worker));
-    return context.run();
+    return run(context);
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);
   } catch (const UserError& error) {
@@ -61,6 +76,8 @@ int main(int argc, char** argv) {
     return fail(context, static_cast<int>(ExitCode::out_of_memory),
                 "the machine has no memory left");
   } catch (const std::exception& error) {
+    if (is_thread_limit(error))
+      return fail(context, static_cast<int>(ExitCode::out_of_memory), thread_limit_sentence());
     return fail(context, static_cast<int>(ExitCode::bug),
                 std::string("a bug in trainx, please report it: ") + error.what());
   }

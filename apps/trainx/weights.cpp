@@ -1,11 +1,13 @@
 // Which weights `eval`, `generate` and `export` read.
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/verify.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
 #include "inputs.hpp"
 #include "metrics/console.hpp"
+#include "recipe/resolved.hpp"
 #include <filesystem>
 
 namespace trainx::app {
@@ -14,8 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 recipe::LoadedRecipe resolved_recipe(const fs::path& run) {
-  const std::string path = (run / "resolved.yaml").string();
-  return recipe::parse_recipe(read_file(path), path);
+  return recipe::read_resolved((run / "resolved.yaml").string());
 }
 
 std::string newest_checkpoint(const std::string& run, const Context& context) {
@@ -50,7 +51,10 @@ WeightsSource find_weights(const std::string& named, const Context& context) {
                         "model.safetensors or its index)");
   // A checkpoint inside a run: the run's recipe says what its tokens mean.
   const fs::path run = fs::canonical(path).parent_path();
-  if (!fs::exists(run / "resolved.yaml")) return {folder, folder, std::nullopt};
+  if (!fs::exists(run / "resolved.yaml")) {
+    checkpoint::require_sound(folder);
+    return {folder, folder, std::nullopt};
+  }
   if (const std::string problem =
           checkpoint::Store(run.string()).verify(fs::canonical(path).string());
       !problem.empty())

@@ -1,6 +1,8 @@
 #include "architectures/architecture.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json_text.hpp"
+#include "architectures/limits.hpp"
 #include "architectures/config_reader.hpp"
 #include "architectures/families/family.hpp"
 #include "architectures/families/seq2seq_family.hpp"
@@ -269,7 +271,9 @@ bool packs(const ModelOptions& options) {
       one_of_each(std::type_identity<ModelDims>())[options.index()]);
 }
 
-ModelDims dims_from_config(const std::string& text, const std::string& path) {
+namespace {
+
+ModelDims read_dims(const std::string& text, const std::string& path) {
   if (auto custom = custom_dims_from_config(text, path)) return *std::move(custom);
   const ConfigReader file(text, path);
   std::vector<ModelDims> known = one_of_each(std::type_identity<ModelDims>());
@@ -292,8 +296,30 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   return dims;
 }
 
+std::int64_t layers_in(const auto& d) {
+  if constexpr (requires { d.num_decoder_layers; })
+    return std::max(d.num_layers, d.num_decoder_layers);
+  else if constexpr (requires { d.num_layers; })
+    return d.num_layers;
+  else
+    return 0;
+}
+
+}  // namespace
+
+ModelDims dims_from_config(const std::string& text, const std::string& path) {
+  check_json_text(text, path);
+  ModelDims dims = read_dims(text, path);
+  const auto layers = std::visit([](const auto& d) { return layers_in(d); }, dims);
+  if (layers > most_layers)
+    throw UserError(ExitCode::bad_data, path + " has " + std::to_string(layers) +
+                                            " layers; trainx computes models of at most " +
+                                            std::to_string(most_layers));
+  return dims;
+}
+
 ModelDims read_config(const std::string& folder) {
-  return dims_from_config(read_file(folder + "/config.json"), folder + "/config.json");
+  return dims_from_config(read_json_text(folder + "/config.json"), folder + "/config.json");
 }
 
 std::vector<std::string> dropout_remarks(const std::string& text, const std::string& path,

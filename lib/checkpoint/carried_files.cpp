@@ -8,6 +8,8 @@
 namespace trainx::checkpoint {
 namespace {
 
+// of a file; the largest known tokenizers have a tenth of it
+constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 constexpr std::array settings{"tokenizer_config.json", "special_tokens_map.json",
                               "added_tokens.json"};
 constexpr std::array vocabularies{"tokenizer.json",
@@ -23,7 +25,7 @@ void add_files(const std::string& folder, std::span<const char* const> names,
   for (const char* name : names) {
     const std::string path = folder + "/" + name;
     std::error_code error;
-    if (std::filesystem::exists(path, error)) files[name] = read_file(path);
+    if (std::filesystem::exists(path, error)) files[name] = read_file(path, most_bytes);
   }
 }
 
@@ -45,11 +47,11 @@ std::map<std::string, std::string> read_tokenizer_files(const std::string& file)
   if (name == "vocab.json" || name == "merges.txt")
     add_files(folder_of(file), std::array{"vocab.json", "merges.txt"}, files);
   else if (std::ranges::find(vocabularies, name) != vocabularies.end())
-    files[name] = read_file(file);
+    files[name] = read_file(file, most_bytes);
   else
     files[ending == ".model" ? "tokenizer.model"
           : ending == ".txt" ? "vocab.txt"
-                             : "tokenizer.json"] = read_file(file);
+                             : "tokenizer.json"] = read_file(file, most_bytes);
   return files;
 }
 

@@ -2,6 +2,7 @@
 // manifest with sizes and XXH3 hashes. Torch-free.
 #pragma once
 #include "core/dtype.hpp"
+#include "core/mapped_region.hpp"
 #include <nlohmann/json_fwd.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +38,6 @@ struct TensorEntry {
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::string& path);
-  ~SafetensorsReader();
   SafetensorsReader(const SafetensorsReader&) = delete;
   SafetensorsReader& operator=(const SafetensorsReader&) = delete;
   const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
@@ -45,8 +45,7 @@ class SafetensorsReader {
 
  private:
   std::string path_;
-  void* map_ = nullptr;
-  std::size_t size_ = 0;
+  MappedRegion file_;
   std::map<std::string, TensorEntry> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -1,9 +1,12 @@
 #include "checkpoint/model_folder.hpp"
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "checkpoint/safetensors_writer.hpp"
 #include "checkpoint/weights_index.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/files.hpp"
+#include "core/hash.hpp"
 #include <sys/stat.h>
 #include <cerrno>
 #include <filesystem>
@@ -30,11 +33,13 @@ void require_free(const std::string& path) {
 std::vector<std::string> write_files(const std::string& folder, const ModelFolder& model) {
   std::vector<std::string> names;
   WeightMap files;
+  Manifest manifest;
   std::int64_t total_bytes = 0;
   const auto shards = cut_into_shards(model.tensors, model.max_shard_bytes);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     names.push_back(shard_name("model", i + 1, shards.size()));
-    write_safetensors_file(folder + "/" + names.back(), shards[i], {});
+    const WrittenFile written = write_safetensors_file(folder + "/" + names.back(), shards[i], {});
+    manifest.files[names.back()] = {written.bytes, written.hash};
     for (const TensorSource& t : shards[i]) {
       files[t.name] = names.back();
       total_bytes += bytes_of(t);
@@ -45,7 +50,11 @@ std::vector<std::string> write_files(const std::string& folder, const ModelFolde
   for (const auto& [name, text] : texts) {
     write_file_atomic(folder + "/" + name, text);
     names.push_back(name);
+    manifest.files[name] = {std::ssize(text), hash_hex(text)};
   }
+  write_file_atomic(folder + "/" + manifest_name, to_json(manifest));
+  names.push_back(manifest_name);
+  require_whole_files();
   fsync_folder(folder);
   return names;
 }

@@ -17,9 +17,10 @@ struct ModelFolder {
 std::vector<std::vector<TensorSource>> cut_into_shards(const std::vector<TensorSource>& tensors,
                                                        std::int64_t max_shard_bytes);
 
-/// Writes aside, fsyncs, renames once: `path` is there whole or not at all. Returns the names of
-/// the files. Throws UserError: 73 `path` is a file or a folder that is not empty, or cannot be
-/// made; 74 writing failed.
+/// Beside them goes a manifest with sizes and hashes, as in a checkpoint. Writes aside, fsyncs,
+/// renames once: `path` is there whole or not at all. Returns the names of the files. Throws
+/// UserError: 73 `path` is a file or a folder that is not empty, or cannot be made; 74 writing
+/// failed.
 std::vector<std::string> write_model_folder(const std::string& path, const ModelFolder& model);
 
 }  // namespace trainx::checkpoint

@@ -11,6 +11,11 @@ namespace {
 
 using nlohmann::json;
 
+// Beyond what any model has: a file of them would take minutes and gigabytes.
+constexpr std::int64_t longest_name = 4096, most_tensors = 200'000;
+// Blanks behind the header, which align what follows.
+constexpr std::size_t most_padding = std::size_t{1} << 16;
+
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw UserError(ExitCode::bad_data, path + ": " + what);
 }
@@ -95,6 +100,11 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   bool key(string_t& text) override {
     key_ = text;
     if (where_ == Where::top) {
+      if (std::ssize(text) > longest_name)
+        problem("a tensor's name has " + std::to_string(text.size()) + " bytes, more than " +
+                std::to_string(longest_name));
+      if (std::ssize(names_) > most_tensors)
+        problem("the file has more than " + std::to_string(most_tensors) + " tensors");
       if (!names_.insert(text).second)
         problem((text == "__metadata__" ? text + " is" : "tensor " + in_quotes(text) + " is") +
                 " described twice");
@@ -202,10 +212,14 @@ void check_offsets(const SafetensorsHeader& header, const std::string& path,
   });
   std::int64_t at = 0;
   for (const auto& [name, tensor] : in_order) {
+    const std::int64_t bytes = bytes_of(*tensor);
+    const bool fits = bytes >= 0 && tensor->end - tensor->begin == bytes && tensor->begin == at &&
+                      tensor->end <= data_bytes;
+    at = fits ? tensor->end : at;
+    if (fits) continue;
     const std::string which = "tensor " + in_quotes(*name);
     const std::string place = " (data at byte " + std::to_string(data_start) + " + " +
                               std::to_string(tensor->begin) + ")";
-    const std::int64_t bytes = bytes_of(*tensor);
     if (bytes < 0) refuse(path, which + " has a shape of more elements than fit any file" + place);
     if (tensor->end < tensor->begin)
       refuse(path,
@@ -220,10 +234,8 @@ void check_offsets(const SafetensorsHeader& header, const std::string& path,
     if (tensor->begin > at)
       refuse(path, std::to_string(tensor->begin - at) + " bytes before " + which +
                        " belong to no tensor" + place);
-    if (tensor->end > data_bytes)
-      refuse(path, "the file is truncated: " + which + " ends at " + std::to_string(tensor->end) +
-                       " of only " + std::to_string(data_bytes) + " bytes of data" + place);
-    at = tensor->end;
+    refuse(path, "the file is truncated: " + which + " ends at " + std::to_string(tensor->end) +
+                     " of only " + std::to_string(data_bytes) + " bytes of data" + place);
   }
   if (at != data_bytes)
     refuse(path, std::to_string(data_bytes - at) +
@@ -247,6 +259,13 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   HeaderEvents events(path, file_offset);
   json::sax_parse(CountingIterator{text.data(), &events.consumed},
                   CountingIterator{text.data() + text.size(), &events.consumed}, &events);
+  // The parser takes a NUL for the text's end.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+    refuse(path, "the header goes on behind a NUL (byte " +
+                     std::to_string(file_offset + static_cast<std::int64_t>(nul)) + ")");
+  if (const std::size_t end = text.find_last_not_of(' ') + 1; text.size() - end > most_padding)
+    refuse(path,
+           std::to_string(text.size() - end) + " blanks follow the header, more than any padding");
   check_offsets(events.header, path, file_offset + static_cast<std::int64_t>(text.size()),
                 data_bytes);
   return std::move(events.header);

@@ -1,7 +1,7 @@
 #include "checkpoint/checkpoint.hpp"
-#include "checkpoint/manifest.hpp"
 #include "checkpoint/pending.hpp"
 #include "checkpoint/run_folder.hpp"
+#include "checkpoint/verify.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include <sys/stat.h>
@@ -86,28 +86,7 @@ Found Store::newest_valid(std::vector<Skipped>* skipped) const {
 }
 
 std::string Store::verify(const std::string& checkpoint_path) const {
-  try {
-    std::error_code error;
-    if (!fs::is_directory(checkpoint_path, error)) return "there is no folder " + checkpoint_path;
-    const std::string manifest_path = checkpoint_path + "/" + manifest_name;
-    if (!fs::exists(manifest_path, error)) return std::string(manifest_name) + " is missing";
-    const Manifest manifest = parse_manifest(read_file(manifest_path), manifest_name);
-    const auto named = step_of(fs::canonical(checkpoint_path, error).filename().string());
-    if (named && *named != manifest.step)
-      return std::string(manifest_name) + " is of step " + std::to_string(manifest.step);
-    for (const auto& [name, file] : manifest.files) {
-      const std::string path = checkpoint_path + "/" + name;
-      const auto bytes = fs::file_size(path, error);
-      if (error) return name + ": " + errno_words(error.value());
-      if (static_cast<std::int64_t>(bytes) != file.bytes)
-        return name + " has " + std::to_string(bytes) + " bytes instead of " +
-               std::to_string(file.bytes);
-    }
-    for (const auto& [name, file] : manifest.files)
-      if (const std::string hash = hash_file_hex(checkpoint_path + "/" + name); hash != file.hash)
-        return name + " is damaged: its XXH3 hash is " + hash + ", the manifest says " + file.hash;
-    return {};
-  } catch (const UserError& e) { return e.what(); }
+  return problem_of_folder(checkpoint_path);
 }
 
 void Store::mend(const Found& newest, std::int64_t best_step) const {

@@ -3,6 +3,7 @@
 #include "checkpoint/weights_index.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json_text.hpp"
 #include <filesystem>
 
 namespace trainx::checkpoint {
@@ -41,7 +42,7 @@ WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem)
 
 void WeightsFolder::open_shards(const std::string& folder, const std::string& index_file) {
   const std::string index = folder + "/" + index_file;
-  const WeightMap files = parse_weights_index(read_file(index), index);
+  const WeightMap files = parse_weights_index(read_json_text(index, most_index_bytes), index);
   for (const auto& [name, file] : files) {
     const std::string path = folder + "/" + file;
     if (!files_.count(path)) {

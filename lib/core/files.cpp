@@ -1,6 +1,8 @@
 #include "core/files.hpp"
+#include "core/descriptor.hpp"
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
+#include "core/units.hpp"
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -12,16 +14,6 @@
 
 namespace trainx {
 namespace {
-
-// Closes at the end of the scope; failures of close after reading mean nothing.
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int f) : fd(f) {}
-  Descriptor(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 [[noreturn]] void fail_reading(const std::string& path, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR || error == EISDIR || error == EACCES ||
@@ -40,13 +32,29 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Descriptor open_regular_file(const std::string& path) {
+  // O_NONBLOCK: opening a pipe does not wait for a writer; regular files know nothing of it.
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  // ENXIO: a socket, or a device that is not there
+  if (!file.is_open() && errno != ENXIO) fail_reading(path, errno);
+  if (file.is_open() && ::fstat(file.get(), &info) != 0) fail_reading(path, errno);
+  if (S_ISDIR(info.st_mode)) fail_reading(path, EISDIR);
+  if (!S_ISREG(info.st_mode))
+    throw UserError(ExitCode::bad_data, path + " is " +
+                                            (S_ISFIFO(info.st_mode) ? "a pipe"
+                                             : file.is_open()       ? "a device"
+                                                                    : "a socket or a device") +
+                                            ", not a regular file: copy its contents into one");
+  return file;
+}
+
 void for_each_piece(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& use) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd < 0) fail_reading(path, errno);
+  const Descriptor file = open_regular_file(path);
   std::vector<std::byte> piece(std::size_t{1} << 20);
   for (;;) {
-    const ssize_t n = ::read(file.fd, piece.data(), piece.size());
+    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
     if (n == 0) return;
     if (n > 0) {
       use({piece.data(), static_cast<std::size_t>(n)});
@@ -56,10 +64,13 @@ void for_each_piece(const std::string& path,
   }
 }
 
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path, std::int64_t most_bytes) {
   std::string contents;
   for_each_piece(path, [&](std::span<const std::byte> piece) {
     contents.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    if (std::ssize(contents) > most_bytes)
+      throw UserError(ExitCode::bad_data, path + " has more than " + human_bytes(most_bytes) +
+                                              ", the most that is read of such a file");
   });
   return contents;
 }
@@ -74,7 +85,7 @@ void write_file_atomic(const std::string& path, std::string_view contents) {
 void fsync_folder(const std::string& path) {
   const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some network file systems cannot fsync a folder (EINVAL): they order names themselves.
-  if (folder.fd < 0 || (::fsync(folder.fd) != 0 && errno != EINVAL))
+  if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
     throw UserError(ExitCode::io_error,
                     "folder " + path + " cannot be written to disk: " + errno_words(errno));
 }

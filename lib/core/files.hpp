@@ -2,9 +2,11 @@
 // for what went wrong: 66 an input is missing, 73 a folder cannot be made or is locked, 74 reading
 // or writing failed.
 #pragma once
+#include "core/descriptor.hpp"
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +18,12 @@ std::string errno_words(int error);
 /// The folder that holds `path`; "." for a bare name.
 std::string folder_of(const std::string& path);
 
-std::string read_file(const std::string& path);
+/// Opens for reading without waiting for anybody. Throws UserError 66: it is missing, a folder or
+/// closed to this user; 65: a pipe, device or socket, which may never answer or never end.
+Descriptor open_regular_file(const std::string& path);
+/// Of a regular file. Throws UserError 65 also where it is larger than `most_bytes`.
+std::string read_file(const std::string& path,
+                      std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max());
 /// The contents in order, in pieces of at most 1 MiB.
 void for_each_piece(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& use);

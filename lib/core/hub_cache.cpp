@@ -26,7 +26,7 @@ std::string main_revision(const fs::path& model) {
   std::error_code error;
   const fs::path file = model / "refs" / "main";
   if (!fs::is_regular_file(file, error)) return "";
-  std::string text = read_file(file.string());
+  std::string text = read_file(file.string(), 4096);
   text.erase(text.find_last_not_of(" \r\n\t") + 1);
   return text.find('/') == std::string::npos ? text : "";
 }

@@ -11,6 +11,7 @@
 
 namespace trainx {
 
+/// Where no thread is to be had, the work is done by whoever asks for it.
 class WorkQueue {
  public:
   WorkQueue();
@@ -27,6 +28,7 @@ class WorkQueue {
 
  private:
   void run();
+  void do_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;  // guards all below
   std::condition_variable added_, done_;

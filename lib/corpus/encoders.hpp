@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 namespace trainx::corpus {
@@ -36,8 +37,12 @@ class Encoders {
       }
     };
     std::vector<std::thread> threads;
-    for (std::size_t t = 1; t < encoders_.size() && static_cast<std::int64_t>(t) < count; ++t)
-      threads.emplace_back(run, t);
+    try {
+      for (std::size_t t = 1; t < encoders_.size() && static_cast<std::int64_t>(t) < count; ++t)
+        threads.emplace_back(run, t);
+    } catch (const std::system_error&) {
+      // fewer threads, this one at least, do all of it
+    }
     run(0);
     for (std::thread& thread : threads) thread.join();
     const auto first =

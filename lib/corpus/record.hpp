@@ -36,7 +36,7 @@ struct FieldNames {
               tags = "tags";
 };
 
-constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
+using data::labelled::longest_line;
 
 /// Thread-safe.
 class RecordReader {

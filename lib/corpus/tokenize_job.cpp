@@ -1,5 +1,6 @@
 #include "corpus/tokenize_job.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/file_writer.hpp"
 #include "core/files.hpp"
 #include "core/hash.hpp"
@@ -159,6 +160,7 @@ JobReport run_tokenize_job(const tokenizer::Tokenizer& tokenizer, const JobOptio
       contents += encoded.lines;
     else
       append_ids(encoded.ids, width, contents);
+    require_whole_files();
     write_file_atomic(path, contents);
     finished(part, header, false);
   });

@@ -1,10 +1,12 @@
 #include "data/loader.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "data/masking.hpp"
 #include "data/target_shift.hpp"
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -149,6 +151,15 @@ struct Loader::Impl {
         draw_masks(*options.masking, options.seed, out.positions[i], row);
       if (options.shift) shift_targets(*options.shift, row);
     }
+    require_whole_files();
+  }
+
+  /// Zeros in the place of what is gone from a file may be refused before it is noticed.
+  static std::exception_ptr cause_of(std::exception_ptr problem) {
+    try {
+      require_whole_files();
+    } catch (const UserError&) { return std::current_exception(); }
+    return problem;
   }
 
   Slot prepare_slot(std::int64_t ticket) const {
@@ -169,7 +180,7 @@ struct Loader::Impl {
       slot.label_values.resize(batch * static_cast<std::size_t>(options.label_values));
       prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths,
                        slot.labels, slot.document_starts, slot.label_values, slot.target_tokens});
-    } catch (const std::exception&) { slot.problem = std::current_exception(); }
+    } catch (const std::exception&) { slot.problem = cause_of(std::current_exception()); }
     return slot;
   }
 

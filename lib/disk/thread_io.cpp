@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -32,7 +33,11 @@ class ThreadIo final : public BlockIo {
  public:
   ThreadIo() {
     const BlockedSignals held;
-    for (int k = 0; k < thread_count; ++k) threads_.emplace_back([this] { work(); });
+    try {
+      for (int k = 0; k < thread_count; ++k) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;  // fewer are slower
+    }
   }
   ~ThreadIo() override {
     {

@@ -1,5 +1,6 @@
 #include "execute/shared_cores.hpp"
 #include "core/blocked_signals.hpp"
+#include "core/thread_limit.hpp"
 #include "core/process.hpp"
 #include "log/log.hpp"
 #include <dirent.h>
@@ -40,6 +41,7 @@ double seconds_without_core() {
 ShortSpins::ShortSpins(std::int64_t threads) {
   const int extra = std::max(1, omp_get_num_procs() - static_cast<int>(threads) + 1);
   const BlockedSignals blocked;  // signals are for the main thread
+  require_threads(extra + 1);    // without one libgomp ends the process
   holder_ = std::thread([this, extra] {
 #pragma omp parallel num_threads(extra + 1)
     {
@@ -72,7 +74,11 @@ SharedCores::SharedCores(std::int64_t threads) : threads_(threads) {
                       !environment_variable("GOMP_SPINCOUNT").empty();
   if (threads < 2 || chosen) return;
   const BlockedSignals blocked;
-  watcher_ = std::thread([this] { watch(); });
+  try {
+    watcher_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    // cores are shared less well without it
+  }
 }
 
 SharedCores::~SharedCores() {
@@ -103,10 +109,13 @@ void SharedCores::watch() {
     if (wanted == short_spins.has_value()) continue;
     log::debug(wanted ? "other processes want the cores: OpenMP's threads spin briefly"
                       : "the cores are free again: OpenMP's threads spin");
-    if (wanted)
-      short_spins.emplace(threads_);
-    else
+    if (!wanted) {
       short_spins.reset();
+      continue;
+    }
+    try {
+      short_spins.emplace(threads_);
+    } catch (const std::system_error&) { return; }  // long spins are slower, and no more
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
+#include "core/json_text.hpp"
 #include "data/files/file_list.hpp"
 #include "data/source.hpp"
 #include "facts/facts.hpp"
@@ -55,7 +56,7 @@ ModelFolderFacts look_at_model_folder(const std::string& path) {
     throw UserError(ExitCode::input_missing,
                     "model.init_from: " + path + " holds no config.json" + why);
   }
-  const std::string config = read_file(file);
+  const std::string config = read_json_text(file);
   return {path, config, architectures::dims_from_config(config, file)};
 }
 

@@ -3,6 +3,7 @@
 #include "core/files.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
+#include "recipe/resolved.hpp"
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -75,7 +76,7 @@ RunRecord read_run(const std::string& folder) {
   run.plan = object_in(folder + "/plan.json");
   read_metrics(folder + "/metrics.jsonl", run);
   read_profile(folder + "/profile.json", run);
-  const recipe::Recipe recipe = recipe::parse_recipe(read_file(resolved), resolved).recipe;
+  const recipe::Recipe recipe = recipe::read_resolved(resolved).recipe;
   run.name = recipe.run.name;
   run.best_metric = recipe::write_value(recipe.eval.best.metric);
   run.best_is_highest = recipe::prefers_higher(recipe.eval.best);

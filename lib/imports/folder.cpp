@@ -1,6 +1,7 @@
 // What the config.json of a Hugging Face folder says of training, in the keys of recipes.
 #include "core/files.hpp"
 #include "core/number.hpp"
+#include "core/json_text.hpp"
 #include "imports/import.hpp"
 #include "imports/registry.hpp"
 #include "architectures/architecture.hpp"
@@ -13,7 +14,7 @@ namespace {
 class Folder {
  public:
   Folder(Choices& choices, const std::string& path)
-      : choices_(choices), path_(path), config_(read_file(path), path) {}
+      : choices_(choices), path_(path), config_(read_json_text(path), path) {}
 
   void read_dropouts() {
     if (*choices_.model_type == "gpt2") {

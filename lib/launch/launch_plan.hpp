@@ -17,6 +17,7 @@ struct LaunchPlan {
   comm::Membership first;
   int workers = 1;  // started here
   int max_restarts = 0;
+  double hang_seconds = 0;  // run.hang_limit; 0: none
 
   /// All ranks are started here: then this process makes the socket that they meet at.
   bool owns_all() const { return workers == first.world_size; }

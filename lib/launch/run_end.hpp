@@ -13,6 +13,7 @@ struct RankEnd {
   int status = 0;  // as waitpid tells
   std::chrono::steady_clock::time_point at;
   bool by_launcher = false;  // ended by it, for another's failure
+  bool was_stopped = false;  // by SIGSTOP or its like, and killed for it
 
   int exit_code() const;  // 128 + n: a signal n ended it
   bool by_signal() const;

@@ -35,7 +35,10 @@ int result_of(const RankEnd* end, const LaunchPlan& plan) {
 
 void tell_of_forced(const WorkerGroup& group, const Warn& warn) {
   for (const RankEnd& end : group.ends())
-    if (end.by_launcher && !group.interrupted_twice())
+    if (end.was_stopped)
+      warn("rank " + std::to_string(end.rank) +
+           " was stopped and could not end by itself; it was killed");
+    else if (end.by_launcher && !group.interrupted_twice())
       warn("rank " + std::to_string(end.rank) + " had not ended " +
            std::to_string(WorkerGroup::own_time.count()) + " s after the failure; " +
            (end.exit_code() == 128 + SIGKILL ? "it was killed" : "SIGTERM ended it"));

@@ -18,7 +18,9 @@ constexpr auto one_request = std::chrono::milliseconds(100);
 }  // namespace
 
 WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held)
-    : output_(job, plan), signals_(::signalfd(-1, &held.waited(), SFD_CLOEXEC | SFD_NONBLOCK)) {
+    : most_stopped_(plan.first.world_size > 1 ? plan.hang_seconds : 0),
+      output_(job, plan),
+      signals_(::signalfd(-1, &held.waited(), SFD_CLOEXEC | SFD_NONBLOCK)) {
   if (!signals_.is_open())
     throw UserError(ExitCode::unavailable, "signals cannot be waited for: " + errno_words(errno) +
                                                "; raise the limit of open files (ulimit -n)");
@@ -68,6 +70,7 @@ void WorkerGroup::suspend() {
   send(SIGSTOP);
   ::raise(SIGSTOP);  // until somebody sends SIGCONT
   send(SIGCONT);
+  for (Worker& w : workers_) w.stopped.reset();
 }
 
 void WorkerGroup::forward(int signal) {
@@ -99,16 +102,45 @@ void WorkerGroup::collect_ended() {
     // What it started and left behind ends with it, while the number of its group is still its own.
     // A worker alone keeps to what it always did.
     if (workers_.size() > 1) ::kill(-w.process, SIGKILL);
-    RankEnd end{w.rank, 0, Clock::now(), termed_ || interrupted_twice_};
+    RankEnd end{w.rank, 0, Clock::now(),
+                !w.hung && (w.killed_stopped || termed_ || interrupted_twice_), w.killed_stopped};
     while (::waitpid(w.process, &end.status, 0) < 0)
       if (errno != EINTR) throw InternalError("waiting for the worker failed");
+    if (w.hung) end.status = W_EXITCODE(static_cast<int>(ExitCode::hang), 0);
     w.lives = false;
     if (end.failed() && !failed_) failed_ = end.at;
     ends_.push_back(end);
   }
 }
 
+void WorkerGroup::note_stops() {
+  for (Worker& w : workers_) {
+    siginfo_t seen{};
+    while (w.lives &&
+           ::waitid(P_PID, static_cast<id_t>(w.process), &seen, WSTOPPED | WCONTINUED | WNOHANG) ==
+               0 &&
+           seen.si_pid != 0) {
+      w.stopped.reset();
+      if (seen.si_code == CLD_STOPPED) w.stopped = Clock::now();
+      seen = {};
+    }
+  }
+}
+
+WorkerGroup::Clock::time_point WorkerGroup::end_of_stop(const Worker& w) const {
+  if (!w.lives || !w.stopped || w.killed_stopped) return Clock::time_point::max();
+  if (failed_) return *failed_;
+  if (most_stopped_.count() <= 0) return Clock::time_point::max();
+  return *w.stopped + std::chrono::duration_cast<Clock::duration>(most_stopped_ + time_after_hang);
+}
+
 void WorkerGroup::press_on(Clock::time_point now) {
+  for (Worker& w : workers_) {
+    if (now < end_of_stop(w)) continue;
+    w.killed_stopped = true;
+    w.hung = !failed_;
+    ::kill(-w.process, SIGKILL);
+  }
   if (!failed_) return;
   if (!termed_ && now >= *failed_ + own_time) {
     termed_ = true;
@@ -122,6 +154,7 @@ void WorkerGroup::press_on(Clock::time_point now) {
 
 int WorkerGroup::milliseconds_until_due(Clock::time_point now) const {
   Clock::time_point due = output_.due(now);
+  for (const Worker& w : workers_) due = std::min(due, end_of_stop(w));
   if (failed_ && !killed_)
     due =
         std::min(due, *failed_ + own_time + (termed_ ? time_after_term : std::chrono::seconds(0)));
@@ -144,12 +177,13 @@ void WorkerGroup::wait() {
     if (!any_lives()) break;
     sleep();
     forward_all();
+    note_stops();
     output_.relay(Clock::now());
     press_on(Clock::now());
   }
   output_.finish();
   // a reader that is slow; interrupting a second time leaves it
-  while (output_.pending() && !interrupted_twice_) {
+  while (output_.pending(Clock::now()) && !interrupted_twice_) {
     sleep();
     forward_all();
     output_.relay(Clock::now());

@@ -15,6 +15,10 @@ class WorkerGroup {
   // themselves; then they are asked, then made to.
   static constexpr auto own_time = std::chrono::seconds(10),
                         time_after_term = std::chrono::seconds(2);
+  // One that was stopped (SIGSTOP, a debugger that went away) neither ends by itself nor tells
+  // anybody. It is killed at once when another has failed, and else so long after run.hang_limit:
+  // then the ranks of other launchers have given it up.
+  static constexpr auto time_after_hang = std::chrono::seconds(5);
 
   /// Starts them. Throws UserError 69: one cannot be started; then none is left.
   WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held);
@@ -35,6 +39,8 @@ class WorkerGroup {
     pid_t process;
     int rank;
     bool lives = true;
+    std::optional<Clock::time_point> stopped = {};  // since then
+    bool killed_stopped = false, hung = false;      // hung: nobody failed before it
   };
   void send(int signal);
   void kill_groups();
@@ -42,11 +48,15 @@ class WorkerGroup {
   void forward(int signal);
   void forward_all();
   void collect_ended();
+  void note_stops();
+  /// When a stopped worker is killed; Time::max(): never.
+  Clock::time_point end_of_stop(const Worker& worker) const;
   void press_on(Clock::time_point now);  // those whom another's failure should have ended
   bool any_lives() const;
   void sleep();
   int milliseconds_until_due(Clock::time_point now) const;
 
+  std::chrono::duration<double> most_stopped_;  // 0: no limit
   std::vector<Worker> workers_;
   WorkerOutput output_;
   Descriptor signals_;  // readable when one of the held signals is there

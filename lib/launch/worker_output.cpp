@@ -10,6 +10,8 @@ namespace trainx::launch {
 namespace {
 
 constexpr auto look_for_folder = std::chrono::seconds(1);
+// a reader of stderr that takes nothing for so long when all workers have ended
+constexpr auto patience = std::chrono::seconds(2);
 
 /// Where the run keeps its files: with --fork beside the run that it begins from.
 std::string folder_of_run(const Job& job) {
@@ -62,18 +64,20 @@ void WorkerOutput::started() {
 }
 
 void WorkerOutput::add_to(std::vector<pollfd>& waited) const {
-  if (screen_.pending()) waited.push_back({STDERR_FILENO, POLLOUT, 0});
-  if (screen_.full()) return;
+  if (screen_.pending()) waited.push_back({screen_.descriptor(), POLLOUT, 0});
   for (const Stream& s : streams_)
     if (s.reader.descriptor() >= 0) waited.push_back({s.reader.descriptor(), POLLIN, 0});
 }
 
 WorkerOutput::Time WorkerOutput::due(Time now) const {
   Time due = closing_.due();
+  if (finished_ && screen_.pending()) due = std::min(due, taken_ + patience);
   for (const RankLog& log : logs_)
     if (log.waits()) due = std::min(due, now + look_for_folder);
   return due;
 }
+
+bool WorkerOutput::pending(Time now) const { return screen_.pending() && now < taken_ + patience; }
 
 void WorkerOutput::take(const Stream& s, std::string_view line, Time now) {
   if (s.kind != Kind::console) s.log->write(line);
@@ -85,12 +89,11 @@ void WorkerOutput::take(const Stream& s, std::string_view line, Time now) {
 }
 
 void WorkerOutput::relay(Time now) {
-  for (Stream& s : streams_)
-    if (!screen_.full()) s.reader.read([&](std::string_view line) { take(s, line, now); });
+  for (Stream& s : streams_) s.reader.read([&](std::string_view line) { take(s, line, now); });
   for (RankLog& log : logs_) log.write_kept();
   if (now >= closing_.due())
     for (const std::string& line : closing_.release()) screen_.put(line);
-  screen_.write();
+  if (screen_.write()) taken_ = now;
 }
 
 void WorkerOutput::finish() {
@@ -98,6 +101,8 @@ void WorkerOutput::finish() {
   for (const std::string& line : closing_.release()) screen_.put(line);
   for (RankLog& log : logs_) log.write_kept();
   screen_.write();
+  finished_ = true;
+  taken_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace trainx::launch

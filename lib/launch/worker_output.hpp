@@ -39,8 +39,8 @@ class WorkerOutput {
   void relay(Time now);
   /// All workers have ended: passes on the rest.
   void finish();
-  /// A line of the launcher's own is still on its way to stderr.
-  bool pending() const { return screen_.pending(); }
+  /// After finish: lines are on their way to stderr, and its reader took some a moment ago.
+  bool pending(Time now) const;
 
  private:
   enum class Kind : std::uint8_t { output, errors, console };
@@ -58,6 +58,8 @@ class WorkerOutput {
   std::vector<Stream> streams_;
   ClosingSentences closing_;
   StderrWriter screen_;
+  Time taken_;  // when stderr's reader last took something
+  bool finished_ = false;
 };
 
 }  // namespace trainx::launch

@@ -1,6 +1,7 @@
 #include "launch/worker_process.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "core/thread_limit.hpp"
 #include "core/descriptor.hpp"
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ namespace {
 constexpr int job_descriptor = 3, listener_descriptor = 4, console_descriptor = 5;
 
 [[noreturn]] void cannot_start(const std::string& worker, int error) {
+  if (error == EAGAIN) throw UserError(ExitCode::out_of_memory, thread_limit_sentence());
   throw UserError(ExitCode::unavailable, "the worker " + worker +
                                              " cannot be started: " + std::strerror(error) +
                                              "; build it beside trainx (scripts/trainx does), or "

@@ -32,4 +32,8 @@ void AppendedFile::append(std::string_view piece) {
   if (::ftruncate(fd_, size_) != 0) problem_ += ", and its end is incomplete";
 }
 
+void AppendedFile::sync() {
+  if (::fdatasync(fd_) != 0 && problem_.empty()) problem_ = path_ + ": " + errno_words(errno);
+}
+
 }  // namespace trainx::metrics

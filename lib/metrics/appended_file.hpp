@@ -17,6 +17,8 @@ class AppendedFile {
   AppendedFile& operator=(const AppendedFile&) = delete;
 
   void append(std::string_view piece);
+  /// What was written outlives a crash of the machine.
+  void sync();
   /// Empty, or why pieces are waiting to be written.
   const std::string& problem() const { return problem_; }
 

@@ -78,6 +78,10 @@ Console::Console(ConsoleOptions options, Screen screen)
 Console::~Console() {
   const std::lock_guard lock(mutex_);
   end_line();
+  if (const std::int64_t lost = screen_.finish(); lost > 0) {
+    warn(std::to_string(lost) + " lines of stdout are lost: nobody read them");
+    screen_.finish();
+  }
 }
 
 void Console::show(log::Level level, std::string_view text) {

@@ -2,6 +2,7 @@
 #include "metrics/appended_file.hpp"
 #include <nlohmann/json_fwd.hpp>
 #include <cstdint>
+#include <string>
 
 namespace trainx::metrics {
 
@@ -13,9 +14,14 @@ class MetricsFile {
   /// left unfinished. Throws UserError 74.
   MetricsFile(const std::string& path, std::int64_t resumed_step);
   void append(const nlohmann::ordered_json& object);
+  /// Lines so far outlive a crash of the machine.
+  void sync() { file_.sync(); }
+  /// Empty, or what is missing of the steps before: a sentence.
+  const std::string& holes() const { return holes_; }
   const std::string& problem() const { return file_.problem(); }
 
  private:
+  std::string holes_;  // before file_, which is opened behind the lines that stay
   AppendedFile file_;
 };
 

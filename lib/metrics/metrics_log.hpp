@@ -22,6 +22,10 @@ class MetricsLog {
     table_.append(object);
     if (events_) events_->append(object);
   }
+  /// Lines of metrics.jsonl so far outlive a crash of the machine; the rest is made from them.
+  void sync() { file_.sync(); }
+  /// Of metrics.jsonl as it was found: empty, or what is missing, a sentence.
+  const std::string& holes() const { return file_.holes(); }
   /// Empty, or why lines are waiting to be written.
   const std::string& problem() const {
     if (!file_.problem().empty()) return file_.problem();

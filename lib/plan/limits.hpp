@@ -1,6 +1,7 @@
 // Sizes that no plan is made for. Real runs end far below them.
 #pragma once
 #include "plan/run_plan.hpp"
+#include "architectures/limits.hpp"
 #include <cstdint>
 
 namespace trainx::plan {
@@ -14,7 +15,7 @@ std::string with_commas(std::int64_t n);
 /// The exact product. Throws UserError 78 that names `what` where 64 bits do not hold it.
 std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what);
 
-constexpr std::int64_t most_layers = 1024;
+using architectures::most_layers;
 // trainx chooses nothing for deeper models: one candidate takes too long
 constexpr std::int64_t most_searched_layers = 64;
 constexpr std::int64_t largest_dimension = (std::int64_t{1} << 31) - 1;

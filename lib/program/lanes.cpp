@@ -62,6 +62,10 @@ struct LaneRunner::Impl {
         throw InternalError("a program that leaves out micro-steps is for planning alone");
     for (const LaneProgram& each : programs)
       steady.emplace_back(each, each.program.steady, each.order.steady);
+  }
+
+  /// Not in the constructor: where a thread cannot be had, the destructor ends those that began.
+  void start() {
     for (std::size_t l = 0; l < lane_count; ++l)
       if (prologue.per_round(l) || drain.per_round(l) ||
           std::ranges::any_of(steady, [l](const Section& s) { return s.per_round(l) > 0; }))
@@ -163,7 +167,9 @@ LaneRunner::LaneRunner(StepProgram program, Order order, Execute execute,
                  std::move(before_each)) {}
 
 LaneRunner::LaneRunner(std::vector<LaneProgram> programs, std::function<void(Lane)> before_each)
-    : impl_(std::make_unique<Impl>(std::move(programs), std::move(before_each))) {}
+    : impl_(std::make_unique<Impl>(std::move(programs), std::move(before_each))) {
+  impl_->start();
+}
 
 LaneRunner::~LaneRunner() = default;
 

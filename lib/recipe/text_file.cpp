@@ -36,6 +36,10 @@ std::optional<std::string> read_text_file(const std::string& path, std::string& 
     problem = "does not exist" + near_file(path);
     return std::nullopt;
   }
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    problem = "is no regular file; write the recipe into one";
+    return std::nullopt;
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(yaml::largest_document + 1, '\0');

@@ -1,6 +1,7 @@
 #include "state/resident_state.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
@@ -274,6 +275,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
   }
   store();
   saved.require_all_taken();
+  require_whole_files();
   return kept;
 }
 

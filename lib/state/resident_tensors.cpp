@@ -1,6 +1,7 @@
 // ResidentState's tensors as they are saved: whole, whichever ranks hold their parts.
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
+#include "core/mapped_region.hpp"
 #include "core/half.hpp"
 #include "optim/optimizer.hpp"
 #include "architectures/saved_layout.hpp"
@@ -218,6 +219,7 @@ void ResidentState::load_states(const std::string& folder) {
     }
   store();
   saved.require_all_taken();
+  require_whole_files();
 }
 
 std::vector<checkpoint::TensorSource> ResidentState::weights() const {

@@ -3,6 +3,10 @@
 #include "log/log.hpp"
 #include "tensor/large_memory.hpp"
 #include <algorithm>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <utility>
 
 namespace trainx::train {
 namespace {
@@ -15,6 +19,20 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 /// of the time at most, and is written beside for a tenth.
 double seconds_between(double waited_s, double seconds) {
   return std::max({plan::least_checkpoint_seconds, 100 * waited_s, 10 * seconds});
+}
+
+/// On a thread of its own; where none is to be had, at once, and training waits.
+template <class Work>
+auto begin_beside(Work work) {
+  const auto shared = std::make_shared<Work>(std::move(work));
+  try {
+    return std::async(std::launch::async, [shared] { return (*shared)(); });
+  } catch (const std::system_error&) {
+    std::packaged_task<decltype(work())()> task([shared] { return (*shared)(); });
+    auto done = task.get_future();
+    task();
+    return done;
+  }
 }
 
 }  // namespace
@@ -82,6 +100,7 @@ void CheckpointObserver::save(TrainState& state) {
   const execute::Ranks::Busy busy(parts_.ranks, "saving a checkpoint");
   log::debug("checkpoint of step " + std::to_string(state.step) + " begun" +
              (asynchronous_ ? ", written beside training" : ""));
+  before_save_();
   if (asynchronous_) return begin_writing(state, begun);
   parts_.device->download();
   const auto contents =
@@ -126,22 +145,21 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
       state::SharedSave& shared =
           writing.shared.emplace(parts_.ranks, store_, state.step, contents);
       shared.gather(contents);
-      writing.done = std::async(std::launch::async, [&shared] {
+      writing.done = begin_beside([&shared] {
         shared.write_gathered();
         return Written{};
       });
     } else {
       const bool is_best = state.best_step == state.step;
-      writing.done = std::async(
-          std::launch::async,
-          [device = copies ? nullptr : parts_.device.get(), store = store_, step = state.step,
-           contents = std::move(contents), keep_last = parts_.plan.recipe.checkpoint.keep_last,
-           is_best, on_gpu = parts_.plan.on_gpu] {
-            std::optional<tensor::OneThread> alone;
-            if (!on_gpu) alone.emplace();  // the other cores compute steps
-            const double copied_s = device ? device->end_download() : 0;
-            return Written{store->save(step, contents, keep_last, is_best), copied_s};
-          });
+      writing.done = begin_beside([device = copies ? nullptr : parts_.device.get(), store = store_,
+                                   step = state.step, contents = std::move(contents),
+                                   keep_last = parts_.plan.recipe.checkpoint.keep_last, is_best,
+                                   on_gpu = parts_.plan.on_gpu] {
+        std::optional<tensor::OneThread> alone;
+        if (!on_gpu) alone.emplace();  // the other cores compute steps
+        const double copied_s = device ? device->end_download() : 0;
+        return Written{store->save(step, contents, keep_last, is_best), copied_s};
+      });
     }
   } catch (const UserError&) {
     writing_.reset();

@@ -6,7 +6,9 @@
 #include "state/shared_save.hpp"
 #include "state/snapshot.hpp"
 #include <cstdint>
+#include <functional>
 #include <future>
+#include <utility>
 
 namespace trainx::train {
 
@@ -24,6 +26,8 @@ class CheckpointObserver : public Observer {
                      std::map<std::string, std::string> carried, const TrainState& state);
   /// What is being written is written to its end.
   ~CheckpointObserver() override { settle(); }
+  /// What has to be on disk before a checkpoint of the same step is.
+  void set_before_save(std::function<void()> call) { before_save_ = std::move(call); }
   bool needs_rest_after(std::int64_t step) const override;
   bool is_busy() const override {
     return writing_ &&
@@ -78,6 +82,7 @@ class CheckpointObserver : public Observer {
   double step_s_ = 0;                        // that the last step took
   std::optional<state::Snapshot> snapshot_;  // where steps change what would be read
   std::optional<Writing> writing_;
+  std::function<void()> before_save_ = [] {};
 };
 
 }  // namespace trainx::train

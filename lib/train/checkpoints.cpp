@@ -1,6 +1,7 @@
 #include "train/checkpoints.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/json_text.hpp"
 #include "recipe/value.hpp"
 #include "architectures/architecture.hpp"
 #include <nlohmann/json.hpp>
@@ -96,7 +97,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
 
 SavedState read_saved_state(const std::string& folder) {
   const std::string path = folder + "/trainer_state.json";
-  const json j = json::parse(read_file(path), nullptr, false);
+  const json j = json::parse(read_json_text(path), nullptr, false);
   try {
     SavedState saved;
     j.at("step").get_to(saved.state.step);

@@ -1,5 +1,6 @@
 #include "train/run_folder.hpp"
 #include "core/error.hpp"
+#include "recipe/resolved.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,7 +24,7 @@ struct Difference {
 
 /// What the run was begun with. Older versions wrote no dropout of attention, and had none.
 recipe::Recipe begun_with(const std::string& resolved_path) {
-  recipe::Recipe begun = recipe::parse_recipe(read_file(resolved_path), resolved_path).recipe;
+  recipe::Recipe begun = recipe::read_resolved(resolved_path).recipe;
   std::visit(
       [](auto& o) {
         if constexpr (requires { o.attention_dropout.is_auto(); })

@@ -63,6 +63,7 @@ class Export(Trainx):
             for file in ("config.json", "generation_config.json"):
                 self.assertEqual(json.loads((folder / file).read_text())["eos_token_id"], 7, file)
         config, generation = (json.loads((folder / file).read_text()) for file in ("config.json", "generation_config.json"))
+        (folder / "manifest.json").unlink()                                # its files are changed here
         for own in (None, [7, 9]):
             (folder / "generation_config.json").write_text(json.dumps(generation | {"eos_token_id": own}))
             again = self.export(f"again{own}", source=folder.name)
@@ -72,7 +73,7 @@ class Export(Trainx):
     def test_an_export_is_the_checkpoint_in_another_type_and_cut(self):
         saved = tensors(self.checkpoint / "model.safetensors")
         self.assertEqual(tensors(self.export("plain") / "model.safetensors"), saved)
-        self.assertEqual({p.name for p in (self.folder / "plain").iterdir()}, {"config.json", "model.safetensors"})
+        self.assertEqual({p.name for p in (self.folder / "plain").iterdir()}, {"config.json", "model.safetensors", "manifest.json"})
         self.assertEqual({t[0] for t in tensors(self.export("half", "--dtype", "bf16", source="outputs/tiny/latest") / "model.safetensors").values()}, {"BF16"})
         self.assertEqual(json.loads((self.folder / "half" / "config.json").read_text())["torch_dtype"], "bfloat16")
         shards = self.export("shards", "--max-shard-size", "30 KiB")
@@ -103,6 +104,7 @@ class Export(Trainx):
         refused(66, "outputs/none", "outputs/none", "out")
         self.check_sentence("export.not_empty", refused(73, "outputs/tiny", "outputs/tiny", "outputs/tiny"))
         self.export("large")
+        (self.folder / "large" / "manifest.json").unlink()
         path = self.folder / "large" / "model.safetensors"
         data = bytearray(path.read_bytes())
         data[-4:] = struct.pack("<f", 1e6)
@@ -113,6 +115,7 @@ class Export(Trainx):
 
     def test_a_bad_index_or_shard_is_one_sentence(self):
         shards = self.export("shards", "--max-shard-size", "30 KiB")
+        (shards / "manifest.json").unlink()
         index, first = shards / "model.safetensors.index.json", shards / next(p.name for p in shards.glob("model-00001*"))
         good_index, good_shard = index.read_text(), first.read_bytes()
         outside = json.loads(good_index)

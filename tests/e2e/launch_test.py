@@ -321,7 +321,25 @@ class Ends(Launch):
     def test_a_stopped_worker_is_killed_too(self):
         process = self.begin("--nproc", "2", world=2, STUB_0=FOREVER, STUB_1="sleep 0.5; exit 69")
         os.kill(self.job(0)["pid"], signal.SIGSTOP)
-        self.end(process, 69)
+        began = time.monotonic()
+        self.assertIn("rank 0", self.end(process, 69)[1])
+        self.assertLess(time.monotonic() - began, GRACE)                # it could not end by itself, and is not waited for
+
+    def test_a_stopped_worker_of_another_launchers_run_is_killed_after_the_hang_limit(self):
+        process = self.begin("--nproc", "1", "--nnodes", "2", "--node-rank", "0", "--master-addr", "127.0.0.1", "--master-port", "29777", "run.hang_limit=1 s", world=1, STUB=FOREVER)
+        os.kill(self.job(0)["pid"], signal.SIGSTOP)
+        began = time.monotonic()
+        self.assertIn("rank 0", self.end(process, 81)[1])
+        self.assertLess(time.monotonic() - began, 1 + 10)
+
+    def test_a_worker_that_is_stopped_for_a_moment_goes_on(self):
+        process = self.begin("--nproc", "2", "run.hang_limit=1 s", world=2, STUB="sleep 12; exit 0")
+        for _ in range(2):
+            os.kill(self.job(0)["pid"], signal.SIGSTOP)
+            time.sleep(3)
+            os.kill(self.job(0)["pid"], signal.SIGCONT)
+            time.sleep(0.5)
+        self.end(process, 0)
 
     def test_what_a_worker_started_ends_with_it(self):
         self.launch("--nproc", "2", STUB="child; exit 0")

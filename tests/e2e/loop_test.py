@@ -146,6 +146,7 @@ class Loop(Trainx):
         self.train(recipe, "base")
         folder = self.folder / "broken"
         shutil.copytree(self.folder / "outputs" / "base" / "checkpoint-3", folder)
+        (folder / "manifest.json").unlink()
         data = bytearray((folder / "model.safetensors").read_bytes())
         header = 8 + int.from_bytes(data[:8], "little")
         data[header:] = b"\xff" * (len(data) - header)                     # not a number, each of them

@@ -39,6 +39,7 @@ class CsvParser final : public LineParser {
   }
 
   void parse(std::string_view text, const LinePlace& place, Line& out) const override {
+    place.check_size(text);
     FieldCutter cutter(text, delimiter_, place);
     std::size_t count = 0;
     for (std::string_view field; cutter.next(field); ++count) {

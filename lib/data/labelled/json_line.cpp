@@ -128,6 +128,7 @@ class JsonParser final : public LineParser {
   JsonParser(const WantedFields& wanted, bool real_labels)
       : wanted_(wanted), real_labels_(real_labels) {}
   void parse(std::string_view text, const LinePlace& place, Line& out) const override {
+    place.check_size(text);
     LineEvents events(wanted_, real_labels_, place, out);
     json::sax_parse(text.begin(), text.end(), &events);
   }

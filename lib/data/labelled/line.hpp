@@ -40,6 +40,9 @@ struct Line {
   }
 };
 
+/// As where text is tokenized.
+constexpr std::size_t longest_line = std::size_t{64} << 20;
+
 struct LinePlace {
   const std::string& path;
   std::int64_t number = 1;  // of the line, from 1
@@ -47,6 +50,8 @@ struct LinePlace {
   std::string unit() const { return record > 0 ? "record" : "line"; }
   /// Throws UserError 65: `file:line: what`.
   [[noreturn]] void refuse(const std::string& what) const;
+  /// Refuses a text that would take gigabytes as numbers.
+  void check_size(std::string_view text) const;
 };
 
 /// From a line's text to its fields. Thread-safe.

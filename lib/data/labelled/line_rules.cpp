@@ -29,6 +29,10 @@ void check_range(const Line& line, const LinePlace& place, FieldName name, std::
 
 }  // namespace
 
+void LinePlace::check_size(std::string_view text) const {
+  if (text.size() > longest_line) refuse("is longer than 64 MiB");
+}
+
 void LinePlace::refuse(const std::string& what) const {
   const std::string at = path + ":" + std::to_string(number) + ": ";
   throw UserError(ExitCode::bad_data,

@@ -1,6 +1,7 @@
 #include "data/labelled/parallel_lines.hpp"
 #include <algorithm>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -14,14 +15,17 @@ void for_each_range(std::int64_t count,
   if (ranges == 1) return work(0, count);
   std::vector<std::exception_ptr> problems(static_cast<std::size_t>(ranges));
   std::vector<std::thread> threads;
+  const auto run = [&](std::int64_t r) {
+    try {
+      work(count * r / ranges, count * (r + 1) / ranges);
+    } catch (const std::exception&) {
+      problems[static_cast<std::size_t>(r)] = std::current_exception();
+    }
+  };
   for (std::int64_t r = 0; r < ranges; ++r) {
-    threads.emplace_back([&, r] {
-      try {
-        work(count * r / ranges, count * (r + 1) / ranges);
-      } catch (const std::exception&) {
-        problems[static_cast<std::size_t>(r)] = std::current_exception();
-      }
-    });
+    try {
+      threads.emplace_back(run, r);
+    } catch (const std::system_error&) { run(r); }  // no thread is to be had
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& problem : problems)

@@ -30,7 +30,8 @@ class SentencePieceEncoder final : public Encoder {
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& path) : file_(path) {
-    const auto status = processor_.LoadFromSerializedProto(read_file(path));
+    const auto status =
+        processor_.LoadFromSerializedProto(read_file(path, std::int64_t{256} << 20));
     if (!status.ok())
       throw UserError(ExitCode::bad_data,
                       path + " is no SentencePiece model: take the file again from where it came");

@@ -75,6 +75,27 @@ TEST_CASE("a header that is not JSON is refused with its place") {
               verdict(std::string("{\"a\0\":{}}", 9), 0));
 }
 
+TEST_CASE("what follows a header is refused, but for a little padding") {
+  CHECK(verdict("{}" + std::string(1000, ' '), 0) == "nothing thrown");
+  check_error("checkpoint.safetensors_header/header_goes_on_behind_nul", 65,
+              verdict("{}" + std::string(1, '\0') + " noise", 0));
+  check_error("checkpoint.safetensors_header/blanks_follow_header", 65,
+              verdict("{}" + std::string(100'000, ' '), 0));
+}
+
+TEST_CASE("names and numbers of tensors that no model has are refused") {
+  const auto empty = [](const std::string& name) {
+    return "\"" + name + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  };
+  CHECK(verdict("{" + empty(std::string(1000, 'n')) + "}", 0) == "nothing thrown");
+  check_error("checkpoint.safetensors_header/name_has_bytes_more_than", 65,
+              verdict("{" + empty(std::string(1'000'000, 'n')) + "}", 0));
+  std::string many = "{";
+  for (int i = 0; i < 300'000; ++i) many += (i ? "," : "") + empty(std::to_string(i));
+  check_error("checkpoint.safetensors_header/file_has_more_than_tensors", 65,
+              verdict(many + "}", 0));
+}
+
 TEST_CASE("a header of another shape is refused with tensor and place") {
   check_error("checkpoint.safetensors_header/number_where_description_tensor_belongs", 65,
               verdict(R"({"a":1})", 0));

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace trainx::worker {
+
+/// Where a library ends the process by exit(), as OpenMP's does when it cannot start its threads:
+/// tells why, and ends at once with 71 or 1. Other threads may use what exit() would destroy.
+void watch_for_library_exit();
+/// The process ends by itself from here on.
+void expect_exit();
+
+}  // namespace trainx::worker

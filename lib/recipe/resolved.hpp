@@ -1,0 +1,14 @@
+// resolved.yaml: the recipe that a run was begun with, all values written out.
+#pragma once
+#include "recipe/recipe.hpp"
+#include <string>
+
+namespace trainx::recipe {
+
+/// The recipe as `dump` writes it, and a last line with the hash of what stands above.
+std::string resolved_text(const Recipe& recipe);
+/// Throws UserError: 66 it is missing; 65 it is damaged: the hash differs, or it is no recipe.
+/// Older versions wrote no hash.
+LoadedRecipe read_resolved(const std::string& path);
+
+}  // namespace trainx::recipe

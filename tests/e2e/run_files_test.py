@@ -1,0 +1,101 @@
+"""Files of a run beside its checkpoints: metrics.jsonl is on disk before a checkpoint is and tells of holes; a damaged resolved.yaml is told of."""
+import shutil
+import subprocess
+from support import Trainx, main, tiny
+
+# Writes down what is flushed to disk and what is renamed, in order.
+RECORDER = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void note(const char* what, const char* name) {
+  char line[4200];
+  int fd = open(getenv("RECORD"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  int n = snprintf(line, sizeof line, "%s %s\\n", what, name);
+  if (write(fd, line, n) != n) abort();
+  close(fd);
+}
+static void note_file(int fd) {
+  char link[64], name[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, name, sizeof name - 1);
+  name[n < 0 ? 0 : n] = 0;
+  note("sync", name);
+}
+int fdatasync(int fd) { note_file(fd); return syscall(SYS_fdatasync, fd); }
+int fsync(int fd) { note_file(fd); return syscall(SYS_fsync, fd); }
+int rename(const char* from, const char* to) {
+  int (*real)(const char*, const char*) = dlsym(RTLD_NEXT, "rename");
+  note("rename", to);
+  return real(from, to);
+}
+"""
+
+
+class RunFiles(Trainx):
+    def trained(self, steps=4, every=2, **how):
+        recipe = self.recipe(tiny(steps=steps, every=every).replace("warmup: 5 steps", "warmup: 1 steps"))
+        self.run_trainx("train", recipe, "-q", **how)
+        return recipe
+
+    def test_lines_are_on_disk_before_the_checkpoint_of_their_step(self):
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        (self.folder / "recorder.c").write_text(RECORDER)
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", "recorder.so", "recorder.c", "-ldl"], cwd=self.folder, check=True)
+        self.trained(env=self.environment(LD_PRELOAD=str(self.folder / "recorder.so"), RECORD=str(self.folder / "record")))
+        events = (self.folder / "record").read_text().splitlines()
+        synced = [i for i, e in enumerate(events) if e.startswith("sync") and e.endswith("/metrics.jsonl")]
+        saved = [i for i, e in enumerate(events) if e.startswith("rename") and e.rsplit("/", 1)[-1] in ("checkpoint-2", "checkpoint-4")]
+        self.assertEqual(len(saved), 2, events)
+        self.assertTrue(any(i < saved[0] for i in synced), events)
+        self.assertTrue(any(saved[0] < i < saved[1] for i in synced), events)
+
+    def test_holes_are_told_of_by_the_run_that_goes_on(self):
+        recipe = self.trained(steps=12, every=6)
+        path = self.folder / "outputs" / "tiny" / "metrics.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        for steps, changed in ((14, [*lines[:3], "\0" * 300 + "\n", *lines[4:]]), (16, lines[:2] + lines[-1:] + ["{\n"]), (18, [])):
+            path.write_text("".join(changed))
+            done = self.run_trainx("train", recipe, f"run.duration={steps} steps")
+            self.assertIn("metrics.jsonl has holes", done.stderr)
+            steps_there = [m["step"] for m in self.metrics("tiny")]
+            self.assertEqual(steps_there, sorted(steps_there))
+            self.assertEqual(steps_there[-1], steps)
+        self.assertNotIn("holes", self.run_trainx("train", recipe, "run.duration=20 steps").stderr)
+
+    def test_a_fork_has_no_holes(self):
+        recipe = self.trained()
+        self.assertNotIn("holes", self.run_trainx("train", recipe, "run.duration=6 steps", "--fork", "other").stderr)
+
+    def test_a_damaged_resolved_recipe_is_told_of_and_how_to_go_on(self):
+        recipe = self.trained()
+        path = self.folder / "outputs" / "tiny" / "resolved.yaml"
+        text = path.read_text()
+        for changed in (text.replace("lr: 0.003", "lr: 0.103"), text[:200] + "\0" + text[201:], text[: len(text) // 2] + "}{" + text[len(text) // 2:], text.replace("seed:", "sead:")):
+            self.assertNotEqual(changed, text)
+            path.write_text(changed)
+            for command in (("train", recipe, "run.duration=6 steps"), ("generate", "outputs/tiny", "--prompt", "Once", "--max-tokens", "1")):
+                said = self.run_trainx(*command, expect=65).stderr
+                self.assertIn("resolved.yaml is damaged", said)
+                self.assertIn("remove it", said)
+        path.unlink()
+        self.run_trainx("train", recipe, "run.duration=6 steps")
+        self.run_trainx("train", recipe, "run.duration=8 steps")
+
+    def test_resolved_recipes_of_older_versions_are_read(self):
+        recipe = self.trained()
+        path = self.folder / "outputs" / "tiny" / "resolved.yaml"
+        path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if not line.startswith("# xxh3")))
+        self.run_trainx("train", recipe, "run.duration=6 steps")
+        self.assertIn("# xxh3", path.read_text())
+
+
+if __name__ == "__main__":
+    main()
