@@ -14,7 +14,7 @@ std::string left_out(std::int64_t lines) {
 
 }  // namespace
 
-StderrWriter::StderrWriter() : queue_(STDERR_FILENO, std::size_t{1} << 20, left_out) {
+StderrWriter::StderrWriter() : queue_(STDERR_FILENO, std::size_t{16} << 20, left_out) {
   const std::string terminal = environment_variable("TERM");
   live_ = ::isatty(STDERR_FILENO) == 1 && !terminal.empty() && terminal != "dumb";
 }

@@ -6,7 +6,7 @@
 namespace trainx::launch {
 
 /// Lines for this process's stderr, written without waiting for its reader (a pager, a terminal
-/// that is held): signals go on to the workers meanwhile. Of lines that wait the newest mebibyte is
+/// that is held): signals go on to the workers meanwhile. Of lines that wait the newest 16 MiB are
 /// kept, so that workers never wait for that reader either.
 class StderrWriter {
  public:

@@ -13,8 +13,8 @@ constexpr std::string_view hash_line = "# xxh3_128 of the lines above: ";
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw UserError(ExitCode::bad_data,
                   path + " is damaged: " + why +
-                      "; trainx wrote it from the run's recipe: remove it, and the run's `trainx "
-                      "train` command goes on and writes it again");
+                      "; trainx wrote it from the run's recipe: remove it, and the command that "
+                      "trained the run goes on and writes it again");
 }
 
 }  // namespace

@@ -58,7 +58,6 @@ class FewThreads(Trainx):
                 self.assertIn("ulimit -u", said[0])
             else:
                 self.run_trainx("ckpt", "verify", f"outputs/n{most}")
-        self.assertEqual(codes, sorted(codes, reverse=True))
         self.assertEqual((codes[0], codes[-1]), (71, 0))
 
 

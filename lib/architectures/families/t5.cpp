@@ -75,13 +75,11 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.dropout = d.attention_dropout = d.activation_dropout = f.dropout("dropout_rate");
   d.initializer_range = f.number("initializer_factor", 1, positive());
   d.widths_scale_weights = d.rms = d.norms_before = d.drops_output = true;
-  d.biases = false;
-  d.score_scale = 1;
+  d.biases = false, d.score_scale = 1;
   // Folders that transformers saved say that all heads are tied, those with a head of their own
-  // too; that the decoder's output is scaled, as it was where heads were tied, they say by another
-  // key.
-  const bool ties = f.flag("tie_word_embeddings", true),
-             scales = f.flag("scale_decoder_outputs", ties);
+  // too. Another key says if the decoder's output is scaled, as it was where heads were tied.
+  const bool ties = f.flag("tie_word_embeddings", true);
+  const bool scales = f.flag("scale_decoder_outputs", ties);
   d.tied = ties && scales;
   if (scales) d.logit_scale = 1 / std::sqrt(static_cast<double>(d.hidden_size));
   d.encoder = side("encoder", "1", d.gated);
