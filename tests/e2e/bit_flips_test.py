@@ -1,9 +1,14 @@
-"""Weights that leave a run: one changed bit in a copied checkpoint or an export is told by whoever reads it."""
+"""Weights that leave a run: one changed bit in a copied checkpoint or an export is told by
+whoever reads it."""
+
 import json
 import shutil
 from support import Trainx, main, tiny
 
-MODEL = "type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, dropout: 0.1}"
+MODEL = (
+    "type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, "
+    "max_positions: 32, dropout: 0.1}"
+)
 
 
 def flip(path, random):
@@ -15,15 +20,28 @@ def flip(path, random):
 class BitFlips(Trainx):
     def setUp(self):
         super().setUp()
-        self.recipe_path = self.recipe(tiny(steps=2, every=2).replace("warmup: 5 steps", "warmup: 1 steps"))
+        self.recipe_path = self.recipe(
+            tiny(steps=2, every=2).replace("warmup: 5 steps", "warmup: 1 steps")
+        )
         self.run_trainx("train", self.recipe_path, "-q")
         self.run_trainx("export", "outputs/tiny", "export")
         shutil.copytree(self.folder / "outputs" / "tiny" / "checkpoint-2", self.folder / "copy")
 
     def readers(self, folder):
         """Commands that read weights from a folder."""
-        begun = self.recipe(tiny(steps=2).replace("warmup: 5 steps", "warmup: 1 steps").replace("name: tiny", "name: begun").replace(MODEL, f"type: gpt2, init_from: {folder}"), "begun.yaml")
-        return [("generate", folder, "--prompt", "1", "--max-tokens", "1"), ("export", folder, "out"), ("train", begun), ("ckpt", "verify", folder)]
+        begun = self.recipe(
+            tiny(steps=2)
+            .replace("warmup: 5 steps", "warmup: 1 steps")
+            .replace("name: tiny", "name: begun")
+            .replace(MODEL, f"type: gpt2, init_from: {folder}"),
+            "begun.yaml",
+        )
+        return [
+            ("generate", folder, "--prompt", "1", "--max-tokens", "1"),
+            ("export", folder, "out"),
+            ("train", begun),
+            ("ckpt", "verify", folder),
+        ]
 
     def all_refuse(self, folder, *names):
         for command in self.readers(folder):
@@ -68,8 +86,15 @@ class BitFlips(Trainx):
             less = json.loads(path.read_text())
             del less["files"][name]
             path.write_text(json.dumps(less, indent=2) + "\n")
-            self.assertIn("manifest.json", self.run_trainx("ckpt", "verify", "outputs/tiny", expect=65).stderr)
-            self.assertIn("manifest.json", self.run_trainx("train", self.recipe_path, "run.duration=4 steps", expect=83).stderr)
+            self.assertIn(
+                "manifest.json", self.run_trainx("ckpt", "verify", "outputs/tiny", expect=65).stderr
+            )
+            self.assertIn(
+                "manifest.json",
+                self.run_trainx(
+                    "train", self.recipe_path, "run.duration=4 steps", expect=83
+                ).stderr,
+            )
             path.write_text(json.dumps(without, indent=2) + "\n")
 
 

@@ -1,4 +1,6 @@
-"""Files that are cut while they are read: one sentence with their name, and the exit code of bad data."""
+"""Files that are cut while they are read: one sentence with their name, and the exit code of bad
+data."""
+
 import os
 import subprocess
 import time
@@ -14,12 +16,32 @@ class CutFiles(Trainx):
                 name = f"w{world}"
                 tokens = self.folder / f"{name}.bin"
                 write_tokens(tokens, [self.random.randrange(300) for _ in range(40000)])
-                recipe = self.recipe(tiny(steps=100000, every=100000)
-                                     .replace("data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}", f"data: {{type: tokens, train: {tokens.name}, sequence_length: 32}}")
-                                     .replace("max_positions: 32", "max_positions: 32, vocab_size: 300").replace("eval: {every: 20 steps, batches: 5}\n", ""))
+                recipe = self.recipe(
+                    tiny(steps=100000, every=100000)
+                    .replace(
+                        "data: {type: stories, sequence_length: 32, samples: 512, "
+                        "eval_samples: 10}",
+                        f"data: {{type: tokens, train: {tokens.name}, sequence_length: 32}}",
+                    )
+                    .replace("max_positions: 32", "max_positions: 32, vocab_size: 300")
+                    .replace("eval: {every: 20 steps, batches: 5}\n", "")
+                )
                 errors = self.folder / "stderr"
                 with open(errors, "wb") as said:
-                    process = subprocess.Popen([TRAINX, "-q", "train", recipe, f"run.name={name}", f"parallel.world_size={world}"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=said, env=self.environment(OMP_NUM_THREADS="1"))
+                    process = subprocess.Popen(
+                        [
+                            TRAINX,
+                            "-q",
+                            "train",
+                            recipe,
+                            f"run.name={name}",
+                            f"parallel.world_size={world}",
+                        ],
+                        cwd=self.folder,
+                        stdout=subprocess.DEVNULL,
+                        stderr=said,
+                        env=self.environment(OMP_NUM_THREADS="1"),
+                    )
                 self.addCleanup(process.kill)
                 metrics = self.folder / "outputs" / name / "metrics.jsonl"
                 deadline = time.monotonic() + 60

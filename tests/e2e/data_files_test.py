@@ -100,7 +100,7 @@ class DataFiles(Trainx):
         self.run_trainx("train", self.write_recipe(), "run.duration=1 steps")
         folder = self.folder / "m"
         self.run_trainx("export", "outputs/r", folder)
-        (folder / "manifest.json").unlink()                                # its config.json is changed here
+        (folder / "manifest.json").unlink()                 # its config.json is changed here
         saved = json.loads((folder / "config.json").read_text())
         self.assertEqual((saved["resid_pdrop"], saved["attn_pdrop"]), (0, 0))
 

@@ -63,7 +63,7 @@ class Export(Trainx):
             for file in ("config.json", "generation_config.json"):
                 self.assertEqual(json.loads((folder / file).read_text())["eos_token_id"], 7, file)
         config, generation = (json.loads((folder / file).read_text()) for file in ("config.json", "generation_config.json"))
-        (folder / "manifest.json").unlink()                                # its files are changed here
+        (folder / "manifest.json").unlink()                 # its files are changed here
         for own in (None, [7, 9]):
             (folder / "generation_config.json").write_text(json.dumps(generation | {"eos_token_id": own}))
             again = self.export(f"again{own}", source=folder.name)
@@ -73,7 +73,8 @@ class Export(Trainx):
     def test_an_export_is_the_checkpoint_in_another_type_and_cut(self):
         saved = tensors(self.checkpoint / "model.safetensors")
         self.assertEqual(tensors(self.export("plain") / "model.safetensors"), saved)
-        self.assertEqual({p.name for p in (self.folder / "plain").iterdir()}, {"config.json", "model.safetensors", "manifest.json"})
+        self.assertEqual({p.name for p in (self.folder / "plain").iterdir()},
+                         {"config.json", "model.safetensors", "manifest.json"})
         self.assertEqual({t[0] for t in tensors(self.export("half", "--dtype", "bf16", source="outputs/tiny/latest") / "model.safetensors").values()}, {"BF16"})
         self.assertEqual(json.loads((self.folder / "half" / "config.json").read_text())["torch_dtype"], "bfloat16")
         shards = self.export("shards", "--max-shard-size", "30 KiB")

@@ -1,9 +1,12 @@
-"""As many threads as a limit allows: one sentence and exit code 71 where they do not suffice, and no command hangs."""
+"""As many threads as a limit allows: one sentence and exit code 71 where they do not suffice,
+and no command hangs."""
+
 import shutil
 import subprocess
 from support import Trainx, main, tiny
 
-# pthread_create fails while MOST_THREADS threads live, as under RLIMIT_NPROC, which does not bind root.
+# pthread_create fails while MOST_THREADS threads live, as under RLIMIT_NPROC, which does not bind
+# root.
 FEW = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,11 +48,19 @@ class FewThreads(Trainx):
         if not compiler:
             self.skipTest("no C compiler")
         (self.folder / "few.c").write_text(FEW)
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", "few.so", "few.c", "-ldl", "-pthread"], cwd=self.folder, check=True)
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-o", "few.so", "few.c", "-ldl", "-pthread"],
+            cwd=self.folder,
+            check=True,
+        )
         recipe, codes = self.recipe(tiny(steps=6, every=3)), []
         for most in range(0, 16):
-            env = self.environment(LD_PRELOAD=str(self.folder / "few.so"), MOST_THREADS=str(most), OMP_NUM_THREADS="2")
-            done = self.run_trainx("train", recipe, f"run.name=n{most}", "-q", env=env, expect=None, timeout=60)
+            env = self.environment(
+                LD_PRELOAD=str(self.folder / "few.so"), MOST_THREADS=str(most), OMP_NUM_THREADS="2"
+            )
+            done = self.run_trainx(
+                "train", recipe, f"run.name=n{most}", "-q", env=env, expect=None, timeout=60
+            )
             codes.append(done.returncode)
             self.assertIn(done.returncode, (0, 71), done.stderr)
             if done.returncode:

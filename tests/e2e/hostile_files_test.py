@@ -1,4 +1,6 @@
-"""Files that never answer, never end or were made to harm: each is refused with a sentence, in seconds and little memory."""
+"""Files that never answer, never end or were made to harm: each is refused with a sentence, in
+seconds and little memory."""
+
 import json
 import os
 import resource
@@ -14,14 +16,25 @@ MOST_SECONDS, MOST_BYTES = 20, 1 << 30
 class HostileFiles(Trainx):
     def model_folder(self):
         """A Hugging Face folder of a tiny model."""
-        self.run_trainx("train", self.recipe(tiny(steps=2, every=2).replace("warmup: 5 steps", "warmup: 1 steps")), "-q")
+        self.run_trainx(
+            "train",
+            self.recipe(tiny(steps=2, every=2).replace("warmup: 5 steps", "warmup: 1 steps")),
+            "-q",
+        )
         self.run_trainx("export", "outputs/tiny", "model")
         (self.folder / "model" / "manifest.json").unlink(missing_ok=True)
         return self.folder / "model"
 
     def refuses(self, code, *args, names=()):
         """Ends with `code` and names things, within time and memory."""
-        process = subprocess.Popen([TRAINX, *map(str, args), "--json"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment())
+        process = subprocess.Popen(
+            [TRAINX, *map(str, args), "--json"],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(),
+        )
         try:
             out, err = process.communicate(timeout=MOST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -32,7 +45,9 @@ class HostileFiles(Trainx):
         self.assertEqual(refusal.code, code, out + err)
         for name in names:
             self.assertIn(name, refusal.text())
-        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, MOST_BYTES, args)
+        self.assertLess(
+            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, MOST_BYTES, args
+        )
 
     def special(self, kind, path):
         """Puts something that is no regular file in the place of a file."""
@@ -45,7 +60,7 @@ class HostileFiles(Trainx):
             path.mkdir()
         else:
             here = os.getcwd()
-            os.chdir(path.parent)           # a socket's name may have 107 bytes
+            os.chdir(path.parent)  # a socket's name may have 107 bytes
             with socket.socket(socket.AF_UNIX) as s:
                 s.bind(path.name)
             os.chdir(here)
@@ -56,9 +71,18 @@ class HostileFiles(Trainx):
         write_tokens(self.folder / "t.bin", [1] * 1000)
         (self.folder / "lines.jsonl").write_text('{"input_ids": [1, 2], "label": 0}\n')
         recipe = self.folder / "r.yaml"
-        tokens = tiny().replace("type: stories, sequence_length: 32, samples: 512, eval_samples: 10", "type: tokens, train: t.bin, sequence_length: 32").replace("eval: {every: 20 steps, batches: 5}\n", "")
+        tokens = (
+            tiny()
+            .replace(
+                "type: stories, sequence_length: 32, samples: 512, eval_samples: 10",
+                "type: tokens, train: t.bin, sequence_length: 32",
+            )
+            .replace("eval: {every: 20 steps, batches: 5}\n", "")
+        )
         for kind in ("pipe", "device", "socket", "folder"):
-            missing = 66 if kind == "folder" else 65      # a folder where a file belongs: the file is missing
+            missing = (
+                66 if kind == "folder" else 65
+            )  # a folder where a file belongs: the file is missing
             with self.subTest(kind=kind):
                 for name in ("config.json", "model.safetensors"):
                     broken = self.folder / "broken"
@@ -80,7 +104,16 @@ class HostileFiles(Trainx):
                 self.refuses(65, "train", "t.yaml", names=["special.bin"])
                 (self.folder / "special.bin").rename(self.folder / "special.jsonl")
                 self.refuses(65, "data", "inspect", "special.jsonl", names=["special.jsonl"])
-                self.refuses(missing, "data", "tokenize", "lines.jsonl", "--tokenizer", "special.jsonl", "--out", "o.bin")
+                self.refuses(
+                    missing,
+                    "data",
+                    "tokenize",
+                    "lines.jsonl",
+                    "--tokenizer",
+                    "special.jsonl",
+                    "--out",
+                    "o.bin",
+                )
                 path = self.folder / "special.jsonl"
                 path.rmdir() if kind == "folder" else path.unlink()
 
@@ -98,16 +131,36 @@ class HostileFiles(Trainx):
         for layers in (1025, 10**9):
             with_config(json.dumps(config | {"n_layer": layers}))
             self.refuses(65, "export", model, "out", names=[str(layers)])
-            self.refuses(65, "validate", self.recipe(tiny().replace("type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, dropout: 0.1}", "type: gpt2, init_from: model")), names=[str(layers)])
+            self.refuses(
+                65,
+                "validate",
+                self.recipe(
+                    tiny().replace(
+                        "type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, "
+                        "max_positions: 32, dropout: 0.1}",
+                        "type: gpt2, init_from: model",
+                    )
+                ),
+                names=[str(layers)],
+            )
 
     def test_headers_of_many_tensors(self):
         model = self.model_folder()
-        header = ("{" + ",".join(f'"tensor.{i:08}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for i in range(800_000)) + "}").encode()
+        header = (
+            "{"
+            + ",".join(
+                f'"tensor.{i:08}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'
+                for i in range(800_000)
+            )
+            + "}"
+        ).encode()
         (model / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
         self.refuses(65, "export", model, "out", names=["model.safetensors"])
 
     def test_a_line_of_jsonl_that_does_not_end(self):
-        (self.folder / "long.jsonl").write_text('{"label": 0, "input_ids": [' + "1, " * (23 << 20) + "1]}\n")
+        (self.folder / "long.jsonl").write_text(
+            '{"label": 0, "input_ids": [' + "1, " * (23 << 20) + "1]}\n"
+        )
         self.refuses(65, "data", "inspect", "long.jsonl", names=["long.jsonl", "64 MiB"])
 
 

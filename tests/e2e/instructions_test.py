@@ -51,17 +51,24 @@ class Instructions(Tokenizers):
     def test_the_first_token_of_a_word_has_its_tag(self):
         samples = []
         for _ in range(200):
-            words = [self.random.choice([phrase(self.random).split()[0], "".join(phrase(self.random).split()[:3])]) for _ in range(self.random.randrange(1, 12))]
+            words = [self.random.choice([phrase(self.random).split()[0],
+                                         "".join(phrase(self.random).split()[:3])])
+                     for _ in range(self.random.randrange(1, 12))]
             samples.append([words, [self.random.choice([-100, 0, 1, 7]) for _ in words]])
         for kind in ("bert", "roberta", "xlmr"):
             with self.subTest(kind):
                 folder = pathlib.Path(self.made.name) / kind
                 wanted = reference("words", [folder], samples)
-                ours = self.trainx_lines(folder, [json.dumps({"words": words, "tags": tags}) for words, tags in samples])
+                ours = self.trainx_lines(
+                    folder, [json.dumps({"words": words, "tags": tags}) for words, tags in samples])
                 for sample, o, w in zip(samples, ours, wanted, strict=True):
                     self.assertEqual(o, w, sample)
-                self.assertGreater(sum(label == -100 for w in wanted for label in w["labels"]), len(samples) * 3)
-                renamed = self.trainx_lines(folder, [json.dumps({"tokens": words, "ner_tags": tags}) for words, tags in samples], "--words", "tokens", "--tags", "ner_tags")
+                untagged = sum(label == -100 for w in wanted for label in w["labels"])
+                self.assertGreater(untagged, len(samples) * 3)
+                renamed = self.trainx_lines(
+                    folder, [json.dumps({"tokens": words, "ner_tags": tags})
+                             for words, tags in samples],
+                    "--words", "tokens", "--tags", "ner_tags")
                 self.assertEqual(renamed, ours)
 
     @NEEDS_PYTHON

@@ -323,10 +323,13 @@ class Ends(Launch):
         os.kill(self.job(0)["pid"], signal.SIGSTOP)
         began = time.monotonic()
         self.assertIn("rank 0", self.end(process, 69)[1])
-        self.assertLess(time.monotonic() - began, GRACE)                # it could not end by itself, and is not waited for
+        # it could not end by itself, and is not waited for
+        self.assertLess(time.monotonic() - began, GRACE)
 
     def test_a_stopped_worker_of_another_launchers_run_is_killed_after_the_hang_limit(self):
-        process = self.begin("--nproc", "1", "--nnodes", "2", "--node-rank", "0", "--master-addr", "127.0.0.1", "--master-port", "29777", "run.hang_limit=1 s", world=1, STUB=FOREVER)
+        process = self.begin(
+            "--nproc", "1", "--nnodes", "2", "--node-rank", "0", "--master-addr", "127.0.0.1",
+            "--master-port", "29777", "run.hang_limit=1 s", world=1, STUB=FOREVER)
         os.kill(self.job(0)["pid"], signal.SIGSTOP)
         began = time.monotonic()
         self.assertIn("rank 0", self.end(process, 81)[1])

@@ -166,7 +166,8 @@ class Ranks(Trainx):
             _, err = run.communicate(timeout=60)
             self.assertRegex(err, rf"rank {rank} \(.*pid {workers[rank]}", err)
             self.assertEqual(run.returncode, 81, err)
-            self.assertLess(time.monotonic() - stopped, 5 + 10, err)       # found within 5 s; what is stopped cannot end by itself, and is killed
+            # found within 5 s; what is stopped cannot end by itself, and is killed
+            self.assertLess(time.monotonic() - stopped, 5 + 10, err)
             for worker in workers:
                 self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
 

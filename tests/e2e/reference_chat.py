@@ -3,7 +3,7 @@
     reference_chat.py make TOKENIZER_JSON FOLDER     FOLDER/tokenizer.json with the special tokens of the templates, and tokenizer_config.json
     reference_chat.py conversations FOLDER           [{"template": ..., "conversations": [[...], ...]}, ...] in, [[{"input_ids", "labels"}, ...], ...] out
     reference_chat.py completions FOLDER             [[prompt, completion], ...] in, the same out
-    reference_chat.py words FOLDER                   [[[word, ...], [tag, ...]], ...] in, the same out
+    reference_chat.py words FOLDER                   [[words, tags], ...] in, the same out
 """
 import json
 import pathlib
@@ -86,9 +86,12 @@ def words(folder):
     for these, tags in json.load(sys.stdin):
         made = t.encode(these, is_pretokenized=True)
         before = [None, *made.word_ids]
-        out.append({"input_ids": made.ids, "labels": [-100 if w is None or w == b else tags[w] for w, b in zip(made.word_ids, before)]})
+        labels = [-100 if w is None or w == b else tags[w] for w, b in zip(made.word_ids, before)]
+        out.append({"input_ids": made.ids, "labels": labels})
     print(json.dumps(out))
 
 
 if __name__ == "__main__":
-    {"words": words, "make": make, "conversations": conversations, "completions": completions}[sys.argv[1]](*sys.argv[2:])
+    commands = {"words": words, "make": make, "conversations": conversations,
+                "completions": completions}
+    commands[sys.argv[1]](*sys.argv[2:])

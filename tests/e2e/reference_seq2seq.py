@@ -159,7 +159,8 @@ def main():
     if command == "all":
         answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
     else:
-        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * (command in ("generate", "beams"))))
+        reads = command in ("generate", "beams")
+        answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * reads))
     if answer is not None:
         print(json.dumps(answer))
 

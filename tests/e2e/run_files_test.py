@@ -1,4 +1,6 @@
-"""Files of a run beside its checkpoints: metrics.jsonl is on disk before a checkpoint is and tells of holes; a damaged resolved.yaml is told of."""
+"""Files of a run beside its checkpoints: metrics.jsonl is on disk before a checkpoint is and
+tells of holes; a damaged resolved.yaml is told of."""
+
 import shutil
 import subprocess
 from support import Trainx, main, tiny
@@ -39,7 +41,9 @@ int rename(const char* from, const char* to) {
 
 class RunFiles(Trainx):
     def trained(self, steps=4, every=2, **how):
-        recipe = self.recipe(tiny(steps=steps, every=every).replace("warmup: 5 steps", "warmup: 1 steps"))
+        recipe = self.recipe(
+            tiny(steps=steps, every=every).replace("warmup: 5 steps", "warmup: 1 steps")
+        )
         self.run_trainx("train", recipe, "-q", **how)
         return recipe
 
@@ -48,11 +52,25 @@ class RunFiles(Trainx):
         if not compiler:
             self.skipTest("no C compiler")
         (self.folder / "recorder.c").write_text(RECORDER)
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", "recorder.so", "recorder.c", "-ldl"], cwd=self.folder, check=True)
-        self.trained(env=self.environment(LD_PRELOAD=str(self.folder / "recorder.so"), RECORD=str(self.folder / "record")))
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-o", "recorder.so", "recorder.c", "-ldl"],
+            cwd=self.folder,
+            check=True,
+        )
+        self.trained(
+            env=self.environment(
+                LD_PRELOAD=str(self.folder / "recorder.so"), RECORD=str(self.folder / "record")
+            )
+        )
         events = (self.folder / "record").read_text().splitlines()
-        synced = [i for i, e in enumerate(events) if e.startswith("sync") and e.endswith("/metrics.jsonl")]
-        saved = [i for i, e in enumerate(events) if e.startswith("rename") and e.rsplit("/", 1)[-1] in ("checkpoint-2", "checkpoint-4")]
+        synced = [
+            i for i, e in enumerate(events) if e.startswith("sync") and e.endswith("/metrics.jsonl")
+        ]
+        saved = [
+            i
+            for i, e in enumerate(events)
+            if e.startswith("rename") and e.rsplit("/", 1)[-1] in ("checkpoint-2", "checkpoint-4")
+        ]
         self.assertEqual(len(saved), 2, events)
         self.assertTrue(any(i < saved[0] for i in synced), events)
         self.assertTrue(any(saved[0] < i < saved[1] for i in synced), events)
@@ -61,7 +79,11 @@ class RunFiles(Trainx):
         recipe = self.trained(steps=12, every=6)
         path = self.folder / "outputs" / "tiny" / "metrics.jsonl"
         lines = path.read_text().splitlines(keepends=True)
-        for steps, changed in ((14, [*lines[:3], "\0" * 300 + "\n", *lines[4:]]), (16, lines[:2] + lines[-1:] + ["{\n"]), (18, [])):
+        for steps, changed in (
+            (14, [*lines[:3], "\0" * 300 + "\n", *lines[4:]]),
+            (16, lines[:2] + lines[-1:] + ["{\n"]),
+            (18, []),
+        ):
             path.write_text("".join(changed))
             done = self.run_trainx("train", recipe, f"run.duration={steps} steps")
             self.assertIn("metrics.jsonl has holes", done.stderr)
@@ -72,16 +94,27 @@ class RunFiles(Trainx):
 
     def test_a_fork_has_no_holes(self):
         recipe = self.trained()
-        self.assertNotIn("holes", self.run_trainx("train", recipe, "run.duration=6 steps", "--fork", "other").stderr)
+        self.assertNotIn(
+            "holes",
+            self.run_trainx("train", recipe, "run.duration=6 steps", "--fork", "other").stderr,
+        )
 
     def test_a_damaged_resolved_recipe_is_told_of_and_how_to_go_on(self):
         recipe = self.trained()
         path = self.folder / "outputs" / "tiny" / "resolved.yaml"
         text = path.read_text()
-        for changed in (text.replace("lr: 0.003", "lr: 0.103"), text[:200] + "\0" + text[201:], text[: len(text) // 2] + "}{" + text[len(text) // 2:], text.replace("seed:", "sead:")):
+        for changed in (
+            text.replace("lr: 0.003", "lr: 0.103"),
+            text[:200] + "\0" + text[201:],
+            text[: len(text) // 2] + "}{" + text[len(text) // 2 :],
+            text.replace("seed:", "sead:"),
+        ):
             self.assertNotEqual(changed, text)
             path.write_text(changed)
-            for command in (("train", recipe, "run.duration=6 steps"), ("generate", "outputs/tiny", "--prompt", "Once", "--max-tokens", "1")):
+            for command in (
+                ("train", recipe, "run.duration=6 steps"),
+                ("generate", "outputs/tiny", "--prompt", "Once", "--max-tokens", "1"),
+            ):
                 said = self.run_trainx(*command, expect=65).stderr
                 self.assertIn("resolved.yaml is damaged", said)
                 self.assertIn("remove it", said)
@@ -92,7 +125,13 @@ class RunFiles(Trainx):
     def test_resolved_recipes_of_older_versions_are_read(self):
         recipe = self.trained()
         path = self.folder / "outputs" / "tiny" / "resolved.yaml"
-        path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if not line.startswith("# xxh3")))
+        path.write_text(
+            "".join(
+                line
+                for line in path.read_text().splitlines(keepends=True)
+                if not line.startswith("# xxh3")
+            )
+        )
         self.run_trainx("train", recipe, "run.duration=6 steps")
         self.assertIn("# xxh3", path.read_text())
 

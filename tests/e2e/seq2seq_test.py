@@ -177,7 +177,8 @@ class Seq2Seq(Trainx):
             plain = json.loads(config.read_text())
             for question, ids in zip(asked, want, strict=True):
                 with self.subTest(case=case, **question):
-                    config.write_text(json.dumps(plain | {"eos_token_id": question["ends"] or None}))
+                    ends = {"eos_token_id": question["ends"] or None}
+                    config.write_text(json.dumps(plain | ends))
                     got = json.loads(self.run_trainx(
                         "generate", folder.name, "--prompt", " ".join(map(str, question["ids"])),
                         "--tokenizer", "none", "--max-tokens", question["new"], "--device", "cpu",

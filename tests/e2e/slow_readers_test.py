@@ -1,4 +1,6 @@
-"""Readers of stderr and stdout that are slow or never read: training and saving go on, and nothing is left out silently."""
+"""Readers of stderr and stdout that are slow or never read: training and saving go on, and
+nothing is left out silently."""
+
 import json
 import os
 import shutil
@@ -10,10 +12,30 @@ from support import TRAINX, Trainx, main, tiny
 WAITS = "for runs whose output nobody reads"
 
 
+def everything(descriptor):
+    """All that is written until every writer has closed it."""
+    said = b""
+    while piece := os.read(descriptor, 65536):
+        said += piece
+    return said
+
+
 class SlowReaders(Trainx):
     def start(self, *args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-        recipe = self.recipe(tiny(steps=100000, every=100000).replace("type: cosine, warmup: 5 steps", "type: constant").replace("every: 20 steps", "every: 100000 steps").replace("layers: 2", "layers: 1").replace("hidden_size: 32", "hidden_size: 8"))
-        return subprocess.Popen([TRAINX, "train", recipe, *args], cwd=self.folder, stdout=stdout, stderr=stderr, env=self.environment(OMP_NUM_THREADS="1"))
+        recipe = self.recipe(
+            tiny(steps=100000, every=100000)
+            .replace("type: cosine, warmup: 5 steps", "type: constant")
+            .replace("every: 20 steps", "every: 100000 steps")
+            .replace("layers: 2", "layers: 1")
+            .replace("hidden_size: 32", "hidden_size: 8")
+        )
+        return subprocess.Popen(
+            [TRAINX, "train", recipe, *args],
+            cwd=self.folder,
+            stdout=stdout,
+            stderr=stderr,
+            env=self.environment(OMP_NUM_THREADS="1"),
+        )
 
     def last_step(self):
         path = self.folder / "outputs" / "tiny" / "metrics.jsonl"
@@ -23,7 +45,9 @@ class SlowReaders(Trainx):
     def wait_for_step(self, step, seconds=120):
         deadline = time.monotonic() + seconds
         while self.last_step() < step:
-            self.assertLess(time.monotonic(), deadline, f"training stands still at step {self.last_step()}")
+            self.assertLess(
+                time.monotonic(), deadline, f"training stands still at step {self.last_step()}"
+            )
             time.sleep(0.1)
 
     def full_pipe(self):
@@ -56,18 +80,16 @@ class SlowReaders(Trainx):
                 self.ends_and_saves(process)
                 os.close(reading)
 
-    def test_what_is_left_out_of_stderr_is_said_to_a_late_reader(self):
+    def test_the_last_lines_reach_a_late_reader(self):
         reading, writing = self.full_pipe()
         process = self.start("parallel.world_size=2", stderr=writing)
         os.close(writing)
         self.addCleanup(process.kill)
         self.wait_for_step(10)
         process.send_signal(signal.SIGTERM)
-        said = b""
-        while piece := os.read(reading, 65536):
-            said += piece
+        said = everything(reading)
         self.assertEqual(process.wait(30), 128 + signal.SIGTERM)
-        self.assertIn(b"stopped at step", said)                     # what is said last arrives
+        self.assertIn(b"stopped at step", said)  # what is said last arrives
         os.close(reading)
 
     def test_nobody_reads_events(self):
@@ -78,9 +100,7 @@ class SlowReaders(Trainx):
         self.addCleanup(process.kill)
         self.wait_for_step(30)
         self.ends_and_saves(process)
-        said = b""
-        while piece := os.read(errors_reading, 65536):
-            said += piece
+        said = everything(errors_reading)
         self.assertRegex(said, rb"\d+ lines of stdout are lost")
         os.close(reading), os.close(errors_reading)
 
@@ -91,9 +111,7 @@ class SlowReaders(Trainx):
         self.addCleanup(process.kill)
         self.wait_for_step(40)
         process.send_signal(signal.SIGUSR1)
-        said = b""
-        while piece := os.read(reading, 65536):
-            said += piece
+        said = everything(reading)
         self.assertEqual(process.wait(30), 75)
         events = [json.loads(line) for line in said.decode().splitlines() if line.startswith("{")]
         steps = [e["step"] for e in events if e["event"] == "step"]
