@@ -16,41 +16,78 @@ def flops_per_token(family, size, length):
     """6 for each weight of a product and 12 LCT of attention (PaLM's way of counting)."""
     hidden, mlp, layers, heads, key_value_heads, head, vocabulary = SHAPES[family, size]
     attention = hidden * head * (heads + 2 * key_value_heads) + heads * head * hidden
-    return 6 * (layers * (attention + 3 * hidden * mlp) + vocabulary * hidden) + 12 * layers * heads * head * length
+    return (
+        6 * (layers * (attention + 3 * hidden * mlp) + vocabulary * hidden)
+        + 12 * layers * heads * head * length
+    )
 
 
-def row(family, size, batch, length, *, recompute=False, small_state=False, goal=None, tiny=False):
-    """`recompute`: activations are made anew in backward, by both. `small_state`: weights and optimizer states of few bytes, where fp32 has no room: ours bf16 with stochastic rounding and 8-bit
-    moments, the peer's all in bf16."""
+def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False):
+    """`small_state`: weights and optimizer states of few bytes, where fp32 has no room: ours bf16
+    with stochastic rounding and 8-bit moments, the peer's all in bf16."""
     peer = f"bench/peers/torch_decoder.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
     overrides = [f"model.type={family}", f"model.size={size}", f"data.sequence_length={length}"]
     if tiny:
-        overrides += ["run.device=cpu", *(f"model.options.{key}={value}" for key, value in (("num_layers", 2), ("num_heads", 4), ("num_key_value_heads", 2), ("head_size", 16), ("hidden_size", 64), ("intermediate_size", 96)))]
+        overrides += [
+            "run.device=cpu",
+            *(
+                f"model.options.{key}={value}"
+                for key, value in (
+                    ("num_layers", 2),
+                    ("num_heads", 4),
+                    ("num_key_value_heads", 2),
+                    ("head_size", 16),
+                    ("hidden_size", 64),
+                    ("intermediate_size", 96),
+                )
+            ),
+        ]
         peer += " --warm-up-steps 2 --warm-up-seconds 0.1"
     else:
         peer += " --compile"
-    if recompute:
-        overrides, peer = [*overrides, "memory.activation_checkpoint=full"], f"{peer} --recompute"
     if small_state:
-        overrides = [*overrides, "precision.master=none", "precision.rounding=stochastic", "optimizer.type=adamw_8bit", "optimizer.update_in_backward=true", "optimizer.max_grad_norm=0"]
+        overrides = [
+            *overrides,
+            "precision.master=none",
+            "precision.rounding=stochastic",
+            "optimizer.type=adamw_8bit",
+            "optimizer.update_in_backward=true",
+            "optimizer.max_grad_norm=0",
+        ]
         peer += " --weights bf16"
-    return {"name": f"{family}-{size}-{batch}x{length}", "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}", "unit": "tokens", "batch": batch, "length": length,
-            "recipe": "configs/bench/decoder.yaml", "data": "tokens", "overrides": overrides, "peers": {PEER: peer}, "against": PEER, "set_up_seconds": 90,
-            "goal": goal, "goal_ratio": 1.15, "goal_memory": {"share": 0.9}, "flops_per_token": flops_per_token(family, size, length)}
+    return {
+        "name": f"{family}-{size}-{batch}x{length}",
+        "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}",
+        "unit": "tokens",
+        "batch": batch,
+        "length": length,
+        "recipe": "configs/bench/decoder.yaml",
+        "data": "tokens",
+        "overrides": overrides,
+        "peers": {PEER: peer},
+        "against": PEER,
+        "set_up_seconds": 90,
+        "goal": goal,
+        "goal_ratio": 1.15,
+        "goal_memory": {"share": 0.9},
+        "flops_per_token": flops_per_token(family, size, length),
+    }
 
 
 def rows(tiny=False):
     """`tiny`: models of two layers, on any machine."""
     if tiny:
         return [row("qwen2", "0.5b", 2, 32, tiny=True)]
-    # the largest batches of ours and of the peer that an H200 holds
-    return [row("qwen2", "0.5b", 32, 1024, goal=165e3),
-            row("qwen2", "0.5b", 8, 4096),
-            row("qwen2", "1.5b", 16, 1024, goal=60e3),
-            row("qwen2", "1.5b", 4, 4096),
-            row("qwen2", "3b", 8, 1024, goal=31e3),
-            row("qwen2", "3b", 2, 4096),
-            row("qwen2", "7b", 8, 1024, small_state=True, goal=14.1e3),
-            row("qwen2", "7b", 2, 4096, small_state=True),
-            row("llama", "1b", 16, 1024),
-            row("llama", "1b", 4, 4096)]
+    # so many tokens that the optimizer's bytes are few beside the products
+    return [
+        row("qwen2", "0.5b", 32, 1024, goal=165e3),
+        row("qwen2", "0.5b", 8, 4096),
+        row("qwen2", "1.5b", 16, 1024, goal=60e3),
+        row("qwen2", "1.5b", 4, 4096),
+        row("qwen2", "3b", 8, 1024, goal=31e3),
+        row("qwen2", "3b", 2, 4096),
+        row("qwen2", "7b", 8, 1024, small_state=True, goal=14.1e3),
+        row("qwen2", "7b", 2, 4096, small_state=True),
+        row("llama", "1b", 16, 1024),
+        row("llama", "1b", 4, 4096),
+    ]

@@ -2,7 +2,6 @@
 
     torch_decoder.py --family qwen2 --size 0.5b --micro-batch 16 --length 1024 [--compile]
     ... --weights bf16      weights, gradients and states in bf16, where fp32 has no room
-    ... --recompute         activations of layers are made anew in backward
 
 Random tokens, another batch each step, from pinned memory. No step waits for the host or the other way round. session.py has the protocol.
 """
@@ -38,7 +37,6 @@ def main():
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--weights", choices=("fp32", "bf16"), default="fp32")
-    parser.add_argument("--recompute", action="store_true")
     session.add_arguments(parser)
     args = parser.parse_args()
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -56,8 +54,6 @@ def main():
     with device:
         model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa", dtype=element).train()
     run.facts["parameters"] = sum(p.numel() for p in model.parameters())
-    if args.recompute:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
     decayed, plain = ([p for p in model.parameters() if (p.dim() >= 2) == large] for large in (True, False))
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-5, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
