@@ -10,8 +10,8 @@ namespace trainx::worker {
 
 ExitCode exit_code_of(const std::exception& e) {
   if (const auto* user = dynamic_cast<const UserError*>(&e)) return user->code();
-  // ATen's allocator throws its general error: only the words tell.
   if (is_thread_limit(e)) return ExitCode::out_of_memory;
+  // ATen's allocator throws its general error: only the words tell.
   const bool memory = dynamic_cast<const std::bad_alloc*>(&e) ||
                       std::string_view(e.what()).find("not enough memory") !=
                           std::string_view::npos;
@@ -24,10 +24,9 @@ std::string sentence_of(const std::exception& e) {
 
 int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
-  const char* memory = "the machine has no memory left; lower batch.micro_batch_size: ";
-  const char* before = code == ExitCode::bug ? "a bug in trainx, please report it: "
-                       : dynamic_cast<const UserError*>(&e) || is_thread_limit(e) ? ""
-                                                                                  : memory;
+  const char* before = "the machine has no memory left; lower batch.micro_batch_size: ";
+  if (dynamic_cast<const UserError*>(&e) || is_thread_limit(e)) before = "";
+  if (code == ExitCode::bug) before = "a bug in trainx, please report it: ";
   console.error(static_cast<int>(code), before + sentence_of(e));
   if (code == ExitCode::bug) log::write_ring("ended by a bug in trainx");
   return static_cast<int>(code);

@@ -127,6 +127,7 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
   return gpu;
 }
 
+/// Where weights come from, and what their folder asks of dropout that the run does not do.
 void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
   if (const auto snapshot = hub_snapshot_of(folder.path))
     plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
