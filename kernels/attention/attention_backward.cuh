@@ -119,12 +119,7 @@ struct QueryGradient {
     }
     const Rows queries(shared, place), dy(shared + block_elements, place);
     [[maybe_unused]] DroppedQuery dropped[Place::halves];
-    if constexpr (Sight::dropped) {
-#pragma unroll
-      for (int half = 0; half < Place::halves; ++half)
-        dropped[half] = dropped_query(s.dropout, s.dropout.positions[blockIdx.z], blockIdx.y,
-                                      first + place.row(half));
-    }
+    if constexpr (Sight::dropped) dropped_queries(dropped, place, first, s.dropout);
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {

@@ -10,6 +10,17 @@ struct Dropped : Sight {
   static constexpr bool dropped = true;
 };
 
+/// Of the block's rows that are this thread's, at tokens from `first` on.
+template <int RowTiles>
+__device__ __forceinline__ void dropped_queries(DroppedQuery (&queries)[2 * RowTiles],
+                                                const tiles::Place<RowTiles>& place, long first,
+                                                const AttentionDropout& dropout) {
+#pragma unroll
+  for (int half = 0; half < 2 * RowTiles; ++half)
+    queries[half] =
+        dropped_query(dropout, dropout.positions[blockIdx.z], blockIdx.y, first + place.row(half));
+}
+
 /// Probabilities of queries are multiplied by their factors. Rows of a tile are queries, columns
 /// keys from `first_key` on.
 template <class T, int RowTiles>

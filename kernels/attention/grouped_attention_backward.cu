@@ -1,29 +1,20 @@
-#include "kernels/attention/attention_backward.cuh"
 #include "kernels/attention/dropped_attention.hpp"
-#include "kernels/attention/grouped.cuh"
 #include "kernels/attention/grouped_attention.hpp"
+#include "kernels/attention/grouped_backward.cuh"
 
 namespace trainx::kernels {
 namespace {
 
 template <class T>
-cudaError_t grouped_backward(const T* qkv, const std::int32_t* starts, const T* out,
-                             const float* lse, const T* d_out, T* d_qkv, float* delta,
-                             std::int32_t* ends, const AttentionSize& size, cudaStream_t stream) {
+cudaError_t of_groups(const T* qkv, const std::int32_t* starts, const T* out, const float* lse,
+                      const T* d_out, T* d_qkv, float* delta, std::int32_t* ends,
+                      const AttentionSize& size, cudaStream_t stream) {
   if (is_nothing(size)) return cudaSuccess;
   if (!is_grouped_launchable(size)) return cudaErrorInvalidValue;
   if (size.dropout)
     return dropped_grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
   return with_sight(starts, ends, size, [&](auto sight) {
-    if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, size, stream);
-        error != cudaSuccess)
-      return error;
-    const float* const deltas = delta;
-    if (const cudaError_t error =
-            launch_grouped<QueryGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, deltas);
-        error != cudaSuccess)
-      return error;
-    return launch_grouped<KeyValueGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, deltas);
+    return grouped_backward(qkv, sight, out, lse, d_out, d_qkv, delta, size, stream);
   });
 }
 
@@ -33,19 +24,19 @@ cudaError_t grouped_attention_backward(const float* qkv, const std::int32_t* sta
                                        const float* out, const float* lse, const float* d_out,
                                        float* d_qkv, float* delta, std::int32_t* ends,
                                        const AttentionSize& size, cudaStream_t stream) {
-  return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
+  return of_groups(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
 cudaError_t grouped_attention_backward(const Bf16* qkv, const std::int32_t* starts, const Bf16* out,
                                        const float* lse, const Bf16* d_out, Bf16* d_qkv,
                                        float* delta, std::int32_t* ends, const AttentionSize& size,
                                        cudaStream_t stream) {
-  return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
+  return of_groups(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
 cudaError_t grouped_attention_backward(const Fp16* qkv, const std::int32_t* starts, const Fp16* out,
                                        const float* lse, const Fp16* d_out, Fp16* d_qkv,
                                        float* delta, std::int32_t* ends, const AttentionSize& size,
                                        cudaStream_t stream) {
-  return grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
+  return of_groups(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
 }
 
 }  // namespace trainx::kernels
