@@ -204,7 +204,8 @@ void shapes(Bench& b, std::int64_t n, const char* dtype) {
               chunk, Vp, V, b.noise<E>(chunk * Vp), b.integers(chunk, V), b.memory<float>(chunk)};
           double* const sums = b.memory<double>(2);
           return [=, &b](cudaStream_t s) {
-            return cross_entropy_with_gradient(op, 1e-3, {sums, sums + 1, false}, b.counters(), s);
+            return cross_entropy_with_gradient(op, {}, 1e-3, {sums, sums + 1, false}, b.counters(),
+                                               s);
           };
         });
   for (const bool predicts : {false, true})

@@ -22,11 +22,12 @@ struct AttentionSize {
   bool causal = false;
   // fp32 elements are rounded to tf32 in products
   bool tf32 = false;
-  // the rest, but for the dropout: of grouped_attention.hpp alone
+  // the rest, but for the dropout: of grouped_attention.hpp and nearby_attention.hpp alone
   std::int64_t key_value_heads = 0;  // divides heads; 0: heads
-  std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
-  double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
-  double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
+  // a query sees keys at a distance below it, before it or on both sides; 0: all of them
+  std::int64_t window = 0;
+  double scale = 0;     // of scores; 0: 1 / sqrt(head_size)
+  double soft_cap = 0;  // scores become cap * tanh(score / cap); 0: they stay
   // of probabilities, keyed by sample, head, query and key (attention_dropout.hpp); its length and
   // first_row are not looked at
   FusedDropout dropout = {};

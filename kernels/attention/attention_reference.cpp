@@ -2,6 +2,7 @@
 #include "kernels/attention/attention_dropout.hpp"
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
+#include "kernels/attention/nearby_attention.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -125,6 +126,17 @@ void grouped_attention_reference(const float* qkv, const std::int32_t* starts, c
     const std::int64_t start = starts ? starts[b * s.tokens + t] : 0;
     if (start < 0) return Seen{0, 0};
     return Seen{s.window > 0 ? std::max(start, t - s.window + 1) : start, t + 1};
+  };
+  attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
+}
+
+void nearby_attention_reference(const float* qkv, const std::int32_t* lengths, const float* d_out,
+                                float* out, float* lse, float* d_qkv, const AttentionSize& s) {
+  const std::int64_t window = s.window > 0 ? s.window : s.tokens;
+  const auto seen_by = [&](std::int64_t b, std::int64_t t) {
+    const std::int64_t length = lengths ? lengths[b] : s.tokens;
+    if (t >= length) return Seen{0, 0};
+    return Seen{std::max<std::int64_t>(0, t - window + 1), std::min(length, t + window)};
   };
   attend(qkv, seen_by, d_out, out, lse, d_qkv, s);
 }

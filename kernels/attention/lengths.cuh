@@ -3,8 +3,8 @@
 // (those before `end`) and what it streams; a warp, whether its rows from `warp` on and a tile of
 // streamed ones see each other all or not at all; a thread, which streamed ones each of its rows
 // (tiles::Place) sees or is seen by. And all: whether heads of keys serve several of queries
-// (`grouped`), whether scores are under a soft cap (`capped`),
-// and whether probabilities are dropped (`dropped`).
+// (`grouped`), whether scores are under a soft cap (`capped`), and whether probabilities are
+// dropped (`dropped`).
 #pragma once
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"

@@ -1,7 +1,7 @@
 // LogitChange on the device.
 #pragma once
 #include "kernels/bits.hpp"
-#include "kernels/loss/logit_change.hpp"
+#include "kernels/loss/loss_form.hpp"
 #include <cuda_runtime_api.h>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 // LogitChange in double precision.
 #pragma once
-#include "kernels/loss/logit_change.hpp"
+#include "kernels/loss/loss_form.hpp"
 #include <cmath>
 
 namespace trainx::kernels {

@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/bits.hpp"
-#include "kernels/loss/logit_change.hpp"
+#include "kernels/loss/loss_form.hpp"
 #include <cstdint>
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
@@ -40,22 +40,15 @@ struct PredictionCounts {
   double* confusion = nullptr;
 };
 
-/// row_loss = log(sum(exp(logits))) - logits[target], and the sums of it. The gradient replaces the
-/// logits: (softmax - one_hot(target)) * seed, rounded once; 0 in columns from vocab_size on and in
-/// rows without target. NaN in a row makes its loss and gradient NaN. Pointers need their element's
-/// alignment; 16 bytes, with Vp a multiple of 16 bytes, are faster: a row of up to 224 KiB is then
-/// read once and written once, that is 2 T an element. References compute in double precision.
-void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed,
-                                           const LossSums& sums);
-void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed,
-                                           const LossSums& sums);
-void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed,
-                                           const LossSums& sums);
-/// The same of logits that change before the loss; the gradient is that of what they are in memory.
+/// row_loss as LossForm says, and the sums of it. The logits become its gradient times `seed`,
+/// rounded once: that of what they are in memory, (softmax - one_hot(target)) * seed where the form
+/// is plain; 0 in columns from vocab_size on and in rows without target. NaN in a row makes its
+/// loss and gradient NaN. Pointers need their element's alignment; 16 bytes, with Vp a multiple of
+/// 16 bytes, are faster: a row of up to 224 KiB is then read once and written once, that is 2 T an
+/// element. References compute in double precision.
 template <class T>
-void changed_cross_entropy_with_gradient_reference(const CrossEntropy<T>& op,
-                                                   const LogitChange& change, double seed,
-                                                   const LossSums& sums);
+void cross_entropy_with_gradient_reference(const CrossEntropy<T>& op, const LossForm& form,
+                                           double seed, const LossSums& sums);
 void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums,
                              const PredictionCounts& counts);
 void cross_entropy_reference(const CrossEntropy<Bf16>& op, const LossSums& sums,
@@ -65,20 +58,10 @@ void cross_entropy_reference(const CrossEntropy<Fp16>& op, const LossSums& sums,
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; one launch, whose status is returned. `counters` as in FoldMemory.
 /// With no rows the sums are 0.
-cudaError_t cross_entropy_with_gradient(const CrossEntropy<float>& op, double seed,
-                                        const LossSums& sums, std::uint32_t* counters,
-                                        cudaStream_t stream);
-cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>& op, double seed,
-                                        const LossSums& sums, std::uint32_t* counters,
-                                        cudaStream_t stream);
-cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>& op, double seed,
-                                        const LossSums& sums, std::uint32_t* counters,
-                                        cudaStream_t stream);
 template <class T>
-cudaError_t changed_cross_entropy_with_gradient(const CrossEntropy<T>& op,
-                                                const LogitChange& change, double seed,
-                                                const LossSums& sums, std::uint32_t* counters,
-                                                cudaStream_t stream);
+cudaError_t cross_entropy_with_gradient(const CrossEntropy<T>& op, const LossForm& form,
+                                        double seed, const LossSums& sums, std::uint32_t* counters,
+                                        cudaStream_t stream);
 cudaError_t cross_entropy(const CrossEntropy<float>& op, const LossSums& sums,
                           const PredictionCounts& counts, std::uint32_t* counters,
                           cudaStream_t stream);

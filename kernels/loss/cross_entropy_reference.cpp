@@ -50,10 +50,11 @@ void add_up(const CrossEntropy<T>& op, const LossSums& sums, const PredictionCou
 }
 
 template <class T>
-void gradient_rows(const CrossEntropy<T>& op, const LogitChange& change, double seed,
+void gradient_rows(const CrossEntropy<T>& op, const LossForm& form, double seed,
                    const LossSums& sums) {
   if (op.loss_scale) seed *= *op.loss_scale;
   std::vector<double> values(static_cast<std::size_t>(op.vocab_size)), slopes(values);
+  const double of_each = form.smoothing / static_cast<double>(op.vocab_size);
   for (std::int64_t r = 0; r < op.rows; ++r) {
     T* const row = op.logits + r * op.columns;
     const std::int32_t target = op.targets[r];
@@ -62,19 +63,26 @@ void gradient_rows(const CrossEntropy<T>& op, const LogitChange& change, double 
       std::fill_n(row, op.columns, T{});
       continue;
     }
+    double total = 0;
     for (std::size_t c = 0; c < values.size(); ++c) {
-      const ExactlyChanged x = exactly_changed(widened(row[c]), change);
+      const ExactlyChanged x = exactly_changed(widened(row[c]), form.change);
       values[c] = x.value, slopes[c] = x.slope;
+      total += x.value;
     }
     const Softmax s = softmax_of(values.data(), op.vocab_size);
-    op.row_loss[r] = loss_of(values.data(), s, target, op.vocab_size);
-    const double scale = valid(target, op.vocab_size) ? seed / s.sum
+    const double z = std::log(s.sum) + s.largest;
+    double loss = loss_of(values.data(), s, target, op.vocab_size);
+    if (form.has_terms() && valid(target, op.vocab_size))
+      loss = z - (1 - form.smoothing) * values[static_cast<std::size_t>(target)] - of_each * total +
+             form.z_loss * z * z;
+    op.row_loss[r] = static_cast<float>(loss);
+    const double scale = valid(target, op.vocab_size) ? seed * (1 + 2 * form.z_loss * z) / s.sum
                                                       : std::numeric_limits<double>::quiet_NaN();
     for (std::int64_t c = 0; c < op.columns; ++c) {
       const auto i = static_cast<std::size_t>(c);
+      const double own = of_each + (c == target ? 1 - form.smoothing : 0);
       const double g = c < op.vocab_size
-                           ? (std::exp(values[i] - s.largest) * scale - (c == target ? seed : 0)) *
-                                 slopes[i]
+                           ? (std::exp(values[i] - s.largest) * scale - own * seed) * slopes[i]
                            : 0;
       narrow(static_cast<float>(g), row[c]);
     }
@@ -101,33 +109,17 @@ void loss_rows(const CrossEntropy<T>& op, const LossSums& sums, const Prediction
 
 }  // namespace
 
-void cross_entropy_with_gradient_reference(const CrossEntropy<float>& op, double seed,
-                                           const LossSums& sums) {
-  gradient_rows(op, {}, seed, sums);
-}
-void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>& op, double seed,
-                                           const LossSums& sums) {
-  gradient_rows(op, {}, seed, sums);
-}
-void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>& op, double seed,
-                                           const LossSums& sums) {
-  gradient_rows(op, {}, seed, sums);
-}
 template <class T>
-void changed_cross_entropy_with_gradient_reference(const CrossEntropy<T>& op,
-                                                   const LogitChange& change, double seed,
-                                                   const LossSums& sums) {
-  gradient_rows(op, change, seed, sums);
+void cross_entropy_with_gradient_reference(const CrossEntropy<T>& op, const LossForm& form,
+                                           double seed, const LossSums& sums) {
+  gradient_rows(op, form, seed, sums);
 }
-template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<float>&,
-                                                            const LogitChange&, double,
-                                                            const LossSums&);
-template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>&,
-                                                            const LogitChange&, double,
-                                                            const LossSums&);
-template void changed_cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>&,
-                                                            const LogitChange&, double,
-                                                            const LossSums&);
+template void cross_entropy_with_gradient_reference(const CrossEntropy<float>&, const LossForm&,
+                                                    double, const LossSums&);
+template void cross_entropy_with_gradient_reference(const CrossEntropy<Bf16>&, const LossForm&,
+                                                    double, const LossSums&);
+template void cross_entropy_with_gradient_reference(const CrossEntropy<Fp16>&, const LossForm&,
+                                                    double, const LossSums&);
 void cross_entropy_reference(const CrossEntropy<float>& op, const LossSums& sums,
                              const PredictionCounts& counts) {
   loss_rows(op, sums, counts);

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/bits.hpp"
 #include "kernels/cuda_types.hpp"
-#include "kernels/loss/logit_change.hpp"
+#include "kernels/loss/loss_form.hpp"
 #include <cstdint>
 
 namespace trainx::kernels {

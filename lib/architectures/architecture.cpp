@@ -246,19 +246,6 @@ std::string without_gpu_kernel(const ModelDims& dims) {
   return model_graph(dims, 1, length, DType::f32, Machine::one_gpu()).without_gpu_kernel;
 }
 
-std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims) {
-  return std::visit(
-      [](const auto& d) {
-        std::vector<std::string> out;
-        if constexpr (requires { d.label_smoothing; }) {
-          if (d.label_smoothing > 0) out.emplace_back("label_smoothing");
-          if (d.z_loss > 0) out.emplace_back("z_loss");
-        }
-        return out;
-      },
-      dims);
-}
-
 std::string_view family_of(const ModelOptions& options) {
   return std::visit([](const auto& o) { return std::string_view(o.name); }, options);
 }

@@ -31,9 +31,6 @@ bool caps_or_drops(const ModelDims& dims);
 bool mixes_windows(const ModelDims& dims);
 /// Name of an operation of the model that GPUs have no kernel for; "": they have all.
 std::string without_gpu_kernel(const ModelDims& dims);
-/// The options (below model.options) that GPUs have no kernel for, and that training can do
-/// without.
-std::vector<std::string> options_without_gpu_kernel(const ModelDims& dims);
 /// Its model.type.
 std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.

@@ -4,6 +4,7 @@
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
+#include "kernels/attention/nearby_attention.hpp"
 
 namespace trainx::gpu {
 
@@ -35,8 +36,9 @@ void check(const AttentionProblem& p, const std::int32_t* seen,
                      p.head_size <= kernels::largest_attention_head;
   if (!sizes || (size_of(p.dtype) != 2 && p.dtype != DType::f32))
     throw InternalError("attention " + describe(p) + " is none");
-  if (p.is_grouped() && (!p.causal || p.padded || p.heads % p.of_keys() != 0))
-    throw InternalError("attention " + describe(p) + " is grouped, and not causal or padded");
+  if (p.is_grouped() && ((p.causal ? p.padded : p.soft_cap > 0) || p.heads % p.of_keys() != 0))
+    throw InternalError("attention " + describe(p) +
+                        " has grouped heads or other scores, and what goes with none of them");
   if (p.dropped != static_cast<bool>(dropout))
     throw InternalError("attention " + describe(p) + ": dropout belongs to dropped problems alone");
   if (p.padded && p.documents)
@@ -63,8 +65,9 @@ std::string describe(const AttentionProblem& p) {
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
-  const bool library = !p.documents && p.dtype != DType::f32 && p.tokens > 1 &&
-                       p.head_size % 8 == 0 && p.head_size <= 128 && p.soft_cap == 0 && !p.dropped;
+  const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
+                       p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
+                       p.soft_cap == 0 && !p.dropped;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -108,9 +111,10 @@ void Attention::forward(const AttentionProblem& p, const void* qkv, const std::i
   } else {
     with_element(p.dtype, [&]<class T>(T) {
       const auto forward = [&](auto... all) {
-        return p.is_grouped() ? kernels::grouped_attention_forward(all...)
-               : p.documents  ? kernels::document_attention_forward(all...)
-                              : kernels::attention_forward(all...);
+        return p.is_grouped() && !p.causal ? kernels::nearby_attention_forward(all...)
+               : p.is_grouped()            ? kernels::grouped_attention_forward(all...)
+               : p.documents               ? kernels::document_attention_forward(all...)
+                                           : kernels::attention_forward(all...);
       };
       require(forward(static_cast<const T*>(qkv), seen, static_cast<T*>(out), lse,
                       size_of(p, dropout), space.stream),
@@ -145,12 +149,15 @@ void Attention::backward(const AttentionProblem& p, const void* qkv, const std::
                *d = static_cast<const T*>(d_out);
     auto* const dx = static_cast<T*>(d_qkv);
     require(
-        p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta, ends,
-                                                             size_of(p, dropout), space.stream)
-        : p.documents  ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta, ends,
-                                                              size_of(p, dropout), space.stream)
-                       : kernels::attention_backward(x, seen, o, lse, d, dx, delta,
-                                                     size_of(p, dropout), space.stream),
+        p.is_grouped() && !p.causal
+            ? kernels::nearby_attention_backward(x, seen, o, lse, d, dx, delta, size_of(p, dropout),
+                                                 space.stream)
+        : p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta, ends,
+                                                               size_of(p, dropout), space.stream)
+        : p.documents    ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta, ends,
+                                                                size_of(p, dropout), space.stream)
+                         : kernels::attention_backward(x, seen, o, lse, d, dx, delta,
+                                                       size_of(p, dropout), space.stream),
         doing);
   });
 }

@@ -23,11 +23,13 @@ struct AttentionProblem {
   bool tf32 = false;           // f32 whose products round operands to 10 mantissa bits
   // causal inside each document of a row; padding behind them gets zeros, and so do its gradients
   bool documents = false;
-  // grouped heads and other scores (kernels/attention/grouped_attention.hpp), causal
+  // grouped heads and other scores (kernels/attention/grouped_attention.hpp; those that are not
+  // causal, nearby_attention.hpp)
   std::int64_t key_value_heads = 0;  // K; 0: as many as query heads
-  std::int64_t window = 0;           // a query sees that many keys, its own the last; 0: all
-  double scale = 0;                  // of scores; 0: 1 / sqrt(head_size)
-  double soft_cap = 0;               // scores become cap * tanh(score / cap); 0: they stay
+  // a query sees keys at a distance below it, before it or on both sides; 0: all
+  std::int64_t window = 0;
+  double scale = 0;      // of scores; 0: 1 / sqrt(head_size)
+  double soft_cap = 0;   // scores become cap * tanh(score / cap); 0: they stay
   bool dropped = false;  // probabilities are, by a FusedDropout that comes with operands
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
@@ -42,10 +44,11 @@ struct AttentionProblem {
 std::string describe(const AttentionProblem& p);
 
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
-/// head size that is a multiple of 8 up to 128, without a soft cap or dropout. kernels: trainx's
-/// own (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic,
-/// head sizes to 256), for all others. Documents are the kernels': libraries have to be told on the
-/// host how many there are, and a step is launched as it was captured.
+/// head size that is a multiple of 8 up to 128, without a soft cap or dropout; of grouped heads,
+/// windows and scales causal ones. kernels: trainx's own (kernels/attention: the accuracy of fp32
+/// unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents
+/// are the kernels': libraries have to be told on the host how many there are, and a step is
+/// launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 

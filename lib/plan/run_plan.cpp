@@ -53,10 +53,6 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
-  const std::vector<std::string> options = architectures::options_without_gpu_kernel(dims);
-  if (!options.empty())
-    return "GPUs have no kernel for model.options." + options.front() +
-           ": write 0 for it, or run.device: cpu";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -116,9 +112,6 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
     return asked;
   }
   const bool has_gpu = planned_for_gpu || !hardware.gpus.empty();
-  // an option alone is in the way: no reason to be silently slower
-  if (!lacks.empty() && !architectures::options_without_gpu_kernel(dims).empty() && has_gpu)
-    throw UserError(ExitCode::invalid_recipe, "run.device auto takes the GPU, and " + lacks);
   const bool gpu = lacks.empty() && has_gpu;
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
     throw UserError(ExitCode::invalid_recipe,

@@ -136,8 +136,6 @@ class AttentionDropout(Trainx):
         on = "model.options.attention_dropout=0.1"
         self.refused("validate", recipe, on, "model.attention=flash", key=None,
                      names=("model.options.attention_dropout",))
-        self.refused("validate", recipe, "model.options.label_smoothing=0.1", "run.device=gpu",
-                     names=("model.options.label_smoothing",))
 
     def test_a_gpu_follows_it_by_kernels_of_trainx(self):
         recipe = self.write("gpt2")

@@ -140,7 +140,7 @@ class Families(Trainx):
 
     @sampled
     def test_a_family_is_that_of_transformers(self):
-        for case in self.drawn(chosen(), few=4, more=32):
+        for case in self.drawn(chosen(), few=4, more=24):
             with self.subTest(case=case):
                 self.check_case(case)
 

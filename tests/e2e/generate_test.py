@@ -7,7 +7,7 @@ import unittest
 
 import reference
 from random_text import WORDS
-from support import TRAINX, Trainx, main
+from support import TRAINX, Trainx, main, sampled
 
 PYTHON = reference.PYTHON
 PROMPTS = ["Once", "the quick brown fox", "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e", "I'll wait.\n\nThen", "\U0001f44d\U0001f3fd ", "3.14 is x"]
@@ -112,6 +112,7 @@ class Generate(Trainx):
         self.assertEqual(self.generated(model, "1 2", "--tokenizer", "none", "--max-tokens", "2")["ids"][:2], [1, 2])
         self.assertEqual(self.generated("outputs/next", "Once", "--max-tokens", "2")["context_length"], 32)
 
+    @sampled
     def test_a_search_with_beams_finds_what_that_of_transformers_finds(self):
         model = self.make(vocab_size=300)
         config = self.folder / model / "config.json"
@@ -120,6 +121,7 @@ class Generate(Trainx):
         asked = [{"ids": prompt, "new": new, "ends": e, "beams": beams, "penalty": penalty}
                  for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3), (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
                  for penalty in (1.0, 0.0, 2.5, -1.0) for e in ([], ends[:1], ends)]
+        asked = self.drawn(asked, few=12)
         want = self.reference("beams", self.folder / model, asks=asked)
         ended = 0
         for question, ids in zip(asked, want):
@@ -130,8 +132,8 @@ class Generate(Trainx):
                 self.assertEqual(got["ids"], ids)
                 self.assertEqual(got["ended_by"], "end_of_text" if ids[-1] in question["ends"] else "max_tokens")
                 ended += got["ended_by"] == "end_of_text"
-        self.assertGreater(ended, 5)
-        self.assertLess(ended, len(asked) - 5)
+        self.assertGreater(ended, 0)
+        self.assertLess(ended, len(asked))
 
     def test_beams_beyond_the_context_see_the_last_tokens(self):
         model = self.make(12, vocab_size=40)

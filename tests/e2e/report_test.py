@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 from support import Trainx, main, tiny
 
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-ALONE = {"meta", "br", "hr", "img", "input", "link"}
+VOID_TAGS = {"meta", "br", "hr", "img", "input", "link"}
 
 
 class Whole(html.parser.HTMLParser):
@@ -23,7 +23,7 @@ class Whole(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        if tag not in ALONE:
+        if tag not in VOID_TAGS:
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes):

@@ -162,12 +162,14 @@ class Seq2Seq(Trainx):
             with self.subTest(prompt_tokens=len(question["ids"])):
                 self.check_text(talking.name, question["ids"], text)
 
+    @sampled
     def test_a_search_with_beams_finds_what_that_of_transformers_finds(self):
         ends, ended, count = list(range(7, 128, 6)), 0, 0
         asked = [{"ids": [self.token() for _ in range(size)], "new": new, "ends": e, "beams": beams,
                   "penalty": penalty}
                  for size, new, beams in ((3, 20, 2), (17, 12, 5), (30, 1, 3))
                  for penalty, e in ((1.0, []), (1.0, ends), (2.5, ends), (-1.0, ends))]
+        asked = self.drawn(asked, few=6)
         for case in ("t5", "mbart_scaled"):
             folder = self.folder / f"{case}-talking"
             _, want = self.reference(["make", case, str(folder), self.model_seed, "talks"],
@@ -187,8 +189,8 @@ class Seq2Seq(Trainx):
                     self.assertEqual(got["ids"], ids)
                     ended += got["ended_by"] == "end_of_text"
                     count += 1
-        self.assertGreater(ended, 4)
-        self.assertLess(ended, count - 4)
+        self.assertGreater(ended, 0)
+        self.assertLess(ended, count)
 
     def make(self, case):
         self.reference(["make", case, str(self.folder / case), self.model_seed])

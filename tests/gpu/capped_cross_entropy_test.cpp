@@ -1,4 +1,4 @@
-// Losses of logits that are scaled and capped first.
+// Losses of logits that are scaled and capped first, with smoothing and z-loss.
 #include "kernels/loss/cross_entropy.hpp"
 #include "kernels/loss/scale_and_cap.hpp"
 #include "gpu/operands.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 struct Case {
   std::int64_t rows, columns, classes;
-  LogitChange change;
+  LossForm form;
   std::size_t shift = 0;
 };
 
@@ -23,8 +23,9 @@ std::vector<std::int32_t> targets_of(const Case& c) {
 template <class T>
 void compare(const Case& c) {
   INFO("rows " << c.rows << " columns " << c.columns << " classes " << c.classes << " scale "
-               << c.change.scale << " cap " << c.change.soft_cap << " shift " << c.shift
-               << " bytes " << sizeof(T));
+               << c.form.change.scale << " cap " << c.form.change.soft_cap << " smoothing "
+               << c.form.smoothing << " z " << c.form.z_loss << " shift " << c.shift << " bytes "
+               << sizeof(T));
   const auto logits = random_elements<T>(c.rows * c.columns, 1, 6);
   const auto targets = targets_of(c);
   const double seed = 0.7, loss_scale = 3;
@@ -33,8 +34,7 @@ void compare(const Case& c) {
   double want_sums[2] = {5, 7};
   CrossEntropy<T> op{c.rows,         c.columns,        c.classes,  want.data(),
                      targets.data(), want_loss.data(), &loss_scale};
-  changed_cross_entropy_with_gradient_reference(op, c.change, seed,
-                                                {want_sums, want_sums + 1, true});
+  cross_entropy_with_gradient_reference(op, c.form, seed, {want_sums, want_sums + 1, true});
   const OnDevice<T> in(logits, c.shift), changed(logits, c.shift);
   const OnDevice<std::int32_t> d_targets(targets);
   const OnDevice<float> loss(std::vector<float>(targets.size()));
@@ -43,9 +43,9 @@ void compare(const Case& c) {
   op.logits = in.data(), op.targets = d_targets.data(), op.row_loss = loss.data();
   op.loss_scale = scale.data();
   require_success(
-      changed_cross_entropy_with_gradient(op, c.change, seed, {sums.data(), sums.data() + 1, true},
-                                          folding.memory().counters, nullptr),
-      "changed_cross_entropy_with_gradient");
+      cross_entropy_with_gradient(op, c.form, seed, {sums.data(), sums.data() + 1, true},
+                                  folding.memory().counters, nullptr),
+      "cross_entropy_with_gradient");
   check_close(in.host(), want, 2 * rounding<T>, 2e-5, "gradient");
   check_close(loss.host(), want_loss, 1e-4, 2e-4, "loss");
   check_close(sums.host()[0], want_sums[0], 1e-4, 1e-3, "sum");
@@ -54,9 +54,9 @@ void compare(const Case& c) {
 
   auto want_changed = logits;
   scale_and_cap_reference(
-      ScaleAndCap<T>{c.rows, c.columns, c.classes, want_changed.data(), c.change});
+      ScaleAndCap<T>{c.rows, c.columns, c.classes, want_changed.data(), c.form.change});
   require_success(
-      scale_and_cap(ScaleAndCap<T>{c.rows, c.columns, c.classes, changed.data(), c.change},
+      scale_and_cap(ScaleAndCap<T>{c.rows, c.columns, c.classes, changed.data(), c.form.change},
                     nullptr),
       "scale_and_cap");
   check_close(changed.host(), want_changed, rounding<T>, 2e-5, "changed logits");
@@ -64,18 +64,22 @@ void compare(const Case& c) {
 
 template <class T>
 void check_sizes() {
-  const LogitChange changes[] = {{1, 30}, {0.125, 0}, {0.25, 5}};
-  for (const LogitChange& change : changes)
+  const LossForm forms[] = {{{1, 30}},          {{0.125, 0}},     {{0.25, 5}},
+                            {{}, 0.1},          {{}, 0, 1e-2},    {{1, 30}, 0.2, 1e-3},
+                            {{0.5, 0}, 0.9, 0}, {{0.25, 5}, 0, 1}};
+  for (const LossForm& form : forms)
     for (const std::size_t shift : {0u, 1u}) {
-      compare<T>({5, 8, 8, change, shift});
-      compare<T>({3, 1, 1, change, shift});
-      compare<T>({9, 24, 17, change, shift});
-      compare<T>({6, 1000, 997, change, shift});
-      compare<T>({4, 5123, 5120, change, shift});
-      compare<T>({0, 8, 8, change, shift});
+      compare<T>({5, 8, 8, form, shift});
+      compare<T>({3, 1, 1, form, shift});
+      compare<T>({9, 24, 17, form, shift});
+      compare<T>({6, 1000, 997, form, shift});
+      compare<T>({4, 5123, 5120, form, shift});
+      compare<T>({0, 8, 8, form, shift});
     }
-  compare<T>({5, 32064, 32001, {1, 30}});
-  compare<T>({3, 131072, 131072, {0.5, 30}});
+  for (const double smoothing : {0.0, 0.1}) {
+    compare<T>({5, 32064, 32001, {{1, 30}, smoothing, smoothing}});
+    compare<T>({3, 131072, 131072, {{0.5, 30}, smoothing, smoothing}});
+  }
 }
 
 }  // namespace
@@ -99,9 +103,9 @@ TEST_CASE("a cap holds infinite logits; NaN and bad targets make their row NaN",
   const Folding folding(0);
   const CrossEntropy<float> op{4, columns, columns, in.data(), targets.data(), loss.data()};
   require_success(
-      changed_cross_entropy_with_gradient(op, {1, 20}, 1.0, {sums.data(), sums.data() + 1, false},
-                                          folding.memory().counters, nullptr),
-      "changed_cross_entropy_with_gradient");
+      cross_entropy_with_gradient(op, {{1, 20}}, 1.0, {sums.data(), sums.data() + 1, false},
+                                  folding.memory().counters, nullptr),
+      "cross_entropy_with_gradient");
   const auto gradient = in.host(), losses = loss.host();
   CHECK((std::isfinite(losses[0]) && std::isnan(losses[1]) && std::isnan(losses[2]) &&
          std::isfinite(losses[3])));

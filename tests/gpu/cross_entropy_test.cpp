@@ -42,7 +42,7 @@ Results<T> gradient_reference(const Batch<T>& in, bool accumulate) {
   cross_entropy_with_gradient_reference(
       CrossEntropy<T>{in.rows, in.columns, in.classes, out.logits.data(), in.targets.data(),
                       out.row_loss.data()},
-      seed, {&out.loss, &out.count, accumulate});
+      {}, seed, {&out.loss, &out.count, accumulate});
   return out;
 }
 template <class T>
@@ -55,7 +55,7 @@ Results<T> gradient_device(const Batch<T>& in, bool accumulate, std::size_t shif
   require_success(
       cross_entropy_with_gradient(CrossEntropy<T>{in.rows, in.columns, in.classes, logits.data(),
                                                   targets.data(), row_loss.data()},
-                                  seed, {sums.data(), sums.data() + 1, accumulate},
+                                  {}, seed, {sums.data(), sums.data() + 1, accumulate},
                                   folding.memory().counters, nullptr),
       "cross_entropy_with_gradient");
   folding.check();

@@ -1,70 +1,13 @@
 #include "kernels/attention/grouped_attention.hpp"
-#include "gpu/attention_case.hpp"
+#include "gpu/grouped_attention_case.hpp"
 #include "kernels/attention/cached_attention.hpp"
 #include <algorithm>
 #include <random>
 
 using namespace trainx::kernels;
+using namespace trainx::kernels::grouped_case;
 
 namespace {
-
-struct Case {
-  AttentionSize size;
-  std::vector<std::int32_t> starts = {};  // empty: a row is one document
-
-  std::int64_t rows() const { return size.batch * size.tokens; }
-  std::int64_t out_elements() const { return rows() * size.heads * size.head_size; }
-  std::int64_t qkv_elements() const {
-    return rows() * (size.heads + 2 * size.key_value_heads) * size.head_size;
-  }
-  std::int64_t statistics() const { return rows() * size.heads; }
-  bool pads(std::int64_t row) const {
-    return !starts.empty() && starts[static_cast<std::size_t>(row)] < 0;
-  }
-  std::string text() const {
-    return "B " + std::to_string(size.batch) + " T " + std::to_string(size.tokens) + " H " +
-           std::to_string(size.heads) + " K " + std::to_string(size.key_value_heads) + " D " +
-           std::to_string(size.head_size) + " window " + std::to_string(size.window) + " scale " +
-           std::to_string(size.scale) + " cap " + std::to_string(size.soft_cap) +
-           (starts.empty() ? "" : " documents");
-  }
-};
-
-AttentionSize size_of(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
-                      std::int64_t key_value_heads, std::int64_t head_size,
-                      std::int64_t window = 0) {
-  AttentionSize s{batch, tokens, heads, head_size, true};
-  s.key_value_heads = key_value_heads;
-  s.window = window;
-  return s;
-}
-
-/// Documents of up to `most` tokens until a row is full, or earlier.
-std::vector<std::int32_t> random_starts(const AttentionSize& s, std::int64_t most, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::int32_t> starts;
-  for (std::int64_t b = 0; b < s.batch; ++b) {
-    std::int64_t t = 0;
-    while (t < s.tokens && random() % 12 > 0) {
-      const std::int64_t n = 1 + random() % std::min(s.tokens - t, most);
-      starts.insert(starts.end(), static_cast<std::size_t>(n), static_cast<std::int32_t>(t));
-      t += n;
-    }
-    starts.insert(starts.end(), static_cast<std::size_t>(s.tokens - t), -1);
-  }
-  return starts;
-}
-
-struct Inputs {
-  std::vector<float> qkv, d_out;
-};
-struct Results {
-  std::vector<float> out, lse, d_qkv;
-};
-
-Inputs inputs_of(const Case& c, unsigned seed) {
-  return {random_values(c.qkv_elements(), seed), random_values(c.out_elements(), seed + 1)};
-}
 
 Results reference(const Case& c, const Inputs& in) {
   Results r{std::vector<float>(in.d_out.size()),
@@ -75,77 +18,26 @@ Results reference(const Case& c, const Inputs& in) {
   return r;
 }
 
-/// Outputs and scratch hold garbage before.
 template <class T>
-struct Operands {
-  Operands(const Case& c, const Inputs& in, std::size_t shift)
-      : qkv(narrowed<T>(in.qkv), shift),
-        d_out(narrowed<T>(in.d_out), shift),
-        out(narrowed<T>(std::vector<float>(in.d_out.size(), 77)), shift),
-        d_qkv(narrowed<T>(std::vector<float>(in.qkv.size(), 77)), shift),
-        lse(std::vector<float>(static_cast<std::size_t>(c.statistics()), std::nanf("")), shift),
-        delta(lse.host(), shift),
-        starts(c.starts, shift),
-        ends(std::vector<std::int32_t>(c.starts.size(), 1 << 30), shift),
-        has_documents(!c.starts.empty()) {}
-  OnDevice<T> qkv, d_out, out, d_qkv;
-  OnDevice<float> lse, delta;
-  OnDevice<std::int32_t> starts, ends;
-  bool has_documents;
-
-  void both(const AttentionSize& size, cudaStream_t stream = nullptr) const {
-    const std::int32_t* const seen = has_documents ? starts.data() : nullptr;
-    require_success(
-        grouped_attention_forward(qkv.data(), seen, out.data(), lse.data(), size, stream),
-        "grouped_attention_forward");
-    require_success(grouped_attention_backward(qkv.data(), seen, out.data(), lse.data(),
-                                               d_out.data(), d_qkv.data(), delta.data(),
-                                               has_documents ? ends.data() : nullptr, size, stream),
-                    "grouped_attention_backward");
-  }
-  Results results() const {
-    delta.host(), ends.host();  // their guards
-    return {widened(out.host()), lse.host(), widened(d_qkv.host())};
-  }
-};
+void both(const Operands<T>& on, const AttentionSize& size, cudaStream_t stream = nullptr) {
+  const std::int32_t* const seen = on.has_documents ? on.starts.data() : nullptr;
+  require_success(
+      grouped_attention_forward(on.qkv.data(), seen, on.out.data(), on.lse.data(), size, stream),
+      "grouped_attention_forward");
+  require_success(
+      grouped_attention_backward(on.qkv.data(), seen, on.out.data(), on.lse.data(), on.d_out.data(),
+                                 on.d_qkv.data(), on.delta.data(),
+                                 on.has_documents ? on.ends.data() : nullptr, size, stream),
+      "grouped_attention_backward");
+}
 
 template <class T>
 Results computed(const Case& c, const Inputs& in, bool tf32 = false, std::size_t shift = 0) {
   const Operands<T> on(c, in, shift);
   AttentionSize size = c.size;
   size.tf32 = tf32;
-  on.both(size);
+  both(on, size);
   return on.results();
-}
-
-void check(const Case& c, const Results& got, const Results& want, double tolerance,
-           const char* type) {
-  INFO(type << " " << c.text());
-  const std::int64_t D = c.size.head_size, H = c.size.heads, K = c.size.key_value_heads,
-                     heads = H + 2 * K;
-  CHECK(relative_error(got.out, want.out) <= tolerance);
-  CHECK(relative_error(got.lse, want.lse) <= tolerance);
-  for (int part = 0; part < 3; ++part) {
-    INFO("gradient of "
-         << "qkv"[part]);
-    // a row of one token attends to itself alone: no gradient reaches q and k
-    if (part < 2 && (c.size.tokens == 1 || c.size.window == 1)) continue;
-    CHECK(relative_error(got.d_qkv, want.d_qkv, [&](std::int64_t i) {
-            const std::int64_t head = i / D % heads;
-            return part == (head < H ? 0 : head < H + K ? 1 : 2);
-          }) <= 1.5 * tolerance);
-  }
-  for (const float x : got.d_qkv)
-    if (!std::isfinite(x)) FAIL("a gradient is " << x);
-  for (std::int64_t row = 0; row < c.rows(); ++row) {
-    if (!c.pads(row)) continue;
-    for (std::int64_t i = 0; i < heads * D; ++i)
-      if (const float x = got.d_qkv[static_cast<std::size_t>(row * heads * D + i)]; !(x == 0))
-        FAIL("padding: d_qkv of row " << row << " is " << x);
-    for (std::int64_t i = 0; i < H * D; ++i)
-      if (const float x = got.out[static_cast<std::size_t>(row * H * D + i)]; !(x == 0))
-        FAIL("padding: out of row " << row << " is " << x);
-  }
 }
 
 void compare(const Case& c, unsigned seed, std::size_t shift = 0) {
@@ -161,12 +53,6 @@ void compare(const Case& c, unsigned seed, std::size_t shift = 0) {
   check(c, computed<float>(c, in, true, shift), want, 2e-3, "tf32");
   check(c, computed<Bf16>(c, in, false, shift), want, 6e-3, "bf16");
   check(c, computed<Fp16>(c, in, false, shift), want, 1e-3, "fp16");
-}
-
-unsigned drawn_seed() {
-  const unsigned seed = std::random_device{}();
-  WARN("seed " << seed);
-  return seed;
 }
 
 }  // namespace
@@ -312,12 +198,12 @@ TEST_CASE("ten repeats of grouped attention have the same bits, captured too", "
   require_success(cudaStreamCreate(&stream), "stream");
   {
     const Operands<Bf16> on(c, in, 0);
-    on.both(c.size, stream);
+    both(on, c.size, stream);
     const Results first = on.results();
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-    on.both(c.size, stream);
+    both(on, c.size, stream);
     require_success(cudaStreamEndCapture(stream, &graph), "capture");
     require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
     for (int repeat = 0; repeat < 10; ++repeat) {
@@ -327,7 +213,7 @@ TEST_CASE("ten repeats of grouped attention have the same bits, captured too", "
       if (repeat % 2)
         require_success(cudaGraphLaunch(replay, stream), "launch");
       else
-        on.both(c.size, stream);
+        both(on, c.size, stream);
       const Results again = on.results();
       CHECK(same_bits(again.out, first.out));
       CHECK(same_bits(again.lse, first.lse));

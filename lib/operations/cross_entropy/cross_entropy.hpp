@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/loss/loss_form.hpp"
 #include "tensor/tensor.hpp"
 #include <cstdint>
 
@@ -13,23 +14,18 @@ struct LossSeed {
   const double* scale = nullptr;
 };
 
-/// What training adds to a row's cross-entropy: its mixture with that of all classes alike
-/// (Szegedy et al. 2015, arXiv:1512.00567), (1 - smoothing) * loss + smoothing * mean over classes
-/// of -log(softmax), and z * log(sum(exp(logits)))^2 (PaLM, arXiv:2204.02311).
-struct LossTerms {
-  double smoothing = 0, z = 0;
-  bool any() const { return smoothing > 0 || z > 0; }
-};
+using kernels::LogitChange;
+using kernels::LossForm;
 
 /// Cross-entropy of rows of logits[R, Vp] (f32) over the first `vocab_size` columns: row_loss[R]
 /// (f32) in nats, 0 where targets[r] is no_target.
 void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int32_t* targets,
                    std::int64_t vocab_size);
-/// The same, and the logits become their gradient, (softmax - one_hot(target)) * seed; 0 in padded
-/// columns and in rows without target.
+/// The loss of that form, and the logits become its gradient times `seed`, over what they were; 0
+/// in padded columns and in rows without target. Plain: (softmax - one_hot(target)) * seed.
 void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
                                  const std::int32_t* targets, std::int64_t vocab_size, double seed,
-                                 LossTerms terms = {});
+                                 const LossForm& form = {});
 
 /// Where a loss goes: row_loss[R] (f32) and, overwritten or added to, its sum and the number of
 /// targets (f64 [1]).
@@ -51,15 +47,10 @@ struct Scores {
 /// summed_cross_entropy with scores, which are overwritten or added to as the sums are.
 void scored_cross_entropy(const LossTo& to, const Scores& scores, const Tensor& logits,
                           const std::int32_t* targets, std::int64_t vocab_size);
-/// logits[:, :vocab_size] = x * scale, and under a cap > 0 cap * tanh of it over the cap.
-void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap);
-/// Of logits that are scaled and capped before the loss; they become the gradient of what they are.
-void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
-                                        const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap,
-                                        LossTerms terms = {});
+/// logits[:, :vocab_size] become what a loss sees.
+void change_logits(const Tensor& logits, std::int64_t vocab_size, const LogitChange& change);
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, LossTerms terms = {});
+                                        LossSeed seed, const LossForm& form = {});
 
 }  // namespace trainx::operations

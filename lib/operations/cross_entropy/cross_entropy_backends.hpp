@@ -15,11 +15,8 @@ void scored_cross_entropy(const LossTo& to, const Scores& scores, const Tensor& 
                           const std::int32_t* targets, std::int64_t vocab_size);
 void summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, LossTerms terms);
-void scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap);
-void capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
-                                        const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap, LossTerms terms);
+                                        LossSeed seed, const LossForm& form);
+void change_logits(const Tensor& logits, std::int64_t vocab_size, const LogitChange& change);
 }  // namespace cpu
 
 namespace cuda {
@@ -30,12 +27,9 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
                           std::int64_t vocab_size);
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed);
-void scale_and_cap(const Gpu& gpu, const Tensor& logits, std::int64_t vocab_size, double scale,
-                   double cap);
-void capped_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
-                                        const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap);
+                                        LossSeed seed, const LossForm& form);
+void change_logits(const Gpu& gpu, const Tensor& logits, std::int64_t vocab_size,
+                   const LogitChange& change);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -1,11 +1,13 @@
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/exp.hpp"
+#include "operations/cross_entropy/changed_row.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace trainx::operations {
 
@@ -79,23 +81,15 @@ void check_target(std::int32_t target, std::int64_t vocab_size) {
 /// Loss of a row under terms; x becomes its gradient, but for the target's own share. `at_target`:
 /// the logit less `m`, the largest.
 float with_terms(float* x, float m, double at_target, std::int64_t vocab_size, double seed,
-                 LossTerms terms) {
-  const double of_each = terms.smoothing / static_cast<double>(vocab_size);
+                 const LossForm& form) {
+  const double of_each = form.smoothing / static_cast<double>(vocab_size);
   const double differences = of_each > 0 ? sum_of_differences(x, m, vocab_size) : 0;
   const double sum = exponentials_in_place(x, m, vocab_size), log_sum = std::log(sum),
                z = log_sum + m;
-  scale_and_add(x, static_cast<float>(seed * (1 + 2 * terms.z * z) / sum),
+  scale_and_add(x, static_cast<float>(seed * (1 + 2 * form.z_loss * z) / sum),
                 static_cast<float>(-seed * of_each), vocab_size);
-  return static_cast<float>(log_sum - (1 - terms.smoothing) * at_target - of_each * differences +
-                            terms.z * z * z);
-}
-
-template <class Row>
-void for_rows(const Tensor& logits, Row row) {
-  const std::int64_t width = logits.size(1);
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) row(r, data<float>(logits) + r * width);
-  });
+  return static_cast<float>(log_sum - (1 - form.smoothing) * at_target - of_each * differences +
+                            form.z_loss * z * z);
 }
 
 }  // namespace
@@ -103,40 +97,51 @@ void for_rows(const Tensor& logits, Row row) {
 void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int32_t* targets,
                    std::int64_t vocab_size) {
   auto* loss = data<float>(row_loss);
-  for_rows(logits, [&](std::int64_t r, const float* x) {
-    loss[r] = 0;
-    if (targets[r] == no_target) return;
-    check_target(targets[r], vocab_size);
-    const float m = maximum(x, vocab_size);
-    loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
-                                 (static_cast<double>(x[targets[r]]) - m));
+  const std::int64_t width = logits.size(1);
+  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      loss[r] = 0;
+      if (targets[r] == no_target) continue;
+      check_target(targets[r], vocab_size);
+      const float* const x = data<float>(logits) + r * width;
+      const float m = maximum(x, vocab_size);
+      loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
+                                   (static_cast<double>(x[targets[r]]) - m));
+    }
   });
 }
 
 void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
                                  const std::int32_t* targets, std::int64_t vocab_size, double seed,
-                                 LossTerms terms) {
+                                 const LossForm& form) {
   auto* loss = data<float>(row_loss);
   const std::int64_t width = logits.size(1);
-  for_rows(logits, [&](std::int64_t r, float* x) {
+  const auto row_gradient = [&](std::int64_t r, float* x, float* slopes) {
     loss[r] = 0;
     if (targets[r] == no_target) {
       std::fill_n(x, width, 0.0f);
       return;
     }
     check_target(targets[r], vocab_size);
+    if (slopes) change_row(x, slopes, vocab_size, form.change);
     const float m = maximum(x, vocab_size);
     const double at_target = static_cast<double>(x[targets[r]]) - m;
-    if (terms.any()) {
-      loss[r] = with_terms(x, m, at_target, vocab_size, seed, terms);
-      x[targets[r]] -= static_cast<float>(seed * (1 - terms.smoothing));
+    if (form.has_terms()) {
+      loss[r] = with_terms(x, m, at_target, vocab_size, seed, form);
+      x[targets[r]] -= static_cast<float>(seed * (1 - form.smoothing));
     } else {
       const double sum = exponentials_in_place(x, m, vocab_size);
       loss[r] = static_cast<float>(std::log(sum) - at_target);
       scale(x, static_cast<float>(seed / sum), vocab_size);
       x[targets[r]] -= static_cast<float>(seed);
     }
+    for (std::int64_t c = 0; slopes && c < vocab_size; ++c) x[c] *= slopes[c];
     std::fill_n(x + vocab_size, width - vocab_size, 0.0f);
+  };
+  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> slopes(form.change.any() ? static_cast<std::size_t>(vocab_size) : 0);
+    for (std::int64_t r = begin; r < end; ++r)
+      row_gradient(r, data<float>(logits) + r * width, slopes.empty() ? nullptr : slopes.data());
   });
 }
 

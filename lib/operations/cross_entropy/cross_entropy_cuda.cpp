@@ -45,37 +45,23 @@ void scored_cross_entropy(const Gpu& gpu, const LossTo& to, const Scores& scores
 
 void summed_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
                                         const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed) {
+                                        LossSeed seed, const LossForm& form) {
   with_kernel_element(logits, [&]<class T>(T) {
     auto rows = rows_of<T>(to, logits, targets, vocab_size);
     rows.loss_scale = seed.scale;
-    gpu::require(kernels::cross_entropy_with_gradient(rows, seed.factor, sums_of(to),
+    gpu::require(kernels::cross_entropy_with_gradient(rows, form, seed.factor, sums_of(to),
                                                       gpu.fold.counters, gpu.space.stream),
                  "cross-entropy");
   });
   gpu.done(Work::loss);
 }
 
-void scale_and_cap(const Gpu& gpu, const Tensor& logits, std::int64_t vocab_size, double scale,
-                   double cap) {
+void change_logits(const Gpu& gpu, const Tensor& logits, std::int64_t vocab_size,
+                   const LogitChange& change) {
   with_kernel_element(logits, [&]<class T>(T) {
-    const kernels::ScaleAndCap<T> op{
-        logits.size(0), logits.size(1), vocab_size, pointer<T>(logits), {scale, cap}};
+    const kernels::ScaleAndCap<T> op{logits.size(0), logits.size(1), vocab_size, pointer<T>(logits),
+                                     change};
     gpu::require(kernels::scale_and_cap(op, gpu.space.stream), "scale and cap of logits");
-  });
-  gpu.done(Work::loss);
-}
-
-void capped_cross_entropy_with_gradient(const Gpu& gpu, const LossTo& to, const Tensor& logits,
-                                        const std::int32_t* targets, std::int64_t vocab_size,
-                                        LossSeed seed, double scale, double cap) {
-  with_kernel_element(logits, [&]<class T>(T) {
-    auto rows = rows_of<T>(to, logits, targets, vocab_size);
-    rows.loss_scale = seed.scale;
-    gpu::require(
-        kernels::changed_cross_entropy_with_gradient(rows, {scale, cap}, seed.factor, sums_of(to),
-                                                     gpu.fold.counters, gpu.space.stream),
-        "cross-entropy");
   });
   gpu.done(Work::loss);
 }

@@ -18,17 +18,13 @@ const std::int32_t* targets_of(const OpContext& c) {
 }  // namespace
 
 void CrossEntropy::finish_logits(const Tensor& of) const {
-  if (changes_logits()) scale_and_cap(of, classes, scale, soft_cap);
+  if (changes_logits()) change_logits(of, classes, {scale, soft_cap});
 }
 
 void CrossEntropy::run_loss(const OpContext& c) const {
-  const LossTerms terms{smoothing, z_loss};
-  const LossSeed seed = c.block().loss_seed(c.bound().loss_scale);
-  if (changes_logits())
-    return capped_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
-                                              seed, scale, soft_cap, terms);
-  summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes, seed,
-                                     terms);
+  summed_cross_entropy_with_gradient(loss_to(c), c.input(logits), targets_of(c), classes,
+                                     c.block().loss_seed(c.bound().loss_scale),
+                                     {{scale, soft_cap}, smoothing, z_loss});
 }
 
 void CrossEntropy::run_evaluation(const OpContext& c) const {

@@ -20,7 +20,7 @@ struct CrossEntropy {
   Score score = Score::none;
   double scale = 1;                  // of logits
   double soft_cap = 0;               // then they become cap * tanh(logit / cap); 0: they stay
-  double smoothing = 0, z_loss = 0;  // LossTerms of training; evaluation has none
+  double smoothing = 0, z_loss = 0;  // kernels/loss/loss_form.hpp; evaluation has none
 
   bool operator==(const CrossEntropy&) const = default;
 

@@ -1,5 +1,6 @@
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/common/element.hpp"
+#include "operations/cross_entropy/changed_row.hpp"
 #include "operations/cross_entropy/cross_entropy_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include <ATen/Parallel.h>
@@ -25,21 +26,6 @@ void add_sums(const LossTo& to, const std::int32_t* targets) {
   add(to.target_count, count);
 }
 
-/// Logits as the loss sees them; slopes: their derivatives, where they are wanted.
-void finish_row(float* x, float* slopes, std::int64_t n, double scale, double cap) {
-  const auto by = static_cast<float>(scale), most = static_cast<float>(cap);
-  for (std::int64_t c = 0; c < n; ++c) {
-    float slope = by;
-    x[c] *= by;
-    if (cap > 0) {
-      const float u = std::tanh(x[c] / most);
-      x[c] = most * u;
-      slope *= 1 - u * u;
-    }
-    if (slopes) slopes[c] = slope;
-  }
-}
-
 void count(const Scores& scores, const Tensor& logits, const std::int32_t* targets,
            std::int64_t vocab_size, bool accumulate) {
   auto* const confusion = scores.confusion.defined() ? data<double>(scores.confusion) : nullptr;
@@ -59,35 +45,6 @@ void count(const Scores& scores, const Tensor& logits, const std::int32_t* targe
 
 }  // namespace
 
-void cpu::scale_and_cap(const Tensor& logits, std::int64_t vocab_size, double scale, double cap) {
-  const TimedWork timed(Work::loss);
-  const std::int64_t width = logits.size(1);
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)
-      finish_row(data<float>(logits) + r * width, nullptr, vocab_size, scale, cap);
-  });
-}
-
-void cpu::capped_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
-                                             const std::int32_t* targets, std::int64_t vocab_size,
-                                             LossSeed seed, double scale, double cap,
-                                             LossTerms terms) {
-  const TimedWork timed(Work::loss);
-  const std::int64_t width = logits.size(1);
-  const double by = seed.scale ? seed.factor * *seed.scale : seed.factor;
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> slopes(static_cast<std::size_t>(vocab_size));
-    for (std::int64_t r = begin; r < end; ++r) {
-      float* const x = data<float>(logits) + r * width;
-      finish_row(x, slopes.data(), vocab_size, scale, cap);
-      cross_entropy_with_gradient(to.row_loss.narrow(0, r, 1), logits.narrow(0, r, 1), targets + r,
-                                  vocab_size, by, terms);
-      for (std::int64_t c = 0; c < vocab_size; ++c) x[c] *= slopes[static_cast<std::size_t>(c)];
-    }
-  });
-  add_sums(to, targets);
-}
-
 void cpu::summed_cross_entropy(const LossTo& to, const Tensor& logits, const std::int32_t* targets,
                                std::int64_t vocab_size) {
   const TimedWork timed(Work::loss);
@@ -104,11 +61,20 @@ void cpu::scored_cross_entropy(const LossTo& to, const Scores& scores, const Ten
 
 void cpu::summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& logits,
                                              const std::int32_t* targets, std::int64_t vocab_size,
-                                             LossSeed seed, LossTerms terms) {
+                                             LossSeed seed, const LossForm& form) {
   const TimedWork timed(Work::loss);
   cross_entropy_with_gradient(to.row_loss, logits, targets, vocab_size,
-                              seed.scale ? seed.factor * *seed.scale : seed.factor, terms);
+                              seed.scale ? seed.factor * *seed.scale : seed.factor, form);
   add_sums(to, targets);
+}
+
+void cpu::change_logits(const Tensor& logits, std::int64_t vocab_size, const LogitChange& change) {
+  const TimedWork timed(Work::loss);
+  const std::int64_t width = logits.size(1);
+  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      change_row(data<float>(logits) + r * width, nullptr, vocab_size, change);
+  });
 }
 
 }  // namespace trainx::operations
