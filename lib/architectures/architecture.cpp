@@ -6,6 +6,7 @@
 #include "architectures/config_reader.hpp"
 #include "architectures/families/family.hpp"
 #include "architectures/families/seq2seq_family.hpp"
+#include "graph/to_blocks.hpp"
 #include <algorithm>
 #include <concepts>
 #include <deque>
@@ -204,14 +205,29 @@ double attention_dropout(const ModelDims& dims) {
       dims);
 }
 
+namespace {
+
+/// Of a row of few tokens, by operations of which a model can be told.
+program::ModelGraph small_graph(const ModelDims& dims, const Machine& machine) {
+  const std::int64_t length = std::min<std::int64_t>(max_positions(dims), 16);
+  return model_graph(dims, 1, length, DType::f32, machine);
+}
+
+/// Of all layers, in their order.
+std::vector<operations::Attention> attention_of(const ModelDims& dims) {
+  std::vector<operations::Attention> all;
+  if (std::holds_alternative<CustomDims>(dims)) return all;
+  const program::ModelGraph graph = small_graph(dims, {});
+  for (const auto& block : graph.composition->blocks)
+    for (const operations::BoundOp& op : block->forward)
+      if (const auto* a = std::get_if<operations::Attention>(&op.operation)) all.push_back(*a);
+  return all;
+}
+
+}  // namespace
+
 bool has_own_attention(const ModelDims& dims) {
-  if (attention_dropout(dims) > 0) return true;
-  if (std::holds_alternative<Seq2SeqDims>(dims)) return true;
-  const auto* d = std::get_if<DecoderDims>(&dims);
-  if (const auto* e = std::get_if<BertDims>(&dims); e && e->rotates()) return true;
-  return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
-               d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
-               std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
+  return std::ranges::any_of(attention_of(dims), [](const auto& a) { return !a.is_plain(); });
 }
 
 std::int64_t head_size(const ModelDims& dims) {
@@ -230,20 +246,19 @@ std::int64_t head_size(const ModelDims& dims) {
 }
 
 bool caps_or_drops(const ModelDims& dims) {
-  if (attention_dropout(dims) > 0) return true;
-  const auto* d = std::get_if<DecoderDims>(&dims);
-  return d && d->score_cap > 0;
+  return std::ranges::any_of(attention_of(dims),
+                             [](const auto& a) { return a.soft_cap > 0 || a.dropout > 0; });
 }
 
 bool mixes_windows(const ModelDims& dims) {
-  const auto* d = std::get_if<DecoderDims>(&dims);
-  return d && std::ranges::adjacent_find(d->windows, std::not_equal_to()) != d->windows.end();
+  const std::vector<operations::Attention> all = attention_of(dims);
+  return std::ranges::adjacent_find(all, std::not_equal_to(), &operations::Attention::window) !=
+         all.end();
 }
 
 std::string without_gpu_kernel(const ModelDims& dims) {
   if (std::holds_alternative<CustomDims>(dims)) return "module";
-  const std::int64_t length = std::min<std::int64_t>(max_positions(dims), 16);
-  return model_graph(dims, 1, length, DType::f32, Machine::one_gpu()).without_gpu_kernel;
+  return small_graph(dims, Machine::one_gpu()).without_gpu_kernel;
 }
 
 std::string_view family_of(const ModelOptions& options) {

@@ -19,8 +19,8 @@ std::int64_t text_positions(const ModelDims& dims);
 bool packs(const ModelOptions& options);
 /// Of attention's probabilities, while training.
 double attention_dropout(const ModelDims& dims);
-/// Does its attention have one implementation, trainx's own loops? They compute grouped heads,
-/// windows, scales, caps and dropout; model.attention has no choice there.
+/// Does its attention have one implementation, trainx's own loops, as where one of its operations
+/// is not plain? model.attention has no choice there.
 bool has_own_attention(const ModelDims& dims);
 /// Elements of a head of attention; 0: of models that trainx knows nothing of.
 std::int64_t head_size(const ModelDims& dims);

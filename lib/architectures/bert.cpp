@@ -57,14 +57,14 @@ class EncoderBuilder {
   }
 
   Value attention(Value x) {
-    const graph::AttentionOptions heads = attention_options(d_, operations::AttentionMask::lengths);
+    graph::AttentionOptions heads = attention_options(d_, operations::AttentionMask::lengths);
     x = m_.linear(x, name(""),
                   {.features = 3 * d_.hidden_size, .parts = names_.qkv, .bias = d_.attention_bias});
     const bool everywhere = !d_.rotates() || d_.looks_everywhere(layer_);
     if (d_.rotates()) x = turn(x, everywhere ? d_.global_rope : d_.local_rope, heads.head_size);
-    x = everywhere ? m_.attention(x, heads)
-                   : m_.local_attention(x, d_.num_heads, heads.head_size, d_.window);
-    return m_.linear(x, name(names_.out), {.features = d_.hidden_size, .bias = d_.attention_bias});
+    if (!everywhere) heads.window = d_.window;
+    return m_.linear(m_.attention(x, heads), name(names_.out),
+                     {.features = d_.hidden_size, .bias = d_.attention_bias});
   }
 
   Value turn(Value x, const Rope& rope, std::int64_t head_size) {

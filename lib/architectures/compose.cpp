@@ -35,8 +35,8 @@ LibraryCalls library_calls(const graph::Model& model) {
         calls.attention = a->kind;
         calls.packed = a->mask == operations::AttentionMask::documents;
         calls.grouped = a->query_heads != a->key_value_heads;
-        calls.capped_or_dropped = a->soft_cap > 0 || a->dropout > 0;
-        calls.own_loops = !a->is_plain();
+        calls.capped_or_dropped |= a->soft_cap > 0 || a->dropout > 0;
+        calls.own_loops |= !a->is_plain();
       }
       if (const auto* l = std::get_if<operations::Linear>(&op.operation);
           l && (!l->logits || model.head.rows != operations::HeadRows::first))

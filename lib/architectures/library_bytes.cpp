@@ -77,10 +77,10 @@ namespace {
 
 // Of lib/operations/attention/grouped_attention_cpu.cpp, whose backward holds most: for each thread
 // the gradients of one head's keys and values, in 16 bits also copies of both, and of a tile of 64
-// queries scores, slopes, gradients of scores and five tensors of rows.
+// queries scores, their gradients and five tensors of rows.
 std::int64_t own_loop_bytes(const LibraryCalls& c, std::int64_t threads) {
   const std::int64_t rows = c.compute == DType::f32 ? 2 : 4;
-  return threads * 4 * (rows * c.length * c.head_size + 64 * (3 * c.length + 5 * c.head_size));
+  return threads * 4 * (rows * c.length * c.head_size + 64 * (2 * c.length + 5 * c.head_size));
 }
 
 }  // namespace

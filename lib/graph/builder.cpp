@@ -200,17 +200,6 @@ Value ModelBuilder::parallel_residual(int layer, const std::string& part, Value 
   return sum(h, out(add(std::move(both), {first.id, second.id, none, none}, {})));
 }
 
-Value ModelBuilder::local_attention(Value qkv, std::int64_t heads, std::int64_t head_size,
-                                    std::int64_t window) {
-  model_.values[static_cast<std::size_t>(qkv.id)].name = "qkv";
-  return out(add(LocalAttention{.heads = heads,
-                                .head_size = head_size,
-                                .batch = options_.batch_size,
-                                .length = options_.length,
-                                .window = window},
-                 {qkv.id, batch("lengths").id}, {}));
-}
-
 Value ModelBuilder::mean_pool(Value x) {
   model_.blocks[model_.blocks.size() - 2].closes = true;  // its norm is of all rows
   return out(add(MeanPool{.batch = options_.batch_size, .length = options_.length},

@@ -109,8 +109,6 @@ class ModelBuilder {
   Value stage(const std::string& name, Value h, const Branch& f);
   /// The mean over each sample's tokens, where a head of first rows opens.
   Value mean_pool(Value x);
-  /// operations::LocalAttention
-  Value local_attention(Value qkv, std::int64_t heads, std::int64_t head_size, std::int64_t window);
   /// norm(h + dropout(f(h))): the norm follows the sum.
   Value residual_then_norm(int layer, const std::string& part, Value h, const Branch& f,
                            const std::string& norm);

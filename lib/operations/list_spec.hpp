@@ -9,7 +9,6 @@
 #include "operations/head_norm/head_norm_spec.hpp"
 #include "operations/latent_heads/latent_heads_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
-#include "operations/local_attention/local_attention_spec.hpp"
 #include "operations/mean_pool/mean_pool_spec.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
@@ -19,9 +18,9 @@
 
 namespace trainx::operations {
 
-using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss,
-                               MeanPool, LocalAttention, Module>;
+using Operation =
+    std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

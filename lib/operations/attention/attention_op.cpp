@@ -2,7 +2,6 @@
 #include "operations/attention/attention.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include "operations/attention/grouped_attention.hpp"
-#include "operations/attention/biased_attention.hpp"
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
@@ -18,16 +17,20 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
   return x.view({a.batch, a.length, a.query_heads, a.head_size});
 }
 
-Dropout dropout_of(const Attention& a, const OpContext& c) {
-  return c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site);
-}
-
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
-  return {qkv, c.input(Attention::seen), dropout_of(a, c), c.parameter(Attention::sinks)};
+  return {qkv,
+          c.input(Attention::seen),
+          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site),
+          c.parameter(Attention::sinks),
+          c.input(Attention::memory),
+          c.parameter(Attention::bias_table)};
 }
-AttentionText text(const Attention& a, const OpContext& c, const Tensor& qkv) {
-  return {qkv, c.input(Attention::memory), c.input(Attention::seen),
-          c.parameter(Attention::bias_table), dropout_of(a, c)};
+AttentionGradients gradients(const OpContext& c) {
+  const auto parameter = [&](int p) -> AttentionGradients::Parameter {
+    return {c.parameter_gradient(p), c.accumulates(p)};
+  };
+  return {c.input_gradient(Attention::qkv), c.input_gradient(Attention::memory),
+          parameter(Attention::sinks), parameter(Attention::bias_table)};
 }
 
 }  // namespace
@@ -37,8 +40,6 @@ void Attention::run_forward(const OpContext& c) const {
   const std::int64_t rows = batch * length, past = c.past();
   // of a decoder the product has room for tokens to come
   const Tensor made = memory_length > 0 ? c.input(qkv) : c.input(qkv).narrow(0, 0, past + rows);
-  if (memory_length > 0 || bias.buckets > 0)
-    return biased_attention(*this, text(*this, c, made), c.output(out), c.output(lse));
   if (!is_plain())
     return grouped_attention(*this, c.output(out), c.output(lse), inputs(*this, c, made));
   if (past > 0)
@@ -54,17 +55,9 @@ void Attention::run_forward(const OpContext& c) const {
 }
 
 void Attention::run_backward(const OpContext& c) const {
-  if (memory_length > 0 || bias.buckets > 0)
-    return biased_attention_backward(*this, text(*this, c, c.input(qkv)), c.output(out),
-                                     c.output(lse), c.output_gradient(out),
-                                     {c.input_gradient(qkv), c.input_gradient(memory),
-                                      c.parameter_gradient(bias_table), c.accumulates(bias_table)});
   if (!is_plain())
-    return grouped_attention_backward(
-        *this,
-        {c.input_gradient(qkv), c.parameter_gradient(sinks),
-         c.parameter_gradient(sinks).defined() && c.accumulates(sinks)},
-        c.output_gradient(out), inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
+    return grouped_attention_backward(*this, gradients(c), c.output_gradient(out),
+                                      inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);

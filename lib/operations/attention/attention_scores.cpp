@@ -1,4 +1,5 @@
 #include "operations/attention/attention_scores.hpp"
+#include "tensor/torch_view.hpp"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,46 +10,66 @@ namespace {
 
 /// Of ALiBi: a geometric sequence from 2^(-8 / heads) on; where heads are no power of two those of
 /// the power below, and between them every other one of twice that power.
-std::vector<float> falls_of(std::int64_t heads) {
+float alibi_slope(std::int64_t head, std::int64_t heads) {
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  std::vector<float> out;
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const bool between = h >= power;
-    const auto n = static_cast<double>(between ? 2 * (h - power) + 1 : h + 1);
-    out.push_back(
-        static_cast<float>(std::exp2(-8 * n / static_cast<double>(between ? 2 * power : power))));
-  }
-  return out;
+  const bool between = head >= power;
+  const auto n = static_cast<double>(between ? 2 * (head - power) + 1 : head + 1);
+  return static_cast<float>(std::exp2(-8 * n / static_cast<double>(between ? 2 * power : power)));
 }
 
 }  // namespace
 
-AttentionScores::AttentionScores(const Attention& a)
+AttentionScores::AttentionScores(const Attention& a, std::int64_t past, std::int64_t queries,
+                                 std::int64_t keys, const Tensor& biases)
     : scale_(static_cast<float>(a.scale > 0 ? a.scale
                                             : 1 / std::sqrt(static_cast<double>(a.head_size)))),
       cap_(static_cast<float>(a.soft_cap)),
-      falls_(a.alibi ? falls_of(a.query_heads) : std::vector<float>()) {}
-
-void AttentionScores::finish(float* row, float* slopes, const AttentionQuery& query,
-                             std::int64_t first, std::int64_t n, KeyRange seen) const {
-  const float fall = falls_.empty() ? 0 : falls_[static_cast<std::size_t>(query.head)];
-  for (std::int64_t i = 0; i < n; ++i) {
-    float slope = scale_;
-    row[i] *= scale_;
-    if (cap_ > 0) {
-      const float u = std::tanh(row[i] / cap_);
-      row[i] = cap_ * u, slope *= 1 - u * u;
+      lowest_(1 - past - queries),
+      distances_(static_cast<std::size_t>(queries + keys - 1)) {
+  if (!a.alibi && !biases.defined()) return;
+  at::Tensor table;  // [buckets, heads]
+  if (biases.defined()) {
+    table = tensor::torch_view(biases).to(at::kFloat).contiguous();
+    buckets_ = a.bias.buckets_of(lowest_, distances_);
+  }
+  biases_.reserve(static_cast<std::size_t>(a.query_heads) * distances_);
+  for (std::int64_t h = 0; h < a.query_heads; ++h) {
+    const float slope = a.alibi ? alibi_slope(h, a.query_heads) : 0;
+    for (std::size_t d = 0; d < distances_; ++d) {
+      const auto far = static_cast<float>(std::abs(lowest_ + static_cast<std::int64_t>(d)));
+      const float learned =
+          table.defined() ? table.const_data_ptr<float>()[buckets_[d] * a.query_heads + h] : 0;
+      biases_.push_back(learned - slope * far);
     }
-    if (slopes) slopes[i] = slope;
-    const std::int64_t k = first + i;
-    if (fall > 0) row[i] -= fall * static_cast<float>(std::abs(query.position - k));
-    if (k < seen.from || k >= seen.to) row[i] = hidden_score;
   }
 }
 
+void AttentionScores::finish(float* row, float* slopes, const AttentionQuery& query,
+                             std::int64_t first, std::int64_t n) const {
+  for (std::int64_t i = 0; i < n; ++i) row[i] *= scale_;
+  if (slopes) std::fill_n(slopes, n, scale_);
+  for (std::int64_t i = 0; cap_ > 0 && i < n; ++i) {
+    const float u = std::tanh(row[i] / cap_);
+    row[i] = cap_ * u;
+    if (slopes) slopes[i] *= 1 - u * u;
+  }
+  if (biases_.empty()) return;
+  const float* const bias = biases_.data() + static_cast<std::size_t>(query.head) * distances_ +
+                            distance(query.position, first);
+  for (std::int64_t i = 0; i < n; ++i) row[i] += bias[i];
+}
+
+void AttentionScores::add_bias_gradients(const float* d_row, const AttentionQuery& query,
+                                         std::int64_t first, std::int64_t n,
+                                         double* d_biases) const {
+  const std::int32_t* const bucket = buckets_.data() + distance(query.position, first);
+  for (std::int64_t i = 0; i < n; ++i) d_biases[bucket[i]] += d_row[i];
+}
+
 float softmax(float* s, std::int64_t n, float sink) {
-  const float most = std::max(*std::max_element(s, s + n), sink);
-  if (most == hidden_score) {
+  float most = sink;
+  for (std::int64_t k = 0; k < n; ++k) most = std::max(most, s[k]);
+  if (most == no_score) {
     std::fill_n(s, n, 0.0f);
     return most;
   }
@@ -56,10 +77,6 @@ float softmax(float* s, std::int64_t n, float sink) {
   for (std::int64_t k = 0; k < n; ++k) sum += s[k] = std::exp(s[k] - most);
   for (std::int64_t k = 0; k < n; ++k) s[k] /= sum;
   return most + std::log(sum);
-}
-
-void softmax_with(float* s, std::int64_t n, float logarithm) {
-  for (std::int64_t k = 0; k < n; ++k) s[k] = s[k] == hidden_score ? 0 : std::exp(s[k] - logarithm);
 }
 
 }  // namespace trainx::operations

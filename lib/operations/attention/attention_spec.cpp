@@ -1,4 +1,5 @@
 #include "operations/attention/attention_spec.hpp"
+#include <algorithm>
 
 namespace trainx::operations {
 namespace {
@@ -7,10 +8,11 @@ namespace {
 /// there can be, one to a row.
 double product_flops(const Attention& a, std::int64_t elements) {
   const auto T = static_cast<double>(a.length);
+  const bool both_sides = a.mask == AttentionMask::lengths;
   const double keys = a.memory_length > 0 ? static_cast<double>(a.memory_length) : T,
-               all = a.mask == AttentionMask::lengths ? T * keys : T * (T + 1) / 2,
-               outside = T - static_cast<double>(a.window),
-               seen = a.window > 0 && outside > 0 ? all - outside * (outside + 1) / 2 : all;
+               all = both_sides ? T * keys : T * (T + 1) / 2,
+               outside = a.window > 0 ? std::max(0.0, T - static_cast<double>(a.window)) : 0,
+               seen = all - outside * (outside + 1) / (both_sides ? 1 : 2);
   return 2.0 * static_cast<double>(a.batch * a.query_heads * elements) * seen;
 }
 

@@ -29,20 +29,22 @@ struct Attention {
   std::int64_t value_size = 0;         // of values' heads; 0: head_size
   AttentionMask mask = AttentionMask::causal;
   AttentionKind kind = AttentionKind::automatic;
-  double scale = 0;         // of scores; 0: 1 / sqrt(head_size)
-  std::int64_t window = 0;  // a query sees that many keys, its own the last; 0: all before it
-  double soft_cap = 0;      // scores become cap * tanh(score / cap); 0: they stay
-  double dropout = 0;       // of probabilities, while training
-  bool alibi = false;       // scores fall with distance, by a slope of each head
-  bool has_sinks = false;   // a learned score of each head takes probability, and has no value
+  double scale = 0;  // of scores; 0: 1 / sqrt(head_size)
+  // a query sees keys at a distance below it, on the sides that the mask leaves; 0: all
+  std::int64_t window = 0;
+  double soft_cap = 0;     // scores become cap * tanh(score / cap); 0: they stay
+  double dropout = 0;      // of probabilities, while training
+  bool alibi = false;      // scores fall with distance, by a slope of each head
+  bool has_sinks = false;  // a learned score of each head takes probability, and has no value
   std::int64_t memory_length = 0;  // of `memory`, tokens of a sample; 0: there is none
   RelativeBias bias = {};          // of scores, behind scale and cap
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
   std::int64_t values() const { return value_size > 0 ? value_size : head_size; }
-  std::int64_t columns() const {
-    return (query_heads + key_value_heads) * head_size + key_value_heads * values();
+  std::int64_t key_value_columns() const { return key_value_heads * (head_size + values()); }
+  std::int64_t columns() const {  // of qkv
+    return query_heads * head_size + (memory_length > 0 ? 0 : key_value_columns());
   }
   /// Is it what every library computes: as many keys as queries, scores as they come?
   bool is_plain() const {

@@ -15,7 +15,7 @@ void grouped_attention_backward(const Attention& a, const AttentionGradients& to
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(to.qkv))
+    if (const Gpu* gpu = gpu_of(d_out))
       return cuda::grouped_attention_backward(*gpu, a, to, d_out, in, out, lse);
   return cpu::grouped_attention_backward(a, to, d_out, in, out, lse);
 }

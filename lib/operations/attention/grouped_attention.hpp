@@ -1,7 +1,9 @@
 // Attention with all that libraries' kernels do not take: fewer key-value heads than query heads
-// (Ainslie et al. 2023, arXiv:2305.13245), windows, scores of another scale or under a soft cap
-// (Gemma 2, arXiv:2408.00118), dropout of probabilities, scores that fall with distance (ALiBi:
-// Press et al. 2021, arXiv:2108.12409), sinks (Xiao et al. 2023, arXiv:2309.17453).
+// (Ainslie et al. 2023, arXiv:2305.13245), windows (Beltagy et al. 2020, arXiv:2004.05150), scores
+// of another scale or under a soft cap (Gemma 2, arXiv:2408.00118), dropout of probabilities,
+// biases of scores by distance (ALiBi: Press et al. 2021, arXiv:2108.12409; T5:
+// relative_bias_spec), sinks (Xiao et al. 2023, arXiv:2309.17453), keys and values of another text.
+// CPUs compute all of it; what GPUs do, Attention::has_gpu_kernel says.
 #pragma once
 #include "operations/attention/attention_spec.hpp"
 #include "operations/dropout/dropout.hpp"
@@ -11,19 +13,26 @@ namespace trainx::operations {
 
 /// What attention reads; undefined: absent.
 struct AttentionInputs {
-  Tensor qkv;   // [N, H * D | K * D | K * V]
+  Tensor qkv;   // [N, H * D | K * D | K * V]; with a memory [N, H * D]
   Tensor seen;  // i32, lengths [B] or documents' starts [n]
   Dropout dropout = {};
-  Tensor sinks = {};  // [H]
+  Tensor sinks = {};   // [H]
+  Tensor memory = {};  // [batch * memory length, K * D | K * V]
+  Tensor biases = {};  // [buckets, H]
 };
+/// Undefined: not wanted.
 struct AttentionGradients {
-  Tensor qkv;
-  Tensor sinks = {};        // f32 [H]; undefined: not wanted
-  bool accumulate = false;  // sinks
+  /// f32; what is there stays and is added to where `accumulate`.
+  struct Parameter {
+    Tensor sum;
+    bool accumulate = false;
+  };
+  Tensor qkv, memory = {};
+  Parameter sinks = {}, biases = {};
 };
 
 /// out[n, H, V] and lse[n, H] (f32; undefined: not kept): the last n rows of each sample; N = n, or
-/// one sample with rows before them. A row that sees no key gets zeros.
+/// one sample with rows before them. A row that sees no key gets zeros, and -infinity.
 void grouped_attention(const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in);
 /// d_out[N, H * V].

@@ -5,13 +5,13 @@
 
 namespace trainx::operations {
 
-std::vector<std::int32_t> RelativeBias::bucket_of(std::int64_t queries, std::int64_t keys) const {
+std::vector<std::int32_t> RelativeBias::buckets_of(std::int64_t lowest, std::size_t count) const {
   const std::int64_t of_side = both_sides ? buckets / 2 : buckets, exact = of_side / 2;
   // in fp32, as who trained the tables rounded
   const auto growth =
       static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
   std::vector<std::int32_t> out;
-  for (std::int64_t distance = 1 - queries; distance < keys; ++distance) {
+  for (std::int64_t distance = lowest; out.size() < count; ++distance) {
     const std::int64_t before = both_sides ? std::abs(distance)
                                            : -std::min<std::int64_t>(distance, 0);
     std::int64_t bucket = before;

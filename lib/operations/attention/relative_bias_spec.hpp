@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,8 +13,8 @@ struct RelativeBias {
   bool both_sides = false;                     // half of the buckets are of keys behind the query
 
   bool operator==(const RelativeBias&) const = default;
-  /// By distance key - query + queries - 1, of `queries` queries and `keys` keys: the bucket.
-  std::vector<std::int32_t> bucket_of(std::int64_t queries, std::int64_t keys) const;
+  /// Buckets of `count` distances, key - query, from `lowest` on.
+  std::vector<std::int32_t> buckets_of(std::int64_t lowest, std::size_t count) const;
 };
 
 }  // namespace trainx::operations

@@ -3,6 +3,7 @@
 #include "architectures/architecture.hpp"
 #include "architectures/families/encoder_family.hpp"
 #include "architectures/saved_layout.hpp"
+#include "graph/to_blocks.hpp"
 #include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
@@ -198,4 +199,25 @@ TEST_CASE("a modernbert's layers look everywhere by name, else every so many; bo
     CHECK(named.looks_everywhere(i) == (i % 3 == 0));
     CHECK(old.looks_everywhere(i) == (i % 4 == 0));
   }
+}
+
+TEST_CASE("a modernbert's layers with windows are attention of the others, which GPUs lack") {
+  BertDims dims = size_of("modernbert", 0, Task::masked_lm);
+  std::vector<std::int64_t> windows;
+  const program::ModelGraph graph = graph_of(dims, 2, 16, DType::f32);
+  for (const auto& block : graph.composition->blocks)
+    for (const operations::BoundOp& op : block->forward)
+      if (const auto* a = std::get_if<operations::Attention>(&op.operation)) {
+        CHECK(a->mask == operations::AttentionMask::lengths);
+        windows.push_back(a->window);
+      }
+  REQUIRE(windows.size() == 22);
+  for (std::size_t i = 0; i < windows.size(); ++i) CHECK(windows[i] == (i % 3 == 0 ? 0 : 65));
+  CHECK(has_own_attention(dims));
+  CHECK(mixes_windows(dims));
+  CHECK(without_gpu_kernel(dims) == "attention");
+  dims.global_layers.assign(22, true);
+  CHECK_FALSE(has_own_attention(dims));
+  CHECK_FALSE(mixes_windows(dims));
+  CHECK(without_gpu_kernel(dims) != "attention");  // its head lacks one still
 }
