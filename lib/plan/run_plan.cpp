@@ -331,12 +331,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                         recipe::write_value(plan.mode) +
                         ", which keeps them in shards; leave generate out, or "
                         "write parallel.mode: ddp");
-  if (r.eval.weights == recipe::EvalWeights::average && plan.zero_stage() > 0)
-    throw UserError(ExitCode::invalid_recipe,
-                    "eval.weights is average, which lies in shards with parallel.mode " +
-                        recipe::write_value(plan.mode) +
-                        ", and evaluations gather weights alone; write current, or "
-                        "parallel.mode: ddp");
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);

@@ -496,22 +496,8 @@ class Rules {
     }
   }
 
-  /// Evaluation reads the average where training keeps it.
-  void average() {
-    const bool evaluates = r_.eval.weights == EvalWeights::average;
-    refuse(evaluates && r_.memory.optimizer_offload.where != OptimizerOffload::none, "eval.weights",
-           {"memory.optimizer_offload.where"},
-           "is average, which memory.optimizer_offload keeps away from where evaluations compute: "
-           "write current, or leave the offload out");
-    refuse(evaluates && r_.memory.parameter_offload != ParameterOffload::none, "eval.weights",
-           {"memory.parameter_offload"},
-           "is average, and memory.parameter_offload brings weights alone to blocks: write "
-           "current, or leave the offload out");
-  }
-
   void optimizer() {
     groups();
-    average();
     if (const auto* sgd = std::get_if<options::SgdOptions>(&r_.optimizer.options))
       refuse(sgd->nesterov && sgd->momentum == 0, "optimizer.options.nesterov",
              {"optimizer.type", "optimizer.options.momentum"},
