@@ -1,6 +1,7 @@
 #include "plan/run_plan.hpp"
 #include "core/hash.hpp"
 #include "core/hub_cache.hpp"
+#include "architectures/unwritten.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
@@ -294,6 +295,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (!facts.data.train_present)
     plan.notes.push_back("training data is not there yet: " + facts.data.problem);
   if (r.model.init_from && facts.model_folder) note_folder(plan, *facts.model_folder);
+  if (std::string unwritten = architectures::unwritten_dropout(plan.dims); !unwritten.empty())
+    plan.notes.push_back(std::move(unwritten));
 
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
