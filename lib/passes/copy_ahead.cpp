@@ -92,8 +92,9 @@ class CopyAhead {
   /// A buffer on the host into which it is read ahead of that position, but behind what was
   /// written of it before.
   BufferId read_for(std::size_t position, BufferId home, int micro) {
-    const auto ahead = static_cast<std::size_t>(all_turns_.begin[static_cast<std::size_t>(
-        std::max(0, all_turns_.of[position] - read_ahead_))]);
+    const auto ahead = static_cast<std::size_t>(
+        all_turns_
+            .begin[static_cast<std::size_t>(std::max(0, all_turns_.of[position] - read_ahead_))]);
     const auto written = written_.find(home);
     const BufferId slot = add_slot(home);
     before_[written == written_.end() ? ahead : std::max(ahead, written->second + 1)].push_back(
