@@ -227,8 +227,9 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
                       file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
   // beside the settings it counts before one of them
   const char* const original = "original_max_position_embeddings";
-  r.original_positions = file.find(original) ? file.dimension(original)
-                                             : in.whole(original, max_positions);
+  r.original_positions = file.find(original)               ? file.dimension(original)
+                         : defaults.original_positions > 0 ? defaults.original_positions
+                                                           : in.whole(original, max_positions);
   const bool by_lengths = r.kind == Rope::Kind::yarn || r.kind == Rope::Kind::longrope;
   if (by_lengths)
     r.factor = in.number(

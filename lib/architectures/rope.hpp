@@ -42,6 +42,9 @@ struct RopeDefaults {
   const char* rotated_key = "partial_rotary_factor";
   std::int64_t head_size = 0;  // elements that turn; 0: of a head
   bool takes_alpha = false;    // dynamic with `alpha` stretches theta once
+  // Where the file's own original_max_position_embeddings is absent it has this value, whatever
+  // the settings say; 0: the settings' counts.
+  std::int64_t original_positions = 0;
 };
 /// Of `layer_type` where rope_parameters has one of each, "": of all layers. UserError 65 for a
 /// kind or a value that trainx does not compute.

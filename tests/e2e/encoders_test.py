@@ -15,7 +15,7 @@ import unittest
 import reference
 import tiny_encoders
 from config_values_test import SEEN, variants
-from support import LONG, Trainx, main, sampled
+from support import Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: hf, duration: 20 steps, device: cpu}}
@@ -181,10 +181,7 @@ class Encoders(Trainx):
 
     @sampled
     def test_a_value_means_what_it_means_for_transformers(self):
-        cases = chosen()
-        if not (LONG or os.environ.get("TRAINX_FAMILIES")):
-            cases = self.random.sample(cases, 4)
-        for case in self.drawn(cases, few=1):
+        for case in self.drawn(chosen(), few=1, more=2):
             with self.subTest(case=case):
                 self.check_values(case)
 

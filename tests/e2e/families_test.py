@@ -29,8 +29,9 @@ RUNS = ((8, "none"), (2, "none"), (1, "none"), (2, "full"))     # micro-batch, w
 TOLERANCE = 1e-5            # of losses, and of the largest logit before training
 # The rounding of gradients that are all but zero becomes steps, which later layers multiply.
 TRAINED = 1e-4
-# A logit that far above the next one, as a share of the largest, is not chosen by rounding.
-CLEAR = 1e-5
+# A logit that far above the next one, as a share of the largest, is not chosen by rounding: logits
+# are found up to 3e-5 apart.
+CLEAR = 1e-4
 # Two logits that 16 bits move may change places: how far, in what transformers moves them by.
 ROUNDED = 2
 PROMPTS = 3                 # of each length: the text with the most clear tokens is compared
@@ -139,7 +140,7 @@ class Families(Trainx):
 
     @sampled
     def test_a_family_is_that_of_transformers(self):
-        for case in self.drawn(chosen(), few=4):
+        for case in self.drawn(chosen(), few=4, more=32):
             with self.subTest(case=case):
                 self.check_case(case)
 

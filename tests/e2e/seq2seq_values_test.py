@@ -30,7 +30,7 @@ class Seq2SeqValues(config_values_test.ConfigValues):
 
     @sampled
     def test_a_value_means_what_it_means_for_transformers(self):
-        for case in self.drawn(seq2seq_test.chosen(), few=1):
+        for case in self.drawn(seq2seq_test.chosen(), few=1, more=3):
             with self.subTest(case=case):
                 self.check_case(case)
 

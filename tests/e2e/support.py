@@ -47,7 +47,8 @@ def slow(repeats):
 
 
 def sampled(test):
-    """Marks a test of one property with many cases (self.drawn): TRAINX_TESTS=quick draws some, TRAINX_TESTS=slow takes all."""
+    """Marks a test of one property with many cases (self.drawn): TRAINX_TESTS=quick draws some,
+    TRAINX_TESTS=slow takes all, or more of them."""
     test.runs_in = ("quick", "slow")
     return test
 
@@ -102,10 +103,14 @@ class Trainx(unittest.TestCase):
         self.random = random.Random(self.seed)
         print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
 
-    def drawn(self, cases, few=1):
-        """All cases; of a quick test `few`, drawn by its seed (@sampled)."""
-        cases = list(cases)
-        return self.random.sample(cases, few) if os.environ.get("TRAINX_TESTS") == "quick" else cases
+    def drawn(self, cases, few=1, more=None):
+        """All cases. By its seed a quick test draws `few`; a slow one draws `more`, where they are
+        given and TRAINX_LONG does not ask for all (@sampled)."""
+        cases, asked = list(cases), os.environ.get("TRAINX_TESTS")
+        count = few if asked == "quick" else more if asked == "slow" and not LONG else None
+        if count is None:
+            return cases
+        return random.Random(self.seed).sample(cases, min(count, len(cases)))
 
     def recipe(self, text, name="tiny.yaml"):
         path = self.folder / name

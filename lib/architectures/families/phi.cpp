@@ -29,7 +29,7 @@ void phi3(FamilyReader& r, DecoderDims& d) {
   d.names.up = {"mlp.gate_up_proj"};
   r.file().require("attention_bias", {false});
   r.dropout("resid_pdrop");
-  r.rope();
+  r.rope({.original_positions = 4096});
   for (const Rope& rope : d.ropes)
     if (rope.kind != Rope::Kind::plain && rope.kind != Rope::Kind::longrope)
       r.file().fail("rope_type of a phi3 must be default or longrope");
