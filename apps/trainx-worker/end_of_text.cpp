@@ -1,4 +1,5 @@
 #include "end_of_text.hpp"
+#include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
 #include "corpus/about_file.hpp"
@@ -25,6 +26,30 @@ std::vector<std::int32_t> end_of_text_of(const std::string& folder, std::int64_t
     return ids;
   }
   return {};
+}
+
+ForcedTokens forced_tokens_of(const std::string& folder, std::int64_t vocab_size) {
+  std::string path = folder + "/generation_config.json";
+  if (!std::filesystem::is_regular_file(path)) path = folder + "/config.json";
+  const auto config = nlohmann::json::parse(read_json_text(path), nullptr, false);
+  const auto ids_of = [&](const char* key) {
+    std::vector<std::int32_t> ids;
+    const auto found = config.is_object() ? config.find(key) : config.end();
+    if (!config.is_object() || found == config.end() || found->is_null()) return ids;
+    for (const auto& id : found->is_array() ? *found : nlohmann::json::array({*found})) {
+      if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
+          id.get<std::int64_t>() >= vocab_size)
+        throw UserError(ExitCode::bad_data, path + ": " + key +
+                                                " must be an id below vocab_size (" +
+                                                std::to_string(vocab_size) + ")");
+      ids.push_back(id.get<std::int32_t>());
+    }
+    return ids;
+  };
+  // the first BART's files say so instead, with the id under another key
+  const bool older = config.is_object() && config.contains("force_bos_token_to_be_generated") &&
+                     config["force_bos_token_to_be_generated"] == true;
+  return {ids_of(older ? "bos_token_id" : "forced_bos_token_id"), ids_of("forced_eos_token_id")};
 }
 
 std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::string> files,

@@ -21,8 +21,9 @@ bool keeps_states(const std::string& folder) {
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   plan::RunPlan plan = plan_of(job, loaded.recipe);
+  const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
   // all else there only training reads and writes
-  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk)
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk && !averaged)
     plan.memory.disk_bytes = 0;
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source)
@@ -32,7 +33,6 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   execute::set_compute_threads(plan.threads);
   const execute::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = execute::open_device(plan);
-  const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
   state::ResidentState resident(plan.train.front(),
                                 {device->residents(), device->host(), device->disk()},
                                 averaged ? plan.update.states : std::vector<program::StateSpec>{});

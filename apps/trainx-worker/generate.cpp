@@ -139,11 +139,15 @@ int generate(const launch::Job& job, metrics::Console& console) {
     options.end_of_text = end_of_text_of(folder, vocab_size);
     if (codec->end_of_text() >= 0) options.end_of_text.push_back(codec->end_of_text());
   }
-  if (two_texts)
+  if (two_texts) {
     length = read_another_text(dims, prompt, o);
-  else if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size()))
+    ForcedTokens forced = forced_tokens_of(folder, vocab_size);
+    options.forced_first = std::move(forced.first);
+    if (!o.ignore_end_of_text) options.forced_last = std::move(forced.last);
+  } else if (o.max_tokens > length + 1 - static_cast<std::int64_t>(prompt.size())) {
     console.message("beyond " + std::to_string(length) + " tokens the model sees the last " +
                     std::to_string(length) + " alone, and each further token takes longer");
+  }
   execute::set_compute_threads(job.facts.hardware.cpu_cores);
   generate::Generator generator = make_generator(job, dims, folder, length, console);
   const generate::Generation g = generator.generate(prompt, options);

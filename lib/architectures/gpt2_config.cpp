@@ -31,6 +31,11 @@ void config_keys(ConfigKeys& keys, Gpt2Dims& d) {
   // vocabulary.
   for (const char* key : {"bos_token_id", "eos_token_id"})
     keys.write(key, d.vocab_size == 50257 ? json(50256) : json());
+  // of multiple choice, of memory, and of special tokens that the first folders describe
+  keys.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels",
+               "summary_first_dropout", "gradient_checkpointing", "output_past", "n_special",
+               "predict_special_tokens", "n_ctx"});
+  if (keys.file()) keys.file()->refuse_unknown();
 }
 
 std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d) {

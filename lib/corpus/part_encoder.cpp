@@ -244,8 +244,9 @@ class PartEncoder {
   }
 
   /// A sample that is tokens already.
-  void tokens(const data::labelled::Line& line, const LinePlace& place) {
+  void tokens(const Record& record, const LinePlace& place) {
     using data::labelled::FieldName;
+    const data::labelled::Line& line = *record.tokens;
     const auto& ids = line[FieldName::input_ids].values;
     for (const std::int64_t id : ids)
       if (id >= tokenizer_.vocab_size())
@@ -254,9 +255,9 @@ class PartEncoder {
                      std::to_string(tokenizer_.vocab_size()));
     if (options_.samples) {
       out_.tokens += static_cast<std::int64_t>(ids.size());
-      return append_sample_line(line, out_.lines);
+      return append_sample_line(line, record.label, out_.lines);
     }
-    if (line[FieldName::labels].given || line[FieldName::label].given)
+    if (line[FieldName::labels].given || line[FieldName::label].given || record.label)
       place.refuse("has labels, which go into samples: name an --out that ends with .jsonl");
     out_.ids.insert(out_.ids.end(), ids.begin(), ids.end());
     if (options_.end_of_text >= 0 && out_.ids.back() != options_.end_of_text)
@@ -266,7 +267,7 @@ class PartEncoder {
   void record(const Record& record, const LinePlace& place) {
     const std::string where = place.path + ":" + std::to_string(place.number);
     ++out_.documents;
-    if (record.tokens) return tokens(*record.tokens, place);
+    if (record.tokens) return tokens(record, place);
     if (record.completion || record.conversation) return masked(record, place, where);
     if (record.words) return words(*record.words, place, where);
     if (!options_.samples) {

@@ -49,10 +49,10 @@ class RecordReader {
 /// {"text": "...", "text_pair": "...", "label": 1}; {"text": "...", "target": "..."}; {"prompt":
 /// "...", "completion": "..."};
 /// {"messages": [...], "tools": [...]}; {"words": [...], "tags": [...]}; {"input_ids": [...],
-/// "labels": [...], "label": 1}
+/// "labels": [...], "label": 1}, whose label or labels may be numbers
 std::unique_ptr<RecordReader> make_json_reader(const FieldNames& names);
 /// Columns that the line `header` names: fields of csv may be in quotes; those of tsv are what
-/// stands between tabs.
+/// stands between tabs. Labels, words and tags may be lists: as JSON has them, or with blanks.
 std::unique_ptr<RecordReader> make_csv_reader(std::string_view header,
                                               const data::labelled::LinePlace& place,
                                               const FieldNames& names);

@@ -4,6 +4,16 @@
 #include <algorithm>
 
 namespace trainx::corpus {
+namespace {
+
+void append_label(const std::optional<nlohmann::json>& label, std::string& out) {
+  if (!label) return;
+  out += label->is_array() ? ", \"labels\": " : ", \"label\": ";
+  out += label->dump();
+}
+
+}  // namespace
+
 void append_sample_line(const tokenizer::Encoding& sample,
                         const std::optional<nlohmann::json>& label, std::string& out) {
   out += "{\"input_ids\": ";
@@ -12,14 +22,12 @@ void append_sample_line(const tokenizer::Encoding& sample,
     out += ", \"token_type_ids\": ";
     append_list(std::span(sample.type_ids), out);
   }
-  if (label) {
-    out += label->is_array() ? ", \"labels\": " : ", \"label\": ";
-    out += label->dump();
-  }
+  append_label(label, out);
   out += "}\n";
 }
 
-void append_sample_line(const data::labelled::Line& sample, std::string& out) {
+void append_sample_line(const data::labelled::Line& sample,
+                        const std::optional<nlohmann::json>& label, std::string& out) {
   using data::labelled::FieldName;
   out += "{\"input_ids\": ";
   append_list(std::span<const std::int64_t>(sample[FieldName::input_ids].values), out);
@@ -34,6 +42,7 @@ void append_sample_line(const data::labelled::Line& sample, std::string& out) {
     out += ", \"label\": ";
     append_number(sample[FieldName::label].values[0], out);
   }
+  append_label(label, out);
   out += "}\n";
 }
 

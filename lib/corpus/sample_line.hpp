@@ -13,8 +13,9 @@ struct MaskedSample;
 /// "token_type_ids": [...], "label": 1}, or "labels" of a list. Types that are all 0 are left out.
 void append_sample_line(const tokenizer::Encoding& sample,
                         const std::optional<nlohmann::json>& label, std::string& out);
-/// A sample that came as tokens.
-void append_sample_line(const data::labelled::Line& sample, std::string& out);
+/// A sample that came as tokens; `label`: of numbers, which its fields do not hold.
+void append_sample_line(const data::labelled::Line& sample,
+                        const std::optional<nlohmann::json>& label, std::string& out);
 /// {"input_ids": [...], "labels": [...]}
 void append_sample_line(const MaskedSample& sample, std::string& out);
 

@@ -31,8 +31,9 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(
     for (const float v : x) sum += std::exp(static_cast<double>(v) - largest);
     const double log_sum = largest + std::log(sum);
     for (std::size_t token = 0; token < x.size(); ++token)
-      best.push_back(
-          {running_[parent].score + x[token] - log_sum, parent, static_cast<std::int32_t>(token)});
+      if (std::isfinite(x[token]))
+        best.push_back({running_[parent].score + x[token] - log_sum, parent,
+                        static_cast<std::int32_t>(token)});
     const std::size_t kept = std::min(wanted, best.size());
     std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(kept), better);
     best.resize(kept);

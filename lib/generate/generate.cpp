@@ -6,6 +6,7 @@
 #include "execute/device.hpp"
 #include "state/resident_state.hpp"
 #include "generate/beam_search.hpp"
+#include "generate/forced_logits.hpp"
 #include "generate/sampling.hpp"
 #include <algorithm>
 #include <chrono>
@@ -203,13 +204,14 @@ Generation Generator::generate(std::vector<std::int32_t> prompt, const Generatio
 
 void Generator::draw(Generation& g, const GenerationOptions& options) {
   model::Decoder& decoder = *state_->decoders.front();
+  ForcedLogits forced(options);
   Stopwatch watch;
   decoder.clear();
   std::span<const float> logits = follow(decoder, g.ids);
   g.prompt_seconds = watch.lap();
   for (;;) {
     const std::int32_t token =
-        draw_token(logits, options.sampling,
+        draw_token(forced.instead_of(logits, g.added()), options.sampling,
                    uniform_at(options.seed, static_cast<std::int64_t>(g.ids.size())));
     g.ids.push_back(token);
     g.ended = std::ranges::find(options.end_of_text, token) != options.end_of_text.end();
@@ -223,12 +225,18 @@ void Generator::search(Generation& g, const GenerationOptions& options) {
   if (options.beam.beams > std::ssize(state_->decoders))
     throw InternalError("generate: not a decoder for each beam");
   BeamSearch search(options.beam, options.max_tokens, options.end_of_text);
+  ForcedLogits forced(options);
   std::vector<std::size_t> decoders{0};  // of each text
   Stopwatch watch;
   state_->decoders.front()->clear();
   std::vector<std::span<const float>> logits{follow(*state_->decoders.front(), g.ids)};
   g.prompt_seconds = watch.lap();
-  while (search.advance(logits)) {
+  const auto advance = [&] {
+    const auto added = static_cast<std::int64_t>(search.running().front().added.size());
+    for (std::span<const float>& x : logits) x = forced.instead_of(x, added);
+    return search.advance(logits);
+  };
+  while (advance()) {
     const std::vector<BeamSearch::Beam>& beams = search.running();
     decoders = state_->pass_on(beams, decoders);
     logits.clear();

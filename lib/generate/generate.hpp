@@ -17,6 +17,8 @@ struct GenerationOptions {
   // equal seeds give equal tokens: the random number of each is keyed by the seed and its position
   std::uint64_t seed = 0;
   std::vector<std::int32_t> end_of_text;  // tokens that nothing follows
+  // tokens of which one is the first that is added, or the last of max_tokens; none: any is
+  std::vector<std::int32_t> forced_first = {}, forced_last = {};
 };
 
 struct Generation {

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "passes/copy_ahead.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
 #include "passes/summed.hpp"
@@ -30,6 +31,7 @@ class OptimizerOffload {
     read_from_disk();
     update_on_host();
     end_with_updates();
+    bring_averages();
   }
 
  private:
@@ -243,6 +245,18 @@ class OptimizerOffload {
       (of_updates || waits ? last : before).push_back(std::move(*i));
     }
     std::move(last.begin(), last.end(), std::move(before.begin(), before.end(), last_block));
+  }
+
+  /// An average of the weights comes to the device where blocks compute with it.
+  void bring_averages() {
+    std::vector<bool> needed(p_.buffers.size());
+    for (const Instruction& i : p_.steady)
+      for (const Use& u : i.uses)
+        if (const Buffer& b = buffer(u.buffer);
+            b.role == Role::state && b.resident && b.space != Space::device &&
+            (i.lane == Lane::compute || i.lane == Lane::communication))
+          needed[static_cast<std::size_t>(u.buffer)] = true;
+    if (std::ranges::find(needed, true) != needed.end()) copy_ahead(p_, needed, how_.read_ahead);
   }
 
   StepProgram& p_;

@@ -89,8 +89,9 @@ class Zero {
         if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).bytes()};
   }
 
-  /// A buffer for all of a group's weights from before its first use to behind its last, or to
-  /// where nobody needs it for long.
+  /// A buffer for all of a group's weights, or of their average where blocks compute with that,
+  /// from before its first use to behind its last, or to where nobody needs it for long. An average
+  /// in fp32 may be larger than weights: as in stage 3 it comes a block ahead of its use.
   void gather_weights() {
     struct Window {
       BufferId gathered = none;
@@ -102,18 +103,22 @@ class Zero {
       if (p_.steady[k].op == Op::update) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
-        if (buffer(shard).role != Role::parameter || !buffer(shard).sharded) continue;
+        if (!buffer(shard).sharded) continue;
+        const bool for_a_while = stage_ == 3 || buffer(shard).role == Role::state;
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
         Window& window = it->second;
-        if (is_new || (stage_ == 3 && turn - window.last_turn > turns_kept_)) {
+        if (is_new || (for_a_while && turn - window.last_turn > turns_kept_)) {
           Buffer all = whole_[static_cast<std::size_t>(shard)];
+          all.role = Role::parameter;
+          all.item = none;
+          all.unit = Unit::element;
           all.resident = false;
           if (const int again = gathers_[shard]++; again > 0)
             all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
           const int ahead =
-              stage_ == 3 ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
+              for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
           before_[static_cast<std::size_t>(ahead)].push_back(
               among_shards({Op::gather,
                             none,

@@ -138,9 +138,7 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     if (!evaluates) continue;
     auto forward = program::forward_program(
         plain, evaluated, program::Op::evaluate,
-        r.eval.weights == recipe::EvalWeights::average && plan.zero_stage() == 0
-            ? plan.update.average()
-            : program::none);
+        r.eval.weights == recipe::EvalWeights::average ? plan.update.average() : program::none);
     if (plan.zero_stage() > 0)
       forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp)

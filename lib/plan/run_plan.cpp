@@ -1,6 +1,7 @@
 #include "plan/run_plan.hpp"
 #include "core/hash.hpp"
 #include "core/hub_cache.hpp"
+#include "architectures/unwritten.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
@@ -287,6 +288,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (!facts.data.train_present)
     plan.notes.push_back("training data is not there yet: " + facts.data.problem);
   if (r.model.init_from && facts.model_folder) note_folder(plan, *facts.model_folder);
+  if (std::string unwritten = architectures::unwritten_dropout(plan.dims); !unwritten.empty())
+    plan.notes.push_back(std::move(unwritten));
 
   if (device) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
@@ -324,12 +327,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                         recipe::write_value(plan.mode) +
                         ", which keeps them in shards; leave generate out, or "
                         "write parallel.mode: ddp");
-  if (r.eval.weights == recipe::EvalWeights::average && plan.zero_stage() > 0)
-    throw UserError(ExitCode::invalid_recipe,
-                    "eval.weights is average, which lies in shards with parallel.mode " +
-                        recipe::write_value(plan.mode) +
-                        ", and evaluations gather weights alone; write current, or "
-                        "parallel.mode: ddp");
   choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
   choose_what_fits(plan, budget, rates);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);

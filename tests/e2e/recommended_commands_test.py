@@ -81,7 +81,7 @@ COVERED = {
     "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
     "lib/recipe/load.cpp": {"init --list": "from_nothing"},
-    "lib/recipe/rules.cpp": {"data pack": "rows_of_documents"},
+    "lib/recipe/rules_data.cpp": {"data pack": "rows_of_documents"},
     "lib/recipe/rules_evaluation.cpp": {"generate": "named_in_prose"},
     "lib/html_report/page.cpp": {"train --profile": "report"},
     "lib/options/data/options.hpp": {"data pack": "rows_of_documents"},

@@ -6,6 +6,7 @@ AutoModelForSeq2SeqLM loads. Commands as reference_decoder.py has them; DATA is 
     reference_seq2seq.py train FOLDER DATA [OUT]
     reference_seq2seq.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]
     reference_seq2seq.py beams FOLDER                 on stdin [{"ids": [...], "new": n, ...}, ...]
+    reference_seq2seq.py forced FOLDER                on stdin [{"ids": [...], "new": n, ...}, ...]
     reference_seq2seq.py compare FOLDER OTHER DATA
     reference_seq2seq.py first_loss FOLDER DATA PATH...
     reference_seq2seq.py all
@@ -109,6 +110,24 @@ def beams(folder, asked):
 
 
 @torch.no_grad()
+def forced(folder, asked):
+    """With what each question's files, {name: contents or None}, say of first and last tokens."""
+    answer = []
+    for question in asked:
+        for name, contents in question["files"].items():
+            path = pathlib.Path(folder) / name
+            path.unlink(missing_ok=True)
+            if contents is not None:
+                path.write_text(json.dumps(contents))
+        ids = torch.tensor([question["ids"]])
+        out = load(folder).eval().generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False,
+            num_beams=question["beams"], use_cache=False, max_new_tokens=question["new"])
+        answer.append(out[0].tolist())
+    return answer
+
+
+@torch.no_grad()
 def compare(folder, other, data):
     lines = batches(data)[0]
     model, (found, names) = load(folder), load(other, output_loading_info=True)
@@ -148,7 +167,7 @@ def make(case, folder, seed, talks=""):
 
 
 COMMANDS = {"make": make, "train": train, "generate": generate, "compare": compare,
-            "first_loss": first_loss, "beams": beams}
+            "first_loss": first_loss, "beams": beams, "forced": forced}
 
 
 def main():
@@ -159,7 +178,7 @@ def main():
     if command == "all":
         answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
     else:
-        reads = command in ("generate", "beams")
+        reads = command in ("generate", "beams", "forced")
         answer = COMMANDS[command](*words, *([json.load(sys.stdin)] * reads))
     if answer is not None:
         print(json.dumps(answer))

@@ -192,6 +192,56 @@ class Seq2Seq(Trainx):
         self.assertGreater(ended, 0)
         self.assertLess(ended, count)
 
+    def test_first_and_last_tokens_that_a_folder_forces_are_those_of_transformers(self):
+        """By generation_config.json, else by config.json; the last of those that are asked for."""
+        sources = [[self.token() for _ in range(size)] for size in (3, 17)]
+        for case in ("bart", "mbart"):
+            folder = self.folder / f"{case}-forced"
+            self.reference(["make", case, str(folder), self.model_seed, "talks"])
+            plain, own = (json.loads((folder / name).read_text())
+                          for name in ("config.json", "generation_config.json"))
+            self.assertEqual(plain.pop("forced_eos_token_id"), 2)
+            no_end = {"eos_token_id": None}     # else it may end before the last
+            asked = []
+            for forced in ({}, {"forced_eos_token_id": 2}, {"forced_bos_token_id": 11},
+                           {"forced_bos_token_id": 11, "forced_eos_token_id": [9, 8]},
+                           {"force_bos_token_to_be_generated": True, "bos_token_id": 4}):
+                for files in (
+                        {"config.json": plain | no_end | forced, "generation_config.json": None},
+                        {"config.json": plain | no_end | {"forced_eos_token_id": 7},
+                         "generation_config.json": own | {"forced_eos_token_id": None} | no_end
+                                                   | forced}):
+                    # the older key is one of config.json
+                    if "force_bos_token_to_be_generated" in (files["generation_config.json"] or {}):
+                        continue
+                    for new, beams in ((1, 1), (2, 1), (6, 1), (5, 3)):
+                        if beams > 1 and isinstance(forced.get("forced_eos_token_id"), list):
+                            continue
+                        asked.append({"ids": self.random.choice(sources), "new": new,
+                                      "beams": beams, "files": files})
+            want = self.reference(["forced", str(folder), asked])[0]
+            seen = set()
+            for question, ids in zip(asked, want, strict=True):
+                with self.subTest(case=case, **question):
+                    for name, contents in question["files"].items():
+                        (folder / name).unlink(missing_ok=True)
+                        if contents is not None:
+                            (folder / name).write_text(json.dumps(contents))
+                    how = (["--temperature", "0"] if question["beams"] == 1 else
+                           ["--beams", question["beams"]])
+                    got = json.loads(self.run_trainx(
+                        "generate", folder.name, "--prompt", " ".join(map(str, question["ids"])),
+                        "--tokenizer", "none", "--max-tokens", question["new"], "--device", "cpu",
+                        *how, "--json").stdout)
+                    self.assertEqual(got["ids"], ids)
+                    seen.update((ids[1], ids[-1]))
+            self.assertLessEqual({2, 4, 8, 11}, seen)
+            (folder / "config.json").write_text(json.dumps(plain | {"forced_bos_token_id": 999}))
+            (folder / "generation_config.json").unlink(missing_ok=True)
+            said = self.sentence_of(65, "generate", folder.name, "--prompt", "5", "--tokenizer",
+                                    "none", "--max-tokens", "2", "--device", "cpu")
+            self.assertIn("forced_bos_token_id", said)
+
     def make(self, case):
         self.reference(["make", case, str(self.folder / case), self.model_seed])
 

@@ -232,5 +232,11 @@ inline ModelGraph with_loss_scale(ModelGraph g) {
 }
 
 inline UpdateSpec momentum() { return {{{"m"}}, Master::absent, 4}; }
+/// With an average of the weights.
+inline UpdateSpec averaging() {
+  UpdateSpec update = momentum();
+  update.states.push_back({.name = "ema", .averages_weights = true});
+  return update;
+}
 
 }  // namespace toy

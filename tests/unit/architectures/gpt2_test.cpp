@@ -226,6 +226,23 @@ TEST_CASE("config.json comes back as written") {
   }
 }
 
+TEST_CASE("keys of GPT-2 from which no number follows are known, as folders have them") {
+  using nlohmann::json;
+  const Gpt2Dims dims = sizes(Gpt2Options{}).front().second;
+  json config = json::parse(config_text(dims, DType::f32));
+  const Gpt2Dims plain = from_config(config.dump(), "config.json");
+  // as transformers writes them, and as folders of its first versions have them
+  config.update(json::parse(R"({"add_cross_attention": false, "bos_token_id": 50256,
+    "dtype": "float32", "eos_token_id": 50256, "pad_token_id": null, "summary_activation": null,
+    "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+    "summary_use_proj": true, "transformers_version": "5.23.0", "use_cache": true, "n_ctx": 1024,
+    "n_special": 0, "predict_special_tokens": true, "gradient_checkpointing": false,
+    "output_past": true, "_num_labels": 1, "id2label": {"0": "a"}, "label2id": {"a": 0},
+    "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+    "later_setting": null})"));
+  CHECK(from_config(config.dump(), "config.json") == plain);
+}
+
 TEST_CASE("a config.json that trainx does not compute is refused by the key's name") {
   using nlohmann::json;
   // As the folder `gpt2` on the Hugging Face hub has it, shortened.
@@ -268,6 +285,7 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
                                                           {"vocab_size", 3.5},
                                                           {"layer_norm_epsilon", 0},
                                                           {"n_inner", 0},
+                                                          {"use_other_norms", true},
                                                           {"resid_pdrop", 1},
                                                           {"resid_pdrop", "0.1"}};
   for (const auto& [key, value] : changes) {

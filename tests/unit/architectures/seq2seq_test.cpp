@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "architectures/absent_tensor.hpp"
 #include "architectures/seq2seq.hpp"
+#include "architectures/unwritten.hpp"
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
@@ -85,6 +86,29 @@ TEST_CASE("dropouts that a recipe changes stand in config.json") {
   CHECK(d.attention_dropout == 0.4);
   CHECK(d.activation_dropout == 0.4);
   CHECK(saved_with(small("t5"), dropping(0)).attention_dropout == 0);
+}
+
+TEST_CASE("attention of T5 drops apart from the rest, of which its config.json says nothing") {
+  for (const char* family : {"t5", "bart"}) {
+    INFO(family);
+    json config = small(family);
+    config[std::string(family) == "t5" ? "dropout_rate" : "dropout"] = 0.1;
+    for (const double rate : {0.0, 0.3}) {
+      Seq2SeqOptions o;
+      o.name = family;
+      o.attention_dropout.value = rate;
+      Seq2SeqDims d = read(config);
+      take_settings(o, d);
+      CHECK(d.attention_dropout == rate);
+      CHECK(d.dropout == 0.1);
+      const std::string told = unwritten_dropout(d);
+      CHECK(told.empty() == (std::string(family) == "bart"));
+      const Seq2SeqDims back = read(json::parse(seq2seq_config_text(d, DType::f32)));
+      CHECK(back.dropout == 0.1);
+      CHECK(back.attention_dropout == (told.empty() ? rate : 0.1));
+    }
+    CHECK(unwritten_dropout(read(config)).empty());
+  }
 }
 
 TEST_CASE("an unchanged config.json keeps its keys") {

@@ -141,6 +141,19 @@ TEST_CASE("bad text is refused with file and line") {
   expect("names.csv", "sentence,label\na,1\n", {":1:", "'text'"}, "out.jsonl");
   expect("fields.tsv", "text\tlabel\na\t1\t2\n", {":2:", "3 fields"}, "out.jsonl");
   expect("word.csv", "text,label\na,good\n", {":2:", "'good'"}, "out.jsonl");
+  expect("list.csv", "text,label\na,\"[1, 'x']\"\n", {":2:", "list of numbers"}, "out.jsonl");
+  expect("no_list.csv", "text,label\na,[]\n", {":2:", "'[]'"}, "out.jsonl");
+  expect("two.csv", "text,label\na,1 good\n", {":2:", "'1 good'"}, "out.jsonl");
+  expect("alone.csv", "words,label\na,1\n", {":1:", "'words'", "--tags"}, "out.jsonl");
+  expect("few.csv", "words,tags\nthe cat,1\n", {":2:", "'tags'", "2 classes"}, "out.jsonl");
+  expect("named.csv", "words,tags\nthe cat,0 B-PER\n", {":2:", "'tags'", "B-PER"}, "out.jsonl");
+  expect("python.csv", "words,tags\n['a'],[0]\n", {":2:", "'words'"}, "out.jsonl");
+  expect("both.jsonl", "{\"input_ids\": [5], \"label\": 1, \"labels\": [0.5]}\n", {":1:", "labels"},
+         "out.jsonl");
+  expect("text_label.jsonl", "{\"input_ids\": [5], \"labels\": [0.5, \"a\"]}\n", {":1:", "labels"},
+         "out.jsonl");
+  expect("stream_number.jsonl", "{\"input_ids\": [5], \"label\": 0.5}\n",
+         {":1:", "labels", ".jsonl"});
   expect("quote.csv", "text,label\n\"a,1\n", {":2:", "quote"}, "out.jsonl");
   expect("no_tokens.jsonl", "{\"text\": \"\"}\n", {":1:", "no tokens"}, "out.jsonl");
 }
@@ -176,7 +189,8 @@ TEST_CASE("labels are a class, a number or a list of numbers, kept as they are")
   made.folder.write("a.jsonl",
                     "{\"text\": \"cat\", \"label\": 2}\n{\"text\": \"cat\", \"label\": -0.1}\n"
                     "{\"text\": \"cat\", \"label\": [0.25, 1, -3e-05]}\n");
-  made.folder.write("a.csv", "text,label\ncat,2\ncat,-0.1\n");
+  made.folder.write("a.csv", "text,label\ncat,2\ncat,-0.1\ncat,\"[0.25, 1, -3e-05]\"\n");
+  made.folder.write("blanks.tsv", "label\ttext\n2\tcat\n-0.1\tcat\n0.25 1 -3e-05\tcat\n");
   const auto lines_of = [&](const std::string& name) {
     JobOptions o;
     o.inputs = {made.folder.path(name)};
@@ -187,16 +201,65 @@ TEST_CASE("labels are a class, a number or a list of numbers, kept as they are")
     for (std::string line; std::getline(lines, line);) out.push_back(nlohmann::json::parse(line));
     return out;
   };
-  const auto json = lines_of("a.jsonl"), csv = lines_of("a.csv");
+  const auto json = lines_of("a.jsonl");
   REQUIRE(json.size() == 3);
-  REQUIRE(csv.size() == 2);
   CHECK(json[0]["label"].is_number_integer());
   CHECK(json[0]["label"] == 2);
   CHECK(json[1]["label"] == -0.1);
   CHECK(json[2]["labels"] == nlohmann::json({0.25, 1, -3e-05}));
   CHECK_FALSE(json[2].contains("label"));
-  CHECK(csv[0] == json[0]);
-  CHECK(csv[1] == json[1]);
+  CHECK(lines_of("a.csv") == json);
+  CHECK(lines_of("blanks.tsv") == json);
+}
+
+TEST_CASE("numbers beside tokens are a sample's, integers of each token its labels") {
+  const MadeTokenizer made(tokenizer::LearnedKind::wordpiece);
+  const std::vector<std::string> lines{
+      R"({"input_ids":[5,6,7],"label":4.5})",
+      R"({"input_ids":[5,6,7],"label":-2})",
+      R"({"input_ids":[5,6,7],"labels":[0.5]})",
+      R"({"input_ids":[5,6,7],"labels":[0.5,1,0]})",
+      R"({"input_ids":[5,6,7],"labels":[1,0]})",
+      R"({"input_ids":[5,6,7],"token_type_ids":[0,1,1],"labels":[-100,6,-100]})",
+      R"({"input_ids":[5,6,7]})"};
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  JobOptions o;
+  o.inputs = {made.folder.write("tokens.jsonl", all)};
+  o.out = made.folder.path("out.jsonl");
+  CHECK(run(made, o).tokens == 21);
+  std::istringstream out(contents_of(o.out));
+  std::vector<std::string> got;
+  for (std::string line; std::getline(out, line);)
+    got.push_back(nlohmann::ordered_json::parse(line).dump());
+  CHECK(got == lines);
+  // a list of numbers under "label" is one of "labels"
+  o.inputs = {made.folder.write("list.jsonl", R"({"input_ids": [5], "label": [1.5, 2]})"
+                                              "\n")};
+  o.out = made.folder.path("list.out.jsonl");
+  run(made, o);
+  CHECK(nlohmann::json::parse(contents_of(o.out))["labels"] == nlohmann::json({1.5, 2}));
+}
+
+TEST_CASE("words with tags are columns of lists, as JSON has them or between blanks") {
+  const MadeTokenizer made(tokenizer::LearnedKind::wordpiece);
+  made.folder.write("a.jsonl",
+                    "{\"words\": [\"the\", \"cat\", \"1984\"], \"tags\": [0, 2, -100]}\n");
+  made.folder.write(
+      "a.csv", "id,words,tags\n1,\"[\"\"the\"\", \"\"cat\"\", \"\"1984\"\"]\",\"[0, 2, -100]\"\n");
+  made.folder.write("a.tsv", "tags\twords\n0 2 -100\tthe cat  1984\n");
+  std::vector<std::string> out;
+  for (const std::string name : {"a.jsonl", "a.csv", "a.tsv"}) {
+    JobOptions o;
+    o.inputs = {made.folder.path(name)};
+    o.out = made.folder.path(name + ".out.jsonl");
+    run(made, o);
+    out.push_back(contents_of(o.out));
+  }
+  CHECK(nlohmann::json::parse(out[0])["labels"].size() ==
+        nlohmann::json::parse(out[0])["input_ids"].size());
+  CHECK(out[1] == out[0]);
+  CHECK(out[2] == out[0]);
 }
 
 TEST_CASE("an interrupted job goes on where it was, and begins anew where the inputs are others") {

@@ -252,6 +252,57 @@ TEST_CASE("evaluation has the residents of training at the same places") {
   }
 }
 
+TEST_CASE("evaluation with an average has it brought to the device one block ahead") {
+  const ModelGraph graph = chain(2, false);
+  const UpdateSpec update = averaging();
+  const auto evaluated = [&](passes::OptimizerLocation location, bool weights_on_disk, int stage) {
+    auto p = forward_program(plain_program(graph, update), graph, Op::evaluate, update.average());
+    if (stage > 0) p = passes::zero(std::move(p), graph, update, {2}, {stage});
+    p = passes::optimizer_offload(
+        std::move(p), {.locations = std::vector<passes::OptimizerLocation>(4, location)});
+    if (weights_on_disk) p = passes::parameter_offload(std::move(p), {.on_disk = true});
+    CHECK(check_program(p, plan_memory(p)) == "");
+    return p;
+  };
+  const auto text_of = [&](passes::OptimizerLocation location, bool weights_on_disk) {
+    return squeezed(print(evaluated(location, weights_on_disk, 0), &graph));
+  };
+  for (const bool weights_on_disk : {false, true}) {
+    CHECK(text_of(passes::OptimizerLocation::device, weights_on_disk) ==
+          "m0 fetch_batch step > x target\n"
+          "m0 forward embed x ema.embed > h0\n"
+          "m0 forward b1 h0 ema.b1 > h1\n"
+          "m0 forward b2 h1 ema.b2 > h2\n"
+          "m0 evaluate head h2 ema.head target > loss_sum target_count\n"
+          "report loss_sum target_count\n");
+    CHECK(text_of(passes::OptimizerLocation::host, weights_on_disk) ==
+          "m0 copy @copy_in ema.embed > ema.embed^\n"
+          "m0 fetch_batch step > x target\n"
+          "m0 copy @copy_in ema.b1 > ema.b1^\n"
+          "m0 forward embed x ema.embed^ > h0\n"
+          "m0 copy @copy_in ema.b2 > ema.b2^\n"
+          "m0 forward b1 h0 ema.b1^ > h1\n"
+          "m0 copy @copy_in ema.head > ema.head^\n"
+          "m0 forward b2 h1 ema.b2^ > h2\n"
+          "m0 evaluate head h2 ema.head^ target > loss_sum target_count\n"
+          "report loss_sum target_count\n");
+    CHECK(text_of(passes::OptimizerLocation::disk, weights_on_disk)
+              .starts_with("m0 copy @disk ema.embed > ema.embed'\n"
+                           "m0 copy @copy_in ema.embed' > ema.embed^\n"));
+  }
+  for (const int stage : {0, 1, 2, 3})
+    for (const auto location : {passes::OptimizerLocation::host, passes::OptimizerLocation::disk}) {
+      const StepProgram p = evaluated(location, false, stage);
+      CAPTURE(stage, print(p, &graph));
+      for (std::size_t k = 0; k < p.steady.size(); ++k) {
+        if (p.steady[k].op != Op::copy) continue;
+        StepProgram without = p;
+        without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
+        CHECK(check_program(without, plan_memory(p)) != "");
+      }
+    }
+}
+
 TEST_CASE(
     "whatever is left out, and copies and updates that are made twice or early, are refused") {
   const ModelGraph graph = chain(2, true);

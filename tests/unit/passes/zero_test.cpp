@@ -312,6 +312,41 @@ TEST_CASE("evaluation gathers weights as training does, whatever type it compute
   }
 }
 
+TEST_CASE("evaluation with an average gathers that, a block ahead of its use in every stage") {
+  const ModelGraph graph = chain(2, true);
+  const UpdateSpec update = averaging();
+  const StepProgram plain = plain_program(graph, update);
+  for (const int stage : {1, 2, 3})
+    for (const bool cast : {false, true}) {
+      ModelGraph evaluated = graph;
+      evaluated.compute = cast ? DType::bf16 : DType::f32;
+      if (cast) evaluated.stored = DType::f32;
+      const StepProgram p =
+          passes::zero(forward_program(plain, evaluated, Op::evaluate, update.average()), evaluated,
+                       update, {2}, {stage});
+      const std::string text = squeezed(print(p, &evaluated));
+      CAPTURE(stage, cast, text);
+      CHECK(check_program(p, plan_memory(p)) == "");
+      CHECK(text.find(" w.") == std::string::npos);
+      if (!cast)
+        CHECK(
+            text.starts_with("m0 gather @communication ema.tied/ > ema.tied\n"
+                             "m0 fetch_batch step > x target\n"
+                             "m0 gather @communication ema.b1/ > ema.b1\n"
+                             "m0 forward embed x ema.tied > h0\n"
+                             "m0 gather @communication ema.b2/ > ema.b2\n"
+                             "m0 forward b1 h0 ema.b1 > h1\n"));
+      for (const Buffer& b : p.buffers)
+        CHECK((b.resident || b.role != Role::state));  // here they are weights
+      for (std::size_t k = 0; k < p.steady.size(); ++k) {
+        if (p.steady[k].op != Op::gather) continue;
+        StepProgram without = p;
+        without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
+        CHECK(check_program(without, plan_memory(p)) != "");
+      }
+    }
+}
+
 TEST_CASE(
     "with two ranks every exchange that is missing, made twice or made early is refused, as is "
     "every other instruction that is left out") {

@@ -1,0 +1,146 @@
+// The model: its sizes, and attention that can run.
+#include "recipe/rule_set.hpp"
+#include "architectures/architecture.hpp"
+#include <algorithm>
+
+namespace trainx::recipe {
+namespace {
+
+class ModelRules : public RuleSet {
+ public:
+  using RuleSet::RuleSet;
+
+  void check() {
+    std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
+    const AttentionKind kind = r_.model.attention;
+    refuse(kind != AttentionKind::automatic &&
+               std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+           "model.attention", {"model.type"},
+           "can have no effect with " + alternative_name(r_.model.options) +
+               ", whose modules compute their own: remove it");
+    const bool on_cpu = !r_.run.device.is_auto() && *r_.run.device.value == DeviceKind::cpu;
+    refuse(on_cpu && architectures::needs_gpu(kind), "model.attention", {"run.device"},
+           std::string(name_of(kind)) +
+               " is a GPU's, and run.device is cpu: write auto, flash or math");
+    // What a GPU will compute, wherever this is read.
+    const bool on_gpu = !r_.run.device.is_auto() || r_.precision.compute == Compute::tf32 ||
+                        architectures::needs_gpu(kind);
+    if (on_cpu || !on_gpu) return;
+    const DType compute = r_.precision.compute == Compute::bf16   ? DType::bf16
+                          : r_.precision.compute == Compute::fp16 ? DType::f16
+                                                                  : DType::f32;
+    const std::string why =
+        architectures::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length,
+                                       options::packs_documents(r_.data.source));
+    refuse(!why.empty(), "model.attention",
+           {"model.type", "model.size", "model.options", "precision.compute",
+            "data.sequence_length", "data.packed", "run.device"},
+           std::string(name_of(kind)) + " " + why);
+  }
+
+ private:
+  /// Elements of a head, where the recipe says; else 0, which fits everything.
+  std::int64_t written_head_size() const {
+    return std::visit(
+        [&](const auto& o) -> std::int64_t {
+          if constexpr (requires { o.num_heads; }) {
+            if (o.hidden_size && o.num_heads)
+              return *o.hidden_size % *o.num_heads == 0 ? *o.hidden_size / *o.num_heads : 0;
+          }
+          return 0;
+        },
+        r_.model.options);
+  }
+
+  void dimensions(const architectures::CustomOptions& o) {
+    refuse(r_.model.size.has_value(), "model.size", {"model.type"},
+           "can have no effect: " + o.name + " has no published sizes, model.options says all");
+    const auto& levels = r_.memory.activation_checkpoint.value;
+    const bool parts = levels && std::ranges::any_of(*levels, [](RecomputeLevel l) {
+                         return l == RecomputeLevel::selective || l == RecomputeLevel::mlp;
+                       });
+    refuse(parts, "memory.activation_checkpoint", {"model.type"},
+           "can have no effect with " + o.name +
+               ", whose modules are recomputed as a whole: write none or full");
+    refuse(r_.memory.fit, "memory.fit", {"model.type"},
+           "cannot choose for " + o.name +
+               ", whose bytes are known for the written sizes alone: give batch.micro_batch_size "
+               "and memory.activation_checkpoint");
+    refuse(r_.batch.micro_batch_size.is_auto() && !r_.batch.grad_accum_steps,
+           "batch.micro_batch_size", {"batch", "model.type"},
+           "cannot be chosen for " + o.name +
+               ", whose bytes are known for the written sizes alone: give a number");
+    const bool whole = levels && std::ranges::all_of(*levels, [](RecomputeLevel l) {
+                         return l == RecomputeLevel::full;
+                       });
+    refuse(r_.memory.activation_offload != ActivationOffload::none && !whole,
+           "memory.activation_offload", {"memory.activation_checkpoint", "model.type"},
+           "needs memory.activation_checkpoint: full with " + o.name +
+               ": what its modules keep for backward is LibTorch's and cannot be moved, the hidden "
+               "values between layers can");
+    refuse(!levels, "memory.activation_checkpoint", {"model.type"},
+           "cannot be chosen for " + o.name +
+               ", whose bytes are known for the written sizes alone: write none or full");
+  }
+
+  /// Do heads have a size that does not follow from hidden_size?
+  template <class Options, class Dims>
+  static bool frees_heads(const Options& o, const Dims& published) {
+    if constexpr (requires { o.head_size; })
+      return o.head_size.has_value() ||
+             (published.head_size > 0 &&
+              published.head_size * published.num_heads != published.hidden_size);
+    return false;
+  }
+
+  template <class Options>
+  void dimensions(const Options& o) {
+    decltype(&sizes(o).front().second) published = nullptr;
+    std::vector<std::string> names;
+    for (const auto& [name, dims] : sizes(o)) {
+      names.emplace_back(name);
+      if (!r_.model.size || *r_.model.size == name) published = published ? published : &dims;
+    }
+    if (!published) {
+      refuse(true, "model.size", {"model.type"},
+             "must be one of " + joined(names, ", ") + ", not " + yaml::excerpt(*r_.model.size) +
+                 did_you_mean(*r_.model.size, names));
+      return;
+    }
+    // With init_from the folder has the dimensions: a fact.
+    const bool from_folder = r_.model.init_from.has_value();
+    refuse(from_folder && o.initializer_range != Options{}.initializer_range,
+           "model.options.initializer_range", {"model.init_from", "model.type"},
+           "can have no effect: model.init_from gives the initial weights; leave one of them out");
+    if constexpr (requires { o.rope_scaling; })
+      refuse(!from_folder && o.rope_scaling != Options{}.rope_scaling, "model.options.rope_scaling",
+             {"model.type"},
+             "stretches the positions of model.init_from, and there is none: a new model has "
+             "model.options.max_positions");
+    const bool both = o.hidden_size && o.num_heads;
+    if (frees_heads(o, *published)) {
+      // heads have a size of their own
+    } else if (both || (!from_folder && (o.hidden_size || o.num_heads))) {
+      const std::int64_t hidden = o.hidden_size.value_or(published->hidden_size),
+                         heads = o.num_heads.value_or(published->num_heads);
+      refuse(hidden % heads != 0,
+             o.hidden_size ? "model.options.hidden_size" : "model.options.num_heads",
+             {"model.options.num_heads", "model.options.hidden_size", "model.size", "model.type"},
+             "hidden_size (" + std::to_string(hidden) + ") must be a multiple of num_heads (" +
+                 std::to_string(heads) + ")");
+    }
+    if (o.max_positions || !from_folder) {
+      const std::int64_t positions = o.max_positions.value_or(published->max_positions);
+      refuse(r_.data.sequence_length > positions, "data.sequence_length",
+             {"model.options.max_positions", "model.size", "model.type"},
+             "must not exceed model.options.max_positions (" + std::to_string(positions) + "), " +
+                 std::to_string(r_.data.sequence_length) + " does");
+    }
+  }
+};
+
+}  // namespace
+
+void check_model_rules(const RuleContext& context) { ModelRules(context).check(); }
+
+}  // namespace trainx::recipe
