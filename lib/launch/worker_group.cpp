@@ -29,7 +29,7 @@ WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSigna
   if (plan.first.world_size > 1 && plan.owns_all()) {
     point = make_meeting_point();
     ranks.first.port = point.port;
-    ranks.first.token = point.token;
+    ranks.first.secret = point.secret;
   }
   const std::string path = worker_path();
   try {
