@@ -33,7 +33,7 @@ class MemoryLimit(Trainx):
         return said[0]
 
     def test_limits_of_address_space(self):
-        recipe, codes = self.recipe(tiny(steps=2, every=2)), []
+        recipe, codes = self.recipe(tiny(steps=6, every=6)), []
         for mib in (60, 200, 400, 460, 490, 550, 700, 4000):
             limit = (mib * MIB, mib * MIB)
             with self.subTest(mib=mib):
@@ -53,7 +53,7 @@ class MemoryLimit(Trainx):
         (self.folder / "without.cpp").write_text(WITHOUT)
         subprocess.run([compiler, "-shared", "-fPIC", "-o", "without.so", "without.cpp", "-pthread"],
                        cwd=self.folder, check=True)
-        recipe = self.recipe(tiny(steps=1_000_000, every=1_000_000))
+        recipe = self.recipe(tiny(steps=100_000, every=100_000))
         env = self.environment(LD_PRELOAD=str(self.folder / "without.so"))
         self.assertIn("memory", self.check_told(
             self.run_trainx("train", recipe, "-q", env=env, expect=None, timeout=120)))
