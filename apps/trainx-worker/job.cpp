@@ -3,14 +3,23 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "core/thread_limit.hpp"
-#include <algorithm>
 #include "log/crash_ring.hpp"
+#include <algorithm>
+#include <filesystem>
 
 namespace trainx::worker {
+namespace {
+
+const std::filesystem::filesystem_error* file_error(const std::exception& e) {
+  return dynamic_cast<const std::filesystem::filesystem_error*>(&e);
+}
+
+}  // namespace
 
 ExitCode exit_code_of(const std::exception& e) {
   if (const auto* user = dynamic_cast<const UserError*>(&e)) return user->code();
   if (is_thread_limit(e)) return ExitCode::out_of_memory;
+  if (file_error(e)) return ExitCode::io_error;
   // ATen's allocator throws its general error: only the words tell.
   const bool memory = dynamic_cast<const std::bad_alloc*>(&e) ||
                       std::string_view(e.what()).find("not enough memory") !=
@@ -19,13 +28,15 @@ ExitCode exit_code_of(const std::exception& e) {
 }
 
 std::string sentence_of(const std::exception& e) {
+  if (const auto* file = file_error(e))
+    return file->path1().string() + ": " + file->code().message();
   return is_thread_limit(e) ? thread_limit_sentence() : e.what();
 }
 
 int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
   const char* before = "the machine has no memory left; lower batch.micro_batch_size: ";
-  if (dynamic_cast<const UserError*>(&e) || is_thread_limit(e)) before = "";
+  if (dynamic_cast<const UserError*>(&e) || is_thread_limit(e) || file_error(e)) before = "";
   if (code == ExitCode::bug) before = "a bug in trainx, please report it: ";
   console.error(static_cast<int>(code), before + sentence_of(e));
   if (code == ExitCode::bug) log::write_ring("ended by a bug in trainx");

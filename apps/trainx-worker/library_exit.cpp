@@ -1,4 +1,5 @@
 #include "library_exit.hpp"
+#include "commands.hpp"
 #include "core/error.hpp"
 #include "core/thread_limit.hpp"
 #include "log/log.hpp"
@@ -6,6 +7,7 @@
 #include <omp.h>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 namespace trainx::worker {
@@ -20,20 +22,40 @@ bool lacks_threads() {
   } catch (const std::system_error& e) { return is_thread_limit(e); }
 }
 
+[[noreturn]] void end_at_once(ExitCode code, const std::string& sentence) {
+  log::record(log::Level::error, sentence);
+  const metrics::Screen screen = metrics::process_screen();
+  screen.err("trainx: " + sentence + "\n");
+  screen.finish();
+  std::_Exit(static_cast<int>(code));
+}
+
 void on_library_exit(int status, void*) {
   if (expected) return;
   const bool threads = lacks_threads();
   const std::string sentence = threads ? thread_limit_sentence()
                                        : "a library ended the worker with exit code " +
                                              std::to_string(status) + "; its words are above";
-  log::record(log::Level::error, sentence);
-  const metrics::Screen screen = metrics::process_screen();
-  screen.err("trainx: " + sentence + "\n");
-  screen.finish();
-  std::_Exit(static_cast<int>(threads ? ExitCode::out_of_memory : ExitCode::bug));
+  end_at_once(threads ? ExitCode::out_of_memory : ExitCode::bug, sentence);
+}
+
+std::terminate_handler abort_handler = nullptr;
+
+void on_uncaught() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    if (exit_code_of(e) == ExitCode::out_of_memory)
+      end_at_once(ExitCode::out_of_memory,
+                  is_thread_limit(e) ? sentence_of(e)
+                                     : std::string("the machine has no memory left: ") + e.what());
+  }
+  abort_handler();
 }
 
 }  // namespace
+
+void watch_for_uncaught() { abort_handler = std::set_terminate(on_uncaught); }
 
 void watch_for_library_exit() { ::on_exit(on_library_exit, nullptr); }
 void expect_exit() { expected = true; }

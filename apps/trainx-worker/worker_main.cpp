@@ -56,6 +56,7 @@ metrics::ConsoleOptions console_options(const launch::Job& job) {
 void begin_log(const launch::Job& job) {
   log::set_rank(job.membership.rank);
   log::install_crash_handlers();
+  worker::watch_for_uncaught();
   if (job.membership.rank > 0) return;
   for (const auto& [level, text] : job.log)
     log::record(log::level_named(level).value_or(log::Level::debug), text);

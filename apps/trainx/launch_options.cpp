@@ -55,6 +55,12 @@ void add_launch_options(CLI::App& command, launch::LaunchFlags& flags) {
       ->type_name("HOST");
   add_number(command, "--master-port", flags.master_port, 1, 65535,
              "Port on which rank 0 listens (29500).");
+  command
+      .add_option_function<std::string>(
+          "--secret-file", [&flags](const std::string& path) { flags.secret_file = path; },
+          "File of 32 random bytes or more, the same on all hosts, by which ranks of several "
+          "launchers know each other (TRAINX_SECRET_FILE; else one beside the run's folder).")
+      ->type_name("FILE");
   add_number(
       command, "--max-restarts", flags.max_restarts, 0, 1000000,
       "Restart all workers after a device, a file, a peer or a worker was lost, at most N times.");

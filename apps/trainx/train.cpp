@@ -12,6 +12,7 @@
 #include "launch_options.hpp"
 #include "launch/rank_environment.hpp"
 #include "launch/run_workers.hpp"
+#include "launch/secret.hpp"
 #include "launch/visible_gpus.hpp"
 #include "metrics/console.hpp"
 #include "plan/checkpoint_size.hpp"
@@ -85,7 +86,7 @@ void require_gpu(const Prepared& p) {
                         "; install the driver, run where there is a GPU, or write run.device: cpu");
 }
 
-int start(const Prepared& p, const launch::LaunchPlan& ranks, const TrainArguments& a,
+int start(const Prepared& p, launch::LaunchPlan ranks, const TrainArguments& a,
           const Context& context) {
   if (a.allow_degraded && !p.plan.on_gpu)
     throw UserError(ExitCode::usage,
@@ -106,6 +107,9 @@ int start(const Prepared& p, const launch::LaunchPlan& ranks, const TrainArgumen
   };
   require_gpu(p);
   require_disk(p.plan, warn);
+  if (!ranks.owns_all())
+    ranks.first.secret =
+        launch::secret_of_launchers(a.launch.secret_file, environment_variable, job.run_folder);
   return launch::run_workers(job, ranks, warn);
 }
 

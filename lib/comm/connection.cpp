@@ -9,7 +9,7 @@
 namespace trainx::comm {
 namespace {
 
-constexpr std::size_t header_bytes = sizeof(std::uint32_t) + 1, read_bytes = std::size_t{64} << 10;
+constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -43,11 +43,14 @@ void Connection::flush() {
 
 void Connection::receive() {
   char piece[read_bytes];
-  while (is_open() && incoming_.size() - taken_ <= limit_ + header_bytes) {
-    const ssize_t n = ::recv(fd(), piece, sizeof piece, MSG_DONTWAIT);
+  for (;;) {
+    const std::size_t held = incoming_.size() - taken_,
+                      most = std::min(sizeof piece, limit_ + header_bytes - held);
+    if (!is_open() || held >= limit_ + header_bytes) return;
+    const ssize_t n = ::recv(fd(), piece, most, MSG_DONTWAIT);
     if (n > 0) {
       incoming_.append(piece, static_cast<std::size_t>(n));
-      if (static_cast<std::size_t>(n) < sizeof piece) return;
+      if (static_cast<std::size_t>(n) < most) return;
     } else if (n < 0 && would_block(errno)) {
       return;
     } else if (n == 0 || errno != EINTR) {

@@ -15,6 +15,7 @@ enum class MessageKind : std::uint8_t {
   challenge,
   hello,
   welcome,
+  identity,
   members,  // joining
   pulse,
   beat,  // each rank to rank 0, and rank 0 to each
@@ -37,8 +38,9 @@ struct Message {
 /// ended or sent nonsense is no longer open, and stays so.
 class Connection {
  public:
-  /// Of somebody unknown; the limit bounds what he can make us hold.
-  static constexpr std::size_t limit_of_strangers = std::size_t{64} << 10,
+  static constexpr std::size_t header_bytes = sizeof(std::uint32_t) + sizeof(MessageKind);
+  /// Payload of somebody unknown, who can make us hold 64 bytes in all; and of ranks.
+  static constexpr std::size_t limit_of_strangers = 64 - header_bytes,
                                limit_of_ranks = std::size_t{1} << 30;
 
   explicit Connection(Descriptor socket = Descriptor()) : socket_(std::move(socket)) {}

@@ -1,6 +1,6 @@
 #include "comm/joining.hpp"
 #include "core/error.hpp"
-#include "comm/proof.hpp"
+#include "comm/greeting.hpp"
 #include "comm/socket.hpp"
 #include "comm/watch.hpp"
 #include <algorithm>
@@ -14,21 +14,8 @@ constexpr auto first_pause = std::chrono::milliseconds(20),
                longest_pause = std::chrono::milliseconds(500);
 // rank 0 says who is missing; only where it is stopped itself does this side's clock end the wait
 constexpr double grace_seconds = 10;
-
-/// True where the other side knows the run's token, and so does this one as far as it can tell.
-bool introduce(Connection& connection, const Membership& membership, const Identity& identity,
-               Time deadline) {
-  const auto challenge = wait_for_message(connection, deadline);
-  if (!challenge || challenge->kind != MessageKind::challenge) return false;
-  const std::string nonce = make_nonce();
-  ByteWriter hello;
-  hello.put(proof_of(membership.token, "rank", challenge->payload)).put(nonce);
-  write(hello, identity);
-  connection.put(MessageKind::hello, hello.take());
-  const auto welcome = wait_for_message(connection, deadline);
-  return welcome && welcome->kind == MessageKind::welcome &&
-         welcome->payload == proof_of(membership.token, "rank 0", nonce);
-}
+// for each of rank 0's messages; it may still be loading what the kernel already connects to
+constexpr auto answer_time = std::chrono::seconds(10);
 
 [[noreturn]] void not_reached(const Membership& m, double join_seconds, const std::string& why) {
   char time[32];
@@ -39,14 +26,21 @@ bool introduce(Connection& connection, const Membership& membership, const Ident
                       "; see the output of rank 0, and whether that address is reached from here");
 }
 
-Connection knock(const Membership& membership, const Identity& identity, double join_seconds) {
+Connection knock(const Membership& membership, double join_seconds) {
   const Time deadline = Clock::now() + seconds(join_seconds);
+  const Greeting greeting(membership, "control", 0);
+  const auto hear = [&](Connection& connection) {
+    return wait_for_message(connection, std::min<Time>(deadline, Clock::now() + answer_time));
+  };
   std::string why;
   for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     Connection connection(connect_to(membership.address, membership.port, deadline, why));
     if (connection.is_open()) {
-      if (introduce(connection, membership, identity, deadline)) return connection;
-      why = "what answers there is not rank 0 of this run (it knows another token, or none)";
+      if (greet(connection, greeting, {membership.rank, membership.world_size}, hear))
+        return connection;
+      why =
+          "what answers there does not prove that it is rank 0 of this run: the secret files of "
+          "the hosts differ, or another program has the port";
     }
     if (Clock::now() >= deadline) not_reached(membership, join_seconds, why);
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - Clock::now()));
@@ -57,10 +51,11 @@ Connection knock(const Membership& membership, const Identity& identity, double 
 
 Joined join_rank_0(const Membership& membership, const Identity& identity, double join_seconds,
                    Connection own) {
-  if (own.is_open() && !introduce(own, membership, identity, Clock::now() + seconds(join_seconds)))
-    throw InternalError("rank 0 does not answer itself");
-  Joined joined{own.is_open() ? std::move(own) : knock(membership, identity, join_seconds), {}};
+  Joined joined{own.is_open() ? std::move(own) : knock(membership, join_seconds), {}};
   joined.connection.set_limit(Connection::limit_of_ranks);
+  ByteWriter said;
+  write(said, identity);
+  joined.connection.put(MessageKind::identity, said.take());
   const auto message =
       wait_for_message(joined.connection, Clock::now() + seconds(join_seconds + grace_seconds));
   if (!message) {

@@ -1,5 +1,5 @@
-// Each rank's part in finding the others: knock at rank 0 until it answers, show that one is of the
-// run, and hear who the others are.
+// Each rank's part in finding the others: knock at rank 0 until it answers, prove to each other
+// that both are of the run, and hear who the others are.
 #pragma once
 #include "comm/connection.hpp"
 #include "comm/identity.hpp"

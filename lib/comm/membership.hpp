@@ -12,7 +12,9 @@ struct Membership {
   int port = 0;                              // that rank 0 listens at
   // in rank 0: a descriptor that listens there already; -1: rank 0 opens it
   int listener = -1;
-  std::string token;  // what the run's processes know and a stray client does not
+  std::string run_id;  // names the run: ranks of two runs do not meet, though they share a secret
+  // what the run's processes know and a stranger does not, as hex digits: the key of every proof
+  std::string secret;
   // who started them: "trainx", "torchrun", "slurm", "mpi", "flags"
   std::string launcher;
 };

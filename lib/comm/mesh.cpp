@@ -2,7 +2,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "comm/bytes.hpp"
-#include "comm/proof.hpp"
 #include "comm/socket.hpp"
 #include "comm/waits.hpp"
 #include <poll.h>
@@ -14,8 +13,7 @@
 namespace trainx::comm {
 namespace {
 
-constexpr auto connecting_time = std::chrono::seconds(60), stranger_time = std::chrono::seconds(5),
-               verdict_time = std::chrono::seconds(2);
+constexpr auto connecting_time = std::chrono::seconds(60), verdict_time = std::chrono::seconds(2);
 constexpr auto call_bytes = static_cast<std::int64_t>(sizeof(Call));
 
 std::int64_t bytes_out(const Mesh::Flow& f) { return f.out_bytes + (f.says ? call_bytes : 0); }
@@ -42,9 +40,7 @@ std::optional<Message> Mesh::hear(Connection& connection, Time deadline) {
 /// Each rank connects to those below it. Who is connected to is told before who connects, so no
 /// pair waits for each other.
 Mesh::Mesh(Control& control)
-    : control_(control),
-      token_(control.membership().token),
-      sockets_(static_cast<std::size_t>(control.world_size())) {
+    : control_(control), sockets_(static_cast<std::size_t>(control.world_size())) {
   const WaitsForPeers waits(control_.progress());
   std::string problem;
   Descriptor listener;
@@ -58,68 +54,53 @@ Mesh::Mesh(Control& control)
       throw UserError(ExitCode::unavailable, control.name_of(r) + " " + ports[r].substr(2));
   const Time deadline = Clock::now() + connecting_time;
   connect_below(ports, deadline);
-  accept_above(listener, deadline);
+  PeerListener peers(std::move(listener), Greeting(control.membership(), "data", control.rank()));
+  accept_above(peers, deadline);
   control.exchange("");  // nobody sends data while a greeting may still be read
 }
 
-void Mesh::connect_below(const std::vector<std::string>& ports, Time deadline) {
-  for (int r = 0; r < control_.rank(); ++r) {
-    const std::string& address = control_.addresses()[r];
-    std::string why;
-    Descriptor socket = connect_to(address, std::stoi(ports[r]), deadline, why);
-    const int fd = socket.get();
-    Connection connection(std::move(socket));
-    const auto challenge = hear(connection, deadline);
-    if (challenge)
-      connection.put(MessageKind::hello, ByteWriter()
-                                             .put(proof_of(token_, "mesh", challenge->payload))
-                                             .put(control_.rank())
-                                             .take());
-    const auto welcome = hear(connection, deadline);
-    if (!challenge || !welcome ||
-        welcome->payload != proof_of(token_, "mesh below", challenge->payload)) {
-      await_verdict();
-      throw UserError(ExitCode::unavailable, control_.name_of(control_.rank()) +
-                                                 " does not reach " + control_.name_of(r) + " at " +
-                                                 address + ":" + ports[r] +
-                                                 (fd < 0 ? ": " + why : ", which does not answer") +
-                                                 "; see whether a firewall is between the hosts");
-    }
-    sockets_[r] = connection.release();
+Descriptor Mesh::reach(int below, int port, Time deadline) {
+  const std::string& address = control_.addresses()[below];
+  const Greeting greeting(control_.membership(), "data", below);
+  std::string why = "it does not answer";
+  for (; Clock::now() < deadline; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
+    Connection connection(connect_to(address, port, deadline, why));
+    if (!connection.is_open()) break;
+    // greeted again: among many strangers rank `below` may have sent this rank away
+    if (greet(connection, greeting, {control_.rank(), control_.world_size()},
+              [&](Connection& c) { return hear(c, deadline); }))
+      return connection.release();
   }
+  await_verdict();
+  throw UserError(ExitCode::unavailable, control_.name_of(control_.rank()) + " does not reach " +
+                                             control_.name_of(below) + " at " + address + ":" +
+                                             std::to_string(port) + ": " + why +
+                                             "; see whether a firewall is between the hosts");
 }
 
-void Mesh::accept_above(const Descriptor& listener, Time deadline) {
+void Mesh::connect_below(const std::vector<std::string>& ports, Time deadline) {
+  for (int r = 0; r < control_.rank(); ++r) sockets_[r] = reach(r, std::stoi(ports[r]), deadline);
+}
+
+void Mesh::accept_above(PeerListener& listener, Time deadline) {
   for (int missing = control_.world_size() - 1 - control_.rank(); missing > 0;) {
-    pollfd p{listener.get(), POLLIN, 0};
-    ::poll(&p, 1, std::min(poll_ms(deadline), 100));
+    std::vector<pollfd> polled;
+    listener.add_to(polled);
+    ::poll(polled.data(), polled.size(), std::min(poll_ms(deadline), 100));
     control_.throw_failure();
-    std::string address;
-    Connection connection(accept_one(listener, address));
-    if (!connection.is_open()) {
-      if (Clock::now() < deadline) continue;
+    for (Peer& peer : listener.take()) {
+      const Caller c = peer.caller;
+      if (c.world_size != control_.world_size() || c.rank <= control_.rank() ||
+          c.rank >= c.world_size || sockets_[c.rank].is_open())
+        continue;
+      sockets_[c.rank] = peer.connection.release();
+      --missing;
+    }
+    if (missing > 0 && Clock::now() >= deadline)
       throw UserError(ExitCode::unavailable, "not all ranks reach " +
                                                  control_.name_of(control_.rank()) + " at " +
                                                  control_.addresses()[control_.rank()] +
                                                  "; see whether a firewall is between the hosts");
-    }
-    const std::string nonce = make_nonce();
-    connection.put(MessageKind::challenge, nonce);
-    const auto hello = hear(connection, std::min<Time>(deadline, Clock::now() + stranger_time));
-    try {
-      if (!hello) continue;
-      ByteReader in(hello->payload);
-      const std::string proof = in.text();
-      const std::int64_t rank = in.integer();
-      if (proof != proof_of(token_, "mesh", nonce) || rank <= control_.rank() ||
-          rank >= control_.world_size() || sockets_[rank].is_open())
-        continue;
-      connection.put(MessageKind::welcome, proof_of(token_, "mesh below", nonce));
-      sockets_[rank] = connection.release();
-      --missing;
-    } catch (const MalformedMessage&) {
-      continue;  // a stray
-    }
   }
 }
 

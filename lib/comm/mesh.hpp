@@ -1,7 +1,7 @@
 // Connections of every rank to every other, through which data goes both ways at once.
 #pragma once
 #include "comm/call.hpp"
-#include "comm/connection.hpp"
+#include "comm/peer_listener.hpp"
 #include <cstdint>
 #include <vector>
 
@@ -31,16 +31,17 @@ class Mesh {
     Call heard;
   };
   void connect_below(const std::vector<std::string>& ports, Time deadline);
-  void accept_above(const Descriptor& listener, Time deadline);
+  void accept_above(PeerListener& listener, Time deadline);
   void push(int rank, const Flow& flow, Ends& ends);
   void pull(int rank, const Flow& flow, Ends& ends);
   void wait(const std::vector<Flow>& flows, const std::vector<Ends>& ends);
+  /// Greets rank `below` until `deadline`.
+  Descriptor reach(int below, int port, Time deadline);
   std::optional<Message> hear(Connection& connection, Time deadline);
   void await_verdict();
   [[noreturn]] void lose(int rank, int error);
 
   Control& control_;
-  const std::string token_;
   std::vector<Descriptor> sockets_;  // by rank; none to oneself
 };
 

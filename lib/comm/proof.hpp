@@ -1,15 +1,18 @@
-// How two processes of a run show each other that they are of it without sending the run's token.
-// Keeps strays and mixed-up runs out; no protection against a forger who reads along and computes.
+// HMAC-SHA256 over what two sides agree on (OpenSSL's libcrypto): shows that one knows the run's
+// secret without sending it.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace trainx::comm {
 
-/// 16 random bytes.
+constexpr std::size_t nonce_bytes = 16, proof_bytes = 32;
+
+/// Random bytes, new for each greeting.
 std::string make_nonce();
-/// What one who knows the token answers to a nonce. `as`: in which part, so that an answer cannot
-/// be sent back as one's own.
-std::string proof_of(std::string_view token, std::string_view as, std::string_view nonce);
+/// The MAC of `text`, with the secret as key.
+std::string proof_of(std::string_view secret, std::string_view text);
+/// Compares in a time that does not depend on where they differ. False for an empty secret.
+bool is_proof(std::string_view proof, std::string_view secret, std::string_view text);
 
 }  // namespace trainx::comm

@@ -1,5 +1,4 @@
 #include "comm/rendezvous.hpp"
-#include "comm/proof.hpp"
 #include "comm/roll_call.hpp"
 #include "comm/socket.hpp"
 #include "comm/watch.hpp"
@@ -10,9 +9,6 @@
 namespace trainx::comm {
 namespace {
 
-// a rank answers at once; a stray that says nothing is not kept
-constexpr auto peer_timeout = std::chrono::seconds(20);
-constexpr std::size_t most_strays = 256;  // beside the ranks
 // How long those who have not come yet are waited for once the others are known not to fit
 // together, so that they hear the reason too.
 constexpr auto latecomers = std::chrono::seconds(3);
@@ -21,60 +17,36 @@ constexpr auto latecomers = std::chrono::seconds(3);
 
 Rendezvous::Rendezvous(Descriptor listener, Connection own, const Membership& membership,
                        double join_seconds)
-    : listener_(std::move(listener)),
+    : listener_(std::move(listener), Greeting(membership, "control", 0)),
       membership_(membership),
       join_seconds_(join_seconds),
       deadline_(Clock::now() + seconds(join_seconds)) {
-  welcome(std::move(own), membership_.address);
+  own.set_limit(Connection::limit_of_ranks);
+  peers_.push_back({std::move(own), membership_.address, {0, membership_.world_size}});
 }
 
-void Rendezvous::welcome(Connection connection, const std::string& address) {
-  PendingPeer peer{std::move(connection), address, make_nonce(), Clock::now() + peer_timeout};
-  peer.connection.put(MessageKind::challenge, peer.nonce);
-  peers_.push_back(std::move(peer));
-}
-
-void Rendezvous::accept_all() {
-  for (;;) {
-    std::string address;
-    Descriptor socket = accept_one(listener_, address);
-    if (!socket.is_open()) return;
-    welcome(Connection(std::move(socket)), address);
-    // One who has been silent for long makes room; the first may be rank 0's own end.
-    if (peers_.size() > static_cast<std::size_t>(membership_.world_size) + most_strays)
-      peers_.erase(std::next(peers_.begin()));
-  }
-}
-
-void Rendezvous::hear(PendingPeer& peer) {
+void Rendezvous::hear(Peer& peer) {
   peer.connection.flush();
   peer.connection.receive();
   const auto message = peer.connection.next();
   if (!message) return;
   try {
     ByteReader in(message->payload);
-    const std::string proof = in.text(), nonce = in.text();
     Identity identity = read_identity(in);
-    if (message->kind != MessageKind::hello ||
-        proof != proof_of(membership_.token, "rank", peer.nonce))
+    if (message->kind != MessageKind::identity || identity.rank != peer.caller.rank ||
+        identity.world_size != peer.caller.world_size)
       return peer.connection.close();
     // Who came over the loopback runs beside rank 0, and is reached where rank 0 is.
-    identity.address = is_loopback(peer.address) || peer.address.empty() ? membership_.address
-                                                                         : peer.address;
-    peer.connection.set_limit(Connection::limit_of_ranks);
-    peer.connection.put(MessageKind::welcome, proof_of(membership_.token, "rank 0", nonce));
+    identity.address = is_loopback(peer.address) ? membership_.address : peer.address;
     arrived_.push_back({std::move(peer.connection), std::move(identity)});
     peer.connection = Connection();
   } catch (const MalformedMessage&) { peer.connection.close(); }
 }
 
 void Rendezvous::hear_all() {
-  accept_all();
-  for (PendingPeer& peer : peers_) {
-    hear(peer);
-    if (Clock::now() >= peer.leaves) peer.connection.close();
-  }
-  peers_.remove_if([](const PendingPeer& g) { return !g.connection.is_open(); });
+  for (Peer& peer : listener_.take()) peers_.push_back(std::move(peer));
+  for (Peer& peer : peers_) hear(peer);
+  peers_.remove_if([](const Peer& p) { return !p.connection.is_open(); });
   for (Arrival& a : arrived_) {
     a.connection.flush();
     a.connection.receive();
@@ -82,12 +54,15 @@ void Rendezvous::hear_all() {
 }
 
 void Rendezvous::wait(Wake& wake, Time until) {
-  std::vector<pollfd> polled{{wake.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-  for (const PendingPeer& g : peers_) polled.push_back({g.connection.fd(), POLLIN, 0});
+  std::vector<pollfd> polled{{wake.fd(), POLLIN, 0}};
+  listener_.add_to(polled);
+  for (const Peer& p : peers_)
+    polled.push_back({p.connection.fd(),
+                      static_cast<short>(POLLIN | (p.connection.has_unsent() ? POLLOUT : 0)), 0});
   for (const Arrival& a : arrived_)
     polled.push_back({a.connection.fd(),
                       static_cast<short>(POLLIN | (a.connection.has_unsent() ? POLLOUT : 0)), 0});
-  ::poll(polled.data(), polled.size(), std::min(poll_ms(until), 1000));
+  ::poll(polled.data(), polled.size(), std::min(poll_ms(std::min(until, listener_.due())), 1000));
 }
 
 std::optional<Failure> Rendezvous::verdict() {
@@ -104,7 +79,8 @@ std::optional<Failure> Rendezvous::verdict() {
     if (!a.connection.is_open()) return lost_failure(a.identity.name(), "joining the run", "");
   if (!all && now >= deadline_)
     return missing(identities, membership_.world_size, join_seconds_,
-                   membership_.address + ":" + std::to_string(port_of(listener_)));
+                   membership_.address + ":" + std::to_string(listener_.port()),
+                   listener_.refused());
   return std::nullopt;
 }
 

@@ -63,18 +63,23 @@ std::optional<Failure> difference(std::vector<Identity> arrived) {
 }
 
 Failure missing(const std::vector<Identity>& arrived, int world_size, double seconds,
-                const std::string& where) {
+                const std::string& where, const std::string& refused) {
   std::set<int> there;
   for (const Identity& i : arrived) there.insert(i.rank);
   std::string ranks;
   int count = 0;
   for (int r = 0; r < world_size; ++r)
     if (!there.contains(r)) ranks += (count++ ? ", " : "") + std::to_string(r);
-  return {ExitCode::unavailable, std::string(count == 1 ? "rank " : "ranks ") + ranks + " of " +
-                                     std::to_string(world_size) + " did not arrive at " + where +
-                                     " within " + plain_number(seconds) + " s; see the output of " +
-                                     (count == 1 ? "that process" : "those processes") +
-                                     ", and whether that address is reached from there"};
+  return {ExitCode::unavailable,
+          std::string(count == 1 ? "rank " : "ranks ") + ranks + " of " +
+              std::to_string(world_size) + " did not arrive at " + where + " within " +
+              plain_number(seconds) + " s; see the output of " +
+              (count == 1 ? "that process" : "those processes") +
+              ", and whether that address is reached from there" +
+              (refused.empty() ? ""
+                               : "; a process at " + refused +
+                                     " came with a wrong proof: see that the secret "
+                                     "file is the same on all hosts")};
 }
 
 }  // namespace trainx::comm

@@ -11,8 +11,9 @@ namespace trainx::comm {
 /// that differ, two ranks of a host on one device (78). `arrived`: in any order; the first is what
 /// the others are held against where no rank 0 has come.
 std::optional<Failure> difference(std::vector<Identity> arrived);
-/// 69: who has not come within `seconds` to `where`.
+/// 69: who has not come within `seconds` to `where`. `refused`: the address of one whose proof was
+/// wrong; empty: there was none.
 Failure missing(const std::vector<Identity>& arrived, int world_size, double seconds,
-                const std::string& where);
+                const std::string& where, const std::string& refused);
 
 }  // namespace trainx::comm

@@ -20,7 +20,8 @@ void require_threads(std::int64_t count);
 /// The sentence that people get, with exit code 71.
 inline std::string thread_limit_sentence() {
   return "no further thread can be started: raise the limit of processes and threads (ulimit -u, "
-         "or pids.max of the cgroup), or lower OMP_NUM_THREADS and data.workers";
+         "or pids.max of the cgroup) or of memory (ulimit -v), or lower OMP_NUM_THREADS and "
+         "data.workers";
 }
 
 }  // namespace trainx

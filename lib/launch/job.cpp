@@ -12,7 +12,8 @@ nlohmann::json to_json(const comm::Membership& m) {
           {"address", m.address},
           {"port", m.port},
           {"listener", m.listener},
-          {"token", m.token},
+          {"run_id", m.run_id},
+          {"secret", m.secret},
           {"launcher", m.launcher}};
 }
 
@@ -25,7 +26,8 @@ comm::Membership membership_from_json(const nlohmann::json& j) {
   j.at("address").get_to(m.address);
   j.at("port").get_to(m.port);
   j.at("listener").get_to(m.listener);
-  j.at("token").get_to(m.token);
+  j.at("run_id").get_to(m.run_id);
+  j.at("secret").get_to(m.secret);
   j.at("launcher").get_to(m.launcher);
   return m;
 }

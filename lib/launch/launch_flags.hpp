@@ -14,6 +14,7 @@ struct LaunchFlags {
   std::optional<std::string> master_addr;  // host 0, as the others reach it
   std::optional<int> master_port;          // that rank 0 listens at
   std::optional<int> max_restarts;         // of all workers, after failures that are not the user's
+  std::optional<std::string> secret_file;  // by which ranks of several launchers know each other
 
   /// trainx is to start the workers itself, whatever the environment says.
   bool ask_for_workers() const {

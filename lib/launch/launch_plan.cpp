@@ -63,11 +63,17 @@ LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& 
   m.world_size = plan.workers * nodes;
   m.local_world_size = plan.workers;
   m.launcher = "trainx";
-  if (nodes == 1) return plan;  // they meet at a socket that the launcher makes
+  if (nodes == 1) {  // they meet at a socket that the launcher makes
+    if (flags.secret_file)
+      throw UserError(ExitCode::usage,
+                      "train: --secret-file has no effect on one host, where ranks get a secret of "
+                      "their launch; leave it out");
+    return plan;
+  }
   m.rank = plan.workers * *flags.node_rank;
   m.address = *flags.master_addr;
   m.port = flags.master_port.value_or(default_port);
-  m.token = "flags " + m.address + ":" + std::to_string(m.port) + " " + wish.run_name;
+  m.run_id = "flags " + m.address + ":" + std::to_string(m.port) + " " + wish.run_name;
   m.launcher = "flags";
   return plan;
 }

@@ -1,10 +1,9 @@
 #include "launch/meeting_point.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "launch/secret.hpp"
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <array>
 #include <cerrno>
 
 namespace trainx::launch {
@@ -14,16 +13,6 @@ namespace {
   throw UserError(ExitCode::unavailable,
                   std::string("the workers get no place to meet at 127.0.0.1 (") + what +
                       "): " + errno_words(errno) + "; the machine's loopback interface must be up");
-}
-
-std::string random_token() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    refuse("getrandom");
-  std::string text;
-  for (const unsigned char b : bytes)
-    text += "0123456789abcdef"[b >> 4], text += "0123456789abcdef"[b & 15];
-  return text;
 }
 
 }  // namespace
@@ -40,7 +29,7 @@ MeetingPoint make_meeting_point() {
   if (::listen(point.listener.get(), SOMAXCONN) != 0) refuse("listen");
   if (::getsockname(point.listener.get(), any, &size) != 0) refuse("getsockname");
   point.port = ntohs(address.sin_port);
-  point.token = random_token();
+  point.secret = make_secret();
   return point;
 }
 

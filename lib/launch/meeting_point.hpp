@@ -9,7 +9,7 @@ namespace trainx::launch {
 struct MeetingPoint {
   Descriptor listener;  // at 127.0.0.1; rank 0 inherits it
   int port = 0;         // that the kernel chose
-  std::string token;    // 128 random bits
+  std::string secret;   // of this launch
 };
 /// Throws UserError 69.
 MeetingPoint make_meeting_point();

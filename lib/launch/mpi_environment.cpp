@@ -54,7 +54,7 @@ comm::Membership read(const Environment& environment, const Kind& kind) {
                     std::string(kind.names[0]) +
                         " is set, and neither MASTER_PORT nor a variable that names the job; " +
                         how + "MASTER_PORT` (a free port on the host of rank 0)");
-  m.token = "mpi " + (job.empty() ? m.address + ":" + std::to_string(m.port) : job);
+  m.run_id = "mpi " + (job.empty() ? m.address + ":" + std::to_string(m.port) : job);
   m.launcher = "mpi";
   return m;
 }

@@ -14,6 +14,7 @@ struct RankEnd {
   std::chrono::steady_clock::time_point at;
   bool by_launcher = false;  // ended by it, for another's failure
   bool was_stopped = false;  // by SIGSTOP or its like, and killed for it
+  bool begun = true;         // false: it ended while its libraries were loaded
 
   int exit_code() const;  // 128 + n: a signal n ended it
   bool by_signal() const;

@@ -112,7 +112,7 @@ std::optional<comm::Membership> membership_of_slurm(const Environment& environme
   const std::string job = environment("SLURM_JOB_ID") + "." + environment("SLURM_STEP_ID");
   m.port = environment("MASTER_PORT").empty() ? derived_port(job)
                                               : port_of(environment, "MASTER_PORT");
-  m.token = "slurm " + job + " " + environment("SLURM_RESTART_COUNT");
+  m.run_id = "slurm " + job + " " + environment("SLURM_RESTART_COUNT");
   m.launcher = "slurm";
   return m;
 }

@@ -28,9 +28,9 @@ std::optional<comm::Membership> membership_of_torchrun(const Environment& enviro
     throw UserError(ExitCode::usage,
                     "MASTER_PORT is 65535, which torchrun's agent holds itself, and trainx takes "
                     "the next; give torchrun a lower --master-port");
-  m.token = "torchrun " + environment("TORCHELASTIC_RUN_ID") + " " +
-            environment("TORCHELASTIC_RESTART_COUNT") + " " + m.address + ":" +
-            std::to_string(m.port);
+  m.run_id = "torchrun " + environment("TORCHELASTIC_RUN_ID") + " " +
+             environment("TORCHELASTIC_RESTART_COUNT") + " " + m.address + ":" +
+             std::to_string(m.port);
   m.launcher = "torchrun";
   return m;
 }

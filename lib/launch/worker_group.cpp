@@ -29,7 +29,7 @@ WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSigna
   if (plan.first.world_size > 1 && plan.owns_all()) {
     point = make_meeting_point();
     ranks.first.port = point.port;
-    ranks.first.token = point.token;
+    ranks.first.secret = point.secret;
   }
   const std::string path = worker_path();
   try {
@@ -53,8 +53,8 @@ WorkerGroup::~WorkerGroup() { kill_groups(); }
 void WorkerGroup::kill_groups() {
   for (Worker& w : workers_) {
     if (!w.lives) continue;
-    ::kill(-w.process, SIGKILL);
-    while (::waitpid(w.process, nullptr, 0) < 0 && errno == EINTR) continue;
+    ::kill(-w.process.id, SIGKILL);
+    while (::waitpid(w.process.id, nullptr, 0) < 0 && errno == EINTR) continue;
     w.lives = false;
   }
 }
@@ -63,7 +63,7 @@ bool WorkerGroup::any_lives() const { return std::ranges::any_of(workers_, &Work
 
 void WorkerGroup::send(int signal) {
   for (const Worker& w : workers_)
-    if (w.lives) ::kill(w.process, signal);
+    if (w.lives) ::kill(w.process.id, signal);
 }
 
 void WorkerGroup::suspend() {
@@ -95,16 +95,17 @@ void WorkerGroup::forward_all() {
 void WorkerGroup::collect_ended() {
   for (Worker& w : workers_) {
     siginfo_t seen{};
-    if (!w.lives ||
-        (::waitid(P_PID, static_cast<id_t>(w.process), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         seen.si_pid == 0))
+    if (!w.lives || (::waitid(P_PID, static_cast<id_t>(w.process.id), &seen,
+                              WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                     seen.si_pid == 0))
       continue;
     // What it started and left behind ends with it, while the number of its group is still its own.
     // A worker alone keeps to what it always did.
-    if (workers_.size() > 1) ::kill(-w.process, SIGKILL);
-    RankEnd end{w.rank, 0, Clock::now(),
-                !w.hung && (w.killed_stopped || termed_ || interrupted_twice_), w.killed_stopped};
-    while (::waitpid(w.process, &end.status, 0) < 0)
+    if (workers_.size() > 1) ::kill(-w.process.id, SIGKILL);
+    RankEnd end{w.rank,           0,
+                Clock::now(),     !w.hung && (w.killed_stopped || termed_ || interrupted_twice_),
+                w.killed_stopped, w.process.has_begun()};
+    while (::waitpid(w.process.id, &end.status, 0) < 0)
       if (errno != EINTR) throw InternalError("waiting for the worker failed");
     if (w.hung) end.status = W_EXITCODE(static_cast<int>(ExitCode::hang), 0);
     w.lives = false;
@@ -117,8 +118,8 @@ void WorkerGroup::note_stops() {
   for (Worker& w : workers_) {
     siginfo_t seen{};
     while (w.lives &&
-           ::waitid(P_PID, static_cast<id_t>(w.process), &seen, WSTOPPED | WCONTINUED | WNOHANG) ==
-               0 &&
+           ::waitid(P_PID, static_cast<id_t>(w.process.id), &seen,
+                    WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
            seen.si_pid != 0) {
       w.stopped.reset();
       if (seen.si_code == CLD_STOPPED) w.stopped = Clock::now();
@@ -139,7 +140,7 @@ void WorkerGroup::press_on(Clock::time_point now) {
     if (now < end_of_stop(w)) continue;
     w.killed_stopped = true;
     w.hung = !failed_;
-    ::kill(-w.process, SIGKILL);
+    ::kill(-w.process.id, SIGKILL);
   }
   if (!failed_) return;
   if (!termed_ && now >= *failed_ + own_time) {

@@ -3,6 +3,7 @@
 #include "core/descriptor.hpp"
 #include "launch/run_end.hpp"
 #include "launch/worker_output.hpp"
+#include "launch/worker_process.hpp"
 #include <optional>
 #include <vector>
 
@@ -36,7 +37,7 @@ class WorkerGroup {
 
  private:
   struct Worker {
-    pid_t process;
+    WorkerProcess process;
     int rank;
     bool lives = true;
     std::optional<Clock::time_point> stopped = {};  // since then

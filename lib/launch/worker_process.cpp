@@ -92,11 +92,13 @@ std::string worker_path() {
   return std::filesystem::path(executable_path()).replace_filename("trainx-worker").string();
 }
 
-pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files,
-                   const HeldSignals& held) {
+bool WorkerProcess::has_begun() const { return ::lseek(job.get(), 0, SEEK_CUR) != 0; }
+
+WorkerProcess start_worker(const std::string& path, Job job, const WorkerFiles& files,
+                           const HeldSignals& held) {
   job.membership.listener = files.listener < 0 ? -1 : listener_descriptor;
   job.output.console = files.console < 0 ? STDERR_FILENO : console_descriptor;
-  const Descriptor memory =
+  Descriptor memory =
       sealed_memory(to_json(job).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   const Descriptor nothing(job.bench.paced ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
   int failed[2];
@@ -120,7 +122,7 @@ pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files,
     while (::waitpid(worker, nullptr, 0) < 0 && errno == EINTR) continue;
     cannot_start(path, error);
   }
-  return worker;
+  return {worker, std::move(memory)};
 }
 
 }  // namespace trainx::launch

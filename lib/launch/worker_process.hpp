@@ -1,5 +1,6 @@
 // One worker as a process.
 #pragma once
+#include "core/descriptor.hpp"
 #include "launch/job.hpp"
 #include "launch/worker_signals.hpp"
 
@@ -13,11 +14,20 @@ struct WorkerFiles {
   int console = -1;
 };
 
+/// A worker that was started.
+struct WorkerProcess {
+  pid_t id = 0;
+  Descriptor job;  // shared with the worker: so much of it as the worker has read, is read here
+
+  /// The worker's own code has run: its libraries are loaded.
+  bool has_begun() const;
+};
+
 /// Starts the worker as leader of a process group of its own, with the job on descriptor 3, the
 /// listener on 4 and the console on 5 where the job says so. It ends when this process does, also
 /// on kill -9. Called on the main thread, with whose end the kernel would end it. Throws
 /// UserError 69.
-pid_t start_worker(const std::string& path, Job job, const WorkerFiles& files,
-                   const HeldSignals& held);
+WorkerProcess start_worker(const std::string& path, Job job, const WorkerFiles& files,
+                           const HeldSignals& held);
 
 }  // namespace trainx::launch

@@ -25,7 +25,7 @@ class Launchers(launch_test.Launch):
     def ranks(self, start=0):
         """(rank, world, local rank, local world) of the workers that were started."""
         jobs = [self.job(rank, start) for rank in range(len(list(self.stubs.glob(f"job-*-{start}.json"))))]
-        self.assertEqual(len({(j["port"], j["token"], j["address"]) for j in jobs}), 1, jobs)
+        self.assertEqual(len({(j["port"], j["run_id"], j["secret"], j["address"]) for j in jobs}), 1, jobs)
         return [(j["rank"], j["world_size"], j["local_rank"], j["local_world_size"]) for j in jobs], jobs[0]
 
     def go(self, *command, expect=0, timeout=90, **env):
@@ -95,7 +95,7 @@ class Slurm(Launchers):
         self.go("sbatch", "--wait", "-N2", "--ntasks-per-node=2", "--gpus-per-node=0", "--time=1", "--signal=USR1@50", CONFIGS / "slurm.sbatch", self.config, STUB="first sleep 600; sleep 0", timeout=400)
         self.assertEqual([self.signals(rank) for rank in range(4)], 4 * [["USR1"]])
         self.assertEqual([self.starts(rank) for rank in range(4)], 4 * [2])
-        self.assertNotEqual(self.job(0, 0)["token"], self.job(0, 1)["token"])
+        self.assertNotEqual(self.job(0, 0)["run_id"], self.job(0, 1)["run_id"])
 
 
 @unittest.skipUnless(shutil.which("mpirun"), "Open MPI is not installed")
@@ -119,7 +119,7 @@ class Torchrun(Launchers):
         for start in (0, 1):
             ranks, first = self.ranks(start)
             self.assertEqual((ranks, first["launcher"]), ([(0, 2, 0, 2), (1, 2, 1, 2)], "torchrun"))
-        self.assertNotEqual(self.job(0, 0)["token"], self.job(0, 1)["token"])
+        self.assertNotEqual(self.job(0, 0)["run_id"], self.job(0, 1)["run_id"])
         self.assertEqual(self.job(0, 1)["port"] % 2, 1)       # after that which the agent keeps
 
 

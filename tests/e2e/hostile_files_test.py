@@ -117,6 +117,15 @@ class HostileFiles(Trainx):
                 path = self.folder / "special.jsonl"
                 path.rmdir() if kind == "folder" else path.unlink()
 
+    def test_links_to_themselves(self):
+        model = self.model_folder()
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (model / name).symlink_to(name)
+            self.refuses(
+                74, "generate", model, "--prompt", "a", "--max-tokens", "1", names=[name]
+            )
+            (model / name).unlink()
+
     def test_configs_that_are_too_deep_or_too_large(self):
         model = self.model_folder()
         config = json.loads((model / "config.json").read_text())

@@ -116,13 +116,14 @@ class Ranks(Launch):
         self.assertEqual([(j["rank"], j["world_size"], j["local_rank"], j["local_world_size"]) for j in jobs], [(r, 4, r, 4) for r in range(4)])
         self.assertEqual([j["listener"] for j in jobs], [4, -1, -1, -1])
         self.assertEqual({(j["address"], j["port"], j["launcher"]) for j in jobs}, {("127.0.0.1", jobs[0]["port"], "trainx")})
-        self.assertEqual(len({j["token"] for j in jobs}), 1)
-        self.assertRegex(jobs[0]["token"], "^[0-9a-f]{32}$")
+        self.assertEqual(len({j["secret"] for j in jobs}), 1)
+        self.assertRegex(jobs[0]["secret"], "^[0-9a-f]{64}$")
+        self.assertEqual(list((self.folder / "outputs").glob(".*")), [])
 
     def test_one_worker_opens_nothing(self):
         self.launch(STUB="err plain; terminal")
         job = self.job(0)
-        self.assertEqual((job["world_size"], job["port"], job["listener"], job["token"]), (1, 0, -1, ""))
+        self.assertEqual((job["world_size"], job["port"], job["listener"], job["secret"]), (1, 0, -1, ""))
         self.assertFalse((self.run_folder / "logs").exists())
 
     def test_hosts_by_flags(self):
@@ -133,7 +134,47 @@ class Ranks(Launch):
         jobs = [self.job(rank) for rank in range(4)]
         self.assertEqual([(j["rank"], j["world_size"], j["local_rank"], j["local_world_size"]) for j in jobs], [(0, 4, 0, 2), (1, 4, 1, 2), (2, 4, 0, 2), (3, 4, 1, 2)])
         self.assertEqual({(j["address"], j["port"], j["listener"], j["launcher"]) for j in jobs}, {("localhost", 12345, -1, "flags")})
-        self.assertEqual(len({j["token"] for j in jobs}), 1)
+        self.assertEqual(len({(j["run_id"], j["secret"]) for j in jobs}), 1)
+        made = self.folder / "outputs" / ".tiny.secret"
+        self.assertEqual((made.stat().st_mode & 0o777, made.stat().st_size), (0o600, 65))
+        self.assertEqual(jobs[0]["secret"], made.read_bytes().hex())
+        for path in [p for p in self.run_folder.rglob("*") if p.is_file()]:
+            self.assertNotIn(made.read_bytes().strip(), path.read_bytes(), path)
+
+    def test_secret_files(self):
+        flags = ["--nproc", "1", "--nnodes", "2", "--master-addr", "localhost", "--node-rank", "0"]
+        secret = self.folder / "secret"
+        secret.write_bytes(self.random.randbytes(40))
+        secret.chmod(0o600)
+        for named, env in ((["--secret-file", secret], {}), ([], {"TRAINX_SECRET_FILE": str(secret)})):
+            self.forget()
+            self.launch(*flags, *named, STUB="", **env)
+            self.assertEqual(self.job(0)["secret"], secret.read_bytes().hex())
+            self.forget()
+            self.launch(*named, STUB="", **env, **TORCHRUN)
+            self.assertEqual(self.job(1)["secret"], secret.read_bytes().hex())
+        self.assertFalse((self.folder / "outputs" / ".tiny.secret").exists())
+
+    def test_secret_files_that_others_may_know_are_refused(self):
+        flags = ["--nproc", "1", "--nnodes", "2", "--master-addr", "localhost", "--node-rank", "0"]
+        text = "5" * 64
+        def write(path, mode=0o600, content=text):
+            path.write_text(content)
+            path.chmod(mode)
+        for case, code, make in (("missing", 66, lambda path: None), ("folder", 66, os.mkdir), ("pipe", 65, os.mkfifo), ("device", 65, lambda path: path.symlink_to("/dev/zero")),
+                                 ("readable", 2, lambda path: write(path, 0o644)), ("group", 2, lambda path: write(path, 0o620)), ("short", 2, lambda path: write(path, content=text[:31])),
+                                 ("long", 2, lambda path: write(path, content=text * 65)), ("owner", 2, lambda path: (write(path), os.chown(path, 65534, 65534)))):
+            if case == "owner" and os.geteuid() != 0:
+                continue
+            with self.subTest(case=case):
+                path = self.folder / f"secret-{case}"
+                make(path)
+                said = self.launch(*flags, "--secret-file", path, expect=code, timeout=20).stderr
+                self.assertIn(path.name, said)
+                self.assertNotIn("555", said)
+                self.check_sentence(f"launch.secret/{case}", said)
+        self.assertIn("--secret-file", self.launch("--nproc", "2", "--secret-file", path, expect=2).stderr)
+        self.assertEqual(list(self.stubs.iterdir()), [])
 
     def test_flags_that_lack_something_are_refused(self):
         for args, *options in ((["--nproc", "0"], "--nproc-per-node"), (["--nproc", "two"], "--nproc-per-node"), (["--nnodes", "2"], "--nnodes", "--node-rank"),
@@ -413,7 +454,7 @@ class Restarts(Launch):
                 self.assertRegex(done.stderr, rf"^warning: .*\b1 of 3\b.*\brank 1\b.*\b{words.split()[1]}\b.*\n$")
                 self.check_sentence(f"launch.restart/{words}", done.stderr)
                 self.assertEqual((self.starts(0), self.starts(1)), (2, 2))
-                self.assertNotEqual(self.job(0, 0)["token"], self.job(0, 1)["token"])
+                self.assertNotEqual(self.job(0, 0)["secret"], self.job(0, 1)["secret"])
 
     def test_a_worker_alone_restarts_too(self):
         self.launch("--max-restarts", "1", STUB="first kill 9")

@@ -77,13 +77,13 @@ class Worker:
         m = self.job["membership"]
         if self.rank > 0:
             with socket.create_connection((m["address"], m["port"]), timeout=20) as s:
-                s.sendall(m["token"].encode())
+                s.sendall(m["secret"].encode())
             return
         listener = socket.socket(fileno=m["listener"])
         listener.settimeout(20)
         for _ in range(m["world_size"] - 1):
             with listener.accept()[0] as s, s.makefile() as text:
-                assert text.read() == m["token"]
+                assert text.read() == m["secret"]
 
 
 def main():

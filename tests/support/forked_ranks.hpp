@@ -25,7 +25,7 @@ struct RankEnd {
 class ForkedRanks {
  public:
   using Body = std::function<std::string(const trainx::comm::Membership&)>;
-  /// `change`: of a rank's membership before it runs, e.g. a wrong token.
+  /// `change`: of a rank's membership before it runs, e.g. a wrong secret.
   ForkedRanks(int world_size, const Body& body,
               const std::function<void(trainx::comm::Membership&)>& change = {})
       : start_(std::chrono::steady_clock::now()) {
@@ -37,7 +37,8 @@ class ForkedRanks {
                                  .local_rank = r,
                                  .local_world_size = world_size,
                                  .port = port_,
-                                 .token = "secret of this run",
+                                 .run_id = "this run",
+                                 .secret = "secret of this run",
                                  .launcher = "trainx"};
       if (r == 0) m.listener = listener.get();
       if (change) change(m);

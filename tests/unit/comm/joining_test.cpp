@@ -100,15 +100,20 @@ TEST_CASE("a rank without a rank 0 says that it is not reached") {
                                ContainsSubstring(std::strerror(ECONNREFUSED)));
 }
 
-TEST_CASE("a wrong token is kept out, and the others are told who is missing") {
+TEST_CASE("another secret or run is kept out, and the others are told who is missing") {
+  const bool same_secret = GENERATE(false, true);
   ForkedRanks ranks(
       2, [](const Membership& m) { return joins(m, options(1)); },
-      [](Membership& m) {
-        if (m.rank == 1) m.token = "of another run";
+      [&](Membership& m) {
+        if (m.rank == 1) (same_secret ? m.run_id : m.secret) = "another";
       });
   const auto ends = ranks.wait(15);
-  CHECK_THAT(ends[0].said, StartsWith("69: rank 1 of 2 did not arrive"));
+  CHECK(ends[0].code == 69);
+  CHECK_THAT(ends[0].said, StartsWith("69: rank 1 of 2 ") && ContainsSubstring("127.0.0.1 ") &&
+                               ContainsSubstring("secret file"));
   CHECK(ends[1].code == 69);
+  CHECK_THAT(ends[1].said, ContainsSubstring("secret files"));
+  for (const RankEnd& e : ends) CHECK_THAT(e.said, !ContainsSubstring("secret of this run"));
 }
 
 TEST_CASE(
@@ -149,7 +154,7 @@ TEST_CASE("strays that say nothing, nonsense or too much disturb nobody") {
 
 TEST_CASE("a port in use is named with what to do, and nothing listens after a run has begun") {
   const Descriptor taken = listen_at("127.0.0.1", 0);
-  Membership m{.rank = 0, .world_size = 2, .port = port_of(taken), .token = "t"};
+  Membership m{.rank = 0, .world_size = 2, .port = port_of(taken), .run_id = "t", .secret = "s"};
   check_error("dist.joining/port_use_by_another_process", 69,
               user_error_of([&] { Control::join(m, options()); }), Numbers::any);
   m.address = "192.0.2.1";  // of nobody (RFC 5737)

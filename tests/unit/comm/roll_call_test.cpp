@@ -51,6 +51,8 @@ TEST_CASE("what differs is said with the ranks and what to do, whatever the orde
 
 TEST_CASE("who is missing is named") {
   check_sentence("dist.roll_call/ranks_did_not_arrive_within",
-                 missing({rank(1)}, 3, 2.5, "a:29500").sentence);
-  CHECK(missing({rank(1), rank(0)}, 3, 300, "a:1").code == ExitCode::unavailable);
+                 missing({rank(1)}, 3, 2.5, "a:29500", "").sentence);
+  check_sentence("dist.roll_call/wrong_proof",
+                 missing({rank(0), rank(1)}, 3, 300, "a:29500", "10.0.0.7").sentence);
+  CHECK(missing({rank(1), rank(0)}, 3, 300, "a:1", "").code == ExitCode::unavailable);
 }

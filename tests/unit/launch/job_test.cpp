@@ -28,7 +28,7 @@ TEST_CASE("a job survives JSON, every field of it") {
                   18446744073709551615ULL,
                   true,
                   launch::GenerateOn::gpu};
-  job.membership = {3, 8, 1, 2, "host", 29500, 4, "secret", "flags"};
+  job.membership = {3, 8, 1, 2, "host", 29500, 4, "flags 1", "5ec7e7", "flags"};
   job.output = {true, false, true, true, 5};
   job.directory = "/home/x";
   job.build = {{"commit", "c0ffee"}};
@@ -56,7 +56,8 @@ TEST_CASE("a job survives JSON, every field of it") {
   CHECK(copy.origins.at("run.seed") == "x.yaml:1:7");
   CHECK(copy.membership.rank == 3);
   CHECK(copy.membership.world_size == 8);
-  CHECK(copy.membership.token == "secret");
+  CHECK(copy.membership.run_id == "flags 1");
+  CHECK(copy.membership.secret == "5ec7e7");
   CHECK(copy.output.json);
   CHECK_FALSE(copy.output.quiet);
 }

@@ -67,13 +67,15 @@ TEST_CASE("several hosts") {
     check_error("launch.launch_plan/nnodes_alone", 2, said(nothing, lacking, {}));
   check_error("launch.launch_plan/node_rank_beyond", 2,
               said(nothing, {.nnodes = 2, .node_rank = 2, .master_addr = "h"}, {}));
+  check_error("launch.launch_plan/secret_file_of_one_host", 2,
+              said(nothing, {.nproc_per_node = 2, .secret_file = "f"}, {}));
   for (const auto& flags : {LaunchFlags{.node_rank = 0}, LaunchFlags{.master_addr = "h"},
                             LaunchFlags{.master_port = 7}})
     check_error("launch.launch_plan/no_nnodes", 2, said(nothing, flags, {}));
 }
 
-TEST_CASE("hosts of one run have one token, another run or port another") {
-  const auto token = [](int node, int port, const char* run) {
+TEST_CASE("hosts of one run have one run id, another run or port another") {
+  const auto run_id = [](int node, int port, const char* run) {
     return launch::decide_membership(nothing,
                                      {.nproc_per_node = 1,
                                       .nnodes = 2,
@@ -81,9 +83,9 @@ TEST_CASE("hosts of one run have one token, another run or port another") {
                                       .master_addr = "h",
                                       .master_port = port},
                                      {.run_name = run})
-        .first.token;
+        .first.run_id;
   };
-  CHECK(token(0, 7, "a") == token(1, 7, "a"));
-  CHECK(token(0, 7, "a") != token(0, 7, "b"));
-  CHECK(token(0, 7, "a") != token(0, 8, "a"));
+  CHECK(run_id(0, 7, "a") == run_id(1, 7, "a"));
+  CHECK(run_id(0, 7, "a") != run_id(0, 7, "b"));
+  CHECK(run_id(0, 7, "a") != run_id(0, 8, "a"));
 }

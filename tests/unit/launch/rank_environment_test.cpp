@@ -37,8 +37,8 @@ std::string said(const Variables& variables, const launch::LaunchFlags& flags = 
   return text.empty() ? error : text;
 }
 
-std::string token(const Variables& variables) {
-  return launch::membership_from_environment(environment(variables), {})->token;
+std::string run_id(const Variables& variables) {
+  return launch::membership_from_environment(environment(variables), {})->run_id;
 }
 
 const Variables torchrun{{"RANK", "2"},           {"WORLD_SIZE", "4"},
@@ -141,13 +141,13 @@ TEST_CASE("torchrun") {
           "next; give torchrun a lower --master-port"}});
 }
 
-TEST_CASE("a restart by torchrun has another token, its ranks have the same") {
+TEST_CASE("a restart by torchrun has another run id, its ranks have the same") {
   const auto run =
       with(torchrun, {{"TORCHELASTIC_RUN_ID", "r"}, {"TORCHELASTIC_RESTART_COUNT", "0"}});
-  CHECK(token(run) == token(with(run, {{"RANK", "3"}, {"LOCAL_RANK", "1"}})));
-  CHECK(token(run) != token(with(run, {{"TORCHELASTIC_RESTART_COUNT", "1"}})));
-  CHECK(token(run) != token(with(run, {{"TORCHELASTIC_RUN_ID", "s"}})));
-  CHECK(token(torchrun) == token(with(torchrun, {{"RANK", "3"}})));
+  CHECK(run_id(run) == run_id(with(run, {{"RANK", "3"}, {"LOCAL_RANK", "1"}})));
+  CHECK(run_id(run) != run_id(with(run, {{"TORCHELASTIC_RESTART_COUNT", "1"}})));
+  CHECK(run_id(run) != run_id(with(run, {{"TORCHELASTIC_RUN_ID", "s"}})));
+  CHECK(run_id(torchrun) == run_id(with(torchrun, {{"RANK", "3"}})));
 }
 
 TEST_CASE("Slurm: a task of a step with several") {
@@ -172,10 +172,10 @@ TEST_CASE("Slurm: a task of a step with several") {
                        {"SLURM_NODEID", "0"},
                        {"SLURM_STEP_NODELIST", ""}}),
           "slurm 5/7 local 1/7 at 127.0.0.1:" + port}});
-  CHECK(token(slurm) == token(with(slurm, {{"SLURM_PROCID", "1"}})));
-  CHECK(token(slurm) != token(with(slurm, {{"SLURM_STEP_ID", "1"}})));
-  CHECK(token(slurm) != token(with(slurm, {{"SLURM_JOB_ID", "78"}})));
-  CHECK(token(slurm) != token(with(slurm, {{"SLURM_RESTART_COUNT", "1"}})));
+  CHECK(run_id(slurm) == run_id(with(slurm, {{"SLURM_PROCID", "1"}})));
+  CHECK(run_id(slurm) != run_id(with(slurm, {{"SLURM_STEP_ID", "1"}})));
+  CHECK(run_id(slurm) != run_id(with(slurm, {{"SLURM_JOB_ID", "78"}})));
+  CHECK(run_id(slurm) != run_id(with(slurm, {{"SLURM_RESTART_COUNT", "1"}})));
 }
 
 TEST_CASE("Slurm: shells, scripts and single tasks start their workers themselves") {
@@ -279,7 +279,7 @@ TEST_CASE("MPI") {
         "(--nproc-per-node)"},
        {{{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}},
         "mpi 0/1 local 0/1 at 127.0.0.1:0"}});
-  CHECK(token(open_mpi) == token(with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}})));
+  CHECK(run_id(open_mpi) == run_id(with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}})));
 }
 
 TEST_CASE("torchrun goes before Slurm, Slurm before MPI, flags before all") {

@@ -1,0 +1,63 @@
+"""A limit of memory that does not suffice: one sentence and exit code 71, however early."""
+import resource
+import shutil
+import subprocess
+
+from support import TRAINX, Trainx, main, tiny
+
+MIB = 1 << 20
+# A library's thread for which there is no memory, while trainx trains.
+WITHOUT = """\
+#include <unistd.h>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <thread>
+extern "C" char* program_invocation_short_name;
+static void end() {
+  while (access("outputs/tiny/metrics.jsonl", F_OK) != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  throw std::bad_alloc();
+}
+__attribute__((constructor)) static void begin() {
+  if (!std::strcmp(program_invocation_short_name, "trainx-worker")) std::thread(end).detach();
+}
+"""
+
+
+class MemoryLimit(Trainx):
+    def check_told(self, done):
+        self.assertEqual(done.returncode, 71, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("trainx: ")]
+        self.assertEqual(len(said), 1, done.stderr)
+        return said[0]
+
+    def test_limits_of_address_space(self):
+        recipe, codes = self.recipe(tiny(steps=6, every=6)), []
+        for mib in (60, 200, 400, 460, 490, 550, 700, 4000):
+            limit = (mib * MIB, mib * MIB)
+            with self.subTest(mib=mib):
+                done = subprocess.run(
+                    [TRAINX, "-q", "train", recipe, f"run.name=m{mib}"], cwd=self.folder,
+                    capture_output=True, text=True, timeout=120, env=self.environment(),
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+                codes.append(done.returncode)
+                if done.returncode:
+                    self.assertIn("ulimit -v", self.check_told(done))
+        self.assertEqual((codes[0], codes[-1]), (71, 0))
+
+    def test_a_thread_of_a_library_that_gets_no_memory(self):
+        compiler = shutil.which("c++") or shutil.which("g++")
+        if not compiler:
+            self.skipTest("no C++ compiler")
+        (self.folder / "without.cpp").write_text(WITHOUT)
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", "without.so", "without.cpp", "-pthread"],
+                       cwd=self.folder, check=True)
+        recipe = self.recipe(tiny(steps=100_000, every=100_000))
+        env = self.environment(LD_PRELOAD=str(self.folder / "without.so"))
+        self.assertIn("memory", self.check_told(
+            self.run_trainx("train", recipe, "-q", env=env, expect=None, timeout=120)))
+
+
+if __name__ == "__main__":
+    main()
