@@ -36,9 +36,7 @@ struct Nearby {
              streamed >= warp + Place::warp_rows - window &&
              streamed + tiles::streamed_rows <= warp + window;
     }
-    __device__ Span of_row(long row) const {
-      return row < end ? around(row, row + 1) : Span{0, 0};
-    }
+    __device__ Span of_row(long row) const { return row < end ? around(row, row + 1) : Span{0, 0}; }
   };
 
   template <class Place>

@@ -17,9 +17,9 @@ cudaError_t nearby_attention_backward(const T* qkv, const std::int32_t* lengths,
   return grouped_backward(qkv, sight, out, lse, d_out, d_qkv, delta, size, stream);
 }
 
-#define TRAINX_NEARBY(T)                                                                       \
-  template cudaError_t nearby_attention_backward(const T*, const std::int32_t*, const T*,      \
-                                                 const float*, const T*, T*, float*,           \
+#define TRAINX_NEARBY(T)                                                                  \
+  template cudaError_t nearby_attention_backward(const T*, const std::int32_t*, const T*, \
+                                                 const float*, const T*, T*, float*,      \
                                                  const AttentionSize&, cudaStream_t);
 TRAINX_NEARBY(float)
 TRAINX_NEARBY(Bf16)

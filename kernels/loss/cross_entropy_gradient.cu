@@ -25,8 +25,8 @@ Factors factors_of(const LossForm& f, std::int64_t classes) {
 // classes_of, of logits that may change before the loss.
 template <bool changes, class T>
 __device__ __forceinline__ void changed_classes_of(const uint4& x, int chunk, int vocab_size,
-                                           const ChangeFactors& change,
-                                           float (&to)[chunk_elements_of<T>]) {
+                                                   const ChangeFactors& change,
+                                                   float (&to)[chunk_elements_of<T>]) {
   if constexpr (!changes) {
     classes_of<T>(x, chunk, vocab_size, to);
   } else {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
         if (chunk >= width.chunks_read) break;
         float x[n];
         changed_classes_of<changes, T>(load_chunk<T, aligned>(row, chunk, width.columns), chunk,
-                               width.vocab_size, change, x);
+                                       width.vocab_size, change, x);
         sum.add_logits(x);
         if (has_terms) of_logits += sum_of_classes(x, chunk, width.vocab_size);
       }
@@ -161,7 +161,8 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
       if (chunk == target_chunk) {
         ChangedLogit own{widened(row[target]), 1};
         if constexpr (changes) own = changed<T>(own.value, change);
-        at_own_target = exp2_approximate(fmaf(own.value, log2_e, -largest)) * scale - at_target_less;
+        at_own_target = exp2_approximate(fmaf(own.value, log2_e, -largest)) * scale -
+                        at_target_less;
         if constexpr (has_terms) at_own_target -= at_each;
         if constexpr (changes) at_own_target *= own.slope;
       }
@@ -237,8 +238,7 @@ cudaError_t cross_entropy_with_gradient(const CrossEntropy<T>& op, const LossFor
                                         double seed, const LossSums& sums, std::uint32_t* counters,
                                         cudaStream_t stream) {
   if (!sound(op)) return cudaErrorInvalidValue;
-  if (form.has_terms())
-    return with_gradient<Form::terms>(op, form, seed, sums, counters, stream);
+  if (form.has_terms()) return with_gradient<Form::terms>(op, form, seed, sums, counters, stream);
   if (form.change.any())
     return with_gradient<Form::changes>(op, form, seed, sums, counters, stream);
   return with_gradient<Form::plain>(op, form, seed, sums, counters, stream);
@@ -246,11 +246,9 @@ cudaError_t cross_entropy_with_gradient(const CrossEntropy<T>& op, const LossFor
 template cudaError_t cross_entropy_with_gradient(const CrossEntropy<float>&, const LossForm&,
                                                  double, const LossSums&, std::uint32_t*,
                                                  cudaStream_t);
-template cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>&, const LossForm&,
-                                                 double, const LossSums&, std::uint32_t*,
-                                                 cudaStream_t);
-template cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>&, const LossForm&,
-                                                 double, const LossSums&, std::uint32_t*,
-                                                 cudaStream_t);
+template cudaError_t cross_entropy_with_gradient(const CrossEntropy<Bf16>&, const LossForm&, double,
+                                                 const LossSums&, std::uint32_t*, cudaStream_t);
+template cudaError_t cross_entropy_with_gradient(const CrossEntropy<Fp16>&, const LossForm&, double,
+                                                 const LossSums&, std::uint32_t*, cudaStream_t);
 
 }  // namespace trainx::kernels

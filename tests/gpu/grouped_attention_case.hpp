@@ -31,8 +31,8 @@ struct Case {
 };
 
 inline AttentionSize size_of(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
-                      std::int64_t key_value_heads, std::int64_t head_size,
-                      std::int64_t window = 0) {
+                             std::int64_t key_value_heads, std::int64_t head_size,
+                             std::int64_t window = 0) {
   AttentionSize s{batch, tokens, heads, head_size, true};
   s.key_value_heads = key_value_heads;
   s.window = window;
@@ -40,7 +40,8 @@ inline AttentionSize size_of(std::int64_t batch, std::int64_t tokens, std::int64
 }
 
 /// Documents of up to `most` tokens until a row is full, or earlier.
-inline std::vector<std::int32_t> random_starts(const AttentionSize& s, std::int64_t most, unsigned seed) {
+inline std::vector<std::int32_t> random_starts(const AttentionSize& s, std::int64_t most,
+                                               unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> starts;
   for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -91,7 +92,7 @@ struct Operands {
 };
 
 inline void check(const Case& c, const Results& got, const Results& want, double tolerance,
-           const char* type) {
+                  const char* type) {
   INFO(type << " " << c.text());
   const std::int64_t D = c.size.head_size, H = c.size.heads, K = c.size.key_value_heads,
                      heads = H + 2 * K;
