@@ -210,7 +210,8 @@ bool has_own_attention(const ModelDims& dims) {
   const auto* d = std::get_if<DecoderDims>(&dims);
   if (const auto* e = std::get_if<BertDims>(&dims); e && e->rotates()) return true;
   return d && (d->num_heads != d->num_key_value_heads || d->score_scale > 0 || d->score_cap > 0 ||
-               d->alibi || (d->latent && d->latent.value_size != d->head_size) ||
+               d->alibi || !d->names.sinks.empty() ||
+               (d->latent && d->latent.value_size != d->head_size) ||
                std::ranges::any_of(d->windows, [](std::int64_t w) { return w > 0; }));
 }
 
