@@ -56,7 +56,7 @@ TOKENIZERS = {
     "nemotron": SENTENCEPIECE,
     "minicpm3": BYTE_FALLBACK,
     **dict.fromkeys(["gpt2", "ministral", "smollm3", "arcee", "seed_oss", "hunyuan_v1_dense", "exaone4", "qwen2", "qwen3", "phi", "olmo", "olmo2", "olmo3",
-                     "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "starcoder2", "stablelm", "nanochat", "opt", "bloom", "deepseek_v2", "deepseek_v3", "youtu"], BYTE_LEVEL),
+                     "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "granite_swa", "starcoder2", "stablelm", "nanochat", "opt", "bloom", "deepseek_v2", "deepseek_v3", "youtu"], BYTE_LEVEL),
 }
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",

@@ -130,6 +130,7 @@ class DecoderBuilder {
                             .window = d_.windows[i],
                             .soft_cap = d_.score_cap,
                             .alibi = d_.alibi,
+                            .sinks = d_.names.sinks.empty() ? "" : name(d_.names.sinks),
                             .value_size = d_.latent.value_size});
   }
 

@@ -50,6 +50,7 @@ struct DecoderNames {
   std::vector<std::string> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};
   std::string out = "self_attn.o_proj";
   std::string query_norm = "self_attn.q_norm", key_norm = "self_attn.k_norm";
+  std::string sinks = "";
   std::vector<std::string> up{"mlp.gate_proj", "mlp.up_proj"};
   std::string down = "mlp.down_proj";
   std::string norm1 = "input_layernorm", norm2 = "post_attention_layernorm";

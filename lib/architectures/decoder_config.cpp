@@ -94,7 +94,8 @@ namespace {
 FolderConfig config_with(const DecoderDims& d) {
   FolderConfig config(d.config);
   if (config.values().value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
-    for (const char* key : {"layer_types", "no_rope_layers"}) config.values().erase(key);
+    for (const char* key : {"layer_types", "no_rope_layers", "layer_rope_theta"})
+      config.values().erase(key);
   // layers from there on have experts
   const char* const experts = "first_k_dense_replace";
   if (d.latent && config.has(experts) && config.values()[experts] < d.num_layers)

@@ -179,7 +179,7 @@ class Seq2Seq(Trainx):
             plain = json.loads(config.read_text())
             for question, ids in zip(asked, want, strict=True):
                 with self.subTest(case=case, **question):
-                    ends = {"eos_token_id": question["ends"] or None}
+                    ends = {"eos_token_id": question["ends"] or None, "forced_eos_token_id": None}
                     config.write_text(json.dumps(plain | ends))
                     got = json.loads(self.run_trainx(
                         "generate", folder.name, "--prompt", " ".join(map(str, question["ids"])),

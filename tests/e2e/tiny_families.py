@@ -152,6 +152,14 @@ CASES = {
         "attention_multiplier": 0.25, "attention_bias": True, "mlp_bias": True,
         "tie_word_embeddings": True}),
 
+    "granite_swa": ("granite_swa", {"attention_multiplier": 0.25}),
+    "granite_swa_thetas": ("granite_swa", {
+        "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
+        "logits_scaling": 4.0, "layer_types": MIXED, "layer_rope_theta": [100.0, 0, 1e4, 100.0]}),
+    "granite_swa_bias": ("granite_swa", {
+        "attention_multiplier": 0.25, "attention_bias": True, "mlp_bias": True,
+        "tie_word_embeddings": False}),
+
     "cohere": ("cohere", {}),
     "cohere_qk": ("cohere", {"use_qk_norm": True}),
     "cohere_scale": ("cohere", {"logit_scale": 0.5, "attention_bias": True}),

@@ -1,12 +1,13 @@
-// Granite 3 (IBM).
+// Granite 3 (IBM), and its edition with windows and attention sinks.
 #include "architectures/families/family.hpp"
+#include <algorithm>
 
 namespace trainx::architectures {
 namespace {
 
-void granite(FamilyReader& r, DecoderDims& d) {
-  r.sizes({});
-  r.epsilon("rms_norm_eps", 1e-6);
+using nlohmann::json;
+
+void scalars_and_biases(FamilyReader& r, DecoderDims& d) {
   r.attention_bias();
   r.mlp_bias();
   r.rope();
@@ -14,6 +15,43 @@ void granite(FamilyReader& r, DecoderDims& d) {
   d.branch_scale = r.positive_number("residual_multiplier", 1);
   d.embedding_scale = r.positive_number("embedding_multiplier", 1);
   d.logit_scale = 1 / r.positive_number("logits_scaling", 1);
+}
+
+void granite(FamilyReader& r, DecoderDims& d) {
+  r.sizes({});
+  r.epsilon("rms_norm_eps", 1e-6);
+  scalars_and_biases(r, d);
+}
+
+/// Of each layer the theta of its rope; 0: the layer knows no positions.
+void rope_of_layers(const ConfigReader& file, DecoderDims& d) {
+  const json* thetas = file.find("layer_rope_theta");
+  if (!thetas) return;
+  const auto is_theta = [](const json& x) { return x.is_number() && x.get<double>() >= 0; };
+  if (!thetas->is_array() || std::ssize(*thetas) != d.num_layers ||
+      !std::ranges::all_of(*thetas, is_theta))
+    file.fail("layer_rope_theta must be a list of num_hidden_layers (" +
+              std::to_string(d.num_layers) + ") numbers of at least 0");
+  Rope rope = d.ropes.front();
+  d.ropes.clear();
+  for (std::size_t i = 0; i < d.layer_rope.size(); ++i) {
+    rope.theta = (*thetas)[i].get<double>();
+    auto same = std::ranges::find(d.ropes, rope);
+    if (rope.theta > 0 && same == d.ropes.end()) same = d.ropes.insert(same, rope);
+    d.layer_rope[i] = rope.theta > 0 ? static_cast<int>(same - d.ropes.begin()) : -1;
+  }
+}
+
+void granite_swa(FamilyReader& r, DecoderDims& d) {
+  r.sizes({.max_positions = 8192, .key_value_heads = 4, .tied = true});
+  r.epsilon("rms_norm_eps", 1e-5);
+  scalars_and_biases(r, d);
+  rope_of_layers(r.file(), d);
+  std::vector<bool> sliding = r.sliding(0);
+  if (!r.file().find("layer_types"))
+    for (std::size_t i = 0; i < sliding.size(); ++i) sliding[i] = i % 4 != 0;
+  r.windows(sliding, 128);
+  d.names.sinks = "self_attn.sinks";
 }
 
 }  // namespace
@@ -30,6 +68,13 @@ std::vector<Family> granite_families() {
                    "residual_multiplier": 0.22, "embedding_multiplier": 12.0,
                    "logits_scaling": 8.0,
                    "rope_parameters": {"rope_type": "default", "rope_theta": 5000000.0}})"}}},
+      {"granite_swa",
+       "Granite with windows in three of four layers and attention sinks",
+       granite_swa,
+       {{"2b", R"({"hidden_size": 2560, "intermediate_size": 8192, "num_hidden_layers": 24,
+                   "num_attention_heads": 20, "num_key_value_heads": 4, "vocab_size": 100352,
+                   "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
+                   "tie_word_embeddings": true, "sliding_window": 128})"}}},
   };
 }
 

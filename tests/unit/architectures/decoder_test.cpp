@@ -312,6 +312,32 @@ TEST_CASE("layers of SmolLM3 know positions where its list has a one") {
   check_refused(config, "no_rope_layers");
 }
 
+TEST_CASE("layers of Granite with sinks have windows, and a theta each or no positions") {
+  json config = small("granite_swa");
+  const DecoderDims plain = dims_of(config);
+  REQUIRE(plain.num_layers == 3);
+  CHECK(plain.names.sinks == "self_attn.sinks");
+  CHECK(plain.windows == std::vector<std::int64_t>{0, 128, 128});
+  CHECK(plain.layer_rope == std::vector<int>{0, 0, 0});
+  config["layer_types"] = {"sliding_attention", "full_attention", "full_attention"};
+  config["sliding_window"] = 4;
+  config["layer_rope_theta"] = {50, 0, 700.5};
+  const DecoderDims d = dims_of(config);
+  CHECK(d.windows == std::vector<std::int64_t>{4, 0, 0});
+  CHECK(d.layer_rope == std::vector<int>{0, -1, 1});
+  REQUIRE(d.ropes.size() == 2);
+  CHECK(d.ropes[0].theta == 50);
+  CHECK(d.ropes[1].theta == 700.5);
+  config["layer_rope_theta"] = {5, 5, 5};
+  CHECK(dims_of(config).layer_rope == std::vector<int>{0, 0, 0});
+  config["layer_rope_theta"] = {0, 0, 0};
+  CHECK(dims_of(config).ropes.empty());
+  for (const json& bad : {json{5, 5}, json{5, 5, -1}, json{5, "0", 5}, json(10000)}) {
+    config["layer_rope_theta"] = bad;
+    check_refused(config, "layer_rope_theta");
+  }
+}
+
 TEST_CASE("settings of a family that must be numbers, flags or names of functions are such") {
   const auto [family, key, bad] = GENERATE(table<std::string, std::string, json>({
       {"llama", "rms_norm_eps", 0},
