@@ -32,17 +32,19 @@ Connection knock(const Membership& membership, double join_seconds) {
   const auto hear = [&](Connection& connection) {
     return wait_for_message(connection, std::min<Time>(deadline, Clock::now() + answer_time));
   };
-  std::string why;
+  // unproved: stays the reason where rank 0 has given up first, and its port is closed
+  std::string why, unproved;
   for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     Connection connection(connect_to(membership.address, membership.port, deadline, why));
     if (connection.is_open()) {
       if (greet(connection, greeting, {membership.rank, membership.world_size}, hear))
         return connection;
-      why =
+      unproved =
           "what answers there does not prove that it is rank 0 of this run: the secret files of "
           "the hosts differ, or another program has the port";
     }
-    if (Clock::now() >= deadline) not_reached(membership, join_seconds, why);
+    if (Clock::now() >= deadline)
+      not_reached(membership, join_seconds, unproved.empty() ? why : unproved);
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - Clock::now()));
   }
 }

@@ -117,14 +117,11 @@ class HostileFiles(Trainx):
                 path = self.folder / "special.jsonl"
                 path.rmdir() if kind == "folder" else path.unlink()
 
-    def test_links_to_themselves(self):
+    def test_a_link_to_itself(self):
         model = self.model_folder()
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            (model / name).symlink_to(name)
-            self.refuses(
-                74, "generate", model, "--prompt", "a", "--max-tokens", "1", names=[name]
-            )
-            (model / name).unlink()
+        (model / "tokenizer.json").symlink_to("tokenizer.json")
+        ids = ("--prompt", "1", "--max-tokens", "1")
+        self.refuses(74, "generate", model, *ids, names=["tokenizer.json"])
 
     def test_configs_that_are_too_deep_or_too_large(self):
         model = self.model_folder()

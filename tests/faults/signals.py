@@ -36,7 +36,8 @@ def run(bench, tally):
         bench.remove("hurt")
         process = bench.start(*bench.train("hurt", variant))
         if process.ends_within(bench.random.uniform(0.02, length)):
-            process.end()
+            if code := process.end():
+                tally.add("wrong", f"{variant}: exit code {code} unasked: {process.words()}")
             continue
         number = bench.random.choice(list(CODES))
         trained, began = bool(steps_of(bench)), time.monotonic()

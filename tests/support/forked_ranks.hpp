@@ -38,7 +38,7 @@ class ForkedRanks {
                                  .local_world_size = world_size,
                                  .port = port_,
                                  .run_id = "this run",
-                                 .secret = "secret-of-this-run",
+                                 .secret = "5ec7e7",
                                  .launcher = "trainx"};
       if (r == 0) m.listener = listener.get();
       if (change) change(m);

@@ -1,0 +1,42 @@
+"""scripts/faults finds what a trainx does wrong: one that calls every checkpoint valid, one that
+loses a checkpoint, one that ends with another code."""
+import os
+import re
+import shlex
+import subprocess
+
+from support import ROOT, TRAINX, Trainx, main, sampled
+
+LIES = {
+    "silent": ("bit_flips", 'case "$1" in ckpt) exit 0;; esac'),
+    "lost": ("random_kills", 'case "$1" in ckpt) exit 65;; esac'),
+    "wrong": ("signals", 'case "$*" in *name=hurt*) exit 7;; esac'),
+}
+
+
+class Faults(Trainx):
+    def campaigns(self, first, *args):
+        """Of a trainx that does something else first."""
+        binary = self.folder / "bin" / "trainx"
+        binary.parent.mkdir(exist_ok=True)
+        binary.write_text(f'#!/bin/sh\n{first}\nexec {shlex.quote(TRAINX)} "$@"\n')
+        binary.chmod(0o755)
+        return subprocess.run([ROOT / "scripts" / "faults", *args], capture_output=True, text=True,
+                              env={**os.environ, "TRAINX_BUILD_DIR": str(self.folder)}, timeout=300)
+
+    @sampled
+    def test_what_is_wrong_is_counted(self):
+        for kind, (campaign, lie) in self.drawn(LIES.items()):
+            with self.subTest(kind=kind):
+                done = self.campaigns(lie, campaign, "--seconds", "8", "--seed", str(self.seed))
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertRegex(done.stdout, rf"(?m)^{campaign}: {kind}: ")
+                names, row = (re.split(r" *\| *", line) for line in done.stdout.splitlines()[-3::2])
+                self.assertGreater(int(row[names.index(kind)]), 0)
+
+    def test_no_such_campaign(self):
+        self.assertEqual(self.campaigns("", "nonsense").returncode, 2)
+
+
+if __name__ == "__main__":
+    main()
