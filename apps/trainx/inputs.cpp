@@ -16,9 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What cannot be looked at (a name may be too long) is said where it is read.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
 // A recipe that is not there: perhaps one beside it was meant.
 void require_recipe(const std::string& config) {
-  if (fs::exists(config)) return;
+  if (is_there(config)) return;
   std::vector<std::string> there;
   const fs::path folder = fs::path(config).parent_path();
   std::error_code unreadable;
@@ -33,7 +39,7 @@ void require_recipe(const std::string& config) {
 // as it is: a run that goes on does without it.
 void find_init_from(recipe::LoadedRecipe& loaded) {
   auto& from = loaded.recipe.model.init_from;
-  if (!from || fs::exists(*from)) return;
+  if (!from || is_there(*from)) return;
   const auto snapshot = find_in_hub_cache(*from);
   if (!snapshot) return;
   from = snapshot->folder;
@@ -42,10 +48,10 @@ void find_init_from(recipe::LoadedRecipe& loaded) {
 
 // What the folder's config.json is of.
 std::optional<recipe::NamedType> type_of_folder(const std::string& init_from) {
-  const auto snapshot = fs::exists(init_from) ? std::nullopt : find_in_hub_cache(init_from);
+  const auto snapshot = is_there(init_from) ? std::nullopt : find_in_hub_cache(init_from);
   const std::string folder = snapshot ? snapshot->folder : init_from,
                     config = folder + "/config.json";
-  if (!fs::exists(config)) return std::nullopt;
+  if (!is_there(config)) return std::nullopt;
   const architectures::ModelDims dims = architectures::read_config(folder);
   const std::string type(architectures::architecture_name(dims));
   const std::vector<std::string> names = recipe::alternative_names(recipe::ModelSection{}.options);
@@ -82,8 +88,7 @@ void add_recipe_arguments(CLI::App& command, RecipeArguments& arguments) {
 }
 
 bool is_setting(const std::string& word) {
-  std::error_code no_path;  // a setting may be longer than any file's name
-  return word.find('=') != std::string::npos && !fs::exists(word, no_path);
+  return word.find('=') != std::string::npos && !is_there(word);
 }
 
 recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& command) {
