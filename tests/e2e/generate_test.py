@@ -121,6 +121,7 @@ class Generate(Trainx):
         asked = [{"ids": prompt, "new": new, "ends": e, "beams": beams, "penalty": penalty}
                  for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3), (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
                  for penalty in (1.0, 0.0, 2.5, -1.0) for e in ([], ends[:1], ends)]
+        every = len(asked)
         asked = self.drawn(asked, few=12)
         want = self.reference("beams", self.folder / model, asks=asked)
         ended = 0
@@ -132,8 +133,9 @@ class Generate(Trainx):
                 self.assertEqual(got["ids"], ids)
                 self.assertEqual(got["ended_by"], "end_of_text" if ids[-1] in question["ends"] else "max_tokens")
                 ended += got["ended_by"] == "end_of_text"
-        self.assertGreater(ended, 0)
-        self.assertLess(ended, len(asked))
+        if len(asked) == every:
+            self.assertGreater(ended, 5)
+            self.assertLess(ended, every - 5)
 
     def test_beams_beyond_the_context_see_the_last_tokens(self):
         model = self.make(12, vocab_size=40)
