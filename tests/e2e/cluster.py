@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from ports import free_ports
+
 NODES = ("t1", "t2")
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
 
@@ -44,17 +46,6 @@ SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
 {nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-
-
-def free_ports(count):
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for s in held:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in held]
-    finally:
-        for s in held:
-            s.close()
 
 
 class Cluster:

@@ -28,7 +28,8 @@ class Faults(Trainx):
     def test_what_is_wrong_is_counted(self):
         for kind, (campaign, lie) in self.drawn(LIES.items()):
             with self.subTest(kind=kind):
-                done = self.campaigns(lie, campaign, "--seconds", "8", "--seed", str(self.seed))
+                done = self.campaigns(lie, campaign, "--first", "--seconds", "200",
+                                      "--seed", str(self.seed))
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 self.assertRegex(done.stdout, rf"(?m)^{campaign}: {kind}: ")
                 names, row = (re.split(r" *\| *", line) for line in done.stdout.splitlines()[-3::2])

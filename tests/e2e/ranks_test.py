@@ -9,6 +9,7 @@ import threading
 import time
 import unittest
 
+from ports import free_ports
 from support import LONG, TRAINX, Trainx, main, sampled, sha256
 
 RECIPE = """\
@@ -261,7 +262,7 @@ class Ranks(Trainx):
     def test_ranks_that_torchrun_starts_train_as_one_process_does(self):
         self.write()
         self.train("one")
-        port = self.random.randint(20000, 60000)
+        port, = free_ports(1)
         ranks = [self.start_rank("torchrun", r, 3, port) for r in range(3)]
         for r in ranks:
             _, err = r.communicate(timeout=120)
@@ -271,7 +272,7 @@ class Ranks(Trainx):
     def test_shards_are_saved_by_all_ranks_alike_though_one_host_has_no_memory_for_it_beside_training(self):
         self.write()
         for name, kinds in (("same", ("false", "false")), ("differ", ("true", "false")), ("other", ("false", "true"))):
-            port = self.random.randint(20000, 60000)
+            port, = free_ports(1)
             ranks = [self.start_rank(name, r, 2, port, "parallel.mode=zero1", "checkpoint.every=2 steps", f"checkpoint.asynchronous={kind}") for r, kind in enumerate(kinds)]
             for r in ranks:
                 _, err = r.communicate(timeout=120)
@@ -285,7 +286,7 @@ class Ranks(Trainx):
 
     def test_ranks_with_another_recipe_are_refused_by_all(self):
         self.write()
-        port = self.random.randint(20000, 60000)
+        port, = free_ports(1)
         ranks = [self.start_rank("differ", r, 2, port, f"optimizer.lr={1e-3 * (r + 1)}") for r in range(2)]
         said = []
         for r in ranks:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from cluster import free_ports
+from ports import free_ports
 from support import TRAINX, Trainx, main, tiny
 
 CHALLENGE, HELLO, WELCOME, FAILURE = 0, 1, 2, 9

@@ -3,11 +3,11 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import struct
 import time
 import unittest
 
+from ports import free_ports
 from support import Trainx, main, sampled
 
 RECIPE = """\
@@ -129,9 +129,7 @@ class Zero(Trainx):
     def test_of_two_nodes_each_holds_all_shards(self):
         self.write(steps=6)
         self.train("one", "single", 1)
-        with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))
-            port = held.getsockname()[1]
+        port, = free_ports(1)
         flags = ("--nproc", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "parallel.mode=zero3", "run.name=nodes")
         other = self.start_trainx("train", "r.yaml", "--node-rank", "1", *flags)
         self.run_trainx("train", "r.yaml", "--node-rank", "0", *flags)

@@ -27,7 +27,7 @@ def change(random, path):
 
 def run(bench, tally):
     begun = {}
-    for _ in bench.rounds():
+    for _ in bench.rounds(tally):
         variant = bench.random.choice(["one rank", "zero3 x 2"])
         if variant not in begun:
             bench.remove("hurt")

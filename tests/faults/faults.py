@@ -133,9 +133,10 @@ class Process:
 
 
 class Bench:
-    def __init__(self, trainx, scratch, seed, seconds, every_case):
+    def __init__(self, trainx, scratch, seed, seconds, every_case, until_first):
         self.trainx, self.scratch = str(pathlib.Path(trainx).resolve()), pathlib.Path(scratch)
         self.random, self.seconds, self.every_case = random.Random(seed), seconds, every_case
+        self.until_first = until_first
         self.mark = uuid.uuid4().hex
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("TRAINX_SET", "TRAINX_LOG", "SLURM_"))}
@@ -144,10 +145,10 @@ class Bench:
         self.recipe.write_text(RECIPE)
         self.wholes = {}
 
-    def rounds(self):
-        """Goes on until the campaign's time is over."""
+    def rounds(self, tally):
+        """Goes on until the campaign's time is over, or at the first that is wrong if so asked."""
         end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not (self.until_first and tally.failed()):
             yield
 
     def start(self, *args, **how):

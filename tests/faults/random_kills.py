@@ -24,7 +24,7 @@ def kill(random, process):
 
 
 def run(bench, tally):
-    for _ in bench.rounds():
+    for _ in bench.rounds(tally):
         variant = bench.random.choice(list(VARIANTS))
         length = bench.whole(variant)[1]
         bench.remove("hurt")
@@ -43,4 +43,6 @@ def run(bench, tally):
             bench.check_nobody_left(tally, what)
             saved = max(saved, process.saved())
             bench.check_kept(tally, "hurt", saved, what)
-        bench.check_goes_on(tally, "hurt", variant, f"{variant}, killed at random")
+        what = f"{variant}, killed at random"
+        done = bench.check_goes_on(tally, "hurt", variant, what)
+        bench.check_kept(tally, "hurt", max(saved, done.saved()), what)

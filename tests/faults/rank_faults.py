@@ -21,7 +21,7 @@ def launch(bench, variant, two):
 
 
 def run(bench, tally):
-    for _ in bench.rounds():
+    for _ in bench.rounds(tally):
         variant, two = bench.random.choice(VARIANTS_OF_TWO), bench.random.random() < 0.5
         number = bench.random.choice(FAULTS)
         what = f"{variant}, {number.name}, {'two launchers' if two else 'one launcher'}"

@@ -30,7 +30,7 @@ def send(random, number, process):
 
 
 def run(bench, tally):
-    for _ in bench.rounds():
+    for _ in bench.rounds(tally):
         variant = bench.random.choice(list(VARIANTS))
         length = bench.whole(variant)[1]
         bench.remove("hurt")

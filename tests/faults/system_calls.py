@@ -41,7 +41,7 @@ def run(bench, tally):
     calls = {variant: shim.calls(variant) for variant in VARIANTS}
     points = [(variant, nth) for variant in VARIANTS for nth in calls[variant]]
     bench.random.shuffle(points)
-    for _ in bench.rounds():
+    for _ in bench.rounds(tally):
         if not points:
             break
         variant, nth = points.pop()
