@@ -115,7 +115,7 @@ layer(comm NEEDS core LIBRARIES system::crypto
 layer(launch QUICK NEEDS plan comm
   ALONE /worker_models)
 layer(metrics QUICK NEEDS core log)
-layer(html_report QUICK NEEDS recipe checkpoint)
+layer(html_report QUICK NEEDS recipe checkpoint metrics)
 # What has no room in memory: files by direct I/O, which liburing keeps many pieces of on their way.
 layer(disk NEEDS core LIBRARIES system::uring
   ALONE /thread_io)

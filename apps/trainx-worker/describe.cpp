@@ -5,6 +5,7 @@
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
 #include "execute/threads.hpp"
+#include "metrics/report.hpp"
 #include <c10/util/Exception.h>
 #include <nlohmann/json.hpp>
 
@@ -33,10 +34,17 @@ std::string describe_graph(const std::string& question) {
   execute::set_compute_threads(threads);
   json answer;
   try {
-    for (const json& size : asked.at("sizes"))
-      answer["shapes"].push_back(architectures::to_json(
-          model::custom::measure_model(*dims, size.at(0).get<std::int64_t>(),
-                                       size.at(1).get<std::int64_t>(), compute, threads)));
+    for (const json& size : asked.at("sizes")) {
+      const architectures::CustomShape shape = model::custom::measure_model(
+          *dims, size.at(0).get<std::int64_t>(), size.at(1).get<std::int64_t>(), compute, threads);
+      for (const std::string& metric : shape.metrics)
+        if (metrics::is_own_key(metric))
+          throw UserError(ExitCode::invalid_recipe,
+                          "model " + dims->options.name + ": its loss has a metric '" + metric +
+                              "', which lines of metrics.jsonl have of trainx's own; call it "
+                              "otherwise");
+      answer["shapes"].push_back(architectures::to_json(shape));
+    }
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}};
   } catch (const c10::Error& e) {  // of the modules' own backward

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "train/build.hpp"
+#include "train/module_buffers.hpp"
 #include "execute/shared_cores.hpp"
 #include "execute/threads.hpp"
 #include <cmath>
@@ -41,6 +42,7 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   if (averaged && keeps_states(folder)) resident.load_states(folder);
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
+  train::load_module_buffers(folder);
   const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source)
                                        .run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;

@@ -12,6 +12,7 @@
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
 #include "metrics/run_files.hpp"
+#include "model/custom/buffers.hpp"
 #include "model/model.hpp"
 #include "sample_observer.hpp"
 #include "start.hpp"
@@ -21,6 +22,7 @@
 #include "train/attest_observer.hpp"
 #include "train/health_observer.hpp"
 #include "train/learning_rates.hpp"
+#include "train/module_buffers.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
 #include "train/release_observer.hpp"
@@ -172,8 +174,10 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   parts.resident.initialize(
       model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
       state::ResidentState::Memory::new_arena);
+  model::begin_buffers(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed));
   if (!start.from.empty()) {
     parts.resident.load_weights(start.from, plan.dims);
+    train::load_module_buffers(start.from);
     if (start.with_states) parts.resident.load_states(start.from);
     if (!start.own) forget_evaluations(state);
   } else if (plan.recipe.model.init_from) {
@@ -187,6 +191,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
         console.warning(remark);
     }
     const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
+    train::load_module_buffers(from);
     if (!begun.empty() && parts.ranks.is_first())
       console.warning(from + " was made for another task: it has no " + begun.front() +
                       (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) +

@@ -12,6 +12,21 @@ OptionField* CustomOptions::find(std::string_view key) {
   return const_cast<OptionField*>(std::as_const(*this).find(key));
 }
 
+bool CustomShape::reads_tokens() const {
+  return std::ranges::any_of(modules, [](const CustomModule& m) {
+    return std::ranges::any_of(m.inputs, [](const std::string& input) {
+      return input == "tokens" || input == "targets" || input == "labels";
+    });
+  });
+}
+
+std::vector<FieldSpec> CustomDims::fields() const {
+  return shapes.empty() ? std::vector<FieldSpec>{} : shapes.front().fields;
+}
+std::vector<std::string> CustomDims::metrics() const {
+  return shapes.empty() ? std::vector<std::string>{} : shapes.front().metrics;
+}
+
 namespace {
 
 std::vector<CustomOptions>& models() {

@@ -4,6 +4,7 @@
 #include "program/model_graph.hpp"
 #include "architectures/machine.hpp"
 #include "architectures/task.hpp"
+#include "core/field_spec.hpp"
 #include <cstdint>
 
 namespace trainx::architectures {
@@ -39,26 +40,40 @@ std::string check_description(const std::vector<CustomOptions>& models,
 
 // in the order of the module
 struct CustomParameter {
+  std::string name;  // as it is saved: "<module>.<parameter>", of the first module that holds it
+  std::vector<std::int64_t> dims;
+};
+/// A value between modules, for one micro-batch: its first dimension is micro_batch_size.
+struct CustomValue {
   std::string name;
   std::vector<std::int64_t> dims;
 };
 
-/// A module of the chain for one micro-batch.
+/// A module of the graph for one micro-batch.
 struct CustomModule {
   std::string name;
   std::vector<CustomParameter> parameters;
-  std::vector<std::int64_t> output;  // its first dimension is micro_batch_size
+  // values of modules before it, batch tensors, own fields, by name
+  std::vector<std::string> inputs;
+  std::vector<CustomValue> outputs;  // none: it has the loss
   // that autograd keeps between its forward and backward, beside operands
   program::Bytes graph_bytes = 0;
+  std::vector<std::string> changing = {};  // buffers that its forward changes in training
 };
 
 /// What a worker measured of a model.
 struct CustomShape {
   std::int64_t micro_batch_size = 0, length = 0;
   DType compute = DType::f32;
+  std::vector<FieldSpec> fields;
   std::vector<CustomModule> modules;
+  bool own_loss = false;             // else cross-entropy of the last module's logits
+  std::vector<std::string> metrics;  // of an own loss
   // most that one instruction allocates beside operands and graph
   program::Bytes library_bytes = 0;
+
+  /// Any of tokens, targets, labels.
+  bool reads_tokens() const;
 };
 
 /// Decided; the graphs of the sizes that the worker was asked about.
@@ -67,6 +82,12 @@ struct CustomDims {
   Task task = Task::causal_lm;
   std::int64_t vocab_size = 0, max_positions = 0, num_labels = 0;
   std::vector<CustomShape> shapes;
+
+  // the same in all shapes; as of a chain where the worker was not asked
+  std::vector<FieldSpec> fields() const;
+  bool reads_tokens() const { return shapes.empty() || shapes.front().reads_tokens(); }
+  bool own_loss() const { return !shapes.empty() && shapes.front().own_loss; }
+  std::vector<std::string> metrics() const;
 };
 
 /// A block for each module, each a layer of its own: full activation recomputation keeps what is

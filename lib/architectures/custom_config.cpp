@@ -36,7 +36,9 @@ std::optional<CustomDims> custom_dims_from_config(const std::string& text,
     if (const std::string problem = set_option_values(dims.options, *options); !problem.empty())
       config.fail(problem);
     dims.task = task(dims.options);
-    dims.vocab_size = config.dimension("vocab_size");
+    const json* vocabulary = config.find("vocab_size");
+    // 0: it reads no tokens
+    if (!vocabulary || *vocabulary != 0) dims.vocab_size = config.dimension("vocab_size");
     dims.max_positions = config.dimension("max_positions");
     if (dims.task == Task::classification) dims.num_labels = config.dimension("num_labels");
     return dims;

@@ -4,6 +4,8 @@
 #include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace trainx::architectures {
 
@@ -36,7 +38,7 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
   made.micro_batch_size = B;
   made.library_bytes = between(below->library_bytes, above->library_bytes, share);
   for (std::size_t k = 0; k < made.modules.size(); ++k) {
-    made.modules[k].output.front() = B;
+    for (CustomValue& value : made.modules[k].outputs) value.dims.front() = B;
     made.modules[k].graph_bytes =
         between(below->modules.at(k).graph_bytes, above->modules[k].graph_bytes, share);
   }
@@ -44,15 +46,33 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
 }
 
 /// Matrices and embeddings decay; biases and norm parameters do not.
-graph::ModuleOptions options_of(const CustomModule& m) {
-  graph::ModuleOptions o{.name = m.name,
-                         .module = {.dims = m.output, .graph_bytes = m.graph_bytes}};
+std::vector<program::ParameterSpec> parameters_of(const CustomModule& m) {
+  std::vector<program::ParameterSpec> all;
   for (const CustomParameter& p : m.parameters)
-    o.parameters.push_back({.name = m.name + "." + p.name,
-                            .dims = p.dims,
-                            .decay = p.dims.size() >= 2,
-                            .initializer = program::Initializer::constructed});
-  return o;
+    all.push_back({.name = p.name,
+                   .dims = p.dims,
+                   .decay = p.dims.size() >= 2,
+                   .initializer = program::Initializer::constructed});
+  return all;
+}
+
+/// Those of several modules, each a group of its own: a backward writes groups as a whole.
+std::set<std::string> tied_parameters(const CustomShape& shape) {
+  std::set<std::string> seen, tied;
+  for (const CustomModule& m : shape.modules)
+    for (const CustomParameter& p : m.parameters)
+      if (!seen.insert(p.name).second) tied.insert(p.name);
+  return tied;
+}
+
+/// What the batch brings: what a text has, if any module reads it, and own fields.
+std::vector<program::TensorSpec> fields_of(const CustomShape& shape, std::int64_t B) {
+  std::vector<program::TensorSpec> out;
+  for (const FieldSpec& f : shape.fields) {
+    program::TensorSpec& tensor = out.emplace_back(program::TensorSpec{f.name, f.dtype, {B}});
+    tensor.dims.insert(tensor.dims.end(), f.dims.begin(), f.dims.end());
+  }
+  return out;
 }
 
 }  // namespace
@@ -62,14 +82,35 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   const CustomShape shape = shape_for(dims, B, T, compute);
   const bool classification = dims.task == Task::classification;
   const std::string targets = classification ? "labels" : "targets";
-  graph::ModelBuilder m({.batch_size = B, .length = T, .compute = compute},
-                        {"tokens", "positions", targets});
-  graph::Value x = m.batch("tokens");
-  for (std::size_t k = 0; k + 1 < shape.modules.size(); ++k)
-    x = m.module(x, options_of(shape.modules[k]));
-  m.module_head(x, options_of(shape.modules.back()), m.batch(targets),
-                classification ? dims.num_labels : 0);
+  const std::vector<std::string> of_text =
+      shape.reads_tokens() ? std::vector<std::string>{"tokens", "positions", targets}
+                           : std::vector<std::string>{"positions"};
+  graph::ModelBuilder m(
+      {.batch_size = B, .length = T, .compute = compute, .fields = fields_of(shape, B)}, of_text);
+  std::map<std::string, graph::Value> values;
+  for (const std::string& name : of_text) values[name] = m.batch(name);
+  for (const FieldSpec& f : shape.fields) values[f.name] = m.batch(f.name);
+  for (const CustomModule& module : shape.modules) {
+    graph::ModuleOptions options{.name = module.name, .parameters = parameters_of(module)};
+    options.module.graph_bytes = module.graph_bytes;
+    for (const std::string& input : module.inputs) options.inputs.push_back(values.at(input));
+    for (const CustomValue& value : module.outputs) {
+      options.outputs.push_back(value.name);
+      options.module.dims.push_back(value.dims);
+    }
+    if (!module.outputs.empty()) {
+      const std::vector<graph::Value> made = m.module(options);
+      for (std::size_t k = 0; k < made.size(); ++k) values[module.outputs[k].name] = made[k];
+    } else if (shape.own_loss) {
+      m.module_loss(options, static_cast<std::int64_t>(shape.metrics.size()));
+    } else {
+      m.module_head(options, m.batch(targets), classification ? dims.num_labels : 0);
+    }
+  }
   graph::Model model = m.finish();
+  const std::set<std::string> tied = tied_parameters(shape);
+  for (graph::ModelParameter& p : model.parameters)
+    if (tied.contains(p.spec.name)) p.group = p.spec.name;
   graph::apply(machine.rules, model);
   program::ModelGraph graph = graph::to_blocks(model);
   graph.library_bytes = shape.library_bytes;

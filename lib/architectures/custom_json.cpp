@@ -97,21 +97,51 @@ CustomOptions custom_options_from_json(const json& j) {
   return model;
 }
 
+namespace {
+
+json to_json(const FieldSpec& f) {
+  return {{"name", f.name}, {"dtype", name_of(f.dtype)}, {"dims", f.dims}};
+}
+FieldSpec field_spec_from_json(const json& j) {
+  return {j.at("name").get<std::string>(),
+          j.at("dtype").get<std::string>() == name_of(DType::i64) ? DType::i64 : DType::f32,
+          j.at("dims").get<std::vector<std::int64_t>>()};
+}
+
+/// Names with dims: parameters and values.
+template <class T>
+json named_dims(const std::vector<T>& all) {
+  json list = json::array();
+  for (const T& each : all) list.push_back({{"name", each.name}, {"dims", each.dims}});
+  return list;
+}
+template <class T>
+std::vector<T> named_dims_from_json(const json& list) {
+  std::vector<T> all;
+  for (const json& j : list)
+    all.push_back({j.at("name").get<std::string>(), j.at("dims").get<std::vector<std::int64_t>>()});
+  return all;
+}
+
+}  // namespace
+
 json to_json(const CustomShape& shape) {
-  json modules = json::array();
-  for (const CustomModule& m : shape.modules) {
-    json parameters = json::array();
-    for (const CustomParameter& p : m.parameters)
-      parameters.push_back({{"name", p.name}, {"dims", p.dims}});
+  json modules = json::array(), fields = json::array();
+  for (const FieldSpec& f : shape.fields) fields.push_back(to_json(f));
+  for (const CustomModule& m : shape.modules)
     modules.push_back({{"name", m.name},
-                       {"parameters", std::move(parameters)},
-                       {"output", m.output},
-                       {"graph_bytes", m.graph_bytes}});
-  }
+                       {"parameters", named_dims(m.parameters)},
+                       {"inputs", m.inputs},
+                       {"outputs", named_dims(m.outputs)},
+                       {"graph_bytes", m.graph_bytes},
+                       {"changing", m.changing}});
   return {{"micro_batch_size", shape.micro_batch_size},
           {"length", shape.length},
           {"compute", name_of(shape.compute)},
+          {"fields", std::move(fields)},
           {"modules", std::move(modules)},
+          {"own_loss", shape.own_loss},
+          {"metrics", shape.metrics},
           {"library_bytes", shape.library_bytes}};
 }
 
@@ -121,16 +151,16 @@ CustomShape custom_shape_from_json(const json& j) {
   j.at("length").get_to(shape.length);
   shape.compute = j.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
                                                                              : DType::f32;
-  for (const json& m : j.at("modules")) {
-    CustomModule module{m.at("name").get<std::string>(),
-                        {},
-                        m.at("output").get<std::vector<std::int64_t>>(),
-                        m.at("graph_bytes").get<program::Bytes>()};
-    for (const json& p : m.at("parameters"))
-      module.parameters.push_back(
-          {p.at("name").get<std::string>(), p.at("dims").get<std::vector<std::int64_t>>()});
-    shape.modules.push_back(std::move(module));
-  }
+  for (const json& f : j.at("fields")) shape.fields.push_back(field_spec_from_json(f));
+  for (const json& m : j.at("modules"))
+    shape.modules.push_back({m.at("name").get<std::string>(),
+                             named_dims_from_json<CustomParameter>(m.at("parameters")),
+                             m.at("inputs").get<std::vector<std::string>>(),
+                             named_dims_from_json<CustomValue>(m.at("outputs")),
+                             m.at("graph_bytes").get<program::Bytes>(),
+                             m.at("changing").get<std::vector<std::string>>()});
+  j.at("own_loss").get_to(shape.own_loss);
+  j.at("metrics").get_to(shape.metrics);
   j.at("library_bytes").get_to(shape.library_bytes);
   return shape;
 }

@@ -8,12 +8,16 @@ using program::ParameterSpec;
 
 namespace {
 
-/// rows x columns inside trainx; a vector is one row.
+/// rows x columns inside trainx; a vector is one row, and of more dimensions all but the first are
+/// columns.
 struct Matrix {
   std::int64_t rows, columns;
 };
 Matrix matrix(const std::vector<std::int64_t>& dims) {
-  return dims.size() == 1 ? Matrix{1, dims[0]} : Matrix{dims.at(0), dims.at(1)};
+  if (dims.size() == 1) return {1, dims[0]};
+  Matrix m{dims.at(0), 1};
+  for (std::size_t d = 1; d < dims.size(); ++d) m.columns *= dims[d];
+  return m;
 }
 
 /// What is saved of the parameter, as it lies inside.

@@ -35,7 +35,8 @@ std::map<std::string, std::string> read_carried_files(const std::string& folder)
   std::map<std::string, std::string> files;
   add_files(folder, settings, files);
   add_files(folder, vocabularies, files);
-  add_files(folder, std::array{"generation_config.json"}, files);
+  // of a model of the user's own: buffers that its modules change
+  add_files(folder, std::array{"generation_config.json", "buffers.safetensors"}, files);
   return files;
 }
 

@@ -30,14 +30,19 @@ SampleView BatchView::row(std::size_t b) const {
   const auto part = [b]<class T>(std::span<T> all, std::size_t each) {
     return all.empty() ? all : all.subspan(b * each, each);
   };
-  const SampleView sample{part(tokens, length),
-                          part(targets, of_target),
-                          part(token_types, length),
-                          part(lengths, 1),
-                          part(labels, 1),
-                          part(document_starts, length),
-                          part(label_values, label_values.size() / positions.size()),
-                          part(target_tokens, of_target)};
+  SampleView sample{part(tokens, length),
+                    part(targets, of_target),
+                    part(token_types, length),
+                    part(lengths, 1),
+                    part(labels, 1),
+                    part(document_starts, length),
+                    part(label_values, label_values.size() / positions.size()),
+                    part(target_tokens, of_target),
+                    {}};
+  for (const std::span<std::byte> field : fields) {
+    sample.fields.push_back(part(field, field.size() / positions.size()));
+    std::ranges::fill(sample.fields.back(), std::byte{0});
+  }
   std::ranges::fill(sample.tokens, 0);
   std::ranges::fill(sample.targets, no_target);
   std::ranges::fill(sample.token_types, 0);
@@ -59,6 +64,7 @@ struct Loader::Impl {
     std::vector<std::int64_t> positions;                             // [B]
     std::vector<std::int32_t> lengths, labels;                       // [B]
     std::vector<float> label_values;
+    std::vector<std::vector<std::byte>> fields;
     std::exception_ptr problem;
     bool ready = false;
   };
@@ -178,8 +184,13 @@ struct Loader::Impl {
       for (auto* field : {&slot.lengths, &slot.labels}) field->resize(batch);
       slot.positions.resize(batch);
       slot.label_values.resize(batch * static_cast<std::size_t>(options.label_values));
-      prepare(ticket, {slot.tokens, slot.targets, slot.positions, slot.token_types, slot.lengths,
-                       slot.labels, slot.document_starts, slot.label_values, slot.target_tokens});
+      BatchView view{slot.tokens,          slot.targets,      slot.positions,
+                     slot.token_types,     slot.lengths,      slot.labels,
+                     slot.document_starts, slot.label_values, slot.target_tokens};
+      for (const FieldSpec& f : options.fields)
+        slot.fields.emplace_back(batch * static_cast<std::size_t>(f.bytes()));
+      for (std::vector<std::byte>& field : slot.fields) view.fields.emplace_back(field);
+      prepare(ticket, view);
     } catch (const std::exception&) { slot.problem = cause_of(std::current_exception()); }
     return slot;
   }
@@ -224,8 +235,8 @@ struct Loader::Impl {
       ready.wait(lock, [&] { return slot_of(ticket).ready; });
       Slot& slot = slot_of(ticket);
       if (slot.problem) std::rethrow_exception(slot.problem);  // stays: asking again says the same
-      hand_out(slot.tokens, out.tokens);
-      hand_out(slot.targets, out.targets);
+      if (!out.tokens.empty()) hand_out(slot.tokens, out.tokens);
+      if (!out.targets.empty()) hand_out(slot.targets, out.targets);
       hand_out(slot.positions, out.positions);
       if (!out.token_types.empty()) hand_out(slot.token_types, out.token_types);
       if (!out.lengths.empty()) hand_out(slot.lengths, out.lengths);
@@ -233,6 +244,7 @@ struct Loader::Impl {
       if (!out.document_starts.empty()) hand_out(slot.document_starts, out.document_starts);
       if (!out.label_values.empty()) hand_out(slot.label_values, out.label_values);
       if (!out.target_tokens.empty()) hand_out(slot.target_tokens, out.target_tokens);
+      for (std::size_t f = 0; f < out.fields.size(); ++f) hand_out(slot.fields[f], out.fields[f]);
       move_to(ticket + 1);
     }
     const std::lock_guard lock(mutex);
@@ -261,7 +273,9 @@ Loader::~Loader() = default;
 
 void Loader::fetch(std::int64_t step, std::int64_t micro_batch, BatchView out) {
   if (out.positions.size() != static_cast<std::size_t>(impl_->options.micro_batch_size) ||
-      (out.target_tokens.empty() ? out.tokens : out.target_tokens).size() != out.targets.size())
+      out.fields.size() != impl_->options.fields.size() ||
+      (!out.targets.empty() &&
+       (out.target_tokens.empty() ? out.tokens : out.target_tokens).size() != out.targets.size()))
     throw InternalError("loader: batch of another shape");
   const std::int64_t micro_step = (micro_batch - impl_->options.first_share) /
                                   impl_->options.shares;

@@ -18,6 +18,8 @@ struct BatchView {
   std::span<std::int32_t> document_starts = {};       // [B, T]
   std::span<float> label_values = {};                 // [B, numbers of a target]
   std::span<std::int32_t> target_tokens = {};         // as targets
+  // of each of LoaderOptions::fields, of all samples
+  std::vector<std::span<std::byte>> fields = {};
   /// Row `b` as one sample, made to padding.
   SampleView row(std::size_t b) const;
 };
@@ -35,6 +37,7 @@ struct LoaderOptions {
   // masked_lm: draws the targets of samples that come without
   std::optional<architectures::Masking> masking;
   std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
+  std::vector<FieldSpec> fields = {};
   std::optional<architectures::TargetShift> shift = {};  // seq2seq
   std::uint64_t seed = 0;                                // of masks
   std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most

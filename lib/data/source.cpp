@@ -114,6 +114,13 @@ std::unique_ptr<Source> open_source(const options::DataOptions& options, Split s
                                     const SourceOptions& how) {
   if (how.sequence_length < 1)
     throw InternalError("data: sequence length " + std::to_string(how.sequence_length));
+  if (!how.fields.empty())
+    options::for_each_source(options, []<class Options>(const Options& o) {
+      if constexpr (!std::is_same_v<Options, options::JsonlOptions>)
+        throw UserError(ExitCode::bad_data, "the model reads fields of its own, and data of type " +
+                                                std::string(o.name) +
+                                                " has none: data.type jsonl does");
+    });
   auto source = std::visit(Open{split, how}, options);
   const bool plain_text = !std::holds_alternative<options::MixtureOptions>(options) &&
                           options::always_fills_rows(options);

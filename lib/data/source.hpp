@@ -1,6 +1,7 @@
 // Where samples come from. Torch-free.
 #pragma once
 #include "architectures/task.hpp"
+#include "core/field_spec.hpp"
 #include "options/data/options.hpp"
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,8 @@ struct SampleView {
   std::span<std::int32_t> document_starts = {};
   std::span<float> values = {};                // what the sample's target is, where that is numbers
   std::span<std::int32_t> target_tokens = {};  // of another text: what is read at each target
+  // of each of SourceOptions::fields; comes in as zeros
+  std::vector<std::span<std::byte>> fields = {};
 };
 
 /// One source of a mixture: samples of its epoch, and its share.
@@ -94,6 +97,9 @@ struct SourceOptions {
   std::int64_t num_labels = 0;
   std::int64_t token_type_limit = 0;  // token_type_ids must be below; 0: no limit
   std::int64_t target_length = 0;     // Targets::another_text
+  // what a model of the user's own reads beside tokens, or instead of them
+  std::vector<FieldSpec> fields = {};
+  bool reads_tokens = true;  // false: samples have fields alone, and count as one token
 };
 /// Throws UserError: 66 file missing, 65 malformed, truncated or too short, 78 too few samples for
 /// held_out. Null if the split has no data (neither eval nor held_out is given).

@@ -39,8 +39,11 @@ void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
     return;
   }
   const auto found = fields.find(field.name);
-  if (found == fields.end() || field.dtype != DType::i32)
-    throw InternalError("no loader fills '" + field.name + "'");
+  if (found == fields.end()) {  // of the model's own, in the order of its declaration
+    batch.fields.emplace_back(at, static_cast<std::size_t>(field.bytes()));
+    return;
+  }
+  if (field.dtype != DType::i32) throw InternalError("no loader fills '" + field.name + "'");
   batch.*found->second = {reinterpret_cast<std::int32_t*>(at), elements};
 }
 

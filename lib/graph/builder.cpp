@@ -68,6 +68,11 @@ ModelBuilder::ModelBuilder(const BuilderOptions& options, const std::vector<std:
     model_.values.push_back(
         {name, {spec.dtype, spec.dims}, static_cast<int>(model_.batch.size()) - 1});
   }
+  for (const TensorSpec& field : options.fields) {
+    model_.batch.push_back(field);
+    model_.values.push_back(
+        {field.name, {field.dtype, field.dims}, static_cast<int>(model_.batch.size()) - 1});
+  }
   model_.positions = this->batch("positions").id;
 }
 
@@ -363,25 +368,43 @@ Value ModelBuilder::dropout(Value x, std::int64_t length, int site, double proba
                  {x.id, model_.positions}, {}));
 }
 
-Node& ModelBuilder::add_module(const ModuleOptions& o, std::vector<ValueId> inputs) {
+Node& ModelBuilder::add_module(const ModuleOptions& o) {
   std::vector<ParameterId> parameters;
-  for (const ParameterSpec& p : o.parameters) parameters.push_back(parameter(p));
+  for (const ParameterSpec& p : o.parameters) {
+    const ParameterId known = find(p.name);
+    parameters.push_back(known.index == none ? parameter(p) : known);
+  }
+  std::vector<ValueId> inputs{model_.positions};
+  for (const Value x : o.inputs) inputs.push_back(x.id);
   return add(o.module, std::move(inputs), std::move(parameters));
 }
 
-Value ModelBuilder::module(Value x, const ModuleOptions& o) {
+std::vector<Value> ModelBuilder::module(const ModuleOptions& o) {
   begin(o.name, BlockKind::layer, static_cast<int>(model_.blocks.size()));
-  const Value y = out(add_module(o, {x.id, model_.positions}), Module::y);
-  model_.values[static_cast<std::size_t>(y.id)].name = o.name + ".out";
-  return y;
+  const Node& node = add_module(o);
+  std::vector<Value> made;
+  for (std::size_t k = 0; k < o.outputs.size(); ++k) {
+    made.push_back(out(node, static_cast<int>(k)));
+    model_.values[static_cast<std::size_t>(made.back().id)].name = o.outputs[k];
+  }
+  return made;
 }
 
-void ModelBuilder::module_head(Value x, const ModuleOptions& o, Value targets,
-                               std::int64_t classes) {
+void ModelBuilder::module_head(ModuleOptions o, Value targets, std::int64_t classes) {
   begin(o.name, BlockKind::head);
   model_.head = {.targets = targets.id};
-  add_module(o, {x.id, model_.positions, targets.id});
+  o.module.loss = operations::Module::Loss::cross_entropy;
+  o.inputs.push_back(targets);
+  add_module(o);
   if (classes > 0) model_.scores = {program::metric("confusion", {classes, classes})};
+}
+
+void ModelBuilder::module_loss(ModuleOptions o, std::int64_t metrics) {
+  begin(o.name, BlockKind::head);
+  o.module.loss = operations::Module::Loss::own;
+  add_module(o);
+  if (metrics > 0)
+    model_.scores = {program::metric(std::string(Module::own_metrics), {metrics, 2})};
 }
 
 void ModelBuilder::begin_head(const Head& rows) {

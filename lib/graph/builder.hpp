@@ -30,6 +30,8 @@ struct BuilderOptions {
   double norm_offset = 0;  // of its weight
   double branch_scale = 1;
   std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
+  // tensors of the micro-batch that a model of the user's own reads beside those known by name
+  std::vector<program::TensorSpec> fields = {};
 };
 
 /// A linear layer. `parts`: layers whose results stand side by side, computed as one product:
@@ -90,8 +92,11 @@ struct EmbeddingOptions {
 };
 
 struct ModuleOptions {
-  std::string name;                                     // its block's
-  std::vector<program::ParameterSpec> parameters = {};  // in the module's order
+  std::string name;  // its block's
+  // in the module's order; one of a name that is known already is that parameter
+  std::vector<program::ParameterSpec> parameters = {};
+  std::vector<Value> inputs = {};
+  std::vector<std::string> outputs = {};  // names of the values that it makes
   operations::Module module = {};
 };
 
@@ -128,10 +133,13 @@ class ModelBuilder {
   Value gated(Value x, operations::Activation activation);
   /// `probability` 0: the options'.
   Value dropout(Value x, std::int64_t length, int site, double probability = 0);
-  /// A module of the user's own.
-  Value module(Value x, const ModuleOptions& options);
-  /// The last one, which has the loss. `classes`: of the confusion that evaluation counts, or 0.
-  void module_head(Value x, const ModuleOptions& options, Value targets, std::int64_t classes);
+  /// A module of the user's own, and the values that it makes.
+  std::vector<Value> module(const ModuleOptions& options);
+  /// The last one, with the loss of its logits. `classes`: of the confusion that evaluation
+  /// counts, or 0.
+  void module_head(ModuleOptions options, Value targets, std::int64_t classes);
+  /// The last one, whose loss is its own, and so many metrics.
+  void module_loss(ModuleOptions options, std::int64_t metrics);
 
   /// What follows computes rows of the targets' text, and attends to `memory`. The sums of the
   /// layer before stay there.
@@ -167,7 +175,7 @@ class ModelBuilder {
   operations::ResidualNorm norm_form() const;
   ValueId documents() const;
   Value sum(Value h, Value branch);
-  Node& add_module(const ModuleOptions& options, std::vector<ValueId> inputs);
+  Node& add_module(const ModuleOptions& options);
   ParameterId parameter(program::ParameterSpec spec, std::string group = "",
                         bool continues = false);
   /// The one of that name if there is one.

@@ -35,6 +35,10 @@ class HeadLowering {
     return std::holds_alternative<CrossEntropy>(op.operation) ||
            std::holds_alternative<ValueLoss>(op.operation);
   }
+  static bool has_own_loss(const Node& op) {
+    const auto* module = std::get_if<Module>(&op.operation);
+    return module && module->loss == Module::Loss::own;
+  }
   static bool is_dropout(const Node& op) {
     return std::holds_alternative<DropoutLayer>(op.operation);
   }
@@ -44,7 +48,7 @@ class HeadLowering {
     b.length = block_.length;
     b.rows = head_.rows;
     b.chunk = head_.chunk;
-    b.targets = slots_.batch(of_.value(head_.targets).batch);
+    if (head_.targets != none) b.targets = slots_.batch(of_.value(head_.targets).batch);
     int scalar = 0;
     b.loss_sum = slots_.scalar(scalar++);
     b.target_count = slots_.scalar(scalar++);
@@ -139,13 +143,15 @@ class HeadLowering {
 
   void use_common(Op which, Uses& uses) {
     BoundBlock& b = bound();
-    if (which != Op::predict || head_.rows != HeadRows::first) uses.read(b.targets);
+    const bool reads_targets = which != Op::predict || head_.rows != HeadRows::first;
+    if (reads_targets && b.targets != none) uses.read(b.targets);
     if (b.row_index != none) uses.write(b.row_index, How::overwrite);
     if (which == Op::predict) return uses.write(b.logits, How::overwrite);
     if (b.row_targets != none) uses.write(b.row_targets, How::overwrite);
     uses.write(b.loss_sum, How::accumulate);
     uses.write(b.target_count, How::accumulate);
-    if (which == Op::evaluate && b.score != none) uses.write(b.score, How::accumulate);
+    const bool scores = which == Op::evaluate || has_own_loss(block_.ops.back());
+    if (scores && b.score != none) uses.write(b.score, How::accumulate);
     if (which == Op::loss && b.loss_scale != none) uses.read(b.loss_scale);
   }
 
@@ -153,7 +159,8 @@ class HeadLowering {
     for (std::size_t i = 0; i < b.inputs.size(); ++i) {
       const ValueId v = op.inputs[i];
       if (v == none || is_loss(op)) continue;
-      if (v == of_.model.positions && !trains) continue;
+      // those of an own loss tell which rows are samples of the data
+      if (v == of_.model.positions && !trains && !has_own_loss(op)) continue;
       if (of_.value(v).batch != none || !of_.is_made_here(v)) uses.read(b.inputs[i]);
     }
     for (const BoundParameter& p : b.parameters)

@@ -2,6 +2,7 @@
 #include "core/units.hpp"
 #include "html_report/html.hpp"
 #include "html_report/plot.hpp"
+#include "metrics/report.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -128,6 +129,13 @@ std::string tiles(const RunRecord& run) {
   return out + "</div>\n";
 }
 
+/// Beside what training had of the same name.
+Plot held_out(const RunRecord& run, const std::string& name, const Points& points) {
+  const Points& trained = run.of(name);
+  if (trained.empty()) return {"held-out " + name, "", {{"eval_" + name, points, true}}};
+  return {name, "", {{"training", trained}, {"held out", points, true}}};
+}
+
 std::string plots(const RunRecord& run) {
   std::vector<Plot> all;
   Plot loss{"loss",
@@ -138,7 +146,10 @@ std::string plots(const RunRecord& run) {
   for (const auto& [key, points] : run.series)
     if (key.starts_with("eval_") && key != "eval_loss" && key != "eval_targets" &&
         key != "eval_entropy_floor" && !key.ends_with("_batches"))
-      all.push_back({"held-out " + key.substr(5), "", {{key, points, true}}});
+      all.push_back(held_out(run, key.substr(5), points));
+  for (const auto& [key, points] : run.series)
+    if (!metrics::is_own_key(key) && !run.series.contains("eval_" + key))
+      all.push_back({key, "", {{"training", points}}});
   all.push_back({"learning rate", "", {{"lr", run.of("lr")}}});
   all.push_back({"gradient norm", "before clipping", {{"grad_norm", run.of("grad_norm")}}, true});
   all.push_back({"tokens per second", "", {{"tokens_per_second", run.of("tokens_per_second")}}});

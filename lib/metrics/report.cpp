@@ -31,7 +31,20 @@ nlohmann::ordered_json to_json(const StepReport& r) {
   if (r.temperature_celsius) j["temperature_celsius"] = *r.temperature_celsius;
   if (r.device_used_bytes) j["device_used_bytes"] = *r.device_used_bytes;
   if (r.device_total_bytes) j["device_total_bytes"] = *r.device_total_bytes;
+  for (const auto& [name, value] : r.metrics) j[name] = value;
   return j;
+}
+
+bool is_own_key(const std::string& name) {
+  StepReport all;
+  all.loss_scale = all.mfu = all.joules_per_token = all.power_capped = all.watts = 0;
+  all.gpu_utilization = all.memory_utilization = 0;
+  all.clock_mhz = all.temperature_celsius = all.device_used_bytes = all.device_total_bytes = 0;
+  all.clock_reason = "any";
+  EvalReport evaluation{.all_batches = 1, .unix_time_s = 1};
+  evaluation.entropy_floor = 0;
+  return to_json(all).contains(name) || to_json(evaluation).contains("eval_" + name) ||
+         name.starts_with("eval_") || name == "prompt" || name == "text";
 }
 
 nlohmann::ordered_json to_json(const EvalReport& r) {

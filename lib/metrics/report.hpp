@@ -27,6 +27,8 @@ struct StepReport {
       0;                             // of the whole process, as the driver or the kernel sees it
   std::int64_t applied_steps = 0;    // steps whose update reached the weights
   std::optional<double> loss_scale;  // used by this step, under fp16
+  // of a loss of the user's own, by name: means over all steps since the last logged one
+  std::map<std::string, double> metrics;
   // Of a GPU, since the last report; nothing where it is not known.
   // model FLOPs a second, as a share of what the chip could do (Chowdhery et al. 2022,
   // arXiv:2204.02311)
@@ -72,12 +74,14 @@ struct CheckpointReport {
   double seconds = 0;   // from its beginning
 };
 
-/// Keys as the members; of an evaluation eval_loss, eval_targets, eval_batches, eval_all_batches,
-/// eval_entropy_floor and eval_ before each of `metrics`, beside step, epoch and unix_time_s.
-/// Not-a-number becomes null.
+/// Keys as the members, and those of StepReport::metrics; of an evaluation eval_loss, eval_targets,
+/// eval_batches, eval_all_batches, eval_entropy_floor and eval_ before each of `metrics`, beside
+/// step, epoch and unix_time_s. Not-a-number becomes null.
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json to_json(const EvalReport& report);
 nlohmann::ordered_json to_json(const SampleReport& report);
+/// Is it a key that lines of metrics.jsonl have of trainx itself, which no metric may take?
+bool is_own_key(const std::string& name);
 /// Now, for the field unix_time_s: to a millisecond.
 double unix_time_s();
 /// One line without its end; bytes that are not UTF-8 are replaced.

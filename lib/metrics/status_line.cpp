@@ -47,6 +47,8 @@ std::string status_line(const StepReport& r, const Goal& goal, double seconds_le
                           {"loss " + format("%.4f", r.loss), 8},
                           {"lr " + format("%.2e", r.lr), 4},
                           {human_count(r.tokens_per_second) + " tokens/s", 6}};
+  for (auto metric = r.metrics.rbegin(); metric != r.metrics.rend(); ++metric)
+    parts.insert(parts.begin() + 2, {metric->first + format(" %.4f", metric->second), 7});
   if (const std::string memory = memory_text(r, goal); !memory.empty())
     parts.push_back({memory, 2});
   if (r.clock_held_down && r.clock_mhz)

@@ -1,13 +1,21 @@
 #include "model/model.hpp"
+#include "core/error.hpp"
+#include "model/custom/buffers.hpp"
 #include "model/custom/registry.hpp"
 
 namespace trainx::model {
 
 Blocks build_blocks(const architectures::ModelDims& dims, const program::ModelGraph& graph) {
   std::vector<std::unique_ptr<operations::ModuleState>> modules;
-  if (const auto* custom = std::get_if<architectures::CustomDims>(&dims))
-    for (Module& m : build_modules(*custom, 0))
-      modules.push_back(std::make_unique<operations::ModuleState>(std::move(m), graph.compute));
+  if (const auto* custom = std::get_if<architectures::CustomDims>(&dims)) {
+    if (custom->shapes.empty()) throw InternalError("the model was not described");
+    BuiltGraph built = build_graph(*custom, 0);
+    for (std::size_t k = 0; k < built.modules.size(); ++k) {
+      modules.push_back(
+          std::make_unique<operations::ModuleState>(std::move(built.modules[k]), graph.compute));
+      share_buffers(modules.back()->module, custom->shapes.front().modules.at(k).changing);
+    }
+  }
   return composed_blocks(graph, std::move(modules));
 }
 

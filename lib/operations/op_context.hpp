@@ -30,6 +30,12 @@ class OpContext {
       : block_(block), bound_(bound), op_(op), rows_(rows), module_(module) {}
 
   Tensor input(int i) const { return operand(slot(op_.inputs, i)); }
+  int input_count() const { return static_cast<int>(op_.inputs.size()); }
+  /// Is it a tensor of the micro-batch, of which there is no gradient?
+  bool is_batch(int input) const {
+    const Slot s = slot(op_.inputs, input);
+    return s != program::none && block_.role(s) == program::Role::batch;
+  }
   Tensor output(int i) const { return operand(slot(op_.outputs, i)); }
   /// Does the instruction write that output?
   bool writes(int i) const {

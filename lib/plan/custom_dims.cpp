@@ -1,5 +1,7 @@
 #include "plan/custom_dims.hpp"
+#include "recipe/value.hpp"
 #include "recipe/walk.hpp"
+#include <algorithm>
 
 namespace trainx::plan {
 namespace {
@@ -15,6 +17,33 @@ std::int64_t decide_size(architectures::CustomOptions& o, const char* key, std::
   auto& written = std::get<std::int64_t>(field->value);
   if (written == 0) written = otherwise;
   return written;
+}
+
+bool recomputes(const recipe::MemorySection& memory) {
+  const auto& levels = memory.activation_checkpoint.value;
+  return levels &&
+         std::ranges::any_of(*levels, [](RecomputeLevel l) { return l != RecomputeLevel::none; });
+}
+
+/// A recomputation would change them twice.
+void require_constant_buffers(const architectures::CustomDims& dims) {
+  if (dims.shapes.empty()) return;
+  for (const architectures::CustomModule& m : dims.shapes.front().modules)
+    if (!m.changing.empty())
+      refuse("memory.activation_checkpoint: module '" + m.name + "' of " + dims.options.name +
+             " changes its buffer '" + m.changing.front() +
+             "' in forward and cannot be recomputed; write none");
+}
+
+/// Evaluations of a loss of the user's own have its metrics alone.
+void require_best_metric(const architectures::CustomDims& dims, recipe::BestMetric metric) {
+  const std::string name = recipe::write_value(metric);
+  const std::vector<std::string> own = dims.metrics();
+  if (!dims.own_loss() || metric == recipe::BestMetric::loss ||
+      std::ranges::find(own, name) != own.end())
+    return;
+  refuse("eval.best.metric is " + name + ", which the loss of " + dims.options.name +
+         " does not return; write loss");
 }
 
 }  // namespace
@@ -38,7 +67,10 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
                         ? decide_size(o, "num_labels", saved ? saved->num_labels : 0)
                         : 0;
   const bool has_vocab_size = o.find("vocab_size");
-  if (dims.vocab_size < 1)
+  // a model that reads no tokens has no vocabulary; the worker refuses one that does
+  const bool may_lack = !has_vocab_size &&
+                        std::holds_alternative<options::JsonlOptions>(recipe.data.source);
+  if (dims.vocab_size < 1 && !may_lack)
     refuse("model.options: " + o.name + " needs vocab_size, which data.type " +
            recipe::alternative_name(recipe.data.source) + " does not say; " +
            (has_vocab_size ? "set model.options.vocab_size"
@@ -54,6 +86,8 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
            ")");
   dims.options = o;
   dims.shapes = facts.model_shapes;
+  require_best_metric(dims, recipe.eval.best.metric);
+  if (recomputes(recipe.memory)) require_constant_buffers(dims);
   return dims;
 }
 

@@ -126,6 +126,12 @@ class Builder {
   void use_if_any(Instruction& i, BufferId b, How how, Slot slot) const {
     if (b != none) i.uses.push_back(whole(p_, b, how, slot));
   }
+  /// What the last block sums beside the loss.
+  void use_metrics(Instruction& report) const {
+    for (int k = 0; k < static_cast<int>(graph_.scalars.size()); ++k)
+      if (graph_.scalars[static_cast<std::size_t>(k)].role == Role::metric)
+        use_if_any(report, find(Role::metric, k), How::read, ReportSlot::first_metric + k);
+  }
   /// The same of a scalar of the graph: the one of that role.
   void use_scalar(Instruction& i, Role role, Slot slot) const {
     for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
@@ -290,6 +296,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   builder.use_if_any(report, applied, How::read, ReportSlot::applied);
   builder.use_if_any(report, builder.find(Role::learning_rates), How::read, ReportSlot::lr_table);
   builder.use_scalar(report, Role::loss_scale, ReportSlot::loss_scale);
+  builder.use_metrics(report);
   p.steady.push_back(std::move(report));
   for (std::size_t k = 0; k < graph.scalars.size(); ++k)
     if (const Role role = graph.scalars[k].role; is_kept_scalar(role))
@@ -321,10 +328,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
     Instruction report{Op::report};
     builder.use_scalar(report, Role::loss_sum, ReportSlot::loss_sum);
     builder.use_scalar(report, Role::target_count, ReportSlot::target_count);
-    for (int k = 0; k < static_cast<int>(graph.scalars.size()); ++k)
-      if (graph.scalars[static_cast<std::size_t>(k)].role == Role::metric)
-        builder.use_if_any(report, builder.find(Role::metric, k), How::read,
-                           ReportSlot::first_metric + k);
+    builder.use_metrics(report);
     p.steady.push_back(std::move(report));
   }
   first_writer_overwrites(p);

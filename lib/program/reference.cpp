@@ -180,6 +180,10 @@ class StepReference {
     state_.reports = mix(state_.reports, ReportSlot::applied, state_.applied);
     state_.reports = mix(state_.reports, ReportSlot::lr_table, state_.lr_table);
     if (loss_scale) state_.reports = mix(state_.reports, ReportSlot::loss_scale, *loss_scale);
+    for (std::size_t k = 0; k < scalars_.size(); ++k)
+      if (graph_.scalars[k].role == Role::metric && scalars_[k])
+        state_.reports =
+            mix(state_.reports, ReportSlot::first_metric + static_cast<Slot>(k), scalars_[k]);
     for (Symbol& k : state_.kept_scalars)
       if (k) k = advanced_symbol(k, guard);
   }

@@ -184,6 +184,9 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
                            ReportSlot::applied, ReportSlot::lr_table, ReportSlot::loss_scale})
         if (const Use* u = find_use(i, s))
           all = mix(all, static_cast<Symbol>(s), operand(*u, rank));
+      for (Slot k = 0; k < static_cast<Slot>(graph_.scalars.size()); ++k)
+        if (const Use* u = find_use(i, ReportSlot::first_metric + k))
+          all = mix(all, static_cast<Symbol>(ReportSlot::first_metric + k), operand(*u, rank));
       return "";
     }
     default: return std::string(name_of(i.op)) + " is not known to the check";

@@ -1,6 +1,8 @@
 #include "train/build.hpp"
+#include "model/custom/buffers.hpp"
 #include "model/model.hpp"
 #include "train/learning_rates.hpp"
+#include "architectures/own_parts.hpp"
 
 namespace trainx::train {
 
@@ -14,11 +16,14 @@ std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::
       data::targets_of(architectures::task(plan.dims), architectures::problem_type(plan.dims));
   how.num_labels = architectures::num_labels(plan.dims);
   how.token_type_limit = architectures::token_types(plan.dims);
+  how.fields = architectures::own_fields(plan.dims);
+  how.reads_tokens = architectures::reads_tokens(plan.dims);
   return data::open_source(plan.recipe.data.source, split, how);
 }
 
 std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
                                         const std::vector<plan::PlacedProgram>& programs) {
+  model::changing_buffers().clear();  // of a model that this process had before
   std::vector<model::Blocks> blocks;
   for (const plan::PlacedProgram& p : programs)
     blocks.push_back(model::build_blocks(dims, p.graph));
@@ -64,6 +69,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   options.row_lengths = plan.row_lengths;
   options.masking = architectures::masking(plan.dims);
   options.label_values = architectures::label_values(plan.dims);
+  options.fields = architectures::own_fields(plan.dims);
   options.shift = architectures::target_shift(plan.dims);
   options.target_lengths = plan.target_lengths();
   options.seed = seed;

@@ -1,4 +1,5 @@
 #include "train/checkpoints.hpp"
+#include "train/module_buffers.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
@@ -47,6 +48,9 @@ void read_watches(const json& j, TrainState& state) {
   j.at("schedule").at("until").get_to(state.schedule.until);
   state.unlogged_loss_sum = value_or_nothing(j.at("unlogged").at("loss_sum")).value_or(NAN);
   j.at("unlogged").at("targets").get_to(state.unlogged_targets);
+  if (const auto metrics = j.at("unlogged").find("metrics"); metrics != j.at("unlogged").end())
+    for (const json& sum : *metrics)
+      state.unlogged_metrics.push_back(value_or_nothing(sum).value_or(NAN));
   j.at("running_loss").at("mean").get_to(state.running_loss.mean);
   j.at("running_loss").at("steps").get_to(state.running_loss.steps);
 }
@@ -64,6 +68,9 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
                                          const std::map<std::string, std::string>& carried) {
   checkpoint::Contents c;
   c.text_files = carried;
+  c.text_files.erase(module_buffers_file);
+  if (std::string buffers = module_buffers_text(); !buffers.empty())
+    c.text_files[module_buffers_file] = std::move(buffers);
   c.tensor_files["model.safetensors"] = resident.weights();
   c.tensor_files["optimizer.safetensors"] = resident.states();
   c.text_files["config.json"] = architectures::config_text(plan.dims, DType::f32);
@@ -89,6 +96,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
          {"loader",
           {{"next_position", state.step * plan.batch.global_batch_size},
            {"samples", plan.train_samples}}}};
+  if (!state.unlogged_metrics.empty()) j["unlogged"]["metrics"] = state.unlogged_metrics;
   if (plan.compute == DType::f16)
     j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";

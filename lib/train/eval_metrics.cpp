@@ -39,4 +39,12 @@ std::map<std::string, double> metrics_of(const std::map<std::string, std::vector
   return out;
 }
 
+std::map<std::string, double> own_metrics(const std::vector<std::string>& names,
+                                          const std::vector<double>& sums_and_counts) {
+  std::map<std::string, double> out;
+  for (std::size_t k = 0; k < names.size(); ++k)
+    out[names[k]] = sums_and_counts.at(2 * k) / sums_and_counts.at(2 * k + 1);
+  return out;
+}
+
 }  // namespace trainx::train

@@ -12,4 +12,8 @@ namespace trainx::train {
 std::map<std::string, double> metrics_of(const std::map<std::string, std::vector<double>>& sums,
                                          double target_count);
 
+/// Of a loss of the user's own: sum / count of each name, NaN where the count is 0.
+std::map<std::string, double> own_metrics(const std::vector<std::string>& names,
+                                          const std::vector<double>& sums_and_counts);
+
 }  // namespace trainx::train

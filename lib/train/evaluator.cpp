@@ -3,6 +3,8 @@
 #include "data/masking.hpp"
 #include "data/target_shift.hpp"
 #include "train/eval_metrics.hpp"
+#include "train/module_buffers.hpp"
+#include "architectures/own_parts.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -31,6 +33,7 @@ Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
   if (plan.shares_batches()) {
     rank_ = ranks.rank();
     ranks_ = ranks.world_size();
+    among_ = ranks;
     ranks.connect(parts);
   }
   executor_ = device.make_executor(plan.evaluate, std::move(parts));
@@ -56,14 +59,14 @@ std::size_t Evaluator::take_shape() {
   return shape;
 }
 
-// Rows past the last sample are padding without targets, so that the last batch counts with what it
-// has.
+// Rows past the last sample are padding without targets and of no position, so that the last batch
+// counts with what it has.
 void Evaluator::fetch(data::BatchView out) {
   const std::int64_t first = first_of(fetched_++);
   for (std::size_t b = 0; b < out.positions.size(); ++b) {
     const data::SampleView sample = out.row(b);
     const std::int64_t i = first + static_cast<std::int64_t>(b);
-    out.positions[b] = i;
+    out.positions[b] = i < spread_.count() ? i : -1;
     if (i >= spread_.count()) {
       if (shift_) data::shift_targets(*shift_, sample);
       continue;
@@ -90,6 +93,7 @@ EvalResult Evaluator::run(std::int64_t samples) {
   spread_ = data::Spread(all, count, spread_key);
   const std::int64_t together = plan_.batch.micro_batch_size * ranks_,
                      batches = (count + together - 1) / together;
+  share_module_buffers(among_);
   submitted_ = fetched_ = 0;
   loss_sum_ = target_count_ = 0;
   sums_.clear();
@@ -100,6 +104,10 @@ EvalResult Evaluator::run(std::int64_t samples) {
                     "the held-out data has no target; give data.eval something to predict");
   EvalResult result{loss_sum_ / target_count_, static_cast<std::int64_t>(target_count_), count, all,
                     metrics_of(sums_, target_count_)};
+  if (const auto sums = sums_.find(std::string(operations::Module::own_metrics));
+      sums != sums_.end())
+    result.metrics = own_metrics(architectures::own_metrics(plan_.dims), sums->second);
+  if (architectures::has_own_loss(plan_.dims)) return result;
   if (!architectures::has_labels(architectures::task(plan_.dims)))
     result.metrics["perplexity"] = std::exp(result.loss);
   return result;

@@ -41,6 +41,7 @@ class Evaluator {
   std::optional<architectures::TargetShift> shift_;  // seq2seq
   std::vector<std::int64_t> target_lengths_;         // ... beside each of the plan's row_lengths
   std::int64_t rank_ = 0, ranks_ = 1;                // that share the samples
+  execute::Ranks among_;                             // ... where they do
   std::int64_t submitted_ = 0, fetched_ = 0;         // micro-batches of this rank
   data::Spread spread_{1, 1, 0};                     // which samples are evaluated, in order
   double loss_sum_ = 0, target_count_ = 0;

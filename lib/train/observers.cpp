@@ -1,6 +1,8 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
 #include "tensor/allocator_meter.hpp"
+#include "train/eval_metrics.hpp"
+#include "architectures/own_parts.hpp"
 #include "recipe/value.hpp"
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -31,6 +33,11 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   r.step = state.step;
   r.loss = state.unlogged_loss_sum / std::max(state.unlogged_targets, 1.0);
   r.step_loss = step.loss;
+  state.unlogged_metrics.resize(step.metrics.size());
+  for (std::size_t k = 0; k < step.metrics.size(); ++k)
+    state.unlogged_metrics[k] += step.metrics[k];
+  if (!step.metrics.empty())
+    r.metrics = own_metrics(architectures::own_metrics(plan.dims), state.unlogged_metrics);
   r.grad_norm = step.grad_norm;
   r.lr = step.lr;
   r.epoch = epochs_of(plan, state);
@@ -46,6 +53,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   if (logged) {
     every_.acted(state);
     state.unlogged_loss_sum = state.unlogged_targets = 0;
+    state.unlogged_metrics.clear();
     add_device(state, r);
     file_.append(metrics::to_json(r));
     if (file_.problem() != told_problem_) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trainx::train {
 
@@ -33,6 +34,7 @@ struct TrainState {
   /// Of the steps since the last logged one, so that a mean that spans a resume is that of all its
   /// steps.
   double unlogged_loss_sum = 0, unlogged_targets = 0;
+  std::vector<double> unlogged_metrics;  // of a loss of the user's own: sum and count of each
   metrics::RunningLoss running_loss;
 };
 

@@ -143,6 +143,10 @@ FinishedStep Trainer::take_finished() {
   step.loss_sum = report.loss_sum;
   step.targets = report.target_count;
   step.loss_scale = report.loss_scale;
+  if (mine)  // ranks hold the same sums
+    if (const auto own = mine->metrics.find(std::string(operations::Module::own_metrics));
+        own != mine->metrics.end())
+      step.metrics = own->second;
   step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;
   step.step_time_s = seconds_between(last_, now);

@@ -17,6 +17,7 @@ struct FinishedStep {
   double loss_sum = 0, targets = 0;  // the mean's numerator and denominator
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
+  std::vector<double> metrics = {};  // of a loss of the user's own: sum and count of each
   // an observer of any rank (Observer::is_busy), the same on all
   bool any_is_busy = false;
 };

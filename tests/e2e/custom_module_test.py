@@ -1,15 +1,12 @@
 """A worker with a model of the user's own, built against an install tree: it trains as a plain LibTorch loop does, however the work is cut."""
 import json
 import os
-import pathlib
-import shutil
 import struct
 import subprocess
-import tempfile
-import time
 
 import support
-from support import BUILD, ROOT, Trainx, main, sha256, write_tokens
+from install_tree import InstallTree
+from support import main, sha256, write_tokens
 
 STEPS, BATCH, LENGTH, VOCAB, SEED, LR = 20, 16, 32, 50, 7, "3e-3"
 RECIPE = f"""\
@@ -22,33 +19,11 @@ metrics: {{every: 1 steps}}
 """
 
 
-class CustomModule(Trainx):
-    @classmethod
-    def setUpClass(cls):
-        """Installs, and builds the example against the install tree."""
-        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="trainx-install-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-
-        # Compiled once for all places, where there is a compiler cache.
-        ccache = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache')}"] if shutil.which("ccache") else []
-        environment = os.environ | {"CCACHE_BASEDIR": str(cls.place), "CCACHE_NOHASHDIR": "1"}
-
-        def run(*command):
-            done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment)
-            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-
-        began = time.monotonic()
-        run("cmake", "--install", BUILD, "--prefix", cls.place / "first")
-        (cls.place / "first").rename(cls.place / "trainx")                 # nothing in it knows where it was installed
-        run("cmake", "-S", ROOT / "examples" / "custom_module", "-B", cls.place / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.place / 'trainx'}", *ccache)
-        run("cmake", "--build", cls.place / "build")
-        print(f"installed and built in {time.monotonic() - began:.0f} s")
-        cls.worker = str(cls.place / "build" / "my-worker")
+class CustomModule(InstallTree):
+    EXAMPLES, WORKER = ("custom_module",), "my-worker"
 
     def setUp(self):
         super().setUp()
-        self._trainx, support.TRAINX = support.TRAINX, str(self.place / "trainx" / "bin" / "trainx")
-        self.addCleanup(setattr, support, "TRAINX", self._trainx)
         for name, steps in (("train.bin", STEPS), ("eval.bin", 2)):
             ids = [0]
             for _ in range(steps * BATCH * LENGTH):
@@ -56,23 +31,12 @@ class CustomModule(Trainx):
             write_tokens(self.folder / name, ids)
         self.config = self.recipe(RECIPE, "base.yaml")
 
-    def environment(self, **more):
-        return super().environment(XDG_CACHE_HOME=str(self.folder / "cache"), **more)
-
-    def ask(self, *args, **how):
-        return self.run_trainx("--worker", self.worker, *args, **how)
-
     def train(self, name, *settings):
         self.ask("train", self.config, f"run.name={name}", *settings)
         return [m["loss"] for m in self.metrics(name)]
 
-    def assert_close(self, got, want, tolerance):
-        self.assertEqual(len(got), len(want))
-        for step, (a, b) in enumerate(zip(got, want)):
-            self.assertTrue(abs(a / b - 1) <= tolerance, f"step {step + 1}: {a} and {b}")
-
     def test_losses_are_those_of_a_plain_loop_however_the_batch_is_cut(self):
-        plain = subprocess.run([str(self.place / "build" / "plain-loop"), "train.bin", *map(str, (STEPS, BATCH, LENGTH, VOCAB, SEED, LR))],
+        plain = subprocess.run([self.built("plain-loop"), "train.bin", *map(str, (STEPS, BATCH, LENGTH, VOCAB, SEED, LR))],
                                cwd=self.folder, capture_output=True, text=True, check=True)
         want = [float(line) for line in plain.stdout.split()]
         self.assertEqual(len(want), STEPS)

@@ -1,4 +1,5 @@
 #include "data/labelled/json_line.hpp"
+#include "data/labelled/own_field.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <limits>
@@ -14,8 +15,11 @@ using nlohmann::json;
 // the last of two equal keys without a word.
 class LineEvents : public nlohmann::json_sax<json> {
  public:
-  LineEvents(const WantedFields& wanted, bool real_labels, const LinePlace& place, Line& out)
-      : wanted_(wanted), real_labels_(real_labels), place_(place), out_(out) {}
+  LineEvents(const WantedFields& wanted, bool real_labels, const std::vector<FieldSpec>& own,
+             const LinePlace& place, Line& out)
+      : wanted_(wanted), real_labels_(real_labels), place_(place), out_(out), own_(own) {
+    out.own.resize(own.size());
+  }
 
   bool null() override {
     if (depth_ == 1 && field_) {
@@ -28,6 +32,7 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool string(string_t&) override { return other("text"); }
   bool binary(binary_t&) override { return other("binary data"); }
   bool number_float(number_float_t x, const string_t&) override {
+    if (own_field_) return own_field_->number(x), true;
     if (takes_number()) return real_number(x);
     return other("a number that is no integer");
   }
@@ -41,16 +46,27 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool start_object(std::size_t) override { return depth_ == 0 ? open() : nested("an object"); }
   bool end_object() override { return close(); }
   bool start_array(std::size_t) override {
+    if (own_field_) return own_field_->open(), open();
     if (depth_ == 1 && field_ && (*field_ != FieldName::label || real_labels_)) return open();
     return nested("a list");
   }
-  bool end_array() override { return close(); }
+  bool end_array() override {
+    if (own_field_) own_field_->close();
+    return close();
+  }
 
   bool key(string_t& text) override {
     if (depth_ != 1) return true;
     if (!keys_.insert(text).second)
       place_.refuse("a key is given twice in the object" +
                     (known(text) ? ": \"" + text + "\"" : ""));
+    own_field_.reset();
+    field_.reset();
+    const auto own = std::ranges::find(own_, text, &FieldSpec::name);
+    if (own != own_.end()) {
+      own_field_.emplace(*own, out_.own[static_cast<std::size_t>(own - own_.begin())], place_);
+      return true;
+    }
     field_ = known(text);
     if (field_ && !wanted_[static_cast<std::size_t>(*field_)]) field_.reset();
     if (field_) out_[*field_].given = true;
@@ -79,6 +95,7 @@ class LineEvents : public nlohmann::json_sax<json> {
   }
 
   bool number(std::int64_t n) {
+    if (own_field_) return own_field_->integer(n), true;
     if (takes_number()) return real_number(static_cast<double>(n));
     const bool in_place = field_ && depth_ == (*field_ == FieldName::label ? 1 : 2);
     if (!in_place) return other("a number");
@@ -89,7 +106,10 @@ class LineEvents : public nlohmann::json_sax<json> {
   /// A value that is not what its field takes; of other columns it may be anything.
   bool other(const std::string& what) {
     if (depth_ == 0)
-      place_.refuse("holds " + what + " where an object {\"input_ids\": [...]} is expected");
+      place_.refuse("holds " + what + " where an object {\"" +
+                    (own_.empty() ? std::string("input_ids") : own_.front().name) +
+                    "\": [...]} is expected");
+    if (own_field_) own_field_->refuse("is or holds " + what + ", not numbers alone");
     if (!field_) return true;
     const std::string name(field_names[static_cast<std::size_t>(*field_)]);
     if (real_labels_ && (field_ == FieldName::label || field_ == FieldName::labels))
@@ -110,7 +130,10 @@ class LineEvents : public nlohmann::json_sax<json> {
     return true;
   }
   bool close() {
-    if (--depth_ == 1) field_.reset();
+    if (--depth_ == 1) {
+      field_.reset();
+      own_field_.reset();
+    }
     return true;
   }
 
@@ -121,27 +144,31 @@ class LineEvents : public nlohmann::json_sax<json> {
   int depth_ = 0;                   // 1: in the object, 2: in the list of a field
   std::optional<FieldName> field_;  // whose value is read
   std::set<std::string, std::less<>> keys_;
+  const std::vector<FieldSpec>& own_;
+  std::optional<OwnFieldReader> own_field_;  // whose value is read
 };
 
 class JsonParser final : public LineParser {
  public:
-  JsonParser(const WantedFields& wanted, bool real_labels)
-      : wanted_(wanted), real_labels_(real_labels) {}
+  JsonParser(const WantedFields& wanted, bool real_labels, std::vector<FieldSpec> own)
+      : wanted_(wanted), real_labels_(real_labels), own_(std::move(own)) {}
   void parse(std::string_view text, const LinePlace& place, Line& out) const override {
     place.check_size(text);
-    LineEvents events(wanted_, real_labels_, place, out);
+    LineEvents events(wanted_, real_labels_, own_, place, out);
     json::sax_parse(text.begin(), text.end(), &events);
   }
 
  private:
   WantedFields wanted_;
   bool real_labels_;
+  std::vector<FieldSpec> own_;
 };
 
 }  // namespace
 
-std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted, bool real_labels) {
-  return std::make_unique<JsonParser>(wanted, real_labels);
+std::unique_ptr<LineParser> make_json_parser(const WantedFields& wanted, bool real_labels,
+                                             std::vector<FieldSpec> own) {
+  return std::make_unique<JsonParser>(wanted, real_labels, std::move(own));
 }
 
 }  // namespace trainx::data::labelled

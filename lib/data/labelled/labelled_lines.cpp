@@ -4,6 +4,7 @@
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
+#include "data/labelled/own_field.hpp"
 #include "data/labelled/parallel_lines.hpp"
 #include "data/foreign_file.hpp"
 #include "data/mapped_file.hpp"
@@ -67,6 +68,8 @@ class LabelledLines final : public Source {
     check_index(index);
     Line line;
     parse(index, line);
+    fill_own_fields(rules_.fields, line, out.fields);
+    if (!rules_.reads_tokens) return true;
     const auto length = static_cast<std::size_t>(length_of(line));
     if (length > out.tokens.size())
       throw InternalError("labelled lines: a sample of " + std::to_string(length) +
@@ -140,6 +143,7 @@ class LabelledLines final : public Source {
   }
 
   std::int64_t length_of(const Line& line) const {
+    if (!rules_.reads_tokens) return 1;
     return std::min(static_cast<std::int64_t>(line[FieldName::input_ids].values.size()),
                     rules_.sequence_length);
   }
@@ -166,9 +170,9 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const s
   MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
-  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 0,
-                                         make_json_parser(rules.wanted(), rules.real_labels()),
-                                         rules, how.scan);
+  return std::make_unique<LabelledLines>(
+      std::move(file), std::move(lines), 0,
+      make_json_parser(rules.wanted(), rules.real_labels(), rules.fields), rules, how.scan);
 }
 
 std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,

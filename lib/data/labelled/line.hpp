@@ -1,5 +1,6 @@
 // One line of labelled data, whatever its notation, and where it stands.
 #pragma once
+#include "core/field_spec.hpp"
 #include <array>
 #include <cstdint>
 #include <string>
@@ -25,14 +26,22 @@ struct Field {
   bool given = false;
   std::vector<std::int64_t> values;  // of `label`: one
 };
+/// The numbers of a FieldSpec: integers of i64, else numbers.
+struct OwnField {
+  bool given = false;
+  std::vector<double> numbers;
+  std::vector<std::int64_t> integers;
+};
 struct Line {
   std::array<Field, field_names.size()> fields;
   // of `label` or `labels` where they are real numbers: their fields have no values then
   std::vector<double> numbers;
+  std::vector<OwnField> own;  // of each of the fields that a model of the user's own reads
   Field& operator[](FieldName name) { return fields[static_cast<std::size_t>(name)]; }
   const Field& operator[](FieldName name) const { return fields[static_cast<std::size_t>(name)]; }
   void clear() {
     numbers.clear();
+    own.clear();
     for (Field& field : fields) {
       field.given = false;
       field.values.clear();

@@ -1,4 +1,5 @@
 #include "data/labelled/line_rules.hpp"
+#include "data/labelled/own_field.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include <cmath>
@@ -60,9 +61,12 @@ LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
       token_type_limit(how.token_type_limit),
       num_labels(how.num_labels),
       truncate(truncated),
-      packed(documents) {}
+      packed(documents),
+      reads_tokens(how.reads_tokens),
+      fields(how.fields) {}
 
 WantedFields LineRules::wanted() const {
+  if (!reads_tokens) return {};
   const bool of_tokens = targets != Targets::label, of_sample = targets == Targets::label;
   return {true, true, true, of_tokens, of_sample || real_labels(), true};
 }
@@ -79,6 +83,8 @@ void LineRules::check_target(const Line& line, const LinePlace& place) const {
 }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
+  check_own_fields(fields, line, place);
+  if (!reads_tokens) return;
   const Field& ids = line[FieldName::input_ids];
   if (!ids.given)
     place.refuse(

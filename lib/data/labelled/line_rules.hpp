@@ -14,6 +14,8 @@ struct LineRules {
   std::int64_t sequence_length = 0, target_length = 0;
   std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;  // 0: no limit
   bool truncate = false, packed = false;
+  bool reads_tokens = true;       // else a line has own fields alone
+  std::vector<FieldSpec> fields;  // that a model of the user's own reads
 
   LineRules(const SourceOptions& how, bool truncate, bool packed = false);
   WantedFields wanted() const;

@@ -13,9 +13,11 @@ WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::
       initialize_parameters(group, seed, exact);
     };
   const auto constructed = std::make_shared<std::map<std::string, at::Tensor>>();
-  for (const Module& m : build_modules(*custom, seed))
-    for (const Module::NamedTensor& p : m.parameters)
-      constructed->emplace(m.name + "." + p.name, p.tensor.detach().contiguous());
+  const BuiltGraph graph = build_graph(*custom, seed);
+  for (std::size_t m = 0; m < graph.modules.size(); ++m)
+    for (std::size_t p = 0; p < graph.saved_names[m].size(); ++p)
+      constructed->emplace(graph.saved_names[m][p],
+                           graph.modules[m].parameters[p].tensor.detach().contiguous());
   return [constructed](const program::GroupSpec& group, float* exact) {
     std::fill_n(exact, group.elements, 0.0f);
     for (const program::ParameterSpec& p : group.parameters) {

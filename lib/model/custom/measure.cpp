@@ -1,5 +1,6 @@
 #include "model/custom/measure.hpp"
 #include "core/error.hpp"
+#include "model/custom/buffers.hpp"
 #include "model/custom/registry.hpp"
 #include "model/model.hpp"
 #include "tensor/allocator_meter.hpp"
@@ -11,6 +12,7 @@
 #include <c10/util/StringUtil.h>
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 namespace trainx::model::custom {
 
@@ -22,48 +24,168 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence);
 }
 
-/// Shapes of outputs and parameters, from one forward in training mode; what it changes beside its
-/// output is refused.
-architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, std::int64_t B,
-                                        std::int64_t T) {
-  architectures::CustomShape shape{B, T};
-  const std::vector<Module> modules = build_modules(dims, 0);
-  const at::NoGradGuard no_gradients;
-  at::Tensor x = at::arange(B * T, at::kLong).remainder(dims.vocab_size).view({B, T});
-  for (const Module& m : modules) {
-    std::vector<at::Tensor> before;
-    for (const Module::NamedTensor& b : m.buffers) before.push_back(b.tensor.clone());
-    m.set_training(true);
-    const at::IntArrayRef input = x.sizes();
-    at::Tensor out;
-    try {
-      out = m.forward(x);
-    } catch (const c10::Error& e) {
-      refuse(dims,
-             c10::str("module '", m.name, "' fails on ", input, ": ", e.what_without_backtrace()));
-    }
-    for (std::size_t i = 0; i < before.size(); ++i)
-      if (!at::equal(before[i], m.buffers[i].tensor))
-        refuse(dims, "module '" + m.name + "' changes its buffer '" + m.buffers[i].name +
-                         "' in forward, which is neither saved nor recomputed; use a norm without "
-                         "running statistics, such as LayerNorm");
-    if (out.dim() < 1 || out.size(0) != B || !out.is_floating_point())
-      refuse(dims,
-             c10::str("module '", m.name, "' returns ", out.sizes(), " of ", out.scalar_type(),
-                      "; values are floating and begin with the batch, ", B));
-    architectures::CustomModule& made =
-        shape.modules.emplace_back(architectures::CustomModule{m.name, {}, out.sizes().vec()});
-    for (const Module::NamedTensor& p : m.parameters)
-      made.parameters.push_back({p.name, p.tensor.sizes().vec()});
-    x = out;
+std::string shapes_of(const std::vector<at::Tensor>& tensors) {
+  std::string text;
+  for (const at::Tensor& t : tensors) text += (text.empty() ? "" : ", ") + c10::str(t.sizes());
+  return text;
+}
+
+/// A micro-batch as modules read it, by name.
+std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& dims,
+                                             const std::vector<FieldSpec>& fields, std::int64_t B,
+                                             std::int64_t T) {
+  std::map<std::string, at::Tensor> values;
+  values["tokens"] = at::arange(B * T, at::kLong)
+                         .remainder(std::max<std::int64_t>(dims.vocab_size, 1))
+                         .view({B, T});
+  values["targets"] = at::zeros({B, T}, at::kLong);
+  values["labels"] = at::zeros({B}, at::kLong);
+  for (const FieldSpec& f : fields) {
+    std::vector<std::int64_t> shape{B};
+    shape.insert(shape.end(), f.dims.begin(), f.dims.end());
+    values[f.name] = at::zeros(shape, tensor::scalar_type(f.dtype));
   }
+  return values;
+}
+
+void require_number(const architectures::CustomDims& dims, const std::string& who,
+                    const at::Tensor& t, const std::string& what) {
+  if (!t.defined() || t.numel() != 1)
+    refuse(dims, who + " returns a loss whose " + what + " is " +
+                     (t.defined() ? c10::str("of ", t.sizes()) : std::string("undefined")) +
+                     "; it must be one number");
+}
+
+/// Calls a module of the trace, and notes which buffers it changes.
+template <class Call>
+auto traced(const architectures::CustomDims& dims, const GraphModule& m,
+            const std::vector<at::Tensor>& inputs, architectures::CustomModule& noted,
+            Call&& call) {
+  std::vector<at::Tensor> before;
+  for (const NamedTensor& b : m.buffers) before.push_back(b.tensor.clone());
+  m.set_training(true);
+  try {
+    auto made = call(inputs);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const at::Tensor& now = m.buffers[i].tensor;
+      if (now.sizes() == before[i].sizes() && at::equal(before[i], now)) continue;
+      const bool is_saved = now.is_contiguous() && now.sizes() == before[i].sizes() &&
+                            (now.is_floating_point() || now.scalar_type() == at::kLong ||
+                             now.scalar_type() == at::kInt);
+      if (!is_saved)
+        refuse(dims, "module '" + m.name + "' changes its buffer '" + m.buffers[i].name +
+                         "', which is saved as contiguous numbers of one shape alone: f32, i64 or "
+                         "i32");
+      noted.changing.push_back(m.buffers[i].name);
+    }
+    return made;
+  } catch (const c10::Error& e) {
+    refuse(dims, c10::str("module '", m.name, "' fails on ", shapes_of(inputs), ": ",
+                          e.what_without_backtrace()));
+  } catch (const std::invalid_argument& e) { refuse(dims, "module '" + m.name + "': " + e.what()); }
+}
+
+std::vector<architectures::CustomValue> values_of(const architectures::CustomDims& dims,
+                                                  const GraphModule& m,
+                                                  const std::vector<at::Tensor>& made,
+                                                  std::int64_t B) {
+  if (made.size() != m.outputs.size())
+    refuse(dims, "module '" + m.name + "' returns " + std::to_string(made.size()) +
+                     " tensors and has " + std::to_string(m.outputs.size()) + " outputs");
+  std::vector<architectures::CustomValue> values;
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    const at::Tensor& t = made[k];
+    if (!t.defined() || t.dim() < 1 || t.dim() > Dims::most || t.size(0) != B ||
+        !t.is_floating_point())
+      refuse(dims, c10::str("module '", m.name, "' returns ",
+                            t.defined() ? c10::str(t.sizes(), " of ", t.scalar_type())
+                                        : std::string("nothing"),
+                            "; values are floating, of at most 6 dimensions, and begin with the "
+                            "batch, ",
+                            B));
+    values.push_back({m.outputs[k], t.sizes().vec()});
+  }
+  return values;
+}
+
+void check_logits(const architectures::CustomDims& dims, const GraphModule& m,
+                  const std::vector<at::Tensor>& made, std::int64_t B, std::int64_t T) {
   const bool classes = dims.task == architectures::Task::classification;
   const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels}
                                                    : std::vector{B, T, dims.vocab_size};
-  if (x.sizes() != at::IntArrayRef(wanted))
-    refuse(dims, c10::str("the last module, '", modules.back().name, "', returns ", x.sizes(),
+  if (made.size() != 1 || made[0].sizes() != at::IntArrayRef(wanted))
+    refuse(dims, c10::str("the last module, '", m.name, "', returns ", shapes_of(made),
                           "; logits are ", at::IntArrayRef(wanted),
-                          classes ? " (batch, num_labels)" : " (batch, length, vocab_size)"));
+                          classes ? " (batch, num_labels)" : " (batch, length, vocab_size)",
+                          ". A loss of your own returns trainx::Loss"));
+}
+
+std::vector<std::string> metrics_of(const architectures::CustomDims& dims, const GraphModule& m,
+                                    const Loss& loss) {
+  const std::string who = "module '" + m.name + "'";
+  require_number(dims, who, loss.sum, "sum");
+  require_number(dims, who, loss.count, "count");
+  std::vector<std::string> names;
+  for (const Metric& metric : loss.metrics) {
+    const bool is_word = !metric.name.empty() && std::ranges::all_of(metric.name, [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    });
+    if (!is_word)
+      refuse(dims, who + ": metric '" + metric.name + "' needs a name of letters, digits and '_'");
+    if (std::ranges::find(names, metric.name) != names.end())
+      refuse(dims, who + " returns the metric '" + metric.name + "' twice");
+    require_number(dims, who, metric.sum, "metric " + metric.name);
+    if (metric.count.defined())
+      require_number(dims, who, metric.count, "count of the metric " + metric.name);
+    names.push_back(metric.name);
+  }
+  return names;
+}
+
+/// Shapes of values and parameters, from one forward in training mode; what it changes beside its
+/// outputs is refused.
+architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, std::int64_t B,
+                                        std::int64_t T) {
+  architectures::CustomShape shape{B, T};
+  const BuiltGraph graph = build_graph(dims, 0);
+  for (const Field& f : graph.fields)
+    shape.fields.push_back({f.name, f.type == FieldType::i64 ? DType::i64 : DType::f32, f.dims});
+  for (const GraphModule& m : graph.modules)
+    if (dims.vocab_size < 1 && std::ranges::find(m.inputs, "tokens") != m.inputs.end())
+      refuse(dims,
+             "reads tokens and needs vocab_size, which the data does not say; give the model "
+             "an option of that name");
+  const at::NoGradGuard no_gradients;
+  std::map<std::string, at::Tensor> values = some_batch(dims, shape.fields, B, T);
+  for (std::size_t k = 0; k < graph.modules.size(); ++k) {
+    const GraphModule& m = graph.modules[k];
+    std::vector<at::Tensor> inputs;
+    for (const std::string& input : m.inputs) inputs.push_back(values.at(input));
+    architectures::CustomModule& made =
+        shape.modules.emplace_back(architectures::CustomModule{m.name, {}, m.inputs});
+    for (std::size_t p = 0; p < m.parameters.size(); ++p)
+      made.parameters.push_back({graph.saved_names[k][p], m.parameters[p].tensor.sizes().vec()});
+    if (m.loss) {
+      shape.own_loss = true;
+      shape.metrics = metrics_of(dims, m, traced(dims, m, inputs, made, m.loss));
+      continue;
+    }
+    const std::vector<at::Tensor> out = traced(dims, m, inputs, made, m.forward);
+    if (k + 1 == graph.modules.size()) {
+      check_logits(dims, m, out, B, T);
+      continue;
+    }
+    made.outputs = values_of(dims, m, out, B);
+    for (std::size_t o = 0; o < out.size(); ++o) values[m.outputs[o]] = out[o];
+  }
+  if (!shape.own_loss && !shape.reads_tokens())
+    refuse(dims,
+           "the last module returns logits and no module reads tokens; let it return a "
+           "trainx::Loss");
+  if (!shape.reads_tokens() && T != 1)
+    refuse(dims,
+           "no module reads tokens, so that a sample counts as one: write "
+           "data.sequence_length: 1");
   return shape;
 }
 
@@ -104,7 +226,8 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   described.shapes = {shape};
   const program::ModelGraph graph = architectures::custom_graph(described, B, T, compute);
   const at::NoGradGuard no_gradients;  // as the executor has it
-  const Blocks blocks = build_blocks(dims, graph);
+  changing_buffers().clear();
+  const Blocks blocks = build_blocks(described, graph);
   Operands operands(graph);
   const auto n = blocks.size();
   program::Bytes library = 0;
@@ -124,7 +247,8 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
     run(n - 1, Op::evaluate);
     for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward);
     run(n - 1, Op::loss);
-    for (std::size_t k = n - 1; k-- > 0;) run(k, Op::backward);
+    for (std::size_t k = n - 1; k-- > 0;)
+      if (graph.blocks[k].phases.contains(Op::backward)) run(k, Op::backward);
   }
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
   // (architectures/library_bytes.cpp).

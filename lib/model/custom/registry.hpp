@@ -12,9 +12,15 @@ const ModelDefinition& model_definition(const std::string& name);
 /// As they are described, without what was measured.
 std::vector<architectures::CustomOptions> model_descriptions();
 
-/// The chain, built after the generator of random numbers was seeded with `seed`, as
+struct BuiltGraph : Graph {
+  /// By module and parameter: the name that it is saved under, which is that of the first module
+  /// that holds the tensor.
+  std::vector<std::vector<std::string>> saved_names;
+};
+
+/// The graph, built after the generator of random numbers was seeded with `seed`, as
 /// torch::manual_seed does. Throws UserError 78 with a sentence for what trainx cannot train, and
 /// for what the model's own code throws.
-std::vector<Module> build_modules(const architectures::CustomDims& dims, std::uint64_t seed);
+BuiltGraph build_graph(const architectures::CustomDims& dims, std::uint64_t seed);
 
 }  // namespace trainx::model

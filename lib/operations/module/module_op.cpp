@@ -10,6 +10,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <c10/util/StringUtil.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <algorithm>
 #include <mutex>
 
 namespace trainx::operations {
@@ -36,42 +38,102 @@ std::uint64_t draw_seed(const OpContext& c) {
   throw UserError(ExitCode::invalid_recipe, "module '" + m.module.name + "': " + sentence);
 }
 
-/// What the module returns for x, which becomes a leaf of the graph if gradients are wanted.
-at::Tensor returned(const OpContext& c, bool with_gradients) {
-  ModuleState& m = c.module();
-  {
-    const at::NoGradGuard no_gradients;
-    int index = 0;
-    for (trainx::Module::NamedTensor& p : m.module.parameters) {
-      const at::Tensor view = torch_view(c.parameter(index++));
-      if (p.tensor.const_data_ptr() != view.const_data_ptr()) p.tensor.set_data(view);
-    }
+/// Lets the tensor, and all that autograd saved of it, see other memory: an operand of backward may
+/// lie elsewhere than in forward.
+void move_to(const at::Tensor& t, const Tensor& place) {
+  if (t.const_data_ptr() == place.data) return;
+  t.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
+      at::DataPtr(const_cast<void*>(static_cast<const void*>(place.data)), t.device()));
+}
+
+void place_parameters(const OpContext& c) {
+  const at::NoGradGuard no_gradients;
+  int index = 0;
+  for (NamedTensor& p : c.module().module.parameters) {
+    const Tensor place = c.parameter(index++);
+    if (p.tensor.numel() == 0)
+      p.tensor.set_data(torch_view(place));
+    else
+      move_to(p.tensor, place);
   }
-  const Tensor x = c.input(Module::x);
-  const bool tokens = x.dtype == DType::i32;
-  const at::Tensor operand = torch_view(x), input = tokens ? operand.to(at::kLong) : operand;
-  if (with_gradients && !tokens) input.requires_grad_(true);
-  if (with_gradients) m.input = input;
+}
+
+constexpr std::int64_t all_rows = -1;
+
+/// The operands of forward, [rows, ...] each, as modules read them.
+std::vector<at::Tensor> inputs_of(const OpContext& c, int count, std::int64_t rows,
+                                  bool with_gradients) {
+  std::vector<at::Tensor> inputs;
+  for (int i = Module::first; i < Module::first + count; ++i) {
+    const Tensor x = c.input(i);
+    at::Tensor input = torch_view(x);
+    if (x.dtype == DType::i32) input = input.to(at::kLong);
+    if (rows != all_rows && rows < input.size(0)) input = input.narrow(0, 0, rows);
+    const bool of_batch = c.is_batch(i);
+    // a loss gets fields as they are, for its targets
+    if (of_batch && input.is_floating_point() && !c.module().module.loss)
+      input = input.to(c.module().compute);
+    if (with_gradients && !of_batch) input.requires_grad_(true);
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+/// Calls the module on its first `count` inputs; with gradients the state keeps these.
+template <class Call>
+auto called(const OpContext& c, int count, std::int64_t rows, bool with_gradients, Call&& call) {
+  ModuleState& m = c.module();
+  place_parameters(c);
+  std::vector<at::Tensor> inputs = inputs_of(c, count, rows, with_gradients);
+  if (with_gradients) m.inputs = inputs;
   m.module.set_training(c.training());
   if (c.training()) seed_generator(draw_seed(c));
   try {
     const at::AutoGradMode mode(with_gradients);
-    return m.module.forward(input);
+    return call(inputs);
   } catch (const c10::Error& e) {
-    refuse(m, c10::str("forward fails on ", input.sizes(), ": ", e.what_without_backtrace()));
+    std::string shapes;
+    for (const at::Tensor& x : inputs) shapes += (shapes.empty() ? "" : ", ") + c10::str(x.sizes());
+    refuse(m, "forward fails on " + shapes + ": " + e.what_without_backtrace());
   }
 }
 
-/// [targets, classes] in fp32.
-at::Tensor logits_of(const OpContext& c, bool with_gradients) {
-  const at::Tensor logits = returned(c, with_gradients),
-                   targets = torch_view(c.input(Module::targets));
+int input_count(const OpContext& c) { return c.input_count() - Module::first; }
+
+std::vector<at::Tensor> returned(const OpContext& c, int count, bool with_gradients) {
+  const ModuleState& m = c.module();
+  return called(c, count, all_rows, with_gradients, m.module.forward);
+}
+
+/// [targets, classes] in fp32, of the last module of a chain.
+at::Tensor logits_of(const OpContext& c, const at::Tensor& targets, bool with_gradients) {
+  const std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
   const std::int64_t count = targets.numel();
-  if (logits.dim() < 2 || logits.numel() / logits.size(-1) != count)
-    refuse(c.module(), c10::str("the last module returned ", logits.sizes(), ", no logits of ",
-                                targets.sizes(), " targets"));
+  if (all.size() != 1 || all[0].dim() < 2 || all[0].numel() / all[0].size(-1) != count)
+    refuse(c.module(),
+           c10::str("the last module returned ", all.empty() ? at::IntArrayRef() : all[0].sizes(),
+                    ", no logits of ", targets.sizes(), " targets"));
   const at::AutoGradMode mode(with_gradients);
-  return logits.reshape({count, -1}).to(at::kFloat);
+  return all[0].reshape({count, -1}).to(at::kFloat);
+}
+
+at::Tensor targets_of(const OpContext& c) {
+  return torch_view(c.input(Module::first + input_count(c) - 1)).to(at::kLong).view({-1});
+}
+
+/// Summed over the targets that there are, in fp32.
+trainx::Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::AutoGradMode mode(logits.requires_grad());
+  return {at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, no_target),
+          (targets != std::int64_t{no_target}).sum()};
+}
+
+double number(const ModuleState& m, const at::Tensor& t, const std::string& what) {
+  if (!t.defined() || t.numel() != 1)
+    refuse(m, "the loss's " + what + " is of " +
+                  (t.defined() ? c10::str(t.sizes()) : std::string("no shape")) +
+                  "; it must be one number");
+  return t.item<double>();
 }
 
 void add(const OpContext& c, Slot to, double value) {
@@ -79,22 +141,55 @@ void add(const OpContext& c, Slot to, double value) {
   sum = (c.block().accumulates(to) ? sum : 0.0) + value;
 }
 
-/// Summed over the targets that there are, in fp32; sum and count are added to the step's.
-at::Tensor summed_loss(const OpContext& c, const at::Tensor& logits) {
-  const at::Tensor targets = torch_view(c.input(Module::targets)).to(at::kLong).view({-1});
-  add(c, c.bound().target_count,
-      static_cast<double>((targets != std::int64_t{no_target}).sum().item<std::int64_t>()));
-  const at::AutoGradMode mode(logits.requires_grad());
-  const at::Tensor sum = at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, no_target);
-  add(c, c.bound().loss_sum, sum.item<double>());
-  return sum;
+void add_metrics(const OpContext& c, const std::vector<Metric>& metrics, double count) {
+  const Tensor sums = c.whole(c.bound().score);
+  if (!sums.defined()) {
+    if (!metrics.empty())
+      refuse(c.module(), "returns metrics where it returned none when it was described");
+    return;
+  }
+  if (static_cast<std::int64_t>(metrics.size()) != sums.size(0))
+    refuse(c.module(), "returns " + std::to_string(metrics.size()) + " metrics where it returned " +
+                           std::to_string(sums.size(0)) + " when it was described");
+  if (!c.block().accumulates(c.bound().score)) torch_view(sums).zero_();
+  auto* to = sums.as<double>();
+  for (const Metric& metric : metrics) {
+    *to++ += number(c.module(), metric.sum, "metric " + metric.name);
+    *to++ += metric.count.defined()
+                 ? number(c.module(), metric.count, "count of the metric " + metric.name)
+                 : count;
+  }
+}
+
+/// What the module says of the first `rows` samples.
+trainx::Loss own_loss(const OpContext& c, std::int64_t rows, bool with_gradients) {
+  const ModuleState& m = c.module();
+  trainx::Loss loss = called(c, input_count(c), rows, with_gradients, m.module.loss);
+  const at::NoGradGuard no_gradients;
+  add_metrics(c, loss.metrics, number(m, loss.count, "count"));
+  return loss;
+}
+
+/// Sum and count are added to the step's; a sum that trains is kept for run_backward.
+void add_loss(const OpContext& c, const trainx::Loss& loss) {
+  const ModuleState& m = c.module();
+  add(c, c.bound().target_count, number(m, loss.count, "count"));
+  add(c, c.bound().loss_sum, number(m, loss.sum, "sum"));
+  if (c.training()) c.module().outputs = {loss.sum};
+}
+
+/// Samples of the data come first; an evaluation's last batch is filled up by others.
+std::int64_t samples_in(const OpContext& c) {
+  const Tensor positions = c.input(Module::positions);
+  const auto* at = positions.as<const std::int64_t>();
+  return std::count_if(at, at + positions.size(0), [](std::int64_t p) { return p >= 0; });
 }
 
 /// Moves a leaf's gradient to where the block wants it, if it does.
 void deliver(const Tensor& place, at::Tensor& leaf, bool accumulate) {
   at::Tensor& gradient = leaf.mutable_grad();
   if (!place.defined()) return gradient.reset();
-  if (!gradient.defined()) {  // the output does not depend on it
+  if (!gradient.defined()) {  // no output depends on it
     if (!accumulate) torch_view(place).zero_();
     return;
   }
@@ -111,64 +206,96 @@ void seed_generator(std::uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-ModuleState::ModuleState(trainx::Module of, DType compute) : module(std::move(of)) {
-  const at::ScalarType type = tensor::scalar_type(compute);
+ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values)
+    : module(std::move(of)), compute(tensor::scalar_type(type_of_values)) {
+  const at::ScalarType type = compute;
   const at::NoGradGuard no_gradients;
-  for (trainx::Module::NamedTensor& p : module.parameters)
+  for (NamedTensor& p : module.parameters)
     p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(type)));
-  for (trainx::Module::NamedTensor& b : module.buffers)
+  for (NamedTensor& b : module.buffers)
     if (b.tensor.is_floating_point() && b.tensor.scalar_type() != type)
       b.tensor.set_data(b.tensor.to(type));
 }
 
 void Module::run_forward(const OpContext& c) const {
-  const bool keeps = c.output(graph).defined();
-  if (!keeps && !c.writes(y)) return;
-  at::Tensor output = returned(c, keeps);
-  if (c.writes(y)) {
-    const at::Tensor to = torch_view(c.output(y));
-    if (output.sizes() != to.sizes())
-      refuse(c.module(), c10::str("returned ", output.sizes(), " where it returned ", to.sizes(),
-                                  " when it was described"));
+  const bool keeps = c.output(graph()).defined();
+  bool writes = false;
+  for (int k = 0; k < graph(); ++k) writes |= c.writes(k);
+  if (!keeps && !writes) return;
+  std::vector<at::Tensor> values = returned(c, input_count(c), keeps);
+  if (values.size() != dims.size())
+    refuse(c.module(), "returned " + std::to_string(values.size()) + " tensors where it returned " +
+                           std::to_string(dims.size()) + " when it was described");
+  for (int k = 0; k < graph(); ++k) {
+    const at::Tensor& value = values[static_cast<std::size_t>(k)];
+    const std::vector<std::int64_t>& of = dims[static_cast<std::size_t>(k)];
+    if (value.sizes() != at::IntArrayRef(of))
+      refuse(c.module(), c10::str("returned ", value.sizes(), " where it returned ",
+                                  at::IntArrayRef(of), " when it was described"));
+    if (!c.writes(k)) continue;
     const at::NoGradGuard no_gradients;
-    to.copy_(output);
+    torch_view(c.output(k)).copy_(value);
   }
-  if (keeps) c.module().output = std::move(output);
+  if (keeps) c.module().outputs = std::move(values);
 }
 
 void Module::run_loss(const OpContext& c) const {
-  c.module().output = summed_loss(c, logits_of(c, true));
+  if (loss == Loss::own) return add_loss(c, own_loss(c, all_rows, true));
+  const at::Tensor targets = targets_of(c);
+  add_loss(c, cross_entropy(logits_of(c, targets, true), targets));
 }
 
 void Module::run_backward(const OpContext& c) const {
   ModuleState& m = c.module();
-  if (!m.output.defined())
+  if (m.outputs.empty())
     throw InternalError("module '" + m.module.name + "': backward without a graph");
-  if (m.output.requires_grad()) {
-    const Tensor dy = c.output_gradient(y);  // of the loss there is none
-    m.output.backward(dy.defined()
-                          ? torch_view(dy).view(m.output.sizes()).to(m.output.scalar_type())
-                          : at::full({}, c.block().loss_seed(), m.output.options()));
+  place_parameters(c);
+  for (std::size_t i = 0; i < m.inputs.size(); ++i) {
+    const Tensor x = c.input(first + static_cast<int>(i));
+    if (x.defined() && m.inputs[i].requires_grad()) move_to(m.inputs[i], x);
   }
+  std::vector<at::Tensor> roots, seeds;
+  for (std::size_t k = 0; k < m.outputs.size(); ++k) {
+    const at::Tensor& output = m.outputs[k];
+    if (!output.requires_grad()) continue;
+    const Tensor dy = c.output_gradient(static_cast<int>(k));  // of the loss there is none
+    if (loss == Loss::none && !dy.defined()) continue;         // nobody reads that value
+    roots.push_back(output);
+    seeds.push_back(dy.defined()
+                        ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
+                        : at::full(output.sizes(), c.block().loss_seed(), output.options()));
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, seeds);
   const at::NoGradGuard no_gradients;
-  deliver(c.input_gradient(x), m.input, false);
+  for (std::size_t i = 0; i < m.inputs.size(); ++i)
+    deliver(c.input_gradient(first + static_cast<int>(i)), m.inputs[i],
+            c.addend(first + static_cast<int>(i)).defined());
   int index = 0;
-  for (trainx::Module::NamedTensor& p : m.module.parameters) {
+  for (NamedTensor& p : m.module.parameters) {
     deliver(c.parameter_gradient(index), p.tensor, c.accumulates(index));
     ++index;
   }
-  m.input.reset();
-  m.output.reset();
+  m.inputs.clear();
+  m.outputs.clear();
 }
 
 void Module::run_evaluation(const OpContext& c) const {
-  const at::Tensor logits = logits_of(c, false);
-  summed_loss(c, logits);
+  if (loss == Loss::own) {
+    if (const std::int64_t rows = samples_in(c); rows > 0)
+      return add_loss(c, own_loss(c, rows, false));
+    add(c, c.bound().target_count, 0);
+    add(c, c.bound().loss_sum, 0);
+    const Tensor sums = c.whole(c.bound().score);
+    if (sums.defined() && !c.block().accumulates(c.bound().score)) torch_view(sums).zero_();
+    return;
+  }
+  const at::Tensor targets = targets_of(c), logits = logits_of(c, targets, false);
+  add_loss(c, cross_entropy(logits, targets));
   const Tensor confusion = c.whole(c.bound().score);
   if (!confusion.defined()) return;
   if (!c.block().accumulates(c.bound().score)) torch_view(confusion).zero_();
   const at::Tensor predicted = logits.argmax(-1);
-  const auto* labels = c.input(targets).as<const std::int32_t>();
+  const auto* labels = targets.const_data_ptr<std::int64_t>();
   for (std::int64_t b = 0; b < predicted.numel(); ++b)
     if (labels[b] != no_target)
       ++confusion.as<double>()[labels[b] * confusion.size(1) +

@@ -4,18 +4,26 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> Module::outputs(const Types& t) const {
-  if (t.has_input(targets)) return {};
-  std::vector<OperandId> from{input(x), input(positions)};
+  if (loss != Loss::none) return {};
+  std::vector<OperandId> from;
+  for (int i = 0; i < static_cast<int>(t.inputs.size()); ++i) from.push_back(input(i));
   for (int p = 0; p < static_cast<int>(t.parameters.size()); ++p) from.push_back(parameter(p));
+  std::vector<OutputSpec> out;
+  for (const std::vector<std::int64_t>& d : dims)
+    out.push_back({.name = "out", .type = {t.compute, d}, .from = from});
   const TensorType kept{DType::u8, {std::max<std::int64_t>(graph_bytes, 1)}};
-  return {{.name = "out", .type = {t.compute, dims}, .from = from},
-          {.name = "graph", .type = kept, .from = from, .space = program::Space::library}};
+  out.push_back({.name = "graph", .type = kept, .from = from, .space = program::Space::library});
+  return out;
 }
 
 // What autograd keeps refers to operands.
 BackwardSpec Module::backward(const Types& t) const {
-  BackwardSpec b{.reads = {input(x)}, .inputs = {{.input = x}}};
-  if (!t.has_input(targets)) b.reads.push_back(output(graph));
+  BackwardSpec b;
+  for (int i = first; i < static_cast<int>(t.inputs.size()); ++i) {
+    b.reads.push_back(input(i));
+    b.inputs.push_back({.input = i});
+  }
+  if (loss == Loss::none) b.reads.push_back(output(graph()));
   for (int p = 0; p < static_cast<int>(t.parameters.size()); ++p) {
     b.reads.push_back(parameter(p));
     b.parameters.push_back(p);

@@ -3,17 +3,26 @@
 
 namespace trainx::operations {
 
-/// y = a module of the user's own (trainx::Module), computed by LibTorch: forward under autograd,
-/// backward by its engine. The last module of a chain reads targets and has no outputs: its logits,
-/// their summed cross-entropy and all gradients are one instruction.
+/// Values = a module of the user's own (trainx::GraphModule), computed by LibTorch: forward under
+/// autograd, backward by its engine. The last module of a graph has no outputs: its loss and all
+/// gradients are one instruction.
 struct Module {
   static constexpr std::string_view name = "module";
   static constexpr Work work = Work::other;
-  enum Input : int { x, positions, targets };
-  enum Output : int { y, graph };  // graph: what autograd keeps from forward to backward
+  // the scalar that an own loss adds its metrics to: [metrics, 2], sum and count of each
+  static constexpr std::string_view own_metrics = "own_metrics";
+  // positions; then what the module reads; of cross_entropy the last one is the targets
+  enum Input : int { positions, first };
+  // none: it makes values. cross_entropy: summed, of the logits that it returns. own: it returns
+  // its own sum and count.
+  enum class Loss : std::uint8_t { none, cross_entropy, own };
 
-  std::vector<std::int64_t> dims;  // of y
+  std::vector<std::vector<std::int64_t>> dims;  // of the values that it makes
   std::int64_t graph_bytes = 0;
+  Loss loss = Loss::none;
+
+  /// The output behind its values: what autograd keeps from forward to backward.
+  int graph() const { return static_cast<int>(dims.size()); }
 
   bool operator==(const Module&) const = default;
 

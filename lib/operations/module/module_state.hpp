@@ -10,10 +10,12 @@ namespace trainx::operations {
 struct ModuleState {
   /// The weights that construction gave are dropped, because the arena holds them. Buffers become
   /// `compute`.
-  ModuleState(trainx::Module module, DType compute);
+  ModuleState(trainx::GraphModule module, DType compute);
 
-  trainx::Module module;
-  at::Tensor input, output;  // leaf and root of the graph, while there is one
+  trainx::GraphModule module;
+  at::ScalarType compute;  // of values and parameters
+  // leaves and roots of the graph, while there is one; of a loss its sum alone
+  std::vector<at::Tensor> inputs, outputs;
 };
 
 /// Seeds the generator that dropout and constructors of torch::nn draw from.

@@ -1,5 +1,6 @@
 // A chain of a user's modules as blocks: gradients against one autograd graph over the whole chain;
 // bytes against what was measured; what is refused.
+#include "model/custom/buffers.hpp"
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
 #include "compare.hpp"
@@ -8,11 +9,15 @@
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
@@ -60,7 +65,7 @@ std::vector<Module> chain(bool classification, double dropout = 0) {
   return modules;
 }
 
-void define(const std::string& name, std::function<std::vector<Module>()> build) {
+void define(const std::string& name, std::function<Graph()> build) {
   add_model_definition(
       {name, "of a test", {}, [build = std::move(build)](const auto&, const ModelShape&) {
          return build();
@@ -125,6 +130,16 @@ struct Run {
       step(k, program::Op::backward, true);
     }
   }
+  /// Of a graph with an own loss.
+  void fill_fields() {
+    for (auto& b : graph.blocks)
+      for (auto& s : b.slots)
+        if (s.role == program::Role::batch) of(s);
+    for (std::size_t k = 1; k < graph.batch.size(); ++k) {
+      at::Tensor& t = memory.at({program::Role::batch, static_cast<int>(k)});
+      t.copy_(at::arange(t.numel()).view(t.sizes()).remainder(3));
+    }
+  }
   void fill_batch(bool classification) {
     for (auto& b : graph.blocks)
       for (auto& s : b.slots)
@@ -144,9 +159,9 @@ struct Run {
 
 std::map<std::string, at::Tensor> gradients_of_one_graph(Run& run,
                                                          const architectures::CustomDims& dims) {
-  auto modules = model::build_modules(dims, 5);
+  auto modules = model::build_graph(dims, 5).modules;
   at::Tensor x = run.memory.at({program::Role::batch, 0}).to(at::kLong);
-  for (auto& m : modules) x = m.forward(x);
+  for (auto& m : modules) x = m.forward({x}).at(0);
   const at::Tensor targets = run.memory.at({program::Role::batch, 2}).to(at::kLong).view({-1});
   const at::Tensor loss = at::cross_entropy_loss(x.reshape({targets.numel(), -1}), targets, {},
                                                  at::Reduction::Sum, -100);
@@ -297,15 +312,198 @@ TEST_CASE("what trainx cannot train is told") {
   has(refused([](auto& m) { m[1].name = "a.b"; }), "letters");
   has(refused([](auto& m) { m[2].parameters[0].tensor.requires_grad_(false); }),
       "wants no gradient");
-  has(refused([](auto& m) { m[3].parameters.push_back(m[0].parameters[0]); }),
-      "shared with module 'embedding'");
   has(refused([](auto& m) { std::swap(m[0], m[2]); }), "fails on [2, 4]");
   has(refused([](auto& m) {
-        const at::Tensor count = at::zeros({1});
-        m[1].buffers.push_back({"count", count});
-        m[1].forward = [count](const at::Tensor& x) { return count.add_(1), x * 1; };
+        at::Tensor seen = at::zeros({1});
+        m[1].buffers.push_back({"seen", seen});
+        m[1].forward = [seen](const at::Tensor& x) mutable {
+          return seen.set_data(at::cat({seen, seen})), x * 1;
+        };
       }),
-      "changes its buffer 'count'");
+      "changes its buffer 'seen'");
   has(refused([](auto&) { throw std::runtime_error("no such file"); }),
       "cannot be built: no such file");
+}
+
+namespace {
+
+GraphModule node(std::string name, std::vector<NamedTensor> parameters,
+                 std::vector<std::string> inputs, std::vector<std::string> outputs) {
+  GraphModule m;
+  m.name = std::move(name), m.parameters = std::move(parameters);
+  m.inputs = std::move(inputs), m.outputs = std::move(outputs);
+  m.set_training = [](bool) {};
+  return m;
+}
+
+/// features = left W; (a, b) = (tanh(features W), features' sum + right); the loss reads all three,
+/// so that features has two readers and W two modules.
+Graph towers() {
+  using Values = const std::vector<at::Tensor>&;
+  const at::Tensor w = at::randn({width, width}).requires_grad_(true);
+  Graph g;
+  g.field("left", {width});
+  g.field("right", {}, FieldType::i64);
+  const at::Tensor bias = at::randn({width}).requires_grad_(true);
+  g.modules.push_back(node("first", {{"weight", w}, {"bias", bias}}, {"left"}, {"features"}));
+  g.modules.back().forward = [w, bias](Values x) {
+    return std::vector{at::matmul(x[0], w) + bias};
+  };
+  g.modules.push_back(node("second", {{"weight", w}}, {"features", "right"}, {"a", "b"}));
+  g.modules.back().forward = [w](Values x) {
+    return std::vector{at::tanh(at::matmul(x[0], w)), x[0].sum(1) + x[1].to(at::kFloat)};
+  };
+  g.modules.push_back(node("loss", {}, {"features", "a", "b", "right"}, {}));
+  g.modules.back().loss = [](Values x) {
+    const at::Tensor each = (x[0] * x[1]).sum(1) + x[2] * x[2];
+    return Loss{each.sum(),
+                (x[3] + 1).sum(),
+                {{"largest", each.max()}, {"mean", each.sum(), at::full({}, x[0].size(0))}}};
+  };
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("a graph's gradients are those of one autograd graph; tied weights sum theirs") {
+  const bool recompute = GENERATE(false, true);
+  define("towers", towers);
+  architectures::CustomDims dims{{"towers", "", {}}};
+  Run run(dims, 3, 1);
+  run.fill_fields();
+  run.run(recompute);
+  const auto modules = model::build_graph(dims, 5).modules;
+  const auto field = [&](int k) { return run.memory.at({program::Role::batch, k}); };
+  const at::Tensor features = modules[0].forward({field(1)}).at(0);
+  const auto both = modules[1].forward({features, field(2)});
+  const Loss loss = modules[2].loss({features, both[0], both[1], field(2)});
+  (loss.sum * 0.25).backward();
+  const at::Tensor want = modules[0].parameters[0].tensor.grad();
+  REQUIRE(run.graph.groups.size() == 2);  // a backward writes groups as a whole
+  CHECK(run.graph.groups[0].parameters.size() == 1);
+  const auto got = [&] {
+    return run.memory.at({program::Role::gradient, 0}).narrow(0, 0, want.numel()).view_as(want);
+  };
+  CHECK(model::test::relative_error(got(), want) <= 1e-6);
+  CHECK(std::abs(run.scalar(program::Role::loss_sum) - loss.sum.item<double>()) <=
+        1e-6 * std::abs(loss.sum.item<double>()));
+  CHECK(run.scalar(program::Role::target_count) == loss.count.item<double>());
+  const at::Tensor metrics = run.memory.at({program::Role::metric, 2});
+  CHECK(metrics[0][1].item<double>() == loss.count.item<double>());
+  CHECK(metrics[1][1].item<double>() == 3);
+  CHECK(std::abs(metrics[1][0].item<double>() - loss.sum.item<double>()) <= 1e-5);
+  run.run(recompute);  // added to what is there
+  CHECK(model::test::relative_error(got(), 2 * want) <= 1e-6);
+}
+
+TEST_CASE("backward reads weights and values where they lie then") {
+  define("moving", towers);
+  architectures::CustomDims dims{{"moving", "", {}}};
+  Run still(dims, 3, 1), moved(dims, 3, 1);
+  still.fill_fields(), moved.fill_fields();
+  still.run(false);
+  for (std::size_t k = 0; k < 2; ++k) moved.step(k, program::Op::forward, true);
+  moved.step(2, program::Op::loss, true);
+  std::vector<at::Tensor> old;
+  for (auto& [key, tensor] : moved.memory)
+    if (key.first == program::Role::parameter || key.first == program::Role::value)
+      old.push_back(std::exchange(tensor, tensor.clone()));
+  for (at::Tensor& t : old) t.fill_(std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t k = 2; k-- > 0;) moved.step(k, program::Op::backward, true);
+  CHECK(at::equal(moved.memory.at({program::Role::gradient, 0}),
+                  still.memory.at({program::Role::gradient, 0})));
+}
+
+TEST_CASE("an own loss sees samples of the data alone in evaluation") {
+  define("filled up", towers);
+  architectures::CustomDims dims{{"filled up", "", {}}};
+  Run part(dims, 2, 1), filled(dims, 3, 1);
+  part.fill_fields(), filled.fill_fields();
+  filled.memory.at({program::Role::batch, 0})[2] = -1;
+  for (Run* run : {&part, &filled}) {
+    for (std::size_t k = 0; k < 2; ++k)
+      run->step(k, program::Op::forward, false, model::Mode::eval);
+    run->step(2, program::Op::evaluate, false, model::Mode::eval);
+  }
+  CHECK(part.scalar(program::Role::loss_sum) == filled.scalar(program::Role::loss_sum));
+  CHECK(part.scalar(program::Role::target_count) == filled.scalar(program::Role::target_count));
+}
+
+TEST_CASE("what a graph must not be is told") {
+  auto refused = [n = 0](std::function<void(Graph&)> spoil) mutable {
+    const std::string name = "spoilt-graph" + std::to_string(n++);
+    define(name, [=] {
+      Graph g = towers();
+      spoil(g);
+      return g;
+    });
+    architectures::CustomDims dims{{name, "", {}}};
+    return user_error_of([&] { model::custom::measure_model(dims, 2, 1, DType::f32, 2); });
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    INFO(text);
+    CHECK(text.starts_with("78: model "));
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(refused([](Graph& g) { g.modules[1].inputs[0] = "feature"; }), "reads 'feature'");
+  has(refused([](Graph& g) { g.modules[1].outputs[1] = "features"; }), "there is already");
+  has(refused([](Graph& g) { g.modules[2].inputs.pop_back(), g.modules[1].outputs[1] = "c"; }),
+      "reads 'b'");
+  has(refused([](Graph& g) { g.modules[0].outputs.push_back("more"); }), "no module reads");
+  has(refused([](Graph& g) { g.modules[0].loss = g.modules[2].loss; }), "is not the last module");
+  has(refused([](Graph& g) { g.modules[2].outputs = {"x"}; }), "leave its outputs out");
+  has(refused([](Graph& g) { g.field("left", {2}); }), "declared twice");
+  has(refused([](Graph& g) { g.field("targets", {}); }), "trainx reads that name itself");
+  has(refused([](Graph& g) { g.field("empty", {0}); }), "at least 1");
+  has(refused([](Graph& g) {
+        g.modules[1].forward = [](const std::vector<at::Tensor>& x) { return x; };
+        g.modules[1].inputs.push_back("left");
+      }),
+      "returns 3 tensors and has 2 outputs");
+  has(refused([](Graph& g) {
+        g.modules[2].loss = [](const std::vector<at::Tensor>& x) {
+          return Loss{x[0].sum(1), at::full({}, 2)};
+        };
+      }),
+      "it must be one number");
+  has(refused([](Graph& g) {
+        g.modules[2].loss = [](const std::vector<at::Tensor>& x) {
+          return Loss{x[0].sum(), at::full({}, 2), {{"a b", x[0].sum()}}};
+        };
+      }),
+      "metric 'a b'");
+  architectures::CustomDims dims{{"long", "", {}}};
+  define("long", towers);
+  has(user_error_of([&] { model::custom::measure_model(dims, 2, 4, DType::f32, 2); }),
+      "data.sequence_length: 1");
+}
+
+TEST_CASE("buffers that a module changes are one tensor for all blocks, begun by the seed") {
+  define("counting", [] {
+    auto modules = chain(false);
+    const at::Tensor count = at::randn({1});
+    modules[1].buffers.push_back({"count", count});
+    modules[1].buffers.push_back({"constant", at::randn({2})});
+    modules[1].forward = [count](const at::Tensor& x) { return count.add_(1), x * 1; };
+    return modules;
+  });
+  Run first(dims_of("counting"), 3, 4);
+  Run second(dims_of("counting"), 2, 4);  // measures, and so begins anew
+  const auto& all = model::changing_buffers();
+  REQUIRE(all.size() == 1);
+  CHECK(all.begin()->first == "squash.count");
+  model::changing_buffers().clear();
+  auto dims = dims_of("counting");
+  dims.shapes = {model::custom::measure_model(dims, 2, 4, DType::f32, 2)};
+  CHECK(dims.shapes.front().modules[1].changing == std::vector<std::string>{"count"});
+  model::changing_buffers().clear();
+  second.blocks = model::build_blocks(dims, second.graph);
+  const model::Blocks more = model::build_blocks(dims, second.graph);
+  REQUIRE(all.size() == 1);
+  model::begin_buffers(dims, 5);
+  const at::Tensor begun = model::build_graph(dims, 5).modules[1].buffers[0].tensor;
+  CHECK(at::equal(all.begin()->second, begun));
+  second.fill_batch(false);
+  second.run(false);
+  CHECK(std::abs(all.begin()->second.item<float>() - begun.item<float>() - 1) <= 1e-6);
 }

@@ -1,5 +1,6 @@
 // Graphs of a user's chain of modules.
 #include "architectures/custom.hpp"
+#include "architectures/saved_layout.hpp"
 #include "core/error.hpp"
 #include <algorithm>
 #include "support/catch.hpp"
@@ -14,10 +15,21 @@ namespace {
 
 CustomShape shape_of(std::int64_t B, program::Bytes graph_bytes, program::Bytes library_bytes) {
   CustomShape shape{.micro_batch_size = B, .length = 4, .library_bytes = library_bytes};
-  shape.modules = {{"embedding", {{"weight", {11, 6}}}, {B, 4, 6}, graph_bytes},
-                   {"inner", {{"bias", {6}}, {"weight", {6, 6}}, {"gain", {6}}}, {B, 4, 6}, 0},
-                   {"squash", {}, {B, 4, 6}, graph_bytes},
-                   {"head", {{"weight", {11, 6}}}, {B, 4, 11}, 0}};
+  const auto value = [&](const std::string& name) {
+    return std::vector<CustomValue>{{name, {B, 4, 6}}};
+  };
+  shape.modules = {{"embedding",
+                    {{"embedding.weight", {11, 6}}},
+                    {"tokens"},
+                    value("embedding.out"),
+                    graph_bytes},
+                   {"inner",
+                    {{"inner.bias", {6}}, {"inner.weight", {6, 6}}, {"inner.gain", {6}}},
+                    {"embedding.out"},
+                    value("inner.out"),
+                    0},
+                   {"squash", {}, {"inner.out"}, value("squash.out"), graph_bytes},
+                   {"head", {{"head.weight", {11, 6}}}, {"squash.out"}, {}, 0}};
   return shape;
 }
 
@@ -115,4 +127,58 @@ TEST_CASE("a micro-batch between two described ones takes bytes between theirs")
   CHECK(graph.values[0].dims == std::vector<std::int64_t>{3, 4, 6});
   CHECK_THROWS_AS(custom_graph(described(), 7, 4, DType::f32), InternalError);
   CHECK_THROWS_AS(custom_graph(described(), 3, 5, DType::f32), InternalError);
+}
+
+namespace {
+
+/// Two towers with one weight, whose values meet; `features` has two readers.
+CustomDims towers() {
+  CustomDims dims{.options = {.name = "towers"}};
+  CustomShape shape{.micro_batch_size = 2, .length = 1, .library_bytes = 10};
+  shape.fields = {{"left", DType::f32, {3}}, {"right", DType::i64, {}}};
+  shape.own_loss = true;
+  shape.metrics = {"hits", "margin"};
+  const CustomParameter tied{"first.weight", {3, 3}}, own{"first.bias", {3}};
+  shape.modules = {{"first", {tied, own}, {"left"}, {{"features", {2, 3}}}, 8},
+                   {"second", {tied}, {"features"}, {{"a", {2, 3}}, {"b", {2}}}, 8},
+                   {"loss", {}, {"features", "a", "b", "right"}, {}, 0}};
+  dims.shapes = {shape};
+  return dims;
+}
+
+}  // namespace
+
+TEST_CASE("a graph's values have several readers, its fields are batch tensors, weights are tied") {
+  const program::ModelGraph graph = custom_graph(towers(), 2, 1, DType::f32);
+  Names batch, groups;
+  for (const auto& t : graph.batch) batch.push_back(t.name);
+  for (const auto& g : graph.groups) groups.push_back(g.name);
+  CHECK(batch == Names{"positions", "left", "right"});
+  CHECK(graph.batch[1].dims == std::vector<std::int64_t>{2, 3});
+  CHECK(graph.batch[2].dtype == DType::i64);
+  CHECK(groups == Names{"first.weight", "first"});
+  REQUIRE(graph.groups[0].parameters.size() == 1);
+  CHECK(uses_of(graph.blocks[1], Op::forward) ==
+        Names{"o a", "o b", "o graph", "r features", "r first.weight", "r positions"});
+  // the loss brings its gradient of the features first, the second module adds to it
+  CHECK(uses_of(graph.blocks[1], Op::backward) == Names{"a d_features", "a d_first.weight", "r d_a",
+                                                        "r d_b", "r features", "r first.weight",
+                                                        "r graph"});
+  CHECK(uses_of(graph.blocks[2], Op::loss) == Names{"a loss_sum", "a own_metrics", "a target_count",
+                                                    "o d_a", "o d_b", "o d_features", "r a", "r b",
+                                                    "r features", "r positions", "r right"});
+  CHECK(uses_of(graph.blocks[2], Op::evaluate) == Names{"a loss_sum", "a own_metrics",
+                                                        "a target_count", "r a", "r b",
+                                                        "r features", "r positions", "r right"});
+  CHECK(graph.scalars.back().dims == std::vector<std::int64_t>{2, 2});
+}
+
+TEST_CASE("a parameter of four dimensions is saved whole") {
+  program::ParameterSpec p{.name = "conv", .dims = {2, 3, 2, 2}, .saved_dims = {2, 3, 2, 2}};
+  std::vector<float> inside(24), saved(24), back(24);
+  for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = static_cast<float>(i + 1);
+  pack_saved(p, inside.data(), saved, saved_rows(p));
+  CHECK(saved == inside);
+  unpack_saved(p, saved, back.data(), saved_rows(p));
+  CHECK(back == inside);
 }
