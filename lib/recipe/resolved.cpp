@@ -26,14 +26,19 @@ std::string resolved_text(const Recipe& recipe) {
 
 LoadedRecipe read_resolved(const std::string& path) {
   const std::string text = read_file(path, yaml::largest_document);
+  bool as_written = false;
   if (const std::size_t at = text.rfind(hash_line); at != std::string::npos) {
     const std::string hash = hash_hex(std::string_view(text).substr(0, at));
     if (text.substr(at + hash_line.size()) != hash + "\n")
       refuse(path, "its hash is " + hash + ", not the one in its last line");
+    as_written = true;
   }
   try {
     return parse_recipe(text, path);
-  } catch (const RecipeError& e) { refuse(path, e.problems().front().text()); }
+  } catch (const RecipeError& e) {
+    if (as_written) throw;  // by a worker with other models, or by another trainx
+    refuse(path, e.problems().front().text());
+  }
 }
 
 }  // namespace trainx::recipe

@@ -1,11 +1,14 @@
 // Recipes of models that are known only when the program runs.
+#include "core/files.hpp"
 #include "recipe/recipe.hpp"
+#include "recipe/resolved.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include "architectures/custom_json.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "support/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 
 using namespace trainx;
@@ -76,6 +79,20 @@ TEST_CASE("what is wrong with them is told with its place") {
 TEST_CASE("without its worker a model is unknown, and its options are nobody's") {
   const std::string told = user_error_of([] { read(recipe_with("path: x")); });
   check_error("recipe.described_model/no_such_model", 78, told);
+}
+
+TEST_CASE("what a run of such a model wrote is unknown without its worker, not damaged") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "resolved.yaml";
+  {
+    const Described described;
+    write_file_atomic(path, recipe::resolved_text(read(recipe_with("path: x")).recipe));
+    CHECK_NOTHROW(recipe::read_resolved(path));
+  }
+  const auto code = [&] { return user_error_of([&] { recipe::read_resolved(path); }).substr(0, 2); };
+  CHECK(code() == "78");
+  write_file_atomic(path, read_file(path, 1 << 20) + "#");
+  CHECK(code() == "65");
 }
 
 TEST_CASE("descriptions that cannot be used are refused") {
