@@ -7,6 +7,7 @@
 // element.
 #pragma once
 #include "kernels/cuda_types.hpp"
+#include "kernels/attention/score_biases.hpp"
 #include "kernels/random/fused_dropout.hpp"
 #include <cstdint>
 #include "kernels/bits.hpp"
@@ -15,6 +16,14 @@ namespace trainx::kernels {
 
 inline constexpr std::int64_t largest_attention_head = 256;
 
+/// Keys and values of another text than queries, [B, tokens, 2, K, D] on the device, and their
+/// gradients, which backward writes.
+struct AttentionMemory {
+  std::int64_t tokens = 0;
+  const void* keys = nullptr;
+  void* d_keys = nullptr;
+};
+
 struct AttentionSize {
   // head_size from 1 to largest_attention_head
   std::int64_t batch = 0, tokens = 0, heads = 0, head_size = 0;
@@ -22,7 +31,7 @@ struct AttentionSize {
   bool causal = false;
   // fp32 elements are rounded to tf32 in products
   bool tf32 = false;
-  // the rest, but for the dropout: of grouped_attention.hpp and nearby_attention.hpp alone
+  // the rest, but for the dropout: of grouped_attention.hpp and its like alone
   std::int64_t key_value_heads = 0;  // divides heads; 0: heads
   // a query sees keys at a distance below it, before it or on both sides; 0: all of them
   std::int64_t window = 0;
@@ -31,6 +40,8 @@ struct AttentionSize {
   // of probabilities, keyed by sample, head, query and key (attention_dropout.hpp); its length and
   // first_row are not looked at
   FusedDropout dropout = {};
+  ScoreBiases biases = {};      // of biased_attention.hpp alone
+  AttentionMemory memory = {};  // of across_attention.hpp alone
 };
 
 /// `lengths` i32 [B] on the device, from 0 to T, or null for T each: a token sees the first

@@ -1,6 +1,7 @@
-// Attention backward, whoever sees whom: `Sight` is Lengths, Documents or Grouped.
+// Attention backward, whoever sees whom (`Sight`: lengths.cuh).
 #pragma once
 #include <cmath>
+#include "kernels/attention/biased.cuh"
 #include "kernels/attention/dropped.cuh"
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
@@ -69,7 +70,7 @@ struct One {
 
 // d_queries of a tile of queries: loops over the keys. Scores q.k become the probabilities p =
 // exp(q.k scale - lse), and dy.v becomes ds = p (dy.v - delta) scale. Under a soft cap q.k scale is
-// capped, and ds takes the cap's slope.
+// capped, and ds takes the cap's slope. Gradients of biases are summed by bucket on the way.
 template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
@@ -86,6 +87,8 @@ struct QueryGradient {
   static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
+  using Buckets = BucketSums<Width, Slices, RowTiles, Warps>;
+  static constexpr int bucket_bytes = Buckets::bytes;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,
@@ -97,8 +100,9 @@ struct QueryGradient {
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
-    // of exponentials to the base 2; the cap scales scores itself
-    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
+    // of exponentials to the base 2; caps and biases scale scores themselves
+    const float scale = Sight::capped || Sight::biased ? log2_of_e : s.scale * log2_of_e;
+    const T* const keys_at = keys_in<Sight>(qkv, s);
     float row_lse[Place::halves], row_delta[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) {
@@ -111,8 +115,9 @@ struct QueryGradient {
     tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first,
                                                    seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * block_elements, qkv + at.key, at.row, qkv + at.value,
-                           at.row, seeing.keys.from, seeing.keys.end, s.head_size);
+    Stream keys_and_values(shared + 2 * block_elements, keys_at + at.key, at.key_row,
+                           keys_at + at.value, at.key_row, seeing.keys.from, seeing.keys.end,
+                           s.head_size);
     if constexpr (rounded) {
       keys_and_values.wait_for_older();
       tiles::round_tiles<2 * block_elements, threads>(shared);
@@ -120,6 +125,7 @@ struct QueryGradient {
     const Rows queries(shared, place), dy(shared + block_elements, place);
     [[maybe_unused]] DroppedQuery dropped[Place::halves];
     if constexpr (Sight::dropped) dropped_queries(dropped, place, first, s.dropout);
+    [[maybe_unused]] Buckets buckets(memory + shared_bytes, Sight::biased && s.biases.d_buckets);
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);
     for (; keys_and_values.more(); keys_and_values.end()) {
@@ -131,6 +137,7 @@ struct QueryGradient {
       [[maybe_unused]] tiles::Scores<RowTiles> slopes;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
       if constexpr (Sight::capped) cap_scores(scores, slopes, s);
+      if constexpr (Sight::biased) add_biases<T, false>(scores, place, first, key, blockIdx.y, s);
       if (!seeing.all(warp_first, key))
         hide<T>(scores, place, key,
                 [&](int half) { return seeing.seen_by(half, first + place.row(half)); });
@@ -141,14 +148,17 @@ struct QueryGradient {
       if constexpr (Sight::dropped) drop<T>(d_weights, dropped, place, key, s.dropout);
       for_each_score<RowTiles>([&](int m, int n, int i, int half, int) {
         const float d = scores[m][n][i] * (d_weights[m][n][i] - row_delta[half]);
+        if constexpr (Sight::biased) scores[m][n][i] = d;
         if constexpr (Sight::capped)
           d_weights[m][n][i] = d * slopes[m][n][i];
         else
           d_weights[m][n][i] = d * s.scale;
       });
+      if constexpr (Sight::biased) buckets.template add<T>(scores, place, first, key, s);
       tiles::weighted_rows<Terms, Width>(
           d_weights, keys_and_values.first(place) + place.group * Tile::columns, place, sums);
     }
+    if constexpr (Sight::biased) buckets.store(s);
     add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, sums);
     if (place.slice > 0) return;
     tiles::store(
@@ -176,7 +186,7 @@ struct KeyValueGradient {
   using Stream = tiles::Stream<Width, pairs, Slices, T, Warps>;
   static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
-                       blocks = Width <= 64 && Slices == 1 ? 2 : 1;
+                       blocks = Width <= 64 && Slices == 1 ? 2 : 1, bucket_bytes = 0;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,
@@ -189,13 +199,14 @@ struct KeyValueGradient {
     const Place place(Tile::groups);
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
-    // of exponentials to the base 2; the cap scales scores itself
-    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
+    // of exponentials to the base 2; caps and biases scale scores themselves
+    const float scale = Sight::capped || Sight::biased ? log2_of_e : s.scale * log2_of_e;
+    const T* const keys_at = keys_in<Sight>(qkv, s);
     const typename Sight::template Keys<Place> keys_seen(sight, s, first, place);
-    tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.key, first, keys_seen.end,
-                                                   at.row, s.head_size);
-    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, qkv + at.value, first,
-                                                   keys_seen.end, at.row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared, keys_at + at.key, first, keys_seen.end,
+                                                   at.key_row, s.head_size);
+    tiles::load<Place::block_rows, Width, threads>(shared + block_elements, keys_at + at.value,
+                                                   first, keys_seen.end, at.key_row, s.head_size);
     commit_copies();
     tiles::Rows16<Tile::columns> d_keys[RowTiles], d_values[RowTiles];
     tiles::clear(d_keys);
@@ -234,6 +245,9 @@ struct KeyValueGradient {
         [[maybe_unused]] tiles::Scores<RowTiles> slopes;
         tiles::row_products<Terms, Width>(keys, queries_and_dy.first(place), place, scores);
         if constexpr (Sight::capped) cap_scores(scores, slopes, s);
+        if constexpr (Sight::biased)
+          add_biases<T, true>(scores, place, first, query,
+                              static_cast<long>(blockIdx.y) * members + member, s);
         if (!keys_seen.all(warp_first, query))
           hide<T>(scores, place, query,
                   [&](int half) { return keys_seen.that_see(half, first + place.row(half)); });
@@ -272,15 +286,16 @@ struct KeyValueGradient {
     add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, d_keys);
     add_slices<slice_threads, Slices>(reinterpret_cast<float*>(memory), place, d_values);
     if (place.slice > 0) return;
+    T* const to = key_gradients_in<Sight>(d_qkv, s);
     const auto row_of = [&](T* column, int r) {
-      return first + r < s.tokens ? column + (first + r) * at.row : nullptr;
+      return first + r < key_count<Sight>(s) ? column + (first + r) * at.key_row : nullptr;
     };
     tiles::store(
         d_keys, place, place.group * Tile::columns, s.head_size,
-        [&](int r) { return row_of(d_qkv + at.key, r); }, One{});
+        [&](int r) { return row_of(to + at.key, r); }, One{});
     tiles::store(
         d_values, place, place.group * Tile::columns, s.head_size,
-        [&](int r) { return row_of(d_qkv + at.value, r); }, One{});
+        [&](int r) { return row_of(to + at.value, r); }, One{});
   }
 };
 

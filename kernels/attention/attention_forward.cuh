@@ -1,7 +1,8 @@
-// Attention forward, whoever sees whom: `Sight` is Lengths, Documents or Grouped.
+// Attention forward, whoever sees whom (`Sight`: lengths.cuh).
 #pragma once
 #include <cmath>
 #include <type_traits>
+#include "kernels/attention/biased.cuh"
 #include "kernels/attention/dropped.cuh"
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/launch_by_head.cuh"
@@ -27,7 +28,7 @@ struct Forward {
   using Stream = tiles::Stream<Width, Warps == 1 ? 1 : 2, Slices, T, Warps>;
   static constexpr int shared_bytes = (block_elements + Stream::elements) *
                                       static_cast<int>(sizeof(T)),
-                       blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
+                       blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1, bucket_bytes = 0;
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, T* out, float* lse, AttentionShape s) {
@@ -38,14 +39,16 @@ struct Forward {
     const long first = static_cast<long>(blockIdx.x) * Place::block_rows,
                warp_first = first + place.first_row;
     const typename Sight::template Queries<Place> seeing(sight, s, first, place);
-    // of exponentials to the base 2; the cap scales scores itself
-    const float scale = Sight::capped ? log2_of_e : s.scale * log2_of_e;
+    // of exponentials to the base 2; caps and biases scale scores themselves
+    const float scale = Sight::capped || Sight::biased ? log2_of_e : s.scale * log2_of_e;
+    const T* const keys_at = keys_in<Sight>(qkv, s);
 
     tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.query, first, seeing.end,
                                                    at.row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + block_elements, qkv + at.key, at.row, qkv + at.value, at.row,
-                           seeing.keys.from, seeing.keys.end, s.head_size);
+    Stream keys_and_values(shared + block_elements, keys_at + at.key, at.key_row,
+                           keys_at + at.value, at.key_row, seeing.keys.from, seeing.keys.end,
+                           s.head_size);
     if (kept) keys_and_values.wait_for_older();
     const Rows queries(shared, place);
 
@@ -64,6 +67,7 @@ struct Forward {
       tiles::Scores<RowTiles> scores;
       tiles::row_products<Terms, Width>(queries, keys_and_values.first(place), place, scores);
       if constexpr (Sight::capped) cap_scores(scores, s);
+      if constexpr (Sight::biased) add_biases<T, false>(scores, place, first, key, blockIdx.y, s);
       if (!seeing.all(warp_first, key))
 #pragma unroll
         for (int half = 0; half < Place::halves; ++half) {
@@ -137,8 +141,10 @@ struct Forward {
     for (int half = 0; half < Place::halves; ++half) {
       const long t = first + place.row(half);
       total[half] = tiles::row_sum(total[half]);
+      float share = 1;  // of what was summed, in units of the maximum
+      if constexpr (Sight::biased) share = add_sink(maximum[half], total[half], s);
       const bool real = t < seeing.end;
-      factor[half] = real ? 1.0f / total[half] : 0.0f;
+      factor[half] = real ? share / total[half] : 0.0f;
       if (place.t == 0 && place.group == 0 && t < s.tokens)
         lse[at.lse + t] = real ? maximum[half] / log2_of_e + logf(total[half]) : 0.0f;
     }

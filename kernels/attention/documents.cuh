@@ -8,7 +8,8 @@
 namespace trainx::kernels {
 
 struct Documents {
-  static constexpr bool grouped = false, capped = false, dropped = false;
+  static constexpr bool grouped = false, capped = false, dropped = false, biased = false,
+                        remote = false;
   // i32 [B, T]: where in the row a token's document begins; -1: padding, at the end of the row
   const std::int32_t* starts;
   // i32 [B, T]: where it ends; of backward alone, which fills it

@@ -5,12 +5,14 @@
 #include <climits>
 #include <cstdint>
 #include "kernels/attention/documents.cuh"
+#include "kernels/attention/launch_by_head.cuh"
 
 namespace trainx::kernels {
 
 template <bool Capped>
 struct Grouped {
-  static constexpr bool grouped = true, capped = Capped, dropped = false;
+  static constexpr bool grouped = true, capped = Capped, dropped = false, biased = false,
+                        remote = false;
   Documents documents;  // starts null: a row is one
   long window;          // at least 1
 

@@ -21,37 +21,42 @@ inline AttentionShape shape_of(const AttentionSize& size) {
           static_cast<int>(kv),
           static_cast<int>(size.heads / kv),
           static_cast<float>(size.soft_cap),
-          attention_dropout(size.dropout)};
+          attention_dropout(size.dropout),
+          size.biases,
+          size.memory};
 }
 
+// Of a kernel's arguments the sight alone has traits.
 template <class Argument, class = void>
-struct DropsWeights {
-  static constexpr bool value = false;
+struct SightTraits {
+  static constexpr bool dropped = false, biased = false, remote = false;
 };
 template <class Sight>
-struct DropsWeights<Sight, std::enable_if_t<Sight::dropped>> {
-  static constexpr bool value = true;
-};
+struct SightTraits<Sight, std::enable_if_t<Sight::dropped || !Sight::dropped>> : Sight {};
 
-// Random numbers take registers: fewer blocks of a multiprocessor have more.
+// Random numbers and biases take registers: fewer blocks of a multiprocessor have more.
 template <class Kernel, class... Arguments>
-__global__ void __launch_bounds__(Kernel::threads,
-                                  (DropsWeights<Arguments>::value || ...) ? 1 : Kernel::blocks)
-    attention_kernel(Arguments... arguments) {
+__global__ void __launch_bounds__(
+    Kernel::threads, ((SightTraits<Arguments>::dropped || SightTraits<Arguments>::biased) || ...)
+                         ? 1
+                         : Kernel::blocks) attention_kernel(Arguments... arguments) {
   Kernel::run(arguments...);
 }
 
 template <class Kernel, class... Arguments>
 cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
   const AttentionShape shape = shape_of(size);
-  constexpr int bytes = Kernel::shared_bytes;
+  constexpr bool biased = (SightTraits<Arguments>::biased || ...),
+                 remote = (SightTraits<Arguments>::remote || ...);
+  constexpr int bytes = Kernel::shared_bytes + (biased ? Kernel::bucket_bytes : 0);
   const auto kernel = attention_kernel<Kernel, Arguments..., AttentionShape>;
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       error != cudaSuccess)
     return error;
   constexpr int rows = Kernel::Place::block_rows;
-  const dim3 grid(static_cast<unsigned>((size.tokens + rows - 1) / rows),
+  const std::int64_t tokens = Kernel::of_keys && remote ? size.memory.tokens : size.tokens;
+  const dim3 grid(static_cast<unsigned>((tokens + rows - 1) / rows),
                   static_cast<unsigned>(Kernel::of_keys ? shape.key_value_heads : shape.heads),
                   static_cast<unsigned>(size.batch));
   kernel<<<grid, Kernel::threads, bytes, stream>>>(arguments..., shape);

@@ -3,8 +3,9 @@
 // (those before `end`) and what it streams; a warp, whether its rows from `warp` on and a tile of
 // streamed ones see each other all or not at all; a thread, which streamed ones each of its rows
 // (tiles::Place) sees or is seen by. And all: whether heads of keys serve several of queries
-// (`grouped`), whether scores are under a soft cap (`capped`), and whether probabilities are
-// dropped (`dropped`).
+// (`grouped`), whether scores are under a soft cap (`capped`), whether probabilities are dropped
+// (`dropped`), whether scores have biases or sinks beside them (`biased`, size.biases), and whether
+// keys and values are of another text (`remote`, size.memory).
 #pragma once
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
@@ -32,7 +33,8 @@ struct Span {
 };
 
 struct Lengths {
-  static constexpr bool grouped = false, capped = false, dropped = false;
+  static constexpr bool grouped = false, capped = false, dropped = false, biased = false,
+                        remote = false;
   const std::int32_t* of_samples;  // i32 [B]; null: T each
 
   __device__ long of_sample(const AttentionShape& s) const {

@@ -7,7 +7,8 @@
 namespace trainx::kernels {
 
 struct Nearby {
-  static constexpr bool grouped = true, capped = false, dropped = false;
+  static constexpr bool grouped = true, capped = false, dropped = false, biased = false,
+                        remote = false;
   const std::int32_t* of_samples;  // i32 [B]; null: T each
   long window;                     // at least 1
 

@@ -1,0 +1,25 @@
+#include "kernels/attention/attention_forward.cuh"
+#include "kernels/attention/biased_attention.hpp"
+#include "kernels/attention/biased_sight.cuh"
+
+namespace trainx::kernels {
+
+template <class T>
+cudaError_t biased_attention_forward(const T* qkv, const std::int32_t* seen, T* out, float* lse,
+                                     const AttentionSize& size, cudaStream_t stream) {
+  if (is_nothing(size)) return cudaSuccess;
+  if (!is_biased_launchable(size)) return cudaErrorInvalidValue;
+  return with_biased_sight(seen, nullptr, size, [&](auto sight) {
+    return launch_grouped<Forward, T>(size, stream, qkv, sight, out, lse);
+  });
+}
+
+#define TRAINX_BIASED(T)                                                                   \
+  template cudaError_t biased_attention_forward(const T*, const std::int32_t*, T*, float*, \
+                                                const AttentionSize&, cudaStream_t);
+TRAINX_BIASED(float)
+TRAINX_BIASED(Bf16)
+TRAINX_BIASED(Fp16)
+#undef TRAINX_BIASED
+
+}  // namespace trainx::kernels
