@@ -110,7 +110,7 @@ layer(plan NEEDS kernels facts hardware recipe passes
   ALONE /advice /memory_anatomy /operations /choose/offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
 # HMAC-SHA256 by libcrypto, with which ranks prove themselves.
-layer(comm NEEDS core LIBRARIES system::crypto
+layer(comm NEEDS core log LIBRARIES system::crypto
   ALONE /tcp_communicator /part_control)
 layer(launch QUICK NEEDS plan comm
   ALONE /worker_models)

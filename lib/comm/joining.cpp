@@ -3,6 +3,7 @@
 #include "comm/greeting.hpp"
 #include "comm/socket.hpp"
 #include "comm/watch.hpp"
+#include "log/log.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <thread>
@@ -14,6 +15,8 @@ constexpr auto first_pause = std::chrono::milliseconds(20),
                longest_pause = std::chrono::milliseconds(500);
 // rank 0 says who is missing; only where it is stopped itself does this side's clock end the wait
 constexpr double grace_seconds = 10;
+// rank 0 may send this rank away among many strangers; only then is anything told
+constexpr int refusals_to_tell = 3;
 // for each of rank 0's messages; it may still be loading what the kernel already connects to
 constexpr auto answer_time = std::chrono::seconds(10);
 
@@ -34,6 +37,7 @@ Connection knock(const Membership& membership, double join_seconds) {
   };
   // unproved: stays the reason where rank 0 has given up first, and its port is closed
   std::string why, unproved;
+  int refusals = 0;
   for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     Connection connection(connect_to(membership.address, membership.port, deadline, why));
     if (connection.is_open()) {
@@ -42,6 +46,9 @@ Connection knock(const Membership& membership, double join_seconds) {
       unproved =
           "what answers there does not prove that it is rank 0 of this run: the secret files of "
           "the hosts differ, or another program has the port";
+      if (++refusals == refusals_to_tell)
+        log::warning("rank " + std::to_string(membership.rank) + ": " + membership.address + ":" +
+                     std::to_string(membership.port) + ": " + unproved + "; it is tried again");
     }
     if (Clock::now() >= deadline)
       not_reached(membership, join_seconds, unproved.empty() ? why : unproved);

@@ -2,6 +2,7 @@
 #include "comm/roll_call.hpp"
 #include "comm/socket.hpp"
 #include "comm/watch.hpp"
+#include "log/log.hpp"
 #include <poll.h>
 #include <algorithm>
 #include <vector>
@@ -45,6 +46,12 @@ void Rendezvous::hear(Peer& peer) {
 
 void Rendezvous::hear_all() {
   for (Peer& peer : listener_.take()) peers_.push_back(std::move(peer));
+  if (const std::string who = listener_.refused(); !who.empty() && !told_of_refusal_) {
+    told_of_refusal_ = true;
+    log::warning("a process at " + who +
+                 " was sent away with a wrong proof; if it is a rank of this run, give all hosts "
+                 "the same secret file");
+  }
   for (Peer& peer : peers_) hear(peer);
   peers_.remove_if([](const Peer& p) { return !p.connection.is_open(); });
   for (Arrival& a : arrived_) {

@@ -40,7 +40,8 @@ class Rendezvous {
   double join_seconds_;
   Time deadline_;
   std::optional<Time> differed_;  // when ranks that do not fit together were first seen
-  std::list<Peer> peers_;         // proved; their identities are still to come
+  bool told_of_refusal_ = false;
+  std::list<Peer> peers_;  // proved; their identities are still to come
   std::list<Arrival> arrived_;
 };
 

@@ -59,10 +59,10 @@ class Strangers(Trainx):
                 process.kill()
             process.communicate()
 
-    def launch(self, node):
+    def launch(self, node, *more, quiet=("-q",)):
         flags = ["--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", "1",
-                 "--master-addr", "127.0.0.1", "--master-port", str(self.port)]
-        process = subprocess.Popen([TRAINX, "-q", "train", self.config, *flags], cwd=self.folder,
+                 "--master-addr", "127.0.0.1", "--master-port", str(self.port), *more]
+        process = subprocess.Popen([TRAINX, *quiet, "train", self.config, *flags], cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=self.environment(OMP_NUM_THREADS="1"))
         self.started.append(process)
@@ -127,6 +127,21 @@ class Strangers(Trainx):
         self.check_trained([first, second])
         for stream in silent:
             stream.close()
+
+    def test_other_secrets_are_told_of_while_both_wait(self):
+        both = []
+        for node in (0, 1):
+            secret = self.folder / f"secret-{node}"
+            secret.write_bytes(self.random.randbytes(32))
+            secret.chmod(0o600)
+            both.append(self.launch(node, "--secret-file", str(secret), quiet=()))
+        for process in both:
+            for line in process.stderr:
+                if "secret file" in line:
+                    break
+            else:
+                self.fail("nothing was told")
+            self.assertIsNone(process.poll(), "it waits on")
 
     def test_in_the_place_of_rank_0(self):
         words = frame(FAILURE, number(0) + text(b"all is well, trained 10 steps"))

@@ -89,7 +89,9 @@ TEST_CASE("what a run of such a model wrote is unknown without its worker, not d
     write_file_atomic(path, recipe::resolved_text(read(recipe_with("path: x")).recipe));
     CHECK_NOTHROW(recipe::read_resolved(path));
   }
-  const auto code = [&] { return user_error_of([&] { recipe::read_resolved(path); }).substr(0, 2); };
+  const auto code = [&] {
+    return user_error_of([&] { recipe::read_resolved(path); }).substr(0, 2);
+  };
   CHECK(code() == "78");
   write_file_atomic(path, read_file(path, 1 << 20) + "#");
   CHECK(code() == "65");
