@@ -1,4 +1,5 @@
 #include "optim/average.hpp"
+#include "kernels/optimizer/average.hpp"
 #include "optim/group_update.hpp"
 
 namespace trainx::optim {
@@ -10,11 +11,8 @@ void average_weights(const GroupMemory& memory, std::int64_t applied_steps, doub
     for_each_chunk(chunks_of(*memory.group), [&](std::size_t, const Chunk& chunk) {
       const auto weights = weights_at(chunk.begin);
       float* const mean = average + chunk.begin;
-      // exact at both ends, as torch.lerp is
-      for (std::int64_t i = 0; i < chunk.elements; ++i) {
-        const float w = weights.load(i), apart = w - mean[i];
-        mean[i] = share < 0.5f ? mean[i] + share * apart : w - apart * rest;
-      }
+      for (std::int64_t i = 0; i < chunk.elements; ++i)
+        mean[i] = kernels::averaged(mean[i], weights.load(i), share, rest);
     });
   });
 }
