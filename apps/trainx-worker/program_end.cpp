@@ -31,9 +31,8 @@ void on_uncaught_exception() {
     why = "a call of std::terminate";
   } catch (const RunError& e) {
     end_with(loop.fail(static_cast<ExitCode>(e.exit_code()), e.what()));
-  } catch (const std::exception& e) {
-    why = e.what();
-  } catch (...) {}
+  } catch (const std::exception& e) { why = e.what(); } catch (...) {
+  }
   end_with(loop.fail(ExitCode::invalid_recipe,
                      "the run's own loop threw after step " +
                          std::to_string(loop.channel().place().finished_steps) + ": " + why));

@@ -67,9 +67,9 @@ Run::Run(int argc, char** argv, const std::string& recipe, const std::vector<std
 
 Run::~Run() {
   if (std::uncaught_exceptions() > inside_->exceptions)
-    inside_->loop.fail(ExitCode::invalid_recipe,
-                       "an exception left the run's own loop after step " +
-                           std::to_string(finished_steps()));
+    inside_->loop.fail(
+        ExitCode::invalid_recipe,
+        "an exception left the run's own loop after step " + std::to_string(finished_steps()));
 }
 
 std::optional<StepReport> Run::step() {

@@ -6,7 +6,7 @@ namespace trainx::worker {
 
 /// What a program with a loop of its own starts `trainx` with.
 struct LauncherCommand {
-  std::string built_with;            // the package's trainx; may be empty
+  std::string built_with;  // the package's trainx; may be empty
   std::string recipe;
   std::vector<std::string> settings;
   std::vector<std::string> arguments;  // the program's own

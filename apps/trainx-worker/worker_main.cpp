@@ -96,9 +96,10 @@ int worker::answer_or_run(const std::vector<std::string>& arguments, const Train
 
 int worker_main(int argc, char** argv) {
   worker::watch_for_library_exit();
-  const int code = worker::answer_or_run(
-      {argv, argv + argc},
-      [](const launch::Job& job, metrics::Console& console) { return worker::train(job, console); });
+  const int code = worker::answer_or_run({argv, argv + argc},
+                                         [](const launch::Job& job, metrics::Console& console) {
+                                           return worker::train(job, console);
+                                         });
   worker::expect_exit();
   return code;
 }

@@ -115,8 +115,7 @@ SavedState read_saved_state(const std::string& folder) {
     j.at("seconds").get_to(saved.state.seconds);
     read_best(j, saved);
     read_watches(j, saved.state);
-    if (const auto own = j.find("own_lr"); own != j.end())
-      saved.state.own_lr = own->get<double>();
+    if (const auto own = j.find("own_lr"); own != j.end()) saved.state.own_lr = own->get<double>();
     if (j.contains("loss_scale")) {
       j.at("loss_scale").at("scale").get_to(saved.state.loss_scale);
       j.at("loss_scale").at("finite_steps").get_to(saved.state.finite_steps);

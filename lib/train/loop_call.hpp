@@ -10,9 +10,9 @@ namespace trainx::train {
 struct LoopCall {
   enum class Kind : std::uint8_t { step, evaluate, save, set_lr, parameters, close, fail };
   Kind kind = Kind::step;
-  std::optional<double> lr = {};      // set_lr
-  std::string sentence = {};          // fail: why the loop ended
-  ExitCode code = ExitCode::bug;      // fail
+  std::optional<double> lr = {};  // set_lr
+  std::string sentence = {};      // fail: why the loop ended
+  ExitCode code = ExitCode::bug;  // fail
 };
 
 /// "set_lr(0.001)": equal for equal calls.

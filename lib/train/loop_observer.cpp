@@ -88,8 +88,7 @@ LoopAnswer LoopObserver::evaluate(TrainState& state) {
                      "data.held_out");
   EvaluationReport report;
   if (eval_) report = evaluation_report(state.step, eval_->evaluate_now(state));
-  if (is_dp(parts_.plan))
-    report = evaluation_report_from(parts_.ranks.from_first(to_text(report)));
+  if (is_dp(parts_.plan)) report = evaluation_report_from(parts_.ranks.from_first(to_text(report)));
   return report;
 }
 
