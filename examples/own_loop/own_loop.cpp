@@ -16,9 +16,9 @@ constexpr double first_rate = 4e-3;
 
 int main(int argc, char** argv) {
   const std::string recipe = argc > 1 ? argv[1] : "loop.yaml";
-  trainx::Run run(argc, argv, recipe,
-                  argc > 2 ? std::vector<std::string>(argv + 2, argv + argc)
-                           : std::vector<std::string>());
+  trainx::Run run(
+      argc, argv, recipe,
+      argc > 2 ? std::vector<std::string>(argv + 2, argv + argc) : std::vector<std::string>());
 
   double rate = first_rate, best = std::numeric_limits<double>::infinity();
   int worse = 0;

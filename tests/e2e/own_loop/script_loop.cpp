@@ -57,8 +57,7 @@ class Script {
     if (what == "step") steps(value.empty() ? 1 : std::stoll(value));
     if (what == "all") steps(-1);
     // a schedule of its own, by finished steps
-    if (what == "scheduled")
-      do
+    if (what == "scheduled") do
         run_.set_lr(1e-3 * static_cast<double>(10 + run_.finished_steps() % 7));
       while (steps(1));
     if (what == "lr") run_.set_lr(value == "none" ? std::nullopt : std::optional(std::stod(value)));
@@ -83,7 +82,8 @@ class Script {
     if (what == "catch") catches_ = true;
     if (what == "throw") throw std::runtime_error("own-words");
     if (what == "exit") std::exit(std::stoi(value));
-    if (what == "sleep") std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(value)));
+    if (what == "sleep")
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::stod(value)));
     if (what == "close") write({{"closed", run_.close()}});
     return what != "leave";
   }
@@ -120,9 +120,9 @@ class Script {
 
 int main(int argc, char** argv) {
   const bool given = argc > 3;
-  trainx::Run run(argc, argv, given ? argv[1] : "",
-                  given ? std::vector<std::string>(argv + 4, argv + argc)
-                        : std::vector<std::string>());
+  trainx::Run run(
+      argc, argv, given ? argv[1] : "",
+      given ? std::vector<std::string>(argv + 4, argv + argc) : std::vector<std::string>());
   Script script(run, run.arguments().at(2));
   std::istringstream commands(run.arguments().at(3));
   for (std::string command; std::getline(commands, command, ',');)
