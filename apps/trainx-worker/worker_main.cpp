@@ -24,7 +24,7 @@
 namespace trainx {
 namespace {
 
-int run(const launch::Job& job, metrics::Console& console, const worker::Train& train) {
+int do_job(const launch::Job& job, metrics::Console& console, const worker::Train& train) {
   if (job.command == "train") return train(job, console);
   execute::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
@@ -87,7 +87,7 @@ int worker::answer_or_run(const std::vector<std::string>& arguments, const Train
     metrics::Console console(plain);
     log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) +
                " on " + host_name());
-    return run(job, console, train);
+    return do_job(job, console, train);
   } catch (const std::exception& e) {
     metrics::Console console(plain);
     return worker::report_error(e, console);
