@@ -22,20 +22,26 @@ std::terminate_handler handler_before = nullptr;
   std::_Exit(code);
 }
 
+[[noreturn]] void end_with(const RunError& e) {
+  if (open_loop) end_with(open_loop->fail(static_cast<ExitCode>(e.exit_code()), e.what()));
+  if (code_of_run != 0) end_with(code_of_run);  // people were told why
+  end_at_once(static_cast<ExitCode>(e.exit_code()), e.what());
+}
+
 void on_uncaught_exception() {
-  if (!open_loop || std::this_thread::get_id() != thread_of_loop) handler_before();
-  OwnLoop& loop = *open_loop;
+  if (std::this_thread::get_id() != thread_of_loop) handler_before();
   std::string why = "something that is no std::exception";
   try {
     if (const auto error = std::current_exception()) std::rethrow_exception(error);
     why = "a call of std::terminate";
-  } catch (const RunError& e) {
-    end_with(loop.fail(static_cast<ExitCode>(e.exit_code()), e.what()));
-  } catch (const std::exception& e) { why = e.what(); } catch (...) {
-  }
-  end_with(loop.fail(ExitCode::invalid_recipe,
-                     "the run's own loop threw after step " +
-                         std::to_string(loop.channel().place().finished_steps) + ": " + why));
+  } catch (const RunError& e) { end_with(e); } catch (const std::exception& e) {
+    why = e.what();
+  } catch (...) {}
+  if (!open_loop) handler_before();
+  end_with(open_loop->fail(ExitCode::invalid_recipe,
+                           "the run's own loop threw after step " +
+                               std::to_string(open_loop->channel().place().finished_steps) + ": " +
+                               why));
 }
 
 // No clean end from here: what training uses may be destroyed already.
