@@ -163,6 +163,30 @@ class OwnLoop(Trainx):
             self.train("schedule")
         return [m["lr"] for m in self.metrics("schedule")]
 
+    @sampled
+    def test_models_and_metrics_of_its_own(self):
+        lines = []
+        for _ in range(STEPS * 8 + 10):
+            x = [self.random.uniform(-1, 1) for _ in range(3)]
+            lines.append(json.dumps({"x": x, "y": x[0] - 2 * x[1]}))
+        (self.folder / "train.jsonl").write_text("\n".join(lines[10:]) + "\n")
+        (self.folder / "eval.jsonl").write_text("\n".join(lines[:10]) + "\n")
+        self.change_recipe("model", "{type: line}")
+        self.change_recipe("  options", None)
+        self.change_recipe("data", "{type: jsonl, train: train.jsonl, eval: eval.jsonl, "
+                           "sequence_length: 1}")
+        for how in self.drawn(WORLDS, few=2):
+            name = "-".join(["line", *how[1:]]).replace("=", ".")
+            self.loop(name, "all,evaluate,parameters,close", *how)
+            want = [m["error"] for m in self.metrics(name)]
+            for rank in range(2 if how else 1):
+                answers = self.said(name, rank)
+                self.assertEqual([a["metrics"]["error"] for a in answers if "loss" in a], want)
+                self.assertIn("error", answers[STEPS + 1]["metrics"])
+                self.assertEqual(set(answers[STEPS + 2]["parameters"]),
+                                 {"line.weight", "line.bias"})
+            self.assertLess(want[-1], want[0])
+
     def test_groups_keep_their_ratio_and_own_step_sizes_are_refused(self):
         groups = 'optimizer.groups=[{match: "*wte*", lr: 1e-3}]'
         self.train("plain", "schedule={type: constant, warmup: 0 steps}", "optimizer.lr=6e-3",

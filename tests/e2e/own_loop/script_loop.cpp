@@ -4,7 +4,10 @@
 // JSON object a line; a caught error as {"error": code}.
 #include "trainx/callbacks.hpp"
 #include "trainx/run.hpp"
+#include "trainx/worker.hpp"
 #include <nlohmann/json.hpp>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -15,6 +18,29 @@
 namespace {
 
 using nlohmann::json;
+
+// A model with a loss and a metric of its own.
+
+struct LineOptions {};
+template <class Visitor>
+void visit_fields(Visitor&, LineOptions&) {}
+
+struct LineLossImpl : torch::nn::Module {
+  trainx::Loss forward(const at::Tensor& guess, const at::Tensor& y) {
+    const at::Tensor error = guess.squeeze(1) - y;
+    return {error.square().sum(), torch::full({}, y.size(0)), {{"error", error.abs().sum()}}};
+  }
+};
+TORCH_MODULE(LineLoss);
+
+trainx::Graph build_line(const LineOptions&, const trainx::ModelShape&) {
+  trainx::Graph graph;
+  graph.field("x", {3});
+  graph.field("y", {});
+  graph.add("line", torch::nn::Linear(3, 1), {"x"}, {"guess"});
+  graph.add("loss", LineLoss(), {"guess", "y"});
+  return graph;
+}
 
 json to_json(const trainx::StepReport& r) {
   return {{"step", r.step}, {"loss", r.loss},     {"grad_norm", r.grad_norm},
@@ -119,6 +145,7 @@ class Script {
 }  // namespace
 
 int main(int argc, char** argv) {
+  trainx::add_model<LineOptions>("line", "a line through points", build_line);
   const bool given = argc > 3;
   trainx::Run run(
       argc, argv, given ? argv[1] : "",
