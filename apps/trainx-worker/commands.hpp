@@ -4,10 +4,15 @@
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
 
+namespace trainx::train {
+class LoopChannel;
+}
+
 namespace trainx::worker {
 
 /// Each returns the exit code, or throws what main prints.
-int train(const launch::Job& job, metrics::Console& console);
+/// `loop`: of the user's own, which has control between steps; null: there is none.
+int train(const launch::Job& job, metrics::Console& console, train::LoopChannel* loop = nullptr);
 int evaluate(const launch::Job& job, metrics::Console& console);
 int generate(const launch::Job& job, metrics::Console& console);
 int bench_step(const launch::Job& job);

@@ -22,14 +22,6 @@ bool lacks_threads() {
   } catch (const std::system_error& e) { return is_thread_limit(e); }
 }
 
-[[noreturn]] void end_at_once(ExitCode code, const std::string& sentence) {
-  log::record(log::Level::error, sentence);
-  const metrics::Screen screen = metrics::process_screen();
-  screen.err("trainx: " + sentence + "\n");
-  screen.finish();
-  std::_Exit(static_cast<int>(code));
-}
-
 void on_library_exit(int status, void*) {
   if (expected) return;
   const bool threads = lacks_threads();
@@ -54,6 +46,14 @@ void on_uncaught() {
 }
 
 }  // namespace
+
+void end_at_once(ExitCode code, const std::string& sentence) {
+  log::record(log::Level::error, sentence);
+  const metrics::Screen screen = metrics::process_screen();
+  screen.err("trainx: " + sentence + "\n");
+  screen.finish();
+  std::_Exit(static_cast<int>(code));
+}
 
 void watch_for_uncaught() { abort_handler = std::set_terminate(on_uncaught); }
 

@@ -20,8 +20,10 @@
 #include "status.hpp"
 #include "trained_in.hpp"
 #include "train/attest_observer.hpp"
+#include "train/callback_observer.hpp"
 #include "train/health_observer.hpp"
 #include "train/learning_rates.hpp"
+#include "train/loop_observer.hpp"
 #include "train/module_buffers.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
@@ -167,6 +169,13 @@ void tell_rate_change(const train::RateChange& change, const plan::RunPlan& plan
              "begins a new schedule here"));
 }
 
+std::string own_rate_words(double lr) {
+  char text[128];
+  std::snprintf(text, sizeof text,
+                "learning rate %.3g, set by the run's own loop, holds until it sets another", lr);
+  return text;
+}
+
 /// Weights and states with which the run begins.
 void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state,
           metrics::Console& console) {
@@ -241,7 +250,7 @@ void require_outside(const recipe::Recipe& recipe, const std::string& path) {
 int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start,
         train::TrainState& state, std::int64_t threads, const std::string& path,
         std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
-        train::TrainingParts& parts, metrics::Console& console) {
+        train::TrainingParts& parts, metrics::Console& console, train::LoopChannel* loop) {
   const execute::Ranks& ranks = parts.ranks;
   const std::string began_from = !start.from.empty() ? start.from
                                                      : plan.recipe.model.init_from.value_or("");
@@ -264,6 +273,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   if (!own) {
     open_log(path, job);
     parts.start(state);
+    train::CallbackObserver callbacks(plan);
+    if (!plan.is_replica()) parts.trainer->add(callbacks);
     std::optional<train::EvalObserver> eval;
     if (parts.evaluator)
       parts.trainer->add(
@@ -279,6 +290,10 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     std::optional<train::ReleaseObserver> release;
     if (plan.recipe.memory.release_cache_every)
       parts.trainer->add(release.emplace(parts, console, state));
+    std::optional<train::LoopObserver> own_loop;
+    if (loop)
+      parts.trainer->add(own_loop.emplace(parts, *loop, eval ? &*eval : nullptr,
+                                          checkpoints ? &*checkpoints : nullptr));
     return exit_code_of(parts.trainer->run());
   }
 
@@ -308,6 +323,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   if (const disk::Disk* disk = parts.device->disk())
     console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
+  if (state.own_lr) console.message(own_rate_words(*state.own_lr));
   metrics::MetricsLog log(path, state.step, plan.recipe.metrics.tensorboard);
   if (start.own && !log.holes().empty()) console.warning(log.holes());
   parts.start(state);
@@ -315,6 +331,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   parts.trainer->add(health);
   train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
+  train::CallbackObserver callbacks(plan);
+  parts.trainer->add(callbacks);
   std::optional<train::EvalObserver> eval;
   if (parts.evaluator)
     parts.trainer->add(
@@ -340,11 +358,18 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
   Status status(folder, plan, checkpoints, console, state);
   parts.trainer->add(status);
+  std::optional<train::LoopObserver> own_loop;
+  if (loop)
+    parts.trainer->add(own_loop.emplace(parts, *loop, eval ? &*eval : nullptr, &checkpoints));
   try {
     const execute::Request request = parts.trainer->run();
     const train::TrainState& end = parts.trainer->state();
     const int code = exit_code_of(request);
-    if (code == 0) {
+    if (own_loop && own_loop->closed_early()) {
+      status.write("stopped", "its own loop closed it", 0);
+      console.stopped("its own loop closed the run at step " + std::to_string(end.step) +
+                      ", with a checkpoint; the same program resumes it");
+    } else if (code == 0) {
       status.write("done", early_words(plan, end), 0);
       console.done(end.step, path,
                    closing_words(job, plan, folder, end, job.facts.data.entropy_floor_nats));
@@ -364,7 +389,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
 int train_among(const launch::Job& job, const plan::RunPlan& plan,
                 std::shared_ptr<const data::Source> train_source,
                 std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
-                metrics::Console& console) {
+                metrics::Console& console, train::LoopChannel* loop) {
   const execute::Ranks ranks = joined.ranks();
   const std::string path = job.fork_name.empty() ? job.run_folder
                                                  : plan.recipe.run.output_dir + "/" + job.fork_name;
@@ -392,6 +417,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
   train::SavedState saved;
   if (!start.from.empty() && start.with_states) saved = read_state(start.from, plan);
   train::TrainState& state = saved.state;
+  if (!start.own) state.own_lr.reset();  // a fork's is the recipe's
   if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first())
     tell_rate_change(*change, plan, console);
 
@@ -403,7 +429,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
 
   train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
   try {
-    return run(job, plan, start, state, threads, path, own, files, parts, console);
+    return run(job, plan, start, state, threads, path, own, files, parts, console, loop);
   } catch (const std::exception& e) {
     if (plan.on_gpu && ranks.world_size() > 1) joined.end_at_once(e, console);
     throw;
@@ -412,7 +438,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
 
 }  // namespace
 
-int train(const launch::Job& job, metrics::Console& console) {
+int train(const launch::Job& job, metrics::Console& console, train::LoopChannel* loop) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   const plan::RunPlan plan = plan_of(job, loaded.recipe);
   // bad data is told before anything is written
@@ -420,8 +446,8 @@ int train(const launch::Job& job, metrics::Console& console) {
   auto eval_source = train::open_split(plan, data::Split::eval);
   JoinedRanks joined(job, plan);
   try {
-    const int code =
-        train_among(job, plan, std::move(train_source), std::move(eval_source), joined, console);
+    const int code = train_among(job, plan, std::move(train_source), std::move(eval_source), joined,
+                                 console, loop);
     joined.leave();
     return code;
   } catch (const std::exception& e) {

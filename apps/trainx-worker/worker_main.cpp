@@ -1,5 +1,6 @@
 // All of a worker but the models that a user adds to it.
 #include "trainx/worker_main.hpp"
+#include "answer_or_run.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "describe.hpp"
@@ -23,8 +24,8 @@
 namespace trainx {
 namespace {
 
-int run(const launch::Job& job, metrics::Console& console) {
-  if (job.command == "train") return worker::train(job, console);
+int do_job(const launch::Job& job, metrics::Console& console, const worker::Train& train) {
+  if (job.command == "train") return train(job, console);
   execute::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
   if (job.command == "bench step") return worker::bench_step(job);
@@ -67,12 +68,14 @@ int answer(const std::string& text) {
   return 0;
 }
 
-int answer_or_run(int argc, char** argv) {
+}  // namespace
+
+int worker::answer_or_run(const std::vector<std::string>& arguments, const Train& train) {
   metrics::ConsoleOptions plain;
   try {
     tensor::install_allocator_meter();
     make_models_known();
-    const std::string asked = argc > 1 ? argv[1] : "";
+    const std::string asked = arguments.size() > 1 ? arguments[1] : "";
     if (asked == "--describe") return answer(worker::describe_models());
     if (asked == "--describe-graph")
       return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
@@ -84,18 +87,19 @@ int answer_or_run(int argc, char** argv) {
     metrics::Console console(plain);
     log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) +
                " on " + host_name());
-    return run(job, console);
+    return do_job(job, console, train);
   } catch (const std::exception& e) {
     metrics::Console console(plain);
     return worker::report_error(e, console);
   }
 }
 
-}  // namespace
-
 int worker_main(int argc, char** argv) {
   worker::watch_for_library_exit();
-  const int code = answer_or_run(argc, argv);
+  const int code = worker::answer_or_run({argv, argv + argc},
+                                         [](const launch::Job& job, metrics::Console& console) {
+                                           return worker::train(job, console);
+                                         });
   worker::expect_exit();
   return code;
 }

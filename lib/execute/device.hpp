@@ -28,6 +28,9 @@ class Device {
   /// rest. `zeros`: what of residents() is zero.
   virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
   virtual void download() = 0;
+  /// The same of a part of residents() that was written there, or of host(), which steps read where
+  /// it is.
+  virtual void upload_part(std::span<const std::byte>) {}
   /// The same beside the steps that follow: residents() may be read once end_download() has
   /// returned, on any thread, with the seconds that the copy took, for which the steps' first write
   /// to a resident waited.

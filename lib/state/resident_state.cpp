@@ -137,11 +137,12 @@ void ResidentState::initialize(std::uint64_t seed) {
   });
 }
 
-void ResidentState::set_learning_rates(const std::vector<double>& table) {
+std::span<const double> ResidentState::set_learning_rates(const std::vector<double>& table) {
   if (table.size() != lr_table_.size())
     throw InternalError("the learning rate table has " + std::to_string(table.size()) +
                         " entries, its buffer " + std::to_string(lr_table_.size()));
   std::copy(table.begin(), table.end(), lr_table_.begin());
+  return lr_table_;
 }
 
 void ResidentState::set_counters(std::int64_t step, std::int64_t applied_steps) {

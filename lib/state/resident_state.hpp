@@ -40,7 +40,8 @@ class ResidentState {
   void initialize(const model::WeightInitializer& fill, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
-  void set_learning_rates(const std::vector<double>& table);
+  /// Returns where they lie.
+  std::span<const double> set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
   std::int64_t applied_steps() const;
   /// As kernels::advance_loss_scale has them; nothing where losses are not scaled.

@@ -1,6 +1,7 @@
 #include "train/checkpoint_observer.hpp"
 #include "core/error.hpp"
 #include "log/log.hpp"
+#include "train/callbacks.hpp"
 #include "tensor/large_memory.hpp"
 #include <algorithm>
 #include <future>
@@ -49,7 +50,8 @@ CheckpointObserver::CheckpointObserver(TrainingParts& parts, checkpoint::Store* 
       carried_(std::move(carried)),
       every_(parts.plan.checkpoint_every, state),
       saved_(saved_step),
-      saved_best_(state.best_step) {
+      saved_best_(state.best_step),
+      saved_lr_(state.own_lr) {
   asynchronous_ = all_write_beside();
   if (asynchronous_ && !shares() && !takes_snapshots()) parts_.device->expect_downloads();
 }
@@ -85,13 +87,28 @@ void CheckpointObserver::on_step_end(TrainState& state, const FinishedStep& step
 }
 
 void CheckpointObserver::on_end(TrainState& state, execute::Request) {
+  save_now(state);  // what fails now ends the run
+}
+
+std::string CheckpointObserver::save_now(TrainState& state) {
   if (writing_) finish_writing();
   // the last evaluation may have found the best after the save
-  if (saved_ == state.step && saved_best_ == state.best_step) return;
-  save(state);
-  if (!writing_) return;
-  const std::string path = end_of_writing();  // what fails now ends the run
-  saved(*writing_, path);
+  if (!has_saved(state)) {
+    save(state);
+    every_.acted(state);
+  }
+  if (writing_) complete_writing();
+  return store_ ? store_->folder() + "/checkpoint-" + std::to_string(state.step) : "";
+}
+
+void CheckpointObserver::complete_writing() {
+  try {
+    const std::string path = end_of_writing();
+    saved(*writing_, path);
+  } catch (const UserError&) {
+    writing_.reset();
+    throw;
+  }
   writing_.reset();
 }
 
@@ -117,6 +134,7 @@ void CheckpointObserver::save(TrainState& state) {
   }
   const Writing written{.step = state.step,
                         .best_step = state.best_step,
+                        .own_lr = state.own_lr,
                         .begun = begun,
                         .waited_s = seconds_since(begun),
                         .shared = {},
@@ -138,6 +156,7 @@ void CheckpointObserver::begin_writing(TrainState& state, Clock::time_point begu
   Writing& writing = writing_.emplace();
   writing.step = state.step;
   writing.best_step = state.best_step;
+  writing.own_lr = state.own_lr;
   writing.begun = begun;
   writing.step_s = step_s_;
   try {
@@ -183,13 +202,11 @@ std::string CheckpointObserver::end_of_writing() {
 
 void CheckpointObserver::finish_writing() {
   try {
-    const std::string path = end_of_writing();
-    saved(*writing_, path);
+    complete_writing();
   } catch (const UserError& e) {
     if (e.code() != ExitCode::io_error) throw;
     tell_failure(e);
   }
-  writing_.reset();
 }
 
 void CheckpointObserver::tell_failure(const UserError& e) {
@@ -202,6 +219,7 @@ void CheckpointObserver::tell_failure(const UserError& e) {
 void CheckpointObserver::saved(const Writing& written, const std::string& path) {
   saved_ = written.step;
   saved_best_ = written.best_step;
+  saved_lr_ = written.own_lr;
   const double seconds = seconds_since(written.begun);
   log::debug("checkpoint of step " + std::to_string(written.step) + " is whole in " + path);
   if (parts_.plan.recipe.checkpoint.every.is_auto()) {
@@ -209,7 +227,9 @@ void CheckpointObserver::saved(const Writing& written, const std::string& path) 
     // all that save do so at the same steps
     every_.recur_every(shares() ? std::stod(parts_.ranks.from_first(std::to_string(next))) : next);
   }
-  if (store_) console_.checkpoint({written.step, path, written.waited_s, seconds});
+  if (!store_) return;
+  console_.checkpoint({written.step, path, written.waited_s, seconds});
+  call_save_callbacks({written.step, path});
 }
 
 void CheckpointObserver::settle() noexcept {

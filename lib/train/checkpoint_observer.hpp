@@ -36,6 +36,9 @@ class CheckpointObserver : public Observer {
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, execute::Request request) override;
   void on_save_request(const TrainState& state) override { every_.ask(state); }
+  /// At rest: saves, unless this step's checkpoint is the newest, and waits until it is on disk.
+  /// Returns its folder; empty on ranks without a store. Throws UserError 74.
+  std::string save_now(TrainState& state);
   /// The newest checkpoint that is whole on disk.
   std::optional<std::int64_t> saved_step() const { return saved_; }
   /// Where the run ends otherwise than by on_end: waits for what is being written. Shards that
@@ -51,6 +54,7 @@ class CheckpointObserver : public Observer {
   /// A checkpoint on its way to disk.
   struct Writing {
     std::int64_t step = 0, best_step = 0;
+    std::optional<double> own_lr;
     Clock::time_point begun;
     // that training stood still for it, but for what steps wait for on a GPU
     double waited_s = 0;
@@ -62,10 +66,15 @@ class CheckpointObserver : public Observer {
   /// Whether steps would change what is being written, so that it is copied first.
   bool takes_snapshots() const { return !shares() && parts_.device->steps_change_residents(); }
   bool all_write_beside() const;
+  bool has_saved(const TrainState& state) const {
+    return saved_ == state.step && saved_best_ == state.best_step && saved_lr_ == state.own_lr;
+  }
   void save(TrainState& state);
   void begin_writing(TrainState& state, Clock::time_point begun);
   /// Of the write under way, waiting for it; what failed is told.
   void finish_writing();
+  /// The same, and throws UserError 74 if it failed.
+  void complete_writing();
   std::string end_of_writing();
   void tell_failure(const UserError& e);
   void saved(const Writing& written, const std::string& path);
@@ -79,6 +88,7 @@ class CheckpointObserver : public Observer {
   Recurrence every_;
   std::optional<std::int64_t> saved_;        // last step saved in this folder
   std::int64_t saved_best_ = 0;              // state.best_step in it
+  std::optional<double> saved_lr_;           // state.own_lr in it
   double step_s_ = 0;                        // that the last step took
   std::optional<state::Snapshot> snapshot_;  // where steps change what would be read
   std::optional<Writing> writing_;

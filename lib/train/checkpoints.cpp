@@ -96,6 +96,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
          {"loader",
           {{"next_position", state.step * plan.batch.global_batch_size},
            {"samples", plan.train_samples}}}};
+  if (state.own_lr) j["own_lr"] = *state.own_lr;
   if (!state.unlogged_metrics.empty()) j["unlogged"]["metrics"] = state.unlogged_metrics;
   if (plan.compute == DType::f16)
     j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
@@ -114,6 +115,7 @@ SavedState read_saved_state(const std::string& folder) {
     j.at("seconds").get_to(saved.state.seconds);
     read_best(j, saved);
     read_watches(j, saved.state);
+    if (const auto own = j.find("own_lr"); own != j.end()) saved.state.own_lr = own->get<double>();
     if (j.contains("loss_scale")) {
       j.at("loss_scale").at("scale").get_to(saved.state.loss_scale);
       j.at("loss_scale").at("finite_steps").get_to(saved.state.finite_steps);

@@ -53,6 +53,7 @@ std::optional<RateChange> resume_schedule(const plan::RunPlan& plan, TrainState&
 }
 
 std::vector<double> learning_rates(const plan::RunPlan& plan, const TrainState& state) {
+  if (state.own_lr) return std::vector<double>(plan.lr_table.size(), *state.own_lr);
   if (state.schedule.from_step == 0) return plan.lr_table;
   std::vector<double> table = plan.lr_table;  // entries before the restart are not read any more
   for (std::int64_t s = state.schedule.from_applied; s < std::ssize(table); ++s)

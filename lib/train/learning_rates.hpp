@@ -16,7 +16,7 @@ struct RateChange {
 /// schedule that restarts has no room for its warm-up or decay.
 std::optional<RateChange> resume_schedule(const plan::RunPlan& plan, TrainState& state);
 
-/// The plan's table, by applied step, shifted to where state.schedule begins.
+/// By applied step: the plan's table, shifted to where state.schedule begins; or state.own_lr.
 std::vector<double> learning_rates(const plan::RunPlan& plan, const TrainState& state);
 
 }  // namespace trainx::train

@@ -1,7 +1,9 @@
 #include "train/observers.hpp"
 #include "core/error.hpp"
 #include "tensor/allocator_meter.hpp"
+#include "train/callbacks.hpp"
 #include "train/eval_metrics.hpp"
+#include "train/public_reports.hpp"
 #include "architectures/own_parts.hpp"
 #include "recipe/value.hpp"
 #include <cmath>
@@ -141,12 +143,18 @@ void EvalObserver::count_stale(TrainState& state, double value) {
   stale_ = state.stale_evaluations >= *stopping.patience;
 }
 
+const EvalResult& EvalObserver::evaluate_now(TrainState& state) {
+  if (evaluated_ != state.step) evaluate(state);
+  return last_;
+}
+
 void EvalObserver::evaluate(TrainState& state) {
   // rank 0 of dp, for which the others wait meanwhile; else evaluation's own sums show that ranks
   // move
   std::optional<execute::Ranks::Busy> alone;
   if (parts_.plan.mode == recipe::ParallelMode::dp) alone.emplace(parts_.ranks, "evaluating");
-  const EvalResult result = parts_.evaluator->run(parts_.plan.eval_samples);
+  last_ = parts_.evaluator->run(parts_.plan.eval_samples);
+  const EvalResult& result = last_;
   every_.acted(state);
   evaluated_ = state.step;
   const plan::RunPlan& plan = parts_.plan;
@@ -166,6 +174,7 @@ void EvalObserver::evaluate(TrainState& state) {
                                    metrics::unix_time_s()};
   if (file_) file_->append(metrics::to_json(report));
   console_.eval(report);
+  call_evaluation_callbacks(evaluation_report(state.step, result));
 }
 
 }  // namespace trainx::train

@@ -55,6 +55,8 @@ class EvalObserver : public Observer {
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, execute::Request request) override;
   bool wants_end() const override { return stale_; }
+  /// At rest: as if it were due. What was evaluated after this step already is not computed again.
+  const EvalResult& evaluate_now(TrainState& state);
 
  private:
   void evaluate(TrainState& state);
@@ -67,6 +69,7 @@ class EvalObserver : public Observer {
   std::optional<double> entropy_floor_;
   Recurrence every_;
   std::int64_t evaluated_ = -1;  // last step evaluated
+  EvalResult last_;              // what that found
   // as many evaluations without improvement as early stopping allows
   bool stale_ = false;
 };

@@ -29,6 +29,8 @@ struct TrainState {
   // as kernels::advance_loss_scale has them; 0: losses have not been scaled
   double loss_scale = 0, finite_steps = 0;
   double lr = 0;  // of the last step
+  // set by a loop of the user's own: holds instead of the schedule's
+  std::optional<double> own_lr;
   bool last_loss_finite = true;
   ScheduleSpan schedule;
   /// Of the steps since the last logged one, so that a mean that spans a resume is that of all its

@@ -59,6 +59,11 @@ execute::Request Trainer::run() {
   last_ = last_wall_ = Clock::now();
   execute::Request stop = execute::Request::none;
   if (plan_.total_steps < 0 && state_.seconds >= plan_.total_seconds) end_step_ = state_.step;
+  if (!is_last(state_.step)) {
+    for (Observer* observer : observers_) observer->on_begin(state_);
+    end_if_wanted(true);
+    last_ = Clock::now();
+  }
   while (!is_last(state_.step)) {
     while (submitted_ < state_.step + steps_ahead && !rest_needed_after(submitted_) &&
            !is_last(submitted_)) {
@@ -82,6 +87,7 @@ execute::Request Trainer::run() {
                         (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps
                                                 : state_.seconds >= plan_.total_seconds);
   if (finished) stop = execute::Request::none;
+  for (Observer* observer : observers_) observer->before_end(state_, stop);
   for (Observer* observer : observers_) observer->on_end(state_, stop);
   if (const std::string why = finished ? divergence_of(state_) : ""; !why.empty())
     throw UserError(ExitCode::diverged, why);
@@ -93,7 +99,7 @@ void Trainer::end_if_wanted(bool at_rest) {
   // What wants the end is an evaluation: all ranks know its result at once, except for replicas,
   // which begin their next steps meanwhile.
   const bool known_by_all = plan_.mode != recipe::ParallelMode::dp && at_rest;
-  if (known_by_all && any_wants_end()) {
+  if ((known_by_all && any_wants_end()) || (at_rest && any_ends_here())) {
     ended_early_ = true;
     end_step_ = state_.step;
   } else if (end_wanted_) {

@@ -32,6 +32,8 @@ constexpr std::int64_t steps_ahead = 2;
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// At rest, before the first step of this process.
+  virtual void on_begin(TrainState&) {}
   /// Will this observer need the memory at rest after step `n`? Asked before step n + 1 is begun.
   virtual bool needs_rest_after(std::int64_t step) const = 0;
   virtual void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) = 0;
@@ -41,8 +43,12 @@ class Observer {
   /// with this step, on all ranks; under dp, whose replicas do not know, within steps_ahead + 1
   /// steps.
   virtual bool wants_end() const { return false; }
+  /// Does the run end with this step? Asked at rest; all ranks answer alike.
+  virtual bool ends_here() const { return false; }
   /// A signal asked for a checkpoint.
   virtual void on_save_request(const TrainState&) {}
+  /// At rest, after the last step of this process, before any observer's on_end.
+  virtual void before_end(TrainState&, execute::Request) {}
   /// At rest, after the last step of this process; `request` says why it ends before the last step
   /// of the run, none: it does not.
   virtual void on_end(TrainState& state, execute::Request request) = 0;
@@ -66,6 +72,7 @@ class Trainer {
  private:
   bool is_last(std::int64_t step) const { return end_step_ >= 0 && step >= end_step_; }
   bool rest_needed_after(std::int64_t step) const;
+  bool any_ends_here() const { return std::ranges::any_of(observers_, &Observer::ends_here); }
   bool any_wants_end() const { return std::ranges::any_of(observers_, &Observer::wants_end); }
   void end_if_wanted(bool at_rest);
   /// Steps that another rank may have begun already belong to the run: it ends behind them.

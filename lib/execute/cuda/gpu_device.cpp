@@ -235,6 +235,15 @@ void GpuDevice::download() {
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
 }
 
+void GpuDevice::upload_part(std::span<const std::byte> part) {
+  const std::ptrdiff_t at = part.data() - residents_->data();
+  if (at < 0 || at >= residents_->bytes()) return;  // in pinned memory
+  gpu::require(
+      cudaMemcpyAsync(arena_ + at, part.data(), part.size(), cudaMemcpyHostToDevice, stream_),
+      "numbers to the GPU");
+  gpu::require(cudaStreamSynchronize(stream_), "numbers to the GPU");
+}
+
 // Not before all is uploaded: a copy from memory of which a part is pinned is refused.
 void GpuDevice::expect_downloads() {
   beside_ = std::make_unique<AsyncDownload>(*residents_, arena_);

@@ -24,6 +24,7 @@ class GpuDevice final : public Device {
   bool steps_change_residents() const override;
   void upload(const std::vector<std::span<const std::byte>>& zeros) override;
   void download() override;
+  void upload_part(std::span<const std::byte> part) override;
   void begin_download() override;
   void expect_downloads() override;
   double end_download() override;
