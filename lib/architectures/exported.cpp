@@ -37,7 +37,9 @@ std::int64_t number(const ConfigReader& config, const json& of, const char* key,
 CustomOptions exported_options() {
   return {std::string(exported_name),
           "Any Hugging Face model that scripts/trainx-export wrote, from model.init_from",
-          {{"task", Choice{"causal_lm", {"causal_lm", "masked_lm", "classification"}}, {},
+          {{"task",
+            Choice{"causal_lm", {"causal_lm", "masked_lm", "classification"}},
+            {},
             "what the model was exported for"}}};
 }
 
@@ -71,6 +73,13 @@ void set_export(CustomDims& dims, const std::string& folder, const std::string& 
 }
 std::string export_folder(const CustomOptions& options) { return text_of(options, folder_field); }
 std::string export_config(const CustomOptions& options) { return text_of(options, config_field); }
+
+std::string exported_family(const CustomOptions& options) {
+  const json config = json::parse(export_config(options), nullptr, false);
+  if (!config.is_object()) return {};
+  const auto type = config.find("model_type");
+  return type == config.end() || !type->is_string() ? std::string() : type->get<std::string>();
+}
 
 std::string exported_config_text(const CustomDims& dims, const char* dtype) {
   auto config = nlohmann::ordered_json::parse(export_config(dims.options));

@@ -22,6 +22,9 @@ void set_export(CustomDims& dims, const std::string& folder, const std::string& 
 std::string export_folder(const CustomOptions& options);  // empty: not set
 std::string export_config(const CustomOptions& options);
 
+/// Its model_type in transformers; empty where the config.json is not set.
+std::string exported_family(const CustomOptions& options);
+
 /// The folder's config.json with another dtype, for a checkpoint.
 std::string exported_config_text(const CustomDims& dims, const char* dtype);
 

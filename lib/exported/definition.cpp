@@ -34,15 +34,17 @@ struct Instance {
                 "; write precision.compute: fp32, or export it again");
   }
 
+  void require_length(std::int64_t length) const {
+    TORCH_CHECK(length >= model->min_length && length <= model->max_length, "rows have ", length,
+                " tokens, and the model was exported for ", model->min_length, " to ",
+                model->max_length,
+                "; set data.sequence_length, or export it again with another --sequence-length");
+  }
+
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs) const {
     const std::vector<Operand>& named = module->graph->inputs;
     for (std::size_t k = 0; k < named.size(); ++k)
-      if (named[k].name == "tokens")
-        TORCH_CHECK(inputs[k].size(1) >= model->min_length && inputs[k].size(1) <= model->max_length,
-                    "rows have ", inputs[k].size(1), " tokens, and the model was exported for ",
-                    model->min_length, " to ", model->max_length,
-                    "; set data.sequence_length, or export it again with another "
-                    "--sequence-length");
+      if (named[k].name == "tokens") require_length(inputs[k].size(1));
     std::vector<at::Tensor> operands = inputs;
     operands.insert(operands.end(), parameters.begin(), parameters.end());
     return interpreter(inputs).run(operands, training);
@@ -51,8 +53,8 @@ struct Instance {
 
 Graph build(const std::vector<OptionField>& fields) {
   const architectures::CustomOptions options{std::string(architectures::exported_name), "", fields};
-  const auto model = read_export(architectures::export_folder(options),
-                                 architectures::export_config(options));
+  const auto model =
+      read_export(architectures::export_folder(options), architectures::export_config(options));
   std::map<std::string, at::Tensor> parameters;
   for (const auto& [name, dims] : model->graph.parameters) parameters[name] = placeholder(dims);
   Graph graph;

@@ -68,7 +68,8 @@ at::Tensor constant_of(const checkpoint::TensorEntry& entry, const std::string& 
   std::vector<std::int64_t> dims = entry.dims;
   const bool is_complex = known && c10::isComplexType(*known);
   if (is_complex && !dims.empty()) dims.pop_back();
-  if (!known || as == stored.end() || as->second != entry.dtype) fail(where + " is of another type");
+  if (!known || as == stored.end() || as->second != entry.dtype)
+    fail(where + " is of another type");
   at::Tensor t = at::empty(dims, at::TensorOptions().dtype(*known));
   if (t.nbytes() != entry.data.size()) fail(where + " has another size");
   if (t.numel() > 0) std::memcpy(t.mutable_data_ptr(), entry.data.data(), entry.data.size());

@@ -6,7 +6,7 @@
 namespace trainx::exported {
 
 struct ExportedModule {
-  const ModuleGraph* graph = nullptr;  // of f32: names
+  const ModuleGraph* graph = nullptr;                                 // of f32: names
   std::map<std::string, std::shared_ptr<const Interpreter>> by_type;  // "f32", "bf16"
 };
 

@@ -41,8 +41,8 @@ struct ModuleGraph {
 
 struct ExportedGraph {
   std::map<std::string, std::vector<std::int64_t>> parameters;  // dims by name
-  std::vector<std::string> unused;  // saved, but nothing depends on them
-  std::map<std::string, std::string> constants;  // dtype by name
+  std::vector<std::string> unused;                         // saved, but nothing depends on them
+  std::map<std::string, std::string> constants;            // dtype by name
   std::map<std::string, std::vector<ModuleGraph>> graphs;  // by dtype: "f32", "bf16"
 };
 

@@ -145,8 +145,7 @@ class Reader {
   Node node(const json& of, std::vector<bool>& known) const {
     Node n{text(at(of, "op")), {}, {}, {}, {}};
     if (of.contains("overload")) n.overload = text(of["overload"]);
-    for (const json& a : list(at(of, "args"), most_list))
-      n.arguments.push_back(argument(a, known));
+    for (const json& a : list(at(of, "args"), most_list)) n.arguments.push_back(argument(a, known));
     if (of.contains("kwargs")) {
       if (!of["kwargs"].is_object()) fail("has kwargs that are no object");
       for (const auto& [key, a] : of["kwargs"].items()) n.named[key] = argument(a, known);

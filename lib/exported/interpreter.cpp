@@ -11,8 +11,8 @@ namespace trainx::exported {
 
 std::optional<at::ScalarType> type_named(const std::string& word) {
   static const std::map<std::string, at::ScalarType> types{
-      {"f32", at::kFloat}, {"bf16", at::kBFloat16}, {"f16", at::kHalf},  {"f64", at::kDouble},
-      {"i64", at::kLong},  {"i32", at::kInt},       {"i16", at::kShort}, {"i8", at::kChar},
+      {"f32", at::kFloat}, {"bf16", at::kBFloat16}, {"f16", at::kHalf},        {"f64", at::kDouble},
+      {"i64", at::kLong},  {"i32", at::kInt},       {"i16", at::kShort},       {"i8", at::kChar},
       {"u8", at::kByte},   {"bool", at::kBool},     {"c64", at::kComplexFloat}};
   const auto found = types.find(word);
   return found == types.end() ? std::nullopt : std::optional(found->second);
@@ -55,9 +55,9 @@ class Interpreter::Preparation {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(ExitCode::bad_data,
-                    path_ + ": module '" + module_.name + "': " + node_->op +
-                        (node_->overload.empty() ? "" : "." + node_->overload) + " " + what);
+    throw UserError(ExitCode::bad_data, path_ + ": module '" + module_.name + "': " + node_->op +
+                                            (node_->overload.empty() ? "" : "." + node_->overload) +
+                                            " " + what);
   }
   Kind kind(std::int64_t value) const { return kinds_[static_cast<std::size_t>(value)]; }
 
@@ -130,10 +130,8 @@ class Interpreter::Preparation {
       case c10::TypeKind::FloatType:
         if (a.kind == K::integer) return slot.constant = static_cast<double>(a.integer), true;
         return a.kind != K::boolean && takes_number(a, slot);
-      case c10::TypeKind::BoolType:
-        return a.kind == K::boolean && takes_number(a, slot);
-      case c10::TypeKind::StringType:
-        return a.kind == K::text && (slot.constant = a.text, true);
+      case c10::TypeKind::BoolType: return a.kind == K::boolean && takes_number(a, slot);
+      case c10::TypeKind::StringType: return a.kind == K::text && (slot.constant = a.text, true);
       case c10::TypeKind::IntType:
       case c10::TypeKind::SymIntType: return fits_integer(slot, a);
       // where nothing is said the operator decides: everything is on the CPU

@@ -11,10 +11,9 @@ namespace {
 
 const std::map<std::string, std::size_t>& functions() {
   static const std::map<std::string, std::size_t> all{
-      {"add", 2}, {"sub", 2}, {"mul", 2},   {"floordiv", 2}, {"mod", 2}, {"truediv", 2},
-      {"pow", 2}, {"min", 2}, {"max", 2},   {"neg", 1},      {"int", 1}, {"float", 1},
-      {"eq", 2},  {"ne", 2},  {"lt", 2},    {"le", 2},       {"gt", 2},  {"ge", 2},
-      {"ceil", 1}, {"floor", 1}};
+      {"add", 2}, {"sub", 2}, {"mul", 2}, {"floordiv", 2}, {"mod", 2},   {"truediv", 2}, {"pow", 2},
+      {"min", 2}, {"max", 2}, {"neg", 1}, {"int", 1},      {"float", 1}, {"eq", 2},      {"ne", 2},
+      {"lt", 2},  {"le", 2},  {"gt", 2},  {"ge", 2},       {"ceil", 1},  {"floor", 1}};
   return all;
 }
 

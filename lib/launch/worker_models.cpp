@@ -20,6 +20,14 @@ namespace {
   throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence);
 }
 
+/// Of a problem that the worker found: files of an export have codes of their own.
+ExitCode code_of(const json& said) {
+  const auto code = static_cast<ExitCode>(said.value("code", 0));
+  const bool of_files = code == ExitCode::bad_data || code == ExitCode::input_missing ||
+                        code == ExitCode::io_error;
+  return of_files ? code : ExitCode::invalid_recipe;
+}
+
 /// Sizes and times of a folder's files: an answer about it holds while they stay.
 json state_of(const std::string& folder) {
   json files = json::object();
@@ -83,10 +91,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     refuse(worker,
            "answers --describe-graph otherwise than a worker of trainx does; build it again");
   if (const auto problem = said.find("problem"); problem != said.end())
-    throw UserError(said.value("code", 0) == static_cast<int>(ExitCode::bad_data)
-                        ? ExitCode::bad_data
-                        : ExitCode::invalid_recipe,
-                    problem->get<std::string>());
+    throw UserError(code_of(said), problem->get<std::string>());
   try {
     facts.model_shapes.clear();
     for (const json& shape : said.at("shapes"))

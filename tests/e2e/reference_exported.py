@@ -2,13 +2,14 @@
 never from trainx, and the exports themselves.
 
     reference_exported.py make CASE FOLDER          a tiny random folder
-    reference_exported.py export FOLDER OUT TASK [WORD ...]     {"said": [...]} or {"refused": "..."};
-                                                    words: fp32 (no graph of bf16), wrong (a layer
-                                                    whose gradient torch.export loses)
+    reference_exported.py export FOLDER OUT TASK [WORD ...]     {"said": [...]}, or
+                                                    {"refused": "..."}; words: fp32 (no graph of
+                                                    bf16), wrong (a layer whose gradient
+                                                    torch.export loses)
     reference_exported.py train FOLDER TASK DATA OUT    5 AdamW steps in the order of the data, and
                                                     saves the model: {"losses": [...]}
-    reference_exported.py compare FOLDER OTHER TASK     how far OTHER's logits are from FOLDER's, and
-                                                    what from_pretrained says of names
+    reference_exported.py compare FOLDER OTHER TASK     how far OTHER's logits are from FOLDER's,
+                                                    and what from_pretrained says of names
 """
 import contextlib
 import importlib.machinery
@@ -163,7 +164,8 @@ def compare(folder, other, task):
     lengths = torch.tensor([LENGTH, LENGTH - 7]) if task == "classification" else None
     want, got = [logits_of(m.eval(), tokens, lengths) for m in (model, found)]
     return {"difference": (want - got).abs().max().item(), "largest": want.abs().max().item(),
-            "missing": sorted(names["missing_keys"]), "unexpected": sorted(names["unexpected_keys"]),
+            "missing": sorted(names["missing_keys"]),
+            "unexpected": sorted(names["unexpected_keys"]),
             "type": type(found).__name__, "wanted_type": type(model).__name__}
 
 

@@ -110,7 +110,7 @@ TEST_CASE("a graph that was changed is refused with 65") {
       {nodes + "/1/overload", "Elsewhere"},
       {nodes + "/1/kwargs", json{{"beta", 2}}},
       {nodes + "/1/kwargs", json{{"alpha", "two"}}},
-      {nodes + "/0/args/0", json{{"value", 3}}},   // its own
+      {nodes + "/0/args/0", json{{"value", 3}}},  // its own
       {nodes + "/0/args/0", json{{"value", -1}}},
       {nodes + "/0/args/0", json{{"value", 1e300}}},
       {nodes + "/0/args/0", json{{"file", "/etc/passwd"}}},
@@ -119,7 +119,7 @@ TEST_CASE("a graph that was changed is refused with 65") {
       {nodes + "/0/args", json::array({json{{"value", 0}}, json{{"value", 1}}, nullptr, 4})},
       {nodes + "/0/out", json::array({4})},
       {nodes + "/0/out", json::array({3, 4})},
-      {nodes + "/3/args/0", json{{"value", 4}}},   // a tensor where a number is wanted
+      {nodes + "/3/args/0", json{{"value", 4}}},  // a tensor where a number is wanted
       {nodes + "/4/args/1", json::array({json{{"value", 4}}})},
       {nodes + "/6/args/0", json::array({json::array({json{{"value", 8}}})})},
       {nodes + "/6/args/0", json::array({json{{"value", 6}}, "text"})},
