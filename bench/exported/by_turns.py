@@ -93,7 +93,7 @@ def trainx_turn(folder, name, threads, steps):
                    capture_output=True, env=environment)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     lines = (folder / "outputs/turn/metrics.jsonl").read_text().splitlines()
-    times = [m["step_ms"] for m in map(json.loads, lines) if "step_ms" in m]
+    times = [m["step_time_ms"] for m in map(json.loads, lines) if "step_time_ms" in m]
     print(json.dumps({"ms": statistics.median(times[SKIPPED:]), "MiB": peak / 1024}))
 
 
