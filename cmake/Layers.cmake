@@ -136,6 +136,8 @@ if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
 layer(model TORCH NEEDS operations program architectures options graph)
+# Models that scripts/trainx-export wrote. SHA-256 by libcrypto.
+layer(exported TORCH NEEDS model checkpoint LIBRARIES system::crypto)
 layer(optim TORCH NEEDS kernels tensor options LIBRARIES trainx_kernel_references
   ALONE /lamb)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine

@@ -6,6 +6,7 @@
 #include "describe.hpp"
 #include "core/process.hpp"
 #include "library_exit.hpp"
+#include "exported/definition.hpp"
 #include "facts/links.hpp"
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
@@ -41,6 +42,7 @@ void make_models_known() {
       models, recipe::alternative_names(architectures::ModelOptions{}));
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
   architectures::set_described_models(std::move(models));
+  add_model_definition(exported::definition());
 }
 
 metrics::ConsoleOptions console_options(const launch::Job& job) {

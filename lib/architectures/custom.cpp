@@ -1,5 +1,7 @@
 #include "architectures/custom.hpp"
+#include "architectures/exported.hpp"
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace trainx::architectures {
@@ -30,7 +32,7 @@ std::vector<std::string> CustomDims::metrics() const {
 namespace {
 
 std::vector<CustomOptions>& models() {
-  static std::vector<CustomOptions> all;
+  static std::vector<CustomOptions> all{exported_options()};
   return all;
 }
 
@@ -63,7 +65,10 @@ std::string check_field(const OptionField& f) {
 }  // namespace
 
 const std::vector<CustomOptions>& described_models() { return models(); }
-void set_described_models(std::vector<CustomOptions> described) { models() = std::move(described); }
+void set_described_models(std::vector<CustomOptions> described) {
+  models() = {exported_options()};
+  std::ranges::move(described, std::back_inserter(models()));
+}
 
 std::string check_description(const std::vector<CustomOptions>& described,
                               const std::vector<std::string>& taken) {

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "architectures/config_reader.hpp"
 #include "architectures/custom_json.hpp"
+#include "architectures/exported.hpp"
 
 namespace trainx::architectures {
 
@@ -9,6 +10,7 @@ using nlohmann::json;
 std::string custom_config_text(const CustomDims& d, DType saved) {
   const char* dtype = saved == DType::f32 ? "float32" : saved == DType::bf16 ? "bfloat16" : nullptr;
   if (!dtype) throw InternalError("custom_config_text: weights are saved as f32 or bf16");
+  if (!export_config(d.options).empty()) return exported_config_text(d, dtype);
   std::string task;
   for (const auto& [value, name] : enum_names(d.task))
     if (value == d.task) task = name;
@@ -24,8 +26,8 @@ std::string custom_config_text(const CustomDims& d, DType saved) {
 
 std::optional<CustomDims> custom_dims_from_config(const std::string& text,
                                                   const std::string& path) {
-  if (described_models().empty()) return std::nullopt;
   const ConfigReader config(text, path);
+  if (auto exported = exported_dims(config, text)) return exported;
   const json* type = config.find("model_type");
   if (!type || !type->is_string()) return std::nullopt;
   for (const CustomOptions& model : described_models()) {

@@ -3,6 +3,7 @@
 #include "graph/builder.hpp"
 #include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -65,6 +66,12 @@ std::set<std::string> tied_parameters(const CustomShape& shape) {
   return tied;
 }
 
+bool reads(const CustomShape& shape, const std::string& value) {
+  return std::ranges::any_of(shape.modules, [&](const CustomModule& m) {
+    return std::ranges::find(m.inputs, value) != m.inputs.end();
+  });
+}
+
 /// What the batch brings: what a text has, if any module reads it, and own fields.
 std::vector<program::TensorSpec> fields_of(const CustomShape& shape, std::int64_t B) {
   std::vector<program::TensorSpec> out;
@@ -82,9 +89,10 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   const CustomShape shape = shape_for(dims, B, T, compute);
   const bool classification = dims.task == Task::classification;
   const std::string targets = classification ? "labels" : "targets";
-  const std::vector<std::string> of_text =
-      shape.reads_tokens() ? std::vector<std::string>{"tokens", "positions", targets}
-                           : std::vector<std::string>{"positions"};
+  std::vector<std::string> of_text = shape.reads_tokens()
+                                         ? std::vector<std::string>{"tokens", "positions", targets}
+                                         : std::vector<std::string>{"positions"};
+  if (reads(shape, "lengths")) of_text.emplace_back("lengths");
   graph::ModelBuilder m(
       {.batch_size = B, .length = T, .compute = compute, .fields = fields_of(shape, B)}, of_text);
   std::map<std::string, graph::Value> values;

@@ -37,6 +37,8 @@ std::map<std::string, std::string> read_carried_files(const std::string& folder)
   add_files(folder, vocabularies, files);
   // of a model of the user's own: buffers that its modules change
   add_files(folder, std::array{"generation_config.json", "buffers.safetensors"}, files);
+  // of a model that scripts/trainx-export wrote
+  add_files(folder, std::array{"graph.json", "constants.safetensors"}, files);
   return files;
 }
 

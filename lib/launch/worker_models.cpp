@@ -6,6 +6,8 @@
 #include "plan/model_dims.hpp"
 #include "recipe/walk.hpp"
 #include "architectures/custom_json.hpp"
+#include "architectures/exported.hpp"
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace trainx::launch {
@@ -16,6 +18,24 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& worker, const std::string& sentence) {
   throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence);
+}
+
+/// Of a problem that the worker found: files of an export have codes of their own.
+ExitCode code_of(const json& said) {
+  const auto code = static_cast<ExitCode>(said.value("code", 0));
+  const bool of_files = code == ExitCode::bad_data || code == ExitCode::input_missing ||
+                        code == ExitCode::io_error;
+  return of_files ? code : ExitCode::invalid_recipe;
+}
+
+/// Sizes and times of a folder's files: an answer about it holds while they stay.
+json state_of(const std::string& folder) {
+  json files = json::object();
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    files[entry.path().filename().string()] = {
+        entry.file_size(error), entry.last_write_time(error).time_since_epoch().count()};
+  return files;
 }
 
 }  // namespace
@@ -56,10 +76,14 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     sizes.push_back({micro_batch_size, length});
   }
   const bool low = copy.precision.compute == recipe::Compute::bf16;
-  const json question{{"config", architectures::config_text(dims, DType::f32)},
-                      {"compute", name_of(low ? DType::bf16 : DType::f32)},
-                      {"threads", facts.hardware.threads_of_rank()},
-                      {"sizes", sizes}};
+  json question{{"config", architectures::config_text(dims, DType::f32)},
+                {"compute", name_of(low ? DType::bf16 : DType::f32)},
+                {"threads", facts.hardware.threads_of_rank()},
+                {"sizes", sizes}};
+  const auto* custom = std::get_if<architectures::CustomDims>(&dims);
+  if (const std::string folder = custom ? architectures::export_folder(custom->options) : "";
+      !folder.empty())
+    question["export"] = {{"folder", folder}, {"files", state_of(folder)}};
   const std::string worker = worker_path();
   const json said =
       json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
@@ -67,7 +91,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     refuse(worker,
            "answers --describe-graph otherwise than a worker of trainx does; build it again");
   if (const auto problem = said.find("problem"); problem != said.end())
-    throw UserError(ExitCode::invalid_recipe, problem->get<std::string>());
+    throw UserError(code_of(said), problem->get<std::string>());
   try {
     facts.model_shapes.clear();
     for (const json& shape : said.at("shapes"))

@@ -1,4 +1,5 @@
 #include "plan/custom_dims.hpp"
+#include "architectures/exported.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -46,6 +47,16 @@ void require_best_metric(const architectures::CustomDims& dims, recipe::BestMetr
          " does not return; write loss");
 }
 
+/// The folder says what the model learns.
+void require_export(const architectures::CustomDims* saved, architectures::Task task) {
+  if (!saved)
+    refuse("model.type: exported needs model.init_from, a folder that scripts/trainx-export wrote");
+  if (saved->task != task)
+    refuse("model.options.task is " + recipe::write_value(task) + ", and the model was exported " +
+           "for " + recipe::write_value(saved->task) + "; write that, or export it again with " +
+           "another --task");
+}
+
 }  // namespace
 
 architectures::CustomDims decide_custom(architectures::CustomOptions& o,
@@ -60,6 +71,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   }
   architectures::CustomDims dims;
   dims.task = architectures::task(o);
+  if (architectures::is_exported(o)) require_export(saved, dims.task);
   dims.vocab_size = decide_size(o, "vocab_size", saved ? saved->vocab_size : facts.data.vocab_size);
   dims.max_positions =
       decide_size(o, "max_positions", saved ? saved->max_positions : recipe.data.sequence_length);
@@ -85,6 +97,8 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
            ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) +
            ")");
   dims.options = o;
+  if (architectures::is_exported(o))
+    architectures::set_export(dims, facts.model_folder->path, facts.model_folder->config);
   dims.shapes = facts.model_shapes;
   require_best_metric(dims, recipe.eval.best.metric);
   if (recomputes(recipe.memory)) require_constant_buffers(dims);

@@ -1,6 +1,7 @@
 #include "plan/run_plan.hpp"
 #include "core/hash.hpp"
 #include "core/hub_cache.hpp"
+#include "architectures/exported.hpp"
 #include "architectures/unwritten.hpp"
 #include "passes/passes.hpp"
 #include "plan/batch.hpp"
@@ -21,6 +22,7 @@
 #include "program/print.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
+#include "recipe/walk.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -128,6 +130,13 @@ void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
   for (std::string& remark :
        architectures::dropout_remarks(folder.config, folder.path + "/config.json", plan.dims))
     plan.notes.push_back(std::move(remark));
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const std::string family = custom ? architectures::exported_family(custom->options) : "";
+  const auto own = recipe::alternative_names(plan.recipe.model.options);
+  if (!family.empty() && std::ranges::find(own, family) != own.end())
+    plan.notes.push_back("trainx has " + family +
+                         " itself, with kernels of its own: give model.init_from the folder that "
+                         "this one was exported from, without model.type");
 }
 
 /// Refuses a requested attention that cannot run here: no other one replaces it silently.

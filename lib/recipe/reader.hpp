@@ -73,7 +73,7 @@ class Reader {
                                                    : std::nullopt;
         const bool unnamed_worker = can_be_described(variant) && !near &&
                                     entry->value.is_scalar() &&
-                                    architectures::described_models().empty();
+                                    architectures::described_models().size() <= 1;  // exported
         refuse(path, entry->value.where,
                *problem +
                    (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));

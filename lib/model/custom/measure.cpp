@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/StringUtil.h>
 #include <algorithm>
@@ -39,6 +40,7 @@ std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& di
                          .remainder(std::max<std::int64_t>(dims.vocab_size, 1))
                          .view({B, T});
   values["targets"] = at::zeros({B, T}, at::kLong);
+  values["lengths"] = at::full({B}, T, at::kLong);
   values["labels"] = at::zeros({B}, at::kLong);
   for (const FieldSpec& f : fields) {
     std::vector<std::int64_t> shape{B};

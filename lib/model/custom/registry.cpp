@@ -1,4 +1,5 @@
 #include "model/custom/registry.hpp"
+#include "architectures/exported.hpp"
 #include "core/error.hpp"
 #include "operations/module/module_state.hpp"
 #include <algorithm>
@@ -21,6 +22,12 @@ bool is_word(const std::string& s, std::string_view more) {
   return !s.empty() && std::ranges::all_of(s, [&](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || more.find(c) != std::string_view::npos;
   });
+}
+
+/// An exported model's parameters have the names of its Hugging Face folder.
+std::string saved_name(const architectures::CustomDims& dims, const GraphModule& m,
+                       const NamedTensor& p) {
+  return architectures::is_exported(dims.options) ? p.name : m.name + "." + p.name;
 }
 
 void check_module(const architectures::CustomDims& dims, const GraphModule& m) {
@@ -66,7 +73,7 @@ void check_fields(const architectures::CustomDims& dims, const std::vector<Field
 void check_values(const architectures::CustomDims& dims, const Graph& graph) {
   std::map<std::string, bool> read;  // by value of a module
   const bool classes = dims.task == architectures::Task::classification;
-  std::set<std::string> known{"tokens", classes ? "labels" : "targets"};
+  std::set<std::string> known{"tokens", "lengths", classes ? "labels" : "targets"};
   for (const Field& f : graph.fields) known.insert(f.name);
   for (const GraphModule& m : graph.modules) {
     const std::string who = "module '" + m.name + "'";
@@ -142,7 +149,7 @@ BuiltGraph build_graph(const architectures::CustomDims& dims, std::uint64_t seed
   try {
     static_cast<Graph&>(built) = definition.build(
         dims.options.fields, {dims.max_positions, dims.vocab_size, dims.num_labels});
-  } catch (const c10::Error& e) {
+  } catch (const UserError&) { throw; } catch (const c10::Error& e) {
     refuse(dims, std::string("cannot be built: ") + e.what_without_backtrace());
   } catch (const std::exception& e) { refuse(dims, std::string("cannot be built: ") + e.what()); }
   if (built.modules.empty()) refuse(dims, "it has no module");
@@ -160,7 +167,7 @@ BuiltGraph build_graph(const architectures::CustomDims& dims, std::uint64_t seed
     auto& of_module = built.saved_names.emplace_back();
     for (const NamedTensor& p : m.parameters)
       of_module.push_back(
-          saved.try_emplace(p.tensor.unsafeGetTensorImpl(), m.name + "." + p.name).first->second);
+          saved.try_emplace(p.tensor.unsafeGetTensorImpl(), saved_name(dims, m, p)).first->second);
   }
   check_values(dims, built);
   return built;

@@ -1,0 +1,25 @@
+// The folder that scripts/trainx-export wrote, or a checkpoint that goes on from one.
+#pragma once
+#include "exported/interpreter.hpp"
+#include <memory>
+
+namespace trainx::exported {
+
+struct ExportedModule {
+  const ModuleGraph* graph = nullptr;                                 // of f32: names
+  std::map<std::string, std::shared_ptr<const Interpreter>> by_type;  // "f32", "bf16"
+};
+
+struct ExportedModel {
+  ExportedGraph graph;
+  std::vector<ExportedModule> modules;
+  std::int64_t min_length = 1, max_length = 0;
+};
+
+/// Reads graph.json and constants.safetensors, whose hashes `config` (the folder's config.json)
+/// has; where export.json is, all files that it names are held against it. Read once per process
+/// and folder. UserError 65 for what is damaged, 66 for what is missing.
+std::shared_ptr<const ExportedModel> read_export(const std::string& folder,
+                                                 const std::string& config);
+
+}  // namespace trainx::exported

@@ -1,0 +1,211 @@
+"""Models of transformers that scripts/trainx-export wrote: the losses of transformers + torch.optim
+however the batch is cut, whatever is recomputed and among ranks; checkpoints that transformers
+loads; folders that are damaged."""
+import hashlib
+import json
+import math
+import shutil
+import unittest
+
+import reference
+from reference_exported_data import BATCH, LABELS, LENGTH, STEPS, VOCABULARY
+from support import Trainx, main, sampled, sha256, write_tokens
+
+RECIPE = f"""\
+run: {{{{name: hf, duration: {STEPS} steps, device: cpu}}}}
+model: {{{{type: exported, init_from: {{folder}}, options: {{{{task: {{task}}}}}}}}}}
+data: {{{{{{data}}, sequence_length: {LENGTH}, shuffle: false}}}}
+batch: {{{{global_batch_size: {BATCH}, micro_batch_size: {BATCH}}}}}
+optimizer: {{{{type: adamw, lr: 1e-3, options: {{{{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}}}}}
+schedule: {{{{type: constant}}}}
+metrics: {{{{every: 1 steps}}}}
+"""
+TASKS = {"bert": "classification"}      # others: causal_lm
+TOLERANCE = 1e-5                        # of losses
+TRAINED = 1e-4                          # of the largest logit, after training
+
+
+@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
+                     "transformers (scripts/setup --reference installs one)")
+class Exported(Trainx):
+    def reference(self, *words):
+        return reference.ask(self, "reference_exported.py", *words, cwd=self.folder)
+
+    def make(self, case, *words):
+        """The recipe of an export."""
+        task = TASKS.get(case, "causal_lm")
+        self.random.seed(5)
+        if task == "classification":
+            with open(self.folder / "lines.jsonl", "w") as file:
+                for _ in range(STEPS * BATCH):
+                    ids = [self.random.randrange(3, VOCABULARY)
+                           for _ in range(self.random.randrange(4, LENGTH + 1))]
+                    file.write(json.dumps({"input_ids": ids, "label": ids[0] % LABELS}) + "\n")
+            self.data, data = "lines.jsonl", "type: jsonl, train: lines.jsonl"
+        else:
+            write_tokens(self.folder / "tokens.bin",
+                         [self.random.randrange(3, VOCABULARY)
+                          for _ in range(STEPS * BATCH * LENGTH + 1)])
+            self.data, data = "tokens.bin", "type: tokens, train: tokens.bin"
+        self.reference("make", case, "model")
+        found = self.reference("export", "model", "out", task, *words)
+        self.assertIn("said", found, found)
+        self.task, self.case = task, case
+        return self.recipe(RECIPE.format(folder="out", task=task, data=data))
+
+    def train(self, recipe, name, *settings):
+        self.run_trainx("train", recipe, f"run.name={name}", *settings)
+        losses = [m["loss"] for m in self.metrics(name)]
+        self.assertTrue(all(map(math.isfinite, losses)), losses)
+        return losses
+
+    def check_losses(self, got, want):
+        self.assertEqual(len(got), len(want))
+        worst = max(abs(g - w) / w for g, w in zip(got, want))
+        print(f"  {self.case}: largest relative difference of losses {worst:.1e}")
+        self.assertLess(worst, TOLERANCE)
+
+    def check_folder(self, folder, other, tolerance):
+        found = self.reference("compare", folder, other, self.task)
+        self.assertEqual((found["missing"], found["unexpected"]), ([], []))
+        self.assertEqual(found["type"], found["wanted_type"])
+        self.assertLessEqual(found["difference"], tolerance * found["largest"], found)
+
+    def check_case(self, case):
+        recipe = self.make(case, "fp32")
+        want = self.reference("train", "model", self.task, self.data, "trained")["losses"]
+        self.check_losses(self.train(recipe, "whole"), want)
+        self.check_losses(self.train(recipe, "cut", "batch.micro_batch_size=2"), want)
+        self.check_folder("model", "out", 0)
+        self.check_folder("trained", "outputs/whole/latest", TRAINED)
+
+    def test_gpt2_trains_as_transformers_does(self):
+        self.check_case("gpt2")
+
+    def test_llama_trains_as_transformers_does(self):
+        self.check_case("llama")
+
+    def test_a_family_that_trainx_has_not_trains_as_transformers_does(self):
+        self.check_case("falcon")
+
+    def test_local_attention_trains_as_transformers_does(self):
+        self.check_case("gpt_neo")
+
+    def test_an_encoder_with_padded_rows_trains_as_transformers_does(self):
+        self.check_case("bert")
+
+    def test_passes_change_no_bit_and_neither_does_a_stop(self):
+        recipe = self.make("gpt2_dropout")
+        cut = ["batch.micro_batch_size=4"]
+        want = self.train(recipe, "whole", *cut)
+        for name, *how in (("recomputed", "memory.activation_checkpoint=full"),
+                           ("states", "memory.optimizer_offload.where=cpu")):
+            self.assertEqual(self.train(recipe, name, *cut, *how), want, name)
+            self.assertEqual(sha256(self.weights(name)), sha256(self.weights("whole")), name)
+        self.train(recipe, "parts", *cut, "run.duration=2 steps")
+        shutil.move(self.folder / "out", self.folder / "elsewhere")     # the checkpoint is enough
+        self.train(recipe, "parts", *cut)
+        self.assertEqual([m["loss"] for m in self.metrics("parts")], want)
+        self.assertEqual(sha256(self.weights("parts")), sha256(self.weights("whole")))
+        self.assertNotEqual(self.train(recipe, "again", *cut,
+                                       "model.init_from=elsewhere", "run.seed=9"), want)
+
+    @sampled
+    def test_ranks_compute_the_same(self):
+        recipe = self.make("gpt2", "fp32")
+        want = self.train(recipe, "one", "batch.micro_batch_size=4")
+        for mode in self.drawn(("zero3", "ddp", "zero1", "zero2")):
+            got = self.train(recipe, mode, "batch.micro_batch_size=4", f"parallel.mode={mode}",
+                             "parallel.world_size=2")
+            self.check_losses(got, want)
+
+    def test_bf16_has_a_graph_of_its_own(self):
+        recipe = self.make("llama")
+        want = self.train(recipe, "fp32")
+        got = self.train(recipe, "bf16", "precision.compute=bf16")
+        self.assertNotEqual(got, want)
+        for g, w in zip(got, want):
+            self.assertLess(abs(g - w), 0.02 * w)
+
+    def test_a_checkpoint_is_trained_on_evaluated_and_exported(self):
+        recipe = self.make("gpt2", "fp32")
+        first = self.train(recipe, "first")
+        again = self.train(recipe, "again", "model.init_from=outputs/first/latest")
+        self.assertLess(again[0], first[0])
+        self.run_trainx("export", "outputs/first", "written")
+        self.check_folder("outputs/first/latest", "written", 0)
+        self.assertEqual(self.train(recipe, "third", "model.init_from=written"), again)
+        write_tokens(self.folder / "other.bin", [self.random.randrange(3, VOCABULARY)
+                                                 for _ in range(BATCH * LENGTH + 1)])
+        answer = json.loads(self.run_trainx("--json", "eval", "outputs/first",
+                                            "data.eval=other.bin").stdout.splitlines()[-1])
+        self.assertTrue(math.isfinite(answer["eval_loss"]))
+
+    def test_a_gradient_that_the_exporter_loses_is_refused(self):
+        self.reference("make", "gpt2", "model")
+        found = self.reference("export", "model", "out", "causal_lm", "fp32", "wrong")
+        self.assertIn("transformer.h.2.mlp", found.get("refused", ""))
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_damaged_folders_are_refused(self):
+        recipe = self.make("gpt2", "fp32")
+        graph, config = self.folder / "out/graph.json", self.folder / "out/config.json"
+        sound = {p: p.read_bytes() for p in (self.folder / "out").iterdir()}
+
+        def rehash():
+            """Hashes of what is there, as a forger would write them."""
+            found = hashlib.sha256(graph.read_bytes()).hexdigest()
+            said = json.loads(config.read_text())
+            said["trainx_export"]["sha256"]["graph.json"] = found
+            config.write_text(json.dumps(said))
+            (self.folder / "out/export.json").unlink(missing_ok=True)
+
+        def changed(change):
+            said = json.loads(sound[graph])
+            change(said)
+            graph.write_text(json.dumps(said))
+            rehash()
+
+        def node(said, k=0):
+            return said["graphs"]["f32"]["modules"][1]["nodes"][k]
+
+        def unknown_format():
+            said = json.loads(sound[config])
+            said["trainx_export"]["format"] = 2
+            config.write_text(json.dumps(said))
+
+        weights = self.folder / "out/model.safetensors"
+        cases = {
+            "hash": lambda: graph.write_bytes(sound[graph] + b" "),
+            "weights": lambda: weights.write_bytes(sound[weights][:-1] + b"\1"),
+            "version": unknown_format,
+            "cut": lambda: (graph.write_bytes(sound[graph][:-9]), rehash()),
+            "deep": lambda: (graph.write_bytes(b"[" * 100000), rehash()),
+            "operator": lambda: changed(lambda g: node(g).update(op="aten::no_such")),
+            "file": lambda: changed(lambda g: node(g).update(op="aten::from_file")),
+            "in place": lambda: changed(lambda g: node(g).update(op="aten::add_")),
+            "argument": lambda: changed(lambda g: node(g)["args"].append("text")),
+            "order": lambda: changed(lambda g: node(g)["args"].__setitem__(0, {"value": 10**6})),
+            "parameter": lambda: changed(lambda g: g["parameters"].clear()),
+            "gone": (self.folder / "out/constants.safetensors").unlink}
+        for name, damage in cases.items():
+            with self.subTest(name):
+                damage()
+                code = 66 if name == "gone" else 65
+                self.refused("train", recipe, f"run.name={name.replace(' ', '')}", code=code)
+                for path, text in sound.items():
+                    path.write_bytes(text)
+        with self.subTest("shape"):
+            changed(lambda g: g["parameters"].__setitem__("transformer.wpe.weight", [7, 32]))
+            self.assertIn(self.run_trainx("train", recipe, expect=None).returncode, (65, 78))
+        for path, text in sound.items():
+            path.write_bytes(text)
+        self.refused("train", recipe, "data.sequence_length=49", code=78)
+        self.refused("train", recipe, "model.options.task=masked_lm", code=78)
+        self.refused("train", recipe, "model.init_from=model", code=78)
+        self.refused("train", recipe, "model.init_from=nowhere", code=66)
+        self.train(recipe, "sound")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+"""Sizes that exported_test.py and its reference agree on."""
+STEPS, BATCH, LENGTH, VOCABULARY, LABELS = 5, 8, 24, 131, 3
