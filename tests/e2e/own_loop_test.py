@@ -3,6 +3,7 @@ train` computes, on any number of ranks, and end as it does."""
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -43,11 +44,10 @@ class OwnLoop(Trainx):
 
     def change_recipe(self, section, text):
         """None: the section goes."""
-        lines = (self.folder / "r.yaml").read_text().splitlines()
-        kept = [line for line in lines if not line.startswith(f"{section}:")]
-        if text is not None:
-            kept.append(f"{section}: {text}")
-        self.recipe("\n".join(kept) + "\n", "r.yaml")
+        whole = (self.folder / "r.yaml").read_text()
+        kept = re.sub(rf"^{section}:.*\n( .*\n)*", "", whole, flags=re.MULTILINE)
+        self.assertNotEqual(kept, whole)
+        self.recipe(kept + ("" if text is None else f"{section}: {text}\n"), "r.yaml")
 
     def environment(self, **more):
         return super().environment(**{"TRAINX_LAUNCHER": TRAINX, **more})
@@ -172,7 +172,6 @@ class OwnLoop(Trainx):
         (self.folder / "train.jsonl").write_text("\n".join(lines[10:]) + "\n")
         (self.folder / "eval.jsonl").write_text("\n".join(lines[:10]) + "\n")
         self.change_recipe("model", "{type: line}")
-        self.change_recipe("  options", None)
         self.change_recipe("data", "{type: jsonl, train: train.jsonl, eval: eval.jsonl, "
                            "sequence_length: 1}")
         for how in self.drawn(WORLDS, few=2):
