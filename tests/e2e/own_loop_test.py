@@ -3,6 +3,7 @@ train` computes, on any number of ranks, and end as it does."""
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -43,11 +44,10 @@ class OwnLoop(Trainx):
 
     def change_recipe(self, section, text):
         """None: the section goes."""
-        lines = (self.folder / "r.yaml").read_text().splitlines()
-        kept = [line for line in lines if not line.startswith(f"{section}:")]
-        if text is not None:
-            kept.append(f"{section}: {text}")
-        self.recipe("\n".join(kept) + "\n", "r.yaml")
+        whole = (self.folder / "r.yaml").read_text()
+        kept = re.sub(rf"^{section}:.*\n( .*\n)*", "", whole, flags=re.MULTILINE)
+        self.assertNotEqual(kept, whole)
+        self.recipe(kept + ("" if text is None else f"{section}: {text}\n"), "r.yaml")
 
     def environment(self, **more):
         return super().environment(**{"TRAINX_LAUNCHER": TRAINX, **more})
@@ -172,7 +172,6 @@ class OwnLoop(Trainx):
         (self.folder / "train.jsonl").write_text("\n".join(lines[10:]) + "\n")
         (self.folder / "eval.jsonl").write_text("\n".join(lines[:10]) + "\n")
         self.change_recipe("model", "{type: line}")
-        self.change_recipe("  options", None)
         self.change_recipe("data", "{type: jsonl, train: train.jsonl, eval: eval.jsonl, "
                            "sequence_length: 1}")
         for how in self.drawn(WORLDS, few=2):
@@ -282,6 +281,11 @@ class OwnLoop(Trainx):
                 for word in (callback, "step 3", "own-words"):
                     self.assertIn(word, err)
                 self.assertEqual(self.status(of)["state"], "failed")
+        run = self.start("left", "step=3,throw", SCRIPT_CATCHES="1")
+        _, err = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 78, err)            # also if main returns 0
+        self.assertEqual((self.status("left")["state"], self.status("left")["exit_code"]),
+                         ("failed", 78))
         err = self.loop("exited", "step=3,exit=5", expect=5)
         self.assertIn("exit(5)", err)
         self.loop("exited-0", "step=3,exit=0", expect=78)
@@ -295,6 +299,23 @@ class OwnLoop(Trainx):
         self.assertEqual(len(self.losses("caught")), STEPS)
         # after the run's end nothing is answered
         self.loop("closed", "close,step", "model.options.vocab_size=50", expect=2)
+
+    @sampled
+    def test_a_loop_may_end_a_run_at_any_step_on_any_ranks(self):
+        for how in self.drawn(WORLDS, few=2):
+            for steps in (0, 3):
+                name = f"closed-{steps}-{how[1][-4:] if how else 'one'}"
+                self.loop(name, f"{'step=3,' if steps else ''}close", *how)
+                status = self.status(name)
+                self.assertEqual((status["state"], status["exit_code"], status["resumable"]),
+                                 ("stopped", 0, True))
+                self.assertEqual((status["step"], status["saved_step"]), (steps, steps))
+                self.assertEqual(len(self.losses(name)), steps)
+        # what one rank throws ends the others, with its code
+        for how in self.drawn(WORLDS[1:]):
+            err = self.loop("thrown", "step=2,1:throw,step", *how, "--overwrite", expect=78)
+            self.assertIn("own-words", err)
+            self.assertEqual(self.status("thrown")["state"], "failed")
 
     def test_ranks_that_ask_for_different_things_are_told(self):
         how = WORLDS[1]

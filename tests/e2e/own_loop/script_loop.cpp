@@ -142,9 +142,7 @@ class Script {
   bool catches_ = false;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int loop(int argc, char** argv) {
   trainx::add_model<LineOptions>("line", "a line through points", build_line);
   const bool given = argc > 3;
   trainx::Run run(
@@ -155,4 +153,14 @@ int main(int argc, char** argv) {
   for (std::string command; std::getline(commands, command, ',');)
     if (!script.execute(command)) return 0;
   return run.close();
+}
+
+}  // namespace
+
+// SCRIPT_CATCHES: an exception leaves the Run's scope, and not main.
+int main(int argc, char** argv) {
+  if (!std::getenv("SCRIPT_CATCHES")) return loop(argc, argv);
+  try {
+    return loop(argc, argv);
+  } catch (const std::runtime_error&) { return 0; }
 }
