@@ -219,6 +219,8 @@ def models(root, trainx):
     rows = []
     for model in json.loads(trainx("list", "models", "--json")):
         name, summary = model["name"], model["summary"]
+        if name == "exported":              # any model: docs/models.md has a section of its own
+            continue
         sizes = published.get(name, [])
         if not sizes:                       # GPT-2 and BERT name theirs in the summary
             summary, _, named = summary.rstrip(")").rpartition(" (")

@@ -20,7 +20,7 @@ optimizer: {{{{type: adamw, lr: 1e-3, options: {{{{beta2: 0.95, eps: 1e-6, weigh
 schedule: {{{{type: constant}}}}
 metrics: {{{{every: 1 steps}}}}
 """
-TASKS = {"bert": "classification"}      # others: causal_lm
+TASKS = {"bert": "classification", "t5": "seq2seq"}     # others: causal_lm
 TOLERANCE = 1e-5                        # of losses
 TRAINED = 1e-4                          # of the largest logit, after training
 
@@ -35,12 +35,14 @@ class Exported(Trainx):
         """The recipe of an export."""
         task = TASKS.get(case, "causal_lm")
         self.random.seed(5)
-        if task == "classification":
+        if task != "causal_lm":
             with open(self.folder / "lines.jsonl", "w") as file:
                 for _ in range(STEPS * BATCH):
                     ids = [self.random.randrange(3, VOCABULARY)
                            for _ in range(self.random.randrange(4, LENGTH + 1))]
-                    file.write(json.dumps({"input_ids": ids, "label": ids[0] % LABELS}) + "\n")
+                    answer = {"label": ids[0] % LABELS} if task == "classification" else \
+                        {"labels": ids[::-1]}
+                    file.write(json.dumps({"input_ids": ids} | answer) + "\n")
             self.data, data = "lines.jsonl", "type: jsonl, train: lines.jsonl"
         else:
             write_tokens(self.folder / "tokens.bin",
@@ -51,7 +53,8 @@ class Exported(Trainx):
         found = self.reference("export", "model", "out", task, *words)
         self.assertIn("said", found, found)
         self.task, self.case = task, case
-        return self.recipe(RECIPE.format(folder="out", task=task, data=data))
+        written = "masked_lm" if task == "seq2seq" else task
+        return self.recipe(RECIPE.format(folder="out", task=written, data=data))
 
     def train(self, recipe, name, *settings):
         self.run_trainx("train", recipe, f"run.name={name}", *settings)
@@ -93,6 +96,9 @@ class Exported(Trainx):
 
     def test_an_encoder_with_padded_rows_trains_as_transformers_does(self):
         self.check_case("bert")
+
+    def test_an_encoder_and_decoder_train_as_transformers_does(self):
+        self.check_case("t5")
 
     def test_passes_change_no_bit_and_neither_does_a_stop(self):
         recipe = self.make("gpt2_dropout")

@@ -45,16 +45,24 @@ def config(case):
             hidden_size=32, num_layers=2, num_heads=4, vocab_size=VOCABULARY,
             max_position_embeddings=48, attention_types=[[["global", "local"], 1]], window_size=8,
             resid_dropout=0.0, embed_dropout=0.0, attention_dropout=0.0)
+    if case == "t5":
+        return transformers.T5Config(
+            d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2, num_heads=4,
+            vocab_size=VOCABULARY, dropout_rate=0.0, decoder_start_token_id=0)
     if case == "bert":
         return transformers.BertConfig(**SIZES, intermediate_size=64, num_labels=LABELS,
                                        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     raise ValueError(case)
 
 
+CLASSES = {"causal_lm": "AutoModelForCausalLM", "seq2seq": "AutoModelForSeq2SeqLM",
+           "classification": "AutoModelForSequenceClassification"}
+TASKS = {"bert": "classification", "t5": "seq2seq"}
+
+
 def make(case, folder):
     torch.manual_seed(3)
-    of_task = transformers.AutoModelForSequenceClassification if case == "bert" else \
-        transformers.AutoModelForCausalLM
+    of_task = getattr(transformers, CLASSES[TASKS.get(case, "causal_lm")])
     model = of_task.from_config(config(case))
     with torch.no_grad():
         for parameter in model.parameters():
@@ -109,14 +117,16 @@ def export(folder, out, task, *words):
 
 def batches(data, task):
     """(tokens, lengths, targets)"""
-    if task == "classification":
+    if task != "causal_lm":
         lines = [json.loads(line) for line in open(data)]
         for first in range(0, len(lines), BATCH):
             rows = lines[first:first + BATCH]
-            tokens = torch.tensor([r["input_ids"] + [0] * (LENGTH - len(r["input_ids"]))
-                                   for r in rows])
-            yield (tokens, torch.tensor([len(r["input_ids"]) for r in rows]),
-                   torch.tensor([r["label"] for r in rows]))
+
+            def padded(key, value):
+                return torch.tensor([r[key] + [value] * (LENGTH - len(r[key])) for r in rows])
+            yield (padded("input_ids", 0), torch.tensor([len(r["input_ids"]) for r in rows]),
+                   torch.tensor([r["label"] for r in rows]) if task == "classification"
+                   else padded("labels", -100))
         return
     raw = pathlib.Path(data).read_bytes()[1024:]
     ids = torch.tensor(struct.unpack(f"<{len(raw) // 2}H", raw))
@@ -127,14 +137,15 @@ def batches(data, task):
 
 
 def load(folder, task, **how):
-    of_task = transformers.AutoModelForSequenceClassification if task == "classification" else \
-        transformers.AutoModelForCausalLM
+    of_task = getattr(transformers, CLASSES[task])
     return of_task.from_pretrained(folder, dtype=torch.float32, **how)
 
 
-def logits_of(model, tokens, lengths):
+def logits_of(model, tokens, lengths, targets):
     given = {} if lengths is None else {
         "attention_mask": (torch.arange(LENGTH)[None] < lengths[:, None]).long()}
+    if model.config.is_encoder_decoder:
+        given["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(targets)
     return model(input_ids=tokens, **given).logits
 
 
@@ -145,7 +156,7 @@ def train(folder, task, data, out):
     optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), eps=1e-6)
     losses = []
     for tokens, lengths, targets in batches(data, task):
-        logits = logits_of(model, tokens, lengths)
+        logits = logits_of(model, tokens, lengths, targets)
         loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]),
                                                  targets.reshape(-1))
         optimizer.zero_grad()
@@ -161,8 +172,8 @@ def train(folder, task, data, out):
 def compare(folder, other, task):
     model, (found, names) = load(folder, task), load(other, task, output_loading_info=True)
     tokens = torch.arange(2 * LENGTH).view(2, LENGTH) % (VOCABULARY - 3) + 3
-    lengths = torch.tensor([LENGTH, LENGTH - 7]) if task == "classification" else None
-    want, got = [logits_of(m.eval(), tokens, lengths) for m in (model, found)]
+    lengths = None if task == "causal_lm" else torch.tensor([LENGTH, LENGTH - 7])
+    want, got = [logits_of(m.eval(), tokens, lengths, tokens) for m in (model, found)]
     return {"difference": (want - got).abs().max().item(), "largest": want.abs().max().item(),
             "missing": sorted(names["missing_keys"]),
             "unexpected": sorted(names["unexpected_keys"]),
