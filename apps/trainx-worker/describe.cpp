@@ -4,21 +4,53 @@
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
+#include "options/field_json.hpp"
+#include "options/own_json.hpp"
 #include "execute/threads.hpp"
 #include "metrics/report.hpp"
 #include <c10/util/Exception.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace trainx::worker {
 
 using nlohmann::json;
 
-std::string describe_models() {
-  json models = json::array();
-  for (const auto& model : architectures::described_models())
-    models.push_back(architectures::to_json(model));
-  return json{{"trainx", version}, {"models", std::move(models)}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
+std::string describe_own_parts() {
+  const auto all = [](const auto& parts) {
+    json list = json::array();
+    for (const auto& part : parts) list.push_back(to_json(part));
+    return list;
+  };
+  return json{{"trainx", version},
+              {"models", all(architectures::described_models())},
+              {"optimizers", all(options::described_optimizers())},
+              {"schedules", all(options::described_schedules())}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string describe_schedule(const std::string& question) {
+  const json asked = json::parse(question);
+  const auto& known = options::described_schedules();
+  const auto found = std::ranges::find(known, asked.at("schedule").get<std::string>(),
+                                       &options::OwnSchedule::name);
+  if (found == known.end())
+    throw UserError(ExitCode::usage,
+                    "--describe-schedule asks for a schedule that this worker does not have");
+  options::OwnSchedule own = *found;
+  json answer;
+  try {
+    if (const std::string problem =
+            options::set_values(own.fields, "schedule " + own.name, asked.at("options"));
+        !problem.empty())
+      throw UserError(ExitCode::invalid_recipe, problem);
+    const ScheduleFunction function = options::checked_function(own);
+    ScheduleStep step{asked.at("warmup"), asked.at("total"), asked.at("warmup"), asked.at("lr")};
+    answer["factors"] = json::array();
+    for (; step.applied < std::max<std::int64_t>(step.total, 1); ++step.applied)
+      answer["factors"].push_back(function(step));
+  } catch (const UserError& e) { answer = {{"problem", e.what()}}; }
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string describe_graph(const std::string& question) {

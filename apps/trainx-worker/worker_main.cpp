@@ -1,4 +1,4 @@
-// All of a worker but the models that a user adds to it.
+// All of a worker but what a user adds to it.
 #include "trainx/worker_main.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
@@ -9,8 +9,9 @@
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
 #include "model/custom/registry.hpp"
-#include "architectures/options.hpp"
-#include "recipe/walk.hpp"
+#include "optim/own_definitions.hpp"
+#include "options/schedule/own_definitions.hpp"
+#include "recipe/worker_parts.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "execute/device.hpp"
 #include "execute/signals.hpp"
@@ -34,12 +35,11 @@ int run(const launch::Job& job, metrics::Console& console) {
   throw InternalError("no such job: " + job.command);
 }
 
-void make_models_known() {
-  auto models = model::model_descriptions();
-  const std::string problem = architectures::check_description(
-      models, recipe::alternative_names(architectures::ModelOptions{}));
+void make_own_parts_known() {
+  const std::string problem =
+      recipe::make_known({model::model_descriptions(), optim::optimizer_descriptions(),
+                          options::schedule_descriptions()});
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
-  architectures::set_described_models(std::move(models));
 }
 
 metrics::ConsoleOptions console_options(const launch::Job& job) {
@@ -71,9 +71,11 @@ int answer_or_run(int argc, char** argv) {
   metrics::ConsoleOptions plain;
   try {
     tensor::install_allocator_meter();
-    make_models_known();
+    make_own_parts_known();
     const std::string asked = argc > 1 ? argv[1] : "";
-    if (asked == "--describe") return answer(worker::describe_models());
+    if (asked == "--describe") return answer(worker::describe_own_parts());
+    if (asked == "--describe-schedule")
+      return answer(worker::describe_schedule({std::istreambuf_iterator<char>(std::cin), {}}));
     if (asked == "--describe-graph")
       return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
     if (asked == "--measure-links") return answer(facts::to_json(execute::measure_links()).dump());

@@ -19,6 +19,7 @@ void set_described_models(std::vector<CustomOptions> models);
 
 /// A model's options: in a description with defaults, in a recipe as written.
 struct CustomOptions {
+  static constexpr std::string_view of_worker = "a model";
   std::string name, summary;
   std::vector<OptionField> fields;
 

@@ -54,6 +54,8 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
+  if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
+    return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
