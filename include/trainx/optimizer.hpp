@@ -2,7 +2,8 @@
 //
 //   struct SignOptions { double momentum = 0.9, weight_decay = 0; };   // with visit_fields
 //
-//   trainx::add_optimizer<SignOptions>("sign", "what `trainx list optimizers` says", {{"momentum"}},
+//   trainx::add_optimizer<SignOptions>("sign", "what `trainx list optimizers` says",
+//   {{"momentum"}},
 //       [](const SignOptions& o, const trainx::UpdateRange& range) {
 //         for (std::size_t i = 0; i < range.parameter.size(); ++i) {
 //           float& m = range.states[0][i];
@@ -17,8 +18,8 @@
 //
 // The rule is element-wise: what it makes of an element follows from this element's numbers and
 // the step's scalars alone. So any cut of the parameters into ranges gives the same numbers, which
-// ranks (zero1 to zero3), offload and threads rely on; a run begins with a check of it. It is called
-// from several threads at once, of different ranges, and keeps nothing but the states.
+// ranks (zero1 to zero3), offload and threads rely on; a run begins with a check of it. It is
+// called from several threads at once, of different ranges, and keeps nothing but the states.
 #pragma once
 #include <trainx/optimizer_definition.hpp>
 #include <trainx/option_struct.hpp>

@@ -23,13 +23,13 @@ namespace trainx {
 /// `factor(options, step)` returns a number. Before worker_main.
 template <class Options, class Factor>
 void add_schedule(std::string name, std::string summary, Factor factor) {
-  add_schedule_definition(
-      {std::move(name), std::move(summary), describe_options<Options>(),
-       [factor](const std::vector<OptionField>& fields) -> ScheduleFunction {
-         return [factor, options = read_options<Options>(fields)](const ScheduleStep& step) {
-           return static_cast<double>(factor(options, step));
-         };
-       }});
+  add_schedule_definition({std::move(name), std::move(summary), describe_options<Options>(),
+                           [factor](const std::vector<OptionField>& fields) -> ScheduleFunction {
+                             return [factor, options = read_options<Options>(fields)](
+                                        const ScheduleStep& step) {
+                               return static_cast<double>(factor(options, step));
+                             };
+                           }});
 }
 
 }  // namespace trainx

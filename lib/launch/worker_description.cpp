@@ -21,8 +21,8 @@ void describe_worker(const std::string& worker) {
   recipe::WorkerParts parts;
   try {
     if (const auto its = said.at("trainx").get<std::string>(); its != version)
-      refuse_worker(worker, "is of trainx " + its + ", this is " + std::string(version) +
-                                "; build it again");
+      refuse_worker(
+          worker, "is of trainx " + its + ", this is " + std::string(version) + "; build it again");
     for (const json& model : said.at("models"))
       parts.models.push_back(architectures::custom_options_from_json(model));
     for (const json& optimizer : said.at("optimizers"))

@@ -2,6 +2,7 @@
 #include "launch/ask_worker.hpp"
 #include "launch/worker_refusal.hpp"
 #include "options/field_json.hpp"
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,17 +15,18 @@ using nlohmann::json;
 /// Shares of the learning rate from the end of the warm-up on.
 using Factors = std::vector<double>;
 
-Factors ask(const std::string& worker, const std::string& question) {
-  const json said = json::parse(ask_worker(worker, "--describe-schedule", question), nullptr, false);
-  if (said.is_object() && said.contains("problem"))
-    throw UserError(ExitCode::invalid_recipe, said.at("problem").get<std::string>());
+Factors ask(const std::string& worker, const std::string& question, std::int64_t count) {
+  const json said =
+      json::parse(ask_worker(worker, "--describe-schedule", question), nullptr, false);
   try {
-    return said.at("factors").get<Factors>();
-  } catch (const json::exception&) {
-    refuse_worker(worker,
-                  "answers --describe-schedule otherwise than a worker of trainx does; build it "
-                  "again");
-  }
+    if (said.is_object() && said.contains("problem"))
+      throw UserError(ExitCode::invalid_recipe, said.at("problem").get<std::string>());
+    auto factors = said.at("factors").get<Factors>();
+    if (std::ssize(factors) == count) return factors;
+  } catch (const json::exception&) {}  // told as a wrong count is
+  refuse_worker(worker,
+                "answers --describe-schedule otherwise than a worker of trainx does; build it "
+                "again");
 }
 
 /// The course that was asked for last.
@@ -43,10 +45,14 @@ std::function<ScheduleFunction(const std::vector<OptionField>&)> asked_schedule(
             course = std::make_shared<Course>()](const ScheduleStep& s) {
       const ScheduleStep& of = course->of;
       if (of.total != s.total || of.warmup != s.warmup || of.lr != s.lr) {
-        const json question{{"schedule", name}, {"options", options}, {"total", s.total},
-                            {"warmup", s.warmup}, {"lr", s.lr}};
+        const json question{{"schedule", name},
+                            {"options", options},
+                            {"total", s.total},
+                            {"warmup", s.warmup},
+                            {"lr", s.lr}};
         const std::string text = question.dump();
-        if (!answers->contains(text)) answers->emplace(text, ask(worker, text));
+        const auto count = std::max<std::int64_t>(s.total, 1) - s.warmup;
+        if (!answers->contains(text)) answers->emplace(text, ask(worker, text, count));
         *course = {s, answers->at(text)};
       }
       return course->factors.at(static_cast<std::size_t>(s.applied - s.warmup));

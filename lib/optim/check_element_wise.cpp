@@ -45,8 +45,8 @@ void check_element_wise(const OwnRule& rule) {
       throw UserError(
           ExitCode::invalid_recipe,
           "optimizer " + rule.name() + ": its rule makes other " +
-              (k == 0 ? std::string("weights") : "numbers of its state '" +
-                                                     rule.states()[k - 1].name + "'") +
+              (k == 0 ? std::string("weights")
+                      : "numbers of its state '" + rule.states()[k - 1].name + "'") +
               " where a range is cut in two; it must compute each element from that element's "
               "numbers alone, because ranks, threads and offload cut parameters into ranges");
     }

@@ -37,8 +37,8 @@ void OwnRule::update(const UpdateRange& range) const {
     throw UserError(ExitCode::diverged, who + "makes weights" + remedy);
   for (std::size_t k = 0; k < range.states.size(); ++k)
     if (!all_finite(range.states[k]))
-      throw UserError(ExitCode::diverged, who + "makes numbers of its state '" + states()[k].name +
-                                              "'" + remedy);
+      throw UserError(ExitCode::diverged,
+                      who + "makes numbers of its state '" + states()[k].name + "'" + remedy);
 }
 
 }  // namespace trainx::optim

@@ -340,6 +340,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
+  if (!options.gpu.empty() &&
+      std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
+    throw UserError(ExitCode::usage,
+                    "plan --gpu: an optimizer of your own updates on CPUs so far; leave --gpu out, "
+                    "or name another optimizer.type");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,

@@ -10,8 +10,8 @@ std::string make_known(WorkerParts parts) {
     problem = options::check_description(parts.optimizers,
                                          alternative_names(options::OptimizerOptions{}));
   if (problem.empty())
-    problem = options::check_description(parts.schedules,
-                                         alternative_names(options::ScheduleOptions{}));
+    problem =
+        options::check_description(parts.schedules, alternative_names(options::ScheduleOptions{}));
   if (!problem.empty()) return problem;
   architectures::set_described_models(std::move(parts.models));
   options::set_described_optimizers(std::move(parts.optimizers));

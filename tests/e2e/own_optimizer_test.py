@@ -122,8 +122,6 @@ class OwnOptimizer(InstallTree):
         rate = plans[0]["learning_rate"]
         self.assertEqual(rate["schedule"], "sawtooth")
         self.assert_close([rate["first"], rate["last"]], [1e-2, 1e-2 * (1 - 0.9 * 3 / 4)], 1e-9)
-        said = self.ask("plan", self.config, "run.device=gpu", expect=78).stderr
-        self.assertIn("CPU", said)
 
     def test_options_are_read_as_strictly_as_those_of_trainx(self):
         self.assertIn("nesterov", self.ask("list", "optimizers").stdout)
@@ -182,9 +180,25 @@ checkpoint: {every: 2 steps}
             self.assertIn("breaks", said)
         # what was saved before is whole
         self.ask("eval", "outputs/breaks")
+        for how, code in ((["run.device=gpu"], 78), (["--gpu", "h100"], 2)):
+            self.assertIn("CPU", self.ask("plan", self.config, *how, expect=code).stderr)
         groups = "optimizer.groups=[{match: '*.bias', weight_decay: 0.1}]"
         self.refused("--worker", self.worker, "validate", self.config, groups,
                      key="optimizer.groups[0].weight_decay", names="plain")
+
+    def test_verify_holds_a_rule_on_one_rank_against_several(self):
+        self.assertIn("2 ranks", self.ask("verify", self.config, "run.duration=3 steps").stdout)
+
+    def test_a_worker_is_refused_that_answers_otherwise(self):
+        for body in ("""{"factors": [1]}""", """{"factors": [1, null, 1, 1, 1, 1]}""", "[]", "no"):
+            script = self.folder / "script"
+            script.write_text(f"""#!/bin/sh
+[ "$1" = --describe-schedule ] || exec {self.worker} "$@"
+echo '{body}'
+""")
+            script.chmod(0o755)
+            said = self.run_trainx("--worker", "./script", "plan", self.config, expect=69).stderr
+            self.assertIn("./script", said)
 
     def test_a_worker_is_refused_that_adds_what_cannot_be(self):
         for wrong in ("taken", "twice", "name", "states", "nan", "decay", "schedule", "key"):

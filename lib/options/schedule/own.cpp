@@ -35,9 +35,7 @@ ScheduleFunction checked_function(const OwnSchedule& o) {
       factor = function(step);
     } catch (const UserError&) {
       throw;  // of the worker that was asked
-    } catch (const std::exception& e) {
-      throw refuse(std::string("fails (") + e.what() + ")");
-    }
+    } catch (const std::exception& e) { throw refuse(std::string("fails (") + e.what() + ")"); }
     if (!(factor >= 0) || !std::isfinite(factor))
       throw refuse("returned " + std::to_string(factor) + ", no share of optimizer.lr,");
     return factor;

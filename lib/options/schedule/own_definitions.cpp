@@ -11,8 +11,8 @@ std::vector<options::OwnSchedule>& definitions() {
 }  // namespace
 
 void add_schedule_definition(ScheduleDefinition d) {
-  definitions().push_back({std::move(d.name), std::move(d.summary), std::move(d.options),
-                           std::move(d.build)});
+  definitions().push_back(
+      {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.build)});
 }
 
 namespace options {

@@ -113,8 +113,8 @@ TEST_CASE("a rule that fails, or makes what is not finite, is told by name") {
     return user_error_of([&] { rule->update(f.memory(), step_of(f, 99)); });
   };
   CHECK(told(0) == "nothing thrown");
-  for (const auto& [which, part] : {std::pair{1, "out of ideas"}, {2, "78: "}, {3, "80: "},
-                                    {4, "'m'"}}) {
+  for (const auto& [which, part] :
+       {std::pair{1, "out of ideas"}, {2, "78: "}, {3, "80: "}, {4, "'m'"}}) {
     const std::string said = told(which);
     INFO(said);
     CHECK(said.find(part) != std::string::npos);

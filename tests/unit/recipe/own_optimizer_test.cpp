@@ -79,16 +79,16 @@ TEST_CASE("what is wrong with them is told with its key") {
   const auto told = [](const std::string& more) {
     return user_error_of([&] { read(recipe_with(more)); });
   };
-  for (const auto& [more, part] : {
-           std::pair{"optimizer: {type: rule, options: {bta: 1}}\n", "'beta'"},
-           {"optimizer: {type: rule, options: {beta: 1}}\n", "optimizer.options.beta"},
-           {"optimizer: {type: rule, options: {eps: 1}}\n", "adamw"},
-           {"optimizer: {type: rul}\n", "'rule'"},
-           {"optimizer: {type: bare, groups: [{match: a, weight_decay: 1}]}\n", "bare"},
-           {"optimizer: {type: bare}\nmemory: {optimizer_offload: {where: cpu}}\n", "bare"},
-           {"schedule: {type: cours}\n", "'course'"},
-           {"schedule: {type: course, period: a}\n", "schedule.period"},
-           {"schedule: {type: course, final_ratio: 0.5}\n", "schedule.final_ratio"}}) {
+  for (const auto& [more, part] :
+       {std::pair{"optimizer: {type: rule, options: {bta: 1}}\n", "'beta'"},
+        {"optimizer: {type: rule, options: {beta: 1}}\n", "optimizer.options.beta"},
+        {"optimizer: {type: rule, options: {eps: 1}}\n", "adamw"},
+        {"optimizer: {type: rul}\n", "'rule'"},
+        {"optimizer: {type: bare, groups: [{match: a, weight_decay: 1}]}\n", "bare"},
+        {"optimizer: {type: bare}\nmemory: {optimizer_offload: {where: cpu}}\n", "bare"},
+        {"schedule: {type: cours}\n", "'course'"},
+        {"schedule: {type: course, period: a}\n", "schedule.period"},
+        {"schedule: {type: course, final_ratio: 0.5}\n", "schedule.final_ratio"}}) {
     const std::string said = told(more);
     INFO(more << said);
     CHECK(said.starts_with("78: "));
@@ -137,14 +137,15 @@ TEST_CASE("a function that returns no share of the learning rate is told by name
         "course", "", {}, [=](const std::vector<OptionField>&) { return function; }};
     return user_error_of([&] { options::checked_function(o)({.applied = 17, .total = 20}); });
   };
-  for (const double bad : {-0.5, std::numeric_limits<double>::quiet_NaN(),
-                           std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {-0.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const std::string said = told([=](const ScheduleStep&) { return bad; });
     INFO(said);
     CHECK(said.starts_with("78: schedule course"));
     CHECK(said.find("17") != std::string::npos);
   }
-  CHECK(told([](const ScheduleStep&) -> double { throw std::runtime_error("lost"); })
-            .find("lost") != std::string::npos);
+  CHECK(told([](const ScheduleStep&) -> double {
+          throw std::runtime_error("lost");
+        }).find("lost") != std::string::npos);
   CHECK(told([](const ScheduleStep&) { return 0.0; }) == "nothing thrown");
 }

@@ -43,12 +43,11 @@ void add_wrong(const std::string& wrong) {
     trainx::add_optimizer<NoOptions>("x", "", {{"m", std::numeric_limits<double>::quiet_NaN()}},
                                      plain);
   if (wrong == "decay")
-    trainx::add_optimizer<WordOptions>("x", "", {},
-                                       [](const WordOptions&, const UpdateRange&) {});
+    trainx::add_optimizer<WordOptions>("x", "", {}, [](const WordOptions&, const UpdateRange&) {});
   if (wrong == "schedule") trainx::add_schedule<NoOptions>("cosine", "", one);
   if (wrong == "key")
-    trainx::add_schedule<WarmupOptions>("x", "",
-                                        [](const WarmupOptions&, const ScheduleStep&) { return 1; });
+    trainx::add_schedule<WarmupOptions>(
+        "x", "", [](const WarmupOptions&, const ScheduleStep&) { return 1; });
 }
 
 int main(int argc, char** argv) {
@@ -62,12 +61,13 @@ int main(int argc, char** argv) {
                                    [](const NoOptions&, const UpdateRange& range) {
                                      range.parameter_view().add_(at::ones({7, 3}));
                                    });
-  trainx::add_optimizer<NoOptions>(
-      "breaks", "A rule that makes a state nan", {{"m", 1}},
-      [](const NoOptions&, const UpdateRange& range) {
-        descend(range);
-        if (range.step == 4) range.states[0].back() = std::numeric_limits<float>::quiet_NaN();
-      });
+  trainx::add_optimizer<NoOptions>("breaks", "A rule that makes a state nan", {{"m", 1}},
+                                   [](const NoOptions&, const UpdateRange& range) {
+                                     descend(range);
+                                     if (range.step == 4)
+                                       range.states[0].back() =
+                                           std::numeric_limits<float>::quiet_NaN();
+                                   });
   trainx::add_optimizer<NoOptions>("explodes", "A rule that makes weights infinite", {},
                                    [](const NoOptions&, const UpdateRange& range) {
                                      if (range.step == 4) range.parameter_view().div_(0.0);
