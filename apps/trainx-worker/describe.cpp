@@ -16,41 +16,71 @@ namespace trainx::worker {
 
 using nlohmann::json;
 
+namespace {
+
+template <class Part>
+const Part& named(const std::vector<Part>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name, &Part::name);
+  if (found == known.end())
+    throw UserError(ExitCode::usage,
+                    "this worker is asked about '" + name + "', which it does not have");
+  return *found;
+}
+
+template <class Part>
+void set_options(Part& part, const json& values) {
+  if (const std::string problem = options::set_values(part.fields, part.name, values);
+      !problem.empty())
+    throw UserError(ExitCode::invalid_recipe, problem);
+}
+
+std::string text_of(const json& answer) {
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
 std::string describe_own_parts() {
   const auto all = [](const auto& parts) {
     json list = json::array();
     for (const auto& part : parts) list.push_back(to_json(part));
     return list;
   };
-  return json{{"trainx", version},
-              {"models", all(architectures::described_models())},
-              {"optimizers", all(options::described_optimizers())},
-              {"schedules", all(options::described_schedules())}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of({{"trainx", version},
+                  {"models", all(architectures::described_models())},
+                  {"optimizers", all(options::described_optimizers())},
+                  {"schedules", all(options::described_schedules())},
+                  {"data", all(options::described_data_sources())}});
 }
 
 std::string describe_schedule(const std::string& question) {
   const json asked = json::parse(question);
-  const auto& known = options::described_schedules();
-  const auto found = std::ranges::find(known, asked.at("schedule").get<std::string>(),
-                                       &options::OwnSchedule::name);
-  if (found == known.end())
-    throw UserError(ExitCode::usage,
-                    "--describe-schedule asks for a schedule that this worker does not have");
-  options::OwnSchedule own = *found;
+  options::OwnSchedule own = named(options::described_schedules(), asked.at("schedule"));
   json answer;
   try {
-    if (const std::string problem =
-            options::set_values(own.fields, "schedule " + own.name, asked.at("options"));
-        !problem.empty())
-      throw UserError(ExitCode::invalid_recipe, problem);
+    set_options(own, asked.at("options"));
     const ScheduleFunction function = options::checked_function(own);
     ScheduleStep step{asked.at("warmup"), asked.at("total"), asked.at("warmup"), asked.at("lr")};
     answer["factors"] = json::array();
     for (; step.applied < std::max<std::int64_t>(step.total, 1); ++step.applied)
       answer["factors"].push_back(function(step));
   } catch (const UserError& e) { answer = {{"problem", e.what()}}; }
-  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(answer);
+}
+
+std::string describe_data(const std::string& question) {
+  const json asked = json::parse(question);
+  options::OwnDataOptions own = named(options::described_data_sources(), asked.at("data"));
+  json answer = json::object();
+  try {
+    set_options(own, asked.at("options"));
+    const bool trains = asked.at("split") == "train";
+    if (const auto source = options::open_checked(own, trains ? DataSplit::train : DataSplit::eval))
+      answer = {{"length", source->length()}, {"vocab_size", source->vocab_size()}};
+  } catch (const UserError& e) {
+    answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
+  }
+  return text_of(answer);
 }
 
 std::string describe_graph(const std::string& question) {
@@ -82,7 +112,7 @@ std::string describe_graph(const std::string& question) {
   } catch (const c10::Error& e) {  // of the modules' own backward
     answer = {{"problem", "model " + dims->options.name + ": " + e.what_without_backtrace()}};
   }
-  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(answer);
 }
 
 }  // namespace trainx::worker

@@ -10,6 +10,7 @@
 #include "log/log.hpp"
 #include "model/custom/registry.hpp"
 #include "optim/own_definitions.hpp"
+#include "options/data/own_definitions.hpp"
 #include "options/schedule/own_definitions.hpp"
 #include "recipe/worker_parts.hpp"
 #include "tensor/allocator_meter.hpp"
@@ -38,7 +39,7 @@ int run(const launch::Job& job, metrics::Console& console) {
 void make_own_parts_known() {
   const std::string problem =
       recipe::make_known({model::model_descriptions(), optim::optimizer_descriptions(),
-                          options::schedule_descriptions()});
+                          options::schedule_descriptions(), options::data_source_descriptions()});
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
 }
 
@@ -76,6 +77,8 @@ int answer_or_run(int argc, char** argv) {
     if (asked == "--describe") return answer(worker::describe_own_parts());
     if (asked == "--describe-schedule")
       return answer(worker::describe_schedule({std::istreambuf_iterator<char>(std::cin), {}}));
+    if (asked == "--describe-data")
+      return answer(worker::describe_data({std::istreambuf_iterator<char>(std::cin), {}}));
     if (asked == "--describe-graph")
       return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
     if (asked == "--measure-links") return answer(facts::to_json(execute::measure_links()).dump());

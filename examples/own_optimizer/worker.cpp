@@ -1,4 +1,5 @@
 #include "nesterov.hpp"
+#include "points_file.hpp"
 #include "sawtooth.hpp"
 #include "surface.hpp"
 #include "tensor_adamw.hpp"
@@ -12,5 +13,7 @@ int main(int argc, char** argv) {
                                             {{"exp_avg"}, {"exp_avg_sq"}}, tensor_adamw);
   trainx::add_schedule<SawtoothOptions>(
       "sawtooth", "lr that falls to a tenth, again and again, the example of a schedule", sawtooth);
+  trainx::add_data_source<PointsOptions>("points", "Points from a file of float64 numbers",
+                                         open_points);
   return trainx::worker_main(argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "architectures/custom_json.hpp"
 #include "core/version.hpp"
 #include "launch/ask_worker.hpp"
+#include "launch/worker_data_source.hpp"
 #include "launch/worker_refusal.hpp"
 #include "launch/worker_schedule.hpp"
 #include "options/own_json.hpp"
@@ -30,6 +31,10 @@ void describe_worker(const std::string& worker) {
     for (const json& schedule : said.at("schedules")) {
       auto& own = parts.schedules.emplace_back(options::own_schedule_from_json(schedule));
       own.build = asked_schedule(worker, own.name);
+    }
+    for (const json& source : said.at("data")) {
+      auto& own = parts.data.emplace_back(options::own_data_from_json(source));
+      own.open = asked_data_source(worker, own.name);
     }
   } catch (const json::exception& e) {
     refuse_worker(worker,

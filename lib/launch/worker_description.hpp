@@ -1,4 +1,4 @@
-// What a worker of the user's own has: models, optimizers, schedules.
+// What a worker of the user's own has: models, optimizers, schedules, data sources.
 #pragma once
 #include <string>
 

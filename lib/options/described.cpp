@@ -11,7 +11,8 @@ bool is_name(std::string_view s, std::string_view more) {
 }
 
 std::string check_described(std::string_view kind_of, const std::string& name,
-                            const std::vector<OptionField>& fields, std::set<std::string>& names) {
+                            const std::vector<OptionField>& fields, std::set<std::string>& names,
+                            const std::set<std::string>& section) {
   const std::string kind(kind_of), who = kind + " " + name;
   if (!is_name(name, "_-."))
     return kind + " '" + name + "' needs a name of letters, digits, '_', '-' and '.'";
@@ -21,6 +22,8 @@ std::string check_described(std::string_view kind_of, const std::string& name,
     if (!keys.insert(f.key).second) return who + " has the option '" + f.key + "' twice";
     if (!is_name(f.key, "_"))
       return who + " has an option '" + f.key + "': keys are of letters, digits and '_'";
+    if (section.contains(f.key))
+      return who + " has an option '" + f.key + "', a key that every " + kind + " has";
   }
   return {};
 }

@@ -12,8 +12,9 @@ namespace trainx::options {
 bool is_name(std::string_view s, std::string_view more);
 
 /// What forbids a description of that kind ("optimizer"), as a sentence; empty: nothing. `names`:
-/// those that are taken, to which this one's is added.
+/// those that are taken, to which this one's is added; `section`: keys beside the options.
 std::string check_described(std::string_view kind, const std::string& name,
-                            const std::vector<OptionField>& fields, std::set<std::string>& names);
+                            const std::vector<OptionField>& fields, std::set<std::string>& names,
+                            const std::set<std::string>& section = {});
 
 }  // namespace trainx::options

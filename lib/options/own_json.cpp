@@ -31,6 +31,7 @@ json to_json(const OwnOptimizerOptions& o) {
   return described;
 }
 json to_json(const OwnSchedule& o) { return head_of(o); }
+json to_json(const OwnDataOptions& o) { return head_of(o); }
 
 OwnOptimizerOptions own_optimizer_from_json(const json& j) {
   auto o = own_from_json<OwnOptimizerOptions>(j);
@@ -39,5 +40,6 @@ OwnOptimizerOptions own_optimizer_from_json(const json& j) {
   return o;
 }
 OwnSchedule own_schedule_from_json(const json& j) { return own_from_json<OwnSchedule>(j); }
+OwnDataOptions own_data_from_json(const json& j) { return own_from_json<OwnDataOptions>(j); }
 
 }  // namespace trainx::options

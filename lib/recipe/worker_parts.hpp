@@ -1,6 +1,7 @@
 // What a worker of the user's own adds to what a recipe may name.
 #pragma once
 #include "architectures/custom.hpp"
+#include "options/data/own.hpp"
 #include "options/optim/own.hpp"
 #include "options/schedule/own.hpp"
 
@@ -10,6 +11,7 @@ struct WorkerParts {
   std::vector<architectures::CustomOptions> models;
   std::vector<options::OwnOptimizerOptions> optimizers;
   std::vector<options::OwnSchedule> schedules;
+  std::vector<options::OwnDataOptions> data;
 };
 
 /// Makes them known to the reader of recipes. Returns a sentence about what forbids that (a name

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of the user's own, built against an install tree: numbers are those of
+"""Optimizers, schedules and data sources of the user's own, built against an install tree: numbers are those of
 a plain LibTorch loop and of trainx's own optimizers, wherever and in however many parts they run."""
 import json
 import os
@@ -111,6 +111,29 @@ class OwnOptimizer(InstallTree):
         rates = [m["lr"] for m in self.metrics("restarted")]
         self.assert_close(rates[4:], rates[:4], 1e-9)
 
+    @sampled
+    def test_samples_of_an_own_source_are_those_of_the_same_lines(self):
+        source = "data={type: points, folder: ., sequence_length: 1, MORE}"
+        lines = ("data={type: jsonl, train: train.jsonl, eval: eval.jsonl, sequence_length: 1, "
+                 "MORE}")
+        cases = (("ordered", "shuffle: false", []), ("shuffled", "shuffle: true", CUT),
+                 ("prepared", "workers: 3, prefetch: 2", ["run.duration=3 epochs"]),
+                 ("shared", "shuffle: true", ["parallel.mode=zero2", "parallel.world_size=2", *CUT]))
+        for name, more, how in self.drawn(cases, 2):
+            got = self.train(f"own-{name}", source.replace("MORE", more), *how)
+            want = self.train(f"lines-{name}", lines.replace("MORE", more), *how)
+            self.assertEqual(got, want, name)
+            self.assertEqual(*(self.last_evaluation(f"{w}-{name}") for w in ("own", "lines")))
+        whole = self.train("whole-data", source.replace("MORE", "shuffle: true"))
+        self.train("parts-data", source.replace("MORE", "shuffle: true"), "run.duration=5 steps")
+        self.assertEqual(self.train("parts-data", source.replace("MORE", "shuffle: true")), whole)
+        self.ask("eval", "outputs/whole-data")
+        said = self.ask("train", self.config, "data={type: points, folder: nowhere}",
+                        "run.name=nowhere", expect=65).stderr
+        self.assertIn("nowhere/train.bin", said)
+        (self.folder / "eval.bin").unlink()
+        self.train("unheld", source.replace("MORE", "shuffle: true"))
+
     def test_the_plan_has_states_and_rates(self):
         for own, ours in TWINS:
             plans = [json.loads(self.ask("plan", self.config, f"optimizer={o}", "--json").stdout)
@@ -126,6 +149,7 @@ class OwnOptimizer(InstallTree):
     def test_options_are_read_as_strictly_as_those_of_trainx(self):
         self.assertIn("nesterov", self.ask("list", "optimizers").stdout)
         self.assertIn("sawtooth", self.ask("list", "schedules").stdout)
+        self.assertIn("points", self.ask("list", "data").stdout)
         shown = self.ask("show", self.config).stdout
         self.assertIn("period: 4", shown)
         again = self.recipe(shown, "again.yaml")
@@ -139,6 +163,9 @@ class OwnOptimizer(InstallTree):
                 ("schedule.type=sawtoth", "schedule.type", "sawtooth"),
                 ("schedule.period=0", "schedule.period", "at least 1"),
                 ("schedule.final_ratio=0.1", "schedule.final_ratio", "sawtooth"),
+                ("data={type: points}", "data.folder", "train.bin"),
+                ("data={type: points, foldr: a}", "data.foldr", "folder"),
+                ("data={type: poins}", "data.type", "points"),
                 ("run.duration=5 s", "run.duration", "steps")):
             said = self.ask("validate", self.config, setting, "--json", expect=78).stdout
             problems = {p["key"]: p["message"] for p in json.loads(said)["problems"]}
@@ -186,6 +213,15 @@ checkpoint: {every: 2 steps}
         self.refused("--worker", self.worker, "validate", self.config, groups,
                      key="optimizer.groups[0].weight_decay", names="plain")
 
+    def test_samples_that_are_wrong_end_the_run_with_their_place(self):
+        how = "data={type: TYPE, sequence_length: 16, shuffle: false}"
+        self.ask("train", self.config, how.replace("TYPE", "letters"))
+        for fault in ("empty", "beyond", "long", "reals", "silent", "fails", "unopened"):
+            said = self.ask("train", self.config, how.replace("TYPE", fault), f"run.name={fault}",
+                            expect=65).stderr
+            self.assertIn(fault, said)
+            self.check_sentence(f"own_optimizer.data/{fault}", said.splitlines()[-1])
+
     def test_verify_holds_a_rule_on_one_rank_against_several(self):
         self.assertIn("2 ranks", self.ask("verify", self.config, "run.duration=3 steps").stdout)
 
@@ -201,7 +237,8 @@ echo '{body}'
             self.assertIn("./script", said)
 
     def test_a_worker_is_refused_that_adds_what_cannot_be(self):
-        for wrong in ("taken", "twice", "name", "states", "nan", "decay", "schedule", "key"):
+        for wrong in ("taken", "twice", "name", "states", "nan", "decay", "schedule", "key",
+                      "data", "data_key"):
             done = self.ask("list", "optimizers", expect=69, env=self.environment(WRONG=wrong))
             self.check_sentence(f"own_optimizer.worker/{wrong}",
                                 done.stderr.replace(self.worker, "<worker>"))

@@ -11,12 +11,6 @@ std::vector<OwnSchedule>& schedules() {
   return all;
 }
 
-/// Of the section `schedule` itself: keys that stand beside the options.
-const std::set<std::string>& keys_of_trainx() {
-  static const std::set<std::string> keys{"type", "warmup", "final_ratio", "resume"};
-  return keys;
-}
-
 }  // namespace
 
 const std::vector<OwnSchedule>& described_schedules() { return schedules(); }
@@ -43,17 +37,13 @@ ScheduleFunction checked_function(const OwnSchedule& o) {
 }
 
 std::string check_description(const std::vector<OwnSchedule>& described,
-                              const std::vector<std::string>& taken) {
+                              const std::vector<std::string>& taken,
+                              const std::set<std::string>& section) {
   std::set<std::string> names(taken.begin(), taken.end());
-  for (const OwnSchedule& o : described) {
-    if (std::string problem = check_described("schedule", o.name, o.fields, names);
+  for (const OwnSchedule& o : described)
+    if (std::string problem = check_described("schedule", o.name, o.fields, names, section);
         !problem.empty())
       return problem;
-    for (const OptionField& f : o.fields)
-      if (keys_of_trainx().contains(f.key))
-        return "schedule " + o.name + " has an option '" + f.key +
-               "', a key that every schedule has";
-  }
   return {};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "options/field.hpp"
 #include "trainx/schedule_definition.hpp"
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,10 @@ void visit_fields(Visitor& field, OwnSchedule& o) {
 /// learning rate (negative, not finite), and for what the function throws.
 ScheduleFunction checked_function(const OwnSchedule& o);
 
-/// What forbids a description, as a sentence; empty: nothing. `taken`: names of trainx's own.
+/// What forbids a description, as a sentence; empty: nothing. `taken`: names of trainx's own;
+/// `section`: keys of the section that the options stand in.
 std::string check_description(const std::vector<OwnSchedule>& schedules,
-                              const std::vector<std::string>& taken);
+                              const std::vector<std::string>& taken,
+                              const std::set<std::string>& section);
 
 }  // namespace trainx::options

@@ -123,6 +123,8 @@ TEST_CASE("parts that cannot be used make nothing known") {
   optimizer({"a", "", {}, {{"m", DType::f32, nan}}});
   wrong.emplace_back().schedules = {{"cosine", ""}};
   wrong.emplace_back().schedules = {{"a", "", {{"warmup", 1.0, {}, ""}}}};
+  wrong.emplace_back().data = {{"jsonl", ""}};
+  wrong.emplace_back().data = {{"a", "", {{"sequence_length", std::int64_t{1}, {}, ""}}}};
   wrong.emplace_back().models = {{"gpt2", ""}};
   for (recipe::WorkerParts& p : wrong) {
     p.schedules.push_back({"fine", ""});

@@ -1,10 +1,12 @@
-// Optimizers and schedules that are wrong in one way each. WRONG names one that is wrong already
-// where it is added.
+// Optimizers, schedules and data sources that are wrong in one way each. WRONG names one that is
+// wrong already where it is added.
+#include <trainx/data_source.hpp>
 #include <trainx/optimizer.hpp>
 #include <trainx/schedule.hpp>
 #include <trainx/worker.hpp>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -34,6 +36,47 @@ void descend(const UpdateRange& range) {
 void plain(const NoOptions&, const UpdateRange& range) { descend(range); }
 double one(const NoOptions&, const ScheduleStep&) { return 1; }
 
+struct ShuffleOptions {
+  bool shuffle = true;
+};
+template <class Visitor>
+void visit_fields(Visitor& field, ShuffleOptions& o) {
+  field("shuffle", o.shuffle, trainx::anything(), "a key of the section");
+}
+
+/// Rows of letters, some shorter than others.
+class Letters : public trainx::DataSource {
+ public:
+  explicit Letters(std::string fault) : fault_(std::move(fault)) {}
+  std::int64_t length() const override { return fault_ == "empty" ? 0 : 50; }
+  std::int64_t vocab_size() const override { return 30; }
+  void read(std::int64_t position, trainx::Sample& sample) const override {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t i = 0; i < 5 + position % 12; ++i) ids.push_back((position + i) % 26);
+    if (position == 7) {
+      if (fault_ == "beyond") ids[3] = 30;
+      if (fault_ == "long") ids.resize(17);
+      if (fault_ == "reals") return sample.put("input_ids", std::vector<double>{0.5, 1});
+      if (fault_ == "silent") return;
+      if (fault_ == "fails") throw std::runtime_error("no such letter");
+    }
+    sample.put("input_ids", ids);
+  }
+
+ private:
+  std::string fault_;
+};
+
+void add_letters(const std::string& fault) {
+  trainx::add_data_source<NoOptions>(
+      fault, "Letters",
+      [=](const NoOptions&, trainx::DataSplit split) -> std::unique_ptr<trainx::DataSource> {
+        if (fault == "unopened") throw std::runtime_error("no letters here");
+        if (split == trainx::DataSplit::eval) return nullptr;
+        return std::make_unique<Letters>(fault);
+      });
+}
+
 void add_wrong(const std::string& wrong) {
   if (wrong == "taken") trainx::add_optimizer<NoOptions>("adamw", "", {}, plain);
   if (wrong == "twice") trainx::add_optimizer<NoOptions>("plain", "", {}, plain);
@@ -45,6 +88,14 @@ void add_wrong(const std::string& wrong) {
   if (wrong == "decay")
     trainx::add_optimizer<WordOptions>("x", "", {}, [](const WordOptions&, const UpdateRange&) {});
   if (wrong == "schedule") trainx::add_schedule<NoOptions>("cosine", "", one);
+  if (wrong == "data")
+    trainx::add_data_source<NoOptions>("jsonl", "", [](const NoOptions&, trainx::DataSplit) {
+      return std::unique_ptr<Letters>();
+    });
+  if (wrong == "data_key")
+    trainx::add_data_source<ShuffleOptions>("x", "", [](const ShuffleOptions&, trainx::DataSplit) {
+      return std::unique_ptr<Letters>();
+    });
   if (wrong == "key")
     trainx::add_schedule<WarmupOptions>(
         "x", "", [](const WarmupOptions&, const ScheduleStep&) { return 1; });
@@ -87,6 +138,9 @@ int main(int argc, char** argv) {
                                     if (step.applied == 2) throw std::runtime_error("lost");
                                     return 1;
                                   });
+  for (const char* fault :
+       {"letters", "empty", "beyond", "long", "reals", "silent", "fails", "unopened"})
+    add_letters(fault);
   const char* const wrong = std::getenv("WRONG");
   add_wrong(wrong ? wrong : "");
   return trainx::worker_main(argc, argv);
