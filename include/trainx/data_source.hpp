@@ -9,7 +9,8 @@
 //   };
 //
 //   trainx::add_data_source<PointsOptions>("points", "what `trainx list data` says",
-//       [](const PointsOptions& o, trainx::DataSplit split) -> std::unique_ptr<trainx::DataSource> {
+//       [](const PointsOptions& o, trainx::DataSplit split) -> std::unique_ptr<trainx::DataSource>
+//       {
 //         return std::make_unique<Points>(...);           // null: no such split
 //       });
 //
@@ -24,11 +25,11 @@ namespace trainx {
 /// `open(options, split)` returns a std::unique_ptr or std::shared_ptr. Before worker_main.
 template <class Options, class Open>
 void add_data_source(std::string name, std::string summary, Open open) {
-  add_data_source_definition(
-      {std::move(name), std::move(summary), describe_options<Options>(),
-       [open](const std::vector<OptionField>& fields, DataSplit split) {
-         return std::shared_ptr<const DataSource>(open(read_options<Options>(fields), split));
-       }});
+  add_data_source_definition({std::move(name), std::move(summary), describe_options<Options>(),
+                              [open](const std::vector<OptionField>& fields, DataSplit split) {
+                                return std::shared_ptr<const DataSource>(
+                                    open(read_options<Options>(fields), split));
+                              }});
 }
 
 }  // namespace trainx

@@ -192,7 +192,8 @@ std::unique_ptr<Source> open_own(const options::OwnDataOptions& options, Split s
   const bool trains = split == Split::train;
   auto source = options::open_checked(options, trains ? DataSplit::train : DataSplit::eval);
   if (!source) return nullptr;
-  const LineRules rules(how, false);
+  LineRules rules(how, false);
+  rules.may_truncate = false;
   // reading each sample may take long: samples are not looked through before training
   return std::make_unique<LabelledLines>(
       make_own_samples(std::move(source), options.name + (trains ? " (train)" : " (eval)"),

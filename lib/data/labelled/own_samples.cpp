@@ -50,7 +50,8 @@ class OwnSamples final : public SampleReader {
       place(index).refuse(spec.name + " has " + std::to_string(count) +
                           " numbers, and the model reads " + std::to_string(spec.elements()));
     if (spec.dtype == DType::i64) {
-      if (numbers) place(index).refuse(spec.name + " has real numbers, and the model reads integers");
+      if (numbers)
+        place(index).refuse(spec.name + " has real numbers, and the model reads integers");
       field.integers = *integers;
     } else if (numbers) {
       field.numbers = *numbers;
@@ -77,7 +78,8 @@ class OwnSamples final : public SampleReader {
         out.numbers.assign(integers->begin(), integers->end());
       return;
     }
-    if (numbers) place(index).refuse(std::string(field_names[f]) + " has real numbers, not integers");
+    if (numbers)
+      place(index).refuse(std::string(field_names[f]) + " has real numbers, not integers");
     if (name == FieldName::label && integers->size() != 1)
       place(index).refuse("label has " + std::to_string(integers->size()) + " numbers, not one");
     field.values = *integers;

@@ -27,9 +27,7 @@ std::shared_ptr<const DataSource> open_checked(const OwnDataOptions& o, DataSpli
     if (source) length = source->length();
   } catch (const UserError&) {
     throw;  // of the worker that was asked
-  } catch (const std::exception& e) {
-    throw UserError(ExitCode::bad_data, who + e.what());
-  }
+  } catch (const std::exception& e) { throw UserError(ExitCode::bad_data, who + e.what()); }
   if (!source && split == DataSplit::train)
     throw UserError(ExitCode::bad_data, who + "it has none to train on");
   if (source && length < 1) throw UserError(ExitCode::bad_data, who + "it has no samples");
