@@ -5,21 +5,85 @@
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
 #include "architectures/exported.hpp"
+#include "options/field_json.hpp"
+#include "options/own_json.hpp"
 #include "execute/threads.hpp"
 #include "metrics/report.hpp"
 #include <c10/util/Exception.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace trainx::worker {
 
 using nlohmann::json;
 
-std::string describe_models() {
-  json models = json::array();
-  for (const auto& model : architectures::described_models())
-    if (!architectures::is_exported(model)) models.push_back(architectures::to_json(model));
-  return json{{"trainx", version}, {"models", std::move(models)}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
+namespace {
+
+template <class Part>
+const Part& named(const std::vector<Part>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name, &Part::name);
+  if (found == known.end())
+    throw UserError(ExitCode::usage,
+                    "this worker is asked about '" + name + "', which it does not have");
+  return *found;
+}
+
+template <class Part>
+void set_options(Part& part, const json& values) {
+  if (const std::string problem = options::set_values(part.fields, part.name, values);
+      !problem.empty())
+    throw UserError(ExitCode::invalid_recipe, problem);
+}
+
+std::string text_of(const json& answer) {
+  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string describe_own_parts() {
+  const auto all = [](const auto& parts) {
+    json list = json::array();
+    for (const auto& part : parts) list.push_back(to_json(part));
+    return list;
+  };
+  auto models = architectures::described_models();
+  std::erase_if(models, architectures::is_exported);
+  return text_of({{"trainx", version},
+                  {"models", all(models)},
+                  {"optimizers", all(options::described_optimizers())},
+                  {"schedules", all(options::described_schedules())},
+                  {"data", all(options::described_data_sources())}});
+}
+
+std::string describe_schedule(const std::string& question) {
+  const json asked = json::parse(question);
+  options::OwnSchedule own = named(options::described_schedules(), asked.at("schedule"));
+  json answer;
+  try {
+    set_options(own, asked.at("options"));
+    const ScheduleFunction function = options::checked_function(own);
+    ScheduleStep step{asked.at("warmup"), asked.at("total"), asked.at("warmup"), asked.at("lr")};
+    answer["factors"] = json::array();
+    for (; step.applied < std::max<std::int64_t>(step.total, 1); ++step.applied)
+      answer["factors"].push_back(function(step));
+  } catch (const UserError& e) { answer = {{"problem", e.what()}}; }
+  return text_of(answer);
+}
+
+std::string describe_data(const std::string& question) {
+  const json asked = json::parse(question);
+  options::OwnDataOptions own = named(options::described_data_sources(), asked.at("data"));
+  json answer = json::object();
+  try {
+    set_options(own, asked.at("options"));
+    const bool trains = asked.at("split") == "train";
+    if (const auto source = options::open_checked(own, trains ? DataSplit::train : DataSplit::eval))
+      answer = {{"length", source->length()}, {"vocab_size", source->vocab_size()}};
+  } catch (const UserError& e) {
+    answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
+  }
+  return text_of(answer);
 }
 
 std::string describe_graph(const std::string& question) {
@@ -54,7 +118,7 @@ std::string describe_graph(const std::string& question) {
   } catch (const c10::Error& e) {  // of the modules' own backward
     answer = {{"problem", "model " + dims->options.name + ": " + e.what_without_backtrace()}};
   }
-  return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(answer);
 }
 
 }  // namespace trainx::worker

@@ -1,13 +1,11 @@
 #include "trainx/run.hpp"
+#include "answer_or_run.hpp"
 #include "core/error.hpp"
 #include "launch/has_job.hpp"
 #include "library_exit.hpp"
 #include "own_loop.hpp"
 #include "start_launcher.hpp"
-#include <algorithm>
-#include <array>
 #include <exception>
-#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -19,10 +17,7 @@ using train::LoopCall;
 
 /// A launcher started this process: with a job, or a question.
 bool is_worker(const std::vector<std::string>& arguments) {
-  constexpr std::array<std::string_view, 3> questions{"--describe", "--describe-graph",
-                                                      "--measure-links"};
-  return launch::has_job() ||
-         (arguments.size() == 2 && std::ranges::count(questions, arguments[1]) > 0);
+  return launch::has_job() || (arguments.size() == 2 && worker::is_question(arguments[1]));
 }
 
 void require_first_run() {

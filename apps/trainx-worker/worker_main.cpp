@@ -1,4 +1,4 @@
-// All of a worker but the models that a user adds to it.
+// All of a worker but what a user adds to it.
 #include "trainx/worker_main.hpp"
 #include "answer_or_run.hpp"
 #include "commands.hpp"
@@ -11,8 +11,10 @@
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
 #include "model/custom/registry.hpp"
-#include "architectures/options.hpp"
-#include "recipe/walk.hpp"
+#include "optim/own_definitions.hpp"
+#include "options/data/own_definitions.hpp"
+#include "options/schedule/own_definitions.hpp"
+#include "recipe/worker_parts.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "execute/device.hpp"
 #include "execute/signals.hpp"
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace trainx {
@@ -36,12 +39,11 @@ int do_job(const launch::Job& job, metrics::Console& console, const worker::Trai
   throw InternalError("no such job: " + job.command);
 }
 
-void make_models_known() {
-  auto models = model::model_descriptions();
-  const std::string problem = architectures::check_description(
-      models, recipe::alternative_names(architectures::ModelOptions{}));
+void make_own_parts_known() {
+  const std::string problem =
+      recipe::make_known({model::model_descriptions(), optim::optimizer_descriptions(),
+                          options::schedule_descriptions(), options::data_source_descriptions()});
   if (!problem.empty()) throw UserError(ExitCode::usage, "this worker: " + problem);
-  architectures::set_described_models(std::move(models));
   add_model_definition(exported::definition());
 }
 
@@ -65,23 +67,32 @@ void begin_log(const launch::Job& job) {
     log::record(log::level_named(level).value_or(log::Level::debug), text);
 }
 
-int answer(const std::string& text) {
-  std::printf("%s\n", text.c_str());
-  return 0;
+std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
+
+/// By a launcher's question; some read more of it from stdin.
+const std::map<std::string, std::string (*)()>& answers() {
+  static const std::map<std::string, std::string (*)()> all{
+      {"--describe", worker::describe_own_parts},
+      {"--describe-schedule", [] { return worker::describe_schedule(standard_input()); }},
+      {"--describe-data", [] { return worker::describe_data(standard_input()); }},
+      {"--describe-graph", [] { return worker::describe_graph(standard_input()); }},
+      {"--measure-links", [] { return facts::to_json(execute::measure_links()).dump(); }}};
+  return all;
 }
 
 }  // namespace
+
+bool worker::is_question(const std::string& argument) { return answers().contains(argument); }
 
 int worker::answer_or_run(const std::vector<std::string>& arguments, const Train& train) {
   metrics::ConsoleOptions plain;
   try {
     tensor::install_allocator_meter();
-    make_models_known();
-    const std::string asked = arguments.size() > 1 ? arguments[1] : "";
-    if (asked == "--describe") return answer(worker::describe_models());
-    if (asked == "--describe-graph")
-      return answer(worker::describe_graph({std::istreambuf_iterator<char>(std::cin), {}}));
-    if (asked == "--measure-links") return answer(facts::to_json(execute::measure_links()).dump());
+    make_own_parts_known();
+    if (arguments.size() > 1 && is_question(arguments[1])) {
+      std::printf("%s\n", answers().at(arguments[1])().c_str());
+      return 0;
+    }
     execute::install_signal_handlers();
     const launch::Job job = launch::receive_job();
     plain = console_options(job);

@@ -6,7 +6,7 @@
 #include "core/process.hpp"
 #include "core/thread_limit.hpp"
 #include "launch/torch_folder.hpp"
-#include "launch/worker_models.hpp"
+#include "launch/worker_description.hpp"
 #include "metrics/console.hpp"
 #include "recipe/recipe.hpp"
 #include <unistd.h>
@@ -61,9 +61,8 @@ int main(int argc, char** argv) {
     launch::use_torch_folder(environment_variable("TRAINX_TORCH_DIR"));
     const auto& o = context.output;
     const metrics::Console console({o.json, o.quiet, o.verbose, o.color});  // shows debug lines
-    // Its models are known before any recipe is read.
-    if (context.asks_worker && !context.worker.empty())
-      architectures::set_described_models(launch::ask_for_models(context.worker));
+    // What it has of the user's own is known before any recipe is read.
+    if (context.asks_worker && !context.worker.empty()) launch::describe_worker(context.worker);
     return run(context);
   } catch (const recipe::RecipeError& error) {
     return fail(context, error);

@@ -62,20 +62,37 @@ inline void print(const trainx::Loss& loss) {
   std::cout << "\n";
 }
 
-/// AdamW with a weight decay of 0.1 of matrices alone, clipped at 1. `fields`: of so many samples.
+using Tensors = std::vector<torch::Tensor>;
+/// Of matrices, which decay, and of vectors, which do not.
+using MakeOptimizer = std::function<std::unique_ptr<torch::optim::Optimizer>(
+    const Tensors& matrices, const Tensors& vectors)>;
+
+/// AdamW with a weight decay of 0.1.
+inline MakeOptimizer adamw(double lr) {
+  return [lr](const Tensors& matrices, const Tensors& vectors) {
+    const auto with = [lr](double decay) {
+      return std::make_unique<torch::optim::AdamWOptions>(
+          torch::optim::AdamWOptions(lr).weight_decay(decay));
+    };
+    return std::make_unique<torch::optim::AdamW>(
+        std::vector<torch::optim::OptimizerParamGroup>{{matrices, with(0.1)}, {vectors, with(0)}},
+        *with(0.1));
+  };
+}
+
+/// Steps of that optimizer (none: AdamW), clipped at 1. `fields`: of so many samples. `rate`: lr by
+/// step, counted from 0 (none: s.lr).
 inline void train(const Settings& s, const trainx::Graph& graph, std::int64_t numbers,
-                  const std::function<Values(const torch::Tensor&)>& fields) {
-  std::vector<torch::Tensor> all, matrices, vectors;
+                  const std::function<Values(const torch::Tensor&)>& fields,
+                  const MakeOptimizer& make_optimizer = {},
+                  const std::function<double(std::int64_t)>& rate = {}) {
+  Tensors all, matrices, vectors;
   std::set<const void*> seen;
   for (const auto& module : graph.modules)
     for (const auto& p : module.parameters)
       if (seen.insert(p.tensor.unsafeGetTensorImpl()).second)
         all.push_back(p.tensor), (p.tensor.dim() >= 2 ? matrices : vectors).push_back(p.tensor);
-  const auto with = [&](double decay) {
-    return std::make_unique<torch::optim::AdamWOptions>(
-        torch::optim::AdamWOptions(s.lr).weight_decay(decay));
-  };
-  torch::optim::AdamW optimizer({{matrices, with(0.1)}, {vectors, with(0)}}, *with(0.1));
+  const auto optimizer = (make_optimizer ? make_optimizer : adamw(s.lr))(matrices, vectors);
   const auto values = [&](const torch::Tensor& lines) {
     Values made = fields(lines);
     for (auto& [name, tensor] : made)
@@ -86,10 +103,12 @@ inline void train(const Settings& s, const trainx::Graph& graph, std::int64_t nu
   const auto samples = read(s.lines, numbers);
   for (std::int64_t step = 0; step < s.steps; ++step) {
     const trainx::Loss loss = loss_of(graph, values(samples.narrow(0, step * s.batch, s.batch)));
-    optimizer.zero_grad();
+    optimizer->zero_grad();
     (loss.sum / loss.count).backward();
     torch::nn::utils::clip_grad_norm_(all, 1.0);
-    optimizer.step();
+    if (rate)
+      for (auto& group : optimizer->param_groups()) group.options().set_lr(rate(step));
+    optimizer->step();
     print(loss);
   }
   const torch::NoGradGuard no_gradients;

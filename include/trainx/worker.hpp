@@ -42,6 +42,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <trainx/model_definition.hpp>
+#include <trainx/option_struct.hpp>
 #include <trainx/worker_main.hpp>
 #include <cstdint>
 #include <stdexcept>
@@ -119,46 +120,6 @@ typename ForwardOf<F>::Result call_forward(typename ForwardOf<F>::Class& module,
   }
 }
 
-template <class T>
-constexpr bool is_option = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
-                           std::is_same_v<T, double> || std::is_same_v<T, std::string> ||
-                           std::is_enum_v<T>;
-
-struct DescribeOptions {
-  std::vector<OptionField> fields;
-  template <class T>
-  void operator()(std::string_view key, T& value, const Limits& limits, std::string_view doc) {
-    static_assert(
-        is_option<T>,
-        "an option is bool, std::int64_t, double, std::string or an enum with enum_names()");
-    if constexpr (std::is_enum_v<T>) {
-      Choice choice;
-      for (const auto& [word_value, word] : enum_names(value)) {
-        choice.words.emplace_back(word);
-        if (word_value == value) choice.word = word;
-      }
-      fields.push_back({std::string(key), std::move(choice), limits, std::string(doc)});
-    } else {
-      fields.push_back({std::string(key), value, limits, std::string(doc)});
-    }
-  }
-};
-
-struct ReadOptions {
-  const std::vector<OptionField>& fields;
-  std::size_t next = 0;  // visit_fields names them in one order
-  template <class T>
-  void operator()(std::string_view, T& value, const Limits&, std::string_view) {
-    const OptionValue& given = fields.at(next++).value;
-    if constexpr (std::is_enum_v<T>) {
-      for (const auto& [word_value, word] : enum_names(value))
-        if (word == std::get<Choice>(given).word) value = word_value;
-    } else {
-      value = std::get<T>(given);
-    }
-  }
-};
-
 }  // namespace detail
 
 template <class M>
@@ -201,15 +162,9 @@ void Graph::add(std::string name, M module, std::vector<std::string> inputs,
 /// `build(options, shape)` returns a Graph, or the chain: std::vector<Module>.
 template <class Options, class Build>
 void add_model(std::string name, std::string summary, Build build) {
-  detail::DescribeOptions describe;
-  Options defaults;
-  visit_fields(describe, defaults);
-  add_model_definition({std::move(name), std::move(summary), std::move(describe.fields),
+  add_model_definition({std::move(name), std::move(summary), describe_options<Options>(),
                         [build](const std::vector<OptionField>& fields, const ModelShape& shape) {
-                          Options options;
-                          detail::ReadOptions read{fields};
-                          visit_fields(read, options);
-                          return Graph(build(options, shape));
+                          return Graph(build(read_options<Options>(fields), shape));
                         }});
 }
 

@@ -1,5 +1,6 @@
 #include "architectures/custom.hpp"
 #include "architectures/exported.hpp"
+#include "options/described.hpp"
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -36,16 +37,7 @@ std::vector<CustomOptions>& models() {
   return all;
 }
 
-bool is_name(const std::string& s, std::string_view more) {
-  return !s.empty() && std::ranges::all_of(s, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           more.find(c) != std::string_view::npos;
-  });
-}
-
 std::string check_field(const OptionField& f) {
-  if (!is_name(f.key, "_"))
-    return "has an option '" + f.key + "': keys are of letters, digits and '_'";
   if (f.key == "vocab_size" || f.key == "max_positions" || f.key == "num_labels")
     if (!std::holds_alternative<std::int64_t>(f.value))
       return "has an option '" + f.key + "' that is no std::int64_t";
@@ -74,16 +66,12 @@ std::string check_description(const std::vector<CustomOptions>& described,
                               const std::vector<std::string>& taken) {
   std::set<std::string> names(taken.begin(), taken.end());
   for (const CustomOptions& m : described) {
-    if (!is_name(m.name, "_-."))
-      return "a model is called '" + m.name + "': names are of letters, digits, '_', '-' and '.'";
-    if (!names.insert(m.name).second) return "there are two models '" + m.name + "'";
-    std::set<std::string> keys;
-    for (const OptionField& f : m.fields) {
-      if (!keys.insert(f.key).second)
-        return "model " + m.name + " has the option '" + f.key + "' twice";
-      if (const std::string problem = check_field(f); !problem.empty())
-        return "model " + m.name + " " + problem;
-    }
+    std::string problem = options::check_described("model", m.name, m.fields, names);
+    for (const OptionField& f : m.fields)
+      if (problem.empty())
+        if (const std::string wrong = check_field(f); !wrong.empty())
+          problem = "model " + m.name + " " + wrong;
+    if (!problem.empty()) return problem;
   }
   return {};
 }

@@ -19,6 +19,8 @@ void set_described_models(std::vector<CustomOptions> models);
 
 /// A model's options: in a description with defaults, in a recipe as written.
 struct CustomOptions {
+  static constexpr std::string_view of_worker = "a model";
+  static constexpr std::ptrdiff_t built_in = 1;  // that trainx itself describes: exported
   std::string name, summary;
   std::vector<OptionField> fields;
 

@@ -22,6 +22,9 @@ struct Open {
   std::unique_ptr<Source> operator()(const options::MixtureOptions& o) const {
     return open_mixture(o, split, how);
   }
+  std::unique_ptr<Source> operator()(const options::OwnDataOptions& o) const {
+    return labelled::open_own(o, split, how);
+  }
   template <class Options>
   std::unique_ptr<Source> operator()(const Options& o) const {
     if (split == Split::eval && !o.eval && !o.held_out) return nullptr;
@@ -116,7 +119,7 @@ std::unique_ptr<Source> open_source(const options::DataOptions& options, Split s
     throw InternalError("data: sequence length " + std::to_string(how.sequence_length));
   if (!how.fields.empty())
     options::for_each_source(options, []<class Options>(const Options& o) {
-      if constexpr (!std::is_same_v<Options, options::JsonlOptions>)
+      if constexpr (!requires { Options::has_own_fields; })
         throw UserError(ExitCode::bad_data, "the model reads fields of its own, and data of type " +
                                                 std::string(o.name) +
                                                 " has none: data.type jsonl does");

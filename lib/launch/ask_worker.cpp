@@ -111,4 +111,9 @@ std::string ask_worker(const std::string& worker, const std::string& argument,
                                   [&] { return ask(worker, argument, input); });
 }
 
+std::string ask_worker_anew(const std::string& worker, const std::string& argument,
+                            const std::string& input) {
+  return ask(worker, argument, input);
+}
+
 }  // namespace trainx::launch

@@ -8,5 +8,8 @@ namespace trainx::launch {
 /// UserError 69 where it cannot be started or ends otherwise than with 0, with its own last words.
 std::string ask_worker(const std::string& worker, const std::string& argument,
                        const std::string& input);
+/// The same, asked each time: of what may change while the worker does not.
+std::string ask_worker_anew(const std::string& worker, const std::string& argument,
+                            const std::string& input);
 
 }  // namespace trainx::launch

@@ -1,10 +1,9 @@
 #include "launch/worker_models.hpp"
-#include "core/version.hpp"
 #include "launch/ask_worker.hpp"
 #include "launch/job.hpp"
+#include "launch/worker_refusal.hpp"
 #include "plan/batch.hpp"
 #include "plan/model_dims.hpp"
-#include "recipe/walk.hpp"
 #include "architectures/custom_json.hpp"
 #include "architectures/exported.hpp"
 #include <filesystem>
@@ -15,10 +14,6 @@ namespace trainx::launch {
 using nlohmann::json;
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& worker, const std::string& sentence) {
-  throw UserError(ExitCode::unavailable, "the worker " + worker + " " + sentence);
-}
 
 /// Of a problem that the worker found: files of an export have codes of their own.
 ExitCode code_of(const json& said) {
@@ -39,30 +34,6 @@ json state_of(const std::string& folder) {
 }
 
 }  // namespace
-
-std::vector<architectures::CustomOptions> ask_for_models(const std::string& worker) {
-  const json said = json::parse(ask_worker(worker, "--describe", ""), nullptr, false);
-  if (!said.is_object() || !said.contains("trainx") || !said.contains("models"))
-    refuse(worker,
-           "answers --describe otherwise than a worker of trainx does (trainx::worker_main)");
-  std::vector<architectures::CustomOptions> models;
-  try {
-    if (const auto its = said.at("trainx").get<std::string>(); its != version)
-      refuse(worker,
-             "is of trainx " + its + ", this is " + std::string(version) + "; build it again");
-    for (const json& model : said.at("models"))
-      models.push_back(architectures::custom_options_from_json(model));
-  } catch (const json::exception& e) {
-    refuse(worker,
-           std::string("describes its models otherwise than this trainx reads; build it again: ") +
-               e.what());
-  }
-  if (const std::string problem = architectures::check_description(
-          models, recipe::alternative_names(architectures::ModelOptions{}));
-      !problem.empty())
-    refuse(worker, "cannot be used: " + problem);
-  return models;
-}
 
 void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   if (!std::holds_alternative<architectures::CustomOptions>(recipe.model.options)) return;
@@ -88,8 +59,8 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   const json said =
       json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
   if (!said.is_object())
-    refuse(worker,
-           "answers --describe-graph otherwise than a worker of trainx does; build it again");
+    refuse_worker(
+        worker, "answers --describe-graph otherwise than a worker of trainx does; build it again");
   if (const auto problem = said.find("problem"); problem != said.end())
     throw UserError(code_of(said), problem->get<std::string>());
   try {
@@ -97,9 +68,10 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
     for (const json& shape : said.at("shapes"))
       facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
   } catch (const json::exception& e) {
-    refuse(worker,
-           std::string("describes its model otherwise than this trainx reads; build it again: ") +
-               e.what());
+    refuse_worker(
+        worker,
+        std::string("describes its model otherwise than this trainx reads; build it again: ") +
+            e.what());
   }
 }
 

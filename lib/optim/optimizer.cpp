@@ -6,6 +6,7 @@
 #include "optim/adamw_anyprecision.hpp"
 #include "optim/lamb.hpp"
 #include "optim/lion.hpp"
+#include "optim/own.hpp"
 #include "core/error.hpp"
 #include "optim/sgd.hpp"
 

@@ -80,8 +80,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
                         : 0;
   const bool has_vocab_size = o.find("vocab_size");
   // a model that reads no tokens has no vocabulary; the worker refuses one that does
-  const bool may_lack = !has_vocab_size &&
-                        std::holds_alternative<options::JsonlOptions>(recipe.data.source);
+  const bool may_lack = !has_vocab_size && options::has_own_fields(recipe.data.source);
   if (dims.vocab_size < 1 && !may_lack)
     refuse("model.options: " + o.name + " needs vocab_size, which data.type " +
            recipe::alternative_name(recipe.data.source) + " does not say; " +

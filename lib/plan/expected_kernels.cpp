@@ -99,6 +99,7 @@ std::string kernel_of(const options::AdagradOptions&) { return "AdagradRule"; }
 std::string kernel_of(const options::LionOptions&) { return "LionRule"; }
 std::string kernel_of(const options::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
 std::string kernel_of(const options::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
+std::string kernel_of(const options::OwnOptimizerOptions&) { return ""; }  // on CPUs alone
 std::string kernel_of(const options::LambOptions&) { return "lamb_apply_kernel"; }
 std::string kernel_of(const options::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 

@@ -56,6 +56,8 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
     return "a model of your own computes on CPUs so far";
+  if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
+    return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -347,6 +349,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
+  if (!options.gpu.empty() &&
+      std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
+    throw UserError(ExitCode::usage,
+                    "plan --gpu: an optimizer of your own updates on CPUs so far; leave --gpu out, "
+                    "or name another optimizer.type");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,

@@ -20,6 +20,8 @@ double progress(std::int64_t s, std::int64_t from, std::int64_t to) {
 struct Left {
   std::int64_t s;
   const ScheduleSteps& steps;
+  double lr;
+  const ScheduleFunction& own;
   double p() const { return progress(s, steps.warmup, steps.total); }
 
   double operator()(const options::ConstantSchedule&) const { return 1; }
@@ -50,6 +52,32 @@ struct Left {
   double operator()(const options::RangeTestSchedule& o) const {
     return std::pow(o.initial_ratio, 1 - progress(s, steps.warmup, steps.total - 1));
   }
+  double operator()(const options::OwnSchedule&) const {
+    return own({s, steps.total, steps.warmup, lr});
+  }
+};
+
+/// The learning rate by step, of a schedule whose own function is made once.
+class Course {
+ public:
+  Course(const recipe::ScheduleSection& schedule, double lr, const ScheduleSteps& steps)
+      : schedule_(schedule), lr_(lr), steps_(steps) {
+    if (const auto* own = std::get_if<options::OwnSchedule>(&schedule.course))
+      own_ = options::checked_function(*own);
+  }
+
+  double operator()(std::int64_t s) const {
+    if (s < steps_.warmup)
+      return lr_ * static_cast<double>(s + 1) / static_cast<double>(steps_.warmup);
+    const double f = schedule_.final_ratio;
+    return lr_ * (f + (1 - f) * std::visit(Left{s, steps_, lr_, own_}, schedule_.course));
+  }
+
+ private:
+  const recipe::ScheduleSection& schedule_;
+  double lr_;
+  const ScheduleSteps& steps_;
+  ScheduleFunction own_;
 };
 
 std::string in_steps(std::int64_t n) { return std::to_string(n) + " steps"; }
@@ -95,9 +123,7 @@ ScheduleSteps plan_schedule(
 
 double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s,
                      const ScheduleSteps& steps) {
-  if (s < steps.warmup) return lr * static_cast<double>(s + 1) / static_cast<double>(steps.warmup);
-  const double f = schedule.final_ratio;
-  return lr * (f + (1 - f) * std::visit(Left{s, steps}, schedule.course));
+  return Course(schedule, lr, steps)(s);
 }
 
 std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule, double lr,
@@ -106,8 +132,8 @@ std::vector<double> learning_rate_table(const recipe::ScheduleSection& schedule,
                     steps.total < 0;
   std::vector<double> table(
       static_cast<std::size_t>(std::max<std::int64_t>(flat ? steps.warmup + 1 : steps.total, 1)));
-  for (std::size_t s = 0; s < table.size(); ++s)
-    table[s] = learning_rate(schedule, lr, static_cast<std::int64_t>(s), steps);
+  const Course rate(schedule, lr, steps);
+  for (std::size_t s = 0; s < table.size(); ++s) table[s] = rate(static_cast<std::int64_t>(s));
   return table;
 }
 

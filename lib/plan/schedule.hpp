@@ -30,7 +30,7 @@ ScheduleSteps plan_schedule(
 ///   wsd               lr before the last d steps; in them, with q = (s-(N-d))/d, lr * (f +
 ///   (1-f)*shape): 1-q, (1+cos(pi*q))/2 or 1-sqrt(q) inverse_sqrt      lr * sqrt(t/(s-w+t)), t =
 ///   timescale range_test        lr * r^(1-q), r = initial_ratio, q = (s-w)/(N-1-w), at most 1: the
-///   last step has lr
+///   last step has lr; one of the user's own: lr * its function
 double learning_rate(const recipe::ScheduleSection& schedule, double lr, std::int64_t s,
                      const ScheduleSteps& steps);
 

@@ -71,12 +71,11 @@ class Reader {
         // of any alternative is called unknown.
         const auto near = entry->value.is_scalar() ? name_meant(entry->value.text, names)
                                                    : std::nullopt;
-        const bool unnamed_worker = can_be_described(variant) && !near &&
-                                    entry->value.is_scalar() &&
-                                    architectures::described_models().size() <= 1;  // exported
-        refuse(path, entry->value.where,
-               *problem +
-                   (unnamed_worker ? "; a model of your own needs its worker: --worker PATH" : ""));
+        const std::string own(near || !entry->value.is_scalar() ? "" : unknown_of_worker(variant));
+        refuse(
+            path, entry->value.where,
+            *problem +
+                (own.empty() ? "" : "; " + own + " of your own needs its worker: --worker PATH"));
         scope.any_alternative = !near;
         scope.any_key = !near && can_be_described(variant);
         which = near ? static_cast<std::size_t>(std::find(names.begin(), names.end(), *near) -

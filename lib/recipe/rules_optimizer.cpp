@@ -84,6 +84,12 @@ class OptimizerRules : public RuleSet {
              "makes its own: write lr_scale");
       refuse(group.lr && r_.optimizer.lr == 0, key + ".lr", {"optimizer.lr"},
              "needs optimizer.lr greater than 0, whose schedule it follows");
+      auto chosen = r_.optimizer.options;
+      refuse(group.weight_decay &&
+                 !std::visit([](auto& o) { return options::weight_decay_of(o); }, chosen),
+             key + ".weight_decay", {"optimizer.type"},
+             "can have no effect with optimizer.type " + alternative_name(chosen) +
+                 ", which has no option weight_decay: remove it");
       refuse(group.freeze.value_or(false) && (group.lr || group.lr_scale || group.weight_decay),
              key + ".freeze", {key + ".lr", key + ".lr_scale", key + ".weight_decay"},
              "cannot go together with lr, lr_scale or weight_decay: frozen parameters get no "

@@ -96,9 +96,35 @@ void for_each_alternative(const std::variant<Options...>&, F&& f) {
   (call(std::type_identity<Options>{}), ...);
 }
 
+/// An alternative that stands for what a worker has of the user's own.
+template <class Options>
+concept OfWorker = requires {
+  Options::of_worker;
+};
+
 template <class... Options>
 constexpr bool can_be_described(const std::variant<Options...>&) {
   return (Described<Options> || ...);
+}
+
+/// Is any of a worker's own known? Of some alternatives trainx itself describes a few.
+template <OfWorker Options>
+bool has_of_worker() {
+  std::ptrdiff_t built_in = 0;
+  if constexpr (requires { Options::built_in; }) built_in = Options::built_in;
+  return std::ssize(Options::described()) > built_in;
+}
+
+/// What a worker could have of the user's own ("a model") where none is known; else empty.
+template <class... Options>
+std::string_view unknown_of_worker(const std::variant<Options...>&) {
+  std::string_view what;
+  const auto look = [&]<class O>(std::type_identity<O>) {
+    if constexpr (OfWorker<O>)
+      if (!has_of_worker<O>()) what = O::of_worker;
+  };
+  (look(std::type_identity<Options>{}), ...);
+  return what;
 }
 
 template <class Variant>

@@ -11,7 +11,7 @@ from support import BUILD, ROOT, Trainx
 
 
 class InstallTree(Trainx):
-    EXAMPLES = ()       # folders of examples/
+    EXAMPLES = ()       # folders of examples/, or of tests/workers/
     WORKER = ""         # which of their programs is the worker
 
     @classmethod
@@ -35,8 +35,10 @@ class InstallTree(Trainx):
         # nothing in it knows where it was installed
         (cls.place / "first").rename(cls.place / "trainx")
         for example in cls.EXAMPLES:
-            run("cmake", "-S", ROOT / "examples" / example, "-B", cls.place / "build" / example,
-                "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.place / 'trainx'}", *launcher)
+            folders = [ROOT / "examples" / example, ROOT / "tests" / "workers" / example]
+            source = next(f for f in folders if f.is_dir())
+            run("cmake", "-S", source, "-B", cls.place / "build" / example, "-G", "Ninja",
+                f"-DCMAKE_PREFIX_PATH={cls.place / 'trainx'}", *launcher)
             run("cmake", "--build", cls.place / "build" / example)
         print(f"installed and built in {time.monotonic() - began:.0f} s")
         cls.worker = cls.built(cls.WORKER)

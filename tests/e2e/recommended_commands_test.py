@@ -89,7 +89,7 @@ COVERED = {
     "lib/train/trainer.cpp": {"data inspect": "data_named_in_prose"},
 }
 # Literals that end with the program's name and recommend nothing.
-NO_COMMAND = {"apps/trainx/build_info.cpp", "apps/trainx/completion_fish.cpp", "lib/doctor/installation.cpp", "lib/launch/worker_models.cpp",
+NO_COMMAND = {"apps/trainx/build_info.cpp", "apps/trainx/completion_fish.cpp", "lib/doctor/installation.cpp", "lib/launch/worker_description.cpp",
               "lib/html_report/page.cpp"}
 
 SMALL = "run.duration='3 steps' schedule.warmup='1 steps' eval.batches=1 checkpoint.every='3 steps' eval.every='3 steps'"

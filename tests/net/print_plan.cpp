@@ -2,6 +2,7 @@
 // placement and order, memory, expected kernels, learning rates, predicted time.
 //   print_plan [--gpu NAME] [--rank R] [--worker PATH] RECIPE [key=value ...]
 // The machine is a fixed one, so that two machines print the same.
+#include "launch/worker_description.hpp"
 #include "launch/worker_models.hpp"
 #include "plan/expected_kernels.hpp"
 #include "plan/run_plan.hpp"
@@ -140,7 +141,7 @@ int run(int argc, char** argv) {
   }
   if (!worker.empty()) {
     ::setenv("TRAINX_WORKER", worker.c_str(), 1);  // which measures the model's memory
-    architectures::set_described_models(launch::ask_for_models(worker));
+    launch::describe_worker(worker);
   }
   const recipe::Recipe recipe = recipe::load_recipe(config, load).recipe;
   facts::Facts facts = facts::gather_facts(recipe);

@@ -1,13 +1,13 @@
 #include "data/labelled/labelled_lines.hpp"
 #include "core/error.hpp"
 #include "data/labelled/csv_line.hpp"
+#include "data/labelled/file_lines.hpp"
 #include "data/labelled/json_line.hpp"
-#include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
 #include "data/labelled/own_field.hpp"
+#include "data/labelled/own_samples.hpp"
 #include "data/labelled/parallel_lines.hpp"
 #include "data/foreign_file.hpp"
-#include "data/mapped_file.hpp"
 #include <algorithm>
 
 namespace trainx::data::labelled {
@@ -15,15 +15,8 @@ namespace {
 
 class LabelledLines final : public Source {
  public:
-  /// `first`: lines before it are no samples; its parser was made from them.
-  LabelledLines(MappedFile file, LineIndex lines, std::int64_t first,
-                std::unique_ptr<LineParser> parser, const LineRules& rules, bool scan)
-      : file_(std::move(file)),
-        lines_(std::move(lines)),
-        first_(first),
-        parser_(std::move(parser)),
-        rules_(rules) {
-    if (samples() < 1) throw UserError(ExitCode::bad_data, file_.path() + " has no samples");
+  LabelledLines(std::unique_ptr<SampleReader> reader, const LineRules& rules, bool scan)
+      : reader_(std::move(reader)), rules_(rules) {
     if (!scan) return;
     std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples())), of_targets;
     if (rules_.targets == Targets::another_text) of_targets.resize(lengths.size());
@@ -41,15 +34,14 @@ class LabelledLines final : public Source {
     target_lengths_ = std::move(of_targets);
   }
 
-  std::int64_t samples() const override { return lines_.size() - first_; }
-  std::int64_t vocab_size() const override { return 0; }
-  std::vector<DataFile> files() const override {
-    return {{file_.path(), static_cast<std::int64_t>(file_.bytes().size())}};
-  }
+  std::int64_t samples() const override { return reader_->samples(); }
+  std::int64_t vocab_size() const override { return reader_->vocab_size(); }
+  std::vector<DataFile> files() const override { return reader_->files(); }
 
   std::int64_t length(std::int64_t index) const override {
     check_index(index);
     if (!lengths_.empty()) return lengths_[static_cast<std::size_t>(index)];
+    if (!rules_.reads_tokens) return 1;
     Line line;
     parse(index, line);
     return length_of(line);
@@ -134,12 +126,9 @@ class LabelledLines final : public Source {
   }
 
   void parse(std::int64_t index, Line& line) const {
-    const std::string_view text = lines_.line(first_ + index);
-    const LinePlace place = lines_.place(file_.path(), first_ + index);
-    if (is_blank(text)) place.refuse("is blank: only the end of a file may be");
     line.clear();
-    parser_->parse(text, place, line);
-    rules_.check(line, place);
+    reader_->read(index, line);
+    rules_.check(line, reader_->place(index));
   }
 
   std::int64_t length_of(const Line& line) const {
@@ -153,14 +142,20 @@ class LabelledLines final : public Source {
                     rules_.target_length);
   }
 
-  MappedFile file_;
-  LineIndex lines_;
-  std::int64_t first_;
-  std::unique_ptr<LineParser> parser_;
+  std::unique_ptr<SampleReader> reader_;
   LineRules rules_;
   // of the samples and their targets, where they were scanned
   std::vector<std::int32_t> lengths_, target_lengths_;
 };
+
+std::unique_ptr<Source> lines_of(MappedFile file, LineIndex lines, std::int64_t first,
+                                 std::unique_ptr<LineParser> parser, const LineRules& rules,
+                                 bool scan) {
+  if (lines.size() <= first) throw UserError(ExitCode::bad_data, file.path() + " has no samples");
+  return std::make_unique<LabelledLines>(
+      std::make_unique<FileLines>(std::move(file), std::move(lines), first, std::move(parser)),
+      rules, scan);
+}
 
 }  // namespace
 
@@ -170,9 +165,9 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const s
   MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
-  return std::make_unique<LabelledLines>(
-      std::move(file), std::move(lines), 0,
-      make_json_parser(rules.wanted(), rules.real_labels(), rules.fields), rules, how.scan);
+  return lines_of(std::move(file), std::move(lines), 0,
+                  make_json_parser(rules.wanted(), rules.real_labels(), rules.fields), rules,
+                  how.scan);
 }
 
 std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
@@ -189,8 +184,21 @@ std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::
       options.delimiter.value.value_or(tabs ? options::Delimiter::tab : options::Delimiter::comma);
   auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted(),
                                 rules.real_labels());
-  return std::make_unique<LabelledLines>(std::move(file), std::move(lines), 1, std::move(parser),
-                                         rules, how.scan);
+  return lines_of(std::move(file), std::move(lines), 1, std::move(parser), rules, how.scan);
+}
+
+std::unique_ptr<Source> open_own(const options::OwnDataOptions& options, Split split,
+                                 const SourceOptions& how) {
+  const bool trains = split == Split::train;
+  auto source = options::open_checked(options, trains ? DataSplit::train : DataSplit::eval);
+  if (!source) return nullptr;
+  LineRules rules(how, false);
+  rules.may_truncate = false;
+  // reading each sample may take long: samples are not looked through before training
+  return std::make_unique<LabelledLines>(
+      make_own_samples(std::move(source), options.name + (trains ? " (train)" : " (eval)"),
+                       rules.fields, rules.real_labels()),
+      rules, false);
 }
 
 }  // namespace trainx::data::labelled

@@ -9,5 +9,9 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const s
 /// One file: each line after the first is a sample.
 std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
                                  const SourceOptions& how);
+/// A data source of the user's own, whose samples hold what such lines hold. Null: it has no such
+/// split.
+std::unique_ptr<Source> open_own(const options::OwnDataOptions& options, Split split,
+                                 const SourceOptions& how);
 
 }  // namespace trainx::data::labelled

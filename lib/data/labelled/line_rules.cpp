@@ -71,6 +71,11 @@ WantedFields LineRules::wanted() const {
   return {true, true, true, of_tokens, of_sample || real_labels(), true};
 }
 
+std::string LineRules::remedy_of_length() const {
+  return may_truncate ? "raise it, cut the data, or set data.truncate to true"
+                      : "raise it, or give shorter samples";
+}
+
 void LineRules::check_target(const Line& line, const LinePlace& place) const {
   const Field& labels = line[FieldName::labels];
   if (!labels.given || labels.values.empty())
@@ -78,8 +83,7 @@ void LineRules::check_target(const Line& line, const LinePlace& place) const {
   const auto length = static_cast<std::int64_t>(labels.values.size());
   if (length > target_length && !truncate)
     place.refuse("has " + std::to_string(length) + " labels, more than data.target_length (" +
-                 std::to_string(target_length) +
-                 "): raise it, cut the data, or set data.truncate to true");
+                 std::to_string(target_length) + "): " + remedy_of_length());
 }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
@@ -111,8 +115,7 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
   const auto length = static_cast<std::int64_t>(ids.values.size());
   if (length > sequence_length && !truncate) {
     place.refuse("has " + std::to_string(length) + " tokens, more than data.sequence_length (" +
-                 std::to_string(sequence_length) +
-                 "): raise it, cut the data, or set data.truncate to true");
+                 std::to_string(sequence_length) + "): " + remedy_of_length());
   }
   if (targets == Targets::another_text) check_target(line, place);
   const std::int64_t limit = vocab_limit > 0 ? vocab_limit : most_ids;

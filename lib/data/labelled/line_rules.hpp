@@ -14,6 +14,7 @@ struct LineRules {
   std::int64_t sequence_length = 0, target_length = 0;
   std::int64_t vocab_limit = 0, token_type_limit = 0, num_labels = 0;  // 0: no limit
   bool truncate = false, packed = false;
+  bool may_truncate = true;       // the source has an option truncate
   bool reads_tokens = true;       // else a line has own fields alone
   std::vector<FieldSpec> fields;  // that a model of the user's own reads
 
@@ -24,6 +25,7 @@ struct LineRules {
   void check(const Line& line, const LinePlace& place) const;
 
  private:
+  std::string remedy_of_length() const;
   void check_token_classes(const Line& line, const LinePlace& place) const;
   void check_label(const Line& line, const LinePlace& place) const;
   void check_numbers(const Line& line, const LinePlace& place) const;

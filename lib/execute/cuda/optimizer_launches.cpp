@@ -1,4 +1,5 @@
 #include "execute/cuda/optimizer_launches.hpp"
+#include "core/error.hpp"
 #include "kernels/optimizer/dynamic_map.hpp"
 #include "kernels/optimizer/sgd.hpp"
 #include "optim/adafactor.hpp"
@@ -76,6 +77,9 @@ class StartOf {
     return [=, u = u_](cudaStream_t stream) {
       return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream);
     };
+  }
+  Start operator()(const options::OwnOptimizerOptions& o) const {
+    throw InternalError("optimizer " + o.name + " on a GPU passed planning");
   }
   Start operator()(const options::LambOptions& o) const {
     const std::size_t tensors = u_.tensors.ranges.size();

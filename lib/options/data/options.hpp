@@ -1,9 +1,11 @@
 // Data sources that there are: a struct each, and a line in the list PlainDataOptions.
-// `fills_rows`: every sample has sequence_length tokens.
+// `fills_rows`: every sample has sequence_length tokens. `has_own_fields`: samples may have fields
+// of a model of the user's own.
 #pragma once
 #include "core/dtype.hpp"
 #include "options/data/file_list.hpp"
 #include "options/data/held_out.hpp"
+#include "options/data/own.hpp"
 #include "options/field.hpp"
 #include <cstdint>
 #include <variant>
@@ -84,7 +86,7 @@ struct JsonlOptions {
   static constexpr std::string_view name = "jsonl";
   static constexpr std::string_view summary =
       "JSON lines of token ids, with a label or labels per token";
-  static constexpr bool fills_rows = false;
+  static constexpr bool fills_rows = false, has_own_fields = true;
   FileList train;
   std::optional<FileList> eval;
   bool truncate = false, packed = false;
@@ -160,7 +162,7 @@ void visit_fields(Visitor& field, MixtureOptions& o) {
 }
 
 using DataOptions = std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions,
-                                 CsvOptions, MixtureOptions>;
+                                 CsvOptions, MixtureOptions, OwnDataOptions>;
 
 /// Calls `f(source)` for the source, or for each of a mixture's.
 template <class F>
@@ -181,6 +183,15 @@ inline bool always_fills_rows(const DataOptions& options) {
   bool fills = true;
   for_each_source(options, [&](const auto& o) { fills = fills && o.fills_rows; });
   return fills;
+}
+
+/// Whether every source may have fields of a model of the user's own.
+inline bool has_own_fields(const DataOptions& options) {
+  bool has = true;
+  for_each_source(options, [&](const auto& o) {
+    has = has && requires { o.has_own_fields; };
+  });
+  return has;
 }
 
 /// Whether a row may hold several documents.

@@ -1,4 +1,5 @@
-// Optimizers that there are: a file each, and a line in this list.
+// Optimizers that there are: a file each, and a line in this list. The last stands for those of the
+// user's own.
 #pragma once
 #include "options/optim/adafactor.hpp"
 #include "options/optim/adagrad.hpp"
@@ -8,13 +9,14 @@
 #include "options/optim/adamw_anyprecision.hpp"
 #include "options/optim/lamb.hpp"
 #include "options/optim/lion.hpp"
+#include "options/optim/own.hpp"
 #include "options/optim/sgd.hpp"
 #include <variant>
 
 namespace trainx::options {
-using OptimizerOptions =
-    std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions, LionOptions,
-                 AdamWAnyPrecisionOptions, AdamW8bitOptions, AdafactorOptions, LambOptions>;
+using OptimizerOptions = std::variant<AdamWOptions, SgdOptions, AdamOptions, AdagradOptions,
+                                      LionOptions, AdamWAnyPrecisionOptions, AdamW8bitOptions,
+                                      AdafactorOptions, LambOptions, OwnOptimizerOptions>;
 
 /// The smallest part of a tensor that the optimizer updates by itself.
 template <class Options>
@@ -35,9 +37,16 @@ std::vector<program::TensorSums> tensor_sums_of(const Options& o) {
     return {};
 }
 
-/// The same optimizer with another weight decay.
+/// Where its weight decay is; null: it knows none.
+template <class Options>
+double* weight_decay_of(Options& o) {
+  return &o.weight_decay;
+}
+
+/// The same optimizer with another weight decay, where it knows one.
 inline OptimizerOptions with_weight_decay(OptimizerOptions options, double weight_decay) {
-  std::visit([&](auto& o) { o.weight_decay = weight_decay; }, options);
+  if (double* own = std::visit([](auto& o) { return weight_decay_of(o); }, options))
+    *own = weight_decay;
   return options;
 }
 }  // namespace trainx::options

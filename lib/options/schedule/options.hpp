@@ -1,7 +1,8 @@
 // Courses of the learning rate after warm-up: a struct each, and a line in the list.
-// `has_final_ratio`: ends at final_ratio * lr.
+// `has_final_ratio`: ends at final_ratio * lr. The last stands for those of the user's own.
 #pragma once
 #include "options/field.hpp"
+#include "options/schedule/own.hpp"
 #include <cstdint>
 #include <variant>
 
@@ -115,8 +116,8 @@ void visit_fields(Visitor& field, RangeTestSchedule& o) {
         "first learning rate as a share of lr");
 }
 
-using ScheduleOptions =
-    std::variant<ConstantSchedule, LinearSchedule, CosineSchedule, CosineRestartsSchedule,
-                 WsdSchedule, InverseSqrtSchedule, PolynomialSchedule, RangeTestSchedule>;
+using ScheduleOptions = std::variant<ConstantSchedule, LinearSchedule, CosineSchedule,
+                                     CosineRestartsSchedule, WsdSchedule, InverseSqrtSchedule,
+                                     PolynomialSchedule, RangeTestSchedule, OwnSchedule>;
 
 }  // namespace trainx::options

@@ -170,6 +170,9 @@ std::string batch_hint(const RunPlan& plan) {
   const double of_epoch = static_cast<double>(plan.train_samples) /
                           static_cast<double>(plan.batch.global_batch_size);
   if (of_epoch >= few_steps) return "";
+  // which rule an optimizer of the user's own follows is not known
+  if (std::holds_alternative<options::OwnOptimizerOptions>(plan.recipe.optimizer.options))
+    return "";
   const bool adam =
       std::visit([](const auto& o) { return std::string_view(o.name).starts_with("adam"); },
                  plan.recipe.optimizer.options);

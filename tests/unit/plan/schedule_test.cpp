@@ -167,3 +167,22 @@ TEST_CASE("durations of a schedule are counted in steps, and auto is written dow
                  refusal({{10}, 0, options::WsdSchedule{}}, 10));
   CHECK(refusal({{5}, 0, options::WsdSchedule{{Duration{5}}}}, 10).empty());
 }
+
+TEST_CASE("a schedule of the user's own is asked about the steps after its warm-up") {
+  std::vector<std::int64_t> asked;
+  const options::OwnSchedule own{"course", "", {}, [&](const std::vector<OptionField>&) {
+                                   return [&](const ScheduleStep& step) {
+                                     CHECK(step.total == 6);
+                                     CHECK(step.warmup == 2);
+                                     CHECK(step.lr == lr);
+                                     asked.push_back(step.applied);
+                                     return 1 / static_cast<double>(step.applied);
+                                   };
+                                 }};
+  const ScheduleSection schedule{Duration{}, 0, own};
+  const auto table = plan::learning_rate_table(schedule, lr, {2, 6});
+  CHECK(asked == std::vector<std::int64_t>{2, 3, 4, 5});
+  const std::vector<double> want{lr / 2, lr, lr / 2, lr / 3, lr / 4, lr / 5};
+  REQUIRE(table.size() == want.size());
+  for (std::size_t s = 0; s < want.size(); ++s) CHECK(std::abs(table[s] - want[s]) <= 1e-15);
+}

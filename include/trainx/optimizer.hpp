@@ -1,0 +1,45 @@
+// Optimizers of your own: options, states, and a rule for a range of a parameter's elements.
+//
+//   struct SignOptions { double momentum = 0.9, weight_decay = 0; };   // with visit_fields
+//
+//   trainx::add_optimizer<SignOptions>("sign", "what `trainx list optimizers` says",
+//   {{"momentum"}},
+//       [](const SignOptions& o, const trainx::UpdateRange& range) {
+//         for (std::size_t i = 0; i < range.parameter.size(); ++i) {
+//           float& m = range.states[0][i];
+//           m = o.momentum * m + (1 - o.momentum) * range.gradient[i];
+//           range.parameter[i] -= range.lr * (m > 0 ? 1 : -1);
+//         }
+//       });
+//
+// A recipe names it: `optimizer: {type: sign, lr: 1e-3, options: {momentum: 0.95}}`. An option
+// `weight_decay` (double) is the weight decay that parameter groups may set; the rule reads that of
+// the range, UpdateRange::weight_decay.
+//
+// The rule is element-wise: what it makes of an element follows from this element's numbers and
+// the step's scalars alone. So any cut of the parameters into ranges gives the same numbers, which
+// ranks (zero1 to zero3), offload and threads rely on; a run begins with a check of it. It is
+// called from several threads at once, of different ranges, and keeps nothing but the states.
+#pragma once
+#include <trainx/optimizer_definition.hpp>
+#include <trainx/option_struct.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainx {
+
+/// `rule(options, range)` updates parameter and states of the range. Before worker_main.
+template <class Options, class Rule>
+void add_optimizer(std::string name, std::string summary, std::vector<OptimizerState> states,
+                   Rule rule) {
+  add_optimizer_definition(
+      {std::move(name), std::move(summary), describe_options<Options>(), std::move(states),
+       [rule](const std::vector<OptionField>& fields) -> UpdateRule {
+         return [rule, options = read_options<Options>(fields)](const UpdateRange& range) {
+           rule(options, range);
+         };
+       }});
+}
+
+}  // namespace trainx

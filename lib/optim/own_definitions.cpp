@@ -1,0 +1,36 @@
+#include "optim/own_definitions.hpp"
+#include "core/error.hpp"
+
+namespace trainx {
+namespace {
+
+std::vector<OptimizerDefinition>& definitions() {
+  static std::vector<OptimizerDefinition> all;
+  return all;
+}
+
+}  // namespace
+
+void add_optimizer_definition(OptimizerDefinition definition) {
+  definitions().push_back(std::move(definition));
+}
+
+namespace optim {
+
+const OptimizerDefinition& optimizer_definition(const std::string& name) {
+  for (const OptimizerDefinition& d : definitions())
+    if (d.name == name) return d;
+  throw InternalError("this worker has no optimizer " + name);
+}
+
+std::vector<options::OwnOptimizerOptions> optimizer_descriptions() {
+  std::vector<options::OwnOptimizerOptions> all;
+  for (const OptimizerDefinition& d : definitions()) {
+    auto& o = all.emplace_back(options::OwnOptimizerOptions{d.name, d.summary, d.options, {}});
+    for (const OptimizerState& s : d.states) o.kept.push_back({s.name, DType::f32, s.initial});
+  }
+  return all;
+}
+
+}  // namespace optim
+}  // namespace trainx

@@ -1,0 +1,29 @@
+#pragma once
+#include "options/optim/own.hpp"
+#include "trainx/optimizer_definition.hpp"
+
+namespace trainx::optim {
+
+/// A rule of the user's own with its options. What it throws becomes UserError 78 with the name of
+/// the optimizer; what it makes that is not finite, UserError 80.
+class OwnRule {
+ public:
+  explicit OwnRule(const options::OwnOptimizerOptions& options);
+
+  /// Updates the range; gradients and states come in finite. No gradients are recorded.
+  void update(const UpdateRange& range) const;
+  const std::vector<program::StateSpec>& states() const { return options_.kept; }
+  double weight_decay() const { return weight_decay_; }
+  const std::string& name() const { return options_.name; }
+
+ private:
+  options::OwnOptimizerOptions options_;
+  UpdateRule rule_;
+  double weight_decay_ = 0;
+};
+
+/// Throws UserError 78 if the rule gives other numbers where a range is cut into several: tries it
+/// on drawn numbers.
+void check_element_wise(const OwnRule& rule);
+
+}  // namespace trainx::optim

@@ -1,0 +1,23 @@
+#include "options/data/own_definitions.hpp"
+
+namespace trainx {
+namespace {
+
+std::vector<options::OwnDataOptions>& definitions() {
+  static std::vector<options::OwnDataOptions> all;
+  return all;
+}
+
+}  // namespace
+
+void add_data_source_definition(DataSourceDefinition d) {
+  definitions().push_back(
+      {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.open)});
+}
+
+namespace options {
+
+std::vector<OwnDataOptions> data_source_descriptions() { return definitions(); }
+
+}  // namespace options
+}  // namespace trainx
