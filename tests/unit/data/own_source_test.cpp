@@ -27,7 +27,10 @@ std::unique_ptr<Source> open(Read read, const SourceOptions& how, std::int64_t l
                              Split split = Split::train) {
   return open_source(
       options::OwnDataOptions{
-          "own", "", {}, [=](const auto&, DataSplit which) -> std::shared_ptr<const DataSource> {
+          "own",
+          "",
+          {},
+          [=](const auto&, DataSplit which) -> std::shared_ptr<const DataSource> {
             if (which == DataSplit::eval) return nullptr;
             return std::make_shared<TestSource>(length, read);
           }},
@@ -74,8 +77,8 @@ TEST_CASE("fields of an own source are taken by name, in the types that the mode
     std::vector<std::int64_t> label(1);
     source->read(index, {.fields = {std::as_writable_bytes(std::span(image)),
                                     std::as_writable_bytes(std::span(label))}});
-    CHECK(image == (index == 0 ? std::vector<float>{1, 2.5F, 3, -4}
-                               : std::vector<float>{1, 2, 3, 2}));
+    CHECK(image ==
+          (index == 0 ? std::vector<float>{1, 2.5F, 3, -4} : std::vector<float>{1, 2, 3, 2}));
     CHECK(label[0] == index + 9007199254740990);
   }
 }
@@ -139,8 +142,7 @@ TEST_CASE("a sample that is wrong is told with source and position") {
   how.vocab_limit = 12;
   for (const std::vector<std::int64_t>& ids :
        std::vector<std::vector<std::int64_t>>{{}, {1, 12}, {-1}, {1, 2, 3, 4, 5, 6, 7}}) {
-    const std::string said =
-        told(how, [&](auto, Sample& s) { s.put("input_ids", ids); });
+    const std::string said = told(how, [&](auto, Sample& s) { s.put("input_ids", ids); });
     INFO(said);
     CHECK(said.starts_with("65: own (train):2: "));
     CHECK(said.find("truncate") == std::string::npos);  // an option that it does not have
@@ -153,14 +155,13 @@ TEST_CASE("a split may be missing, but not that to train on, nor be empty") {
   CHECK(user_error_of([&] { open(nothing, fields_alone(), 0); }).starts_with("65: "));
   const options::OwnDataOptions none{
       "own", "", {}, [](const auto&, auto) { return std::shared_ptr<const DataSource>(); }};
-  CHECK(user_error_of([&] { open_source(none, Split::train, fields_alone()); })
-            .starts_with("65: "));
+  CHECK(
+      user_error_of([&] { open_source(none, Split::train, fields_alone()); }).starts_with("65: "));
   const options::OwnDataOptions fails{
       "own", "", {}, [](const auto&, auto) -> std::shared_ptr<const DataSource> {
         throw std::runtime_error("no folder");
       }};
-  const std::string said =
-      user_error_of([&] { open_source(fails, Split::train, fields_alone()); });
+  const std::string said = user_error_of([&] { open_source(fails, Split::train, fields_alone()); });
   CHECK(said.starts_with("65: "));
   CHECK(said.find("no folder") != std::string::npos);
 }
