@@ -1,5 +1,6 @@
-"""Optimizers, schedules and data sources of the user's own, built against an install tree: numbers are those of
-a plain LibTorch loop and of trainx's own optimizers, wherever and in however many parts they run."""
+"""Optimizers, schedules and data sources of the user's own, built against an install tree: numbers
+are those of a plain LibTorch loop, of trainx's own optimizers and of jsonl lines, wherever and in
+however many parts they run."""
 import json
 import os
 import struct
