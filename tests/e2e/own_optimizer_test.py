@@ -1,5 +1,6 @@
-"""Optimizers, schedules and data sources of the user's own, built against an install tree: numbers are those of
-a plain LibTorch loop and of trainx's own optimizers, wherever and in however many parts they run."""
+"""Optimizers, schedules and data sources of the user's own, built against an install tree: numbers
+are those of a plain LibTorch loop, of trainx's own optimizers and of jsonl lines, wherever and in
+however many parts they run."""
 import json
 import os
 import struct
@@ -113,26 +114,32 @@ class OwnOptimizer(InstallTree):
 
     @sampled
     def test_samples_of_an_own_source_are_those_of_the_same_lines(self):
-        source = "data={type: points, folder: ., sequence_length: 1, MORE}"
-        lines = ("data={type: jsonl, train: train.jsonl, eval: eval.jsonl, sequence_length: 1, "
-                 "MORE}")
         cases = (("ordered", "shuffle: false", []), ("shuffled", "shuffle: true", CUT),
                  ("prepared", "workers: 3, prefetch: 2", ["run.duration=3 epochs"]),
-                 ("shared", "shuffle: true", ["parallel.mode=zero2", "parallel.world_size=2", *CUT]))
+                 ("shared", "shuffle: true",
+                  ["parallel.mode=zero2", "parallel.world_size=2", *CUT]))
         for name, more, how in self.drawn(cases, 2):
-            got = self.train(f"own-{name}", source.replace("MORE", more), *how)
-            want = self.train(f"lines-{name}", lines.replace("MORE", more), *how)
-            self.assertEqual(got, want, name)
+            self.read_from("{type: jsonl, train: train.jsonl, eval: eval.jsonl", more)
+            want = self.train(f"lines-{name}", *how)
+            self.read_from("{type: points, folder: .", more)
+            self.assertEqual(self.train(f"own-{name}", *how), want, name)
             self.assertEqual(*(self.last_evaluation(f"{w}-{name}") for w in ("own", "lines")))
-        whole = self.train("whole-data", source.replace("MORE", "shuffle: true"))
-        self.train("parts-data", source.replace("MORE", "shuffle: true"), "run.duration=5 steps")
-        self.assertEqual(self.train("parts-data", source.replace("MORE", "shuffle: true")), whole)
-        self.ask("eval", "outputs/whole-data")
-        said = self.ask("train", self.config, "data={type: points, folder: nowhere}",
-                        "run.name=nowhere", expect=65).stderr
+        self.read_from("{type: points, folder: .", "shuffle: true")
+        whole = self.train("whole")
+        self.train("parts", "run.duration=5 steps")
+        self.assertEqual(self.train("parts"), whole)
+        self.ask("eval", "outputs/whole")
+        said = self.ask("train", self.config, "data.folder=nowhere", "run.name=nowhere",
+                        expect=65).stderr
         self.assertIn("nowhere/train.bin", said)
         (self.folder / "eval.bin").unlink()
-        self.train("unheld", source.replace("MORE", "shuffle: true"))
+        self.assertEqual(self.train("unheld"), whole)
+
+    def read_from(self, source, more):
+        lines = RECIPE.splitlines()
+        at = next(k for k, line in enumerate(lines) if line.startswith("data:"))
+        lines[at] = f"data: {source}, sequence_length: 1, {more}}}"
+        self.config = self.recipe("\n".join(lines) + "\n", "read.yaml")
 
     def test_the_plan_has_states_and_rates(self):
         for own, ours in TWINS:

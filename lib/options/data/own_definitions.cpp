@@ -3,7 +3,7 @@
 namespace trainx {
 namespace {
 
-std::vector<options::OwnDataOptions>& definitions() {
+std::vector<options::OwnDataOptions>& added_sources() {
   static std::vector<options::OwnDataOptions> all;
   return all;
 }
@@ -11,13 +11,13 @@ std::vector<options::OwnDataOptions>& definitions() {
 }  // namespace
 
 void add_data_source_definition(DataSourceDefinition d) {
-  definitions().push_back(
+  added_sources().push_back(
       {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.open)});
 }
 
 namespace options {
 
-std::vector<OwnDataOptions> data_source_descriptions() { return definitions(); }
+std::vector<OwnDataOptions> data_source_descriptions() { return added_sources(); }
 
 }  // namespace options
 }  // namespace trainx

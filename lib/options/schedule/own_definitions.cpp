@@ -3,7 +3,7 @@
 namespace trainx {
 namespace {
 
-std::vector<options::OwnSchedule>& definitions() {
+std::vector<options::OwnSchedule>& added_schedules() {
   static std::vector<options::OwnSchedule> all;
   return all;
 }
@@ -11,13 +11,13 @@ std::vector<options::OwnSchedule>& definitions() {
 }  // namespace
 
 void add_schedule_definition(ScheduleDefinition d) {
-  definitions().push_back(
+  added_schedules().push_back(
       {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.build)});
 }
 
 namespace options {
 
-std::vector<OwnSchedule> schedule_descriptions() { return definitions(); }
+std::vector<OwnSchedule> schedule_descriptions() { return added_schedules(); }
 
 }  // namespace options
 }  // namespace trainx
