@@ -51,10 +51,11 @@ SIZES = {
     16: "head_dim d_kv v_head_dim qk_nope_head_dim kv_lora_rank q_lora_rank sliding_window",
     8: "qk_rope_head_dim rotary_dim",
     128: "max_position_embeddings n_positions n_ctx",
-    0: "hidden_dropout_prob attention_probs_dropout_prob resid_pdrop embd_pdrop attn_pdrop "
+    0: "pad_token_id",
+    "0.0": "hidden_dropout_prob attention_probs_dropout_prob resid_pdrop embd_pdrop attn_pdrop "
        "attention_dropout dropout dropout_rate activation_dropout hidden_dropout embedding_dropout "
        "mlp_dropout ffn_dropout layerdrop encoder_layerdrop decoder_layerdrop classifier_dropout "
-       "pad_token_id resid_dropout embed_dropout dropout_prob",
+       "resid_dropout embed_dropout dropout_prob",
     1: "bos_token_id decoder_start_token_id n_shared_experts n_group topk_group "
        "first_k_dense_replace",
     VOCABULARY: "vocab_size"}
@@ -88,7 +89,8 @@ def config_of(kind, name):
     model = getattr(transformers, classes if isinstance(classes, str) else classes[0])
     make = model.config_class
     known = make().to_dict()
-    small = {key: value for value, keys in SIZES.items() for key in keys.split() if key in known}
+    small = {key: float(value) if value == "0.0" else value for value, keys in SIZES.items()
+             for key in keys.split() if key in known}
     small |= CHANGES.get(name, {})
     if kind == "c" and "is_decoder" in known:
         small["is_decoder"] = True
