@@ -198,7 +198,8 @@ class Form(unittest.TestCase):
     def test_every_model_is_in_the_table(self):
         listed = json.loads(subprocess.run([support.TRAINX, "list", "models", "--json"], capture_output=True, text=True, check=True).stdout)
         table = generated_part(support.ROOT / "docs" / "models.md", "models")
-        self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE), [m["name"] for m in listed])
+        named = [m["name"] for m in listed if m["name"] != "exported"]   # has a section of its own
+        self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE), named)
         for line in table.strip().splitlines()[2:]:
             self.assertTrue(all(cell.strip() for cell in line.strip().strip("|").split(" | ")), line)
 

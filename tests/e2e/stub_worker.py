@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 
+from described import nothing_of_its_own
+
 NAMES = {signal.SIGTERM: "TERM", signal.SIGINT: "INT", signal.SIGUSR1: "USR1", signal.SIGUSR2: "USR2"}
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75}
 
 
 def describe():
-    print(json.dumps({"trainx": os.environ["STUB_VERSION"], "models": []}))
+    print(nothing_of_its_own(os.environ["STUB_VERSION"]))
 
 
 class Worker:
