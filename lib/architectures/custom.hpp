@@ -13,7 +13,7 @@ using namespace options;
 
 struct CustomOptions;
 /// The models that there are, in the order of the description. Set once, before the first recipe is
-/// read; none where no worker was named.
+/// read; of a worker that has none of its own, exported alone.
 const std::vector<CustomOptions>& described_models();
 void set_described_models(std::vector<CustomOptions> models);
 
