@@ -54,8 +54,8 @@ __device__ __forceinline__ float add_sink(float& maximum, float& total, const At
 /// Partial sums are kept for so many rows of queries.
 constexpr int rows_of_bucket_sums = 32;
 
-/// Gradients of a block's scores, summed by the buckets of their distances: each thread has sums of
-/// its own in shared memory, so that their order is one. Of heads above 128 there are none.
+/// Sums the gradients of a block's scores by the buckets of their distances. Each thread has its
+/// own sums in shared memory, so they have one order. Heads above 128 have no such sums.
 template <int Width, int Slices, int RowTiles, int Warps>
 class BucketSums {
   static constexpr int most = DistanceBuckets::most, columns = 32 * Warps;

@@ -1,6 +1,6 @@
-"""Ports for tests that name one: below those that the system hands out by itself, so that nobody's
-connection takes one before the run under test listens, and none of those that trainx computes from
-a job's number. A port that a test got is its process's own until that ends."""
+"""Ports for tests that name one. The system never hands them out by itself, so nobody's connection
+takes one before the run under test listens. trainx computes none of them from a job's number. A
+test's process keeps its ports until it ends."""
 import fcntl
 import os
 import pathlib

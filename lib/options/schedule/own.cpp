@@ -20,18 +20,22 @@ void set_described_schedules(std::vector<OwnSchedule> described) {
 
 ScheduleFunction checked_function(const OwnSchedule& o) {
   return [name = o.name, function = o.build(o.fields)](const ScheduleStep& step) {
-    const auto refuse = [&](const std::string& sentence) {
+    const auto refuse = [&](const std::string& sentence, const std::string& remedy) {
       return UserError(ExitCode::invalid_recipe, "schedule " + name + ": its function " + sentence +
-                                                     " for step " + std::to_string(step.applied));
+                                                     " for step " + std::to_string(step.applied) +
+                                                     "; " + remedy);
     };
     double factor = 0;
     try {
       factor = function(step);
     } catch (const UserError&) {
       throw;  // of the worker that was asked
-    } catch (const std::exception& e) { throw refuse(std::string("fails (") + e.what() + ")"); }
+    } catch (const std::exception& e) {
+      throw refuse(std::string("fails (") + e.what() + ")", "mend it");
+    }
     if (!(factor >= 0) || !std::isfinite(factor))
-      throw refuse("returned " + std::to_string(factor) + ", no share of optimizer.lr,");
+      throw refuse("returned " + std::to_string(factor),
+                   "let it return a finite share of optimizer.lr, 0 or more");
     return factor;
   };
 }
