@@ -75,7 +75,7 @@ if(TRAINX_CUDA AND kernel_sources)
   set_target_properties(trainx_kernels PROPERTIES EXPORT_NAME kernels)
   list(APPEND TRAINX_LAYERS trainx_kernels)
   target_link_libraries(trainx_kernels PUBLIC CUDA::cudart)
-  target_compile_options(trainx_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>")
+  target_compile_options(trainx_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>")
 endif()
 
 # The torch-free half.
