@@ -1,6 +1,7 @@
-"""Contestant: a decoder of transformers with new weights, in plain torch at its best settings: bf16 autocast over fp32 weights, fused attention and AdamW, torch.compile.
+"""Contestant: a model of transformers with new weights, in plain torch at its best settings: bf16 autocast over fp32 weights, fused attention and AdamW, torch.compile.
+Decoders learn the next token, encoders two classes, encoder-decoders targets of a quarter of the length.
 
-    torch_decoder.py --family qwen2 --size 0.5b --micro-batch 16 --length 1024 [--compile]
+    torch_transformers.py --family qwen2 --size 0.5b --micro-batch 16 --length 1024 [--compile]
     ... --weights bf16      weights, gradients and states in bf16, where fp32 has no room
 
 Random tokens, another batch each step, from pinned memory. No step waits for the host or the other way round. session.py has the protocol.
@@ -26,8 +27,24 @@ MODELS = {                                          # published sizes
     ("qwen2", "3b"): sizes(2048, 11008, 36, 16, 2, 151936, True, rope_parameters=ROPE),
     ("qwen2", "7b"): sizes(3584, 18944, 28, 28, 4, 152064, False, rope_parameters=ROPE),
     ("llama", "1b"): sizes(2048, 8192, 16, 32, 8, 128256, True, head_dim=64, rms_norm_eps=1e-5, rope_parameters=LLAMA3),
-    ("qwen2", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),      # for trying the protocol
+    # without dropout
+    ("modernbert", "base"): {"classifier_pooling": "mean", "num_labels": 2, "pad_token_id": 0},
+    ("t5", "base"): {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_decoder_layers": 12, "num_heads": 12, "vocab_size": 32128, "dropout_rate": 0.0},
+    # for trying the protocol
+    ("qwen2", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),
+    ("modernbert", "test"): {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 256, "num_labels": 2, "pad_token_id": 0},
+    ("t5", "test"): {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4, "vocab_size": 256, "dropout_rate": 0.0},
 }
+CLASSES = {"modernbert": "AutoModelForSequenceClassification", "t5": "AutoModelForSeq2SeqLM"}      # others: decoders
+
+
+def model_of(transformers, config, element, classes):
+    """With torch's fused attention where the model knows it."""
+    kind = getattr(transformers, classes)
+    try:
+        return kind.from_config(config, attn_implementation="sdpa", dtype=element).train()
+    except ValueError:
+        return kind.from_config(config, attn_implementation="eager", dtype=element).train()
 
 
 def main():
@@ -49,24 +66,31 @@ def main():
         sequence_length=args.length, tokens_per_step=world * args.micro_batch * args.length, samples_per_step=world * args.micro_batch, world_size=world)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
-    config = transformers.CONFIG_MAPPING[args.family](**MODELS[args.family, args.size], max_position_embeddings=max(args.length, 2048), use_cache=False)
+    lengths = {} if args.family == "t5" else {"max_position_embeddings": max(args.length, 2048)}
+    config = transformers.CONFIG_MAPPING[args.family](**MODELS[args.family, args.size], **lengths, **({} if args.family in CLASSES else {"use_cache": False}))
     element = torch.bfloat16 if args.weights == "bf16" else torch.float32
     with device:
-        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa", dtype=element).train()
+        model = model_of(transformers, config, element, CLASSES.get(args.family, "AutoModelForCausalLM"))
     run.facts["parameters"] = sum(p.numel() for p in model.parameters())
     decayed, plain = ([p for p in model.parameters() if (p.dim() >= 2) == large] for large in (True, False))
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-5, betas=(0.9, 0.95), eps=1e-8, fused=True)
 
     def loss_of(tokens, targets):
+        if args.family in CLASSES:
+            return model(input_ids=tokens, labels=targets).loss
         logits = model(input_ids=tokens).logits
         return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 
     step_loss = torch.compile(loss_of) if args.compile else loss_of
-    vocabulary = min(50257, config.vocab_size)
-    host = torch.randint(vocabulary, (BATCHES, 2, args.micro_batch, args.length), pin_memory=device.type == "cuda")
+    vocabulary = min(30000 if args.family in CLASSES else 50257, config.vocab_size)
+    pinned = device.type == "cuda"
+    host = torch.randint(2, vocabulary, (BATCHES, args.micro_batch, args.length), pin_memory=pinned)
+    targets_like = {"t5": (vocabulary, (args.length // 4,)), "modernbert": (2, ())}
+    most, shape = targets_like.get(args.family, (vocabulary, (args.length,)))
+    host_targets = torch.randint(most, (BATCHES, args.micro_batch, *shape), pin_memory=pinned)
 
     def step(i):
-        tokens, targets = host[i % BATCHES].to(device, non_blocking=True)
+        tokens, targets = (x[i % BATCHES].to(device, non_blocking=True) for x in (host, host_targets))
         with torch.autocast(device.type, torch.bfloat16):
             loss = step_loss(tokens, targets)
         loss.backward()
