@@ -29,11 +29,11 @@ MODELS = {                                          # published sizes
     ("llama", "1b"): sizes(2048, 8192, 16, 32, 8, 128256, True, head_dim=64, rms_norm_eps=1e-5, rope_parameters=LLAMA3),
     # without dropout
     ("modernbert", "base"): {"classifier_pooling": "mean", "num_labels": 2, "pad_token_id": 0},
-    ("t5", "base"): {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_decoder_layers": 12, "num_heads": 12, "vocab_size": 32128, "dropout_rate": 0.0},
+    ("t5", "base"): {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_decoder_layers": 12, "num_heads": 12, "vocab_size": 32128, "dropout_rate": 0.0, "decoder_start_token_id": 0},
     # for trying the protocol
     ("qwen2", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),
     ("modernbert", "test"): {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 256, "num_labels": 2, "pad_token_id": 0},
-    ("t5", "test"): {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4, "vocab_size": 256, "dropout_rate": 0.0},
+    ("t5", "test"): {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4, "vocab_size": 256, "dropout_rate": 0.0, "decoder_start_token_id": 0},
 }
 CLASSES = {"modernbert": "AutoModelForSequenceClassification", "t5": "AutoModelForSeq2SeqLM"}      # others: decoders
 

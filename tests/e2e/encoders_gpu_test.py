@@ -42,7 +42,9 @@ class EncodersOnGpu(Shared):
                         got = [m["loss"] for m in self.metrics(run)]
                         self.assertEqual(len(got), 20)
                         self.assertTrue(all(map(math.isfinite, got)), got)
-                        worst = max(abs(g / w - 1) for g, w in list(zip(got, want))[:steps])
+                        # a loss of two classes falls towards 0, its rounding does not
+                        worst = max(abs(g - w) / max(w, want[0]) for g, w in
+                                    list(zip(got, want))[:steps])
                         print(f"  {run}: largest relative difference of losses {worst:.1e}")
                         self.assertLess(worst, tolerance)
                         self.check_memory(run)
