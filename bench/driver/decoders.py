@@ -85,13 +85,13 @@ def encoder_flops_per_token(length):
 
 
 def pair_flops_per_token(length):
-    """Of T5-base, by token of the source: targets are a quarter as many."""
+    """Of T5-base, by token of both texts: targets are a quarter of sources."""
     hidden, mlp, layers, vocabulary, share = 768, 3072, 12, 32128, 1 / 4
     side = layers * (4 * hidden * hidden + 2 * hidden * mlp)
     across = layers * (2 + 2 * share) * hidden * hidden
     weights = side * (1 + share) + across + vocabulary * hidden * share
     pairs = length * (1 + share * share / 2 + share)
-    return 6 * weights + 12 * layers * hidden * pairs
+    return (6 * weights + 12 * layers * hidden * pairs) / (1 + share)
 
 
 def other_row(family, size, batch, length, flops, *, data, recipe, tiny_options=(), tiny=False):
@@ -110,6 +110,7 @@ def other_row(family, size, batch, length, flops, *, data, recipe, tiny_options=
         "unit": "tokens",
         "batch": batch,
         "length": length,
+        "tokens_per_sample": length + length // 4 if family == "t5" else length,
         "recipe": recipe,
         "data": data,
         "overrides": overrides,

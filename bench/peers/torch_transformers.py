@@ -61,9 +61,10 @@ def main():
     import transformers
 
     device, ranks, world = session.ranks_of(session.device_of(args.device))
+    tokens = args.length + (args.length // 4 if args.family == "t5" else 0)       # of a sample
     run = session.Session(
         device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"transformers {'compile' if args.compile else 'eager'}", model=f"{args.family} {args.size}", micro_batch_size=args.micro_batch,
-        sequence_length=args.length, tokens_per_step=world * args.micro_batch * args.length, samples_per_step=world * args.micro_batch, world_size=world)
+        sequence_length=args.length, tokens_per_step=world * args.micro_batch * tokens, samples_per_step=world * args.micro_batch, world_size=world)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
     lengths = {} if args.family == "t5" else {"max_position_embeddings": max(args.length, 2048)}
