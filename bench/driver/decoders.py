@@ -8,8 +8,9 @@ SHAPES = {
     ("qwen2", "3b"): (2048, 11008, 36, 16, 2, 128, 151936),
     ("qwen2", "7b"): (3584, 18944, 28, 28, 4, 128, 152064),
     ("llama", "1b"): (2048, 8192, 16, 32, 8, 64, 128256),
+    ("llama", "8b"): (4096, 14336, 32, 32, 8, 128, 128256),
 }
-NAMES = {"qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5"}
+NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5"}
 
 
 def flops_per_token(family, size, length):
@@ -57,7 +58,7 @@ def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False
         peer += " --weights bf16"
     return {
         "name": f"{family}-{size}-{batch}x{length}",
-        "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}",
+        "title": f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}, {batch} x {length}",
         "unit": "tokens",
         "batch": batch,
         "length": length,
