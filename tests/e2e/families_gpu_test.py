@@ -22,11 +22,13 @@ from support import Trainx, main, sha256, write_tokens
 GPU = (shutil.which("nvidia-smi") and
        subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
 # Grouped and all heads, biases, windows, caps, norms of heads, LayerNorm, parallel residuals,
-# plain MLPs, learned positions, odd sizes, biases by distance, sinks.
+# plain MLPs, learned positions, odd sizes, biases by distance, sinks,
+# latent heads with narrow values.
 CASES = ("llama", "llama_all_heads", "llama_odd", "llama_bias", "mistral", "qwen2", "qwen3",
          "qwen3_window", "gemma2_low_caps", "gemma3_two_thetas", "phi", "phi3", "olmo2", "gpt_neox",
          "granite_scalars", "cohere", "starcoder2", "stablelm_all", "glm4", "nemotron", "nanochat",
-         "olmo_clip", "opt", "bloom", "bloom_odd", "granite_swa", "granite_swa_bias")
+         "olmo_clip", "opt", "bloom", "bloom_odd", "granite_swa", "granite_swa_bias", "deepseek_v2",
+         "deepseek_v3_halves", "minicpm3")
 RECIPE = """\
 run: {{name: hf, duration: 20 steps, device: gpu}}
 model: {{init_from: {folder}}}
