@@ -1,31 +1,8 @@
-#include "kernels/launch.hpp"
+#include "kernels/rows/for_elements.cuh"
 #include "kernels/rows/latent_heads.hpp"
 
 namespace trainx::kernels {
 namespace {
-
-constexpr int threads = 256;
-
-/// Calls f(row, column) for each element of a matrix.
-template <class F>
-__global__ void __launch_bounds__(threads) for_elements(std::int64_t rows, int columns, F f) {
-  const std::int64_t all = rows * columns, step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < all;
-       i += step)
-    f(i / columns, static_cast<int>(i % columns));
-}
-
-template <class F>
-cudaError_t launch(std::int64_t rows, std::int64_t columns, cudaStream_t stream, F f) {
-  if (rows == 0 || columns == 0) return cudaSuccess;
-  if (columns > INT32_MAX) return cudaErrorInvalidValue;
-  unsigned blocks = 0;
-  if (const cudaError_t error = blocks_for((rows * columns + threads - 1) / threads, 16, blocks);
-      error != cudaSuccess)
-    return error;
-  for_elements<<<blocks, threads, 0, stream>>>(rows, static_cast<int>(columns), f);
-  return cudaGetLastError();
-}
 
 struct Sizes {
   int H, D, V, plain, rope;
@@ -102,24 +79,12 @@ struct OfLatent {
   }
 };
 
-template <class T>
-struct CopyHeads {
-  HeadColumns<T> to;
-  HeadColumns<const T> from;
-  __device__ void operator()(std::int64_t n, int c) const {
-    const int width = static_cast<int>(to.width), h = c / width, d = c % width;
-    T x{};
-    if (d < from.width) x = from.at[n * from.pitch + from.first + h * from.width + d];
-    to.at[n * to.pitch + to.first + c] = x;
-  }
-};
-
 }  // namespace
 
 template <class T>
 cudaError_t latent_heads(const LatentHeads<T>& op, cudaStream_t stream) {
   const Sizes s = sizes_of(op);
-  return launch(op.rows, s.pitch, stream, Join<T>{op, s});
+  return launch_for_elements(op.rows, s.pitch, stream, Join<T>{op, s});
 }
 
 template <class T>
@@ -128,7 +93,7 @@ cudaError_t latent_heads_backward(const LatentHeadsBackward<T>& op, cudaStream_t
   const Sizes s = sizes_of(l);
   const auto write = [&](T* to, const T* addend, std::int64_t columns, auto source) {
     if (!to) return cudaSuccess;
-    return launch(
+    return launch_for_elements(
         l.rows, columns, stream,
         Part<T, decltype(source)>{to, addend, op.dy, s.pitch, static_cast<int>(columns), source});
   };
@@ -144,17 +109,9 @@ cudaError_t latent_heads_backward(const LatentHeadsBackward<T>& op, cudaStream_t
                OfLatent{s, static_cast<int>(l.latent_columns - l.rope)});
 }
 
-template <class T>
-cudaError_t copy_heads(const HeadColumns<T>& to, const HeadColumns<const T>& from,
-                       std::int64_t rows, std::int64_t heads, cudaStream_t stream) {
-  return launch(rows, heads * to.width, stream, CopyHeads<T>{to, from});
-}
-
-#define TRAINX_LATENT_HEADS(T)                                                             \
-  template cudaError_t latent_heads(const LatentHeads<T>&, cudaStream_t);                  \
-  template cudaError_t latent_heads_backward(const LatentHeadsBackward<T>&, cudaStream_t); \
-  template cudaError_t copy_heads(const HeadColumns<T>&, const HeadColumns<const T>&,      \
-                                  std::int64_t, std::int64_t, cudaStream_t);
+#define TRAINX_LATENT_HEADS(T)                                            \
+  template cudaError_t latent_heads(const LatentHeads<T>&, cudaStream_t); \
+  template cudaError_t latent_heads_backward(const LatentHeadsBackward<T>&, cudaStream_t);
 TRAINX_LATENT_HEADS(float)
 TRAINX_LATENT_HEADS(Bf16)
 TRAINX_LATENT_HEADS(Fp16)

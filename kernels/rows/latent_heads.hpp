@@ -1,5 +1,5 @@
 // Multi-head latent attention's queries, keys and values side by side (DeepSeek-V2,
-// arXiv:2405.04434), and heads of other widths.
+// arXiv:2405.04434).
 #pragma once
 #include "kernels/bits.hpp"
 #include <cstdint>
@@ -34,12 +34,6 @@ struct LatentHeadsBackward {
   const T* keys_values_addend = nullptr;
   const T* latent_addend = nullptr;
 };
-/// `heads` columns of heads from column `first` on of rows of `pitch`.
-template <class T>
-struct HeadColumns {
-  T* at = nullptr;
-  std::int64_t pitch = 0, first = 0, width = 0;  // elements; width: of a head
-};
 
 /// T: float, Bf16 or Fp16.
 template <class T>
@@ -52,10 +46,6 @@ template <class T>
 cudaError_t latent_heads(const LatentHeads<T>& op, cudaStream_t stream);
 template <class T>
 cudaError_t latent_heads_backward(const LatentHeadsBackward<T>& op, cudaStream_t stream);
-/// Copies heads; wider ones get zeros, narrower ones lose their last columns.
-template <class T>
-cudaError_t copy_heads(const HeadColumns<T>& to, const HeadColumns<const T>& from,
-                       std::int64_t rows, std::int64_t heads, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -8,7 +8,7 @@
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
 #include "kernels/attention/nearby_attention.hpp"
-#include "kernels/rows/latent_heads.hpp"
+#include "kernels/rows/columns.hpp"
 
 namespace trainx::gpu {
 

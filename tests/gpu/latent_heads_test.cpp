@@ -1,3 +1,4 @@
+#include "kernels/rows/columns.hpp"
 #include "kernels/rows/latent_heads.hpp"
 #include "gpu/operands.hpp"
 
@@ -9,8 +10,11 @@ struct Case {
   std::int64_t rows, heads, plain, rope, value_size, latent_columns;
 };
 
-const Case cases[] = {{5, 3, 4, 2, 6, 9}, {1, 1, 1, 1, 1, 1}, {67, 16, 128, 64, 128, 576},
-                      {0, 2, 3, 2, 4, 5}, {33, 7, 5, 4, 3, 11}};
+const Case cases[] = {{5, 3, 4, 2, 6, 9},
+                      {1, 1, 1, 1, 1, 1},
+                      {67, 16, 128, 64, 128, 576},
+                      {0, 2, 3, 2, 4, 5},
+                      {33, 7, 5, 4, 3, 11}};
 
 template <class T>
 void check_case(const Case& c) {
@@ -65,15 +69,39 @@ void check_copies() {
   const auto from = random_elements<T>(rows * 40, 5);
   for (const std::int64_t width : {4, 8, 11}) {
     const OnDevice<T> source(from), to(std::vector<T>(static_cast<std::size_t>(rows * 50)));
-    require_success(copy_heads<T>({to.data(), 50, 7, width}, {source.data(), 40, 3, 8}, rows, heads,
-                                  nullptr),
-                    "copy_heads");
+    require_success(
+        copy_heads<T>({to.data(), 50, 7, width}, {source.data(), 40, 3, 8}, rows, heads, nullptr),
+        "copy_heads");
     std::vector<T> want(static_cast<std::size_t>(rows * 50));
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t h = 0; h < heads; ++h)
         for (std::int64_t d = 0; d < std::min<std::int64_t>(width, 8); ++d)
           want[static_cast<std::size_t>(r * 50 + 7 + h * width + d)] =
               from[static_cast<std::size_t>(r * 40 + 3 + h * 8 + d)];
+    CHECK(same_bits(to.host(), want));
+  }
+}
+
+template <class T>
+void check_put() {
+  const std::int64_t rows = 21, columns = 13, first = 4, count = 6;
+  const auto from = random_elements<T>(rows * count, 6),
+             before = random_elements<T>(rows * columns, 7);
+  for (const bool added : {false, true}) {
+    const OnDevice<T> source(from), to(before);
+    require_success(put_columns(PutColumns<T>{rows, columns, first, count, source.data(),
+                                              added ? to.data() : nullptr, to.data()},
+                                nullptr),
+                    "put_columns");
+    std::vector<T> want(before.size());
+    for (std::int64_t i = 0; i < rows * columns; ++i) {
+      const std::int64_t at = i % columns - first;
+      float x = at >= 0 && at < count
+                    ? widened(from[static_cast<std::size_t>(i / columns * count + at)])
+                    : 0.0f;
+      if (added) x += widened(before[static_cast<std::size_t>(i)]);
+      narrow(x, want[static_cast<std::size_t>(i)]);
+    }
     CHECK(same_bits(to.host(), want));
   }
 }
@@ -89,9 +117,13 @@ TEST_CASE("latent heads have the bits of their reference", "[gpu]") {
   }
 }
 
-TEST_CASE("heads of other widths are copied with zeros behind them", "[gpu]") {
+TEST_CASE("heads of other widths are copied with zeros behind them; columns are put among zeros",
+          "[gpu]") {
   TRAINX_NEEDS_GPU();
   check_copies<float>();
   check_copies<Bf16>();
   check_copies<Fp16>();
+  check_put<float>();
+  check_put<Bf16>();
+  check_put<Fp16>();
 }

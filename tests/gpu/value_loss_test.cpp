@@ -28,8 +28,8 @@ void check_losses() {
           const OnDevice<float> wanted(targets);
           const OnDevice<double> sums({3, 2}), scales({scale});
           op.logits = x.data(), op.targets = wanted.data(), op.loss_scale = scales.data();
-          require_success(
-              value_loss(op, {sums.data(), sums.data() + 1, accumulate}, nullptr), "value_loss");
+          require_success(value_loss(op, {sums.data(), sums.data() + 1, accumulate}, nullptr),
+                          "value_loss");
           const auto got = sums.host();
           check_close(got[0], loss, 1e-12, 1e-12, "loss");
           CHECK(got[1] == count);
