@@ -16,9 +16,10 @@ from encoders_test import Encoders as Shared, chosen
 from families_gpu_test import GPU, MEMORY, TOLERANCE
 from support import main
 
-# Windows on both sides, means of rows, every task.
+# Windows on both sides, means of rows, every task. (A tiny DistilBERT with classes moves its losses
+# by a tenth in bf16, on CPUs too.)
 CASES = ("modernbert_masked_lm", "modernbert_classes", "modernbert_mean", "modernbert_layers",
-         "modernbert_biases", "distilbert_classes", "electra_masked_lm", "roberta_masked_lm",
+         "modernbert_biases", "distilbert_masked_lm", "electra_masked_lm", "roberta_masked_lm",
          "bert_numbers", "bert_labels")
 CUTS = ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full"))
 

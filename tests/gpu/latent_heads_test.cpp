@@ -1,6 +1,7 @@
 #include "kernels/rows/columns.hpp"
 #include "kernels/rows/latent_heads.hpp"
 #include "gpu/operands.hpp"
+#include <algorithm>
 
 using namespace trainx::kernels;
 
