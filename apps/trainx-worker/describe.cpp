@@ -96,15 +96,19 @@ std::string describe_graph(const std::string& question) {
   if (const auto given = asked.find("export"); given != asked.end())
     architectures::set_export(*dims, given->at("folder").get<std::string>(),
                               architectures::export_config(dims->options));
-  const DType compute = asked.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
-                                                                                       : DType::f32;
   const auto threads = asked.at("threads").get<std::int64_t>();
   execute::set_compute_threads(threads);
   json answer;
   try {
+    const auto gpu = asked.find("gpu");
+    const auto device = gpu == asked.end()
+                            ? model::custom::measured_cpu()
+                            : model::custom::measured_gpu(gpu->at("tf32").get<bool>(),
+                                                          gpu->at("deterministic").get<bool>());
     for (const json& size : asked.at("sizes")) {
       const architectures::CustomShape shape = model::custom::measure_model(
-          *dims, size.at(0).get<std::int64_t>(), size.at(1).get<std::int64_t>(), compute, threads);
+          *dims, size.at(0).get<std::int64_t>(), size.at(1).get<std::int64_t>(),
+          architectures::compute_from_name(size.at(2).get<std::string>()), threads, *device);
       for (const std::string& metric : shape.metrics)
         if (metrics::is_own_key(metric))
           throw UserError(ExitCode::invalid_recipe,

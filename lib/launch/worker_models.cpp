@@ -4,10 +4,14 @@
 #include "launch/worker_refusal.hpp"
 #include "plan/batch.hpp"
 #include "plan/model_dims.hpp"
+#include "plan/precision.hpp"
+#include "plan/run_plan.hpp"
 #include "architectures/custom_json.hpp"
 #include "architectures/exported.hpp"
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 namespace trainx::launch {
 
@@ -19,8 +23,21 @@ namespace {
 ExitCode code_of(const json& said) {
   const auto code = static_cast<ExitCode>(said.value("code", 0));
   const bool of_files = code == ExitCode::bad_data || code == ExitCode::input_missing ||
-                        code == ExitCode::io_error;
-  return of_files ? code : ExitCode::invalid_recipe;
+                        code == ExitCode::io_error,
+             of_gpu = code == ExitCode::unavailable || code == ExitCode::out_of_memory;
+  return of_files || of_gpu ? code : ExitCode::invalid_recipe;
+}
+
+/// What an answer about memory on a GPU holds for; nothing where the run computes on CPUs.
+std::optional<json> gpu_of(const recipe::Recipe& recipe, const facts::Facts& facts) {
+  if (!plan::computes_on_gpu(recipe, facts)) return std::nullopt;
+  json gpu{{"tf32", recipe.precision.compute == recipe::Compute::tf32},
+           {"deterministic", recipe.run.deterministic}};
+  if (!facts.hardware.gpus.empty()) {
+    gpu["capability"] = facts.hardware.gpus.front().compute_capability;
+    gpu["bytes"] = facts.hardware.gpus.front().memory_bytes;
+  }
+  return gpu;
 }
 
 /// Sizes and times of a folder's files: an answer about it holds while they stay.
@@ -40,17 +57,19 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   recipe::Recipe copy = recipe;
   const auto dims = plan::plan_model_dims(copy, facts);
   const std::int64_t micro_batch_size = plan::plan_batch(copy.batch, 1).micro_batch_size;
+  const std::set<DType> types{plan::dtype_of(copy.precision.compute),
+                              plan::evaluation_dtype_of(copy)};
   json sizes = json::array();
-  for (const std::int64_t length : recipe::row_lengths(copy.data)) {
-    // what a smaller micro-batch would take lies between
-    if (micro_batch_size > 1) sizes.push_back({1, length});
-    sizes.push_back({micro_batch_size, length});
-  }
-  const bool low = copy.precision.compute == recipe::Compute::bf16;
+  for (const DType compute : types)
+    for (const std::int64_t length : recipe::row_lengths(copy.data)) {
+      // what a smaller micro-batch would take lies between
+      if (micro_batch_size > 1) sizes.push_back({1, length, name_of(compute)});
+      sizes.push_back({micro_batch_size, length, name_of(compute)});
+    }
   json question{{"config", architectures::config_text(dims, DType::f32)},
-                {"compute", name_of(low ? DType::bf16 : DType::f32)},
                 {"threads", facts.hardware.threads_of_rank()},
                 {"sizes", sizes}};
+  if (const auto gpu = gpu_of(recipe, facts)) question["gpu"] = *gpu;
   const auto* custom = std::get_if<architectures::CustomDims>(&dims);
   if (const std::string folder = custom ? architectures::export_folder(custom->options) : "";
       !folder.empty())

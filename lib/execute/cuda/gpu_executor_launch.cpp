@@ -38,7 +38,7 @@ void GpuExecutor::launch(Shape& s, const operations::BatchNeeds& needs, Part par
     l.head = gpu::GraphExec();
     l.attested = false;
   }
-  if (!std::exchange(l.attested, true)) {
+  if (captures_ && !std::exchange(l.attested, true)) {
     const gpu::Graph graph = capture(s, needs, nullptr, Part::whole);
     attest(s, needs, graph);
     if (replays_) l.whole = instantiate(graph);
