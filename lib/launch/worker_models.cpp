@@ -19,13 +19,16 @@ using nlohmann::json;
 
 namespace {
 
+bool is_of_gpu(ExitCode code) {
+  return code == ExitCode::unavailable || code == ExitCode::out_of_memory;
+}
+
 /// Of a problem that the worker found: files of an export have codes of their own.
 ExitCode code_of(const json& said) {
   const auto code = static_cast<ExitCode>(said.value("code", 0));
   const bool of_files = code == ExitCode::bad_data || code == ExitCode::input_missing ||
-                        code == ExitCode::io_error,
-             of_gpu = code == ExitCode::unavailable || code == ExitCode::out_of_memory;
-  return of_files || of_gpu ? code : ExitCode::invalid_recipe;
+                        code == ExitCode::io_error;
+  return of_files || is_of_gpu(code) ? code : ExitCode::invalid_recipe;
 }
 
 /// What an answer about memory on a GPU holds for; nothing where the run computes on CPUs.
@@ -75,8 +78,11 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
       !folder.empty())
     question["export"] = {{"folder", folder}, {"files", state_of(folder)}};
   const std::string worker = worker_path();
-  const json said =
-      json::parse(ask_worker(worker, "--describe-graph", question.dump()), nullptr, false);
+  const auto parsed = [](const std::string& answer) { return json::parse(answer, nullptr, false); };
+  json said = parsed(ask_worker(worker, "--describe-graph", question.dump()));
+  // what keeps a GPU from measuring may be over
+  if (said.is_object() && said.contains("problem") && is_of_gpu(code_of(said)))
+    said = parsed(ask_worker_anew(worker, "--describe-graph", question.dump()));
   if (!said.is_object())
     refuse_worker(
         worker, "answers --describe-graph otherwise than a worker of trainx does; build it again");

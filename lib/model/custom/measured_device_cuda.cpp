@@ -49,8 +49,7 @@ class FailedOperator {
 /// The cause in a library's message: what follows its last "CUDA error: ", on that line.
 std::string cause_of(std::string words) {
   static const std::string mark = "CUDA error: ";
-  if (const auto at = words.rfind(mark); at != std::string::npos)
-    words.erase(0, at + mark.size());
+  if (const auto at = words.rfind(mark); at != std::string::npos) words.erase(0, at + mark.size());
   return words.substr(0, words.find('\n'));
 }
 

@@ -6,8 +6,7 @@ namespace trainx::operations::cuda {
 
 MeasuredModuleMemory::~MeasuredModuleMemory() {
   release_reserve();
-  for (const auto& [block, bytes] : pieces_)
-    cudaFree(block);
+  for (const auto& [block, bytes] : pieces_) cudaFree(block);
 }
 
 void* MeasuredModuleMemory::take(std::int64_t bytes) {
@@ -18,11 +17,11 @@ void* MeasuredModuleMemory::take(std::int64_t bytes) {
   if (const cudaError_t error = cudaMalloc(&block, static_cast<std::size_t>(size));
       error != cudaSuccess) {
     cudaGetLastError();
-    throw gpu::GpuError(ExitCode::out_of_memory,
-                        "the GPU refuses " + std::to_string(size) +
-                            " bytes beside the " + std::to_string(used_) +
-                            " that a micro-batch of the model's modules holds; lower "
-                            "batch.micro_batch_size, or end what else runs on the GPU (nvidia-smi)");
+    throw gpu::GpuError(
+        ExitCode::out_of_memory,
+        "the GPU refuses " + std::to_string(size) + " bytes beside the " + std::to_string(used_) +
+            " that a micro-batch of the model's modules holds; lower "
+            "batch.micro_batch_size, or end what else runs on the GPU (nvidia-smi)");
   }
   pieces_[block] = size;
   used_ += size;

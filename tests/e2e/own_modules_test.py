@@ -1,0 +1,59 @@
+"""Modules of one's own on CPUs: trainx::dropout, fp16 and evaluations in another type; and what is
+said where no GPU is."""
+from own_modules import MODELS, STEPS, OwnModules
+from support import main, sampled, sha256
+
+DROPOUT = "model.options.dropout=0.3"
+RECOMPUTED = "memory.activation_checkpoint=full"
+
+
+class OwnModulesOnCpu(OwnModules):
+    @sampled
+    def test_dropout_does_not_depend_on_how_the_batch_is_cut(self):
+        for model in self.drawn(("pairs", "own_gpt2")):
+            whole = self.train(model, "whole", DROPOUT)
+            for name, *how in (("cut", "batch.micro_batch_size=4"),
+                               ("ranks", "batch.micro_batch_size=8", "parallel.mode=ddp",
+                                "parallel.world_size=2")):
+                got = self.train(model, name, DROPOUT, *how)
+                self.assert_close(got, whole, 1e-5, name)
+            same = self.train(model, "recomputed", DROPOUT, RECOMPUTED)
+            self.assertEqual(same, whole)
+            self.assertEqual(sha256(self.weights("recomputed")), sha256(self.weights("whole")))
+            none = self.train(model, "none")
+            self.assertFalse(abs(none[0] / whole[0] - 1) <= 1e-5)
+            other = self.train(model, "other", DROPOUT, "run.seed=8")
+            self.assertFalse(abs(other[1] / whole[1] - 1) <= 1e-5)
+
+    @sampled
+    def test_16_bits_come_close_to_fp32(self):
+        for model in self.drawn(MODELS):
+            want = self.train(model, "fp32")
+            for precision in ("bf16", "fp16"):
+                got = self.train(model, precision, f"precision={precision}")
+                self.assert_close(got, want, 4e-2, precision)
+                self.assertNotEqual(got, want)
+        # a scale that overflows is halved until it does not
+        first = self.ask("train", "own_gpt2", "run.name=high", "precision.compute=fp16",
+                         "precision.initial_loss_scale=1e30").stderr
+        self.assertIn("loss", first)
+        self.assertEqual(len(self.metrics("high")), STEPS)
+
+    def test_evaluations_in_another_type(self):
+        self.train("own_gpt2", "exact")
+        self.train("own_gpt2", "low", "eval.precision=bf16")
+        low, exact = (self.evaluation(name)["eval_loss"] for name in ("low", "exact"))
+        self.assert_close([low], [exact], 2e-2)
+        self.assertNotEqual(low, exact)
+        said = self.ask("validate", "pairs", "eval.precision=bf16",
+                        "model.options.batch_norm=true", expect=78).stderr
+        self.assertIn("eval.precision", said)
+        self.assertIn("module 'join'", said)
+
+    def test_without_a_gpu_its_memory_cannot_be_measured(self):
+        said = self.ask("plan", "pairs", "run.device=gpu", expect=69).stderr
+        self.assertIn("run.device", said)
+
+
+if __name__ == "__main__":
+    main()
