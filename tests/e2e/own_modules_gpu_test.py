@@ -35,7 +35,7 @@ class OwnModulesOnGpu(OwnModules):
                     cpu, gpu = f"{model}-cpu{k}", f"{model}-gpu{k}"
                     want = self.train_on("cpu", model, cpu, *how, *cut)
                     got = self.train_on("gpu", model, gpu, *how, *cut)
-                    self.assertNotIn("takes eager", self.said)
+                    self.assertNotIn("run.execution", self.said)
                     self.assert_close(got[:COMPARED], want[:COMPARED], 1e-5, gpu)
                     a, b = self.evaluation(gpu), self.evaluation(cpu)
                     self.assert_close([a["eval_loss"]], [b["eval_loss"]], 1e-3, gpu)
@@ -123,24 +123,22 @@ class OwnModulesOnGpu(OwnModules):
         want = self.train_on("cpu", "pairs", "cpu", *how)
         got = self.train_on("gpu", "pairs", "gpu", *how)
         self.assert_close(got[:COMPARED], want[:COMPARED], 1e-5)
-        self.assertRegex(self.said, r"run\.execution auto takes eager: module 'join' calls "
-                                    r"aten::nonzero, which a CUDA graph cannot hold")
+        self.assertRegex(self.said, r"run\.execution.*'join'.*aten::nonzero")
         asked = ("run.device=gpu", "run.execution=graph", *how)
         refused = self.ask("train", "pairs", "run.name=refused", *asked, expect=78).stderr
-        self.assertIn("run.execution is graph", refused)
-        self.assertIn("aten::nonzero", refused)
+        self.assertRegex(refused, r"run\.execution.*'join'.*aten::nonzero")
 
     def test_numbers_of_the_librarys_generator(self):
         how = ("model.options.torch_dropout=0.3", "batch.micro_batch_size=8")
         plain = self.train_on("gpu", "pairs", "plain", *how)
-        self.assertRegex(self.said, "takes eager: module 'join' draws .*trainx::dropout")
+        self.assertRegex(self.said, r"run\.execution.*'join'.*trainx::dropout")
         self.assertEqual(self.train_on("gpu", "pairs", "recomputed", *how, RECOMPUTED), plain)
         self.assertNotEqual(self.train_on("gpu", "pairs", "none", how[1]), plain)
 
     def test_a_module_that_grows_is_refused_by_name(self):
         said = self.ask("train", "pairs", "run.device=gpu", "run.execution=eager",
                         "model.options.grows=4", expect=71).stderr
-        self.assertRegex(said, r"module 'join' asks for .* more than was planned")
+        self.assertIn("'join'", said)
 
     @unittest.skipUnless(COUNT > 1, "takes two GPUs")
     def test_worlds_compute_the_same(self):
