@@ -165,10 +165,12 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
   const auto device_seen = memory.at<std::int32_t>(8 * out_bytes + lse_bytes);
   require(cudaMemcpy(device_seen, seen.data(), seen.size() * 4, cudaMemcpyDefault), "copy");
   const std::int32_t* const given = p.padded || p.documents ? device_seen : nullptr;
-  const double forward_ms =
-      sustained_ms(nullptr, [&] { attention.forward(p, qkv, given, out, lse, space); });
-  const double backward_ms = sustained_ms(
-      nullptr, [&] { attention.backward(p, qkv, given, out, lse, d_out, d_qkv, space); });
+  const double forward_ms = sustained_ms(nullptr, [&] {
+    attention.forward(p, {qkv, given}, out, lse, space);
+  });
+  const double backward_ms = sustained_ms(nullptr, [&] {
+    attention.backward(p, {qkv, given}, out, lse, d_out, {d_qkv}, space);
+  });
   const double flops = 4.0 * static_cast<double>(p.heads * p.head_size) * pairs;
   std::printf(
       "%s\n",

@@ -39,7 +39,7 @@ __device__ float sum_of_warp(float x) {
 template <int PerLane, class T>
 __global__ void __launch_bounds__(warps* lanes)
     cached_attention_kernel(const T* qkv, T* out, long past, int heads, int head_size, int group,
-                            long window, float scale, float cap) {
+                            long window, float scale, float cap, ScoreBiases biases) {
   __shared__ float shared[warps][2 + PerLane][lanes];
   const int lane = static_cast<int>(threadIdx.x) % lanes,
             warp = static_cast<int>(threadIdx.x) / lanes;
@@ -49,6 +49,9 @@ __global__ void __launch_bounds__(warps* lanes)
              unseen = window > 0 && window < seen ? seen - window : 0,
              head = static_cast<long>(blockIdx.y) * head_size,
              key_head = static_cast<long>(blockIdx.y / group) * head_size;
+  // of a key's distance; to the base 2 as scores are
+  const float* const of_head =
+      biases.by_distance ? biases.by_distance + blockIdx.y * biases.distances : nullptr;
   // of part 0: queries, 1: keys, 2: values
   const auto element = [&](long of_row, int part, int e) {
     const int d = lane + e * lanes;
@@ -72,6 +75,7 @@ __global__ void __launch_bounds__(warps* lanes)
         product += k < count ? query[e] * element(key + k, 1, e) : 0.0f;
       float score = sum_of_warp(product);
       if (cap > 0) score = cap * log2_of_e * tanhf(score / cap);
+      if (of_head && k < count) score += log2_of_e * of_head[key + k - row - biases.lowest];
       scores[k] = k < count ? score : -INFINITY;
       group.maximum = fmaxf(group.maximum, scores[k]);
     }
@@ -100,6 +104,12 @@ __global__ void __launch_bounds__(warps* lanes)
     for (int e = 0; e < PerLane; ++e) theirs.sums[e] = shared[other][2 + e][lane];
     mine.add(theirs);
   }
+  if (biases.sinks) {  // a score of a head, without a value
+    Partial<PerLane> sink;
+    sink.maximum = log2_of_e * biases.sinks[blockIdx.y];
+    sink.total = 1;
+    mine.add(sink);
+  }
 #pragma unroll
   for (int e = 0; e < PerLane; ++e)
     if (const int d = lane + e * lanes; d < head_size)
@@ -117,7 +127,7 @@ cudaError_t launch(const T* qkv, T* out, const CachedAttentionSize& s, cudaStrea
   cached_attention_kernel<PerLane><<<grid, warps * lanes, 0, stream>>>(
       qkv, out, static_cast<long>(s.past), static_cast<int>(s.heads), static_cast<int>(s.head_size),
       static_cast<int>(group), static_cast<long>(s.window), static_cast<float>(scale),
-      static_cast<float>(s.soft_cap));
+      static_cast<float>(s.soft_cap), s.biases);
   return cudaGetLastError();
 }
 
@@ -127,6 +137,8 @@ cudaError_t launch_by_head_size(const T* qkv, T* out, const CachedAttentionSize&
   if (s.rows == 0 || s.heads == 0) return cudaSuccess;
   if (s.past < 0 || s.rows < 0 || s.head_size < 1 || s.head_size > largest_attention_head ||
       s.heads > 65535 || s.key_value_heads < 0 || s.window < 0 ||
+      (s.biases.by_distance && (s.soft_cap > 0 || s.biases.lowest > 1 - s.past - s.rows ||
+                                s.biases.distances < 1 - s.biases.lowest)) ||
       s.heads % (s.key_value_heads > 0 ? s.key_value_heads : s.heads) != 0)
     return cudaErrorInvalidValue;
   if (s.head_size <= 2 * lanes) return launch<2>(qkv, out, s, stream);

@@ -1,6 +1,7 @@
 // Causal attention of the last rows of a sample whose earlier keys and values are there already:
 // what a decoder asks for. Sums in fp32.
 #pragma once
+#include "kernels/attention/score_biases.hpp"
 #include "kernels/cuda_types.hpp"
 #include <cstdint>
 #include "kernels/bits.hpp"
@@ -14,6 +15,7 @@ struct CachedAttentionSize {
   // as of AttentionSize (attention.hpp)
   std::int64_t key_value_heads = 0, window = 0;
   double scale = 0, soft_cap = 0;
+  ScoreBiases biases = {};  // of past + rows tokens; without a soft cap
 };
 
 /// out[rows, H, D] of the queries of rows past, past + 1, ... of qkv[past + rows, H + 2 K, D]; each

@@ -1,5 +1,5 @@
 #include <climits>
-#include <cmath>
+#include "kernels/attention/alibi.hpp"
 #include "kernels/attention/biased.cuh"
 #include "kernels/attention/score_biases.hpp"
 #include "kernels/bits.hpp"
@@ -8,15 +8,6 @@ namespace trainx::kernels {
 namespace {
 
 constexpr int threads = 256;
-
-/// Of ALiBi: a geometric sequence from 2^(-8 / heads) on; where heads are no power of two those of
-/// the power below, and between them every other one of twice that power.
-__device__ float alibi_slope(int head, int heads) {
-  const int power = 1 << (31 - __clz(heads));
-  const bool between = head >= power;
-  const double n = between ? 2 * (head - power) + 1 : head + 1;
-  return static_cast<float>(exp2(-8 * n / (between ? 2 * power : power)));
-}
 
 __device__ int bucket_of(const DistanceBuckets& buckets, long distance) {
   const long far = buckets.both_sides && distance > 0 ? distance : max(0L, -distance);
@@ -37,7 +28,7 @@ __global__ void expand(BiasSource<P> from, long tokens, int heads, float* by_dis
   if (head == 0 && buckets) buckets[place] = bucket;
   if (!by_distance) return;
   const float learned = from.table ? widened(from.table[bucket * heads + head]) : 0.0f,
-              slope = from.alibi ? alibi_slope(static_cast<int>(head), heads) : 0.0f;
+              slope = from.alibi ? alibi_slope(head, heads) : 0.0f;
   by_distance[i] = learned - slope * static_cast<float>(labs(distance));
 }
 

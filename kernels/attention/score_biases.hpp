@@ -13,7 +13,8 @@ struct DistanceBuckets {
   static constexpr int most = 32;  // that kernels take
   int count = 0;                   // of both sides; 0: there is no table
   bool both_sides = false;         // the second half is of keys behind the query
-  // the least distance of each bucket of a side; a bucket that no distance reaches has INT32_MAX
+  // the least distance of each bucket of a side, which never falls: of a bucket that no distance
+  // reaches that of the next one, INT32_MAX behind the last
   std::int32_t from[most] = {};
 
   int of_side() const { return both_sides ? count / 2 : count; }

@@ -213,7 +213,8 @@ program::ModelGraph small_graph(const ModelDims& dims, const Machine& machine) {
   return model_graph(dims, 1, length, DType::f32, machine);
 }
 
-/// Of all layers, in their order.
+}  // namespace
+
 std::vector<operations::Attention> attention_of(const ModelDims& dims) {
   std::vector<operations::Attention> all;
   if (std::holds_alternative<CustomDims>(dims)) return all;
@@ -223,8 +224,6 @@ std::vector<operations::Attention> attention_of(const ModelDims& dims) {
       if (const auto* a = std::get_if<operations::Attention>(&op.operation)) all.push_back(*a);
   return all;
 }
-
-}  // namespace
 
 bool has_own_attention(const ModelDims& dims) {
   return std::ranges::any_of(attention_of(dims), [](const auto& a) { return !a.is_plain(); });
@@ -243,11 +242,6 @@ std::int64_t head_size(const ModelDims& dims) {
           return 0;
       },
       dims);
-}
-
-bool caps_or_drops(const ModelDims& dims) {
-  return std::ranges::any_of(attention_of(dims),
-                             [](const auto& a) { return a.soft_cap > 0 || a.dropout > 0; });
 }
 
 bool mixes_windows(const ModelDims& dims) {

@@ -1,6 +1,7 @@
 // A model whichever architecture it is of: the lists' entries behind one set of names.
 #pragma once
 #include "architectures/options.hpp"
+#include "operations/attention/attention_spec.hpp"
 #include <cstdint>
 
 namespace trainx::architectures {
@@ -24,9 +25,8 @@ double attention_dropout(const ModelDims& dims);
 bool has_own_attention(const ModelDims& dims);
 /// Elements of a head of attention; 0: of models that trainx knows nothing of.
 std::int64_t head_size(const ModelDims& dims);
-/// Are its attention's scores under a soft cap, or its probabilities dropped? Of GPUs' libraries
-/// none computes that, dropout as trainx keys it.
-bool caps_or_drops(const ModelDims& dims);
+/// Of all layers, in their order, in rows of few tokens.
+std::vector<operations::Attention> attention_of(const ModelDims& dims);
 /// Have its layers windows of several widths?
 bool mixes_windows(const ModelDims& dims);
 /// Name of an operation of the model that GPUs have no kernel for; "": they have all.

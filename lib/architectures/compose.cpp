@@ -25,18 +25,12 @@ std::int64_t logit_rows(std::int64_t columns, std::int64_t rows) {
 std::int64_t rows_of(const ModelBuilder& m) { return m.options().batch_size * m.length(); }
 
 LibraryCalls library_calls(const graph::Model& model) {
-  LibraryCalls calls{model.batch_size, std::max(model.length, model.target_length), 0, 1,
-                     model.compute};
+  LibraryCalls calls{model.batch_size, std::max(model.length, model.target_length), model.compute};
   for (const graph::Block& block : model.blocks)
     for (const graph::Node& op : block.ops) {
       if (const auto* a = std::get_if<operations::Attention>(&op.operation)) {
-        calls.hidden_size = a->query_heads * a->head_size;
-        calls.head_size = a->head_size;
-        calls.attention = a->kind;
-        calls.packed = a->mask == operations::AttentionMask::documents;
-        calls.grouped = a->query_heads != a->key_value_heads;
-        calls.capped_or_dropped |= a->soft_cap > 0 || a->dropout > 0;
-        calls.own_loops |= !a->is_plain();
+        if (std::ranges::find(calls.attention, *a) == calls.attention.end())
+          calls.attention.push_back(*a);
       }
       if (const auto* l = std::get_if<operations::Linear>(&op.operation);
           l && (!l->logits || model.head.rows != operations::HeadRows::first))

@@ -70,11 +70,11 @@ class AttentionLaunches {
     else
       library_ = std::max(library_, most), all_of_library_ = std::max(all_of_library_, all);
   }
-  /// Where layers attend differently the library's kernels may share the work: then any number from
-  /// the launches of one to those of all is `planned`.
+  /// Where layers attend differently several of the library's kernels may share its work: then any
+  /// number from the launches of one to those of all is what is missing of `planned`.
   std::int64_t counted(std::int64_t planned, bool mixed) const {
-    if (own_ > library_) return own_;
-    return mixed && library_ <= planned && planned <= all_of_library_ ? planned : library_;
+    const std::int64_t rest = planned - own_;
+    return own_ + (mixed && library_ <= rest && rest <= all_of_library_ ? rest : library_);
   }
 
  private:

@@ -1,7 +1,10 @@
 #include "gpu/attention.hpp"
 #include "gpu/cudnn_attention.hpp"
 #include "gpu/gpu_error.hpp"
+#include "kernels/attention/across_attention.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/biased_attention.hpp"
+#include "kernels/attention/cached_attention.hpp"
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
 #include "kernels/attention/nearby_attention.hpp"
@@ -20,18 +23,98 @@ void with_element(DType dtype, F f) {
     f(kernels::Bf16{});
 }
 
-kernels::AttentionSize size_of(const AttentionProblem& p, const kernels::FusedDropout& dropout) {
-  return {p.batch,           p.tokens, p.heads, p.head_size, p.causal, p.tf32,
-          p.key_value_heads, p.window, p.scale, p.soft_cap,  dropout};
-}
-std::int64_t delta_bytes(const AttentionProblem& p) { return p.batch * p.heads * p.tokens * 4; }
+/// Parts of a workspace, each from a multiple of 256 bytes on. Without memory it counts alone.
+class Carver {
+ public:
+  explicit Carver(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
+  template <class T>
+  T* take(std::int64_t elements) {
+    T* const at = memory_ ? reinterpret_cast<T*>(memory_ + bytes_) : nullptr;
+    bytes_ += (elements * static_cast<std::int64_t>(sizeof(T)) + 255) / 256 * 256;
+    return at;
+  }
+  std::int64_t bytes() const { return bytes_; }
 
-std::int64_t ends_bytes(const AttentionProblem& p) {
-  return p.documents ? p.batch * p.tokens * 4 : 0;
+ private:
+  char* memory_;
+  std::int64_t bytes_ = 0;
+};
+
+/// What trainx's kernels work in.
+struct Scratch {
+  float* delta = nullptr;           // [B, H, T], of backward
+  std::int32_t* ends = nullptr;     // [B, T], of backward inside documents
+  float* by_distance = nullptr;     // [H, 2 T - 1], of a biased problem
+  std::int32_t* buckets = nullptr;  // [2 T - 1]
+  float* sinks = nullptr;           // [H]
+  float* d_buckets = nullptr;       // of its backward
+};
+Scratch carve(Carver& carver, const AttentionProblem& p, bool backward) {
+  Scratch s;
+  if (backward) {
+    s.delta = carver.take<float>(p.batch * p.heads * p.tokens);
+    s.ends = carver.take<std::int32_t>(p.documents ? p.batch * p.tokens : 0);
+  }
+  if (!p.biased) return s;
+  const std::int64_t distances = 2 * p.tokens - 1;
+  s.by_distance = carver.take<float>(p.heads * distances);
+  s.buckets = carver.take<std::int32_t>(distances);
+  s.sinks = carver.take<float>(p.heads);
+  if (backward)
+    s.d_buckets = carver.take<float>(kernels::bias_gradient_floats(p.batch, p.tokens, p.heads));
+  return s;
+}
+std::int64_t scratch_bytes(const AttentionProblem& p, bool backward) {
+  Carver carver;
+  carve(carver, p, backward);
+  return carver.bytes();
+}
+Scratch scratch_of(const AttentionProblem& p, const StreamSpace& space, bool backward) {
+  if (const std::int64_t needed = scratch_bytes(p, backward); space.workspace_bytes < needed)
+    throw InternalError("attention " + describe(p) + " needs a workspace of " +
+                        std::to_string(needed) + " bytes");
+  Carver carver(space.workspace);
+  return carve(carver, p, backward);
 }
 
-void check(const AttentionProblem& p, const std::int32_t* seen,
-           const kernels::FusedDropout& dropout) {
+/// Of a biased problem: its biases by distance, written where `s` has room for them.
+template <class T>
+kernels::ScoreBiases expanded(const AttentionProblem& p, const AttentionInputs& in,
+                              const Scratch& s, cudaStream_t stream) {
+  if (!p.biased) return {};
+  const bool by_distance = in.bias_table || in.alibi;
+  kernels::ScoreBiases b;
+  b.lowest = 1 - p.tokens;
+  b.distances = 2 * p.tokens - 1;
+  if (by_distance) b.by_distance = s.by_distance;
+  if (in.bias_table) b.buckets = s.buckets;
+  if (in.sinks) b.sinks = s.sinks;
+  require(kernels::expand_biases(
+              kernels::BiasSource<T>{in.buckets, static_cast<const T*>(in.bias_table), in.alibi,
+                                     static_cast<const T*>(in.sinks)},
+              p.tokens, p.heads, by_distance ? s.by_distance : nullptr,
+              in.bias_table ? s.buckets : nullptr, in.sinks ? s.sinks : nullptr, stream),
+          "biases of attention " + describe(p));
+  return b;
+}
+
+kernels::AttentionSize size_of(const AttentionProblem& p, const AttentionInputs& in) {
+  return {p.batch,
+          p.tokens,
+          p.heads,
+          p.head_size,
+          p.causal,
+          p.tf32,
+          p.key_value_heads,
+          p.window,
+          p.scale,
+          p.soft_cap,
+          in.dropout,
+          {},
+          {p.memory_tokens, in.memory}};
+}
+
+void check(const AttentionProblem& p, const AttentionInputs& in) {
   const bool sizes = p.batch >= 0 && p.tokens >= 0 && p.heads > 0 && p.head_size > 0 &&
                      p.head_size <= kernels::largest_attention_head;
   if (!sizes || (size_of(p.dtype) != 2 && p.dtype != DType::f32))
@@ -39,12 +122,17 @@ void check(const AttentionProblem& p, const std::int32_t* seen,
   if (p.is_grouped() && ((p.causal ? p.padded : p.soft_cap > 0) || p.heads % p.of_keys() != 0))
     throw InternalError("attention " + describe(p) +
                         " has grouped heads or other scores, and what goes with none of them");
-  if (p.dropped != static_cast<bool>(dropout))
+  if (p.dropped != static_cast<bool>(in.dropout))
     throw InternalError("attention " + describe(p) + ": dropout belongs to dropped problems alone");
+  if (p.biased != (in.bias_table || in.alibi || in.sinks))
+    throw InternalError("attention " + describe(p) + ": biases belong to biased problems alone");
+  if ((p.memory_tokens > 0) != (in.memory != nullptr))
+    throw InternalError("attention " + describe(p) +
+                        ": a memory belongs to problems with its size");
   if (p.padded && p.documents)
     throw InternalError("attention " + describe(p) +
                         " is padded by its documents or by its lengths, not both");
-  if ((p.padded || p.documents) != (seen != nullptr))
+  if ((p.padded || p.documents) != (in.seen != nullptr))
     throw InternalError(
         "attention " + describe(p) +
         ": lengths belong to padded problems alone, starts to those with documents");
@@ -61,13 +149,14 @@ std::string describe(const AttentionProblem& p) {
          (p.of_keys() != p.heads ? " K " + std::to_string(p.key_value_heads) : "") +
          (p.window > 0 ? " window " + std::to_string(p.window) : "") +
          (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "") +
-         (p.dropped ? " dropped" : "");
+         (p.dropped ? " dropped" : "") + (p.biased ? " biased" : "") +
+         (p.memory_tokens > 0 ? " memory " + std::to_string(p.memory_tokens) : "");
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
                        p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
-                       p.soft_cap == 0 && !p.dropped;
+                       p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -88,77 +177,121 @@ Attention::Attention(Attention&&) noexcept = default;
 std::int64_t Attention::forward_workspace_bytes(const AttentionProblem& p) {
   return p.batch > 0 && path_of(p) == AttentionPath::cudnn
              ? state_->cudnn().forward_workspace_bytes(p)
-             : 0;
+             : scratch_bytes(p, false);
 }
 std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
   return p.batch > 0 && path_of(p) == AttentionPath::cudnn
              ? state_->cudnn().backward_workspace_bytes(p)
-             : delta_bytes(p) + ends_bytes(p);
+             : scratch_bytes(p, true);
 }
 
-void Attention::forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
-                        void* out, float* lse, const StreamSpace& space,
-                        const kernels::FusedDropout& dropout) {
-  check(p, seen, dropout);
+void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, void* out, float* lse,
+                        const StreamSpace& space) {
+  check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
   const std::string doing = "attention " + describe(p) + " failed";
   if (path_of(p) == AttentionPath::cudnn) {
-    state_->cudnn().forward(p, qkv, seen, out, lse, space);
+    state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
     if (p.padded)
-      require(kernels::zero_padding(static_cast<std::uint16_t*>(out), seen, p.batch, p.tokens,
+      require(kernels::zero_padding(static_cast<std::uint16_t*>(out), in.seen, p.batch, p.tokens,
                                     p.heads * p.head_size, space.stream),
               doing);
-  } else {
-    with_element(p.dtype, [&]<class T>(T) {
-      const auto forward = [&](auto... all) {
-        return p.is_grouped() && !p.causal ? kernels::nearby_attention_forward(all...)
-               : p.is_grouped()            ? kernels::grouped_attention_forward(all...)
-               : p.documents               ? kernels::document_attention_forward(all...)
-                                           : kernels::attention_forward(all...);
-      };
-      require(forward(static_cast<const T*>(qkv), seen, static_cast<T*>(out), lse,
-                      size_of(p, dropout), space.stream),
-              doing);
-    });
+    return;
   }
+  const Scratch scratch = scratch_of(p, space, false);
+  with_element(p.dtype, [&]<class T>(T) {
+    kernels::AttentionSize size = size_of(p, in);
+    size.biases = expanded<T>(p, in, scratch, space.stream);
+    const auto forward = [&](auto... all) {
+      return p.memory_tokens > 0           ? kernels::across_attention_forward(all...)
+             : p.biased                    ? kernels::biased_attention_forward(all...)
+             : p.is_grouped() && !p.causal ? kernels::nearby_attention_forward(all...)
+             : p.is_grouped()              ? kernels::grouped_attention_forward(all...)
+             : p.documents                 ? kernels::document_attention_forward(all...)
+                                           : kernels::attention_forward(all...);
+    };
+    require(forward(static_cast<const T*>(in.qkv), in.seen, static_cast<T*>(out), lse, size,
+                    space.stream),
+            doing);
+  });
 }
 
-void Attention::backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
-                         const void* out, const float* lse, const void* d_out, void* d_qkv,
-                         const StreamSpace& space, const kernels::FusedDropout& dropout) {
-  check(p, seen, dropout);
+namespace {
+
+/// What backward left in scratch becomes gradients of the biases' parameters.
+void sum_bias_gradients(const AttentionProblem& p, const AttentionInputs& in, const Scratch& s,
+                        const float* lse, const AttentionGradients& to, const StreamSpace& space,
+                        const std::string& doing) {
+  if (to.bias_table.sum)
+    require(kernels::sum_bias_gradients(s.d_buckets, p.batch, p.tokens, p.heads, in.buckets.count,
+                                        to.bias_table.sum, to.bias_table.accumulate, space.stream),
+            doing);
+  if (to.sinks.sum)
+    require(kernels::sum_sink_gradients(s.sinks, lse, s.delta, p.batch, p.tokens, p.heads,
+                                        to.sinks.sum, to.sinks.accumulate, space.stream),
+            doing);
+}
+
+}  // namespace
+
+void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, const void* out,
+                         const float* lse, const void* d_out, const AttentionGradients& to,
+                         const StreamSpace& space) {
+  check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
   const std::string doing = "attention " + describe(p) + " backward failed";
   if (path_of(p) == AttentionPath::cudnn) {
-    state_->cudnn().backward(p, qkv, seen, out, lse, d_out, d_qkv, space);
+    state_->cudnn().backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
     if (p.padded)
-      require(kernels::zero_padding(static_cast<std::uint16_t*>(d_qkv), seen, p.batch, p.tokens,
+      require(kernels::zero_padding(static_cast<std::uint16_t*>(to.qkv), in.seen, p.batch, p.tokens,
                                     p.row(), space.stream),
               doing);
     return;
   }
-  const std::int64_t needed = delta_bytes(p) + ends_bytes(p);
-  if (space.workspace_bytes < needed)
-    throw InternalError("attention " + describe(p) + " needs a workspace of " +
-                        std::to_string(needed) + " bytes");
-  const auto delta = static_cast<float*>(space.workspace);
-  const auto ends =
-      reinterpret_cast<std::int32_t*>(static_cast<char*>(space.workspace) + delta_bytes(p));
+  const Scratch scratch = scratch_of(p, space, true);
+  float* const delta = scratch.delta;
+  std::int32_t* const ends = scratch.ends;
   with_element(p.dtype, [&]<class T>(T) {
-    const auto *x = static_cast<const T*>(qkv), *o = static_cast<const T*>(out),
+    const auto *x = static_cast<const T*>(in.qkv), *o = static_cast<const T*>(out),
                *d = static_cast<const T*>(d_out);
-    auto* const dx = static_cast<T*>(d_qkv);
-    require(
-        p.is_grouped() && !p.causal
-            ? kernels::nearby_attention_backward(x, seen, o, lse, d, dx, delta, size_of(p, dropout),
-                                                 space.stream)
-        : p.is_grouped() ? kernels::grouped_attention_backward(x, seen, o, lse, d, dx, delta, ends,
-                                                               size_of(p, dropout), space.stream)
-        : p.documents    ? kernels::document_attention_backward(x, seen, o, lse, d, dx, delta, ends,
-                                                                size_of(p, dropout), space.stream)
-                         : kernels::attention_backward(x, seen, o, lse, d, dx, delta,
-                                                       size_of(p, dropout), space.stream),
-        doing);
+    auto* const dx = static_cast<T*>(to.qkv);
+    kernels::AttentionSize size = size_of(p, in);
+    size.memory.d_keys = to.memory;
+    size.biases = expanded<T>(p, in, scratch, space.stream);
+    if (to.bias_table.sum) size.biases.d_buckets = scratch.d_buckets;
+    const auto call = [&](auto kernel, auto... more) {
+      return kernel(x, in.seen, o, lse, d, dx, delta, more..., size, space.stream);
+    };
+    require(p.memory_tokens > 0           ? call(kernels::across_attention_backward<T>)
+            : p.biased                    ? call(kernels::biased_attention_backward<T>, ends)
+            : p.is_grouped() && !p.causal ? call(kernels::nearby_attention_backward<T>)
+            : p.is_grouped() ? kernels::grouped_attention_backward(x, in.seen, o, lse, d, dx, delta,
+                                                                   ends, size, space.stream)
+            : p.documents
+                ? kernels::document_attention_backward(x, in.seen, o, lse, d, dx, delta, ends, size,
+                                                       space.stream)
+                : kernels::attention_backward(x, in.seen, o, lse, d, dx, delta, size, space.stream),
+            doing);
+  });
+  sum_bias_gradients(p, in, scratch, lse, to, space, doing);
+}
+
+void Attention::cached(const AttentionProblem& p, const AttentionInputs& in, void* out,
+                       std::int64_t n, const StreamSpace& space) {
+  const Scratch scratch = scratch_of(p, space, false);
+  with_element(p.dtype, [&]<class T>(T) {
+    const kernels::CachedAttentionSize size{p.tokens - n,
+                                            n,
+                                            p.heads,
+                                            p.head_size,
+                                            p.key_value_heads,
+                                            p.window,
+                                            p.scale,
+                                            p.soft_cap,
+                                            expanded<T>(p, in, scratch, space.stream)};
+    require(kernels::cached_attention(static_cast<const T*>(in.qkv), static_cast<T*>(out), size,
+                                      space.stream),
+            "attention over a cache");
   });
 }
 

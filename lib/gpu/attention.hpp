@@ -1,13 +1,15 @@
 // Self-attention on packed queries, keys and values: qkv[B, T, 3, H, D], where heads are grouped
 // [B, T, H + 2 K, D], to out[B, T, H, D] and lse[B, H, T] (f32, natural logarithm of the sum of
 // exp(scores)); scores are scaled with 1 / sqrt(D) unless the problem says otherwise. d_qkv, as
-// qkv, of d_out[B, T, H, D]. All are contiguous.
+// qkv, of d_out[B, T, H, D]. With a memory of M tokens of another text qkv are queries alone,
+// [B, T, H, D], and keys and values memory[B, M, 2 K, D]. All are contiguous.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 #include "core/dtype.hpp"
 #include "gpu/stream_space.hpp"
+#include "kernels/attention/score_biases.hpp"
 #include "kernels/random/fused_dropout.hpp"
 
 namespace trainx::gpu {
@@ -31,10 +33,13 @@ struct AttentionProblem {
   double scale = 0;      // of scores; 0: 1 / sqrt(head_size)
   double soft_cap = 0;   // scores become cap * tanh(score / cap); 0: they stay
   bool dropped = false;  // probabilities are, by a FusedDropout that comes with operands
+  // scores have biases by distance or sinks (kernels/attention/biased_attention.hpp)
+  bool biased = false;
+  std::int64_t memory_tokens = 0;  // M (kernels/attention/across_attention.hpp); 0: no memory
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
   /// Elements of a row of qkv.
-  std::int64_t row() const { return (heads + 2 * of_keys()) * head_size; }
+  std::int64_t row() const { return (heads + (memory_tokens > 0 ? 0 : 2 * of_keys())) * head_size; }
   bool is_grouped() const { return of_keys() != heads || window > 0 || scale > 0 || soft_cap > 0; }
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
@@ -43,12 +48,37 @@ struct AttentionProblem {
 /// "B 64 T 1024 H 12 D 64 bf16 causal deterministic": for error sentences and tables.
 std::string describe(const AttentionProblem& p);
 
+/// On the device, 16-byte aligned but for `seen`; null: absent. Elements are of the problem's type.
+struct AttentionInputs {
+  const void* qkv = nullptr;
+  // who sees whom: where the problem is padded i32 [B], lengths from 0 to T, or to M of the memory;
+  // where it has documents i32 [B, T], where in the row a token's document begins (-1: padding)
+  const std::int32_t* seen = nullptr;
+  kernels::FusedDropout dropout = {};  // of a dropped problem
+  const void* memory = nullptr;
+  // of a biased problem: a table[buckets.count, H] of biases by bucket, ALiBi, sinks[H]
+  kernels::DistanceBuckets buckets = {};
+  const void* bias_table = nullptr;
+  bool alibi = false;
+  const void* sinks = nullptr;
+};
+/// What backward writes, on the device; null: not wanted.
+struct AttentionGradients {
+  struct Parameter {
+    float* sum = nullptr;
+    bool accumulate = false;  // what is there is added to
+  };
+  void* qkv = nullptr;
+  void* memory = nullptr;
+  Parameter bias_table = {}, sinks = {};
+};
+
 /// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
-/// head size that is a multiple of 8 up to 128, without a soft cap or dropout; of grouped heads,
-/// windows and scales causal ones. kernels: trainx's own (kernels/attention: the accuracy of fp32
-/// unless tf32 is asked for, always deterministic, head sizes to 256), for all others. Documents
-/// are the kernels': libraries have to be told on the host how many there are, and a step is
-/// launched as it was captured.
+/// head size that is a multiple of 8 up to 128, without a soft cap, dropout, biases or a memory; of
+/// grouped heads, windows and scales causal ones. kernels: trainx's own (kernels/attention: the
+/// accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all
+/// others. Documents are the kernels': libraries have to be told on the host how many there are,
+/// and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 
@@ -65,16 +95,17 @@ class Attention {
   std::int64_t forward_workspace_bytes(const AttentionProblem& p);
   std::int64_t backward_workspace_bytes(const AttentionProblem& p);
 
-  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem. `seen`
-  /// says who sees whom: where the problem is padded i32 [B], lengths from 0 to T; where it has
-  /// documents i32 [B, T], where in the row a token's document begins (-1: padding); else null.
-  /// `dropout`: of a dropped problem. All addresses are 16-byte aligned.
-  void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
-               float* lse, const StreamSpace& space, const kernels::FusedDropout& dropout = {});
-  /// Writes all of d_qkv. `out` and `lse` are what forward gave.
-  void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
-                const void* out, const float* lse, const void* d_out, void* d_qkv,
-                const StreamSpace& space, const kernels::FusedDropout& dropout = {});
+  /// Asynchronous on the stream. May be captured after one uncaptured call of the problem.
+  void forward(const AttentionProblem& p, const AttentionInputs& in, void* out, float* lse,
+               const StreamSpace& space);
+  /// Writes all of the gradients of qkv and memory. `out` and `lse` are what forward gave.
+  void backward(const AttentionProblem& p, const AttentionInputs& in, const void* out,
+                const float* lse, const void* d_out, const AttentionGradients& to,
+                const StreamSpace& space);
+  /// out[n, H, D] of the last n rows of one sample, qkv[rows, H + 2 K, D] (p.tokens = rows), whose
+  /// rows before them are there already.
+  void cached(const AttentionProblem& p, const AttentionInputs& in, void* out, std::int64_t n,
+              const StreamSpace& space);
 
  private:
   struct State;

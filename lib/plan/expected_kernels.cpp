@@ -2,9 +2,9 @@
 #include "graph/to_blocks.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
-#include "architectures/library_bytes.hpp"
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,27 +17,14 @@ namespace {
 
 bool packed(const Decisions& plan) { return options::packs_documents(plan.recipe.data.source); }
 
-std::int64_t backward_calls(const Decisions& plan, const program::ModelGraph& graph) {
-  const std::int64_t micro = plan.batch.micro_batch_size;
-  return std::visit(
-      [&](const auto& d) -> std::int64_t {
-        if constexpr (requires { d.num_heads; }) {
-          const std::int64_t head = architectures::head_size(plan.dims);
-          return architectures::attention_backward_calls(
-              {.micro_batch_size = micro,
-               .length = graph.tokens / micro,
-               .hidden_size = d.num_heads * head,
-               .head_size = head,
-               .compute = plan.compute,
-               .attention = d.attention,
-               .packed = packed(plan),
-               .capped_or_dropped = architectures::caps_or_drops(plan.dims)},
-              plan.recipe.run.deterministic);
-        } else {
-          return 1;
-        }
-      },
-      plan.dims);
+std::vector<operations::Attention> attention_of(const program::ModelGraph& graph,
+                                                const program::BlockSpec& block) {
+  std::vector<operations::Attention> all;
+  if (!graph.composition) return all;
+  const auto at = static_cast<std::size_t>(&block - graph.blocks.data());
+  for (const operations::BoundOp& op : graph.composition->blocks.at(at)->forward)
+    if (const auto* a = std::get_if<operations::Attention>(&op.operation)) all.push_back(*a);
+  return all;
 }
 
 // How many operations of a step are the last that have to do with some group of parameters: behind
@@ -136,7 +123,8 @@ void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
       if (op == Op::evaluate || op == Op::predict) continue;
       expected.norms_recomputed += phase.launches_of(program::KernelFamily::norm_forward) -
                                    phase.launches_of(program::KernelFamily::norm_backward);
-      expected.attention_forward += fused && op == Op::forward && phase.attention_flops > 0;
+      if (fused && op == Op::forward)
+        expected.attention_forward += std::ssize(attention_of(graph, block));
     }
   for (const program::Instruction& i : p.steady) {
     if (i.op != Op::recompute) continue;
@@ -185,11 +173,13 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
       if (phase == block.phases.end()) continue;
       for (const program::Gemm& g : phase->second.gemms) products += g.count;
       if (phase->second.attention_flops == 0) continue;
-      // lib/operations/attention/math_attention.hpp
-      if (expected.attention == AttentionKind::math)
-        products += op == Op::backward ? 5 : 2;
-      else
-        expected.attention_backward += op == Op::backward;
+      for (const operations::Attention& a : attention_of(graph, block))
+        // lib/operations/attention/math_attention.hpp
+        if (expected.attention == AttentionKind::math)
+          products += op == Op::backward ? 5 : 2;
+        else if (op == Op::backward)
+          expected.attention_backward +=
+              operations::gpu_backward_calls(a, plan.compute, plan.recipe.run.deterministic);
     }
     expected.matrix_products += in_turns ? products / turns(graph.target_rows) * turns(target_rows)
                                          : products;
@@ -197,7 +187,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expect_recomputation(expected, plan, graph);
   const std::int64_t micro_steps = plan.batch.grad_accum_steps;
   expected.attention_forward *= micro_steps;
-  expected.attention_backward *= micro_steps * backward_calls(plan, graph);
+  expected.attention_backward *= micro_steps;
   expected.matrix_products *= micro_steps;
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);

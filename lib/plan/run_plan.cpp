@@ -253,10 +253,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
-  if (plan.on_gpu && r.optimizer.ema_decay)
-    throw UserError(ExitCode::invalid_recipe,
-                    "optimizer.ema_decay: a moving average of the weights is kept on CPUs so far, "
-                    "and this run computes on a GPU; leave it out, or write run.device: cpu");
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "

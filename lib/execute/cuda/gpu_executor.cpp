@@ -124,9 +124,9 @@ void GpuExecutor::prepare(Shape& s) {
         return s.groups[static_cast<std::size_t>(i->group)].spec.training == training;
       });
       const std::vector<const Instruction*> alike(run.begin(), rest.begin());
-      s.updates[alike.front()] = update_launch(*s.memory, tables_, s.groups, alike,
-                                               device_.plan().recipe.optimizer.options, scale,
-                                               parts_.rounding_seed);
+      s.updates[alike.front()] = update_launch(
+          *s.memory, tables_, s.groups, alike, device_.plan().recipe.optimizer.options, scale,
+          parts_.rounding_seed, device_.plan().recipe.optimizer.ema_decay);
       run.erase(run.begin(), rest.begin());
     }
   };

@@ -1,5 +1,6 @@
 #include "execute/cuda/optimizer_launches.hpp"
 #include "core/error.hpp"
+#include "kernels/optimizer/average.hpp"
 #include "kernels/optimizer/dynamic_map.hpp"
 #include "kernels/optimizer/sgd.hpp"
 #include "optim/adafactor.hpp"
@@ -146,6 +147,16 @@ class StartOf {
   DeviceTables& tables_;
 };
 
+std::vector<kernels::Chunk> chunks_of(const std::vector<kernels::UpdateRange>& ranges) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& r : ranges) sizes.push_back(r.elements);
+  return kernels::chunks_of(sizes);
+}
+kernels::UpdateTable table_of(const std::vector<kernels::UpdateRange>& ranges,
+                              const std::vector<kernels::Chunk>& chunks, DeviceTables& tables) {
+  return {tables.copy(ranges), tables.copy(chunks), static_cast<std::int64_t>(chunks.size())};
+}
+
 }  // namespace
 
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
@@ -153,7 +164,8 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const std::vector<const Instruction*>& run,
                            const options::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale,
-                           std::optional<std::uint64_t> rounding_seed) {
+                           std::optional<std::uint64_t> rounding_seed,
+                           std::optional<double> ema_decay) {
   const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
   const Instruction& first = *run.front();
   const GroupTraining& training = groups[static_cast<std::size_t>(first.group)].spec.training;
@@ -171,25 +183,38 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
   update.only_measures = first.op == Op::measure;
   const auto sums_of_tensors =
       std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options);
+  std::vector<kernels::UpdateRange> averages;
   for (const Instruction* i : run) {
     UpdateMemory operands = update_memory(
         memory.placed(), *i, groups[static_cast<std::size_t>(i->group)],
         [&](const Use& u) { return memory.address(u); }, rounding_seed);
     optim::GroupMemory& group = operands.group;
+    if (ema_decay && !update.only_measures) {
+      optim::GroupMemory averaged = group;
+      averaged.states = {group.states.at(states.size())};
+      const auto of_group = optim::update_ranges(averaged, {{.name = "ema"}});
+      averages.insert(averages.end(), of_group.begin(), of_group.end());
+    }
     group.states.resize(states.size());
     if (!group.sums.empty()) group.sums.resize(sums_of_tensors.size());
     update.round = operands.round;
     update.tensors.append(optim::tensor_ranges(group, states, sums_of_tensors));
     update.kind = optim::weight_kind(group);
   }
-  std::vector<std::int64_t> sizes;
-  for (const auto& r : update.tensors.ranges) sizes.push_back(r.elements);
-  const auto chunks = kernels::chunks_of(sizes);
-  update.table = {tables.copy(update.tensors.ranges), tables.copy(chunks),
-                  static_cast<std::int64_t>(chunks.size())};
+  const auto chunks = chunks_of(update.tensors.ranges);
+  update.table = table_of(update.tensors.ranges, chunks, tables);
   const options::OptimizerOptions of_groups =
       training.weight_decay ? options::with_weight_decay(options, *training.weight_decay) : options;
-  return {std::visit(StartOf{update, chunks, tables}, of_groups)};
+  const Start start = std::visit(StartOf{update, chunks, tables}, of_groups);
+  if (averages.empty()) return {start};
+  const auto average =
+      [table = table_of(averages, chunks_of(averages), tables), kind = update.kind,
+       scalars = update.scalars, settings = kernels::AverageSettings{*ema_decay, update.scale}](
+          cudaStream_t stream) { return kernels::average(table, kind, scalars, settings, stream); };
+  return {[=](cudaStream_t stream) {
+    const cudaError_t error = start(stream);
+    return error == cudaSuccess ? average(stream) : error;
+  }};
 }
 
 void UpdateLaunch::launch(cudaStream_t stream) const {

@@ -15,13 +15,15 @@ struct UpdateLaunch {
   std::function<cudaError_t(cudaStream_t)> start;
   void launch(cudaStream_t stream) const;
 };
-/// `groups`: as this rank's updates see them; those of the run are trained alike.
+/// `groups`: as this rank's updates see them; those of the run are trained alike. `ema_decay`: of
+/// an average of the weights, their last state, which is updated behind them.
 UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
                            const std::vector<OwnGroup>& groups,
                            const std::vector<const program::Instruction*>& run,
                            const options::OptimizerOptions& options,
                            const kernels::ScaleSettings& scale,
-                           std::optional<std::uint64_t> rounding_seed);
+                           std::optional<std::uint64_t> rounding_seed,
+                           std::optional<double> ema_decay);
 
 struct NormLaunch {
   kernels::NormTable table;

@@ -56,15 +56,15 @@ void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
 void forward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind, const Tensor& out,
              const Tensor& lse, const Tensor& qkv, const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->forward(p, qkv.data, seen, out.data, pointer<float>(lse), gpu.space);
+  gpu.attention->forward(p, {qkv.data, seen}, out.data, pointer<float>(lse), gpu.space);
 }
 
 void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind,
               const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv, const Tensor& out,
               const Tensor& lse, const std::int32_t* seen) {
   require_kind(kind, p);
-  gpu.attention->backward(p, qkv.data, seen, out.data, pointer<float>(lse), d_out.data, d_qkv.data,
-                          gpu.space);
+  gpu.attention->backward(p, {qkv.data, seen}, out.data, pointer<float>(lse), d_out.data,
+                          {d_qkv.data}, gpu.space);
 }
 
 }  // namespace

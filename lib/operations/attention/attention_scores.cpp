@@ -1,24 +1,11 @@
 #include "operations/attention/attention_scores.hpp"
+#include "kernels/attention/alibi.hpp"
 #include "tensor/torch_view.hpp"
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 
 namespace trainx::operations {
-namespace {
-
-/// Of ALiBi: a geometric sequence from 2^(-8 / heads) on; where heads are no power of two those of
-/// the power below, and between them every other one of twice that power.
-float alibi_slope(std::int64_t head, std::int64_t heads) {
-  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  const bool between = head >= power;
-  const auto n = static_cast<double>(between ? 2 * (head - power) + 1 : head + 1);
-  return static_cast<float>(std::exp2(-8 * n / static_cast<double>(between ? 2 * power : power)));
-}
-
-}  // namespace
-
 AttentionScores::AttentionScores(const Attention& a, std::int64_t past, std::int64_t queries,
                                  std::int64_t keys, const Tensor& biases)
     : scale_(static_cast<float>(a.scale > 0 ? a.scale
@@ -34,7 +21,7 @@ AttentionScores::AttentionScores(const Attention& a, std::int64_t past, std::int
   }
   biases_.reserve(static_cast<std::size_t>(a.query_heads) * distances_);
   for (std::int64_t h = 0; h < a.query_heads; ++h) {
-    const float slope = a.alibi ? alibi_slope(h, a.query_heads) : 0;
+    const float slope = a.alibi ? kernels::alibi_slope(h, a.query_heads) : 0;
     for (std::size_t d = 0; d < distances_; ++d) {
       const auto far = static_cast<float>(std::abs(lowest_ + static_cast<std::int64_t>(d)));
       const float learned =

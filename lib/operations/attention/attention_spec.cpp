@@ -75,12 +75,13 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {
-  if (alibi || has_sinks || values() != head_size || memory_length > 0 || bias.buckets > 0)
-    return false;
   if (is_plain()) return true;
-  // of lengths no kernel but that of dropout
-  const bool other = query_heads != key_value_heads || scale > 0 || window > 0 || soft_cap > 0;
-  return head_size <= 256 && (mask != AttentionMask::lengths || !other);
+  if (head_size > 256 || values() != head_size) return false;
+  const bool biased = alibi || has_sinks || bias.buckets > 0;
+  if (memory_length > 0) return !biased && window == 0 && soft_cap == 0;
+  // sums by bucket lie in shared memory
+  if (biased) return soft_cap == 0 && bias.buckets <= 32 && (bias.buckets == 0 || head_size <= 128);
+  return mask != AttentionMask::lengths || soft_cap == 0;
 }
 
 }  // namespace trainx::operations

@@ -1,10 +1,13 @@
-#include "kernels/attention/cached_attention.hpp"
 #include "operations/attention/attention_backends.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include "operations/common/launch.hpp"
+#include <algorithm>
+#include <limits>
 
 namespace trainx::operations::cuda {
 namespace {
+
+bool is_biased(const Attention& a) { return a.alibi || a.has_sinks || a.bias.buckets > 0; }
 
 /// `rows`: of all samples.
 gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const AttentionInputs& in,
@@ -28,34 +31,53 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Atten
   p.scale = a.scale;
   p.soft_cap = a.soft_cap;
   p.dropped = static_cast<bool>(in.dropout);  // an evaluation drops nothing
+  p.biased = is_biased(a);
+  p.memory_tokens = a.memory_length;
   return p;
 }
 
-const std::int32_t* seen_by(const gpu::AttentionProblem& p, const Tensor& seen) {
-  return p.padded || p.documents ? pointer<std::int32_t>(seen) : nullptr;
+/// Where each bucket of a side begins, as RelativeBias rounds it.
+kernels::DistanceBuckets buckets_of(const Attention& a, std::int64_t tokens) {
+  kernels::DistanceBuckets to;
+  if (a.bias.buckets == 0) return to;
+  to.count = static_cast<int>(a.bias.buckets);
+  to.both_sides = a.bias.both_sides;
+  std::ranges::fill(to.from, std::numeric_limits<std::int32_t>::max());
+  // from the farthest before a query to itself
+  const std::vector<std::int32_t> buckets =
+      a.bias.buckets_of(1 - tokens, static_cast<std::size_t>(tokens));
+  for (std::int64_t i = 0; i < tokens; ++i)
+    to.from[buckets[static_cast<std::size_t>(i)]] = static_cast<std::int32_t>(tokens - 1 - i);
+  for (int b = to.of_side() - 2; b >= 0; --b) to.from[b] = std::min(to.from[b], to.from[b + 1]);
+  return to;
 }
 
-void cached(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& qkv) {
-  const kernels::CachedAttentionSize size{
-      qkv.size(0) - out.size(0), out.size(0), a.query_heads, a.head_size,
-      a.key_value_heads,         a.window,    a.scale,       a.soft_cap};
-  with_kernel_element(qkv, [&]<class T>(T) {
-    gpu::require(
-        kernels::cached_attention(pointer<T>(qkv), pointer<T>(out), size, gpu.space.stream),
-        "attention over a cache");
-  });
+gpu::AttentionInputs inputs_of(const gpu::AttentionProblem& p, const Attention& a,
+                               const AttentionInputs& in) {
+  return {in.qkv.data,
+          p.padded || p.documents ? pointer<std::int32_t>(in.seen) : nullptr,
+          fused(in.dropout),
+          in.memory.data,
+          buckets_of(a, p.tokens),
+          in.biases.data,
+          a.alibi,
+          in.sinks.data};
+}
+
+gpu::AttentionGradients::Parameter parameter(const AttentionGradients::Parameter& p) {
+  return {p.sum.defined() ? pointer<float>(p.sum) : nullptr, p.accumulate};
 }
 
 }  // namespace
 
 void grouped_attention(const Gpu& gpu, const Attention& a, const Tensor& out, const Tensor& lse,
                        const AttentionInputs& in) {
-  const gpu::AttentionProblem p = problem_of(gpu, a, in, out.size(0));
-  if (in.qkv.size(0) > out.size(0))
-    cached(gpu, a, out, in.qkv);
+  const bool cached = a.memory_length == 0 && in.qkv.size(0) > out.size(0);
+  const gpu::AttentionProblem p = problem_of(gpu, a, in, cached ? in.qkv.size(0) : out.size(0));
+  if (cached)
+    gpu.attention->cached(p, inputs_of(p, a, in), out.data, out.size(0), gpu.space);
   else
-    gpu.attention->forward(p, in.qkv.data, seen_by(p, in.seen), out.data, pointer<float>(lse),
-                           gpu.space, fused(in.dropout));
+    gpu.attention->forward(p, inputs_of(p, a, in), out.data, pointer<float>(lse), gpu.space);
   gpu.done(Work::attention);
 }
 
@@ -63,8 +85,9 @@ void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Attent
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
   const gpu::AttentionProblem p = problem_of(gpu, a, in, in.qkv.size(0));
-  gpu.attention->backward(p, in.qkv.data, seen_by(p, in.seen), out.data, pointer<float>(lse),
-                          d_out.data, to.qkv.data, gpu.space, fused(in.dropout));
+  gpu.attention->backward(p, inputs_of(p, a, in), out.data, pointer<float>(lse), d_out.data,
+                          {to.qkv.data, to.memory.data, parameter(to.biases), parameter(to.sinks)},
+                          gpu.space);
   gpu.done(Work::attention);
 }
 

@@ -1,11 +1,11 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/mean_pool/mean_pool.hpp"
+#include "operations/mean_pool/mean_pool_backends.hpp"
 #include <ATen/Parallel.h>
 #include <string>
 #include <vector>
 
-namespace trainx::operations {
+namespace trainx::operations::cpu {
 namespace {
 
 /// Calls f(sample, its rows without padding, its rows) for each.
@@ -56,4 +56,4 @@ void mean_pool_backward(const Tensor& dx, const Tensor& d_out, const Tensor& len
   });
 }
 
-}  // namespace trainx::operations
+}  // namespace trainx::operations::cpu

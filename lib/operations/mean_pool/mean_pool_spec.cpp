@@ -22,6 +22,6 @@ Cost MeanPool::cost(Direction, const Types& t) const {
 
 std::optional<Split> MeanPool::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool MeanPool::has_gpu_kernel(const Types&) const { return false; }
+bool MeanPool::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

@@ -1,5 +1,6 @@
 // The plan as text and as JSON.
 #include "plan/run_plan.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/expected_kernels.hpp"
@@ -47,19 +48,14 @@ std::string describe_attention(const RunPlan& plan) {
   if (!plan.on_gpu)
     return architectures::has_own_attention(plan.dims) ? "auto: trainx's own loops"
                                                        : "auto: LibTorch's flash for CPUs";
-  const bool fused = std::visit(
-      [&](const auto& d) {
-        if constexpr (requires { d.attention; })
-          return !architectures::caps_or_drops(plan.dims) &&
-                 architectures::unfit_attention(
-                     AttentionKind::cudnn, plan.compute, architectures::head_size(plan.dims),
-                     plan.row_lengths.back(), options::packs_documents(plan.recipe.data.source))
-                     .empty();
-        else
-          return false;
-      },
-      plan.dims);
-  return fused ? "auto: cuDNN's fused kernels" : "auto: trainx's own kernels";
+  std::vector<operations::Attention> all = architectures::attention_of(plan.dims);
+  const auto by_library = std::ranges::count_if(all, [&](operations::Attention& a) {
+    a.length = plan.row_lengths.back();
+    return operations::is_by_cudnn(a, plan.compute);
+  });
+  if (by_library == 0) return "auto: trainx's own kernels";
+  return by_library == std::ssize(all) ? "auto: cuDNN's fused kernels"
+                                       : "auto: cuDNN's fused kernels and trainx's own";
 }
 
 /// Bytes that each memory lever saves: the plan without it, minus the plan with it.

@@ -74,11 +74,11 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
       std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
   const OnDevice<std::int32_t> lengths(lengths_of(p));
   const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
-  attention.forward(p, qkv.data(), given, out.data(), lse.data(), workspace.space());
+  attention.forward(p, {qkv.data(), given}, out.data(), lse.data(), workspace.space());
   std::vector<T> first;
   for (int i = 0; i < backward_repeats; ++i) {
     kernels::require_success(cudaMemset(d_qkv.data(), 0x55, in.qkv.size() * sizeof(T)), "memset");
-    attention.backward(p, qkv.data(), given, out.data(), lse.data(), d_out.data(), d_qkv.data(),
+    attention.backward(p, {qkv.data(), given}, out.data(), lse.data(), d_out.data(), {d_qkv.data()},
                        workspace.space());
     const auto got = d_qkv.host();
     if (i == 0)
@@ -179,9 +179,9 @@ TEST_CASE(
         out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
     const OnDevice<float> lse(want.lse);
     const OnDevice<std::int32_t> seen(starts);
-    attention.forward(p, qkv.data(), seen.data(), out.data(), lse.data(), workspace.space());
-    attention.backward(p, qkv.data(), seen.data(), out.data(), lse.data(), d_out.data(),
-                       d_qkv.data(), workspace.space());
+    attention.forward(p, {qkv.data(), seen.data()}, out.data(), lse.data(), workspace.space());
+    attention.backward(p, {qkv.data(), seen.data()}, out.data(), lse.data(), d_out.data(),
+                       {d_qkv.data()}, workspace.space());
     CHECK(relative_error(widened(out.host()), want.out) <= tolerance);
     CHECK(relative_error(lse.host(), want.lse) <= tolerance);
     CHECK(relative_error(widened(d_qkv.host()), want.d_qkv) <= 1.5 * tolerance);
@@ -226,14 +226,14 @@ TEST_CASE("attention of grouped heads and windows equals the reference, whoever 
         out(narrowed<T>(std::vector<float>(d_out.size(), 77))),
         d_x(narrowed<T>(std::vector<float>(qkv.size(), 77)));
     const OnDevice<float> lse(std::vector<float>(want.lse.size(), std::nanf("")));
-    attention.forward(p, x.data(), nullptr, out.data(), lse.data(), workspace.space());
-    attention.backward(p, x.data(), nullptr, out.data(), lse.data(), dy.data(), d_x.data(),
+    attention.forward(p, {x.data()}, out.data(), lse.data(), workspace.space());
+    attention.backward(p, {x.data()}, out.data(), lse.data(), dy.data(), {d_x.data()},
                        workspace.space());
     CHECK(relative_error(widened(out.host()), want.out) <= tolerance);
     CHECK(relative_error(lse.host(), want.lse) <= tolerance);
     CHECK(relative_error(widened(d_x.host()), want.d_qkv) <= 1.5 * tolerance);
     const auto first = d_x.host();
-    attention.backward(p, x.data(), nullptr, out.data(), lse.data(), dy.data(), d_x.data(),
+    attention.backward(p, {x.data()}, out.data(), lse.data(), dy.data(), {d_x.data()},
                        workspace.space());
     if (deterministic) CHECK(kernels::same_bits(first, d_x.host()));
   };
@@ -306,8 +306,8 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
         out(narrowed<Bf16>(in.d_out)), d_qkv(narrowed<Bf16>(in.qkv));
     const OnDevice<float> lse(std::vector<float>(4 * 256 * 2));
     const auto both = [&] {
-      attention.forward(p, qkv.data(), nullptr, out.data(), lse.data(), space);
-      attention.backward(p, qkv.data(), nullptr, out.data(), lse.data(), d_out.data(), d_qkv.data(),
+      attention.forward(p, {qkv.data()}, out.data(), lse.data(), space);
+      attention.backward(p, {qkv.data()}, out.data(), lse.data(), d_out.data(), {d_qkv.data()},
                          space);
     };
     both();

@@ -48,8 +48,17 @@ class Machine {
  public:
   Machine(const Problem& p, AttentionKind kind) {
     kernels::require_success(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    const std::int64_t bytes = architectures::gpu_library_bytes(
-        {p.batch, p.tokens, p.heads * p.head_size, p.head_size, p.type, kind}, p.deterministic);
+    const std::int64_t bytes =
+        architectures::gpu_library_bytes({.micro_batch_size = p.batch,
+                                          .length = p.tokens,
+                                          .compute = p.type,
+                                          .attention = {{.query_heads = p.heads,
+                                                         .key_value_heads = p.heads,
+                                                         .head_size = p.head_size,
+                                                         .batch = p.batch,
+                                                         .length = p.tokens,
+                                                         .kind = kind}}},
+                                         p.deterministic);
     kernels::require_success(cudaMalloc(&memory_, static_cast<std::size_t>(bytes)), "workspace");
     torch_ = std::make_unique<operations::cuda::TorchCuda>(
         stream_, memory_, bytes,

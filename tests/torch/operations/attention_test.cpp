@@ -171,8 +171,17 @@ TEST_CASE("math gives what flash gives, and takes no more memory than planned fo
   const Results math = computed(AttentionKind::math);
   const std::int64_t results = math.out.nbytes() + math.lse.nbytes() + math.d_qkv.nbytes(),
                      taken = tensor::allocator_bytes().peak - before - results;
-  const std::int64_t planned = architectures::library_bytes(
-      {B, T, H * D, D, tensor::dtype(type), AttentionKind::math}, at::get_num_threads());
+  const std::int64_t planned =
+      architectures::library_bytes({.micro_batch_size = B,
+                                    .length = T,
+                                    .compute = tensor::dtype(type),
+                                    .attention = {{.query_heads = H,
+                                                   .key_value_heads = H,
+                                                   .head_size = D,
+                                                   .batch = B,
+                                                   .length = T,
+                                                   .kind = AttentionKind::math}}},
+                                   at::get_num_threads());
   CHECK(taken <= planned);
   CHECK(error(math.out, flash.out.to(at::kDouble)) <= tolerance);
   CHECK(error(math.lse, flash.lse.to(at::kDouble)) <= tolerance);

@@ -3,6 +3,7 @@
 #include "gpu/first_fit.hpp"
 #include "operations/attention/attention.hpp"
 #include "architectures/library_bytes.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/full.h>
@@ -48,9 +49,17 @@ void check_room(at::ScalarType type, bool causal, std::int64_t B, std::int64_t T
                    d_qkv = at::full({B, T, 3, H, D}, 7, type),
                    lengths = at::full({B}, T - 3, at::kInt);
   const std::int64_t planned =
-      architectures::gpu_library_bytes({B, T, H * D, D, tensor::dtype(type), AttentionKind::math},
+      architectures::gpu_library_bytes({.micro_batch_size = B,
+                                        .length = T,
+                                        .compute = tensor::dtype(type),
+                                        .attention = {{.query_heads = H,
+                                                       .key_value_heads = H,
+                                                       .head_size = D,
+                                                       .batch = B,
+                                                       .length = T,
+                                                       .kind = AttentionKind::math}}},
                                        false) -
-      architectures::kept_product_bytes;
+      operations::kept_product_bytes;
   std::vector<std::byte> memory(static_cast<std::size_t>(planned) + 512);
   gpu::FirstFit workspace(
       reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 511) / 512 * 512),
