@@ -21,14 +21,14 @@ struct Described {
   ~Described() { architectures::set_described_models({}); }
 };
 
-architectures::CustomShape shape_of(DType compute, bool on_gpu) {
-  architectures::CustomShape shape{.micro_batch_size = B, .length = T, .compute = compute};
+architectures::CustomShape shape_of(DType compute, bool on_gpu, std::int64_t samples = B) {
+  architectures::CustomShape shape{.micro_batch_size = samples, .length = T, .compute = compute};
   shape.modules = {{"embedding", {{"embedding.weight", {vocab, width}}}, {"tokens"}},
                    {"inner", {{"inner.weight", {width, width}}}, {"embedding.out"}},
                    {"head", {{"head.weight", {vocab, width}}}, {"inner.out"}}};
   for (std::size_t k = 0; k < 2; ++k) {
     auto& m = shape.modules[k];
-    m.outputs = {{m.name + ".out", {B, T, width}}};
+    m.outputs = {{m.name + ".out", {samples, T, width}}};
     m.graph_bytes = 3 * mib;
     m.draws = false;
   }
@@ -43,7 +43,7 @@ facts::Facts facts_of(bool has_gpu, DType compute = DType::f32) {
   f.hardware.memory_bytes = std::int64_t{16} << 30;
   if (has_gpu) f.hardware.gpus = {{"NVIDIA H200", 90, 150'754'820'096}};
   f.data = {true, true, 1000, 100, vocab, {}, ""};
-  f.model_shapes = {shape_of(compute, has_gpu)};
+  f.model_shapes = {shape_of(compute, has_gpu), shape_of(compute, has_gpu, 1)};
   return f;
 }
 
