@@ -27,12 +27,12 @@ void visit_fields(Visitor& field, OwnGpt2Options& o) {
 }
 
 struct OwnEmbeddingImpl : torch::nn::Module {
-  OwnEmbeddingImpl(const OwnGpt2Options& o, torch::Tensor tokens_table, std::int64_t positions_count)
+  OwnEmbeddingImpl(const OwnGpt2Options& o, torch::Tensor tokens_table,
+                   std::int64_t positions_count)
       : dropout(o.dropout),
         tokens(register_parameter("tokens", std::move(tokens_table))),
-        positions(
-            register_parameter("positions", 0.02 * torch::randn({positions_count, o.hidden_size}))) {
-  }
+        positions(register_parameter("positions",
+                                     0.02 * torch::randn({positions_count, o.hidden_size}))) {}
   torch::Tensor forward(const torch::Tensor& ids) {  // [B, T] to [B, T, hidden]
     return trainx::dropout(torch::embedding(tokens, ids) + positions.narrow(0, 0, ids.size(1)),
                            dropout, is_training());
@@ -56,8 +56,9 @@ struct OwnBlockImpl : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x) {  // [B, T, hidden]
     const std::int64_t B = x.size(0), T = x.size(1), head = x.size(2) / heads;
     const auto parts = qkv(norm_attention(x)).view({B, T, 3, heads, head}).unbind(2);
-    const auto attended = at::scaled_dot_product_attention(
-        parts[0].transpose(1, 2), parts[1].transpose(1, 2), parts[2].transpose(1, 2), {}, 0.0, true);
+    const auto attended = at::scaled_dot_product_attention(parts[0].transpose(1, 2),
+                                                           parts[1].transpose(1, 2),
+                                                           parts[2].transpose(1, 2), {}, 0.0, true);
     const auto h = x + dropped(projection(attended.transpose(1, 2).reshape(x.sizes())));
     return h + dropped(down(torch::gelu(up(norm_mlp(h)), "tanh")));
   }

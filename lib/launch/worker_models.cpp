@@ -8,10 +8,12 @@
 #include "plan/run_plan.hpp"
 #include "architectures/custom_json.hpp"
 #include "architectures/exported.hpp"
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <vector>
 
 namespace trainx::launch {
 
@@ -43,6 +45,35 @@ std::optional<json> gpu_of(const recipe::Recipe& recipe, const facts::Facts& fac
   return gpu;
 }
 
+/// Does the plan choose the micro-batch?
+bool is_chosen(const recipe::Recipe& recipe) {
+  return recipe.memory.fit ||
+         (recipe.batch.micro_batch_size.is_auto() && !recipe.batch.grad_accum_steps);
+}
+
+/// That modules are measured with, ascending: what others take lies between.
+std::vector<std::int64_t> micro_batch_sizes(const recipe::Recipe& recipe) {
+  const plan::BatchPlan batch = plan::plan_batch(recipe.batch, 1);
+  std::vector<std::int64_t> sizes{1};
+  const bool is_written = !recipe.batch.micro_batch_size.is_auto() ||
+                          recipe.batch.grad_accum_steps.has_value();
+  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1),
+                     most = is_written ? batch.micro_batch_size
+                                       : std::max<std::int64_t>(1, batch.global_batch_size / ranks);
+  if (is_chosen(recipe))
+    while (2 * sizes.back() < most) sizes.push_back(2 * sizes.back());
+  if (most > 1) sizes.push_back(most);
+  return sizes;
+}
+
+/// More than the plan may use need not be measured.
+std::int64_t budget_of(const recipe::Recipe& recipe, const facts::Facts& facts) {
+  if (const auto& budget = recipe.memory.budget.value) return budget->bytes;
+  const bool on_gpu = plan::computes_on_gpu(recipe, facts) && !facts.hardware.gpus.empty();
+  return on_gpu ? facts.hardware.gpus.front().memory_bytes
+                : facts.hardware.memory_bytes / facts.hardware.local_ranks;
+}
+
 /// Sizes and times of a folder's files: an answer about it holds while they stay.
 json state_of(const std::string& folder) {
   json files = json::object();
@@ -59,19 +90,17 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   if (!std::holds_alternative<architectures::CustomOptions>(recipe.model.options)) return;
   recipe::Recipe copy = recipe;
   const auto dims = plan::plan_model_dims(copy, facts);
-  const std::int64_t micro_batch_size = plan::plan_batch(copy.batch, 1).micro_batch_size;
   const std::set<DType> types{plan::dtype_of(copy.precision.compute),
                               plan::evaluation_dtype_of(copy)};
   json sizes = json::array();
-  for (const DType compute : types)
-    for (const std::int64_t length : recipe::row_lengths(copy.data)) {
-      // what a smaller micro-batch would take lies between
-      if (micro_batch_size > 1) sizes.push_back({1, length, name_of(compute)});
-      sizes.push_back({micro_batch_size, length, name_of(compute)});
-    }
+  for (const std::int64_t samples : micro_batch_sizes(copy))
+    for (const DType compute : types)
+      for (const std::int64_t length : recipe::row_lengths(copy.data))
+        sizes.push_back({samples, length, name_of(compute)});
   json question{{"config", architectures::config_text(dims, DType::f32)},
                 {"threads", facts.hardware.threads_of_rank()},
                 {"sizes", sizes}};
+  if (is_chosen(copy)) question["budget"] = budget_of(copy, facts);
   if (const auto gpu = gpu_of(recipe, facts)) question["gpu"] = *gpu;
   const auto* custom = std::get_if<architectures::CustomDims>(&dims);
   if (const std::string folder = custom ? architectures::export_folder(custom->options) : "";

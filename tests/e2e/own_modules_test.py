@@ -1,6 +1,6 @@
 """Modules of one's own on CPUs: trainx::dropout, fp16 and evaluations in another type; and what is
 said where no GPU is."""
-from own_modules import MODELS, STEPS, OwnModules
+from own_modules import BATCH, MODELS, STEPS, OwnModules
 from support import main, sampled, sha256
 
 DROPOUT = "model.options.dropout=0.3"
@@ -49,6 +49,26 @@ class OwnModulesOnCpu(OwnModules):
                         "model.options.batch_norm=true", expect=78).stderr
         self.assertIn("eval.precision", said)
         self.assertIn("module 'join'", said)
+
+    def test_what_fits_is_chosen(self):
+        wide = ("model.options.hidden_size=128", "model.options.num_layers=4")
+        none, full = (self.plan("own_gpt2", *wide, f"memory.activation_checkpoint={level}")
+                      for level in ("none", "full"))
+        self.assertLess(full["total_bytes"], none["total_bytes"])
+        between = (full["total_bytes"] + none["total_bytes"]) // 2 >> 20
+        self.ask("plan", "own_gpt2", *wide, f"memory.budget={between} MiB", expect=71)
+        how = (*wide, f"memory.budget={between} MiB", "memory.fit=true")
+        fitting = self.plan("own_gpt2", *how)
+        self.assertLessEqual(fitting["total_bytes"], between << 20)
+        self.assertEqual(fitting["total_bytes"], self.plan("own_gpt2", *how)["total_bytes"])
+        self.train("own_gpt2", "fitting", *how)
+        auto = self.plan("own_gpt2", "batch.micro_batch_size=auto")
+        self.assertEqual(BATCH % auto["micro_batch_size"], 0)
+        self.assert_close(self.train("own_gpt2", "auto", "batch.micro_batch_size=auto"),
+                          self.train("own_gpt2", "written"), 1e-5)
+        # buffers that change are not recomputed
+        normed = ("model.options.batch_norm=true", "memory.activation_checkpoint=auto")
+        self.train("pairs", "normed", *normed, "memory.fit=true")
 
     def test_without_a_gpu_its_memory_cannot_be_measured(self):
         said = self.ask("plan", "pairs", "run.device=gpu", expect=69).stderr

@@ -55,6 +55,7 @@ std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& di
 }
 
 void move_to_device(const GraphModule& m) {
+  const at::NoGradGuard no_gradients;
   const at::Device device = operations::module_device();
   for (const auto* tensors : {&m.parameters, &m.buffers})
     for (const NamedTensor& t : *tensors)

@@ -14,9 +14,8 @@ constexpr std::int64_t B = 4, T = 8, width = 16, vocab = 32, mib = 1 << 20;
 
 struct Described {
   Described() {
-    architectures::set_described_models({{"chain",
-                                          "of a test",
-                                          {{"vocab_size", vocab, non_negative(), "tokens"}}}});
+    architectures::set_described_models(
+        {{"chain", "of a test", {{"vocab_size", vocab, non_negative(), "tokens"}}}});
   }
   ~Described() { architectures::set_described_models({}); }
 };
@@ -63,9 +62,8 @@ std::int64_t bytes_of(const plan::RunPlan& plan, const std::string& category) {
 }
 
 bool notes(const plan::RunPlan& plan, const std::string& words) {
-  return std::ranges::any_of(plan.notes, [&](const std::string& note) {
-    return note.find(words) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      plan.notes, [&](const std::string& note) { return note.find(words) != std::string::npos; });
 }
 
 /// The sentence of a refusal with that exit code.
@@ -86,8 +84,8 @@ TEST_CASE("modules on a GPU have a line of the plan for what they allocate") {
   CHECK(bytes_of(plan, "modules' own tensors") == (2 * 3 + 40) * mib);
   CHECK(bytes_of(plan, "library calls") == architectures::module_workspace_bytes);
   CHECK(plan.memory.library_bytes == 46 * mib + architectures::module_workspace_bytes);
-  const auto recomputed = plan::make_run_plan(
-      recipe_of("memory: {activation_checkpoint: full}\n"), facts_of(true));
+  const auto recomputed =
+      plan::make_run_plan(recipe_of("memory: {activation_checkpoint: full}\n"), facts_of(true));
   CHECK(bytes_of(recomputed, "modules' own tensors") == (3 + 40) * mib);
   CHECK_FALSE(plan.rates.has_value());
   CHECK_FALSE(plan.time.has_value());
@@ -141,8 +139,7 @@ TEST_CASE("modules compute in fp16, and evaluations in another type, where buffe
   REQUIRE(!plan.evaluate.empty());
   CHECK(plan.evaluate.back().graph.compute == DType::bf16);
   facts.model_shapes[0].modules[1].changing = {"mean"};
-  const auto error =
-      refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(recipe, facts); });
+  const auto error = refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(recipe, facts); });
   CHECK(error.find("eval.precision") != std::string::npos);
   CHECK(error.find("'mean'") != std::string::npos);
 }
