@@ -46,11 +46,14 @@ class OwnModulesOnGpu(OwnModules):
     def test_bf16_fp16_and_tf32(self):
         for model in MODELS:
             want = self.train_on("cpu", model, f"{model}-fp32")
-            for precision, tolerance in (("bf16", 4e-2), ("fp16", 4e-2), ("tf32", 1e-2)):
+            # a scale that skips no step
+            for precision, tolerance, *scale in (
+                    ("bf16", 4e-2), ("tf32", 1e-2),
+                    ("fp16", 4e-2, "precision.initial_loss_scale=128")):
                 with self.subTest(model=model, precision=precision):
                     for name, cut in (("whole", ()), ("cut", CUTS[2])):
                         got = self.train_on("gpu", model, f"{model}-{precision}-{name}",
-                                            f"precision={precision}", *cut)
+                                            f"precision.compute={precision}", *scale, *cut)
                         self.assert_close(got[:COMPARED], want[:COMPARED], tolerance, precision)
                         self.assertNotEqual(got, want)
 

@@ -14,7 +14,7 @@ struct PairOptions {
 
 template <class Visitor>
 void visit_fields(Visitor& field, PairOptions& o) {
-  field("width", o.width, trainx::at_least(1), "of a tower's vector");
+  field("width", o.width, trainx::at_least(4), "of a tower's vector; a multiple of 4");
   field("features", o.features, trainx::at_least(1), "of each side of a pair");
   field("dropout", o.dropout, trainx::unit_interval(), "trainx::dropout's");
   field("torch_dropout", o.torch_dropout, trainx::unit_interval(), "torch::nn::Dropout's");
@@ -42,18 +42,19 @@ struct JoinImpl : torch::nn::Module {
       : options(o), dropout(register_module("dropout", torch::nn::Dropout(o.torch_dropout))) {
     if (o.batch_norm)
       norm = register_module(
-          "norm", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(o.width).momentum(0.3)));
+          "norm", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(channels).momentum(0.3)));
   }
   std::tuple<torch::Tensor, torch::Tensor> forward(const torch::Tensor& left,
                                                    const torch::Tensor& right) {
     auto sum = dropout(left + right);
-    if (norm) sum = norm(sum);
+    if (norm) sum = norm(sum.view({sum.size(0), channels, -1})).view(sum.sizes());
     if (options.nonzero) sum = sum + 1e-3 * static_cast<double>(torch::nonzero(sum > 0).size(0));
     if (is_training() && ++calls > 10 && options.grows > 0)
       kept.push_back(torch::empty({calls * options.grows * (1 << 18)},
                                   left.options().dtype(torch::kFloat).requires_grad(false)));
     return {sum, left - right};
   }
+  static constexpr std::int64_t channels = 4;
   PairOptions options;
   torch::nn::Dropout dropout;
   torch::nn::BatchNorm1d norm{nullptr};
