@@ -14,6 +14,9 @@ COUNT = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
 # Of losses: rounding grows with every update, so that ten steps are compared.
 COMPARED = 10
 RECOMPUTED = "memory.activation_checkpoint=full"
+# Enough blocks that activations stay long enough to be copied.
+DEEPER = {"pairs": (), "mixer": ("model.options.depth=4",),
+          "own_gpt2": ("model.options.num_layers=4",)}
 CUTS = ((), ("batch.micro_batch_size=4",), ("batch.micro_batch_size=8", RECOMPUTED))
 
 
@@ -35,7 +38,7 @@ class OwnModulesOnGpu(OwnModules):
                     cpu, gpu = f"{model}-cpu{k}", f"{model}-gpu{k}"
                     want = self.train_on("cpu", model, cpu, *how, *cut)
                     got = self.train_on("gpu", model, gpu, *how, *cut)
-                    self.assertNotIn("run.execution", self.said)
+                    self.assertIn("run.execution=graph", self.said)
                     self.assert_close(got[:COMPARED], want[:COMPARED], 1e-5, gpu)
                     a, b = self.evaluation(gpu), self.evaluation(cpu)
                     self.assert_close([a["eval_loss"]], [b["eval_loss"]], 1e-3, gpu)
@@ -67,6 +70,7 @@ class OwnModulesOnGpu(OwnModules):
     def test_passes_and_captured_steps_change_no_bit(self):
         for model in MODELS:
             how = ("batch.micro_batch_size=4", "optimizer.max_grad_norm=0", "precision=bf16",
+                   *DEEPER[model],
                    *(("model.options.dropout=0.2",) if model != "mixer" else ()))
             want = self.train_on("gpu", model, f"{model}-captured", *how)
             for name, *more in (
@@ -115,7 +119,7 @@ class OwnModulesOnGpu(OwnModules):
                     self.train(model, f"{model}-{name}", *settings)
                     last = self.metrics(f"{model}-{name}")[-1]
                     # beside both lie reports, batches and tables
-                    taken = plan["arena_bytes"] + plan["library_bytes"] + (1 << 20)
+                    taken = plan["arena_bytes"] + plan["library_bytes"] + (4 << 20)
                     self.assertLessEqual(last["peak_memory_bytes"], taken)
                     print(f"  {model}-{name}: {last['device_memory_bytes']} bytes, planned "
                           f"{plan['total_bytes']}")
@@ -129,7 +133,7 @@ class OwnModulesOnGpu(OwnModules):
         self.assertRegex(self.said, r"run\.execution.*'join'.*aten::nonzero")
         asked = ("run.device=gpu", "run.execution=graph", *how)
         refused = self.ask("train", "pairs", "run.name=refused", *asked, expect=78).stderr
-        self.assertRegex(refused, r"run\.execution.*'join'.*aten::nonzero")
+        self.assertRegex(" ".join(refused.split()), r"run\.execution.*'join'.*aten::nonzero")
 
     def test_numbers_of_the_librarys_generator(self):
         how = ("model.options.torch_dropout=0.3", "batch.micro_batch_size=8")
