@@ -1,8 +1,10 @@
 """What the tests of own modules share: workers that the build has, recipes and data."""
 import json
 import math
+import shutil
+import tempfile
 
-from support import BUILD, ROOT, Trainx, write_tokens
+from support import BUILD, Trainx, write_tokens
 
 STEPS, BATCH, HELD_OUT, LENGTH, VOCABULARY, FEATURES = 12, 16, 21, 32, 50, 12
 # The model's worker, its options and its data.
@@ -32,7 +34,12 @@ def worker(name):
 
 
 class OwnModules(Trainx):
-    """Recipes of MODELS, and how they are trained."""
+    """Recipes of MODELS, and how they are trained. Tests share what workers have measured."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = tempfile.mkdtemp(prefix="trainx-cache-")
+        cls.addClassCleanup(shutil.rmtree, cls.cache, ignore_errors=True)
 
     def setUp(self):
         super().setUp()
@@ -56,7 +63,7 @@ class OwnModules(Trainx):
                 "goal": round(sum(a * b for a, b in zip(left, right)) / math.sqrt(FEATURES), 4)}
 
     def environment(self, **more):
-        return super().environment(XDG_CACHE_HOME=str(self.folder / "cache"), **more)
+        return super().environment(XDG_CACHE_HOME=self.cache, **more)
 
     def ask(self, command, model, *settings, **how):
         return self.run_trainx("--worker", worker(MODELS[model][0]), command,
