@@ -123,7 +123,7 @@ class OwnModulesOnGpu(OwnModules):
                     self.assertLessEqual(last["peak_memory_bytes"], taken)
                     print(f"  {model}-{name}: {last['device_memory_bytes']} bytes, planned "
                           f"{plan['total_bytes']}")
-                    self.assertLess(last["device_memory_bytes"], 1.1 * plan["total_bytes"])
+                    self.assertLess(last["device_memory_bytes"], 1.25 * plan["total_bytes"])
 
     def test_what_a_graph_cannot_hold_is_launched_one_by_one(self):
         how = ("model.options.nonzero=true",)

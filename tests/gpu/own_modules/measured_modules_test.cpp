@@ -36,23 +36,21 @@ Module link(std::string name, std::vector<at::Tensor> weights,
 
 /// Embedding, what `middle` does after a linear layer, logits.
 architectures::CustomDims model_with(const std::string& name, Middle middle) {
-  add_model_definition({name, "of a test", {}, [middle](const auto&, const ModelShape&) {
-                          const auto weight = [](std::int64_t rows) {
-                            return (0.1 * at::randn({rows, width})).requires_grad_(true);
-                          };
-                          const at::Tensor table = weight(vocab), inner = weight(width),
-                                           head = weight(vocab);
-                          return Graph(std::vector<Module>{
-                              link("embedding", {table},
-                                   [=](const at::Tensor& x, bool) { return at::embedding(table, x); }),
-                              link("inner", {inner},
-                                   [=](const at::Tensor& x, bool training) {
-                                     return middle(at::tanh(at::linear(x, inner)), training);
-                                   }),
-                              link("head", {head}, [=](const at::Tensor& x, bool) {
-                                return at::linear(x, head);
-                              })});
-                        }});
+  add_model_definition(
+      {name, "of a test", {}, [middle](const auto&, const ModelShape&) {
+         const auto weight = [](std::int64_t rows) {
+           return (0.1 * at::randn({rows, width})).requires_grad_(true);
+         };
+         const at::Tensor table = weight(vocab), inner = weight(width), head = weight(vocab);
+         return Graph(std::vector<Module>{
+             link("embedding", {table},
+                  [=](const at::Tensor& x, bool) { return at::embedding(table, x); }),
+             link("inner", {inner},
+                  [=](const at::Tensor& x, bool training) {
+                    return middle(at::tanh(at::linear(x, inner)), training);
+                  }),
+             link("head", {head}, [=](const at::Tensor& x, bool) { return at::linear(x, head); })});
+       }});
   architectures::CustomDims dims{{name, "", {}}};
   dims.vocab_size = vocab, dims.max_positions = T;
   return dims;
@@ -101,9 +99,8 @@ TEST_CASE("what a CUDA graph cannot hold is named with its module", "[gpu]") {
   });
   CHECK(read.find("module 'inner'") != std::string::npos);
   CHECK(read.find("aten::") != std::string::npos);
-  const std::string drawn = why("drawing", [](const at::Tensor& x, bool training) {
-    return at::dropout(x, 0.3, training);
-  });
+  const std::string drawn = why(
+      "drawing", [](const at::Tensor& x, bool training) { return at::dropout(x, 0.3, training); });
   CHECK(drawn.find("module 'inner'") != std::string::npos);
   CHECK(drawn.find("trainx::dropout") != std::string::npos);
   // a failed capture harms nothing later
@@ -116,7 +113,7 @@ TEST_CASE("more memory than the GPU has is refused", "[gpu]") {
   const auto dims = model_with("huge", [](const at::Tensor& x, bool) {
     return x + at::empty({std::int64_t{1} << 42}, x.options()).select(0, 0).detach();
   });
-  const std::string said = user_error_of(
-      [&] { model::custom::measure_model(dims, B, T, DType::f32, 1, *device); });
+  const std::string said =
+      user_error_of([&] { model::custom::measure_model(dims, B, T, DType::f32, 1, *device); });
   CHECK(said.starts_with("71: "));
 }

@@ -143,3 +143,61 @@ TEST_CASE("modules compute in fp16, and evaluations in another type, where buffe
   CHECK(error.find("eval.precision") != std::string::npos);
   CHECK(error.find("'mean'") != std::string::npos);
 }
+
+TEST_CASE("every pass plans modules on a GPU") {
+  const Described models;
+  facts::Facts facts = facts_of(true);
+  facts.hardware.local_ranks = 2;
+  facts.hardware.gpus.push_back(facts.hardware.gpus.front());
+  const std::string memory = "memory: {activation_checkpoint: full, ",
+                    two = "parallel: {world_size: 2, mode: ";
+  for (const std::string& how :
+       {memory + "optimizer_offload: cpu}\n", memory + "parameter_offload: cpu}\n",
+        std::string("optimizer: {type: adamw, update_in_backward: true, max_grad_norm: 0}\n"
+                    "batch: {global_batch_size: 4, micro_batch_size: 4}\n"),
+        two + "ddp}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n",
+        two + "dp}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n",
+        two + "zero1}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n",
+        two + "zero2}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n",
+        two + "zero3}\nbatch: {global_batch_size: 8, micro_batch_size: 4}\n" + memory +
+            "parameter_offload: cpu}\n"}) {
+    INFO(how);
+    const std::string batch = how.find("batch:") == std::string::npos
+                                  ? "batch: {global_batch_size: 8, micro_batch_size: 4}\n"
+                                  : "";
+    const auto recipe = recipe::parse_recipe(
+                            "model: {type: chain}\n"
+                            "data: {type: tokens, train: a.bin, sequence_length: 8}\n" +
+                                batch + how,
+                            "test")
+                            .recipe;
+    const auto plan = plan::make_run_plan(recipe, facts);
+    CHECK(plan.on_gpu);
+    CHECK(bytes_of(plan, "modules' own tensors") > 0);
+  }
+}
+
+TEST_CASE("sizes that were measured are chosen among, and levels that modules have") {
+  const Described models;
+  facts::Facts facts = facts_of(true);
+  recipe::Recipe recipe = recipe_of();
+  recipe.batch.micro_batch_size.value.reset();
+  // of 8 samples, 4 were measured at most
+  const auto chosen = plan::make_run_plan(recipe, facts);
+  CHECK(chosen.batch.micro_batch_size == 4);
+  CHECK(chosen.batch.grad_accum_steps == 2);
+  // all that autograd keeps does not fit, what one module keeps does
+  recipe.memory.fit = true;
+  for (auto& shape : facts.model_shapes)
+    for (std::size_t k = 0; k < 2; ++k) shape.modules[k].graph_bytes = 2048 * mib;
+  const auto none = plan::make_run_plan(recipe_of(), facts);
+  recipe.memory.budget.value = ByteSize{none.memory.total_bytes() - 1024 * mib};
+  const auto fitting = plan::make_run_plan(recipe, facts);
+  CHECK(fitting.memory.total_bytes() <= recipe.memory.budget.value->bytes);
+  for (const RecomputeLevel level : *fitting.recipe.memory.activation_checkpoint.value)
+    CHECK((level == RecomputeLevel::none || level == RecomputeLevel::full));
+  // a run reads what was chosen
+  const auto again = plan::make_run_plan(
+      recipe::parse_recipe(recipe::dump(fitting.recipe), "resolved").recipe, facts);
+  CHECK(again.memory.total_bytes() == fitting.memory.total_bytes());
+}
