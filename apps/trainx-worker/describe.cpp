@@ -41,6 +41,15 @@ std::string text_of(const json& answer) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+/// What the run computes on.
+std::unique_ptr<model::custom::MeasuredDevice> device_of(const json& asked) {
+  const auto gpu = asked.find("gpu");
+  if (gpu == asked.end()) return model::custom::measured_cpu();
+  return model::custom::measured_gpu({.tf32 = gpu->at("tf32").get<bool>(),
+                                      .deterministic = gpu->at("deterministic").get<bool>(),
+                                      .captures = gpu->at("captures").get<bool>()});
+}
+
 void require_known_metrics(const architectures::CustomDims& dims,
                            const architectures::CustomShape& shape) {
   for (const std::string& metric : shape.metrics)
@@ -140,11 +149,7 @@ std::string describe_graph(const std::string& question) {
   execute::set_compute_threads(asked.at("threads").get<std::int64_t>());
   json answer;
   try {
-    const auto gpu = asked.find("gpu");
-    const auto device = gpu == asked.end()
-                            ? model::custom::measured_cpu()
-                            : model::custom::measured_gpu(gpu->at("tf32").get<bool>(),
-                                                          gpu->at("deterministic").get<bool>());
+    const auto device = device_of(asked);
     describe_sizes(*dims, asked, *device, answer);
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};

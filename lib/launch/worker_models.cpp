@@ -36,8 +36,10 @@ ExitCode code_of(const json& said) {
 /// What an answer about memory on a GPU holds for; nothing where the run computes on CPUs.
 std::optional<json> gpu_of(const recipe::Recipe& recipe, const facts::Facts& facts) {
   if (!plan::computes_on_gpu(recipe, facts)) return std::nullopt;
+  const auto& execution = recipe.run.execution;
   json gpu{{"tf32", recipe.precision.compute == recipe::Compute::tf32},
-           {"deterministic", recipe.run.deterministic}};
+           {"deterministic", recipe.run.deterministic},
+           {"captures", execution.is_auto() || *execution.value == recipe::Execution::graph}};
   if (!facts.hardware.gpus.empty()) {
     gpu["capability"] = facts.hardware.gpus.front().compute_capability;
     gpu["bytes"] = facts.hardware.gpus.front().memory_bytes;

@@ -308,10 +308,10 @@ class MeasuredStep {
   bool counts_ = true;
 };
 
-/// Why steps cannot be replayed as CUDA graphs; empty: they can.
+/// Why steps cannot be replayed as CUDA graphs; empty: they can, or are not to be.
 std::string why_not_captured(const architectures::CustomShape& shape, MeasuredStep& step,
                              MeasuredDevice& device) {
-  if (device.place() == Place::host) return {};
+  if (!device.captures()) return {};
   const auto drawing = std::ranges::find_if(shape.modules, &architectures::CustomModule::draws);
   if (drawing != shape.modules.end())
     return "module '" + drawing->name +

@@ -14,6 +14,7 @@ class Cpu final : public MeasuredDevice {
   program::Bytes peak_bytes() const override { return tensor::allocator_bytes().peak; }
   void reset_peak() override { tensor::reset_allocator_peak(); }
   program::Bytes planned(program::Bytes measured) const override { return measured; }
+  bool captures() const override { return false; }
   std::string try_capture(program::Bytes, const std::function<void()>&) override { return {}; }
 };
 
@@ -21,10 +22,9 @@ class Cpu final : public MeasuredDevice {
 
 std::unique_ptr<MeasuredDevice> measured_cpu() { return std::make_unique<Cpu>(); }
 
-std::unique_ptr<MeasuredDevice> measured_gpu([[maybe_unused]] bool tf32,
-                                             [[maybe_unused]] bool deterministic) {
+std::unique_ptr<MeasuredDevice> measured_gpu([[maybe_unused]] const MeasuredGpuOptions& how) {
   if constexpr (operations::has_cuda)
-    return cuda::measured_gpu(tf32, deterministic);
+    return cuda::measured_gpu(how);
   else
     throw UserError(ExitCode::unavailable,
                     "run.device is gpu, and this worker was built without CUDA; build it where "

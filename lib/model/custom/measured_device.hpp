@@ -19,19 +19,25 @@ class MeasuredDevice {
   virtual void reset_peak() = 0;
   /// What a plan says where so much was measured: pieces of memory leave gaps, on a GPU.
   virtual program::Bytes planned(program::Bytes measured) const = 0;
+  /// Are steps to be replayed as CUDA graphs?
+  virtual bool captures() const = 0;
   /// Captures f as a CUDA graph, with `bytes` of memory for what it allocates. Why that fails, as
-  /// the end of a sentence: "calls aten::nonzero, ..."; empty: it does not, or there are no graphs.
+  /// the end of a sentence: "calls aten::nonzero, ..."; empty: it does not.
   virtual std::string try_capture(program::Bytes bytes, const std::function<void()>& f) = 0;
 };
 
 /// The allocator's meter (tensor/allocator_meter.hpp) must be installed.
 std::unique_ptr<MeasuredDevice> measured_cpu();
 
-/// The first GPU that this process sees. `tf32`, `deterministic`: as the run computes. Throws
-/// UserError 69 where there is none that can be used.
-std::unique_ptr<MeasuredDevice> measured_gpu(bool tf32, bool deterministic);
+/// How a run computes on a GPU.
+struct MeasuredGpuOptions {
+  bool tf32 = false, deterministic = false;
+  bool captures = true;  // steps, as CUDA graphs, where that can be
+};
+/// The first GPU that this process sees. Throws UserError 69 where there is none that can be used.
+std::unique_ptr<MeasuredDevice> measured_gpu(const MeasuredGpuOptions& how);
 namespace cuda {
-std::unique_ptr<MeasuredDevice> measured_gpu(bool tf32, bool deterministic);
+std::unique_ptr<MeasuredDevice> measured_gpu(const MeasuredGpuOptions& how);
 }
 
 }  // namespace trainx::model::custom

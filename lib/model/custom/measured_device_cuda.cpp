@@ -55,11 +55,13 @@ std::string cause_of(std::string words) {
 
 class MeasuredGpu final : public MeasuredDevice {
  public:
-  MeasuredGpu(bool tf32, bool deterministic)
-      : stream_(open_stream()), torch_(stream_, memory_, {tf32, deterministic}) {
+  explicit MeasuredGpu(const MeasuredGpuOptions& how)
+      : captures_(how.captures),
+        stream_(open_stream()),
+        torch_(stream_, memory_, {how.tf32, how.deterministic}) {
     ops_.torch = &torch_;
     ops_.space.stream = stream_;
-    ops_.deterministic = deterministic;
+    ops_.deterministic = how.deterministic;
   }
   ~MeasuredGpu() override { cudaStreamSynchronize(stream_); }
 
@@ -75,6 +77,7 @@ class MeasuredGpu final : public MeasuredDevice {
   // Pieces are taken where they fit first: an eighth more, and what the smallest ones leave.
   program::Bytes planned(program::Bytes measured) const override { return measured + measured / 8; }
 
+  bool captures() const override { return captures_; }
   std::string try_capture(program::Bytes bytes, const std::function<void()>& f) override {
     gpu::require(cudaStreamSynchronize(stream_), "modules on the GPU");
     memory_.reserve(bytes);
@@ -111,6 +114,7 @@ class MeasuredGpu final : public MeasuredDevice {
     return gpu::make_stream("stream");
   }
 
+  bool captures_;
   gpu::Stream stream_;
   operations::cuda::MeasuredModuleMemory memory_;
   operations::cuda::TorchCuda torch_;
@@ -119,8 +123,8 @@ class MeasuredGpu final : public MeasuredDevice {
 
 }  // namespace
 
-std::unique_ptr<MeasuredDevice> cuda::measured_gpu(bool tf32, bool deterministic) {
-  return std::make_unique<MeasuredGpu>(tf32, deterministic);
+std::unique_ptr<MeasuredDevice> cuda::measured_gpu(const MeasuredGpuOptions& how) {
+  return std::make_unique<MeasuredGpu>(how);
 }
 
 }  // namespace trainx::model::custom

@@ -60,7 +60,7 @@ architectures::CustomDims model_with(const std::string& name, Middle middle) {
 
 TEST_CASE("modules on a GPU are measured, captured, and measured again", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const auto device = model::custom::measured_gpu(false, true);
+  const auto device = model::custom::measured_gpu({.deterministic = true});
   const auto dims = model_with("plain", [](const at::Tensor& x, bool training) {
     return trainx::dropout(x, 0.3, training);
   });
@@ -83,7 +83,7 @@ TEST_CASE("modules on a GPU are measured, captured, and measured again", "[gpu]"
 
 TEST_CASE("what a CUDA graph cannot hold is named with its module", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const auto device = model::custom::measured_gpu(false, false);
+  const auto device = model::custom::measured_gpu({});
   const auto why = [&](const std::string& name, Middle middle) {
     return model::custom::measure_model(model_with(name, std::move(middle)), B, T, DType::f32, 1,
                                         *device)
@@ -109,7 +109,7 @@ TEST_CASE("what a CUDA graph cannot hold is named with its module", "[gpu]") {
 
 TEST_CASE("more memory than the GPU has is refused", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const auto device = model::custom::measured_gpu(false, false);
+  const auto device = model::custom::measured_gpu({});
   const auto dims = model_with("huge", [](const at::Tensor& x, bool) {
     return x + at::empty({std::int64_t{1} << 42}, x.options()).select(0, 0).detach();
   });
