@@ -11,6 +11,8 @@
 #include "metrics/report.hpp"
 #include <c10/util/Exception.h>
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace trainx::worker {
@@ -37,6 +39,54 @@ void set_options(Part& part, const json& values) {
 
 std::string text_of(const json& answer) {
   return answer.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// What the run computes on.
+std::unique_ptr<model::custom::MeasuredDevice> device_of(const json& asked) {
+  const auto gpu = asked.find("gpu");
+  if (gpu == asked.end()) return model::custom::measured_cpu();
+  return model::custom::measured_gpu({.tf32 = gpu->at("tf32").get<bool>(),
+                                      .deterministic = gpu->at("deterministic").get<bool>(),
+                                      .captures = gpu->at("captures").get<bool>()});
+}
+
+void require_known_metrics(const architectures::CustomDims& dims,
+                           const architectures::CustomShape& shape) {
+  for (const std::string& metric : shape.metrics)
+    if (metrics::is_own_key(metric))
+      throw UserError(ExitCode::invalid_recipe,
+                      "model " + dims.options.name + ": its loss has a metric '" + metric +
+                          "', which lines of metrics.jsonl have of trainx's own; call it "
+                          "otherwise");
+}
+
+/// Sizes ascend. Where the plan chooses among them, those are left out that are larger than one
+/// that exceeds its budget, has no room, or took long to measure.
+void describe_sizes(const architectures::CustomDims& dims, const json& asked,
+                    model::custom::MeasuredDevice& device, json& answer) {
+  constexpr std::chrono::seconds enough{20};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto threads = asked.at("threads").get<std::int64_t>();
+  const auto budget = asked.find("budget");
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (const json& size : asked.at("sizes")) {
+    const auto samples = size.at(0).get<std::int64_t>();
+    if (samples > largest) break;
+    try {
+      const architectures::CustomShape shape = model::custom::measure_model(
+          dims, samples, size.at(1).get<std::int64_t>(),
+          architectures::compute_from_name(size.at(2).get<std::string>()), threads, device);
+      require_known_metrics(dims, shape);
+      answer["shapes"].push_back(architectures::to_json(shape));
+      std::int64_t bytes = shape.library_bytes;
+      for (const architectures::CustomModule& m : shape.modules) bytes += m.graph_bytes;
+      const bool late = std::chrono::steady_clock::now() - begin > enough;
+      if (budget != asked.end() && (late || bytes > budget->get<std::int64_t>())) largest = samples;
+    } catch (const UserError& e) {
+      if (budget == asked.end() || samples == 1 || e.code() != ExitCode::out_of_memory) throw;
+      break;
+    }
+  }
 }
 
 }  // namespace
@@ -96,23 +146,11 @@ std::string describe_graph(const std::string& question) {
   if (const auto given = asked.find("export"); given != asked.end())
     architectures::set_export(*dims, given->at("folder").get<std::string>(),
                               architectures::export_config(dims->options));
-  const DType compute = asked.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
-                                                                                       : DType::f32;
-  const auto threads = asked.at("threads").get<std::int64_t>();
-  execute::set_compute_threads(threads);
+  execute::set_compute_threads(asked.at("threads").get<std::int64_t>());
   json answer;
   try {
-    for (const json& size : asked.at("sizes")) {
-      const architectures::CustomShape shape = model::custom::measure_model(
-          *dims, size.at(0).get<std::int64_t>(), size.at(1).get<std::int64_t>(), compute, threads);
-      for (const std::string& metric : shape.metrics)
-        if (metrics::is_own_key(metric))
-          throw UserError(ExitCode::invalid_recipe,
-                          "model " + dims->options.name + ": its loss has a metric '" + metric +
-                              "', which lines of metrics.jsonl have of trainx's own; call it "
-                              "otherwise");
-      answer["shapes"].push_back(architectures::to_json(shape));
-    }
+    const auto device = device_of(asked);
+    describe_sizes(*dims, asked, *device, answer);
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
   } catch (const c10::Error& e) {  // of the modules' own backward

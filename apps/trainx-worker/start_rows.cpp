@@ -5,6 +5,7 @@
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <cstdio>
+#include <utility>
 
 namespace trainx::worker {
 namespace {
@@ -12,6 +13,16 @@ namespace {
 bool is_default(const launch::Job& job, const std::string& key) {
   const auto origin = job.origins.find(key);
   return origin != job.origins.end() && origin->second == "default";
+}
+
+/// Why steps are launched one by one where the recipe left that open; empty: they are not.
+std::string eager_words(const plan::RunPlan& plan, const launch::Job& job) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const auto origin = job.origins.find("run.execution");
+  const bool is_written = origin != job.origins.end() && origin->second != "planned" &&
+                          origin->second != "default";
+  if (!plan.on_gpu || !custom || is_written || custom->not_captured().empty()) return {};
+  return "run.execution auto: " + custom->not_captured();
 }
 
 std::string batch_words(const plan::BatchPlan& b) {
@@ -73,6 +84,8 @@ std::vector<metrics::StartRow> start_rows(const plan::RunPlan& plan, const launc
       {"steps", steps_words(plan)},
       {"lr", lr_words(plan, job)},
       {"memory", memory_words(plan.memory)}};
+  if (std::string eager = eager_words(plan, job); !eager.empty())
+    rows.push_back({"eager", std::move(eager)});
   for (const std::string& choice : plan.choices)
     if (rows.size() < 8) rows.push_back({"chosen", choice});
   return rows;

@@ -41,12 +41,21 @@ def own_settings(row, args, scratch):
     return {name: settings for name, settings in found.items() if name not in args.without}
 
 
+def worker_of(row, program):
+    """--worker for a row whose model is of a worker of its own: that lies beside the program, or in the folder bench/ of its build."""
+    if not row.get("worker"):
+        return []
+    beside = os.path.dirname(os.path.abspath(program))
+    places = [os.path.join(beside, row["worker"]), os.path.join(os.path.dirname(beside), "bench", row["worker"])]
+    return ["--worker", next((p for p in places if os.path.exists(p)), places[-1])]
+
+
 def commands(row, args, scratch):
     """name -> command, ours first."""
     found = {}
     for name, settings in own_settings(row, args, scratch).items():
         program = args.before if name == BEFORE else args.trainx
-        found[name] = [str(program), "bench", "step", "--paced", os.path.join(ROOT, row["recipe"]), *settings]
+        found[name] = [str(program), *worker_of(row, program), "bench", "step", "--paced", os.path.join(ROOT, row["recipe"]), *settings]
     for name, command in row["peers"].items():
         found[name] = [args.python, *shlex.split(command.format(data=samples.file_of(row, scratch)))]
     return {name: command for name, command in found.items() if name not in args.without}

@@ -251,7 +251,8 @@ bool mixes_windows(const ModelDims& dims) {
 }
 
 std::string without_gpu_kernel(const ModelDims& dims) {
-  if (std::holds_alternative<CustomDims>(dims)) return "module";
+  // LibTorch has kernels for what its modules call
+  if (std::holds_alternative<CustomDims>(dims)) return "";
   return small_graph(dims, Machine::one_gpu()).without_gpu_kernel;
 }
 

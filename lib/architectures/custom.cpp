@@ -26,6 +26,11 @@ bool CustomShape::reads_tokens() const {
 std::vector<FieldSpec> CustomDims::fields() const {
   return shapes.empty() ? std::vector<FieldSpec>{} : shapes.front().fields;
 }
+std::string CustomDims::not_captured() const {
+  const auto found =
+      std::ranges::find_if(shapes, [](const CustomShape& s) { return !s.not_captured.empty(); });
+  return found == shapes.end() ? "" : found->not_captured;
+}
 std::vector<std::string> CustomDims::metrics() const {
   return shapes.empty() ? std::vector<std::string>{} : shapes.front().metrics;
 }

@@ -61,6 +61,8 @@ struct CustomModule {
   // that autograd keeps between its forward and backward, beside operands
   program::Bytes graph_bytes = 0;
   std::vector<std::string> changing = {};  // buffers that its forward changes in training
+  // in training from LibTorch's generator, so that its numbers are seeded before each call
+  bool draws = true;
 };
 
 /// What a worker measured of a model.
@@ -71,8 +73,12 @@ struct CustomShape {
   std::vector<CustomModule> modules;
   bool own_loss = false;             // else cross-entropy of the last module's logits
   std::vector<std::string> metrics;  // of an own loss
-  // most that one instruction allocates beside operands and graph
+  // most that one instruction allocates beside operands and graph; on a GPU with what stays
   program::Bytes library_bytes = 0;
+  // measured on a GPU, whose memory `graph_bytes` and `library_bytes` are then
+  bool on_gpu = false;
+  // why a step cannot be replayed as a CUDA graph: "module 'x' ...". Empty: it can
+  std::string not_captured = {};
 
   /// Any of tokens, targets, labels.
   bool reads_tokens() const;
@@ -88,9 +94,16 @@ struct CustomDims {
   // the same in all shapes; as of a chain where the worker was not asked
   std::vector<FieldSpec> fields() const;
   bool reads_tokens() const { return shapes.empty() || shapes.front().reads_tokens(); }
+  bool on_gpu() const { return !shapes.empty() && shapes.front().on_gpu; }
+  /// Why steps cannot be replayed as CUDA graphs; empty: they can.
+  std::string not_captured() const;
   bool own_loss() const { return !shapes.empty() && shapes.front().own_loss; }
   std::vector<std::string> metrics() const;
 };
+
+/// Memory on a GPU, beside that of modules, that trainx's own kernels of the run use: sums of
+/// gradients, updates.
+constexpr program::Bytes module_workspace_bytes = program::Bytes{64} << 20;
 
 /// A block for each module, each a layer of its own: full activation recomputation keeps what is
 /// between modules. The last one has the loss. A micro-batch between two described ones has bytes

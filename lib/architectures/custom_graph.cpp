@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "architectures/compose.hpp"
 #include "architectures/custom.hpp"
 #include "graph/builder.hpp"
 #include "graph/parameter_rules.hpp"
@@ -93,8 +94,11 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
                                          ? std::vector<std::string>{"tokens", "positions", targets}
                                          : std::vector<std::string>{"positions"};
   if (reads(shape, "lengths")) of_text.emplace_back("lengths");
-  graph::ModelBuilder m(
-      {.batch_size = B, .length = T, .compute = compute, .fields = fields_of(shape, B)}, of_text);
+  if (shape.on_gpu != machine.gpu)
+    throw InternalError("model " + dims.options.name + " was measured on another device");
+  graph::BuilderOptions builder = builder_options(B, T, compute, machine);
+  builder.fields = fields_of(shape, B);
+  graph::ModelBuilder m(builder, of_text);
   std::map<std::string, graph::Value> values;
   for (const std::string& name : of_text) values[name] = m.batch(name);
   for (const FieldSpec& f : shape.fields) values[f.name] = m.batch(f.name);
@@ -121,7 +125,7 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
     if (tied.contains(p.spec.name)) p.group = p.spec.name;
   graph::apply(machine.rules, model);
   program::ModelGraph graph = graph::to_blocks(model);
-  graph.library_bytes = shape.library_bytes;
+  graph.library_bytes = shape.library_bytes + (machine.gpu ? module_workspace_bytes : 0);
   return graph;
 }
 

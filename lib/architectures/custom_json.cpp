@@ -1,4 +1,5 @@
 #include "architectures/custom_json.hpp"
+#include "core/error.hpp"
 #include "options/field_json.hpp"
 #include <nlohmann/json.hpp>
 
@@ -54,7 +55,8 @@ json to_json(const CustomShape& shape) {
                        {"inputs", m.inputs},
                        {"outputs", named_dims(m.outputs)},
                        {"graph_bytes", m.graph_bytes},
-                       {"changing", m.changing}});
+                       {"changing", m.changing},
+                       {"draws", m.draws}});
   return {{"micro_batch_size", shape.micro_batch_size},
           {"length", shape.length},
           {"compute", name_of(shape.compute)},
@@ -62,26 +64,35 @@ json to_json(const CustomShape& shape) {
           {"modules", std::move(modules)},
           {"own_loss", shape.own_loss},
           {"metrics", shape.metrics},
-          {"library_bytes", shape.library_bytes}};
+          {"library_bytes", shape.library_bytes},
+          {"on_gpu", shape.on_gpu},
+          {"not_captured", shape.not_captured}};
+}
+
+DType compute_from_name(const std::string& name) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16})
+    if (name == name_of(type)) return type;
+  throw InternalError("no model computes in " + name);
 }
 
 CustomShape custom_shape_from_json(const json& j) {
   CustomShape shape;
   j.at("micro_batch_size").get_to(shape.micro_batch_size);
   j.at("length").get_to(shape.length);
-  shape.compute = j.at("compute").get<std::string>() == name_of(DType::bf16) ? DType::bf16
-                                                                             : DType::f32;
+  shape.compute = compute_from_name(j.at("compute").get<std::string>());
   for (const json& f : j.at("fields")) shape.fields.push_back(field_spec_from_json(f));
   for (const json& m : j.at("modules"))
-    shape.modules.push_back({m.at("name").get<std::string>(),
-                             named_dims_from_json<CustomParameter>(m.at("parameters")),
-                             m.at("inputs").get<std::vector<std::string>>(),
-                             named_dims_from_json<CustomValue>(m.at("outputs")),
-                             m.at("graph_bytes").get<program::Bytes>(),
-                             m.at("changing").get<std::vector<std::string>>()});
+    shape.modules.push_back(
+        {m.at("name").get<std::string>(), named_dims_from_json<CustomParameter>(m.at("parameters")),
+         m.at("inputs").get<std::vector<std::string>>(),
+         named_dims_from_json<CustomValue>(m.at("outputs")),
+         m.at("graph_bytes").get<program::Bytes>(),
+         m.at("changing").get<std::vector<std::string>>(), m.at("draws").get<bool>()});
   j.at("own_loss").get_to(shape.own_loss);
   j.at("metrics").get_to(shape.metrics);
   j.at("library_bytes").get_to(shape.library_bytes);
+  j.at("on_gpu").get_to(shape.on_gpu);
+  j.at("not_captured").get_to(shape.not_captured);
   return shape;
 }
 

@@ -10,6 +10,8 @@ nlohmann::json to_json(const CustomShape& shape);
 /// Throw nlohmann::json::exception, or UserError 69, for what is no such description.
 CustomOptions custom_options_from_json(const nlohmann::json& j);
 CustomShape custom_shape_from_json(const nlohmann::json& j);
+/// "f32", "bf16" or "f16". InternalError for another.
+DType compute_from_name(const std::string& name);
 
 /// The values alone, by key.
 nlohmann::json option_values(const CustomOptions& options);

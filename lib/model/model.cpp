@@ -11,9 +11,10 @@ Blocks build_blocks(const architectures::ModelDims& dims, const program::ModelGr
     if (custom->shapes.empty()) throw InternalError("the model was not described");
     BuiltGraph built = build_graph(*custom, 0);
     for (std::size_t k = 0; k < built.modules.size(); ++k) {
-      modules.push_back(
-          std::make_unique<operations::ModuleState>(std::move(built.modules[k]), graph.compute));
-      share_buffers(modules.back()->module, custom->shapes.front().modules.at(k).changing);
+      const architectures::CustomModule& described = custom->shapes.front().modules.at(k);
+      modules.push_back(std::make_unique<operations::ModuleState>(
+          std::move(built.modules[k]), graph.compute, described.draws || !custom->on_gpu()));
+      share_buffers(modules.back()->module, described.changing);
     }
   }
   return composed_blocks(graph, std::move(modules));

@@ -1,5 +1,6 @@
 #include "plan/custom_dims.hpp"
 #include "architectures/exported.hpp"
+#include "plan/precision.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -34,6 +35,17 @@ void require_constant_buffers(const architectures::CustomDims& dims) {
       refuse("memory.activation_checkpoint: module '" + m.name + "' of " + dims.options.name +
              " changes its buffer '" + m.changing.front() +
              "' in forward and cannot be recomputed; write none");
+}
+
+/// Modules that compute in another type have buffers of their own, which training does not change.
+void require_same_buffers(const architectures::CustomDims& dims, const recipe::Recipe& recipe) {
+  if (dims.shapes.empty() || evaluation_dtype_of(recipe) == dtype_of(recipe.precision.compute))
+    return;
+  for (const architectures::CustomModule& m : dims.shapes.front().modules)
+    if (!m.changing.empty())
+      refuse("eval.precision: module '" + m.name + "' of " + dims.options.name +
+             " changes its buffer '" + m.changing.front() +
+             "' in training, which evaluations must read as it is; write auto");
 }
 
 /// Evaluations of a loss of the user's own have its metrics alone.
@@ -101,6 +113,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   dims.shapes = facts.model_shapes;
   require_best_metric(dims, recipe.eval.best.metric);
   if (recomputes(recipe.memory)) require_constant_buffers(dims);
+  require_same_buffers(dims, recipe);
   return dims;
 }
 

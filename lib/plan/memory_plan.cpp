@@ -15,10 +15,14 @@ using program::Role;
 
 namespace {
 
+bool is_custom(const Decisions& plan) {
+  return std::holds_alternative<architectures::CustomDims>(plan.dims);
+}
+
 std::int64_t context_bytes_of(const Decisions& plan) {
   const hardware::ProcessBytes& of = hardware::process_bytes();
   const AttentionKind kind = plan.recipe.model.attention;
-  if (kind == AttentionKind::math) return of.context + of.torch_math;
+  if (kind == AttentionKind::math || is_custom(plan)) return of.context + of.torch_math;
   return of.context + (kind == AttentionKind::flash || kind == AttentionKind::efficient
                            ? of.torch_attention
                            : 0);
@@ -31,7 +35,7 @@ std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
   std::int64_t largest_group = 0, batch = 0, constructed = 0, saved = 0;
   for (const auto& g : programs.train.back().graph.groups) {
     largest_group = std::max(largest_group, g.elements * 4);
-    if (std::holds_alternative<architectures::CustomDims>(plan.dims)) constructed += g.elements * 4;
+    if (is_custom(plan)) constructed += g.elements * 4;
   }
   for (const auto& b : programs.train.back().graph.batch) batch += b.bytes();
   // while saving; shards are gathered first
@@ -182,7 +186,10 @@ MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs) {
     if (bytes > 0) m.categories.emplace_back(name, bytes);
   };
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
-  m.categories.emplace_back("library calls", m.library_bytes);
+  const std::int64_t modules =
+      plan.on_gpu && is_custom(plan) ? m.library_bytes - architectures::module_workspace_bytes : 0;
+  add("modules' own tensors", modules);
+  m.categories.emplace_back("library calls", m.library_bytes - modules);
   m.on_host = on_host(p, on_host_of(Role::state), on_host_of(Role::master),
                       on_host_of(Role::parameter), m.host_bytes);
   if (plan.on_gpu) {
@@ -217,8 +224,7 @@ Levers levers_of(const Decisions& plan) {
                 {plan.recipe.memory.optimizer_offload.where},
                 {plan.recipe.memory.activation_offload},
                 {*plan.recipe.memory.activation_checkpoint.value}};
-  const bool in_backward = plan.recipe.optimizer.update_in_backward,
-             custom = std::holds_alternative<architectures::CustomDims>(plan.dims);
+  const bool in_backward = plan.recipe.optimizer.update_in_backward, custom = is_custom(plan);
   // shards and hosts do not go together with them
   const bool tensor_sums = plan.update.unit == program::Unit::tensor,
              on_host = levers.optimizers.front() != OptimizerOffload::none;

@@ -54,8 +54,9 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
-  if (std::holds_alternative<architectures::CustomOptions>(r.model.options))
-    return "a model of your own computes on CPUs so far";
+  if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
+      own && architectures::is_exported(*own))
+    return "an exported model computes on CPUs so far";
   if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
     return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
@@ -178,6 +179,24 @@ void require_attention(const Decisions& plan) {
       plan.dims);
 }
 
+/// CUDA graphs where they can be: modules of the user's own may do what a graph cannot hold.
+void decide_execution(Decisions& plan) {
+  auto& execution = plan.recipe.run.execution;
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const std::string why = plan.on_gpu && custom ? custom->not_captured() : "";
+  if (why.empty()) {
+    if (execution.is_auto())
+      execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
+    return;
+  }
+  if (execution.is_auto())
+    plan.notes.push_back("run.execution auto takes eager: " + why);
+  else if (*execution.value == recipe::Execution::graph)
+    throw UserError(ExitCode::invalid_recipe,
+                    "run.execution is graph, and " + why + "; write auto or eager");
+  execution.value = recipe::Execution::eager;
+}
+
 }  // namespace
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
@@ -298,7 +317,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (std::string unwritten = architectures::unwritten_dropout(plan.dims); !unwritten.empty())
     plan.notes.push_back(std::move(unwritten));
 
-  if (device) plan.rates = rates_of(*device, r.precision.compute);
+  // how long modules of the user's own compute is not known
+  const bool custom = std::holds_alternative<architectures::CustomDims>(plan.dims);
+  if (device && !custom) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
     use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() &&
@@ -341,7 +362,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_offload(plan, budget, rates);
   Programs programs = plan_programs(plan);
 
-  if (!options.gpu.empty() && std::holds_alternative<architectures::CustomDims>(plan.dims))
+  if (!options.gpu.empty() && custom)
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
@@ -360,7 +381,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_fits(plan, prediction.memory);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
-  if (device) {
+  if (device && !custom) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
     if (rates) {
@@ -395,8 +416,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     throw UserError(ExitCode::invalid_recipe,
                     "run.execution is graph, which only a GPU replays, and this run computes on "
                     "the CPU; write auto");
-  if (r.run.execution.is_auto())
-    r.run.execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
+  decide_execution(plan);
   if (plan.compute != DType::f32 && r.precision.master.is_auto())
     r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32
                                                                     : recipe::MasterWeights::split;

@@ -52,11 +52,9 @@ class RunRules : public RuleSet {
            {"precision.compute"},
            "can have no effect with precision.compute: " + std::string(half ? "fp16" : "bf16") +
                ", in which evaluations compute anyway: remove it, or write auto");
-    refuse(std::holds_alternative<architectures::CustomOptions>(r_.model.options), "eval.precision",
-           {"model.type"},
-           "cannot be chosen with model.type " + alternative_name(r_.model.options) +
-               ": the modules of a model of your own are built for precision.compute alone: write "
-               "auto");
+    refuse(is_exported(), "eval.precision", {"model.type"},
+           "cannot be chosen with model.type exported, whose graphs are loaded for "
+           "precision.compute alone: write auto");
   }
 
   void generate() {

@@ -62,14 +62,6 @@ class ModelRules : public RuleSet {
     refuse(parts, "memory.activation_checkpoint", {"model.type"},
            "can have no effect with " + o.name +
                ", whose modules are recomputed as a whole: write none or full");
-    refuse(r_.memory.fit, "memory.fit", {"model.type"},
-           "cannot choose for " + o.name +
-               ", whose bytes are known for the written sizes alone: give batch.micro_batch_size "
-               "and memory.activation_checkpoint");
-    refuse(r_.batch.micro_batch_size.is_auto() && !r_.batch.grad_accum_steps,
-           "batch.micro_batch_size", {"batch", "model.type"},
-           "cannot be chosen for " + o.name +
-               ", whose bytes are known for the written sizes alone: give a number");
     const bool whole = levels && std::ranges::all_of(*levels, [](RecomputeLevel l) {
                          return l == RecomputeLevel::full;
                        });
@@ -78,9 +70,6 @@ class ModelRules : public RuleSet {
            "needs memory.activation_checkpoint: full with " + o.name +
                ": what its modules keep for backward is LibTorch's and cannot be moved, the hidden "
                "values between layers can");
-    refuse(!levels, "memory.activation_checkpoint", {"model.type"},
-           "cannot be chosen for " + o.name +
-               ", whose bytes are known for the written sizes alone: write none or full");
   }
 
   /// Do heads have a size that does not follow from hidden_size?

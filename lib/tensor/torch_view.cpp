@@ -1,6 +1,7 @@
 #include "tensor/torch_view.hpp"
 #include "core/error.hpp"
 #include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <array>
 #include <string>
 
@@ -17,6 +18,12 @@ constexpr std::array<std::pair<DType, at::ScalarType>, 9> names{
      {DType::i16, at::kShort},
      {DType::u16, at::ScalarType::UInt16},
      {DType::u8, at::kByte}}};
+
+/// The GPU that this thread computes on, once LibTorch's CUDA half is loaded.
+at::Device this_gpu() {
+  if (!c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA)) return {at::kCUDA, 0};
+  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getDevice();
+}
 }  // namespace
 
 at::ScalarType scalar_type(DType t) {
@@ -33,7 +40,7 @@ DType dtype(at::ScalarType t) {
 
 at::Tensor torch_view(const Tensor& t) {
   if (!t.defined()) return {};
-  const at::Device device = t.place == Place::gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  const at::Device device = t.place == Place::gpu ? this_gpu() : at::Device(at::kCPU);
   return at::for_blob(t.data, at::IntArrayRef(t.dims.begin(), t.dims.end()))
       .strides(at::IntArrayRef(t.strides.begin(), t.strides.end()))
       .options(at::TensorOptions().dtype(scalar_type(t.dtype)).device(device))

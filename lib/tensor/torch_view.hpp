@@ -8,8 +8,8 @@ namespace trainx::tensor {
 at::ScalarType scalar_type(DType t);
 /// InternalError for a type that trainx has no name for.
 DType dtype(at::ScalarType t);
-/// The same memory, on the device that it is of: GPU memory is a tensor of cuda:0. Undefined for an
-/// undefined tensor.
+/// The same memory, on the device that it is of: GPU memory is a tensor of this thread's GPU.
+/// Undefined for an undefined tensor.
 at::Tensor torch_view(const Tensor& t);
 
 }  // namespace trainx::tensor

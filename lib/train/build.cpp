@@ -23,7 +23,7 @@ std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::
 
 std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
                                         const std::vector<plan::PlacedProgram>& programs) {
-  model::changing_buffers().clear();  // of a model that this process had before
+  model::forget_buffers();  // of a model that this process had before
   std::vector<model::Blocks> blocks;
   for (const plan::PlacedProgram& p : programs)
     blocks.push_back(model::build_blocks(dims, p.graph));
@@ -49,6 +49,7 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
 TrainingParts::~TrainingParts() {
   evaluator.reset();
   executor.reset();
+  model::forget_buffers();
 }
 
 void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) {

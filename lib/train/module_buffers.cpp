@@ -3,22 +3,44 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/safetensors_dtype.hpp"
 #include "model/custom/buffers.hpp"
+#include "operations/module/module_device.hpp"
 #include "tensor/torch_view.hpp"
-#include <cstring>
+#include <ATen/ops/from_blob.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace trainx::train {
 
+namespace {
+
+/// Those that there are, in memory of the host.
+std::map<std::string, at::Tensor> on_host() {
+  std::map<std::string, at::Tensor> copies;
+  operations::between_steps_on_module_device("buffers of modules", [&] {
+    for (const auto& [name, tensor] : model::changing_buffers())
+      copies[name] = tensor.cpu().contiguous();
+  });
+  return copies;
+}
+
+/// From bytes of the host.
+void fill(at::Tensor& tensor, const void* bytes) {
+  const at::Tensor from = at::from_blob(const_cast<void*>(bytes), tensor.sizes(),
+                                        at::TensorOptions().dtype(tensor.scalar_type()));
+  operations::between_steps_on_module_device("buffers of modules", [&] { tensor.copy_(from); });
+}
+
+}  // namespace
+
 std::string module_buffers_text() {
   if (model::changing_buffers().empty()) return {};
   nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
   std::string data;
+  const auto buffers = on_host();
   // wider ones first, so that each is aligned
   for (const std::int64_t size : {8, 4, 2})
-    for (const auto& [name, tensor] : model::changing_buffers()) {
-      if (tensor.element_size() != size) continue;
-      const at::Tensor t = tensor.contiguous();
+    for (const auto& [name, t] : buffers) {
+      if (t.element_size() != size) continue;
       const auto begin = data.size();
       data.append(static_cast<const char*>(t.const_data_ptr()), t.nbytes());
       header[name] = {{"dtype", checkpoint::safetensors_name(tensor::dtype(t.scalar_type()))},
@@ -45,26 +67,22 @@ void load_module_buffers(const std::string& folder) {
         found->second.dtype != tensor::dtype(tensor.scalar_type()))
       throw UserError(ExitCode::bad_data, path + " has no tensor " + name +
                                               " of the shape and type of the model's buffer");
-    std::memcpy(tensor.data_ptr(), found->second.data.data(), found->second.data.size());
+    fill(tensor, found->second.data.data());
   }
 }
 
 void share_module_buffers(const execute::Ranks& ranks) {
   if (model::changing_buffers().empty() || ranks.world_size() == 1) return;
-  const auto each = [](auto use) {
-    for (auto& [name, tensor] : model::changing_buffers()) use(tensor);
-  };
   std::string mine;
-  each([&](const at::Tensor& t) {
+  for (const auto& [name, t] : on_host())
     mine.append(static_cast<const char*>(t.const_data_ptr()), t.nbytes());
-  });
   const std::string first = ranks.from_first(mine);
   if (first.size() != mine.size()) throw InternalError("ranks have buffers of other sizes");
   std::size_t at = 0;
-  each([&](const at::Tensor& t) {
-    std::memcpy(t.data_ptr(), first.data() + at, t.nbytes());
-    at += t.nbytes();
-  });
+  for (auto& [name, tensor] : model::changing_buffers()) {
+    fill(tensor, first.data() + at);
+    at += tensor.nbytes();
+  }
 }
 
 }  // namespace trainx::train

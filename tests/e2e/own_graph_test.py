@@ -146,7 +146,7 @@ class OwnGraph:
         self.assertIn(self.FIELDS[0], said)
         for setting, code, part in (("data.sequence_length=4", 78, "data.sequence_length: 1"),
                                     ("eval.best.metric=perplexity", 78, "perplexity"),
-                                    ("run.device=gpu", 78, "CPU")):
+                                    ("run.device=gpu", 69, "run.device")):
             said = self.ask("train", self.config, setting, expect=code).stderr
             self.assertIn(part, said, setting)
 

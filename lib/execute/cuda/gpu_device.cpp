@@ -175,6 +175,15 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
                                                            products);
     workspace_bytes_ -= torch_->kept_bytes();
   }
+  const bool tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
+  if (std::holds_alternative<architectures::CustomDims>(plan.dims)) {
+    workspace_bytes_ = architectures::module_workspace_bytes;
+    modules_ = std::make_unique<operations::cuda::PlannedModuleMemory>(
+        workspace_.as<std::byte>() + workspace_bytes_,
+        plan.memory.library_bytes - workspace_bytes_);
+    torch_ = std::make_unique<operations::cuda::TorchCuda>(
+        stream_, *modules_, operations::cuda::TorchModules{tf32, plan.recipe.run.deterministic});
+  }
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
   ops_.torch = torch_.get();
@@ -185,7 +194,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   ops_.fold = {workspace_.as<float>(), counters_.as<std::uint32_t>()};
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
-  ops_.tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
+  ops_.tf32 = tf32;
 }
 
 GpuDevice::~GpuDevice() {

@@ -4,6 +4,7 @@
 #include "gpu/resources.hpp"
 #include "operations/common/gpu.hpp"
 #include "operations/attention/torch_cuda.hpp"
+#include "operations/module/module_memory_cuda.hpp"
 #include "execute/cuda/async_download.hpp"
 #include "execute/device.hpp"
 #include <cstdint>
@@ -49,6 +50,7 @@ class GpuDevice final : public Device {
                : nccl_.get();
   }
   const plan::RunPlan& plan() const { return plan_; }
+  bool has_own_modules() const { return modules_ != nullptr; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
   /// What is launched on `stream` from here on may write to residents: not before a download that
@@ -74,7 +76,9 @@ class GpuDevice final : public Device {
   std::unique_ptr<AsyncDownload> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
-  // where LibTorch computes attention: in the workspace
+  // at the workspace's end; null: the model has no modules of the user's own
+  std::unique_ptr<operations::cuda::PlannedModuleMemory> modules_;
+  // where LibTorch computes attention, in the workspace, or such modules
   std::unique_ptr<operations::cuda::TorchCuda> torch_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;

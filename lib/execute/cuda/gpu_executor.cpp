@@ -68,7 +68,10 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
                          ExecutorParts parts)
     : device_(device),
       stream_(device.ops().space.stream),
-      replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph),
+      replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph &&
+               // a loss of the user's own is given as many samples as the data has
+               !(device.has_own_modules() && parts.mode == model::Mode::eval)),
+      captures_(replays_ || !device.has_own_modules()),
       parts_(std::move(parts)),
       shapes_(programs.size()),
       tables_(device.taken()) {

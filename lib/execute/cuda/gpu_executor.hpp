@@ -133,7 +133,8 @@ class GpuExecutor final : public Executor {
 
   GpuDevice& device_;
   cudaStream_t stream_;
-  bool replays_;  // steps as CUDA graphs
+  bool replays_;   // steps as CUDA graphs
+  bool captures_;  // steps, at least to see what they launch
   ExecutorParts parts_;
   std::vector<Shape> shapes_;
   DeviceTables tables_;

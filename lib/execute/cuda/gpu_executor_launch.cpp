@@ -38,7 +38,7 @@ void GpuExecutor::launch(Shape& s, const operations::BatchNeeds& needs, Part par
     l.head = gpu::GraphExec();
     l.attested = false;
   }
-  if (!std::exchange(l.attested, true)) {
+  if (captures_ && !std::exchange(l.attested, true)) {
     const gpu::Graph graph = capture(s, needs, nullptr, Part::whole);
     attest(s, needs, graph);
     if (replays_) l.whole = instantiate(graph);
@@ -76,11 +76,22 @@ gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs,
                                 gpu::Timeline* timeline, Part part) {
   require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture of the step");
   cudaGraph_t graph = nullptr;
+  const auto give_up = [&] {
+    cudaStreamEndCapture(stream_, &graph);
+    cudaGetLastError();
+    const gpu::Graph unfinished(graph);
+  };
   try {
     issue(s, needs, timeline, part);
+  } catch (const UserError& e) {
+    give_up();
+    // a module of the user's own did what it had not done when it was measured
+    if (!device_.has_own_modules()) throw;
+    throw UserError(e.code(), std::string(e.what()) +
+                                  "; run.execution: eager launches steps one by one, without a "
+                                  "CUDA graph");
   } catch (const std::exception&) {
-    cudaStreamEndCapture(stream_, &graph);
-    const gpu::Graph unfinished(graph);
+    give_up();
     throw;
   }
   require(cudaStreamEndCapture(stream_, &graph), "capture of the step");

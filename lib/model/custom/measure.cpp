@@ -3,8 +3,11 @@
 #include "model/custom/buffers.hpp"
 #include "model/custom/registry.hpp"
 #include "model/model.hpp"
-#include "tensor/allocator_meter.hpp"
+#include "operations/module/keyed_dropout.hpp"
+#include "operations/module/module_device.hpp"
 #include "tensor/torch_view.hpp"
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -47,8 +50,30 @@ std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& di
     shape.insert(shape.end(), f.dims.begin(), f.dims.end());
     values[f.name] = at::zeros(shape, tensor::scalar_type(f.dtype));
   }
+  for (auto& [name, value] : values) value = value.to(operations::module_device());
   return values;
 }
+
+void move_to_device(const GraphModule& m) {
+  const at::NoGradGuard no_gradients;
+  const at::Device device = operations::module_device();
+  for (const auto* tensors : {&m.parameters, &m.buffers})
+    for (const NamedTensor& t : *tensors)
+      if (t.tensor.device() != device) at::Tensor(t.tensor).set_data(t.tensor.to(device));
+}
+
+/// How far LibTorch's generators have drawn, of the CPU and of the device.
+struct Drawn {
+  at::Tensor host = at::detail::getDefaultCPUGenerator().get_state();
+  std::uint64_t gpu = 0;
+  Drawn() {
+    const at::Device device = operations::module_device();
+    if (device.is_cuda()) gpu = at::globalContext().defaultGenerator(device).get_offset();
+  }
+  bool operator==(const Drawn& other) const {
+    return gpu == other.gpu && at::equal(host, other.host);
+  }
+};
 
 void require_number(const architectures::CustomDims& dims, const std::string& who,
                     const at::Tensor& t, const std::string& what) {
@@ -58,7 +83,7 @@ void require_number(const architectures::CustomDims& dims, const std::string& wh
                      "; it must be one number");
 }
 
-/// Calls a module of the trace, and notes which buffers it changes.
+/// Calls a module of the trace, and notes which buffers it changes and whether it draws.
 template <class Call>
 auto traced(const architectures::CustomDims& dims, const GraphModule& m,
             const std::vector<at::Tensor>& inputs, architectures::CustomModule& noted,
@@ -66,8 +91,12 @@ auto traced(const architectures::CustomDims& dims, const GraphModule& m,
   std::vector<at::Tensor> before;
   for (const NamedTensor& b : m.buffers) before.push_back(b.tensor.clone());
   m.set_training(true);
+  const Drawn drawn;
+  const operations::DropoutScope dropout(
+      {}, at::arange(inputs.front().size(0), inputs.front().options().dtype(at::kLong)));
   try {
     auto made = call(inputs);
+    noted.draws = Drawn() != drawn;
     for (std::size_t i = 0; i < before.size(); ++i) {
       const at::Tensor& now = m.buffers[i].tensor;
       if (now.sizes() == before[i].sizes() && at::equal(before[i], now)) continue;
@@ -150,6 +179,7 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
                                         std::int64_t T) {
   architectures::CustomShape shape{B, T};
   const BuiltGraph graph = build_graph(dims, 0);
+  for (const GraphModule& m : graph.modules) move_to_device(m);
   for (const Field& f : graph.fields)
     shape.fields.push_back({f.name, f.type == FieldType::i64 ? DType::i64 : DType::f32, f.dims});
   for (const GraphModule& m : graph.modules)
@@ -203,59 +233,138 @@ class Operands {
       const bool kept = slot.space == program::Space::library;
       if (kept && !with_graph) continue;
       at::Tensor& t = tensors_[{slot.role, slot.index}];
-      if (!t.defined())
+      if (!t.defined()) {
         t = at::zeros(kept ? std::vector<std::int64_t>{0} : slot.tensor.dims,
-                      tensor::scalar_type(slot.tensor.dtype));
+                      at::TensorOptions()
+                          .dtype(tensor::scalar_type(slot.tensor.dtype))
+                          .device(operations::module_device()));
+        bytes_ += (static_cast<program::Bytes>(t.nbytes()) + piece - 1) / piece * piece;
+      }
       operands[static_cast<std::size_t>(u.slot)] = t;
       how[static_cast<std::size_t>(u.slot)] = u.how;
     }
     const Mode mode = op == Op::evaluate ? Mode::eval : Mode::train;
     return {graph_, block, std::move(operands), std::move(how), mode, 0, 1.0};
   }
+  /// As a GPU's memory is handed out.
+  program::Bytes bytes() const { return bytes_; }
 
  private:
+  static constexpr program::Bytes piece = 512;
   const program::ModelGraph& graph_;
   std::map<std::pair<program::Role, int>, at::Tensor> tensors_;
+  program::Bytes bytes_ = 0;
 };
+
+/// Measured: forward, loss and backward of one micro-batch, block by block.
+class MeasuredStep {
+ public:
+  MeasuredStep(architectures::CustomShape& shape, const program::ModelGraph& graph,
+               const Blocks& blocks, MeasuredDevice& device)
+      : shape_(shape), graph_(graph), blocks_(blocks), device_(device), operands_(graph) {}
+
+  void run_round(bool counts) {
+    counts_ = counts;
+    const std::size_t last = blocks_.size() - 1;
+    for (std::size_t k = 0; k < last; ++k) run(k, Op::forward, false);
+    run(last, Op::evaluate);
+    run_step();
+  }
+  void run_step() {
+    const std::size_t last = blocks_.size() - 1;
+    for (std::size_t k = 0; k < last; ++k) run(k, Op::forward);
+    run(last, Op::loss);
+    for (std::size_t k = last; k-- > 0;)
+      if (graph_.blocks[k].phases.contains(Op::backward)) run(k, Op::backward);
+  }
+  /// Most that one instruction allocates beside operands and graph.
+  program::Bytes library_bytes() const { return library_; }
+  program::Bytes operand_bytes() const { return operands_.bytes(); }
+  /// The module that is computed, or was last.
+  const std::string& name() const { return shape_.modules[at_].name; }
+
+ private:
+  void run(std::size_t k, Op op, bool with_graph = true) {
+    at_ = k;
+    BlockContext c = operands_.context(graph_.blocks[k], op, with_graph);
+    const program::Bytes before = device_.used_bytes();
+    device_.reset_peak();
+    run_block(*blocks_[k], op, c);
+    const program::Bytes now = device_.used_bytes(), peak = device_.peak_bytes();
+    if (!counts_) return;
+    const program::Bytes kept = op == Op::forward && with_graph ? now - before : 0;
+    program::Bytes& graph_bytes = shape_.modules[k].graph_bytes;
+    graph_bytes = std::max(graph_bytes, kept);
+    library_ = std::max(library_, peak - before - kept);
+  }
+
+  architectures::CustomShape& shape_;
+  const program::ModelGraph& graph_;
+  const Blocks& blocks_;
+  MeasuredDevice& device_;
+  Operands operands_;
+  program::Bytes library_ = 0;
+  std::size_t at_ = 0;
+  bool counts_ = true;
+};
+
+/// Why steps cannot be replayed as CUDA graphs; empty: they can, or are not to be.
+std::string why_not_captured(const architectures::CustomShape& shape, MeasuredStep& step,
+                             MeasuredDevice& device) {
+  if (!device.captures()) return {};
+  const auto drawing = std::ranges::find_if(shape.modules, &architectures::CustomModule::draws);
+  if (drawing != shape.modules.end())
+    return "module '" + drawing->name +
+           "' draws from LibTorch's generator, whose numbers a CUDA graph would repeat in each "
+           "step; trainx::dropout (trainx/dropout.hpp) draws anew";
+  program::Bytes bytes = shape.library_bytes;
+  for (const architectures::CustomModule& m : shape.modules) bytes += m.graph_bytes;
+  const std::string why = device.try_capture(bytes, [&] { step.run_step(); });
+  return why.empty() ? why : "module '" + step.name() + "' " + why;
+}
 
 }  // namespace
 
 architectures::CustomShape measure_model(const architectures::CustomDims& dims, std::int64_t B,
-                                         std::int64_t T, DType compute, std::int64_t threads) {
-  architectures::CustomShape shape = trace_shapes(dims, B, T);
+                                         std::int64_t T, DType compute, std::int64_t threads,
+                                         MeasuredDevice& device) {
+  const bool on_gpu = device.place() == Place::gpu;
+  architectures::CustomShape shape;
+  device.compute([&] { shape = trace_shapes(dims, B, T); });
   shape.compute = compute;
+  shape.on_gpu = on_gpu;
   architectures::CustomDims described = dims;
   described.shapes = {shape};
-  const program::ModelGraph graph = architectures::custom_graph(described, B, T, compute);
+  const program::ModelGraph graph = architectures::custom_graph(
+      described, B, T, compute,
+      on_gpu ? architectures::Machine::one_gpu() : architectures::Machine());
   const at::NoGradGuard no_gradients;  // as the executor has it
-  changing_buffers().clear();
+  forget_buffers();
   const Blocks blocks = build_blocks(described, graph);
-  Operands operands(graph);
-  const auto n = blocks.size();
-  program::Bytes library = 0;
-  // the first may build what libraries keep; threads meet in other orders
-  for (int round = 0; round < 3; ++round) {
-    auto run = [&](std::size_t k, Op op, bool with_graph = true) {
-      BlockContext c = operands.context(graph.blocks[k], op, with_graph);
-      const program::Bytes before = tensor::allocator_bytes().current;
-      tensor::reset_allocator_peak();
-      run_block(*blocks[k], op, c);
-      const auto [now, peak, allocations] = tensor::allocator_bytes();
-      const program::Bytes kept = op == Op::forward && with_graph ? now - before : 0;
-      shape.modules[k].graph_bytes = std::max(shape.modules[k].graph_bytes, kept);
-      library = std::max(library, peak - before - kept);
-    };
-    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward, false);
-    run(n - 1, Op::evaluate);
-    for (std::size_t k = 0; k + 1 < n; ++k) run(k, Op::forward);
-    run(n - 1, Op::loss);
-    for (std::size_t k = n - 1; k-- > 0;)
-      if (graph.blocks[k].phases.contains(Op::backward)) run(k, Op::backward);
+  MeasuredStep step(shape, graph, blocks, device);
+  program::Bytes stays = 0;
+  device.compute([&] {
+    // Libraries build what they keep; on a GPU that stays in the modules' memory.
+    if (on_gpu) {
+      step.run_round(false);
+      stays = device.used_bytes() - step.operand_bytes();
+    }
+    // the first may build what libraries keep; threads meet in other orders
+    for (int round = 0; round < 3; ++round) step.run_round(true);
+  });
+  for (architectures::CustomModule& m : shape.modules)
+    m.graph_bytes = device.planned(m.graph_bytes);
+  shape.library_bytes = device.planned(step.library_bytes());
+  if (on_gpu) {
+    constexpr program::Bytes smallest = program::Bytes{32} << 20;
+    shape.library_bytes += stays + smallest;
+    shape.not_captured = why_not_captured(shape, step, device);
   }
+  forget_buffers();
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
   // (architectures/library_bytes.cpp).
   constexpr program::Bytes scratchpad = 256 * 1024;
-  shape.library_bytes = library + (compute == DType::bf16 ? threads * scratchpad : 0);
+  if (!on_gpu && size_of(compute) == 2) shape.library_bytes += threads * scratchpad;
   return shape;
 }
 

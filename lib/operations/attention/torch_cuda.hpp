@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include "gpu/first_fit.hpp"
 
 namespace trainx::operations::cuda {
@@ -18,7 +19,25 @@ struct TorchProducts {
   bool tf32;
 };
 
-/// One at a time in a process, for one stream of GPU 0 and the thread that makes it.
+/// How modules of the user's own compute.
+struct TorchModules {
+  bool tf32 = false;  // products and convolutions of fp32 may be rounded to it
+  // operators without a deterministic variant are refused
+  bool deterministic = false;
+};
+
+/// Memory of LibTorch's operators that is no workspace: tensors may stay in it between calls.
+/// Called by one thread at a time.
+class TorchMemory {
+ public:
+  virtual ~TorchMemory() = default;
+  /// Null: no piece of that size is left.
+  virtual void* take(std::int64_t bytes) = 0;
+  virtual void give(void* block) = 0;
+  virtual std::int64_t used_bytes() const = 0;
+};
+
+/// One at a time in a process, for one stream of the current GPU and the thread that makes it.
 ///
 /// What LibTorch's operators allocate, temporaries and results, lies in `memory` and nowhere else:
 /// the run's workspace, which is planned and which one instruction at a time uses. So a step may be
@@ -31,8 +50,15 @@ class TorchCuda {
   /// GpuError 69.
   TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes,
             std::optional<TorchProducts> products);
+  /// For modules of the user's own, whose tensors lie in `memory`, which must outlive them. Throws
+  /// GpuError 69.
+  TorchCuda(cudaStream_t stream, TorchMemory& memory, const TorchModules& how);
   ~TorchCuda();
   TorchCuda(const TorchCuda&) = delete;
+
+  /// The one that there is; null: none.
+  static TorchCuda* current();
+  cudaStream_t stream() const { return stream_; }
 
   /// At the memory's end, for good; all before it is free between calls.
   std::int64_t kept_bytes() const { return kept_bytes_; }
@@ -41,27 +67,35 @@ class TorchCuda {
   /// fails: "attention by flash".
   template <class F>
   void run(const char* doing, F f) {
-    const Call call(*this);
+    const Call call(*this, doing);
     try {
       f();
     } catch (const c10::Error& error) { throw_failed(doing, error); }
   }
-
- private:
+  /// While one lives LibTorch's operators of this thread go to the stream. `doing` is whom a
+  /// request for more memory than there is names.
   class Call {
    public:
-    explicit Call(TorchCuda& torch);
+    Call(TorchCuda& torch, std::string doing);
     ~Call();
+    Call(const Call&) = delete;
 
    private:
+    TorchCuda& torch_;
     std::int64_t stream_before_;
+    std::string doing_before_;
   };
+
+ private:
   [[noreturn]] static void throw_failed(const char* doing, const c10::Error& error);
   void* take(std::size_t bytes);
+  void give(void* block);
 
   friend struct Hooks;
   cudaStream_t stream_;
   gpu::FirstFit memory_;
+  TorchMemory* modules_ = nullptr;  // in place of memory_
+  std::string doing_;
   bool starting_ = true;
   std::int64_t kept_blocks_ = 0, kept_bytes_ = 0;
 };

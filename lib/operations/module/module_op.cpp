@@ -1,18 +1,22 @@
 #include "core/error.hpp"
+#include "operations/module/keyed_dropout.hpp"
+#include "operations/module/module_device.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/module/module_state.hpp"
 #include "operations/op_context.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/where.h>
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <algorithm>
 #include <mutex>
+#include <stdexcept>
 
 namespace trainx::operations {
 
@@ -27,15 +31,25 @@ std::uint64_t mix(std::uint64_t h) {  // the finalizer of MurmurHash3
 }
 
 /// Of the run's seed, the block and the samples' positions: a recomputation draws the same.
-std::uint64_t draw_seed(const OpContext& c) {
+std::uint64_t draw_seed(const OpContext& c, std::int64_t position) {
   const tensor::RandomKey key = c.block().random_key(0);
-  const auto* positions = c.input(Module::positions).as<const std::int64_t>();
   return mix(mix(key.seed + 0x9e3779b97f4a7c15 * (key.block + 1)) ^
-             static_cast<std::uint64_t>(positions[0]));
+             static_cast<std::uint64_t>(position));
+}
+
+/// LibTorch's generators, where the forward may draw from them. On a GPU this waits for it.
+void seed_generators(const OpContext& c, const at::Tensor& positions) {
+  if (!c.training() || !c.module().draws) return;
+  const std::uint64_t seed = draw_seed(c, positions.select(0, 0).item<std::int64_t>());
+  seed_generator(seed);
+  if (!positions.is_cuda()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(positions.device());
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
 }
 
 [[noreturn]] void refuse(const ModuleState& m, const std::string& sentence) {
-  throw UserError(ExitCode::invalid_recipe, "module '" + m.module.name + "': " + sentence);
+  throw UserError(ExitCode::invalid_recipe, words_for(m.module) + ": " + sentence);
 }
 
 /// Lets the tensor, and all that autograd saved of it, see other memory: an operand of backward may
@@ -50,6 +64,7 @@ void place_parameters(const OpContext& c) {
   const at::NoGradGuard no_gradients;
   int index = 0;
   for (NamedTensor& p : c.module().module.parameters) {
+    p.tensor.mutable_grad().reset();  // of a backward that failed
     const Tensor place = c.parameter(index++);
     if (p.tensor.numel() == 0)
       p.tensor.set_data(torch_view(place));
@@ -83,14 +98,19 @@ std::vector<at::Tensor> inputs_of(const OpContext& c, int count, std::int64_t ro
 template <class Call>
 auto called(const OpContext& c, int count, std::int64_t rows, bool with_gradients, Call&& call) {
   ModuleState& m = c.module();
+  if (with_gradients) m.outputs.clear(), m.inputs.clear();
   place_parameters(c);
   std::vector<at::Tensor> inputs = inputs_of(c, count, rows, with_gradients);
   if (with_gradients) m.inputs = inputs;
   m.module.set_training(c.training());
-  if (c.training()) seed_generator(draw_seed(c));
+  const at::Tensor positions = torch_view(c.input(Module::positions));
+  seed_generators(c, positions);
+  const DropoutScope dropout(c.block().random_key(0), positions);
   try {
     const at::AutoGradMode mode(with_gradients);
     return call(inputs);
+  } catch (const std::invalid_argument& e) {  // of trainx::dropout
+    refuse(m, e.what());
   } catch (const c10::Error& e) {
     std::string shapes;
     for (const at::Tensor& x : inputs) shapes += (shapes.empty() ? "" : ", ") + c10::str(x.sizes());
@@ -128,20 +148,33 @@ trainx::Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) 
           (targets != std::int64_t{no_target}).sum()};
 }
 
-double number(const ModuleState& m, const at::Tensor& t, const std::string& what) {
+void require_number(const ModuleState& m, const at::Tensor& t, const std::string& what) {
   if (!t.defined() || t.numel() != 1)
     refuse(m, "the loss's " + what + " is of " +
                   (t.defined() ? c10::str(t.sizes()) : std::string("no shape")) +
                   "; it must be one number");
-  return t.item<double>();
 }
 
-void add(const OpContext& c, Slot to, double value) {
-  auto& sum = *c.whole(to).as<double>();
-  sum = (c.block().accumulates(to) ? sum : 0.0) + value;
+/// sum += number, in fp64. A number that the module made on the host is read there.
+void add_number(const at::Tensor& sum, const at::Tensor& number) {
+  if (number.is_cpu())
+    sum.add_(number.item<double>());
+  else
+    sum.add_(number.detach().to(at::kDouble).view({}));
 }
 
-void add_metrics(const OpContext& c, const std::vector<Metric>& metrics, double count) {
+/// What an instruction adds to, of all its elements.
+at::Tensor begun_sum(const OpContext& c, Slot to) {
+  const at::Tensor sum = torch_view(c.whole(to));
+  if (!c.block().accumulates(to)) sum.zero_();
+  return sum;
+}
+
+void add(const OpContext& c, Slot to, const at::Tensor& number) {
+  add_number(begun_sum(c, to).view({-1}).select(0, 0), number);
+}
+
+void add_metrics(const OpContext& c, const std::vector<Metric>& metrics, const at::Tensor& count) {
   const Tensor sums = c.whole(c.bound().score);
   if (!sums.defined()) {
     if (!metrics.empty())
@@ -151,13 +184,15 @@ void add_metrics(const OpContext& c, const std::vector<Metric>& metrics, double 
   if (static_cast<std::int64_t>(metrics.size()) != sums.size(0))
     refuse(c.module(), "returns " + std::to_string(metrics.size()) + " metrics where it returned " +
                            std::to_string(sums.size(0)) + " when it was described");
-  if (!c.block().accumulates(c.bound().score)) torch_view(sums).zero_();
-  auto* to = sums.as<double>();
+  const at::Tensor to = begun_sum(c, c.bound().score);
+  std::int64_t row = 0;
   for (const Metric& metric : metrics) {
-    *to++ += number(c.module(), metric.sum, "metric " + metric.name);
-    *to++ += metric.count.defined()
-                 ? number(c.module(), metric.count, "count of the metric " + metric.name)
-                 : count;
+    require_number(c.module(), metric.sum, "metric " + metric.name);
+    if (metric.count.defined())
+      require_number(c.module(), metric.count, "count of the metric " + metric.name);
+    add_number(to[row][0], metric.sum);
+    add_number(to[row][1], metric.count.defined() ? metric.count : count);
+    ++row;
   }
 }
 
@@ -166,23 +201,31 @@ trainx::Loss own_loss(const OpContext& c, std::int64_t rows, bool with_gradients
   const ModuleState& m = c.module();
   trainx::Loss loss = called(c, input_count(c), rows, with_gradients, m.module.loss);
   const at::NoGradGuard no_gradients;
-  add_metrics(c, loss.metrics, number(m, loss.count, "count"));
+  require_number(m, loss.count, "count");
+  require_number(m, loss.sum, "sum");
+  add_metrics(c, loss.metrics, loss.count);
   return loss;
 }
 
 /// Sum and count are added to the step's; a sum that trains is kept for run_backward.
 void add_loss(const OpContext& c, const trainx::Loss& loss) {
-  const ModuleState& m = c.module();
-  add(c, c.bound().target_count, number(m, loss.count, "count"));
-  add(c, c.bound().loss_sum, number(m, loss.sum, "sum"));
+  add(c, c.bound().target_count, loss.count);
+  add(c, c.bound().loss_sum, loss.sum);
   if (c.training()) c.module().outputs = {loss.sum};
 }
 
-/// Samples of the data come first; an evaluation's last batch is filled up by others.
+/// Samples of the data come first; an evaluation's last batch is filled up by others. On a GPU this
+/// waits for it.
 std::int64_t samples_in(const OpContext& c) {
-  const Tensor positions = c.input(Module::positions);
-  const auto* at = positions.as<const std::int64_t>();
-  return std::count_if(at, at + positions.size(0), [](std::int64_t p) { return p >= 0; });
+  return (torch_view(c.input(Module::positions)) >= 0).sum().item<std::int64_t>();
+}
+
+/// Counts predictions by label.
+void add_confusion(const at::Tensor& confusion, const at::Tensor& predicted,
+                   const at::Tensor& labels) {
+  const at::Tensor counts = labels != std::int64_t{no_target},
+                   at = at::where(counts, labels, 0) * confusion.size(1) + predicted;
+  confusion.view({-1}).scatter_add_(0, at, counts.to(at::kDouble));
 }
 
 /// Moves a leaf's gradient to where the block wants it, if it does.
@@ -206,29 +249,47 @@ void seed_generator(std::uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values)
-    : module(std::move(of)), compute(tensor::scalar_type(type_of_values)) {
+std::string words_for(const trainx::GraphModule& module) { return "module '" + module.name + "'"; }
+
+ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values, bool draws_numbers)
+    : module(std::move(of)), draws(draws_numbers), compute(tensor::scalar_type(type_of_values)) {
   const at::ScalarType type = compute;
-  const at::NoGradGuard no_gradients;
-  for (NamedTensor& p : module.parameters)
-    p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(type)));
-  for (NamedTensor& b : module.buffers)
-    if (b.tensor.is_floating_point() && b.tensor.scalar_type() != type)
-      b.tensor.set_data(b.tensor.to(type));
+  const at::Device device = module_device();
+  between_steps_on_module_device(words_for(module), [&] {
+    const at::NoGradGuard no_gradients;
+    for (NamedTensor& p : module.parameters)
+      p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(type)));
+    for (NamedTensor& b : module.buffers) {
+      const at::ScalarType of_buffer = b.tensor.is_floating_point() ? type : b.tensor.scalar_type();
+      if (of_buffer != b.tensor.scalar_type() || device != b.tensor.device())
+        b.tensor.set_data(b.tensor.to(device, of_buffer));
+    }
+  });
 }
 
-void Module::run_forward(const OpContext& c) const {
-  const bool keeps = c.output(graph()).defined();
+namespace {
+
+/// Of the loss's sum: 1 / the nominal count, times the loss scale where there is one.
+at::Tensor loss_seed(const OpContext& c, const at::Tensor& sum) {
+  at::Tensor seed = at::full(sum.sizes(), c.block().loss_seed(), sum.options().dtype(at::kFloat));
+  if (const Tensor scale = c.whole(c.bound().loss_scale); scale.defined())
+    seed.mul_(torch_view(scale).view({-1}).select(0, 0));
+  return seed.to(sum.scalar_type());
+}
+
+void forward_of(const Module& o, const OpContext& c) {
+  const int values_made = o.graph();
+  const bool keeps = c.output(values_made).defined();
   bool writes = false;
-  for (int k = 0; k < graph(); ++k) writes |= c.writes(k);
+  for (int k = 0; k < values_made; ++k) writes |= c.writes(k);
   if (!keeps && !writes) return;
   std::vector<at::Tensor> values = returned(c, input_count(c), keeps);
-  if (values.size() != dims.size())
+  if (values.size() != o.dims.size())
     refuse(c.module(), "returned " + std::to_string(values.size()) + " tensors where it returned " +
-                           std::to_string(dims.size()) + " when it was described");
-  for (int k = 0; k < graph(); ++k) {
+                           std::to_string(o.dims.size()) + " when it was described");
+  for (int k = 0; k < values_made; ++k) {
     const at::Tensor& value = values[static_cast<std::size_t>(k)];
-    const std::vector<std::int64_t>& of = dims[static_cast<std::size_t>(k)];
+    const std::vector<std::int64_t>& of = o.dims[static_cast<std::size_t>(k)];
     if (value.sizes() != at::IntArrayRef(of))
       refuse(c.module(), c10::str("returned ", value.sizes(), " where it returned ",
                                   at::IntArrayRef(of), " when it was described"));
@@ -239,13 +300,14 @@ void Module::run_forward(const OpContext& c) const {
   if (keeps) c.module().outputs = std::move(values);
 }
 
-void Module::run_loss(const OpContext& c) const {
-  if (loss == Loss::own) return add_loss(c, own_loss(c, all_rows, true));
+void loss_of(const Module& o, const OpContext& c) {
+  if (o.loss == Module::Loss::own) return add_loss(c, own_loss(c, all_rows, true));
   const at::Tensor targets = targets_of(c);
   add_loss(c, cross_entropy(logits_of(c, targets, true), targets));
 }
 
-void Module::run_backward(const OpContext& c) const {
+void backward_of(const Module& o, const OpContext& c) {
+  constexpr int first = Module::first;
   ModuleState& m = c.module();
   if (m.outputs.empty())
     throw InternalError("module '" + m.module.name + "': backward without a graph");
@@ -258,14 +320,17 @@ void Module::run_backward(const OpContext& c) const {
   for (std::size_t k = 0; k < m.outputs.size(); ++k) {
     const at::Tensor& output = m.outputs[k];
     if (!output.requires_grad()) continue;
-    const Tensor dy = c.output_gradient(static_cast<int>(k));  // of the loss there is none
-    if (loss == Loss::none && !dy.defined()) continue;         // nobody reads that value
+    const Tensor dy = c.output_gradient(static_cast<int>(k));     // of the loss there is none
+    if (o.loss == Module::Loss::none && !dy.defined()) continue;  // nobody reads that value
     roots.push_back(output);
-    seeds.push_back(dy.defined()
-                        ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
-                        : at::full(output.sizes(), c.block().loss_seed(), output.options()));
+    seeds.push_back(dy.defined() ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
+                                 : loss_seed(c, output));
   }
-  if (!roots.empty()) torch::autograd::backward(roots, seeds);
+  try {
+    if (!roots.empty()) torch::autograd::backward(roots, seeds);
+  } catch (const c10::Error& e) {
+    refuse(m, std::string("backward fails: ") + e.what_without_backtrace());
+  }
   const at::NoGradGuard no_gradients;
   for (std::size_t i = 0; i < m.inputs.size(); ++i)
     deliver(c.input_gradient(first + static_cast<int>(i)), m.inputs[i],
@@ -279,27 +344,33 @@ void Module::run_backward(const OpContext& c) const {
   m.outputs.clear();
 }
 
-void Module::run_evaluation(const OpContext& c) const {
-  if (loss == Loss::own) {
+void evaluation_of(const Module& o, const OpContext& c) {
+  if (o.loss == Module::Loss::own) {
     if (const std::int64_t rows = samples_in(c); rows > 0)
       return add_loss(c, own_loss(c, rows, false));
-    add(c, c.bound().target_count, 0);
-    add(c, c.bound().loss_sum, 0);
-    const Tensor sums = c.whole(c.bound().score);
-    if (sums.defined() && !c.block().accumulates(c.bound().score)) torch_view(sums).zero_();
+    for (const Slot sum : {c.bound().target_count, c.bound().loss_sum, c.bound().score})
+      if (c.whole(sum).defined()) begun_sum(c, sum);
     return;
   }
   const at::Tensor targets = targets_of(c), logits = logits_of(c, targets, false);
   add_loss(c, cross_entropy(logits, targets));
-  const Tensor confusion = c.whole(c.bound().score);
-  if (!confusion.defined()) return;
-  if (!c.block().accumulates(c.bound().score)) torch_view(confusion).zero_();
-  const at::Tensor predicted = logits.argmax(-1);
-  const auto* labels = targets.const_data_ptr<std::int64_t>();
-  for (std::int64_t b = 0; b < predicted.numel(); ++b)
-    if (labels[b] != no_target)
-      ++confusion.as<double>()[labels[b] * confusion.size(1) +
-                               predicted.const_data_ptr<std::int64_t>()[b]];
+  if (!c.whole(c.bound().score).defined()) return;
+  add_confusion(begun_sum(c, c.bound().score), logits.argmax(-1), targets);
+}
+
+}  // namespace
+
+void Module::run_forward(const OpContext& c) const {
+  on_module_device(words_for(c.module().module), [&] { forward_of(*this, c); });
+}
+void Module::run_backward(const OpContext& c) const {
+  on_module_device(words_for(c.module().module), [&] { backward_of(*this, c); });
+}
+void Module::run_loss(const OpContext& c) const {
+  on_module_device(words_for(c.module().module), [&] { loss_of(*this, c); });
+}
+void Module::run_evaluation(const OpContext& c) const {
+  on_module_device(words_for(c.module().module), [&] { evaluation_of(*this, c); });
 }
 
 }  // namespace trainx::operations

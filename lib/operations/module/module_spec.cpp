@@ -36,6 +36,6 @@ Cost Module::cost(Direction, const Types&) const { return {}; }
 
 std::optional<Split> Module::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Module::has_gpu_kernel(const Types&) const { return false; }
+bool Module::has_gpu_kernel(const Types&) const { return true; }  // LibTorch's
 
 }  // namespace trainx::operations

@@ -2,6 +2,7 @@
 #include "core/dtype.hpp"
 #include "trainx/model_definition.hpp"
 #include <cstdint>
+#include <string>
 
 namespace trainx::operations {
 
@@ -9,14 +10,19 @@ namespace trainx::operations {
 /// backward. A block owns one; OpContext hands it to the operation.
 struct ModuleState {
   /// The weights that construction gave are dropped, because the arena holds them. Buffers become
-  /// `compute`.
-  ModuleState(trainx::GraphModule module, DType compute);
+  /// `compute`, and move to module_device(). `draws`: its forward draws from LibTorch's generator
+  /// in training.
+  ModuleState(trainx::GraphModule module, DType compute, bool draws = true);
 
   trainx::GraphModule module;
+  bool draws;
   at::ScalarType compute;  // of values and parameters
   // leaves and roots of the graph, while there is one; of a loss its sum alone
   std::vector<at::Tensor> inputs, outputs;
 };
+
+/// "module 'x'".
+std::string words_for(const trainx::GraphModule& module);
 
 /// Seeds the generator that dropout and constructors of torch::nn draw from.
 void seed_generator(std::uint64_t seed);

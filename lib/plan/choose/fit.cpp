@@ -60,7 +60,9 @@ std::vector<OnHost> places_of(const Decisions& plan) {
     for (const OnHost& before : may ? std::vector(places) : std::vector<OnHost>{})
       places.emplace_back(before).*what = true;
   };
-  also(plan.recipe.memory.activation_offload == recipe::ActivationOffload::none,
+  // what modules of the user's own keep cannot be moved
+  also(plan.recipe.memory.activation_offload == recipe::ActivationOffload::none &&
+           !std::holds_alternative<architectures::CustomDims>(plan.dims),
        &OnHost::activations);
   also(may_update_on_host(plan), &OnHost::optimizer);
   also(may_keep_weights_on_host(plan), &OnHost::weights);

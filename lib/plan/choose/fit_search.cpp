@@ -1,6 +1,7 @@
 #include "plan/choose/fit_search.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/limits.hpp"
+#include "plan/precision.hpp"
 #include "architectures/architecture.hpp"
 #include <algorithm>
 #include <cmath>
@@ -9,20 +10,42 @@ namespace trainx::plan {
 
 namespace {
 
-constexpr int last_level = static_cast<int>(RecomputeLevel::full);
+/// Largest micro-batch that the worker measured modules of the user's own for.
+std::int64_t most_described(const Decisions& plan, const architectures::CustomDims& dims) {
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t length : plan.row_lengths)
+    for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)}) {
+      std::int64_t largest = 0;
+      for (const architectures::CustomShape& s : dims.shapes)
+        if (s.length == length && s.compute == compute)
+          largest = std::max(largest, s.micro_batch_size);
+      most = std::min(most, largest);
+    }
+  return most;
+}
+
+/// Modules are recomputed as a whole, unless they change buffers.
+std::vector<RecomputeLevel> levels_of(const architectures::CustomDims& dims) {
+  for (const architectures::CustomShape& shape : dims.shapes)
+    for (const architectures::CustomModule& m : shape.modules)
+      if (!m.changing.empty()) return {RecomputeLevel::none};
+  return {RecomputeLevel::none, RecomputeLevel::full};
+}
 
 }  // namespace
 
-int Depth::whole() const { return last_level * layers; }
+int Depth::whole() const { return (static_cast<int>(levels.size()) - 1) * layers; }
 int Depth::most() const { return whole() + static_cast<int>(std::ceil(std::sqrt(layers))) - 1; }
 
 void Depth::write(int depth, recipe::MemorySection& memory) const {
   const int level = std::min(depth, whole()) / layers, more = std::min(depth, whole()) % layers;
-  std::vector<RecomputeLevel> levels(static_cast<std::size_t>(layers),
-                                     static_cast<RecomputeLevel>(level));
-  std::fill_n(levels.begin(), more, static_cast<RecomputeLevel>(std::min(level + 1, last_level)));
-  const bool any_full = std::ranges::count(levels, RecomputeLevel::full) > 0;
-  memory.activation_checkpoint.value = compressed(std::move(levels));
+  const auto at = [&](int k) {
+    return levels[std::min(static_cast<std::size_t>(k), levels.size() - 1)];
+  };
+  std::vector<RecomputeLevel> of_layers(static_cast<std::size_t>(layers), at(level));
+  std::fill_n(of_layers.begin(), more, at(level + 1));
+  const bool any_full = std::ranges::count(of_layers, RecomputeLevel::full) > 0;
+  memory.activation_checkpoint.value = compressed(std::move(of_layers));
   memory.recompute_segment = any_full
                                  ? std::max<std::int64_t>(memory.recompute_segment,
                                                           depth > whole() ? depth - whole() + 1 : 1)
@@ -32,14 +55,19 @@ void Depth::write(int depth, recipe::MemorySection& memory) const {
 FitSearch::FitSearch(const Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates)
     : plan_(plan), budget_(budget_bytes), rates_(rates) {
   samples_ = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
-  depth_.layers =
-      std::max(1, architectures::model_graph(plan.dims, 1, plan.row_lengths.back(), plan.compute,
-                                             architectures::Machine(plan.threads))
-                      .layers());
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  if (custom) {
+    most_described_ = most_described(plan, *custom);
+    depth_.levels = levels_of(*custom);
+  }
+  depth_.layers = std::max(1, architectures::model_graph(
+                                  plan.dims, 1, plan.row_lengths.back(), plan.compute,
+                                  custom ? machine_of(plan) : architectures::Machine(plan.threads))
+                                  .layers());
 }
 
 bool FitSearch::fits(const Candidate& c) const {
-  return (budget_ <= 0 || c.bytes <= budget_) &&
+  return c.micro_batch_size <= most_described_ && (budget_ <= 0 || c.bytes <= budget_) &&
          (plannable_host_bytes(plan_) <= 0 || c.host_bytes <= plannable_host_bytes(plan_)) &&
          (!c.on_host.activations || c.offloaded_bytes > 0);
 }
@@ -52,6 +80,10 @@ Candidate FitSearch::weighed(Candidate c, bool timed) const {
   if (const auto known = weighed_.find(key);
       known != weighed_.end() && (known->second.timed || !timed))
     return known->second.candidate;
+  if (c.micro_batch_size > most_described_) {
+    c.bytes = std::numeric_limits<std::int64_t>::max();
+    return c;
+  }
   const std::int64_t steps = samples_ / c.micro_batch_size;
   // more take no more memory
   const auto micro_steps = static_cast<int>(std::min<std::int64_t>(steps, 2));
@@ -107,7 +139,7 @@ Candidate FitSearch::least_depth(std::int64_t micro_batch_size, OnHost on_host,
 Candidate FitSearch::offloaded(std::int64_t micro_batch_size, OnHost on_host) const {
   Candidate best = weigh({micro_batch_size, depth_.whole(), on_host});
   if (!knows_copies()) return best;
-  for (int level = last_level; level-- > 0;)
+  for (int level = static_cast<int>(depth_.levels.size()) - 1; level-- > 0;)
     if (const Candidate c = weigh({micro_batch_size, level * depth_.layers, on_host});
         fits(c) && c.seconds < best.seconds)
       best = c;
@@ -122,7 +154,9 @@ double FitSearch::least_seconds(std::int64_t micro_batch_size, OnHost on_host) c
 
 std::vector<std::int64_t> FitSearch::micro_batch_sizes() const {
   if (plan_.recipe.optimizer.update_in_backward) return {samples_};
-  return plannable_micro_batch_sizes(plan_, samples_);
+  std::vector<std::int64_t> sizes = plannable_micro_batch_sizes(plan_, samples_);
+  std::erase_if(sizes, [&](std::int64_t micro) { return micro > most_described_; });
+  return sizes;
 }
 
 Decisions FitSearch::sized(const Candidate& c, int micro_steps) const {

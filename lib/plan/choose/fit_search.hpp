@@ -3,15 +3,20 @@
 #include "plan/memory_plan.hpp"
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <tuple>
+#include <vector>
 
 namespace trainx::plan {
 
-/// Recomputation in one number: 0 nothing, `layers` all of them selective, ..., `whole()` all of
-/// them full, then ever longer segments.
+/// Recomputation in one number: 0 nothing, `layers` all of them at the next level, ..., `whole()`
+/// all of them full, then ever longer segments.
 struct Depth {
   int layers = 1;
+  // ascending, with what can have an effect on the model
+  std::vector<RecomputeLevel> levels = {RecomputeLevel::none, RecomputeLevel::selective,
+                                        RecomputeLevel::mlp, RecomputeLevel::full};
   int whole() const;
   int most() const;
   void write(int depth, recipe::MemorySection& memory) const;
@@ -64,6 +69,7 @@ class FitSearch {
 
   const Decisions& plan_;
   std::int64_t budget_, samples_ = 1;
+  std::int64_t most_described_ = std::numeric_limits<std::int64_t>::max();  // samples at once
   const program::Rates* rates_;
   Depth depth_;
   // the last: the recipe leaves open what is recomputed

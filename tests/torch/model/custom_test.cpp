@@ -6,6 +6,9 @@
 #include "compare.hpp"
 #include "support/user_error.hpp"
 #include "model/model.hpp"
+#include "operations/module/keyed_dropout.hpp"
+#include "operations/module/module_state.hpp"
+#include "trainx/dropout.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/TensorOperators.h>
@@ -19,7 +22,11 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include "support/catch.hpp"
@@ -79,6 +86,13 @@ architectures::CustomDims dims_of(const std::string& name, bool classification =
   return dims;
 }
 
+/// On the CPU, in fp32.
+architectures::CustomShape measured(const architectures::CustomDims& dims, std::int64_t B,
+                                    std::int64_t T) {
+  const auto device = model::custom::measured_cpu();
+  return model::custom::measure_model(dims, B, T, DType::f32, 2, *device);
+}
+
 struct Run {
   program::ModelGraph graph;
   model::Blocks blocks;
@@ -86,7 +100,7 @@ struct Run {
 
   Run(architectures::CustomDims dims, std::int64_t B, std::int64_t T) {
     tensor::install_allocator_meter();
-    dims.shapes = {model::custom::measure_model(dims, B, T, DType::f32, 2)};
+    dims.shapes = {measured(dims, B, T)};
     graph = architectures::custom_graph(dims, B, T, DType::f32);
     blocks = model::build_blocks(dims, graph);
     const auto fill = model::weight_initializer(dims, 5);
@@ -299,7 +313,7 @@ TEST_CASE("what trainx cannot train is told") {
       spoil(modules);
       return modules;
     });
-    return user_error_of([&] { model::custom::measure_model(dims_of(name), 2, 4, DType::f32, 2); });
+    return user_error_of([&] { measured(dims_of(name), 2, 4); });
   };
   const auto has = [](const std::string& text, const std::string& part) {
     INFO(text);
@@ -438,7 +452,7 @@ TEST_CASE("what a graph must not be is told") {
       return g;
     });
     architectures::CustomDims dims{{name, "", {}}};
-    return user_error_of([&] { model::custom::measure_model(dims, 2, 1, DType::f32, 2); });
+    return user_error_of([&] { measured(dims, 2, 1); });
   };
   const auto has = [](const std::string& text, const std::string& part) {
     INFO(text);
@@ -474,8 +488,7 @@ TEST_CASE("what a graph must not be is told") {
       "metric 'a b'");
   architectures::CustomDims dims{{"long", "", {}}};
   define("long", towers);
-  has(user_error_of([&] { model::custom::measure_model(dims, 2, 4, DType::f32, 2); }),
-      "data.sequence_length: 1");
+  has(user_error_of([&] { measured(dims, 2, 4); }), "data.sequence_length: 1");
 }
 
 TEST_CASE("buffers that a module changes are one tensor for all blocks, begun by the seed") {
@@ -494,7 +507,7 @@ TEST_CASE("buffers that a module changes are one tensor for all blocks, begun by
   CHECK(all.begin()->first == "squash.count");
   model::changing_buffers().clear();
   auto dims = dims_of("counting");
-  dims.shapes = {model::custom::measure_model(dims, 2, 4, DType::f32, 2)};
+  dims.shapes = {measured(dims, 2, 4)};
   CHECK(dims.shapes.front().modules[1].changing == std::vector<std::string>{"count"});
   model::changing_buffers().clear();
   second.blocks = model::build_blocks(dims, second.graph);
@@ -506,4 +519,63 @@ TEST_CASE("buffers that a module changes are one tensor for all blocks, begun by
   second.fill_batch(false);
   second.run(false);
   CHECK(std::abs(all.begin()->second.item<float>() - begun.item<float>() - 1) <= 1e-6);
+}
+
+TEST_CASE("a measured module says whether it draws, and trainx::dropout does not") {
+  const auto with = [](const std::string& name, double probability, bool keyed) {
+    define(name, [=] {
+      auto modules = chain(false);
+      const auto training = std::make_shared<bool>(true);
+      modules[1].set_training = [training](bool now) { *training = now; };
+      modules[1].forward = [=](const at::Tensor& x) {
+        return keyed ? trainx::dropout(x, probability, *training)
+                     : at::dropout(x, probability, *training);
+      };
+      return modules;
+    });
+    const auto shape = measured(dims_of(name), 2, 4);
+    std::vector<bool> draws;
+    for (const auto& m : shape.modules) draws.push_back(m.draws);
+    CHECK_FALSE(shape.on_gpu);
+    CHECK(shape.not_captured.empty());
+    return draws;
+  };
+  using Draws = std::vector<bool>;
+  CHECK(with("drawing", 0.5, false) == Draws{false, true, false, false});
+  CHECK(with("keyed", 0.5, true) == Draws(4, false));
+  CHECK(with("never", 0, false) == Draws(4, false));
+}
+
+TEST_CASE("keyed dropout follows the key, the call and the sample alone") {
+  const auto positions = [](std::vector<std::int64_t> at) { return at::tensor(at, at::kLong); };
+  const at::Tensor x = at::randn({4, 3, 5});
+  const tensor::RandomKey key{9, 2, 0};
+  const auto drop = [&](const at::Tensor& of, std::vector<std::int64_t> at, int call = 0) {
+    operations::DropoutScope scope(key, positions(std::move(at)));
+    for (int before = 0; before < call; ++before) trainx::dropout(of, 0.5, true);
+    return trainx::dropout(of, 0.5, true);
+  };
+  const at::Tensor whole = drop(x, {7, 8, 9, 10});
+  CHECK(at::equal(drop(x, {7, 8, 9, 10}), whole));
+  CHECK(at::equal(drop(x.narrow(0, 2, 2), {9, 10}), whole.narrow(0, 2, 2)));
+  // with several rows for each sample
+  CHECK(at::equal(drop(x.reshape({12, 5}), {7, 8, 9, 10}), whole.reshape({12, 5})));
+  CHECK_FALSE(at::equal(drop(x, {7, 8, 9, 10}, 1), whole));
+  CHECK_FALSE(at::equal(drop(x, {8, 9, 10, 11}), whole));
+  // dropped or doubled
+  CHECK(at::equal(whole, at::where(whole == 0, 0, 2 * x)));
+  const double share =
+      (drop(at::ones({1, 100'000}), {3}) == 0).to(at::kDouble).mean().item<double>();
+  CHECK(std::abs(share - 0.5) <= 0.01);
+  at::Tensor leaf = x.clone().requires_grad_(true);
+  torch::autograd::backward({drop(leaf, {7, 8, 9, 10}).sum()});
+  CHECK(at::equal(leaf.grad(), at::where(whole == 0, 0, at::full({}, 2))));
+  CHECK(at::equal(trainx::dropout(x, 0.5, false), x));
+  CHECK_THROWS_AS(trainx::dropout(x, 1.0, true), std::invalid_argument);
+  CHECK_THROWS_AS(drop(x, {1, 2, 3}), std::invalid_argument);
+  CHECK_THROWS_AS(drop(x, {1, 2, 3, 4}, 256), std::invalid_argument);
+  operations::seed_generator(5);
+  const at::Tensor outside = trainx::dropout(x, 0.5, true);
+  operations::seed_generator(5);
+  CHECK(at::equal(outside, at::dropout(x, 0.5, true)));
 }

@@ -1,8 +1,10 @@
 // Graphs of a user's chain of modules.
 #include "architectures/custom.hpp"
+#include "architectures/custom_json.hpp"
 #include "architectures/saved_layout.hpp"
 #include "core/error.hpp"
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
 using namespace trainx;
@@ -181,4 +183,55 @@ TEST_CASE("a parameter of four dimensions is saved whole") {
   CHECK(saved == inside);
   unpack_saved(p, saved, back.data(), saved_rows(p));
   CHECK(back == inside);
+}
+
+TEST_CASE("a shape is read as it was written") {
+  CustomShape shape = shape_of(2, 100, 1000);
+  shape.compute = DType::f16;
+  shape.on_gpu = true;
+  shape.not_captured = "module 'inner' calls aten::nonzero";
+  shape.modules[1].draws = false;
+  shape.modules[1].changing = {"mean"};
+  const CustomShape read = custom_shape_from_json(to_json(shape));
+  CHECK(to_json(read) == to_json(shape));
+  CHECK(read.compute == DType::f16);
+  CHECK(read.on_gpu);
+  CHECK(read.not_captured == shape.not_captured);
+  CHECK(read.modules[0].draws);
+  CHECK_FALSE(read.modules[1].draws);
+  nlohmann::json other = to_json(shape);
+  other["compute"] = "f64";
+  CHECK_THROWS_AS(custom_shape_from_json(other), InternalError);
+}
+
+TEST_CASE("a graph for a GPU needs what was measured there, and has memory for trainx's kernels") {
+  CustomDims dims = described();
+  CHECK_THROWS_AS(custom_graph(dims, 2, 4, DType::f32, Machine::one_gpu()), InternalError);
+  for (CustomShape& s : dims.shapes) s.on_gpu = true;
+  CHECK_THROWS_AS(custom_graph(dims, 2, 4, DType::f32), InternalError);
+  const auto graph = custom_graph(dims, 2, 4, DType::f32, Machine::one_gpu());
+  CHECK(graph.library_bytes == 1000 + module_workspace_bytes);
+  CHECK(dims.on_gpu());
+  CHECK(dims.not_captured().empty());
+  dims.shapes[1].not_captured = "module 'inner' draws";
+  CHECK(dims.not_captured() == "module 'inner' draws");
+}
+
+TEST_CASE("losses in fp16, and those that a replica is sent, are scaled") {
+  CustomDims dims = described();
+  const auto is_scaled = [&](DType compute, const Machine& machine) {
+    for (CustomShape& s : dims.shapes) s.compute = compute;
+    const auto graph = custom_graph(dims, 2, 4, compute, machine);
+    const bool has = std::ranges::any_of(graph.scalars,
+                                         [](const auto& s) { return s.role == Role::loss_scale; });
+    const Names uses = uses_of(graph.blocks.back(), Op::loss);
+    CHECK(has == (std::ranges::find(uses, "r loss_scale") != uses.end()));
+    return has;
+  };
+  Machine replica;
+  replica.seeded = true;
+  CHECK(is_scaled(DType::f16, {}));
+  CHECK(is_scaled(DType::f32, replica));
+  CHECK_FALSE(is_scaled(DType::f32, {}));
+  CHECK_FALSE(is_scaled(DType::bf16, {}));
 }

@@ -1,0 +1,82 @@
+"""Modules of one's own on CPUs: trainx::dropout, fp16 and evaluations in another type; and what is
+said where no GPU is."""
+from own_modules import BATCH, MODELS, OwnModules
+from support import main, sampled, sha256
+
+DROPOUT = "model.options.dropout=0.3"
+RECOMPUTED = "memory.activation_checkpoint=full"
+
+
+class OwnModulesOnCpu(OwnModules):
+    @sampled
+    def test_dropout_does_not_depend_on_how_the_batch_is_cut(self):
+        for model in self.drawn(("pairs", "own_gpt2")):
+            run = lambda name, *how: self.train(model, f"{model}-{name}", *how)
+            whole = run("whole", DROPOUT)
+            for name, *how in (("cut", "batch.micro_batch_size=4"),
+                               ("ranks", "batch.micro_batch_size=8", "parallel.mode=ddp",
+                                "parallel.world_size=2")):
+                got = run(name, DROPOUT, *how)
+                self.assert_close(got, whole, 1e-5, name)
+            same = run("recomputed", DROPOUT, RECOMPUTED)
+            self.assertEqual(same, whole)
+            weights = [self.weights(f"{model}-{name}") for name in ("recomputed", "whole")]
+            self.assertEqual(*map(sha256, weights))
+            none = run("none")
+            self.assertFalse(abs(none[0] / whole[0] - 1) <= 1e-5)
+            other = run("other", DROPOUT, "run.seed=8")
+            self.assertFalse(abs(other[1] / whole[1] - 1) <= 1e-5)
+
+    @sampled
+    def test_16_bits_come_close_to_fp32(self):
+        for model in self.drawn(MODELS):
+            want = self.train(model, f"{model}-fp32")
+            # a scale that skips no step
+            for precision, *how in (("bf16",), ("fp16", "precision.initial_loss_scale=128")):
+                got = self.train(model, f"{model}-{precision}", f"precision.compute={precision}",
+                                 *how)
+                self.assert_close(got, want, 4e-2, precision)
+                self.assertNotEqual(got, want)
+        # a scale that overflows is halved until it does not
+        high = self.train("own_gpt2", "high", "precision.compute=fp16",
+                          "precision.initial_loss_scale=1e8")
+        self.assertLess(high[-1], high[0])
+
+    def test_evaluations_in_another_type(self):
+        self.train("own_gpt2", "exact")
+        self.train("own_gpt2", "low", "eval.precision=bf16")
+        low, exact = (self.evaluation(name)["eval_loss"] for name in ("low", "exact"))
+        self.assert_close([low], [exact], 2e-2)
+        self.assertNotEqual(low, exact)
+        said = self.ask("validate", "pairs", "eval.precision=bf16",
+                        "model.options.batch_norm=true", expect=78).stderr
+        self.assertIn("eval.precision", said)
+        self.assertIn("module 'join'", said)
+
+    def test_what_fits_is_chosen(self):
+        wide = ("model.options.hidden_size=128", "model.options.num_layers=4")
+        none, full = (self.plan("own_gpt2", *wide, f"memory.activation_checkpoint={level}")
+                      for level in ("none", "full"))
+        self.assertLess(full["total_bytes"], none["total_bytes"])
+        between = (full["total_bytes"] + none["total_bytes"]) // 2 >> 20
+        self.ask("plan", "own_gpt2", *wide, f"memory.budget={between} MiB", expect=71)
+        how = (*wide, f"memory.budget={between} MiB", "memory.fit=true")
+        fitting = self.plan("own_gpt2", *how)
+        self.assertLessEqual(fitting["total_bytes"], between << 20)
+        self.assertEqual(fitting["total_bytes"], self.plan("own_gpt2", *how)["total_bytes"])
+        self.train("own_gpt2", "fitting", *how)
+        auto = self.plan("own_gpt2", "batch.micro_batch_size=auto")
+        self.assertEqual(BATCH % auto["micro_batch_size"], 0)
+        self.assert_close(self.train("own_gpt2", "auto", "batch.micro_batch_size=auto"),
+                          self.train("own_gpt2", "written"), 1e-5)
+        # buffers that change are not recomputed
+        normed = ("model.options.batch_norm=true", "memory.activation_checkpoint=auto")
+        self.train("pairs", "normed", *normed, "memory.fit=true")
+
+    def test_without_a_gpu_its_memory_cannot_be_measured(self):
+        said = self.ask("plan", "pairs", "run.device=gpu", expect=69).stderr
+        self.assertIn("run.device", said)
+
+
+if __name__ == "__main__":
+    main()
