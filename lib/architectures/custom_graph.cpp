@@ -46,12 +46,17 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
   return made;
 }
 
+/// A tensor without dims is one element here.
+std::vector<std::int64_t> with_dims(const std::vector<std::int64_t>& dims) {
+  return dims.empty() ? std::vector<std::int64_t>{1} : dims;
+}
+
 /// Matrices and embeddings decay; biases and norm parameters do not.
 std::vector<program::ParameterSpec> parameters_of(const CustomModule& m) {
   std::vector<program::ParameterSpec> all;
   for (const CustomParameter& p : m.parameters)
     all.push_back({.name = p.name,
-                   .dims = p.dims,
+                   .dims = with_dims(p.dims),
                    .decay = p.dims.size() >= 2,
                    .initializer = program::Initializer::constructed});
   return all;
@@ -64,6 +69,18 @@ std::set<std::string> tied_parameters(const CustomShape& shape) {
     for (const CustomParameter& p : m.parameters)
       if (!seen.insert(p.name).second) tied.insert(p.name);
   return tied;
+}
+
+/// In the folder parameters have the dims that their modules gave them, of numbers none.
+void keep_saved_dims(const CustomShape& shape, program::ModelGraph& graph) {
+  std::set<std::string> numbers;
+  for (const CustomModule& m : shape.modules)
+    for (const CustomParameter& p : m.parameters)
+      if (p.dims.empty()) numbers.insert(p.name);
+  if (numbers.empty()) return;
+  for (program::GroupSpec& group : graph.groups)
+    for (program::ParameterSpec& p : group.parameters)
+      if (numbers.contains(p.name)) p.saved_dims.clear();
 }
 
 bool reads(const CustomShape& shape, const std::string& value) {
@@ -121,6 +138,7 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
     if (tied.contains(p.spec.name)) p.group = p.spec.name;
   graph::apply(machine.rules, model);
   program::ModelGraph graph = graph::to_blocks(model);
+  keep_saved_dims(shape, graph);
   graph.library_bytes = shape.library_bytes;
   return graph;
 }

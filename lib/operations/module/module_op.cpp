@@ -48,13 +48,16 @@ void move_to(const at::Tensor& t, const Tensor& place) {
 
 void place_parameters(const OpContext& c) {
   const at::NoGradGuard no_gradients;
-  int index = 0;
-  for (NamedTensor& p : c.module().module.parameters) {
-    const Tensor place = c.parameter(index++);
-    if (p.tensor.numel() == 0)
-      p.tensor.set_data(torch_view(place));
-    else
+  ModuleState& m = c.module();
+  for (std::size_t i = 0; i < m.module.parameters.size(); ++i) {
+    NamedTensor& p = m.module.parameters[i];
+    const Tensor place = c.parameter(static_cast<int>(i));
+    if (p.tensor.numel() == 0) {
+      const at::Tensor view = torch_view(place);
+      p.tensor.set_data(m.are_numbers[i] ? view.view(at::IntArrayRef{}) : view);
+    } else {
       move_to(p.tensor, place);
+    }
   }
 }
 
@@ -210,6 +213,7 @@ ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values)
     : module(std::move(of)), compute(tensor::scalar_type(type_of_values)) {
   const at::ScalarType type = compute;
   const at::NoGradGuard no_gradients;
+  for (NamedTensor& p : module.parameters) are_numbers.push_back(p.tensor.dim() == 0);
   for (NamedTensor& p : module.parameters)
     p.tensor.set_data(at::empty({0}, p.tensor.options().dtype(type)));
   for (NamedTensor& b : module.buffers)

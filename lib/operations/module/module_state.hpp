@@ -13,7 +13,8 @@ struct ModuleState {
   ModuleState(trainx::GraphModule module, DType compute);
 
   trainx::GraphModule module;
-  at::ScalarType compute;  // of values and parameters
+  at::ScalarType compute;         // of values and parameters
+  std::vector<bool> are_numbers;  // of each parameter: it has no dims, and its operand has one
   // leaves and roots of the graph, while there is one; of a loss its sum alone
   std::vector<at::Tensor> inputs, outputs;
 };

@@ -43,7 +43,8 @@ Module link(std::string name, std::vector<std::pair<std::string, at::Tensor>> pa
   return m;
 }
 
-/// Embedding, tanh without parameters, a linear layer with dropout, logits of tokens or of classes.
+/// Embedding, tanh without parameters, a linear layer with dropout and a number as its gain, logits
+/// of tokens or of classes.
 std::vector<Module> chain(bool classification, double dropout = 0) {
   using Own = const std::vector<at::Tensor>&;
   using X = const at::Tensor&;
@@ -52,9 +53,11 @@ std::vector<Module> chain(bool classification, double dropout = 0) {
                          [](Own w, X x, bool) { return at::embedding(w[0], x); }));
   modules.push_back(link("squash", {}, [](Own, X x, bool) { return at::tanh(x); }));
   modules.push_back(link("inner",
-                         {{"bias", at::randn({width})}, {"weight", at::randn({width, width})}},
+                         {{"bias", at::randn({width})},
+                          {"weight", at::randn({width, width})},
+                          {"gain", at::full({}, 1.5)}},
                          [dropout](Own w, X x, bool training) {
-                           return at::dropout(at::linear(x, w[1], w[0]), dropout, training);
+                           return at::dropout(w[2] * at::linear(x, w[1], w[0]), dropout, training);
                          }));
   if (classification)
     modules.push_back(link("head", {{"weight", at::randn({classes, width})}},
@@ -191,7 +194,7 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
     for (const auto& p : run.graph.groups[g].parameters) {
       const at::Tensor got = run.memory.at({program::Role::gradient, static_cast<int>(g)})
                                  .narrow(0, p.offset, p.elements())
-                                 .view(p.dims);
+                                 .view(p.saved_dims);
       INFO(p.name);
       CHECK(model::test::relative_error(got, want.at(p.name)) <= 1e-6);
       ++seen;
