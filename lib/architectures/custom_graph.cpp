@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "architectures/custom.hpp"
+#include "architectures/exported.hpp"
 #include "graph/builder.hpp"
 #include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
@@ -71,6 +72,15 @@ std::set<std::string> tied_parameters(const CustomShape& shape) {
   return tied;
 }
 
+/// Buffers of an export, and what its model's own code does not train, are constants.
+void freeze_fixed(const CustomDims& dims, graph::Model& model) {
+  const std::string config = export_config(dims.options);
+  if (config.empty()) return;
+  const std::set<std::string> fixed = fixed_tensors(config);
+  for (graph::ModelParameter& p : model.parameters)
+    if (fixed.contains(p.spec.name)) p.training = {.trained = false};
+}
+
 /// In the folder parameters have the dims that their modules gave them, of numbers none.
 void keep_saved_dims(const CustomShape& shape, program::ModelGraph& graph) {
   std::set<std::string> numbers;
@@ -110,8 +120,13 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
                                          ? std::vector<std::string>{"tokens", "positions", targets}
                                          : std::vector<std::string>{"positions"};
   if (reads(shape, "lengths")) of_text.emplace_back("lengths");
-  graph::ModelBuilder m(
-      {.batch_size = B, .length = T, .compute = compute, .fields = fields_of(shape, B)}, of_text);
+  if (dims.task == Task::seq2seq) of_text.emplace_back("target_tokens");
+  graph::ModelBuilder m({.batch_size = B,
+                         .length = T,
+                         .target_length = dims.task == Task::seq2seq ? target_length(dims, T) : 0,
+                         .compute = compute,
+                         .fields = fields_of(shape, B)},
+                        of_text);
   std::map<std::string, graph::Value> values;
   for (const std::string& name : of_text) values[name] = m.batch(name);
   for (const FieldSpec& f : shape.fields) values[f.name] = m.batch(f.name);
@@ -137,6 +152,7 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   for (graph::ModelParameter& p : model.parameters)
     if (tied.contains(p.spec.name)) p.group = p.spec.name;
   graph::apply(machine.rules, model);
+  freeze_fixed(dims, model);
   program::ModelGraph graph = graph::to_blocks(model);
   keep_saved_dims(shape, graph);
   graph.library_bytes = shape.library_bytes;

@@ -70,6 +70,7 @@ void check_values(const architectures::CustomDims& dims, const Graph& graph) {
   std::map<std::string, bool> read;  // by value of a module
   const bool classes = dims.task == architectures::Task::classification;
   std::set<std::string> known{"tokens", "lengths", classes ? "labels" : "targets"};
+  if (dims.task == architectures::Task::seq2seq) known.insert("target_tokens");
   for (const Field& f : graph.fields) known.insert(f.name);
   for (const GraphModule& m : graph.modules) {
     const std::string who = "module '" + m.name + "'";
