@@ -259,7 +259,13 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
   // (architectures/library_bytes.cpp).
   constexpr program::Bytes scratchpad = 256 * 1024;
-  shape.library_bytes = library + (compute == DType::bf16 ? threads * scratchpad : 0);
+  // Of what is freed glibc keeps as much at its heap's end: twice the largest M_MMAP_THRESHOLD.
+  constexpr program::Bytes kept_heap = program::Bytes{64} << 20;
+  program::Bytes freed = library;
+  for (const architectures::CustomModule& m : shape.modules)
+    freed = std::max(freed, library + m.graph_bytes);
+  shape.library_bytes = library + std::min(freed, kept_heap) +
+                        (compute == DType::bf16 ? threads * scratchpad : 0);
   return shape;
 }
 

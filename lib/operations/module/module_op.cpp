@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/module/module_state.hpp"
 #include "operations/op_context.hpp"
@@ -6,7 +7,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <c10/util/StringUtil.h>
@@ -108,27 +108,34 @@ std::vector<at::Tensor> returned(const OpContext& c, int count, bool with_gradie
   return called(c, count, all_rows, with_gradients, m.module.forward);
 }
 
-/// [targets, classes] in fp32, of the last module of a chain.
-at::Tensor logits_of(const OpContext& c, const at::Tensor& targets, bool with_gradients) {
-  const std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
-  const std::int64_t count = targets.numel();
+Tensor targets_of(const OpContext& c) { return c.input(Module::first + input_count(c) - 1); }
+
+/// In fp32, of the last module of a chain.
+at::Tensor logits_of(const OpContext& c, bool with_gradients) {
+  std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
+  const std::int64_t count = targets_of(c).numel();
   if (all.size() != 1 || all[0].dim() < 2 || all[0].numel() / all[0].size(-1) != count)
     refuse(c.module(),
            c10::str("the last module returned ", all.empty() ? at::IntArrayRef() : all[0].sizes(),
-                    ", no logits of ", targets.sizes(), " targets"));
+                    ", no logits of ", count, " targets"));
   const at::AutoGradMode mode(with_gradients);
-  return all[0].reshape({count, -1}).to(at::kFloat);
+  at::Tensor logits = std::move(all[0]);
+  logits = logits.to(at::kFloat);
+  logits = logits.contiguous();
+  return logits;
 }
 
-at::Tensor targets_of(const OpContext& c) {
-  return torch_view(c.input(Module::first + input_count(c) - 1)).to(at::kLong).view({-1});
+/// Does nobody else see its memory, such as a view, the module or what autograd saved?
+bool is_alone(const at::Tensor& t) {
+  if (!t.is_view()) return t.use_count() == 1 && t.storage().use_count() == 1;
+  return t.use_count() == 1 && t._base().use_count() == 1 && t.storage().use_count() == 2;
 }
 
-/// Summed over the targets that there are, in fp32.
-trainx::Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::AutoGradMode mode(logits.requires_grad());
-  return {at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, no_target),
-          (targets != std::int64_t{no_target}).sum()};
+at::Tensor as_rows(const at::Tensor& logits) { return logits.view({-1, logits.size(-1)}); }
+
+LossTo loss_to(const OpContext& c, const at::Tensor& row_loss) {
+  return {row_loss, c.whole(c.bound().loss_sum), c.whole(c.bound().target_count),
+          c.block().accumulates(c.bound().loss_sum)};
 }
 
 double number(const ModuleState& m, const at::Tensor& t, const std::string& what) {
@@ -245,8 +252,16 @@ void Module::run_forward(const OpContext& c) const {
 
 void Module::run_loss(const OpContext& c) const {
   if (loss == Loss::own) return add_loss(c, own_loss(c, all_rows, true));
-  const at::Tensor targets = targets_of(c);
-  add_loss(c, cross_entropy(logits_of(c, targets, true), targets));
+  ModuleState& m = c.module();
+  const at::Tensor logits = logits_of(c, true);
+  const at::NoGradGuard no_gradients;
+  // logits are most of a step's memory: they become their gradient unless others see them
+  m.gradient = is_alone(logits) ? logits.detach() : logits.detach().clone();
+  const at::Tensor rows = as_rows(m.gradient), row_loss = at::empty({rows.size(0)});
+  summed_cross_entropy_with_gradient(loss_to(c, row_loss), rows,
+                                     targets_of(c).as<const std::int32_t>(), rows.size(1),
+                                     {c.block().loss_seed()});
+  m.outputs = {logits};
 }
 
 void Module::run_backward(const OpContext& c) const {
@@ -265,8 +280,9 @@ void Module::run_backward(const OpContext& c) const {
     const Tensor dy = c.output_gradient(static_cast<int>(k));  // of the loss there is none
     if (loss == Loss::none && !dy.defined()) continue;         // nobody reads that value
     roots.push_back(output);
-    seeds.push_back(dy.defined()
-                        ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
+    seeds.push_back(dy.defined() ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
+                    : m.gradient.defined()
+                        ? std::move(m.gradient)
                         : at::full(output.sizes(), c.block().loss_seed(), output.options()));
   }
   if (!roots.empty()) torch::autograd::backward(roots, seeds);
@@ -281,6 +297,7 @@ void Module::run_backward(const OpContext& c) const {
   }
   m.inputs.clear();
   m.outputs.clear();
+  m.gradient.reset();
 }
 
 void Module::run_evaluation(const OpContext& c) const {
@@ -293,17 +310,14 @@ void Module::run_evaluation(const OpContext& c) const {
     if (sums.defined() && !c.block().accumulates(c.bound().score)) torch_view(sums).zero_();
     return;
   }
-  const at::Tensor targets = targets_of(c), logits = logits_of(c, targets, false);
-  add_loss(c, cross_entropy(logits, targets));
+  const at::Tensor rows = as_rows(logits_of(c, false)), row_loss = at::empty({rows.size(0)});
+  const auto* targets = targets_of(c).as<const std::int32_t>();
   const Tensor confusion = c.whole(c.bound().score);
-  if (!confusion.defined()) return;
-  if (!c.block().accumulates(c.bound().score)) torch_view(confusion).zero_();
-  const at::Tensor predicted = logits.argmax(-1);
-  const auto* labels = targets.const_data_ptr<std::int64_t>();
-  for (std::int64_t b = 0; b < predicted.numel(); ++b)
-    if (labels[b] != no_target)
-      ++confusion.as<double>()[labels[b] * confusion.size(1) +
-                               predicted.const_data_ptr<std::int64_t>()[b]];
+  if (!confusion.defined())
+    return summed_cross_entropy(loss_to(c, row_loss), rows, targets, rows.size(1));
+  const at::Tensor predicted = at::empty({rows.size(0)}, at::kInt);
+  scored_cross_entropy(loss_to(c, row_loss), {predicted, {}, confusion}, rows, targets,
+                       rows.size(1));
 }
 
 }  // namespace trainx::operations

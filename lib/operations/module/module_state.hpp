@@ -17,6 +17,7 @@ struct ModuleState {
   std::vector<bool> are_numbers;  // of each parameter: it has no dims, and its operand has one
   // leaves and roots of the graph, while there is one; of a loss its sum alone
   std::vector<at::Tensor> inputs, outputs;
+  at::Tensor gradient;  // of trainx's loss by logits, its output
 };
 
 /// Seeds the generator that dropout and constructors of torch::nn draw from.
