@@ -1,4 +1,4 @@
-"""The rows of decoder families: training steps with new weights of published sizes, beside transformers under torch.compile."""
+"""The rows of families: training steps with new weights of published sizes, beside transformers under torch.compile."""
 
 PEER = "transformers compile"
 # hidden, intermediate, layers, query heads, key-value heads, head size, vocabulary
@@ -8,8 +8,9 @@ SHAPES = {
     ("qwen2", "3b"): (2048, 11008, 36, 16, 2, 128, 151936),
     ("qwen2", "7b"): (3584, 18944, 28, 28, 4, 128, 152064),
     ("llama", "1b"): (2048, 8192, 16, 32, 8, 64, 128256),
+    ("llama", "8b"): (4096, 14336, 32, 32, 8, 128, 128256),
 }
-NAMES = {"qwen2": "Qwen2.5", "llama": "Llama-3.2"}
+NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5"}
 
 
 def flops_per_token(family, size, length):
@@ -25,7 +26,7 @@ def flops_per_token(family, size, length):
 def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False):
     """`small_state`: weights and optimizer states of few bytes, where fp32 has no room: ours bf16
     with stochastic rounding and 8-bit moments, the peer's all in bf16."""
-    peer = f"bench/peers/torch_decoder.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
+    peer = f"bench/peers/torch_transformers.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
     overrides = [f"model.type={family}", f"model.size={size}", f"data.sequence_length={length}"]
     if tiny:
         overrides += [
@@ -57,7 +58,7 @@ def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False
         peer += " --weights bf16"
     return {
         "name": f"{family}-{size}-{batch}x{length}",
-        "title": f"{NAMES[family]}-{size.upper()}, {batch} x {length}",
+        "title": f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}, {batch} x {length}",
         "unit": "tokens",
         "batch": batch,
         "length": length,
@@ -74,10 +75,77 @@ def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False
     }
 
 
+def encoder_flops_per_token(length):
+    """Of ModernBERT-base: a third of its layers looks everywhere, the others at 129 tokens."""
+    hidden, mlp, layers = 768, 1152, 22
+    weights = layers * (4 * hidden * hidden + 3 * hidden * mlp)
+    everywhere = (layers + 2) // 3
+    return 6 * weights + 12 * hidden * (
+        everywhere * length + (layers - everywhere) * min(length, 129)
+    )
+
+
+def pair_flops_per_token(length):
+    """Of T5-base, by token of both texts: targets are a quarter of sources."""
+    hidden, mlp, layers, vocabulary, share = 768, 3072, 12, 32128, 1 / 4
+    side = layers * (4 * hidden * hidden + 2 * hidden * mlp)
+    across = layers * (2 + 2 * share) * hidden * hidden
+    weights = side * (1 + share) + across + vocabulary * hidden * share
+    pairs = length * (1 + share * share / 2 + share)
+    return (6 * weights + 12 * layers * hidden * pairs) / (1 + share)
+
+
+def other_row(family, size, batch, length, flops, *, data, recipe, tiny_options=(), tiny=False):
+    peer = f"bench/peers/torch_transformers.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
+    overrides = [f"model.size={size}", f"data.sequence_length={length}", f"data.pad_to=[{length}]"]
+    if family == "t5":
+        overrides.append(f"data.target_length={length // 4}")
+    if tiny:
+        overrides += ["run.device=cpu", *(f"model.options.{option}" for option in tiny_options)]
+        peer += " --warm-up-steps 2 --warm-up-seconds 0.1"
+    else:
+        peer += " --compile"
+    return {
+        "name": f"{family}-{size}-{batch}x{length}",
+        "title": f"{NAMES[family]}-{size}, {batch} x {length}",
+        "unit": "tokens",
+        "batch": batch,
+        "length": length,
+        "tokens_per_sample": length + length // 4 if family == "t5" else length,
+        "recipe": recipe,
+        "data": data,
+        "overrides": overrides,
+        "peers": {PEER: peer},
+        "against": PEER,
+        "set_up_seconds": 90,
+        "goal": None,
+        "goal_ratio": 1.15,
+        "goal_memory": {"share": 0.9},
+        "flops_per_token": flops(length),
+    }
+
+
+def modernbert(batch, length, tiny=False):
+    return other_row(
+        "modernbert", "base", batch, length, encoder_flops_per_token, data="jsonl",
+        recipe="configs/bench/modernbert.yaml", tiny=tiny,
+        tiny_options=("num_layers=4", "num_heads=4", "hidden_size=64", "intermediate_size=96"),
+    )  # fmt: skip
+
+
+def t5(batch, length, tiny=False):
+    return other_row(
+        "t5", "base", batch, length, pair_flops_per_token, data="targets",
+        recipe="configs/bench/t5.yaml", tiny=tiny,
+        tiny_options=("num_layers=2", "num_decoder_layers=2", "num_heads=4", "hidden_size=64",
+                      "head_size=16", "intermediate_size=96"),
+    )  # fmt: skip
+
+
 def rows(tiny=False):
     """`tiny`: models of two layers, on any machine."""
     if tiny:
-        return [row("qwen2", "0.5b", 2, 32, tiny=True)]
+        return [row("qwen2", "0.5b", 2, 32, tiny=True), modernbert(2, 32, True), t5(2, 32, True)]
     # so many tokens that the optimizer's bytes are few beside the products
     return [
         row("qwen2", "0.5b", 32, 1024, goal=165e3),
@@ -90,4 +158,8 @@ def rows(tiny=False):
         row("qwen2", "7b", 2, 4096, small_state=True),
         row("llama", "1b", 16, 1024),
         row("llama", "1b", 4, 4096),
+        modernbert(32, 1024),
+        modernbert(8, 4096),
+        t5(32, 1024),
+        t5(8, 4096),
     ]

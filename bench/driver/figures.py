@@ -6,6 +6,11 @@ OURS = "trainx"
 PEAK_FLOPS = {"H100": 989.4e12, "H200": 989.4e12}   # bf16, dense, by the maker's sheets: of MFU
 
 
+def tokens_per_sample(row):
+    """Of both texts, where a sample has two."""
+    return row.get("tokens_per_sample") or row["length"]
+
+
 def median(values):
     values = [v for v in values if v is not None]
     return statistics.median(values) if values else None
@@ -28,7 +33,7 @@ def summary(row, c, gpu, command):
         answer["planned"] = c.plan.facts
     if c.same_as:
         answer["same_as"] = c.same_as
-    units = row["batch"] * (row["length"] if row["unit"] == "tokens" else 1)    # of each rank
+    units = row["batch"] * (tokens_per_sample(row) if row["unit"] == "tokens" else 1)    # of each rank
     whole, said = units * c.ranks, c.done.get(f"{row['unit']}_per_step")
     if said is not None and said != whole and not c.failure:
         why = f"its steps are of {said} {row['unit']}, the row's of {whole}"
@@ -43,7 +48,7 @@ def summary(row, c, gpu, command):
     answer["watts"] = median(watts)
     peak = next((flops for name, flops in PEAK_FLOPS.items() if gpu and name in gpu), None)
     if peak and row.get("flops_per_token"):
-        answer["mfu"] = row["flops_per_token"] * row["batch"] * row["length"] / step / peak
+        answer["mfu"] = row["flops_per_token"] * row["batch"] * tokens_per_sample(row) / step / peak
     return answer
 
 

@@ -1,6 +1,7 @@
 """The rows of several GPUs: how close training comes to as many times one GPU, beside torch's DDP; what shards of the state cost, beside torch's FSDP2; and the guides' table of two GPUs, beside Hugging Face's Trainer."""
 from figures import OURS
 
+import decoders
 import steps
 
 ONE, DDP = "trainx, one GPU", "trainx, ddp"
@@ -57,6 +58,15 @@ def beside_fsdp(world, size, batch, tiny):
                                "overrides": [*row["overrides"], "parallel.mode=zero3"]})
 
 
+def llama(world, batch, length, tiny):
+    """Weights, gradients and states in shards, where fp32 has no room: ours bf16 with stochastic rounding and 8-bit moments, the peer's all in bf16."""
+    row, who = decoders.row("llama", "8b", batch, length, tiny=tiny), "transformers compile FSDP2"
+    (peer,) = row["peers"].values()
+    own = ["parallel.mode=zero3", "precision.master=none", "precision.rounding=stochastic", "optimizer.type=adamw_8bit"]
+    return among(world, row | {"name": f"llama-8b-x{world}", "title": f"{row['title']} a GPU, {world} GPUs, zero3", "peers": {who: f"{torchrun(world)} {peer} --weights bf16 --shard"}, "against": who,
+                               "overrides": [*row["overrides"], *own], "set_up_seconds": 150})
+
+
 def guide(mode, precision, ratio, tiny, links=True):
     """GPT-2, four samples of 1024 tokens a GPU, two GPUs."""
     row, who = gpt2("124m", 4, ratio, tiny), f"Trainer {mode.upper()}"
@@ -74,6 +84,7 @@ def rows(tiny=False):
           for row in (beside_torch(world, size, batch, ratio, tiny), beside_one(world, size, batch, tiny))),
         *(row for world in (2, 4) for row in (*(sharded(mode, world, "1558m", 16, share, tiny) for mode, share in (("zero1", 0.98), ("zero2", 0.98), ("zero3", 0.92))),
                                               beside_fsdp(world, "1558m", 16, tiny))),
+        llama(2, 4, 1024, tiny),
         *([] if tiny else [guide("dp", "fp32", 1.0, tiny), guide("dp", "bf16", None, tiny)]),
         *(guide("ddp", precision, ratio, tiny, links) for links in (True, False) for precision, ratio in (("fp32", 1.15), ("bf16", 2.5))),
     ]

@@ -34,7 +34,16 @@ def write_pairs(path, length):
             f.write(json.dumps({"input_ids": ids, "token_type_ids": types, "label": generator.randrange(2)}) + "\n")
 
 
-KINDS = {"tokens": ("bin", write_tokens), "jsonl": ("jsonl", write_jsonl), "pairs": ("jsonl", write_pairs)}
+def write_targets(path, length):
+    """512 texts without padding and targets of a quarter of their length."""
+    generator = random.Random(1)
+    with path.open("w") as f:
+        for _ in range(512):
+            source, target = (generator.choices(range(2, 30000), k=n) for n in (length, length // 4))
+            f.write(json.dumps({"input_ids": source, "labels": target}) + "\n")
+
+
+KINDS = {"targets": ("jsonl", write_targets), "tokens": ("bin", write_tokens), "jsonl": ("jsonl", write_jsonl), "pairs": ("jsonl", write_pairs)}
 
 
 def file_of(row, folder):

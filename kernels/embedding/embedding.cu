@@ -14,6 +14,7 @@ template <class T, bool aligned, bool scaled>
 __global__ void __launch_bounds__(threads)
     embedding_kernel(Embedding<T> op, DropoutFactors dropout, float scale) {
   const int columns = static_cast<int>(op.columns);
+  const float of_word = op.scales_word ? scale : 1.0f, of_sum = op.scales_word ? 1.0f : scale;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
        row < op.rows; row += step) {
@@ -32,6 +33,10 @@ __global__ void __launch_bounds__(threads)
     for (int c = 8 * (threadIdx.x % 32); c < columns; c += 8 * 32) {
       float x[8], more[8];
       widen8(load8<aligned>(word + c, columns - c), x);
+      if constexpr (scaled) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) x[j] = product(x[j], of_word);
+      }
       if (position) {
         widen8(load8<aligned>(position + c, columns - c), more);
 #pragma unroll
@@ -44,7 +49,7 @@ __global__ void __launch_bounds__(threads)
       }
       if constexpr (scaled) {
 #pragma unroll
-        for (int j = 0; j < 8; ++j) x[j] = product(x[j], scale);
+        for (int j = 0; j < 8; ++j) x[j] = product(x[j], of_sum);
       }
       if (dropout.on) {
         factors8(dropout, dropout_of_row, c, more);

@@ -19,6 +19,7 @@ struct Embedding {
   // [N]: where in the sample a token's document begins, whose positions count from there, -1:
   // padding; null: 0 each
   const std::int32_t* document_starts = nullptr;
+  bool scales_word = false;  // of scaled_embedding: the word alone is multiplied, not the sum
 };
 
 /// Added in fp32 from left to right, rounded once: the bits of the reference. Bytes of an element:
@@ -28,7 +29,7 @@ struct Embedding {
 void embedding_reference(const Embedding<float>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Bf16>& op, const FusedDropout& dropout);
 void embedding_reference(const Embedding<Fp16>& op, const FusedDropout& dropout);
-/// The sum is multiplied by `scale` before its dropout. T: float, Bf16 or Fp16.
+/// The sum, or its word alone, is multiplied by `scale` before its dropout. T: float, Bf16 or Fp16.
 template <class T>
 void scaled_embedding_reference(const Embedding<T>& op, double scale, const FusedDropout& dropout);
 #if __has_include(<cuda_runtime_api.h>)

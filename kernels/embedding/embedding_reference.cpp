@@ -6,9 +6,10 @@ namespace {
 
 template <class T>
 void rows(const Embedding<T>& op, float scale, const FusedDropout& dropout) {
+  const float of_word = op.scales_word ? scale : 1, of_sum = op.scales_word ? 1 : scale;
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns; ++c) {
-      float x = widened(op.word[op.tokens[r] * op.columns + c]);
+      float x = widened(op.word[op.tokens[r] * op.columns + c]) * of_word;
       if (op.position)
         x += widened(
             op.position[position_in_document(
@@ -16,7 +17,7 @@ void rows(const Embedding<T>& op, float scale, const FusedDropout& dropout) {
                             op.columns +
                         c]);
       if (op.type) x += widened(op.type[op.token_types[r] * op.columns + c]);
-      x *= scale;
+      x *= of_sum;
       if (dropout) x *= dropout_factor(dropout, r, c, op.columns);
       narrow(x, op.out[r * op.columns + c]);
     }

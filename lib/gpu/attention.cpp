@@ -8,6 +8,7 @@
 #include "kernels/attention/document_attention.hpp"
 #include "kernels/attention/grouped_attention.hpp"
 #include "kernels/attention/nearby_attention.hpp"
+#include "kernels/rows/columns.hpp"
 
 namespace trainx::gpu {
 
@@ -114,6 +115,70 @@ kernels::AttentionSize size_of(const AttentionProblem& p, const AttentionInputs&
           {p.memory_tokens, in.memory}};
 }
 
+/// A problem whose values are narrower than heads, with values that are not: [B, T, H + 2 K, D].
+struct Widened {
+  AttentionProblem problem;
+  void *qkv = nullptr, *out = nullptr, *d_out = nullptr, *d_qkv = nullptr;
+  StreamSpace space = {};  // what is left of it
+};
+Widened widen(Carver& carver, AttentionProblem p, bool backward) {
+  const std::int64_t rows = p.batch * p.tokens, element = size_of(p.dtype);
+  p.value_size = 0;
+  const std::int64_t packed = rows * p.row() * element,
+                     result = rows * p.heads * p.head_size * element;
+  Widened w{p};
+  w.qkv = carver.take<char>(packed);
+  w.out = carver.take<char>(result);
+  if (!backward) return w;
+  w.d_out = carver.take<char>(result);
+  w.d_qkv = carver.take<char>(packed);
+  return w;
+}
+std::int64_t widened_bytes(const AttentionProblem& p, bool backward) {
+  Carver carver;
+  widen(carver, p, backward);
+  return carver.bytes();
+}
+Widened widen(const AttentionProblem& p, const StreamSpace& space, bool backward) {
+  const std::int64_t bytes = widened_bytes(p, backward);
+  if (space.workspace_bytes < bytes)
+    throw InternalError("attention " + describe(p) + " needs a workspace of " +
+                        std::to_string(bytes) + " bytes to widen values");
+  Carver carver(space.workspace);
+  Widened w = widen(carver, p, backward);
+  w.space = space;
+  w.space.workspace = static_cast<char*>(space.workspace) + bytes;
+  w.space.workspace_bytes -= bytes;
+  return w;
+}
+
+/// Values of another width beside queries and keys of the same.
+template <class T>
+void copy_packed(const AttentionProblem& to_size, void* to, const AttentionProblem& from_size,
+                 const void* from, cudaStream_t stream) {
+  const std::int64_t rows = to_size.batch * to_size.tokens,
+                     wide = (to_size.heads + to_size.of_keys()) * to_size.head_size;
+  auto* const t = static_cast<T*>(to);
+  const auto* const f = static_cast<const T*>(from);
+  const auto copy = [&](std::int64_t first, std::int64_t to_width, std::int64_t from_width,
+                        std::int64_t heads) {
+    require(kernels::copy_heads<T>({t, to_size.row(), first, to_width},
+                                   {f, from_size.row(), first, from_width}, rows, heads, stream),
+            "values of another width");
+  };
+  copy(0, wide, wide, 1);
+  copy(wide, to_size.of_values(), from_size.of_values(), to_size.of_keys());
+}
+/// Rows of results, [B, T, H, width].
+template <class T>
+void copy_result(std::int64_t rows, std::int64_t heads, void* to, std::int64_t to_width,
+                 const void* from, std::int64_t from_width, cudaStream_t stream) {
+  require(kernels::copy_heads<T>({static_cast<T*>(to), heads * to_width, 0, to_width},
+                                 {static_cast<const T*>(from), heads * from_width, 0, from_width},
+                                 rows, heads, stream),
+          "results of another width");
+}
+
 void check(const AttentionProblem& p, const AttentionInputs& in) {
   const bool sizes = p.batch >= 0 && p.tokens >= 0 && p.heads > 0 && p.head_size > 0 &&
                      p.head_size <= kernels::largest_attention_head;
@@ -129,6 +194,8 @@ void check(const AttentionProblem& p, const AttentionInputs& in) {
   if ((p.memory_tokens > 0) != (in.memory != nullptr))
     throw InternalError("attention " + describe(p) +
                         ": a memory belongs to problems with its size");
+  if (p.value_size > 0 && (p.value_size >= p.head_size || p.memory_tokens > 0))
+    throw InternalError("attention " + describe(p) + " has values that cannot be widened");
   if (p.padded && p.documents)
     throw InternalError("attention " + describe(p) +
                         " is padded by its documents or by its lengths, not both");
@@ -150,7 +217,8 @@ std::string describe(const AttentionProblem& p) {
          (p.window > 0 ? " window " + std::to_string(p.window) : "") +
          (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "") +
          (p.dropped ? " dropped" : "") + (p.biased ? " biased" : "") +
-         (p.memory_tokens > 0 ? " memory " + std::to_string(p.memory_tokens) : "");
+         (p.memory_tokens > 0 ? " memory " + std::to_string(p.memory_tokens) : "") +
+         (p.value_size > 0 ? " values " + std::to_string(p.value_size) : "");
 }
 
 AttentionPath path_of(const AttentionProblem& p) {
@@ -175,11 +243,21 @@ Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;
 
 std::int64_t Attention::forward_workspace_bytes(const AttentionProblem& p) {
+  if (p.value_size > 0) {
+    AttentionProblem wide = p;
+    wide.value_size = 0;
+    return widened_bytes(p, false) + forward_workspace_bytes(wide);
+  }
   return p.batch > 0 && path_of(p) == AttentionPath::cudnn
              ? state_->cudnn().forward_workspace_bytes(p)
              : scratch_bytes(p, false);
 }
 std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
+  if (p.value_size > 0) {
+    AttentionProblem wide = p;
+    wide.value_size = 0;
+    return widened_bytes(p, true) + backward_workspace_bytes(wide);
+  }
   return p.batch > 0 && path_of(p) == AttentionPath::cudnn
              ? state_->cudnn().backward_workspace_bytes(p)
              : scratch_bytes(p, true);
@@ -189,6 +267,18 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
                         const StreamSpace& space) {
   check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
+  if (p.value_size > 0) {
+    const Widened w = widen(p, space, false);
+    with_element(p.dtype, [&]<class T>(T) {
+      copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
+      AttentionInputs wide = in;
+      wide.qkv = w.qkv;
+      forward(w.problem, wide, w.out, lse, w.space);
+      copy_result<T>(p.batch * p.tokens, p.heads, out, p.value_size, w.out, p.head_size,
+                     space.stream);
+    });
+    return;
+  }
   const std::string doing = "attention " + describe(p) + " failed";
   if (path_of(p) == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
@@ -239,6 +329,22 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
                          const StreamSpace& space) {
   check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
+  if (p.value_size > 0) {
+    const Widened w = widen(p, space, true);
+    const std::int64_t rows = p.batch * p.tokens;
+    with_element(p.dtype, [&]<class T>(T) {
+      copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
+      copy_result<T>(rows, p.heads, w.out, p.head_size, out, p.value_size, space.stream);
+      copy_result<T>(rows, p.heads, w.d_out, p.head_size, d_out, p.value_size, space.stream);
+      AttentionInputs wide = in;
+      wide.qkv = w.qkv;
+      AttentionGradients gradients = to;
+      gradients.qkv = w.d_qkv;
+      backward(w.problem, wide, w.out, lse, w.d_out, gradients, w.space);
+      copy_packed<T>(p, to.qkv, w.problem, w.d_qkv, space.stream);
+    });
+    return;
+  }
   const std::string doing = "attention " + describe(p) + " backward failed";
   if (path_of(p) == AttentionPath::cudnn) {
     state_->cudnn().backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
@@ -278,6 +384,17 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
 
 void Attention::cached(const AttentionProblem& p, const AttentionInputs& in, void* out,
                        std::int64_t n, const StreamSpace& space) {
+  if (p.value_size > 0) {
+    const Widened w = widen(p, space, false);
+    with_element(p.dtype, [&]<class T>(T) {
+      copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
+      AttentionInputs wide = in;
+      wide.qkv = w.qkv;
+      cached(w.problem, wide, w.out, n, w.space);
+      copy_result<T>(n, p.heads, out, p.value_size, w.out, p.head_size, space.stream);
+    });
+    return;
+  }
   const Scratch scratch = scratch_of(p, space, false);
   with_element(p.dtype, [&]<class T>(T) {
     const kernels::CachedAttentionSize size{p.tokens - n,

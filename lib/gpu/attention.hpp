@@ -36,10 +36,16 @@ struct AttentionProblem {
   // scores have biases by distance or sinks (kernels/attention/biased_attention.hpp)
   bool biased = false;
   std::int64_t memory_tokens = 0;  // M (kernels/attention/across_attention.hpp); 0: no memory
+  // of values' heads and the result's, below head_size: they are widened with zeros in the
+  // workspace; 0: head_size
+  std::int64_t value_size = 0;
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
   /// Elements of a row of qkv.
-  std::int64_t row() const { return (heads + (memory_tokens > 0 ? 0 : 2 * of_keys())) * head_size; }
+  std::int64_t row() const {
+    return heads * head_size + (memory_tokens > 0 ? 0 : of_keys() * (head_size + of_values()));
+  }
+  std::int64_t of_values() const { return value_size > 0 ? value_size : head_size; }
   bool is_grouped() const { return of_keys() != heads || window > 0 || scale > 0 || soft_cap > 0; }
 
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;

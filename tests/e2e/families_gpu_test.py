@@ -22,11 +22,13 @@ from support import Trainx, main, sha256, write_tokens
 GPU = (shutil.which("nvidia-smi") and
        subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
 # Grouped and all heads, biases, windows, caps, norms of heads, LayerNorm, parallel residuals,
-# plain MLPs, learned positions, odd sizes.
+# plain MLPs, learned positions, odd sizes, biases by distance, sinks,
+# latent heads with narrow values.
 CASES = ("llama", "llama_all_heads", "llama_odd", "llama_bias", "mistral", "qwen2", "qwen3",
          "qwen3_window", "gemma2_low_caps", "gemma3_two_thetas", "phi", "phi3", "olmo2", "gpt_neox",
          "granite_scalars", "cohere", "starcoder2", "stablelm_all", "glm4", "nemotron", "nanochat",
-         "olmo_clip", "opt")
+         "olmo_clip", "opt", "bloom", "bloom_odd", "granite_swa", "granite_swa_bias", "deepseek_v2",
+         "deepseek_v3_halves", "minicpm3")
 RECIPE = """\
 run: {{name: hf, duration: 20 steps, device: gpu}}
 model: {{init_from: {folder}}}
@@ -171,6 +173,26 @@ class FamiliesOnGpu(Trainx):
                     clear = next((i for i, gap in enumerate(want["gaps"]) if not gap >= CLEAR), 40)
                     self.assertEqual(got["ids"][:prompt + clear], want["ids"][:prompt + clear])
                     print(f"  {case}: {clear} of 40 greedy tokens after {prompt} are equal")
+
+    def test_an_average_of_the_weights_is_that_of_the_cpu(self):
+        self.make("llama")
+        held_out = self.folder / "held_out.bin"
+        write_tokens(held_out, [self.token() for _ in range(8 * 32 + 1)])
+        average = ("optimizer.ema_decay=0.8", "eval.weights=average", "eval.every=5 steps",
+                   f"data.eval={held_out}")
+        for precision, tolerance in (("fp32", 5e-5), ("bf16", 4e-2)):
+            runs = []
+            for device in ("cpu", "gpu"):
+                run = f"average-{precision}-{device}"
+                self.train("llama", run, f"run.device={device}", f"precision={precision}",
+                           *average)
+                lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
+                runs.append([m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m])
+            self.assertEqual(*map(len, runs))
+            self.assertGreater(len(runs[0]), 2)
+            worst = max(abs(g / w - 1) for w, g in zip(*runs))
+            print(f"  average, {precision}: largest relative difference {worst:.1e}")
+            self.assertLess(worst, tolerance)       # NaN is not
 
     def test_auto_takes_the_gpu(self):
         self.make("llama")

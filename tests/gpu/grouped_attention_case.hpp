@@ -103,10 +103,12 @@ inline void check(const Case& c, const Results& got, const Results& want, double
          << "qkv"[part]);
     // a row of one token attends to itself alone: no gradient reaches q and k
     if (part < 2 && (c.size.tokens == 1 || c.size.window == 1)) continue;
+    // of scores of few keys most of the gradient cancels
+    const double parts = part < 2 && c.size.tokens < 4 ? 4 : 1.5;
     CHECK(relative_error(got.d_qkv, want.d_qkv, [&](std::int64_t i) {
             const std::int64_t head = i / D % heads;
             return part == (head < H ? 0 : head < H + K ? 1 : 2);
-          }) <= 1.5 * tolerance);
+          }) <= parts * tolerance);
   }
   for (const float x : got.d_qkv)
     if (!std::isfinite(x)) FAIL("a gradient is " << x);

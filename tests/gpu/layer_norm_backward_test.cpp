@@ -81,7 +81,9 @@ Results<T> device_of(const Case& c, const Operands<T>& in) {
                       dropout, folding.memory(), nullptr),
                   "layer_norm_backward");
   folding.check();
-  return {dx.host(), d_branch.host(), d_gamma.host(), d_beta.host(), d_bias.host()};
+  std::vector<T> of_rows = dx.host();
+  of_rows.resize(in.x.size());  // d_normed has one more
+  return {std::move(of_rows), d_branch.host(), d_gamma.host(), d_beta.host(), d_bias.host()};
 }
 
 template <class T>

@@ -14,50 +14,53 @@ void check_embedding() {
     for (const std::int64_t samples : {0, 1, 3})
       for (const std::size_t shift : {0u, 1u})
         for (const bool placed : {false, true})
-          for (const bool packed : {false, true})
-            for (const bool dropped : {false, true}) {
-              const std::int64_t length = 11, rows = samples * length, vocab = 29;
-              INFO("columns " << columns << " samples " << samples << " shift " << shift
-                              << " placed " << placed << " packed " << packed << " dropped "
-                              << dropped << " bytes " << sizeof(T));
-              const auto tokens = random_integers(rows, vocab, 1);
-              std::vector<std::int32_t> starts;
-              for (std::int64_t r = 0; r < rows; ++r)
-                starts.push_back(r % length == 10 ? -1
-                                                  : static_cast<std::int32_t>(r % length / 4 * 4));
-              const auto word = random_elements<T>(vocab * columns, 2),
-                         position = random_elements<T>(length * columns, 3);
-              std::vector<T> want(static_cast<std::size_t>(rows * columns));
-              const DropoutKey key{0.2, 77, 1, 2};
-              const double scale = 33.9411;  // sqrt(1152), no power of two
-              Embedding<T> op{rows,
-                              columns,
-                              length,
-                              tokens.data(),
-                              nullptr,
-                              word.data(),
-                              placed ? position.data() : nullptr,
-                              nullptr,
-                              want.data()};
-              if (packed) op.document_starts = starts.data();
-              scaled_embedding_reference(
-                  op, scale,
-                  dropped ? FusedDropout{key, sample_positions.data(), length, 0} : FusedDropout{});
-              const OnDevice<std::int32_t> d_tokens(tokens), d_starts(starts);
-              const OnDevice<T> d_word(word, shift), d_position(position, shift),
-                  out(std::vector<T>(want.size()), shift);
-              const OnDevice<std::int64_t> d_positions(sample_positions);
-              op.tokens = d_tokens.data(), op.word = d_word.data(), op.out = out.data();
-              op.position = placed ? d_position.data() : nullptr;
-              if (packed) op.document_starts = d_starts.data();
-              require_success(
-                  scaled_embedding(
-                      op, scale,
-                      dropped ? FusedDropout{key, d_positions.data(), length, 0} : FusedDropout{},
-                      nullptr),
-                  "scaled_embedding");
-              CHECK(same_bits(out.host(), want));
-            }
+          for (const bool alone : {false, true})
+            for (const bool packed : {false, true})
+              for (const bool dropped : {false, true}) {
+                const std::int64_t length = 11, rows = samples * length, vocab = 29;
+                INFO("columns " << columns << " samples " << samples << " shift " << shift
+                                << " placed " << placed << " packed " << packed << " dropped "
+                                << dropped << " bytes " << sizeof(T));
+                const auto tokens = random_integers(rows, vocab, 1);
+                std::vector<std::int32_t> starts;
+                for (std::int64_t r = 0; r < rows; ++r)
+                  starts.push_back(
+                      r % length == 10 ? -1 : static_cast<std::int32_t>(r % length / 4 * 4));
+                const auto word = random_elements<T>(vocab * columns, 2),
+                           position = random_elements<T>(length * columns, 3);
+                std::vector<T> want(static_cast<std::size_t>(rows * columns));
+                const DropoutKey key{0.2, 77, 1, 2};
+                const double scale = 33.9411;  // sqrt(1152), no power of two
+                Embedding<T> op{rows,
+                                columns,
+                                length,
+                                tokens.data(),
+                                nullptr,
+                                word.data(),
+                                placed ? position.data() : nullptr,
+                                nullptr,
+                                want.data()};
+                op.scales_word = alone;
+                if (packed) op.document_starts = starts.data();
+                scaled_embedding_reference(
+                    op, scale,
+                    dropped ? FusedDropout{key, sample_positions.data(), length, 0}
+                            : FusedDropout{});
+                const OnDevice<std::int32_t> d_tokens(tokens), d_starts(starts);
+                const OnDevice<T> d_word(word, shift), d_position(position, shift),
+                    out(std::vector<T>(want.size()), shift);
+                const OnDevice<std::int64_t> d_positions(sample_positions);
+                op.tokens = d_tokens.data(), op.word = d_word.data(), op.out = out.data();
+                op.position = placed ? d_position.data() : nullptr;
+                if (packed) op.document_starts = d_starts.data();
+                require_success(
+                    scaled_embedding(
+                        op, scale,
+                        dropped ? FusedDropout{key, d_positions.data(), length, 0} : FusedDropout{},
+                        nullptr),
+                    "scaled_embedding");
+                CHECK(same_bits(out.host(), want));
+              }
 }
 
 template <class T>

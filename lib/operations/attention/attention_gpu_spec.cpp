@@ -67,13 +67,21 @@ Bytes bias_bytes(const Attention& a) {
   return 4 * ((a.query_heads + 1) * distances + a.query_heads + sums) + 6 * 256;
 }
 
+// Of lib/gpu/attention.cpp, which widens narrow values: qkv, results, and the gradients of both.
+Bytes widened_bytes(const Attention& a, DType compute) {
+  if (a.values() == a.head_size) return 0;
+  const std::int64_t elements = 2 * rows_of(a) * (2 * a.query_heads + 2 * a.key_value_heads) *
+                                a.head_size;
+  return elements * size_of(compute) + 4 * 256;
+}
+
 }  // namespace
 
 bool is_by_cudnn(const Attention& a, DType compute) {
   const bool other = a.query_heads != a.key_value_heads || a.scale > 0 || a.window > 0;
   return (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
          size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
-         a.values() == a.head_size && !is_packed(a) && a.soft_cap == 0 && a.dropout == 0 &&
+         a.values() <= a.head_size && !is_packed(a) && a.soft_cap == 0 && a.dropout == 0 &&
          !a.alibi && !a.has_sinks && a.bias.buckets == 0 && a.memory_length == 0 &&
          (a.mask == AttentionMask::causal || !other);
 }
@@ -86,7 +94,9 @@ std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool determin
 
 Bytes gpu_workspace_bytes(const Attention& a, DType compute, bool deterministic, Bytes beside) {
   const std::int64_t rows = rows_of(a);
-  const Bytes usual = beside + rows * (4 * width_of(a) + 8 * a.query_heads) + bias_bytes(a);
+  const Bytes widened = widened_bytes(a, compute);
+  const Bytes usual = beside + rows * (4 * width_of(a) + 8 * a.query_heads) + bias_bytes(a) +
+                      widened;
   // Small tensors, and gaps between those that lie in the workspace.
   constexpr Bytes small = 4 * mib;
   if (a.kind == AttentionKind::math)
@@ -103,7 +113,7 @@ Bytes gpu_workspace_bytes(const Attention& a, DType compute, bool deterministic,
   const std::int64_t calls = gpu_backward_calls(a, compute, deterministic),
                      samples = (a.batch + calls - 1) / calls;
   const Bytes of_scores = score_bytes(a) + 8 * a.query_heads * (a.length + 63);
-  return by_query_head + std::max(usual, 2 * mib + samples * of_scores);
+  return by_query_head + std::max(usual, 2 * mib + samples * of_scores + widened);
 }
 
 // Backward holds 8 bytes a score at most, probabilities and their gradient in fp32, and in 16 bits

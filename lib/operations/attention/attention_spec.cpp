@@ -76,7 +76,8 @@ std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
 
 bool Attention::has_gpu_kernel(const Types&) const {
   if (is_plain()) return true;
-  if (head_size > 256 || values() != head_size) return false;
+  if (head_size > 256 || values() > head_size) return false;
+  if (values() < head_size && memory_length > 0) return false;
   const bool biased = alibi || has_sinks || bias.buckets > 0;
   if (memory_length > 0) return !biased && window == 0 && soft_cap == 0;
   // sums by bucket lie in shared memory

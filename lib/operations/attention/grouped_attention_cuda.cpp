@@ -33,6 +33,7 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Atten
   p.dropped = static_cast<bool>(in.dropout);  // an evaluation drops nothing
   p.biased = is_biased(a);
   p.memory_tokens = a.memory_length;
+  p.value_size = a.values() == a.head_size ? 0 : a.values();
   return p;
 }
 

@@ -4,7 +4,7 @@
 
 namespace trainx::operations {
 
-/// y[N, n] = x[:, first:first + n] of x[N, C]; of the host.
+/// y[N, n] = x[:, first:first + n] of x[N, C].
 void take_columns(const Tensor& y, const Tensor& x, std::int64_t first);
 /// dx[N, C] of dy[N, n], plus `addend` (undefined: 0), which may be dx.
 void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t first,

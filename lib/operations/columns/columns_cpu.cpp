@@ -1,8 +1,8 @@
-#include "operations/columns/columns.hpp"
+#include "operations/columns/columns_backends.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
 
-namespace trainx::operations {
+namespace trainx::operations::cpu {
 
 using tensor::torch_view;
 
@@ -22,4 +22,4 @@ void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t firs
   to.narrow(1, first, dy.size(1)).add_(torch_view(dy));
 }
 
-}  // namespace trainx::operations
+}  // namespace trainx::operations::cpu

@@ -20,6 +20,6 @@ Cost Columns::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Columns::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Columns::has_gpu_kernel(const Types&) const { return false; }
+bool Columns::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

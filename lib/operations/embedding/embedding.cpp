@@ -41,8 +41,9 @@ void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte
                       double scale, const Dropout& dropout, const Tensor& document_starts,
                       bool tokens_alone) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = tokens_alone ? nullptr : gpu_of(out))
-      return cuda::scaled_embedding(*gpu, out, tokens, wte, wpe, scale, dropout, document_starts);
+    if (const Gpu* gpu = gpu_of(out))
+      return cuda::scaled_embedding(*gpu, out, tokens, wte, wpe, scale, dropout, document_starts,
+                                    tokens_alone);
   return cpu::scaled_embedding(out, tokens, wte, wpe, scale, dropout, document_starts,
                                tokens_alone);
 }

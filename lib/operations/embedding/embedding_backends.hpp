@@ -37,7 +37,7 @@ void embedding_backward_positions(const Gpu& gpu, const Tensor& d_wpe, const Ten
                                   const Tensor& document_starts);
 void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
                       const Tensor& wpe, double scale, const Dropout& dropout,
-                      const Tensor& document_starts);
+                      const Tensor& document_starts, bool tokens_alone);
 void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale);
 }  // namespace cuda
 

@@ -14,7 +14,7 @@ constexpr std::int64_t few_tokens = 64;
 /// `token_types` and `type`, `position` and `document_starts` may be undefined.
 void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& token_types,
            const Tensor& word, const Tensor& position, const Tensor& type, const Dropout& dropout,
-           const Tensor& document_starts = {}, double scale = 1) {
+           const Tensor& document_starts = {}, double scale = 1, bool tokens_alone = false) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);
@@ -27,6 +27,7 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
     op.position = pointer<T>(position);
     op.type = pointer<T>(type);
     op.out = pointer<T>(out);
+    op.scales_word = tokens_alone;
     gpu::require(scale == 1
                      ? kernels::embedding(op, fused(dropout), gpu.space.stream)
                      : kernels::scaled_embedding(op, scale, fused(dropout), gpu.space.stream),
@@ -44,8 +45,8 @@ void embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Te
 
 void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
                       const Tensor& wpe, double scale, const Dropout& dropout,
-                      const Tensor& document_starts) {
-  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts, scale);
+                      const Tensor& document_starts, bool tokens_alone) {
+  embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts, scale, tokens_alone);
 }
 
 void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale) {

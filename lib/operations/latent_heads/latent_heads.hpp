@@ -4,7 +4,7 @@
 
 namespace trainx::operations {
 
-/// Rows of LatentHeads' operands; of the host.
+/// Rows of LatentHeads' operands.
 struct LatentParts {
   Tensor queries, keys_values, latent;
 };

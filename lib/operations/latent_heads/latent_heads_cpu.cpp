@@ -1,9 +1,9 @@
 #include "operations/common/timed_work.hpp"
-#include "operations/latent_heads/latent_heads.hpp"
+#include "operations/latent_heads/latent_heads_backends.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/ops/sum.h>
 
-namespace trainx::operations {
+namespace trainx::operations::cpu {
 
 using tensor::torch_view;
 
@@ -71,4 +71,4 @@ void latent_heads_backward(const LatentHeads& l, const LatentParts& to, const Te
   }
 }
 
-}  // namespace trainx::operations
+}  // namespace trainx::operations::cpu

@@ -23,6 +23,6 @@ Cost LatentHeads::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> LatentHeads::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool LatentHeads::has_gpu_kernel(const Types&) const { return false; }
+bool LatentHeads::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

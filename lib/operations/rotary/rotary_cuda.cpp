@@ -10,7 +10,7 @@ kernels::Rotary<T> rotary_of(const Rotary& r, const Tensor& y, const Tensor& x,
                              const Tensor& starts) {
   kernels::Rotary<T> op;
   op.rows = x.size(0);
-  op.columns = (r.query_heads + 2 * r.key_value_heads) * r.head_size;
+  op.columns = x.size(1);
   op.length = r.length;
   op.heads = r.query_heads + r.key_value_heads;
   op.head_size = r.head_size;

@@ -1,25 +1,11 @@
-#include "operations/value_loss/value_loss.hpp"
+#include "operations/value_loss/value_loss_backends.hpp"
 #include "core/error.hpp"
+#include "kernels/loss/value_loss.hpp"
 #include "operations/common/timed_work.hpp"
-#include <algorithm>
 #include <cmath>
 
-namespace trainx::operations {
+namespace trainx::operations::cpu {
 namespace {
-
-struct LossAndSlope {
-  double loss, slope;
-};
-
-LossAndSlope at_logit(ValueLossKind kind, double x, double target) {
-  if (kind == ValueLossKind::squared) {
-    const double difference = x - target;
-    return {difference * difference, 2 * difference};
-  }
-  // log(1 + exp(x)) - x * target and sigmoid(x) - target, without an exponential that overflows
-  const double e = std::exp(-std::abs(x));
-  return {std::max(x, 0.0) - x * target + std::log1p(e), (x < 0 ? e : 1) / (1 + e) - target};
-}
 
 /// Without a seed logits stay.
 void rows(ValueLossKind kind, const LossTo& to, const Tensor& logits, const Tensor& targets,
@@ -34,7 +20,9 @@ void rows(ValueLossKind kind, const LossTo& to, const Tensor& logits, const Tens
     const bool has_target = !std::isnan(wanted[0]);
     double loss = 0;
     for (std::int64_t k = 0; k < columns; ++k) {
-      const LossAndSlope l = has_target ? at_logit(kind, x[k], wanted[k]) : LossAndSlope{0, 0};
+      const kernels::ValueLossAt l =
+          has_target ? kernels::value_loss_at(kind == ValueLossKind::binary, x[k], wanted[k])
+                     : kernels::ValueLossAt{0, 0};
       loss += l.loss;
       if (seed) x[k] = static_cast<float>(l.slope / static_cast<double>(columns) * *seed);
     }
@@ -61,4 +49,4 @@ void value_loss_with_gradient(ValueLossKind kind, const LossTo& to, const Tensor
   rows(kind, to, logits, targets, &factor);
 }
 
-}  // namespace trainx::operations
+}  // namespace trainx::operations::cpu

@@ -18,6 +18,6 @@ Cost ValueLoss::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> ValueLoss::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool ValueLoss::has_gpu_kernel(const Types&) const { return false; }
+bool ValueLoss::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

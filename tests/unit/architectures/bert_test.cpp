@@ -211,8 +211,7 @@ TEST_CASE(
     }
   }
   CHECK_THROWS_AS(graph_of(dims, 3, 11, compute), InternalError);
-  CHECK(graph_of(dims, 3, 7, compute, Machine::one_gpu()).without_gpu_kernel ==
-        (label_values(dims) > 0 ? "value_loss" : ""));
+  CHECK(graph_of(dims, 3, 7, compute, Machine::one_gpu()).without_gpu_kernel.empty());
 }
 
 TEST_CASE("what a step of BERT keeps until backward") {

@@ -43,7 +43,7 @@ TEST_CASE("a query of another text sees the whole memory") {
   CHECK(a.cost(Direction::forward, types).attention->flops == 2 * 2 * (2 + 2) * 3 * 5);
 }
 
-TEST_CASE("GPUs have no kernel for windows on both sides, biases and another text") {
+TEST_CASE("GPUs have kernels for windows, biases, sinks, another text and narrow values") {
   const auto on_gpu = [](Attention a) {
     a.query_heads = a.key_value_heads = 2, a.head_size = 64;
     return a.has_gpu_kernel({});
@@ -53,9 +53,15 @@ TEST_CASE("GPUs have no kernel for windows on both sides, biases and another tex
   CHECK(on_gpu({.window = 8}));
   CHECK(on_gpu({.mask = AttentionMask::documents, .window = 8}));
   CHECK(on_gpu({.mask = AttentionMask::lengths, .dropout = 0.1}));
-  CHECK_FALSE(on_gpu({.mask = AttentionMask::lengths, .window = 8}));
-  CHECK_FALSE(on_gpu({.alibi = true}));
-  CHECK_FALSE(on_gpu({.has_sinks = true}));
-  CHECK_FALSE(on_gpu({.bias = {.buckets = 8, .max_distance = 16}}));
-  CHECK_FALSE(on_gpu({.mask = AttentionMask::lengths, .memory_length = 4}));
+  CHECK(on_gpu({.mask = AttentionMask::lengths, .window = 8}));
+  CHECK(on_gpu({.alibi = true}));
+  CHECK(on_gpu({.window = 8, .has_sinks = true}));
+  CHECK(on_gpu({.bias = {.buckets = 8, .max_distance = 16}}));
+  CHECK(on_gpu({.mask = AttentionMask::lengths, .memory_length = 4}));
+  CHECK(on_gpu({.value_size = 32}));
+  CHECK_FALSE(on_gpu({.value_size = 96}));
+  CHECK_FALSE(on_gpu({.mask = AttentionMask::lengths, .soft_cap = 30}));
+  CHECK_FALSE(on_gpu({.soft_cap = 30, .alibi = true}));
+  CHECK_FALSE(on_gpu({.bias = {.buckets = 64, .max_distance = 128}}));
+  CHECK_FALSE(on_gpu({.value_size = 32, .mask = AttentionMask::lengths, .memory_length = 4}));
 }

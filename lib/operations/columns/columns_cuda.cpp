@@ -1,0 +1,28 @@
+#include "kernels/rows/columns.hpp"
+#include "operations/columns/columns_backends.hpp"
+#include "operations/common/launch.hpp"
+
+namespace trainx::operations::cuda {
+
+void take_columns(const Gpu& gpu, const Tensor& y, const Tensor& x, std::int64_t first) {
+  const std::int64_t count = y.size(1);
+  with_kernel_element(y, [&]<class T>(T) {
+    gpu::require(kernels::copy_heads<T>({pointer<T>(y), count, 0, count},
+                                        {pointer<T>(x), x.size(1), first, count}, x.size(0), 1,
+                                        gpu.space.stream),
+                 "columns");
+  });
+  gpu.done(Work::norm);
+}
+
+void take_columns_backward(const Gpu& gpu, const Tensor& dx, const Tensor& dy, std::int64_t first,
+                           const Tensor& addend) {
+  with_kernel_element(dx, [&]<class T>(T) {
+    const kernels::PutColumns<T> op{dx.size(0),     dx.size(1),         first,         dy.size(1),
+                                    pointer<T>(dy), pointer<T>(addend), pointer<T>(dx)};
+    gpu::require(kernels::put_columns(op, gpu.space.stream), "gradients of columns");
+  });
+  gpu.done(Work::norm);
+}
+
+}  // namespace trainx::operations::cuda
