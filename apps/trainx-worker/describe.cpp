@@ -143,9 +143,11 @@ std::string describe_graph(const std::string& question) {
   if (!dims)
     throw UserError(ExitCode::usage,
                     "--describe-graph asks for a model that this worker does not have");
-  if (const auto given = asked.find("export"); given != asked.end())
+  if (const auto given = asked.find("export"); given != asked.end()) {
     architectures::set_export(*dims, given->at("folder").get<std::string>(),
                               architectures::export_config(dims->options));
+    architectures::set_target_length(*dims, given->at("longest").at(0), given->at("longest").at(1));
+  }
   execute::set_compute_threads(asked.at("threads").get<std::int64_t>());
   json answer;
   try {

@@ -79,7 +79,7 @@ def trainx_turn(folder, name, threads, steps):
     recipe = {
         "run": {"name": "turn", "duration": f"{steps} steps", "device": "cpu"},
         "model": {"type": "exported", "init_from": "out",
-                  "options": {"task": "masked_lm" if name == "t5" else "causal_lm"}},
+                  "options": {"task": "seq2seq" if name == "t5" else "causal_lm"}},
         "data": {"type": "jsonl" if name == "t5" else "tokens",
                  "train": "rows.jsonl" if name == "t5" else "rows.bin",
                  "sequence_length": LENGTH},

@@ -19,7 +19,8 @@ void visit_fields(Visitor& field, TowerOptions& o) {
   field("query_length", o.query_length, trainx::at_least(1), "words of a query");
   field("document_length", o.document_length, trainx::at_least(1), "words of a document");
   field("documents", o.documents, trainx::at_least(2), "of a query, the right one first");
-  field("temperature", o.temperature, trainx::positive(), "that similarities are divided by");
+  field("temperature", o.temperature, trainx::positive(),
+        "that similarities are divided by, at first");
 }
 
 /// The mean of words' features, through a linear layer, of length 1: ids [..., words] to [...,
@@ -38,15 +39,16 @@ struct TowerImpl : torch::nn::Module {
 TORCH_MODULE(Tower);
 
 struct ContrastiveLossImpl : torch::nn::Module {
-  explicit ContrastiveLossImpl(double t) : temperature(t) {}
+  explicit ContrastiveLossImpl(double t)
+      : log_temperature(register_parameter("log_temperature", torch::tensor(t).log())) {}
   trainx::Loss forward(const torch::Tensor& query, const torch::Tensor& documents) {
     const auto similarity = torch::matmul(documents, query.unsqueeze(-1)).squeeze(-1);  // [B, k]
-    const auto log_p = torch::log_softmax(similarity.to(torch::kFloat) / temperature, 1);
+    const auto log_p = torch::log_softmax(similarity.to(torch::kFloat) / log_temperature.exp(), 1);
     return {-log_p.select(1, 0).sum(),
             torch::tensor(query.size(0)),
             {{"first", (similarity.argmax(1) == 0).sum()}}};
   }
-  double temperature;
+  torch::Tensor log_temperature;  // learned; a number
 };
 TORCH_MODULE(ContrastiveLoss);
 

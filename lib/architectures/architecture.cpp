@@ -4,6 +4,7 @@
 #include "core/json_text.hpp"
 #include "architectures/limits.hpp"
 #include "architectures/config_reader.hpp"
+#include "architectures/exported.hpp"
 #include "architectures/families/family.hpp"
 #include "architectures/families/seq2seq_family.hpp"
 #include "graph/to_blocks.hpp"
@@ -133,11 +134,13 @@ std::optional<Masking> masking(const ModelDims& dims) {
 }
 
 std::optional<TargetShift> target_shift(const ModelDims& dims) {
+  if (const auto* custom = std::get_if<CustomDims>(&dims)) return target_shift(*custom);
   const auto* d = std::get_if<Seq2SeqDims>(&dims);
   return d ? std::optional(d->shift) : std::nullopt;
 }
 
 std::int64_t target_length(const ModelDims& dims, std::int64_t length) {
+  if (const auto* custom = std::get_if<CustomDims>(&dims)) return target_length(*custom, length);
   const auto* d = std::get_if<Seq2SeqDims>(&dims);
   return d ? target_length(*d, length) : length;
 }

@@ -69,16 +69,12 @@ void set_described_models(std::vector<CustomOptions> described) {
 
 std::string check_description(const std::vector<CustomOptions>& described,
                               const std::vector<std::string>& taken) {
-  std::set<std::string> names(taken.begin(), taken.end());
-  for (const CustomOptions& m : described) {
-    std::string problem = options::check_described("model", m.name, m.fields, names);
+  return options::check_all_described("model", described, taken, {}, [](const CustomOptions& m) {
+    std::string problem;
     for (const OptionField& f : m.fields)
-      if (problem.empty())
-        if (const std::string wrong = check_field(f); !wrong.empty())
-          problem = "model " + m.name + " " + wrong;
-    if (!problem.empty()) return problem;
-  }
-  return {};
+      if (problem.empty()) problem = check_field(f);
+    return problem;
+  });
 }
 
 Task task(const CustomOptions& o) {

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "architectures/compose.hpp"
 #include "architectures/custom.hpp"
+#include "architectures/exported.hpp"
 #include "graph/builder.hpp"
 #include "graph/parameter_rules.hpp"
 #include "graph/to_blocks.hpp"
@@ -47,12 +48,17 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
   return made;
 }
 
+/// A tensor without dims is one element here.
+std::vector<std::int64_t> with_dims(const std::vector<std::int64_t>& dims) {
+  return dims.empty() ? std::vector<std::int64_t>{1} : dims;
+}
+
 /// Matrices and embeddings decay; biases and norm parameters do not.
 std::vector<program::ParameterSpec> parameters_of(const CustomModule& m) {
   std::vector<program::ParameterSpec> all;
   for (const CustomParameter& p : m.parameters)
     all.push_back({.name = p.name,
-                   .dims = p.dims,
+                   .dims = with_dims(p.dims),
                    .decay = p.dims.size() >= 2,
                    .initializer = program::Initializer::constructed});
   return all;
@@ -65,6 +71,27 @@ std::set<std::string> tied_parameters(const CustomShape& shape) {
     for (const CustomParameter& p : m.parameters)
       if (!seen.insert(p.name).second) tied.insert(p.name);
   return tied;
+}
+
+/// Buffers of an export, and what its model's own code does not train, are constants.
+void freeze_fixed(const CustomDims& dims, graph::Model& model) {
+  const std::string config = export_config(dims.options);
+  if (config.empty()) return;
+  const std::set<std::string> fixed = fixed_tensors(config);
+  for (graph::ModelParameter& p : model.parameters)
+    if (fixed.contains(p.spec.name)) p.training = {.trained = false};
+}
+
+/// In the folder parameters have the dims that their modules gave them, of numbers none.
+void keep_saved_dims(const CustomShape& shape, program::ModelGraph& graph) {
+  std::set<std::string> numbers;
+  for (const CustomModule& m : shape.modules)
+    for (const CustomParameter& p : m.parameters)
+      if (p.dims.empty()) numbers.insert(p.name);
+  if (numbers.empty()) return;
+  for (program::GroupSpec& group : graph.groups)
+    for (program::ParameterSpec& p : group.parameters)
+      if (numbers.contains(p.name)) p.saved_dims.clear();
 }
 
 bool reads(const CustomShape& shape, const std::string& value) {
@@ -94,10 +121,13 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
                                          ? std::vector<std::string>{"tokens", "positions", targets}
                                          : std::vector<std::string>{"positions"};
   if (reads(shape, "lengths")) of_text.emplace_back("lengths");
+  const bool two_texts = dims.task == Task::seq2seq;
+  if (two_texts) of_text.emplace_back("target_tokens");
   if (shape.on_gpu != machine.gpu)
     throw InternalError("model " + dims.options.name + " was measured on another device");
   graph::BuilderOptions builder = builder_options(B, T, compute, machine);
   builder.fields = fields_of(shape, B);
+  if (two_texts) builder.target_length = target_length(dims, T);
   graph::ModelBuilder m(builder, of_text);
   std::map<std::string, graph::Value> values;
   for (const std::string& name : of_text) values[name] = m.batch(name);
@@ -124,7 +154,9 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   for (graph::ModelParameter& p : model.parameters)
     if (tied.contains(p.spec.name)) p.group = p.spec.name;
   graph::apply(machine.rules, model);
+  freeze_fixed(dims, model);
   program::ModelGraph graph = graph::to_blocks(model);
+  keep_saved_dims(shape, graph);
   graph.library_bytes = shape.library_bytes + (machine.gpu ? module_workspace_bytes : 0);
   return graph;
 }

@@ -1,5 +1,6 @@
 #include "architectures/exported.hpp"
 #include "core/error.hpp"
+#include <algorithm>
 
 namespace trainx::architectures {
 
@@ -8,18 +9,29 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* export_key = "trainx_export";
-constexpr const char *folder_field = "export_folder", *config_field = "export_config";
+constexpr const char *folder_field = "export_folder", *config_field = "export_config",
+                     *source_field = "export_longest_source",
+                     *target_field = "export_longest_target";
+// of trainx_export
+constexpr const char *shift_key = "target_shift", *most_target_key = "max_target_positions",
+                     *fixed_key = "fixed";
 
 std::string text_of(const CustomOptions& options, const char* key) {
   const OptionField* field = options.find(key);
   return field ? std::get<std::string>(field->value) : std::string();
 }
 
-void set_text(CustomOptions& options, const char* key, const std::string& text) {
+std::int64_t number_of(const CustomOptions& options, const char* key) {
+  const OptionField* field = options.find(key);
+  return field ? std::get<std::int64_t>(field->value) : 0;
+}
+
+template <class T>
+void set(CustomOptions& options, const char* key, const T& value) {
   if (OptionField* field = options.find(key))
-    field->value = text;
+    field->value = value;
   else
-    options.fields.push_back({key, text, {}, ""});
+    options.fields.push_back({key, value, {}, ""});
 }
 
 std::int64_t number(const ConfigReader& config, const json& of, const char* key,
@@ -32,13 +44,38 @@ std::int64_t number(const ConfigReader& config, const json& of, const char* key,
   return found->get<std::int64_t>();
 }
 
+/// Of a text that was read as a config.json before.
+json about_export(const std::string& config) {
+  const json all = json::parse(config, nullptr, false);
+  return all.is_object() ? all.value(export_key, json::object()) : json::object();
+}
+
+void check_fixed(const ConfigReader& config, const json& of) {
+  const auto fixed = of.find(fixed_key);
+  if (fixed == of.end()) return;  // of an older export
+  if (!fixed->is_array() ||
+      !std::ranges::all_of(*fixed, [](const json& name) { return name.is_string(); }))
+    config.fail(std::string(export_key) + "." + fixed_key + " is no list of names");
+}
+
+/// What a decoder reads before a target and where there is none are ids of its vocabulary.
+void check_shift(const ConfigReader& config, const json& of, std::int64_t vocab_size) {
+  const auto shift = of.find(shift_key);
+  if (shift == of.end() || !shift->is_object() || !shift->contains("wraps") ||
+      !(*shift)["wraps"].is_boolean())
+    config.fail(std::string(export_key) + "." + shift_key + " is no object with start, pad, wraps");
+  for (const char* key : {"start", "pad"})
+    if (number(config, *shift, key, 0) >= vocab_size)
+      config.fail(std::string(export_key) + "." + shift_key + "." + key + " is beyond vocab_size");
+}
+
 }  // namespace
 
 CustomOptions exported_options() {
   return {std::string(exported_name),
           "Any Hugging Face model that scripts/trainx-export wrote, from model.init_from",
           {{"task",
-            Choice{"causal_lm", {"causal_lm", "masked_lm", "classification"}},
+            Choice{"causal_lm", {"causal_lm", "masked_lm", "classification", "seq2seq"}},
             {},
             "what the model was exported for"}}};
 }
@@ -62,15 +99,44 @@ std::optional<CustomDims> exported_dims(const ConfigReader& config, const std::s
   dims.vocab_size = number(config, *of, "vocab_size", 1);
   dims.max_positions = number(config, *of, "max_positions", 1);
   if (dims.task == Task::classification) dims.num_labels = number(config, *of, "num_labels", 2);
+  if (dims.task == Task::seq2seq) {
+    number(config, *of, most_target_key, 1);
+    check_shift(config, *of, dims.vocab_size);
+  }
+  check_fixed(config, *of);
   std::get<Choice>(dims.options.find("task")->value).word = task->get<std::string>();
-  set_text(dims.options, config_field, text);
+  set(dims.options, config_field, text);
   return dims;
 }
 
 void set_export(CustomDims& dims, const std::string& folder, const std::string& config) {
-  set_text(dims.options, folder_field, folder);
-  set_text(dims.options, config_field, config);
+  set(dims.options, folder_field, folder);
+  set(dims.options, config_field, config);
 }
+void set_target_length(CustomDims& dims, std::int64_t longest_source, std::int64_t longest_target) {
+  set(dims.options, source_field, longest_source);
+  set(dims.options, target_field, longest_target);
+}
+std::int64_t target_length(const CustomDims& dims, std::int64_t source_length) {
+  const std::int64_t source = number_of(dims.options, source_field),
+                     target = number_of(dims.options, target_field);
+  return source == 0 ? source_length : (target * source_length + source - 1) / source;
+}
+
+std::optional<TargetShift> target_shift(const CustomDims& dims) {
+  if (dims.task != Task::seq2seq || !is_exported(dims.options)) return std::nullopt;
+  const json shift = about_export(export_config(dims.options)).at(shift_key);
+  return TargetShift{shift.at("start"), shift.at("pad"), shift.at("wraps")};
+}
+
+std::set<std::string> fixed_tensors(const std::string& config) {
+  return about_export(config).value(fixed_key, std::set<std::string>{});
+}
+
+std::int64_t most_target_tokens(const std::string& config) {
+  return about_export(config).at(most_target_key).get<std::int64_t>();
+}
+
 std::string export_folder(const CustomOptions& options) { return text_of(options, folder_field); }
 std::string export_config(const CustomOptions& options) { return text_of(options, config_field); }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "architectures/config_reader.hpp"
 #include "architectures/custom.hpp"
+#include <set>
 
 namespace trainx::architectures {
 
@@ -19,8 +20,22 @@ std::optional<CustomDims> exported_dims(const ConfigReader& config, const std::s
 /// What a worker needs beside the recipe's options: the folder that holds the graph and the text of
 /// its config.json. They travel as options that no recipe has.
 void set_export(CustomDims& dims, const std::string& folder, const std::string& config);
+/// seq2seq: data.sequence_length and data.target_length, which travel likewise. Shorter rows keep
+/// their ratio.
+void set_target_length(CustomDims& dims, std::int64_t longest_source, std::int64_t longest_target);
+/// Tokens of a target beside sources of that many; as many where targets are the tokens' own text.
+std::int64_t target_length(const CustomDims& dims, std::int64_t source_length);
+/// seq2seq: how its decoder's input follows from the targets.
+std::optional<TargetShift> target_shift(const CustomDims& dims);
 std::string export_folder(const CustomOptions& options);  // empty: not set
 std::string export_config(const CustomOptions& options);
+
+/// Names of what is saved with the weights and is none: buffers, and parameters that the model's
+/// own code does not train. `config` was read before.
+std::set<std::string> fixed_tensors(const std::string& config);
+
+/// seq2seq: tokens of the longest target that it was exported for. `config` was read before.
+std::int64_t most_target_tokens(const std::string& config);
 
 /// Its model_type in transformers; empty where the config.json is not set.
 std::string exported_family(const CustomOptions& options);

@@ -8,13 +8,13 @@ using program::ParameterSpec;
 
 namespace {
 
-/// rows x columns inside trainx; a vector is one row, and of more dimensions all but the first are
-/// columns.
+/// rows x columns inside trainx; a number or a vector is one row, and of more dimensions all but
+/// the first are columns.
 struct Matrix {
   std::int64_t rows, columns;
 };
 Matrix matrix(const std::vector<std::int64_t>& dims) {
-  if (dims.size() == 1) return {1, dims[0]};
+  if (dims.size() <= 1) return {1, dims.empty() ? 1 : dims[0]};
   Matrix m{dims.at(0), 1};
   for (std::size_t d = 1; d < dims.size(); ++d) m.columns *= dims[d];
   return m;

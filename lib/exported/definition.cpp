@@ -34,17 +34,22 @@ struct Instance {
                 "; write precision.compute: fp32, or export it again");
   }
 
-  void require_length(std::int64_t length) const {
-    TORCH_CHECK(length >= model->min_length && length <= model->max_length, "rows have ", length,
-                " tokens, and the model was exported for ", model->min_length, " to ",
-                model->max_length,
-                "; set data.sequence_length, or export it again with another --sequence-length");
+  void require_length(const std::string& input, const at::Tensor& x) const {
+    const auto limits = model->lengths.find(input);
+    if (limits == model->lengths.end()) return;
+    const std::int64_t length = x.size(1);
+    const auto [least, most] = limits->second;
+    const bool of_target = input == "target_tokens";
+    TORCH_CHECK(length >= least && length <= most, of_target ? "targets" : "rows", " have ", length,
+                " tokens, and the model was exported for ", least, " to ", most, "; set data.",
+                of_target ? "target_length" : "sequence_length",
+                ", or export it again with another --",
+                of_target ? "target-length" : "sequence-length");
   }
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs) const {
     const std::vector<Operand>& named = module->graph->inputs;
-    for (std::size_t k = 0; k < named.size(); ++k)
-      if (named[k].name == "tokens") require_length(inputs[k].size(1));
+    for (std::size_t k = 0; k < named.size(); ++k) require_length(named[k].name, inputs[k]);
     std::vector<at::Tensor> operands = inputs;
     operands.insert(operands.end(), parameters.begin(), parameters.end());
     return interpreter(inputs).run(operands, training);

@@ -83,8 +83,10 @@ std::shared_ptr<const ExportedModel> read(const std::string& folder, const json&
   const std::string path = folder + "/" + graph_file, beside = folder + "/" + constants_file;
   auto model = std::make_shared<ExportedModel>();
   model->graph = parse_graph(read_json_text(path, most_graph_bytes), path);
-  model->min_length = about.value("min_length", std::int64_t{1});
-  model->max_length = about.value("max_positions", std::int64_t{1});
+  const auto length = [&](const char* key) { return about.value(key, std::int64_t{1}); };
+  model->lengths = {
+      {"tokens", {length("min_length"), length("max_positions")}},
+      {"target_tokens", {length("min_target_length"), length("max_target_positions")}}};
   const checkpoint::SafetensorsReader constants(beside);
   std::map<std::string, at::Tensor> tensors;
   for (const auto& [name, entry] : constants.tensors()) {

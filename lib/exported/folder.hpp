@@ -1,7 +1,9 @@
 // The folder that scripts/trainx-export wrote, or a checkpoint that goes on from one.
 #pragma once
 #include "exported/interpreter.hpp"
+#include <map>
 #include <memory>
+#include <utility>
 
 namespace trainx::exported {
 
@@ -13,7 +15,8 @@ struct ExportedModule {
 struct ExportedModel {
   ExportedGraph graph;
   std::vector<ExportedModule> modules;
-  std::int64_t min_length = 1, max_length = 0;
+  /// Tokens of a row that the graph holds for, by input: tokens, target_tokens.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> lengths;
 };
 
 /// Reads graph.json and constants.safetensors, whose hashes `config` (the folder's config.json)

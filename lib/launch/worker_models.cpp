@@ -106,8 +106,12 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
   if (const auto gpu = gpu_of(recipe, facts)) question["gpu"] = *gpu;
   const auto* custom = std::get_if<architectures::CustomDims>(&dims);
   if (const std::string folder = custom ? architectures::export_folder(custom->options) : "";
-      !folder.empty())
-    question["export"] = {{"folder", folder}, {"files", state_of(folder)}};
+      !folder.empty()) {
+    const std::int64_t longest = copy.data.sequence_length;
+    question["export"] = {{"folder", folder},
+                          {"files", state_of(folder)},
+                          {"longest", {longest, architectures::target_length(*custom, longest)}}};
+  }
   const std::string worker = worker_path();
   const auto parsed = [](const std::string& answer) { return json::parse(answer, nullptr, false); };
   json said = parsed(ask_worker(worker, "--describe-graph", question.dump()));

@@ -59,6 +59,25 @@ void require_best_metric(const architectures::CustomDims& dims, recipe::BestMetr
          " does not return; write loss");
 }
 
+/// Of a text of its own length, which the folder has a longest one for.
+void decide_targets(architectures::CustomDims& dims, const recipe::Recipe& recipe,
+                    const facts::ModelFolderFacts& folder) {
+  if (dims.task != architectures::Task::seq2seq) {
+    if (recipe.data.target_length)
+      refuse("data.target_length can have no effect with an export for " +
+             recipe::write_value(dims.task) +
+             ", whose targets are the tokens' own text: leave it " + "out");
+    return;
+  }
+  const std::int64_t longest = recipe::target_length(recipe.data),
+                     most = architectures::most_target_tokens(folder.config);
+  if (longest > most)
+    refuse("data.target_length (" + std::to_string(longest) +
+           ") exceeds the targets that the model was exported for (" + std::to_string(most) +
+           " tokens); set it, or export the model again with another --target-length");
+  architectures::set_target_length(dims, recipe.data.sequence_length, longest);
+}
+
 /// The folder says what the model learns.
 void require_export(const architectures::CustomDims* saved, architectures::Task task) {
   if (!saved)
@@ -108,8 +127,10 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
            ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) +
            ")");
   dims.options = o;
-  if (architectures::is_exported(o))
+  if (architectures::is_exported(o)) {
     architectures::set_export(dims, facts.model_folder->path, facts.model_folder->config);
+    decide_targets(dims, recipe, *facts.model_folder);
+  }
   dims.shapes = facts.model_shapes;
   require_best_metric(dims, recipe.eval.best.metric);
   if (recomputes(recipe.memory)) require_constant_buffers(dims);

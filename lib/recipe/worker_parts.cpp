@@ -29,9 +29,12 @@ std::string check(const WorkerParts& parts) {
   if (problem.empty())
     problem = options::check_description(
         parts.schedules, alternative_names(options::ScheduleOptions{}), keys_of(ScheduleSection{}));
-  if (problem.empty())
-    problem = options::check_description(parts.data, alternative_names(options::DataOptions{}),
-                                         keys_of(DataSection{}));
+  if (problem.empty()) {
+    std::set<std::string> keys = keys_of(DataSection{});
+    keys.merge(keys_of(options::MixtureEntry{}));  // whose sources may be the worker's
+    problem =
+        options::check_description(parts.data, alternative_names(options::DataOptions{}), keys);
+  }
   return problem;
 }
 

@@ -1,11 +1,11 @@
 """Hugging Face folders out and in: exports in each type and in shards, tokenizer files carried along, folders that cannot be read."""
 import json
-import pathlib
 import shutil
 import struct
 import unittest
 
 import reference
+from saved_tensors import tensors
 from support import Trainx, main, sampled, tiny, write_tokens
 
 PYTHON = reference.PYTHON
@@ -20,15 +20,6 @@ optimizer: {{type: sgd, lr: 0.01}}
 schedule: {{type: constant}}
 metrics: {{every: 1 steps}}
 """
-
-
-def tensors(path):
-    """Name -> (dtype, shape, bytes) of a safetensors file."""
-    data = pathlib.Path(path).read_bytes()
-    n = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + n])
-    header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]]) for name, t in header.items()}
 
 
 class Export(Trainx):

@@ -8,7 +8,9 @@ import shutil
 import unittest
 
 import reference
-from reference_exported_data import BATCH, LABELS, LENGTH, STEPS, VOCABULARY
+from reference_exported_data import (BATCH, LABELS, LENGTH, STEPS, TARGET_LENGTH, TASKS,
+                                     VOCABULARY)
+from saved_tensors import tensors
 from support import Trainx, main, sampled, sha256, write_tokens
 
 RECIPE = f"""\
@@ -20,7 +22,7 @@ optimizer: {{{{type: adamw, lr: 1e-3, options: {{{{beta2: 0.95, eps: 1e-6, weigh
 schedule: {{{{type: constant}}}}
 metrics: {{{{every: 1 steps}}}}
 """
-TASKS = {"bert": "classification", "t5": "seq2seq"}     # others: causal_lm
+HELD_OUT = BATCH + 3
 TOLERANCE = 1e-5                        # of losses
 TRAINED = 1e-4                          # of the largest logit, after training
 
@@ -35,26 +37,32 @@ class Exported(Trainx):
         """The recipe of an export."""
         task = TASKS.get(case, "causal_lm")
         self.random.seed(5)
-        if task != "causal_lm":
-            with open(self.folder / "lines.jsonl", "w") as file:
-                for _ in range(STEPS * BATCH):
-                    ids = [self.random.randrange(3, VOCABULARY)
-                           for _ in range(self.random.randrange(4, LENGTH + 1))]
-                    answer = {"label": ids[0] % LABELS} if task == "classification" else \
-                        {"labels": ids[::-1]}
-                    file.write(json.dumps({"input_ids": ids} | answer) + "\n")
-            self.data, data = "lines.jsonl", "type: jsonl, train: lines.jsonl"
-        else:
-            write_tokens(self.folder / "tokens.bin",
-                         [self.random.randrange(3, VOCABULARY)
-                          for _ in range(STEPS * BATCH * LENGTH + 1)])
-            self.data, data = "tokens.bin", "type: tokens, train: tokens.bin"
+        kind, ending = ("tokens", "bin") if task == "causal_lm" else ("jsonl", "jsonl")
+        self.data, self.held_out = f"train.{ending}", f"held_out.{ending}"
+        for name, rows in ((self.data, STEPS * BATCH), (self.held_out, HELD_OUT)):
+            self.write_rows(self.folder / name, task, rows)
+        data = f"type: {kind}, train: {self.data}"
+        if task == "seq2seq":
+            data += f", target_length: {TARGET_LENGTH}"
         self.reference("make", case, "model")
         found = self.reference("export", "model", "out", task, *words)
         self.assertIn("said", found, found)
         self.task, self.case = task, case
-        written = "masked_lm" if task == "seq2seq" else task
-        return self.recipe(RECIPE.format(folder="out", task=written, data=data))
+        return self.recipe(RECIPE.format(folder="out", task=task, data=data))
+
+    def write_rows(self, path, task, count):
+        """Of seq2seq the second row has no target."""
+        def ids(least, most):
+            return [self.random.randrange(3, VOCABULARY)
+                    for _ in range(self.random.randrange(least, most + 1))]
+        if task == "causal_lm":
+            return write_tokens(path, ids(*[count * LENGTH + 1] * 2))
+        with open(path, "w") as file:
+            for row in range(count):
+                tokens = ids(4, LENGTH)
+                answer = {"label": tokens[0] % LABELS} if task == "classification" else \
+                    {"labels": [-100] * 3 if row == 1 else ids(1, TARGET_LENGTH)}
+                file.write(json.dumps({"input_ids": tokens} | answer) + "\n")
 
     def train(self, recipe, name, *settings):
         self.run_trainx("train", recipe, f"run.name={name}", *settings)
@@ -81,6 +89,13 @@ class Exported(Trainx):
         self.check_losses(self.train(recipe, "cut", "batch.micro_batch_size=2"), want)
         self.check_folder("model", "out", 0)
         self.check_folder("trained", "outputs/whole/latest", TRAINED)
+        self.check_evaluation("whole")
+
+    def check_evaluation(self, run):
+        """The last batch is not full."""
+        want = self.reference("evaluate", f"outputs/{run}/latest", self.task, self.held_out)["loss"]
+        said = self.run_trainx("--json", "eval", f"outputs/{run}", f"data.eval={self.held_out}")
+        self.check_losses([json.loads(said.stdout.splitlines()[-1])["eval_loss"]], [want])
 
     def test_gpt2_trains_as_transformers_does(self):
         self.check_case("gpt2")
@@ -99,6 +114,42 @@ class Exported(Trainx):
 
     def test_an_encoder_and_decoder_train_as_transformers_does(self):
         self.check_case("t5")
+
+    def test_targets_that_wrap_around_train_as_transformers_does(self):
+        self.check_case("mbart")
+
+    def test_positions_that_are_not_trained_stay_as_they_are(self):
+        self.check_case("marian")
+        name = "model.encoder.embed_positions.weight"
+        config = json.loads((self.folder / "out/config.json").read_text())
+        self.assertIn(name, config["trainx_export"]["fixed"])
+        before, after = tensors(self.folder / "out/model.safetensors"), tensors(self.weights("cut"))
+        self.assertEqual(after[name], before[name])
+        self.assertNotEqual(after["model.shared.weight"], before["model.shared.weight"])
+
+    def test_numbers_without_dims_are_kept(self):
+        self.check_case("apertus")
+        shapes = {name: shape for name, (_, shape, _) in tensors(self.weights("whole")).items()}
+        self.assertEqual(shapes["model.layers.0.mlp.act_fn.beta"], [])
+
+    def test_lengths_beyond_the_export_are_refused(self):
+        recipe = self.make("t5", "fp32")
+        self.refused("train", recipe, "data.target_length=1025", code=78)
+        self.refused("train", recipe, "model.options.task=masked_lm", code=78)
+        config = self.folder / "out/config.json"
+        (self.folder / "out/export.json").unlink()
+        sound = config.read_text()
+        for key, value in (("target_shift", None), ("target_shift", {"start": 0, "pad": 0}),
+                           ("target_shift", {"start": VOCABULARY, "pad": 0, "wraps": False}),
+                           ("max_target_positions", 0), ("fixed", ["a", 1])):
+            said = json.loads(sound)
+            said["trainx_export"][key] = value
+            config.write_text(json.dumps(said))
+            self.refused("train", recipe, code=65)
+        config.write_text(sound)
+        self.train(recipe, "sound")
+        shutil.rmtree(self.folder / "out")
+        self.refused("train", self.make("gpt2", "fp32"), "data.target_length=8", code=78)
 
     def test_passes_change_no_bit_and_neither_does_a_stop(self):
         recipe = self.make("gpt2_dropout")

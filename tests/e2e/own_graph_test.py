@@ -1,6 +1,7 @@
 """Graphs of modules with fields and losses of their own, built against an install tree: numbers are
 those of a plain LibTorch loop, whatever the passes and however the batch is cut."""
 import json
+import math
 import os
 import struct
 import subprocess
@@ -8,6 +9,7 @@ import sys
 
 import support
 from install_tree import InstallTree
+from saved_tensors import tensors
 from support import ROOT, main, sampled, sha256
 
 STEPS, BATCH, HELD_OUT, SEED, LR = 8, 16, 21, 7, "1e-2"
@@ -194,6 +196,9 @@ class TwoTowers(OwnGraph, InstallTree):
     def check_names(self, names):
         self.assertIn("query-tower.table", names)
         self.assertNotIn("document-tower.table", names)      # tied: saved once
+        saved = tensors(self.weights("base"))["loss.log_temperature"]
+        self.assertEqual(saved[:2], ("F32", []))
+        self.assertNotEqual(saved[2], struct.pack("<f", math.log(0.1)))     # it was trained
 
 
 if __name__ == "__main__":

@@ -135,6 +135,25 @@ class OwnOptimizer(InstallTree):
         (self.folder / "eval.bin").unlink()
         self.assertEqual(self.train("unheld"), whole)
 
+    def test_a_mixture_draws_from_own_sources_as_from_the_same_lines(self):
+        mixed = "{{type: mixture, sources: [{}, weight: 3}}, {}, weight: 1}}]"
+        lines = "{type: jsonl, train: train.jsonl, eval: eval.jsonl"
+        more = "shuffle: true"
+        got = {}
+        for name, first in (("lines", lines), ("own", "{type: points, folder: .")):
+            self.read_from(mixed.format(first, lines), more)
+            got[name] = self.train(name, *CUT)
+            self.train(f"parts-{name}", *CUT, "run.duration=5 steps")
+            self.assertEqual(self.train(f"parts-{name}", *CUT), got[name])
+            ranks = ["parallel.mode=zero2", "parallel.world_size=2"]
+            self.assert_close(self.train(f"ranks-{name}", *CUT, *ranks), got[name], 1e-6)
+        self.assertEqual(got["own"], got["lines"])
+        self.assertEqual(self.last_evaluation("own"), self.last_evaluation("lines"))
+        self.assertEqual(sha256(self.weights("own")), sha256(self.weights("lines")))
+        problems = json.loads(self.ask("validate", self.config, "--json", "data.sources=[{type: "
+                                       "points, foldr: a}]", expect=78).stdout)["problems"]
+        self.assertIn("data.sources[0].foldr", [p["key"] for p in problems])
+
     def read_from(self, source, more):
         lines = RECIPE.splitlines()
         at = next(k for k, line in enumerate(lines) if line.startswith("data:"))

@@ -8,6 +8,7 @@ never from trainx, and the exports themselves.
                                                     torch.export loses)
     reference_exported.py train FOLDER TASK DATA OUT    5 AdamW steps in the order of the data, and
                                                     saves the model: {"losses": [...]}
+    reference_exported.py evaluate FOLDER TASK DATA     {"loss": mean over the targets of DATA}
     reference_exported.py compare FOLDER OTHER TASK     how far OTHER's logits are from FOLDER's,
                                                     and what from_pretrained says of names
 """
@@ -24,7 +25,8 @@ import warnings
 import torch
 import transformers
 
-from reference_exported_data import BATCH, LABELS, LENGTH, STEPS, VOCABULARY
+from reference_exported_data import (BATCH, LABELS, LENGTH, STEPS, TARGET_LENGTH, TASKS,
+                                     VOCABULARY)
 
 NO_DROPOUT = {"gpt2": dict(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)}
 SIZES = dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4, vocab_size=VOCABULARY,
@@ -49,6 +51,15 @@ def config(case):
         return transformers.T5Config(
             d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2, num_heads=4,
             vocab_size=VOCABULARY, dropout_rate=0.0, decoder_start_token_id=0)
+    if case == "apertus":       # its activations have buffers without dims
+        return transformers.ApertusConfig(**SIZES, intermediate_size=64, num_key_value_heads=2)
+    if case in ("mbart", "marian"):     # the one wraps targets, the other's positions are fixed
+        of_case = transformers.MBartConfig if case == "mbart" else transformers.MarianConfig
+        return of_case(
+            d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+            decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
+            vocab_size=VOCABULARY, max_position_embeddings=48, dropout=0.0, pad_token_id=0,
+            decoder_start_token_id=0, eos_token_id=2, forced_eos_token_id=2)
     if case == "bert":
         return transformers.BertConfig(**SIZES, intermediate_size=64, num_labels=LABELS,
                                        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
@@ -57,7 +68,6 @@ def config(case):
 
 CLASSES = {"causal_lm": "AutoModelForCausalLM", "seq2seq": "AutoModelForSeq2SeqLM",
            "classification": "AutoModelForSequenceClassification"}
-TASKS = {"bert": "classification", "t5": "seq2seq"}
 
 
 def make(case, folder):
@@ -122,18 +132,18 @@ def batches(data, task):
         for first in range(0, len(lines), BATCH):
             rows = lines[first:first + BATCH]
 
-            def padded(key, value):
-                return torch.tensor([r[key] + [value] * (LENGTH - len(r[key])) for r in rows])
-            yield (padded("input_ids", 0), torch.tensor([len(r["input_ids"]) for r in rows]),
+            def padded(key, value, length):
+                return torch.tensor([r[key] + [value] * (length - len(r[key])) for r in rows])
+            lengths = torch.tensor([len(r["input_ids"]) for r in rows])
+            yield (padded("input_ids", 0, LENGTH), lengths,
                    torch.tensor([r["label"] for r in rows]) if task == "classification"
-                   else padded("labels", -100))
+                   else padded("labels", -100, TARGET_LENGTH))
         return
     raw = pathlib.Path(data).read_bytes()[1024:]
     ids = torch.tensor(struct.unpack(f"<{len(raw) // 2}H", raw))
-    for step in range(STEPS):
-        at = step * BATCH * LENGTH
-        yield (ids[at:at + BATCH * LENGTH].view(BATCH, LENGTH), None,
-               ids[at + 1:at + BATCH * LENGTH + 1].view(BATCH, LENGTH))
+    for at in range(0, len(ids) - 1, BATCH * LENGTH):
+        end = min(at + BATCH * LENGTH, len(ids) - 1)
+        yield ids[at:end].view(-1, LENGTH), None, ids[at + 1:end + 1].view(-1, LENGTH)
 
 
 def load(folder, task, **how):
@@ -149,6 +159,23 @@ def logits_of(model, tokens, lengths, targets):
     return model(input_ids=tokens, **given).logits
 
 
+def loss_of(model, tokens, lengths, targets):
+    """(sum, count). Rows without targets are left out: some models cannot shift them."""
+    has = targets != -100 if targets.dim() == 1 else (targets != -100).any(1)
+    logits = logits_of(model, tokens[has], lengths[has] if lengths is not None else None,
+                       targets[has])
+    loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]),
+                                             targets[has].reshape(-1), reduction="sum")
+    return loss, int((targets != -100).sum())
+
+
+@torch.no_grad()
+def evaluate(folder, task, data):
+    model = load(folder, task).eval()
+    sums, counts = zip(*(loss_of(model, *batch) for batch in batches(data, task)))
+    return {"loss": float(sum(sums)) / sum(counts)}
+
+
 def train(folder, task, data, out):
     model = load(folder, task).train()
     groups = [{"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": 0.1},
@@ -156,9 +183,8 @@ def train(folder, task, data, out):
     optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), eps=1e-6)
     losses = []
     for tokens, lengths, targets in batches(data, task):
-        logits = logits_of(model, tokens, lengths, targets)
-        loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]),
-                                                 targets.reshape(-1))
+        loss, count = loss_of(model, tokens, lengths, targets)
+        loss = loss / count
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -173,7 +199,8 @@ def compare(folder, other, task):
     model, (found, names) = load(folder, task), load(other, task, output_loading_info=True)
     tokens = torch.arange(2 * LENGTH).view(2, LENGTH) % (VOCABULARY - 3) + 3
     lengths = None if task == "causal_lm" else torch.tensor([LENGTH, LENGTH - 7])
-    want, got = [logits_of(m.eval(), tokens, lengths, tokens) for m in (model, found)]
+    targets = tokens[:, :TARGET_LENGTH]
+    want, got = [logits_of(m.eval(), tokens, lengths, targets) for m in (model, found)]
     return {"difference": (want - got).abs().max().item(), "largest": want.abs().max().item(),
             "missing": sorted(names["missing_keys"]),
             "unexpected": sorted(names["unexpected_keys"]),
@@ -184,7 +211,8 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     transformers.logging.set_verbosity_error()
-    command = {"make": make, "export": export, "train": train, "compare": compare}[sys.argv[1]]
+    command = {"make": make, "export": export, "train": train, "evaluate": evaluate,
+               "compare": compare}[sys.argv[1]]
     answer = command(*sys.argv[2:])
     if answer is not None:
         print(json.dumps(answer))

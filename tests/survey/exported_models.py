@@ -59,6 +59,13 @@ SIZES = {
     1: "bos_token_id decoder_start_token_id n_shared_experts n_group topk_group "
        "first_k_dense_replace",
     VOCABULARY: "vocab_size"}
+# The same where a config holds others.
+INNER = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "sliding_window": 16,
+         "vocab_size": VOCABULARY, "max_position_embeddings": 128}
+OF_BLT = {"hidden_size": 64, "hidden_size_global": 64, "intermediate_size": 96,
+          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+          "head_dim": 16}
 # What a model needs otherwise to be legal and tiny.
 CHANGES = {
     "deepseek_v2": {"num_key_value_heads": 4, "head_dim": 8},
@@ -78,6 +85,9 @@ CHANGES = {
     "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8, "rope_theta": 10000.0},
              "ffn_config": {"ffn_hidden_size": 64, "moe_num_experts": 4, "moe_top_k": 2,
                             "ffn_act_fn": {"name": "silu"}}},
+    "t5gemma": {"encoder": INNER, "decoder": INNER},
+    "blt": {"encoder_hash_byte_group_vocab": 512} |
+           {f"{part}_config": OF_BLT for part in ("patcher", "encoder", "decoder", "global")},
     "led": {"attention_window": 16}, "longformer": {"attention_window": 16},
     "rwkv": {"context_length": 64, "attention_hidden_size": 64}}
 
@@ -94,6 +104,8 @@ def config_of(kind, name):
     small |= CHANGES.get(name, {})
     if kind == "c" and "is_decoder" in known:
         small["is_decoder"] = True
+    if kind == "s":     # of some families config.json alone has it
+        small["decoder_start_token_id"] = 1
     tries = (small, {k: v for k, v in small.items() if k not in ("head_dim", "sliding_window")})
     for values in tries:
         try:
@@ -134,8 +146,9 @@ def wanted_losses(export, folder, task, rows):
     optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), eps=1e-6)
     losses = []
     for batch in rows.split(BATCH):
-        given = (batch[:, :-1], torch.full((BATCH,), LENGTH), batch[:, 1:])
-        given = given[:{"causal_lm": 1, "masked_lm": 2, "seq2seq": 3}[task]]
+        given = [batch[:, :-1], torch.full((BATCH,), LENGTH)][:1 if task == "causal_lm" else 2]
+        if task == "seq2seq":
+            given.append(export.decoder_tokens(model, batch[:, 1:]))
         with export.without_layer_drop(model):
             logits = wrapper(*given)
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1),
@@ -167,7 +180,7 @@ def trained_losses(folder, out, task, rows):
     recipe = {
         "run": {"name": "r", "duration": f"{STEPS} steps", "device": "cpu"},
         "model": {"type": "exported", "init_from": str(out),
-                  "options": {"task": "causal_lm" if task == "causal_lm" else "masked_lm"}},
+                  "options": {"task": task}},
         "data": data,
         "batch": {"global_batch_size": BATCH, "micro_batch_size": BATCH},
         "precision": "fp32", "schedule": {"type": "constant"}, "metrics": {"every": "1 steps"},

@@ -23,7 +23,7 @@ WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::
     const at::NoGradGuard no_gradients;
     for (const program::ParameterSpec& p : group.parameters) {
       const auto found = constructed->find(p.name);
-      if (found == constructed->end() || found->second.sizes() != at::IntArrayRef(p.dims))
+      if (found == constructed->end() || found->second.sizes() != at::IntArrayRef(p.saved_dims))
         throw InternalError("the model was described with another parameter '" + p.name + "'");
       const at::Tensor dense = found->second.contiguous();
       std::copy_n(dense.const_data_ptr<float>(), p.elements(), exact + p.offset);

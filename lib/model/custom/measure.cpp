@@ -1,4 +1,5 @@
 #include "model/custom/measure.hpp"
+#include "architectures/exported.hpp"
 #include "core/error.hpp"
 #include "model/custom/buffers.hpp"
 #include "model/custom/registry.hpp"
@@ -42,7 +43,9 @@ std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& di
   values["tokens"] = at::arange(B * T, at::kLong)
                          .remainder(std::max<std::int64_t>(dims.vocab_size, 1))
                          .view({B, T});
-  values["targets"] = at::zeros({B, T}, at::kLong);
+  const std::int64_t of_targets = architectures::target_length(dims, T);
+  values["targets"] = at::zeros({B, of_targets}, at::kLong);
+  values["target_tokens"] = at::zeros({B, of_targets}, at::kLong);
   values["lengths"] = at::full({B}, T, at::kLong);
   values["labels"] = at::zeros({B}, at::kLong);
   for (const FieldSpec& f : fields) {
@@ -142,8 +145,9 @@ std::vector<architectures::CustomValue> values_of(const architectures::CustomDim
 void check_logits(const architectures::CustomDims& dims, const GraphModule& m,
                   const std::vector<at::Tensor>& made, std::int64_t B, std::int64_t T) {
   const bool classes = dims.task == architectures::Task::classification;
-  const std::vector<std::int64_t> wanted = classes ? std::vector{B, dims.num_labels}
-                                                   : std::vector{B, T, dims.vocab_size};
+  const std::vector<std::int64_t> wanted =
+      classes ? std::vector{B, dims.num_labels}
+              : std::vector{B, architectures::target_length(dims, T), dims.vocab_size};
   if (made.size() != 1 || made[0].sizes() != at::IntArrayRef(wanted))
     refuse(dims, c10::str("the last module, '", m.name, "', returns ", shapes_of(made),
                           "; logits are ", at::IntArrayRef(wanted),
@@ -364,7 +368,14 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet
   // (architectures/library_bytes.cpp).
   constexpr program::Bytes scratchpad = 256 * 1024;
-  if (!on_gpu && size_of(compute) == 2) shape.library_bytes += threads * scratchpad;
+  if (on_gpu) return shape;
+  // Of what is freed glibc keeps as much at its heap's end: twice the largest M_MMAP_THRESHOLD.
+  constexpr program::Bytes kept_heap = program::Bytes{64} << 20;
+  program::Bytes freed = 0;
+  for (const architectures::CustomModule& m : shape.modules) freed = std::max(freed, m.graph_bytes);
+  freed += shape.library_bytes;
+  shape.library_bytes += std::min(freed, kept_heap) +
+                         (size_of(compute) == 2 ? threads * scratchpad : 0);
   return shape;
 }
 

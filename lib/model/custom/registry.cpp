@@ -2,17 +2,13 @@
 #include "architectures/exported.hpp"
 #include "core/error.hpp"
 #include "operations/module/module_state.hpp"
+#include "options/registry.hpp"
 #include <algorithm>
 #include <map>
 #include <set>
 
 namespace trainx {
 namespace {
-
-std::vector<ModelDefinition>& definitions() {
-  static std::vector<ModelDefinition> all;
-  return all;
-}
 
 [[noreturn]] void refuse(const architectures::CustomDims& dims, const std::string& sentence) {
   throw UserError(ExitCode::invalid_recipe, "model " + dims.options.name + ": " + sentence);
@@ -74,6 +70,7 @@ void check_values(const architectures::CustomDims& dims, const Graph& graph) {
   std::map<std::string, bool> read;  // by value of a module
   const bool classes = dims.task == architectures::Task::classification;
   std::set<std::string> known{"tokens", "lengths", classes ? "labels" : "targets"};
+  if (dims.task == architectures::Task::seq2seq) known.insert("target_tokens");
   for (const Field& f : graph.fields) known.insert(f.name);
   for (const GraphModule& m : graph.modules) {
     const std::string who = "module '" + m.name + "'";
@@ -123,22 +120,25 @@ Graph::Graph(std::vector<Module> chain) {
 }
 
 void add_model_definition(ModelDefinition definition) {
-  definitions().push_back(std::move(definition));
+  options::registry<ModelDefinition>().push_back(std::move(definition));
 }
 
 namespace model {
 
-const std::vector<ModelDefinition>& model_definitions() { return definitions(); }
+const std::vector<ModelDefinition>& model_definitions() {
+  return options::registry<ModelDefinition>();
+}
 
 const ModelDefinition& model_definition(const std::string& name) {
-  for (const ModelDefinition& d : definitions())
+  for (const ModelDefinition& d : model_definitions())
     if (d.name == name) return d;
   throw InternalError("this worker has no model " + name);
 }
 
 std::vector<architectures::CustomOptions> model_descriptions() {
   std::vector<architectures::CustomOptions> out;
-  for (const ModelDefinition& d : definitions()) out.push_back({d.name, d.summary, d.options});
+  for (const ModelDefinition& d : model_definitions())
+    out.push_back({d.name, d.summary, d.options});
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/module/keyed_dropout.hpp"
 #include "operations/module/module_device.hpp"
 #include "operations/module/module_spec.hpp"
@@ -62,14 +63,17 @@ void move_to(const at::Tensor& t, const Tensor& place) {
 
 void place_parameters(const OpContext& c) {
   const at::NoGradGuard no_gradients;
-  int index = 0;
-  for (NamedTensor& p : c.module().module.parameters) {
+  ModuleState& m = c.module();
+  for (std::size_t i = 0; i < m.module.parameters.size(); ++i) {
+    NamedTensor& p = m.module.parameters[i];
     p.tensor.mutable_grad().reset();  // of a backward that failed
-    const Tensor place = c.parameter(index++);
-    if (p.tensor.numel() == 0)
-      p.tensor.set_data(torch_view(place));
-    else
+    const Tensor place = c.parameter(static_cast<int>(i));
+    if (p.tensor.numel() == 0) {
+      const at::Tensor view = torch_view(place);
+      p.tensor.set_data(m.are_numbers[i] ? view.view(at::IntArrayRef{}) : view);
+    } else {
       move_to(p.tensor, place);
+    }
   }
 }
 
@@ -125,27 +129,45 @@ std::vector<at::Tensor> returned(const OpContext& c, int count, bool with_gradie
   return called(c, count, all_rows, with_gradients, m.module.forward);
 }
 
-/// [targets, classes] in fp32, of the last module of a chain.
-at::Tensor logits_of(const OpContext& c, const at::Tensor& targets, bool with_gradients) {
-  const std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
-  const std::int64_t count = targets.numel();
+Tensor targets_of(const OpContext& c) { return c.input(Module::first + input_count(c) - 1); }
+
+/// In fp32, of the last module of a chain.
+at::Tensor logits_of(const OpContext& c, bool with_gradients) {
+  std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
+  const std::int64_t count = targets_of(c).numel();
   if (all.size() != 1 || all[0].dim() < 2 || all[0].numel() / all[0].size(-1) != count)
     refuse(c.module(),
            c10::str("the last module returned ", all.empty() ? at::IntArrayRef() : all[0].sizes(),
-                    ", no logits of ", targets.sizes(), " targets"));
+                    ", no logits of ", count, " targets"));
   const at::AutoGradMode mode(with_gradients);
-  return all[0].reshape({count, -1}).to(at::kFloat);
+  at::Tensor logits = std::move(all[0]);
+  logits = logits.to(at::kFloat);
+  logits = logits.contiguous();
+  return logits;
 }
 
-at::Tensor targets_of(const OpContext& c) {
-  return torch_view(c.input(Module::first + input_count(c) - 1)).to(at::kLong).view({-1});
+/// Does nobody else see its memory, such as a view, the module or what autograd saved?
+bool is_alone(const at::Tensor& t) {
+  if (!t.is_view()) return t.use_count() == 1 && t.storage().use_count() == 1;
+  return t.use_count() == 1 && t._base().use_count() == 1 && t.storage().use_count() == 2;
 }
 
-/// Summed over the targets that there are, in fp32.
+at::Tensor as_rows(const at::Tensor& logits) { return logits.view({-1, logits.size(-1)}); }
+
+at::Tensor long_targets(const OpContext& c) {
+  return torch_view(targets_of(c)).to(at::kLong).view({-1});
+}
+
+/// Summed over the targets that there are, in fp32; autograd has its gradient.
 trainx::Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
   const at::AutoGradMode mode(logits.requires_grad());
-  return {at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, no_target),
+  return {at::cross_entropy_loss(as_rows(logits), targets, {}, at::Reduction::Sum, no_target),
           (targets != std::int64_t{no_target}).sum()};
+}
+
+LossTo loss_to(const OpContext& c, const at::Tensor& row_loss) {
+  return {row_loss, c.whole(c.bound().loss_sum), c.whole(c.bound().target_count),
+          c.block().accumulates(c.bound().loss_sum)};
 }
 
 void require_number(const ModuleState& m, const at::Tensor& t, const std::string& what) {
@@ -160,7 +182,7 @@ void add_number(const at::Tensor& sum, const at::Tensor& number) {
   if (number.is_cpu())
     sum.add_(number.item<double>());
   else
-    sum.add_(number.detach().to(at::kDouble).view({}));
+    sum.add_(number.detach().to(at::kDouble).view(at::IntArrayRef{}));
 }
 
 /// What an instruction adds to, of all its elements.
@@ -254,6 +276,7 @@ std::string words_for(const trainx::GraphModule& module) { return "module '" + m
 ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values, bool draws_numbers)
     : module(std::move(of)), draws(draws_numbers), compute(tensor::scalar_type(type_of_values)) {
   const at::ScalarType type = compute;
+  for (NamedTensor& p : module.parameters) are_numbers.push_back(p.tensor.dim() == 0);
   const at::Device device = module_device();
   between_steps_on_module_device(words_for(module), [&] {
     const at::NoGradGuard no_gradients;
@@ -300,10 +323,20 @@ void forward_of(const Module& o, const OpContext& c) {
   if (keeps) c.module().outputs = std::move(values);
 }
 
+/// Logits are most of a step's memory: on the host they become their gradient unless others see
+/// them.
 void loss_of(const Module& o, const OpContext& c) {
   if (o.loss == Module::Loss::own) return add_loss(c, own_loss(c, all_rows, true));
-  const at::Tensor targets = targets_of(c);
-  add_loss(c, cross_entropy(logits_of(c, targets, true), targets));
+  ModuleState& m = c.module();
+  const at::Tensor logits = logits_of(c, true);
+  if (logits.is_cuda()) return add_loss(c, cross_entropy(logits, long_targets(c)));
+  const at::NoGradGuard no_gradients;
+  m.gradient = is_alone(logits) ? logits.detach() : logits.detach().clone();
+  const at::Tensor rows = as_rows(m.gradient), row_loss = at::empty({rows.size(0)});
+  summed_cross_entropy_with_gradient(loss_to(c, row_loss), rows,
+                                     targets_of(c).as<const std::int32_t>(), rows.size(1),
+                                     c.block().loss_seed(c.bound().loss_scale));
+  m.outputs = {logits};
 }
 
 void backward_of(const Module& o, const OpContext& c) {
@@ -324,7 +357,8 @@ void backward_of(const Module& o, const OpContext& c) {
     if (o.loss == Module::Loss::none && !dy.defined()) continue;  // nobody reads that value
     roots.push_back(output);
     seeds.push_back(dy.defined() ? torch_view(dy).view(output.sizes()).to(output.scalar_type())
-                                 : loss_seed(c, output));
+                    : m.gradient.defined() ? std::move(m.gradient)
+                                           : loss_seed(c, output));
   }
   try {
     if (!roots.empty()) torch::autograd::backward(roots, seeds);
@@ -342,6 +376,7 @@ void backward_of(const Module& o, const OpContext& c) {
   }
   m.inputs.clear();
   m.outputs.clear();
+  m.gradient.reset();
 }
 
 void evaluation_of(const Module& o, const OpContext& c) {
@@ -352,10 +387,21 @@ void evaluation_of(const Module& o, const OpContext& c) {
       if (c.whole(sum).defined()) begun_sum(c, sum);
     return;
   }
-  const at::Tensor targets = targets_of(c), logits = logits_of(c, targets, false);
-  add_loss(c, cross_entropy(logits, targets));
-  if (!c.whole(c.bound().score).defined()) return;
-  add_confusion(begun_sum(c, c.bound().score), logits.argmax(-1), targets);
+  const at::Tensor rows = as_rows(logits_of(c, false));
+  const Tensor confusion = c.whole(c.bound().score);
+  if (rows.is_cuda()) {
+    const at::Tensor wanted = long_targets(c);
+    add_loss(c, cross_entropy(rows, wanted));
+    if (confusion.defined()) add_confusion(begun_sum(c, c.bound().score), rows.argmax(-1), wanted);
+    return;
+  }
+  const at::Tensor row_loss = at::empty({rows.size(0)});
+  const auto* targets = targets_of(c).as<const std::int32_t>();
+  if (!confusion.defined())
+    return summed_cross_entropy(loss_to(c, row_loss), rows, targets, rows.size(1));
+  const at::Tensor predicted = at::empty({rows.size(0)}, at::kInt);
+  scored_cross_entropy(loss_to(c, row_loss), {predicted, {}, confusion}, rows, targets,
+                       rows.size(1));
 }
 
 }  // namespace

@@ -16,9 +16,11 @@ struct ModuleState {
 
   trainx::GraphModule module;
   bool draws;
-  at::ScalarType compute;  // of values and parameters
+  at::ScalarType compute;         // of values and parameters
+  std::vector<bool> are_numbers;  // of each parameter: it has no dims, and its operand has one
   // leaves and roots of the graph, while there is one; of a loss its sum alone
   std::vector<at::Tensor> inputs, outputs;
+  at::Tensor gradient;  // of trainx's loss by logits, its output
 };
 
 /// "module 'x'".

@@ -135,8 +135,8 @@ void visit_fields(Visitor& field, CsvOptions& o) {
         "Delimiter of fields. auto: tab for .tsv and .tab, else comma");
 }
 
-using PlainDataOptions =
-    std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions, CsvOptions>;
+using PlainDataOptions = std::variant<StoriesOptions, TextOptions, TokensOptions, JsonlOptions,
+                                      CsvOptions, OwnDataOptions>;
 
 /// One source of a mixture. In a recipe `type` and its fields stand beside `weight`.
 struct MixtureEntry {

@@ -1,20 +1,13 @@
 #include "options/data/own.hpp"
 #include "core/error.hpp"
 #include "options/described.hpp"
+#include "options/registry.hpp"
 
 namespace trainx::options {
-namespace {
 
-std::vector<OwnDataOptions>& sources() {
-  static std::vector<OwnDataOptions> all;
-  return all;
-}
-
-}  // namespace
-
-const std::vector<OwnDataOptions>& described_data_sources() { return sources(); }
+const std::vector<OwnDataOptions>& described_data_sources() { return registry<OwnDataOptions>(); }
 void set_described_data_sources(std::vector<OwnDataOptions> described) {
-  sources() = std::move(described);
+  registry<OwnDataOptions>() = std::move(described);
 }
 
 std::shared_ptr<const DataSource> open_checked(const OwnDataOptions& o, DataSplit split) {
@@ -37,12 +30,7 @@ std::shared_ptr<const DataSource> open_checked(const OwnDataOptions& o, DataSpli
 std::string check_description(const std::vector<OwnDataOptions>& described,
                               const std::vector<std::string>& taken,
                               const std::set<std::string>& section) {
-  std::set<std::string> names(taken.begin(), taken.end());
-  for (const OwnDataOptions& o : described)
-    if (std::string problem = check_described("data source", o.name, o.fields, names, section);
-        !problem.empty())
-      return problem;
-  return {};
+  return check_all_described("data source", described, taken, section);
 }
 
 }  // namespace trainx::options

@@ -1,23 +1,20 @@
 #include "options/data/own_definitions.hpp"
+#include "options/registry.hpp"
 
 namespace trainx {
-namespace {
-
-std::vector<options::OwnDataOptions>& added_sources() {
-  static std::vector<options::OwnDataOptions> all;
-  return all;
-}
-
-}  // namespace
 
 void add_data_source_definition(DataSourceDefinition d) {
-  added_sources().push_back(
-      {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.open)});
+  options::registry<DataSourceDefinition>().push_back(std::move(d));
 }
 
 namespace options {
 
-std::vector<OwnDataOptions> data_source_descriptions() { return added_sources(); }
+std::vector<OwnDataOptions> data_source_descriptions() {
+  std::vector<OwnDataOptions> all;
+  for (const DataSourceDefinition& d : registry<DataSourceDefinition>())
+    all.push_back({d.name, d.summary, d.options, d.open});
+  return all;
+}
 
 }  // namespace options
 }  // namespace trainx

@@ -1,14 +1,10 @@
 #include "options/optim/own.hpp"
 #include "options/described.hpp"
+#include "options/registry.hpp"
 #include <cmath>
 
 namespace trainx::options {
 namespace {
-
-std::vector<OwnOptimizerOptions>& optimizers() {
-  static std::vector<OwnOptimizerOptions> all;
-  return all;
-}
 
 std::string check_states(const OwnOptimizerOptions& o) {
   std::set<std::string> names{"ema"};  // of optimizer.ema_decay
@@ -25,9 +21,11 @@ std::string check_states(const OwnOptimizerOptions& o) {
 
 }  // namespace
 
-const std::vector<OwnOptimizerOptions>& described_optimizers() { return optimizers(); }
+const std::vector<OwnOptimizerOptions>& described_optimizers() {
+  return registry<OwnOptimizerOptions>();
+}
 void set_described_optimizers(std::vector<OwnOptimizerOptions> described) {
-  optimizers() = std::move(described);
+  registry<OwnOptimizerOptions>() = std::move(described);
 }
 
 double* weight_decay_of(OwnOptimizerOptions& o) {
@@ -38,18 +36,12 @@ double* weight_decay_of(OwnOptimizerOptions& o) {
 
 std::string check_description(const std::vector<OwnOptimizerOptions>& described,
                               const std::vector<std::string>& taken) {
-  std::set<std::string> names(taken.begin(), taken.end());
-  for (OwnOptimizerOptions o : described) {
-    if (std::string problem = check_described("optimizer", o.name, o.fields, names);
-        !problem.empty())
-      return problem;
+  return check_all_described("optimizer", described, taken, {}, [](OwnOptimizerOptions o) {
     for (const OptionField& f : o.fields)
       if (f.key == "weight_decay" && !weight_decay_of(o))
-        return "optimizer " + o.name + " has an option 'weight_decay' that is no double";
-    if (const std::string problem = check_states(o); !problem.empty())
-      return "optimizer " + o.name + " " + problem;
-  }
-  return {};
+        return std::string("has an option 'weight_decay' that is no double");
+    return check_states(o);
+  });
 }
 
 }  // namespace trainx::options

@@ -1,21 +1,14 @@
 #include "options/schedule/own.hpp"
 #include "core/error.hpp"
 #include "options/described.hpp"
+#include "options/registry.hpp"
 #include <cmath>
 
 namespace trainx::options {
-namespace {
 
-std::vector<OwnSchedule>& schedules() {
-  static std::vector<OwnSchedule> all;
-  return all;
-}
-
-}  // namespace
-
-const std::vector<OwnSchedule>& described_schedules() { return schedules(); }
+const std::vector<OwnSchedule>& described_schedules() { return registry<OwnSchedule>(); }
 void set_described_schedules(std::vector<OwnSchedule> described) {
-  schedules() = std::move(described);
+  registry<OwnSchedule>() = std::move(described);
 }
 
 ScheduleFunction checked_function(const OwnSchedule& o) {
@@ -43,12 +36,7 @@ ScheduleFunction checked_function(const OwnSchedule& o) {
 std::string check_description(const std::vector<OwnSchedule>& described,
                               const std::vector<std::string>& taken,
                               const std::set<std::string>& section) {
-  std::set<std::string> names(taken.begin(), taken.end());
-  for (const OwnSchedule& o : described)
-    if (std::string problem = check_described("schedule", o.name, o.fields, names, section);
-        !problem.empty())
-      return problem;
-  return {};
+  return check_all_described("schedule", described, taken, section);
 }
 
 }  // namespace trainx::options

@@ -1,23 +1,20 @@
 #include "options/schedule/own_definitions.hpp"
+#include "options/registry.hpp"
 
 namespace trainx {
-namespace {
-
-std::vector<options::OwnSchedule>& added_schedules() {
-  static std::vector<options::OwnSchedule> all;
-  return all;
-}
-
-}  // namespace
 
 void add_schedule_definition(ScheduleDefinition d) {
-  added_schedules().push_back(
-      {std::move(d.name), std::move(d.summary), std::move(d.options), std::move(d.build)});
+  options::registry<ScheduleDefinition>().push_back(std::move(d));
 }
 
 namespace options {
 
-std::vector<OwnSchedule> schedule_descriptions() { return added_schedules(); }
+std::vector<OwnSchedule> schedule_descriptions() {
+  std::vector<OwnSchedule> all;
+  for (const ScheduleDefinition& d : registry<ScheduleDefinition>())
+    all.push_back({d.name, d.summary, d.options, d.build});
+  return all;
+}
 
 }  // namespace options
 }  // namespace trainx

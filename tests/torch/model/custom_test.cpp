@@ -50,7 +50,8 @@ Module link(std::string name, std::vector<std::pair<std::string, at::Tensor>> pa
   return m;
 }
 
-/// Embedding, tanh without parameters, a linear layer with dropout, logits of tokens or of classes.
+/// Embedding, tanh without parameters, a linear layer with dropout and a number as its gain, logits
+/// of tokens or of classes.
 std::vector<Module> chain(bool classification, double dropout = 0) {
   using Own = const std::vector<at::Tensor>&;
   using X = const at::Tensor&;
@@ -59,9 +60,11 @@ std::vector<Module> chain(bool classification, double dropout = 0) {
                          [](Own w, X x, bool) { return at::embedding(w[0], x); }));
   modules.push_back(link("squash", {}, [](Own, X x, bool) { return at::tanh(x); }));
   modules.push_back(link("inner",
-                         {{"bias", at::randn({width})}, {"weight", at::randn({width, width})}},
+                         {{"bias", at::randn({width})},
+                          {"weight", at::randn({width, width})},
+                          {"gain", at::full({}, 1.5)}},
                          [dropout](Own w, X x, bool training) {
-                           return at::dropout(at::linear(x, w[1], w[0]), dropout, training);
+                           return at::dropout(w[2] * at::linear(x, w[1], w[0]), dropout, training);
                          }));
   if (classification)
     modules.push_back(link("head", {{"weight", at::randn({classes, width})}},
@@ -205,7 +208,7 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
     for (const auto& p : run.graph.groups[g].parameters) {
       const at::Tensor got = run.memory.at({program::Role::gradient, static_cast<int>(g)})
                                  .narrow(0, p.offset, p.elements())
-                                 .view(p.dims);
+                                 .view(p.saved_dims);
       INFO(p.name);
       CHECK(model::test::relative_error(got, want.at(p.name)) <= 1e-6);
       ++seen;
@@ -217,6 +220,41 @@ TEST_CASE("a chain's gradients are those of one autograd graph, kept or recomput
   CHECK(model::test::relative_error(
             head.narrow(0, 0, want.at("head.weight").numel()).view_as(want.at("head.weight")),
             2 * want.at("head.weight")) <= 1e-6);
+}
+
+TEST_CASE("logits become their gradient only where nobody else looks at them") {
+  using Own = const std::vector<at::Tensor>&;
+  using X = const at::Tensor&;
+  const std::string kind = GENERATE("saved", "kept", "view", "read");
+  const auto kept = std::make_shared<at::Tensor>();
+  define(kind, [=] {
+    auto modules = chain(false);
+    modules.back() = link("head",
+                          {{"bias", at::randn({vocab})}, {"weight", at::randn({vocab, width})}},
+                          [=](Own w, X x, bool) {
+                            const at::Tensor y = at::linear(x, w[1], w[0]);
+                            if (kind == "saved") return at::tanh(y);
+                            if (kind == "view") return y.transpose(0, 1).transpose(0, 1);
+                            if (kind == "kept") *kept = y;
+                            return kind == "read" ? y * y : y;
+                          });
+    return modules;
+  });
+  const auto dims = dims_of(kind);
+  Run run(dims, 3, 4);
+  run.fill_batch(false);
+  run.run(false);
+  const at::Tensor logits = kept->defined() ? kept->clone() : at::Tensor();
+  const auto want = gradients_of_one_graph(run, dims);  // which keeps its own
+  if (logits.defined()) CHECK(model::test::relative_error(logits, *kept) <= 1e-6);
+  for (std::size_t g = 0; g < run.graph.groups.size(); ++g)
+    for (const auto& p : run.graph.groups[g].parameters) {
+      const at::Tensor got = run.memory.at({program::Role::gradient, static_cast<int>(g)})
+                                 .narrow(0, p.offset, p.elements())
+                                 .view(p.saved_dims);
+      INFO(kind << " " << p.name);
+      CHECK(model::test::relative_error(got, want.at(p.name)) <= 1e-6);
+    }
 }
 
 TEST_CASE("a module's output follows from the slots it declares, and its graph from the same") {
