@@ -21,6 +21,7 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.attention_head = cost.attention->head_size;
     phase.attention_rows = cost.attention->rows;
     phase.plain_attention = !cost.attention->fused;
+    phase.own_attention = cost.attention->own;
   }
   for (const KernelLaunches& k : cost.kernels) {
     phase.other_kernels += k.count * times;

@@ -12,7 +12,7 @@ Hardware h100() {
           90,
           85017493504,
           {"H100, bf16", source, 624.7e12, 250.4e12, memory, 0, 0, 0, 1.0e-6, hopper_kernel_s,
-           hopper_tiles(memory), 16.8e12},
+           hopper_tiles(memory), 16.8e12, hopper_own_attention_flops},
           {"H100, tf32", source, 0, 28.96e12, memory, 0, 0, 0, 1.0e-6},
           {"H100, fp32", source, 50.6e12, 28.96e12, memory, 0, 0, 0, 1.0e-6, hopper_kernel_s,
            hopper_fp32_tiles(memory)},

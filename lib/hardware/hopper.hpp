@@ -12,6 +12,10 @@ constexpr double nvlink4_bytes_per_s = 450e9;
 constexpr double hopper_bf16_flops = 989.4e12, hopper_tf32_flops = 494.7e12,
                  hopper_fp32_flops = 66.9e12;
 
+/// Of trainx's own attention in bf16, where libraries have none: what its FLOPs took in the step of
+/// bench/results/h100/decoders/t5-base-32x1024.json.
+constexpr double hopper_own_attention_flops = 91e12;
+
 /// Products in 16 bits, fp32 and tf32 on 132 multiprocessors, with memory of that speed.
 program::TileRates hopper_tiles(double memory_bytes_per_s);
 program::TileRates hopper_fp32_tiles(double memory_bytes_per_s);

@@ -101,6 +101,7 @@ struct AttentionCost {
   double flops = 0;
   std::int64_t rows = 0, head_size = 0;
   bool fused = true;  // else scores lie in memory
+  bool own = false;   // of a GPU, by trainx's kernels where a library has none
 };
 
 struct ScratchSpec {

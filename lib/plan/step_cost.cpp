@@ -44,7 +44,8 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
     like.product = g;
     like.lost_s += tiles_s;
   }
-  if (phase.attention_flops > 0 && !phase.plain_attention && rates.attention_fill_rows <= 0)
+  if (phase.attention_flops > 0 && !phase.plain_attention && !phase.own_attention &&
+      rates.attention_fill_rows <= 0)
     cost.heads_lost_s +=
         (program::attention_s(phase, rates) - phase.attention_flops / rates.attention_flops_per_s) *
         times;

@@ -171,6 +171,8 @@ double attention_s(const Phase& phase, const Rates& rates) {
     return seconds(phase.attention_flops, rates.attention_flops_per_s);
   if (!has_fused_attention(phase.attention_head))
     return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  if (phase.own_attention && rates.own_attention_flops_per_s > 0)
+    return seconds(phase.attention_flops, rates.own_attention_flops_per_s);
   const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) /
                           static_cast<double>(phase.attention_head);
   return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);

@@ -30,6 +30,8 @@ struct Rates {
   TileRates tiles;
   // of attention that no fused kernel computes; 0: as the fused ones
   double plain_attention_flops_per_s = 0;
+  // of trainx's kernels for heads of a multiple of 8 elements, up to 128; 0: as the library's
+  double own_attention_flops_per_s = 0;
   double link_latency_s = 0;  // until a collective's first bytes are there; 0: not known
   // what the host takes to launch a kernel, where steps are launched one by one; 0: they are
   // replayed

@@ -25,7 +25,7 @@ class OwnModulesOnGpu(OwnModules):
     on_gpu = True
 
     def train_on(self, device, model, name, *settings):
-        return self.train(model, name, f"run.device={device}", *settings)
+        return self.train(model, name, f"run.device={device}", "parallel.world_size=1", *settings)
 
     def bits(self, name):
         return sha256(self.weights(name))
@@ -138,13 +138,13 @@ class OwnModulesOnGpu(OwnModules):
     def test_numbers_of_the_librarys_generator(self):
         how = ("model.options.torch_dropout=0.3", "batch.micro_batch_size=8")
         plain = self.train_on("gpu", "pairs", "plain", *how)
-        self.assertRegex(self.said, r"run\.execution.*'join'.*trainx::dropout")
+        self.assertRegex(self.said, r"run\.execution.*'join' draws from LibTorch")
         self.assertEqual(self.train_on("gpu", "pairs", "recomputed", *how, RECOMPUTED), plain)
         self.assertNotEqual(self.train_on("gpu", "pairs", "none", how[1]), plain)
 
     def test_a_module_that_grows_is_refused_by_name(self):
-        said = self.ask("train", "pairs", "run.device=gpu", "run.execution=eager",
-                        "model.options.grows=4", expect=71).stderr
+        said = self.ask("train", "pairs", "run.device=gpu", "parallel.world_size=1",
+                        "run.execution=eager", "model.options.grows=4", expect=71).stderr
         self.assertIn("'join'", said)
 
     @unittest.skipUnless(COUNT > 1, "takes two GPUs")

@@ -78,12 +78,9 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 }  // namespace
 
 bool is_by_cudnn(const Attention& a, DType compute) {
-  const bool other = a.query_heads != a.key_value_heads || a.scale > 0 || a.window > 0;
   return (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
          size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
-         a.values() <= a.head_size && !is_packed(a) && a.soft_cap == 0 && a.dropout == 0 &&
-         !a.alibi && !a.has_sinks && a.bias.buckets == 0 && a.memory_length == 0 &&
-         (a.mask == AttentionMask::causal || !other);
+         a.values() <= a.head_size && !is_packed(a) && !a.is_trainx_own();
 }
 
 std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool deterministic) {

@@ -18,8 +18,11 @@ double product_flops(const Attention& a, std::int64_t elements) {
 
 }  // namespace
 
-bool Attention::is_fused(bool gpu) const {
-  return kind != AttentionKind::math && !(gpu && (soft_cap > 0 || dropout > 0));
+bool Attention::is_trainx_own() const {
+  const bool other = query_heads != key_value_heads || scale > 0 || window > 0;
+  return kind != AttentionKind::math &&
+         (soft_cap > 0 || dropout > 0 || alibi || has_sinks || bias.buckets > 0 ||
+          memory_length > 0 || (mask == AttentionMask::lengths && other));
 }
 
 std::vector<OutputSpec> Attention::outputs(const Types& t) const {
@@ -59,7 +62,7 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   const std::int64_t elements = direction == Direction::forward ? head_size + values()
                                                                 : 3 * head_size + 2 * values();
   c.attention = AttentionCost{product_flops(*this, elements), batch * length * query_heads,
-                              head_size, is_fused(t.gpu)};
+                              head_size, kind != AttentionKind::math, t.gpu && is_trainx_own()};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients

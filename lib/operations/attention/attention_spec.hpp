@@ -52,8 +52,8 @@ struct Attention {
            dropout == 0 && values() == head_size && !alibi && !has_sinks && memory_length == 0 &&
            bias.buckets == 0;
   }
-  /// By the fast kernels of libraries, of a GPU or the host?
-  bool is_fused(bool gpu) const;
+  /// Has a GPU's library no kernel for it, whatever the heads? Then trainx's own compute it.
+  bool is_trainx_own() const;
   bool operator==(const Attention&) const = default;
 
   std::vector<OutputSpec> outputs(const Types& t) const;
