@@ -66,7 +66,7 @@ void decide_targets(architectures::CustomDims& dims, const recipe::Recipe& recip
     if (recipe.data.target_length)
       refuse("data.target_length can have no effect with an export for " +
              recipe::write_value(dims.task) +
-             ", whose targets are the tokens' own text: leave it " + "out");
+             ", whose targets are the tokens' own text: leave it out");
     return;
   }
   const std::int64_t longest = recipe::target_length(recipe.data),
