@@ -245,8 +245,6 @@ class Groups(Trainx):
                        "hidden_size: 32, max_positions: 32}}", grouped([freeze("*.q_proj.weight")]))
         self.refused("plan", self.recipe(llama),
                      names=["freeze", "model.layers.0.self_attn.q_proj.weight"])
-        self.refused("plan", self.recipe(grouped(HALF, "ema_decay: 0.9, ", precision="bf16")),
-                     "--gpu", "h200", names=["optimizer.ema_decay"])
         self.refused("plan", self.recipe(tiny()), "eval.weights=average", names=["eval.weights",
                                                                                "optimizer.ema_decay"])
 

@@ -86,15 +86,21 @@ TEST_CASE("who does not come is named by all others") {
 }
 
 TEST_CASE("a rank without a rank 0 says that it is not reached") {
-  ForkedRanks ranks(2, [](const Membership& m) {
+  int deaf[2];  // rank 0 says that it no longer listens
+  REQUIRE(::pipe(deaf) == 0);
+  ForkedRanks ranks(2, [&](const Membership& m) {
+    char said = 0;
     if (m.rank == 0) {  // ends before it listens, and nobody else gets the port meanwhile
       ::shutdown(m.listener, SHUT_RDWR);
+      const bool told = ::write(deaf[1], &said, 1) == 1;
       std::this_thread::sleep_for(std::chrono::seconds(2));
       ::close(m.listener);
-      return std::string();
+      return std::string(told ? "" : "rank 1 was not told");
     }
+    if (::read(deaf[0], &said, 1) != 1) return std::string("rank 0 said nothing");
     return joins(m, options(1));
   });
+  ::close(deaf[0]), ::close(deaf[1]);
   const auto ends = ranks.wait(10);
   CHECK(ends[1].code == 69);
   CHECK_THAT(ends[1].said, ContainsSubstring("rank 1 ") &&
