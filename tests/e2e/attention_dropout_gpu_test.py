@@ -3,7 +3,7 @@ numbers are the same."""
 import unittest
 
 from attention_dropout_test import CASES, AttentionDropout as Shared
-from families_gpu_test import GPU
+from gpu_checks import GPU
 from support import main
 
 TOLERANCE = {"fp32": 2e-5, "tf32": 5e-3, "bf16": 3e-2}

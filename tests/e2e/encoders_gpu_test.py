@@ -4,7 +4,6 @@ global batch is cut and recomputed, and memory as planned.
 TRAINX_FAMILIES=modernbert*,electra*    these cases of tiny_encoders.py instead of CASES
 """
 import importlib.util
-import json
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ import unittest
 if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
 from encoders_test import Encoders as Shared, chosen
-from families_gpu_test import GPU, MEMORY, TOLERANCE
+from gpu_checks import GPU, GpuChecks, TOLERANCE
 from support import main
 
 # Windows on both sides, means of rows, every task. (A tiny DistilBERT with classes moves its losses
@@ -25,7 +24,7 @@ CUTS = ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full"))
 
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
-class EncodersOnGpu(Shared):
+class EncodersOnGpu(GpuChecks, Shared):
     on_gpu = True
 
     def test_losses_are_those_of_transformers(self):
@@ -34,7 +33,7 @@ class EncodersOnGpu(Shared):
             folder, lines = self.make(case)
             want = self.reference(["train", case, str(folder), str(lines), f"{folder}-trained"])[0]
             self.assertTrue(all(map(math.isfinite, want)), want)
-            for precision, (tolerance, steps) in TOLERANCE.items():
+            for precision in TOLERANCE:
                 for i, cut in enumerate(CUTS):
                     with self.subTest(case=case, precision=precision, cut=cut):
                         run = f"{case}-{precision}-{i}"
@@ -42,20 +41,8 @@ class EncodersOnGpu(Shared):
                                         f"run.name={run}", "run.device=gpu",
                                         f"precision={precision}", *cut)
                         got = [m["loss"] for m in self.metrics(run)]
-                        self.assertEqual(len(got), 20)
-                        self.assertTrue(all(map(math.isfinite, got)), got)
-                        # a loss of two classes falls towards 0, its rounding does not
-                        worst = max(abs(g - w) / max(w, want[0]) for g, w in
-                                    list(zip(got, want))[:steps])
-                        print(f"  {run}: largest relative difference of losses {worst:.1e}")
-                        self.assertLess(worst, tolerance)
+                        self.check_gpu_losses(run, got, want, precision, least=want[0])
                         self.check_memory(run)
-
-    def check_memory(self, run):
-        planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
-        found = self.metrics(run)[-1]["device_memory_bytes"]
-        print(f"  {run}: {found} bytes, planned {planned['total_bytes']}")
-        self.assertLess(abs(found / planned["total_bytes"] - 1), MEMORY, run)
 
 
 def load_tests(loader, tests, pattern):             # not those of the CPU once more

@@ -8,8 +8,6 @@ import importlib.util
 import json
 import math
 import os
-import shutil
-import subprocess
 import sys
 import unittest
 
@@ -17,10 +15,9 @@ if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
 import reference
 import tiny_families
+from gpu_checks import CLEAR, GPU, GpuChecks, TOLERANCE
 from support import Trainx, main, sha256, write_tokens
 
-GPU = (shutil.which("nvidia-smi") and
-       subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
 # Grouped and all heads, biases, windows, caps, norms of heads, LayerNorm, parallel residuals,
 # plain MLPs, learned positions, odd sizes, biases by distance, sinks,
 # latent heads with narrow values.
@@ -40,10 +37,6 @@ schedule: {{type: constant}}
 metrics: {{every: 1 steps}}
 checkpoint: {{every: 5 steps}}
 """
-# Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
-TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
-MEMORY = 0.05               # of a process, from what was planned
-CLEAR = 1e-4                # a logit that far above the next one is not chosen by rounding
 
 
 def chosen():
@@ -57,7 +50,7 @@ def chosen():
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
 @unittest.skipUnless(reference.PYTHON, "no python with torch and transformers here")
-class FamiliesOnGpu(Trainx):
+class FamiliesOnGpu(GpuChecks, Trainx):
     on_gpu = True
 
     def setUp(self):
@@ -90,28 +83,18 @@ class FamiliesOnGpu(Trainx):
     def weights_of(self, run):
         return sha256(self.weights(run))
 
-    def check_memory(self, run):
-        planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
-        found = self.metrics(run)[-1]["device_memory_bytes"]
-        print(f"  {run}: {found} bytes, planned {planned['total_bytes']}")
-        self.assertLess(abs(found / planned["total_bytes"] - 1), MEMORY, run)
-
     def test_losses_are_those_of_transformers(self):
         for case in chosen():
             folder = self.make(case)
             want = self.reference(["train", str(folder), str(self.tokens)])[0]["losses"]
             self.assertTrue(all(map(math.isfinite, want)), want)
-            for precision, (tolerance, steps) in TOLERANCE.items():
+            for precision in TOLERANCE:
                 for cut in ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full")):
                     with self.subTest(case=case, precision=precision, cut=cut):
                         run = f"{case}-{precision}{'-cut' if cut else ''}"
                         got = self.train(case, run, f"precision={precision}", *cut)
-                        self.assertEqual(len(got), 20)
-                        self.assertTrue(all(map(math.isfinite, got)), got)
                         self.assertLess(got[-1], got[0])
-                        worst = max(abs(g / w - 1) for g, w in list(zip(got, want))[:steps])
-                        print(f"  {run}: largest relative difference of losses {worst:.1e}")
-                        self.assertLess(worst, tolerance)
+                        self.check_gpu_losses(run, got, want, precision)
                         self.check_memory(run)
 
     def test_the_same_bits_after_a_resume_and_with_recomputation(self):

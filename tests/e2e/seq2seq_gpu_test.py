@@ -12,7 +12,7 @@ import unittest
 
 if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
-from families_gpu_test import CLEAR, GPU, MEMORY, TOLERANCE
+from gpu_checks import CLEAR, GPU, GpuChecks, TOLERANCE
 from seq2seq_test import PROMPTS, WRITTEN, Seq2Seq as Shared, chosen
 from support import main
 
@@ -24,7 +24,7 @@ CUTS = (("batch.micro_batch_size=8",),
 
 
 @unittest.skipUnless(GPU, "no GPU on this machine")
-class Seq2SeqOnGpu(Shared):
+class Seq2SeqOnGpu(GpuChecks, Shared):
     on_gpu = True
 
     def cases(self):
@@ -37,24 +37,14 @@ class Seq2SeqOnGpu(Shared):
                                      ["train", str(folder), str(self.data), f"{folder}-trained"])
             want = want["losses"]
             self.assertTrue(all(map(math.isfinite, want)), want)
-            for precision, (tolerance, steps) in TOLERANCE.items():
+            for precision in TOLERANCE:
                 for i, cut in enumerate(CUTS):
                     with self.subTest(case=case, precision=precision, cut=cut):
                         run = f"{case}-{precision}-{i}"
                         got = self.train(case, 8, "none", "auto", "run.device=gpu",
                                          f"precision={precision}", *cut, name=run)
-                        self.assertEqual(len(got), 20)
-                        self.assertTrue(all(map(math.isfinite, got)), got)
-                        worst = max(abs(g / w - 1) for g, w in list(zip(got, want))[:steps])
-                        print(f"  {run}: largest relative difference of losses {worst:.1e}")
-                        self.assertLess(worst, tolerance)
+                        self.check_gpu_losses(run, got, want, precision)
                         self.check_memory(run)
-
-    def check_memory(self, run):
-        planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
-        found = self.metrics(run)[-1]["device_memory_bytes"]
-        print(f"  {run}: {found} bytes, planned {planned['total_bytes']}")
-        self.assertLess(abs(found / planned["total_bytes"] - 1), MEMORY, run)
 
     def test_the_same_bits_with_recomputation_and_launched_one_by_one(self):
         case = "t5"

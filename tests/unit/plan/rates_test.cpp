@@ -42,6 +42,22 @@ TEST_CASE("the rates that plan uses are the measured ones") {
   CHECK_THROWS_AS(hardware::hardware_named("h300"), UserError);
 }
 
+TEST_CASE("attention that libraries have no kernel for takes what it took in the step of T5") {
+  const auto row = nlohmann::json::parse(
+      read_file(source_dir() + "/bench/results/h100/decoders/t5-base-32x1024.json"));
+  const double measured_ms =
+      row.at("contestants").at("trainx").at("done").at("work_ms").at("attention");
+  // pairs of a layer of the encoder, of the decoder, and across
+  const double source = 1024, target = 256,
+               pairs = source * source + target * (target + 1) / 2 + target * source;
+  program::Phase all;
+  all.attention_head = 64;
+  all.own_attention = true;
+  all.attention_flops = 3.5 * 4 * 64 * 12 * 32 * 12 * pairs;  // layers, samples, heads
+  const double planned_s = program::attention_s(all, hardware::hardware_named("h100").bf16);
+  CHECK(std::abs(1e3 * planned_s / measured_ms - 1) < 0.02);
+}
+
 TEST_CASE(
     "attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
   const auto file =

@@ -1,0 +1,32 @@
+"""What tests of models on a GPU share: where there is one, and how near its losses and its memory
+come to what is wanted."""
+import json
+import math
+import shutil
+import subprocess
+
+GPU = (shutil.which("nvidia-smi") and
+       subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
+# Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
+TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
+MEMORY = 0.05               # of a process, from what was planned
+CLEAR = 1e-4                # a logit that far above the next one is not chosen by rounding
+
+
+class GpuChecks:
+    """Beside support.Trainx."""
+
+    def check_gpu_losses(self, run, got, want, precision, least=0):
+        """`least`: what a loss that falls towards 0 is compared with, for its rounding does not."""
+        tolerance, steps = TOLERANCE[precision]
+        self.assertEqual(len(got), 20)
+        self.assertTrue(all(map(math.isfinite, got)), got)
+        worst = max(abs(g - w) / max(w, least) for g, w in list(zip(got, want))[:steps])
+        print(f"  {run}: largest relative difference of losses {worst:.1e}")
+        self.assertLess(worst, tolerance)
+
+    def check_memory(self, run):
+        planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
+        found = self.metrics(run)[-1]["device_memory_bytes"]
+        print(f"  {run}: {found} bytes, planned {planned['total_bytes']}")
+        self.assertLess(abs(found / planned["total_bytes"] - 1), MEMORY, run)
