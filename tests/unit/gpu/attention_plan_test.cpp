@@ -1,0 +1,67 @@
+#include "gpu/attention.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+
+namespace {
+
+/// As lib/operations/attention asks the GPU for it.
+gpu::AttentionProblem problem_of(const operations::Attention& a, DType compute) {
+  gpu::AttentionProblem p;
+  p.batch = a.batch, p.tokens = a.length, p.heads = a.query_heads, p.head_size = a.head_size;
+  p.dtype = compute;
+  p.causal = a.mask != operations::AttentionMask::lengths;
+  p.documents = a.mask == operations::AttentionMask::documents;
+  p.key_value_heads = a.key_value_heads, p.window = a.window;
+  p.scale = a.scale, p.soft_cap = a.soft_cap;
+  p.dropped = a.dropout > 0;
+  p.biased = a.alibi || a.has_sinks || a.bias.buckets > 0;
+  p.memory_tokens = a.memory_length;
+  return p;
+}
+
+std::vector<operations::Attention> kinds() {
+  using operations::Attention;
+  using operations::AttentionMask;
+  std::vector<Attention> all;
+  for (const auto mask :
+       {AttentionMask::causal, AttentionMask::lengths, AttentionMask::documents}) {
+    all.push_back({.mask = mask});
+    all.push_back({.mask = mask, .scale = 1});
+    all.push_back({.mask = mask, .window = 9});
+    all.push_back({.mask = mask, .dropout = 0.1});
+    all.push_back({.mask = mask, .alibi = true});
+    all.push_back({.mask = mask, .window = 9, .has_sinks = true});
+    all.push_back({.mask = mask, .bias = {.buckets = 32, .max_distance = 128}});
+    all.push_back({.value_size = 32, .mask = mask});
+  }
+  all.push_back({.soft_cap = 30});
+  all.push_back({.mask = AttentionMask::lengths, .memory_length = 70});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("plans of attention name who computes it and hold what it works in") {
+  for (operations::Attention a : kinds())
+    for (const std::int64_t head : {36, 64, 128})
+      for (const std::int64_t length : {1, 2, 129})
+        for (const std::int64_t keys : {2, 6})
+          for (const DType compute : {DType::f32, DType::bf16}) {
+            a.head_size = head, a.length = length, a.batch = 3;
+            a.query_heads = 6, a.key_value_heads = keys;
+            gpu::AttentionProblem p = problem_of(a, compute);
+            CAPTURE(gpu::describe(p), a.value_size);
+            REQUIRE(a.has_gpu_kernel({}));
+            const bool by_cudnn = gpu::path_of(p) == gpu::AttentionPath::cudnn;
+            CHECK(operations::is_by_cudnn(a, compute) == by_cudnn);
+            if (by_cudnn) continue;  // cuDNN says on a GPU alone what it needs
+            p.value_size = a.value_size;
+            gpu::Attention attention;
+            const std::int64_t planned =
+                operations::gpu_workspace_bytes(a, compute, false, 2048);  // gaps
+            CHECK(attention.forward_workspace_bytes(p) <= planned);
+            CHECK(attention.backward_workspace_bytes(p) <= planned);
+          }
+}
