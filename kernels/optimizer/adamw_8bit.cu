@@ -3,20 +3,14 @@
 #include "kernels/optimizer/adamw_element.hpp"
 #include "kernels/optimizer/dynamic_map.hpp"
 #include "kernels/optimizer/weight_kinds.hpp"
+#include "kernels/optimizer/weights4.cuh"
 
 namespace trainx::kernels {
 namespace {
 
 constexpr int threads = 256, warps = threads / 32;
-constexpr int blocks_per_multiprocessor = 6;
+constexpr int blocks_per_multiprocessor = 4;
 constexpr int elements_per_lane = static_cast<int>(quantised_block) / 32;
-
-/// In shared memory.
-struct Maps {
-  float of_signed[256], of_unsigned[256];
-  CodeStarts signed_starts, unsigned_starts;
-};
-static_assert(threads == 256, "a thread for each code");
 
 __device__ __forceinline__ float warp_max(float x) {
   for (int offset = 16; offset > 0; offset /= 2)
@@ -24,12 +18,79 @@ __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-// A warp takes a block of 256 elements, each lane every 32nd of them: all loads of a block are on
-// their way at once.
+/// A lane's elements of a block of 256, four neighbours twice: all loads are on their way at once.
 template <class Weights>
+struct Fours {
+  static constexpr int count = elements_per_lane / 4;
+  std::int64_t first;
+  __device__ Fours(std::int64_t begin, std::int64_t)
+      : first(begin + 4 * static_cast<std::int64_t>(threadIdx.x % 32)) {}
+  __device__ bool holds(int) const { return true; }
+  template <class T>
+  __device__ void load(const T* from, T* to) const {
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const Four<T> x = load4(from + first + 128 * k);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) to[4 * k + j] = x.at[j];
+    }
+  }
+  __device__ void load(const Weights& from, float* to) const {
+#pragma unroll
+    for (int k = 0; k < count; ++k) {
+      const Four<float> x = load_weights4(from, first + 128 * k);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) to[4 * k + j] = x.at[j];
+    }
+  }
+  __device__ void store(std::uint8_t* to, const std::uint8_t* from) const {
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      store4(to + first + 128 * k,
+             Four<std::uint8_t>{{from[4 * k], from[4 * k + 1], from[4 * k + 2], from[4 * k + 3]}});
+  }
+  __device__ void store(const Weights& to, const float* from) const {
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      store_weights4(to, first + 128 * k,
+                     Four<float>{{from[4 * k], from[4 * k + 1], from[4 * k + 2], from[4 * k + 3]}});
+  }
+};
+
+/// Every 32nd of a block that is not whole, or whose memory is not aligned.
+template <class Weights>
+struct Singles {
+  std::int64_t first, end;
+  __device__ Singles(std::int64_t begin, std::int64_t end_)
+      : first(begin + static_cast<std::int64_t>(threadIdx.x % 32)), end(end_) {}
+  __device__ bool holds(int j) const { return first + 32 * j < end; }
+  template <class T>
+  __device__ void load(const T* from, T* to) const {
+#pragma unroll
+    for (int j = 0; j < elements_per_lane; ++j) to[j] = holds(j) ? from[first + 32 * j] : T{};
+  }
+  __device__ void load(const Weights& from, float* to) const {
+#pragma unroll
+    for (int j = 0; j < elements_per_lane; ++j) to[j] = holds(j) ? from.load(first + 32 * j) : 0;
+  }
+  __device__ void store(std::uint8_t* to, const std::uint8_t* from) const {
+#pragma unroll
+    for (int j = 0; j < elements_per_lane; ++j)
+      if (holds(j)) to[first + 32 * j] = from[j];
+  }
+  __device__ void store(const Weights& to, const float* from) const {
+#pragma unroll
+    for (int j = 0; j < elements_per_lane; ++j)
+      if (holds(j)) to.store(first + 32 * j, from[j]);
+  }
+};
+
+// A warp takes a block of 256 elements.
+template <class Lane, class Weights>
 __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights,
                                              std::int64_t begin, std::int64_t end,
-                                             const AdamWRule::Step& step, const Maps& maps) {
+                                             const AdamWRule::Step& step,
+                                             const DynamicCodes& codes) {
   using S = AdamW8bitState;
   auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]),
               *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
@@ -37,39 +98,34 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
                *const v_scale = static_cast<float*>(r.states[S::exp_avg_sq_absmax]) +
                                 begin / quantised_block;
   const float m_before = *m_scale, v_before = *v_scale;
-  const std::int64_t first = begin + threadIdx.x % 32;
+  const Lane lane(begin, end);
   float g[elements_per_lane], w[elements_per_lane], m[elements_per_lane], v[elements_per_lane];
-#pragma unroll
-  for (int j = 0; j < elements_per_lane; ++j) {
-    const std::int64_t i = first + 32 * j;
-    g[j] = w[j] = m[j] = v[j] = 0;
-    if (i >= end) continue;
-    g[j] = r.gradient[i];
-    w[j] = weights.load(i);
-    m[j] = product(maps.of_signed[m_codes[i]], m_before);
-    v[j] = product(maps.of_unsigned[v_codes[i]], v_before);
-  }
+  std::uint8_t m_code[elements_per_lane], v_code[elements_per_lane];
+  lane.load(r.gradient, g);
+  lane.load(weights, w);
+  lane.load(m_codes, m_code);
+  lane.load(v_codes, v_code);
   float m_most = 0, v_most = 0;
 #pragma unroll
   for (int j = 0; j < elements_per_lane; ++j) {
-    const std::int64_t i = first + 32 * j;
-    if (i >= end) continue;
+    m[j] = v[j] = 0;
+    if (!lane.holds(j)) continue;
+    m[j] = product(codes.of_signed[m_code[j]], m_before);
+    v[j] = product(codes.of_unsigned[v_code[j]], v_before);
     AdamWRule::element(step, r.decays, g[j], w[j], m[j], v[j]);
-    weights.store(i, w[j]);
     m_most = fmaxf(m_most, fabsf(m[j]));
     v_most = fmaxf(v_most, v[j]);
   }
+  lane.store(weights, w);
   m_most = warp_max(m_most);
   v_most = warp_max(v_most);
 #pragma unroll
   for (int j = 0; j < elements_per_lane; ++j) {
-    const std::int64_t i = first + 32 * j;
-    if (i >= end) continue;
-    m_codes[i] =
-        maps.signed_starts.nearest(maps.of_signed, m_most > 0 ? quotient(m[j], m_most) : 0.0f);
-    v_codes[i] =
-        maps.unsigned_starts.nearest(maps.of_unsigned, v_most > 0 ? quotient(v[j], v_most) : 0.0f);
+    m_code[j] = codes.of(m_most > 0 ? quotient(m[j], m_most) : 0.0f);
+    v_code[j] = codes.of_square(v_most > 0 ? quotient(v[j], v_most) : 0.0f);
   }
+  lane.store(m_codes, m_code);
+  lane.store(v_codes, v_code);
   __syncwarp();  // every lane has read the scales
   if (threadIdx.x % 32 == 0) {
     *m_scale = m_most;
@@ -80,15 +136,12 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
 template <class Weights>
 __global__ void __launch_bounds__(threads)
     adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings,
-                      DynamicMaps given) {
+                      const DynamicCodes* given) {
   __shared__ AdamWRule::Step shared;
-  __shared__ Maps maps;
+  __shared__ DynamicCodes codes;
   if (threadIdx.x == 0) shared = AdamWRule::step(scalars, settings);
-  maps.of_signed[threadIdx.x] = given.of_signed[threadIdx.x];
-  maps.of_unsigned[threadIdx.x] = given.of_unsigned[threadIdx.x];
-  __syncthreads();
-  maps.signed_starts.fill(maps.of_signed, static_cast<int>(threadIdx.x));
-  maps.unsigned_starts.fill(maps.of_unsigned, static_cast<int>(threadIdx.x));
+  for (std::size_t i = threadIdx.x; i < sizeof codes / sizeof(std::uint32_t); i += threads)
+    reinterpret_cast<std::uint32_t*>(&codes)[i] = reinterpret_cast<const std::uint32_t*>(given)[i];
   __syncthreads();
   const AdamWRule::Step step = shared;
   if (!step.finite) return;
@@ -106,10 +159,18 @@ __global__ void __launch_bounds__(threads)
         weights.store(i, w);
       }
     } else {
+      const bool aligned =
+          weights_aligned4(weights) && aligned4(r.gradient) &&
+          aligned4(static_cast<const std::uint8_t*>(r.states[AdamW8bitState::exp_avg_codes])) &&
+          aligned4(static_cast<const std::uint8_t*>(r.states[AdamW8bitState::exp_avg_sq_codes]));
       for (std::int64_t at = begin + threadIdx.x / 32 * quantised_block; at < end;
-           at += warps * quantised_block)
-        update_block(r, weights, at, at + quantised_block < end ? at + quantised_block : end, step,
-                     maps);
+           at += warps * quantised_block) {
+        if (aligned && at + quantised_block <= end)
+          update_block<Fours<Weights>>(r, weights, at, at + quantised_block, step, codes);
+        else
+          update_block<Singles<Weights>>(
+              r, weights, at, at + quantised_block < end ? at + quantised_block : end, step, codes);
+      }
     }
   }
 }
@@ -117,7 +178,7 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
-                       const AdamW8bitSettings& settings, const DynamicMaps& maps,
+                       const AdamW8bitSettings& settings, const DynamicCodes* codes,
                        cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
   unsigned blocks = 0;
@@ -126,7 +187,7 @@ cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateSc
     return error;
   return with_weight_type(kind, [&](auto type) {
     adamw_8bit_kernel<typename decltype(type)::Type>
-        <<<blocks, threads, 0, stream>>>(table, scalars, settings, maps);
+        <<<blocks, threads, 0, stream>>>(table, scalars, settings, codes);
     return cudaGetLastError();
   });
 }

@@ -6,12 +6,7 @@ namespace trainx::kernels {
 
 struct AdamW8bitSettings : AdamWSettings {};
 
-/// The numbers that bytes stand for (dynamic_map), 256 each, in the memory that the update works
-/// on.
-struct DynamicMaps {
-  const float* of_signed = nullptr;    // of exp_avg
-  const float* of_unsigned = nullptr;  // of exp_avg_sq
-};
+struct DynamicCodes;
 
 /// Which of a range's states is what. A range has either the first two or the others.
 struct AdamW8bitState {
@@ -22,17 +17,18 @@ struct AdamW8bitState {
 /// 256 elements, counted from the range's first, has the largest magnitude of its moments beside
 /// them (absmax, one float a block), and every byte stands for a number of the map times that. The
 /// update computes in fp32 with the moments before they are rounded. Ranges with fp32 moments are
-/// updated as adamw does. Otherwise as adamw.
+/// updated as adamw does. Otherwise as adamw. `codes`: dynamic_codes(), in the memory that the
+/// update works on.
 void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
-                          const AdamW8bitSettings& settings, const DynamicMaps& maps);
+                          const AdamW8bitSettings& settings, const DynamicCodes* codes);
 /// Of one chunk of the table alone: what a CPU's threads share.
 void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind,
                                 const UpdateScalars& scalars, const AdamW8bitSettings& settings,
-                                const DynamicMaps& maps);
+                                const DynamicCodes* codes);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; returns the status of the launch.
 cudaError_t adamw_8bit(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
-                       const AdamW8bitSettings& settings, const DynamicMaps& maps,
+                       const AdamW8bitSettings& settings, const DynamicCodes* codes,
                        cudaStream_t stream);
 #endif
 

@@ -9,7 +9,7 @@ namespace {
 
 template <class Weights>
 void update_block(const UpdateRange& r, const Weights& weights, std::int64_t begin,
-                  std::int64_t end, const AdamWRule::Step& step, const DynamicMaps& maps) {
+                  std::int64_t end, const AdamWRule::Step& step, const DynamicCodes& codes) {
   using S = AdamW8bitState;
   auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]),
               *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
@@ -19,16 +19,16 @@ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t beg
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t k = i - begin;
     float w = weights.load(i);
-    m[k] = product(maps.of_signed[m_codes[i]], m_scale);
-    v[k] = product(maps.of_unsigned[v_codes[i]], v_scale);
+    m[k] = product(codes.of_signed[m_codes[i]], m_scale);
+    v[k] = product(codes.of_unsigned[v_codes[i]], v_scale);
     AdamWRule::element(step, r.decays, gradient_at(r, i), w, m[k], v[k]);
     weights.store(i, w);
     m_most = std::fmax(m_most, std::fabs(m[k]));
     v_most = std::fmax(v_most, v[k]);
   }
   for (std::int64_t i = begin; i < end; ++i) {
-    m_codes[i] = nearest_code(maps.of_signed, m_most > 0 ? quotient(m[i - begin], m_most) : 0.0f);
-    v_codes[i] = nearest_code(maps.of_unsigned, v_most > 0 ? quotient(v[i - begin], v_most) : 0.0f);
+    m_codes[i] = codes.of(m_most > 0 ? quotient(m[i - begin], m_most) : 0.0f);
+    v_codes[i] = codes.of_square(v_most > 0 ? quotient(v[i - begin], v_most) : 0.0f);
   }
   m_scale = m_most;
   v_scale = v_most;
@@ -38,7 +38,7 @@ void update_block(const UpdateRange& r, const Weights& weights, std::int64_t beg
 
 void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, WeightKind kind,
                                 const UpdateScalars& scalars, const AdamW8bitSettings& settings,
-                                const DynamicMaps& maps) {
+                                const DynamicCodes* codes) {
   const AdamWRule::Step step = AdamWRule::step(scalars, settings);
   if (!step.finite) return;
   const UpdateRange& r = table.ranges[table.chunks[chunk].range];
@@ -55,15 +55,15 @@ void adamw_8bit_reference_chunk(const UpdateTable& table, std::int64_t chunk, We
       }
     } else {
       for (std::int64_t at = begin; at < end; at += quantised_block)
-        update_block(r, weights, at, std::min(end, at + quantised_block), step, maps);
+        update_block(r, weights, at, std::min(end, at + quantised_block), step, *codes);
     }
   });
 }
 
 void adamw_8bit_reference(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
-                          const AdamW8bitSettings& settings, const DynamicMaps& maps) {
+                          const AdamW8bitSettings& settings, const DynamicCodes* codes) {
   for (std::int64_t c = 0; c < table.chunk_count; ++c)
-    adamw_8bit_reference_chunk(table, c, kind, scalars, settings, maps);
+    adamw_8bit_reference_chunk(table, c, kind, scalars, settings, codes);
 }
 
 }  // namespace trainx::kernels

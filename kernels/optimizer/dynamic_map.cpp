@@ -30,7 +30,44 @@ std::array<float, 256> made(bool is_signed) {
   return map;
 }
 
+template <int bits>
+void fill(MagnitudeCodes<bits>& codes, const float* map, bool negative) {
+  using Codes = MagnitudeCodes<bits>;
+  const auto code = [&](std::uint32_t magnitude) {
+    return nearest_code(map, float_of(magnitude | (negative ? 0x80000000 : 0)));
+  };
+  constexpr std::uint32_t count = 1u << Codes::low_bits;
+  for (int b = 0; b < Codes::buckets; ++b) {
+    // the first has smaller numbers as well, the last larger ones: alike, all of them
+    const std::uint32_t first =
+        (static_cast<std::uint32_t>(b) +
+         (static_cast<std::uint32_t>(127 + Codes::smallest_exponent) << bits) - 1)
+        << Codes::low_bits;
+    const std::uint8_t from = code(first);
+    std::uint32_t below = 0, other = count;  // other: the first that is not `from`
+    if (code(first + count - 1) == from) below = count;
+    while (below + 1 < other) {
+      const std::uint32_t middle = (below + other) / 2;
+      (code(first + middle) == from ? below : other) = middle;
+    }
+    codes.words[b] = static_cast<std::uint32_t>(from) << 24 | other;
+  }
+}
+
 }  // namespace
+
+const DynamicCodes& dynamic_codes() {
+  static const DynamicCodes made = [] {
+    DynamicCodes codes{};
+    std::copy_n(dynamic_map(true), 256, codes.of_signed);
+    std::copy_n(dynamic_map(false), 256, codes.of_unsigned);
+    fill(codes.positive, codes.of_signed, false);
+    fill(codes.negative, codes.of_signed, true);
+    fill(codes.unsigned_codes, codes.of_unsigned, false);
+    return codes;
+  }();
+  return made;
+}
 
 const float* dynamic_map(bool is_signed) {
   static const std::array<float, 256> maps[2] = {made(false), made(true)};

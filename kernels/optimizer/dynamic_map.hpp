@@ -28,38 +28,46 @@ TRAINX_HOST_DEVICE std::uint8_t nearest_code(const float* map, float x) {
   return nearer_code(map, at, x);
 }
 
-/// Where in a map to begin with a number, by its exponent and the six highest bits of its fraction:
-/// finer than the map, but for the smallest. The same bytes as nearest_code finds, in a fraction of
-/// the steps.
-struct CodeStarts {
-  // below 2^-22 all are one, and so are those from 1 on
-  static constexpr int smallest_exponent = -22, buckets = 64 * -smallest_exponent + 2;
-  std::uint8_t of_positive[buckets], of_negative[buckets];
+/// nearest_code of numbers of one sign, from 0 on, in one look: by their exponent and the `bits`
+/// highest bits of their fraction, which leave at most two bytes, and the number from which on it
+/// is the second.
+template <int bits>
+struct MagnitudeCodes {
+  // below 2^-23 all are one, and so are those from 1 on
+  static constexpr int smallest_exponent = -23, buckets = (-smallest_exponent << bits) + 2,
+                       low_bits = 23 - bits;
+  // its first byte in the upper eight bits; below them the low bits from which on it is the other
+  std::uint32_t words[buckets];
 
-  static TRAINX_HOST_DEVICE int bucket(float magnitude) {
-    const int bucket = static_cast<int>((bits_of(magnitude) & 0x7fffffff) >> 17) -
-                       ((127 + smallest_exponent) * 64 - 1);
+  static TRAINX_HOST_DEVICE int bucket(std::uint32_t magnitude) {
+    const int bucket = static_cast<int>(magnitude >> low_bits) -
+                       (((127 + smallest_exponent) << bits) - 1);
     return bucket < 0 ? 0 : bucket < buckets ? bucket : buckets - 1;
   }
-  /// The share of one byte: every one's, once, makes all.
-  TRAINX_HOST_DEVICE void fill(const float* map, int code) {
-    const float x = map[code];
-    if (x < 0) {
-      const int end = code == 0 ? buckets : bucket(-x);
-      for (int b = bucket(map[code + 1] < 0 ? -map[code + 1] : 0.0f); b < end; ++b)
-        of_negative[b] = static_cast<std::uint8_t>(code);
-    } else {
-      const int last = code == 255 ? buckets - 1 : bucket(map[code + 1]);
-      for (int b = x == 0 ? 0 : bucket(x) + 1; b <= last; ++b)
-        of_positive[b] = static_cast<std::uint8_t>(code);
-    }
-  }
-  /// x is not negative where no number of the map is.
-  TRAINX_HOST_DEVICE std::uint8_t nearest(const float* map, float x) const {
-    int at = x < 0 ? of_negative[bucket(-x)] : of_positive[bucket(x)];
-    while (at < 255 && map[at + 1] <= x) ++at;
-    return nearer_code(map, at, x);
+  /// `step`: what a larger magnitude adds to the byte, 1 or, of negative numbers, -1.
+  TRAINX_HOST_DEVICE std::uint8_t nearest(float x, int step) const {
+    const std::uint32_t magnitude = bits_of(x) & 0x7fffffff, word = words[bucket(magnitude)],
+                        low = magnitude & ((1u << low_bits) - 1);
+    return static_cast<std::uint8_t>(static_cast<int>(word >> 24) +
+                                     (low >= (word & 0xffffff) ? step : 0));
   }
 };
+
+/// Both maps and the way back.
+struct DynamicCodes {
+  float of_signed[256], of_unsigned[256];
+  MagnitudeCodes<6> positive, negative;  // of the signed map
+  MagnitudeCodes<7> unsigned_codes;      // which is cut finer
+
+  /// nearest_code in of_signed.
+  TRAINX_HOST_DEVICE std::uint8_t of(float x) const {
+    return x < 0 ? negative.nearest(x, -1) : positive.nearest(x, 1);
+  }
+  /// nearest_code in of_unsigned; x is not negative.
+  TRAINX_HOST_DEVICE std::uint8_t of_square(float x) const { return unsigned_codes.nearest(x, 1); }
+};
+
+/// Made once, in the host's memory.
+const DynamicCodes& dynamic_codes();
 
 }  // namespace trainx::kernels

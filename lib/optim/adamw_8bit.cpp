@@ -15,10 +15,9 @@ class AdamW8bit final : public Optimizer {
     const StepPointers scalars(step);
     kernels::AdamW8bitSettings settings = settings_;
     settings.scale = scalars.scale();
-    const kernels::DynamicMaps maps{kernels::dynamic_map(true), kernels::dynamic_map(false)};
     group.for_each([&](std::int64_t chunk) {
       kernels::adamw_8bit_reference_chunk(group.table(), chunk, group.kind, scalars.get(), settings,
-                                          maps);
+                                          &kernels::dynamic_codes());
     });
   }
 

@@ -46,20 +46,17 @@ TEST_CASE(
     "the adamw_8bit kernel gives the bits of its reference for all sizes, kinds and alignments",
     "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const OnDevice<float> of_signed(std::vector<float>(dynamic_map(true), dynamic_map(true) + 256)),
-      of_unsigned(std::vector<float>(dynamic_map(false), dynamic_map(false) + 256));
+  const OnDevice<DynamicCodes> codes(std::vector{dynamic_codes()});
   for (const auto& sizes : update_sizes())
     for (const WeightKind kind : all_weight_kinds)
       for (const bool exact : {false, true}) {
         UpdateCase c = case_of(sizes, exact);
         const AdamW8bitSettings settings{{0.9, 0.95, 1e-8, 0.1, {128, 1}}};
         const auto reference = [&](const UpdateTable& table, const UpdateScalars& scalars) {
-          adamw_8bit_reference(table, kind, scalars, settings,
-                               {dynamic_map(true), dynamic_map(false)});
+          adamw_8bit_reference(table, kind, scalars, settings, &dynamic_codes());
         };
         const auto kernel = [&](const UpdateTable& table, const UpdateScalars& scalars) {
-          return adamw_8bit(table, kind, scalars, settings, {of_signed.data(), of_unsigned.data()},
-                            nullptr);
+          return adamw_8bit(table, kind, scalars, settings, codes.data(), nullptr);
         };
         const UpdateResult want = on_host(c, kind, reference);
         for (const std::size_t shift : {0u, 1u}) {

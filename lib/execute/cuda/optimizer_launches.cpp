@@ -68,15 +68,11 @@ class StartOf {
     return start_of(kernels::adamw_anyprecision, u_, optim::settings_of(o));
   }
   Start operator()(const options::AdamW8bitOptions& o) const {
-    const auto map = [&](bool is_signed) {
-      return tables_.copy(std::vector<float>(kernels::dynamic_map(is_signed),
-                                             kernels::dynamic_map(is_signed) + 256));
-    };
-    const kernels::DynamicMaps maps{map(true), map(false)};
+    const kernels::DynamicCodes* codes = tables_.copy(std::vector{kernels::dynamic_codes()});
     auto settings = optim::settings_of(o);
     settings.scale = u_.scale;
     return [=, u = u_](cudaStream_t stream) {
-      return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, maps, stream);
+      return kernels::adamw_8bit(u.table, u.kind, u.scalars, settings, codes, stream);
     };
   }
   Start operator()(const options::OwnOptimizerOptions& o) const {

@@ -73,13 +73,12 @@ TEST_CASE("codes found from where their exponents lead are the nearest ones") {
   std::uniform_real_distribution<float> uniform(-1, 1), exponent(-30, 0);
   for (const bool is_signed : {false, true}) {
     const float* map = kernels::dynamic_map(is_signed);
-    kernels::CodeStarts starts;
-    for (int code = 0; code < 256; ++code) starts.fill(map, code);
+    const kernels::DynamicCodes& codes = kernels::dynamic_codes();
     const auto check = [&](float x) {
       if (!is_signed) x = std::abs(x);
-      if (starts.nearest(map, x) != kernels::nearest_code(map, x))
-        FAIL("x " << x << ": " << int(starts.nearest(map, x)) << " and not "
-                  << int(kernels::nearest_code(map, x)));
+      const int code = is_signed ? codes.of(x) : codes.of_square(x);
+      if (code != kernels::nearest_code(map, x))
+        FAIL("x " << x << ": " << code << " and not " << int(kernels::nearest_code(map, x)));
     };
     for (int i = 0; i < 256; ++i)
       for (const float x : {map[i], i > 0 ? (map[i - 1] + map[i]) / 2 : -1.0f}) {
