@@ -19,7 +19,8 @@ Hardware h100() {
           0,
           {},
           {},
-          nvlink4_bytes_per_s,
+          nvlink4_collective_bytes_per_s,
+          nvlink4_copy_bytes_per_s,
           hopper_bf16_flops,
           hopper_tf32_flops,
           hopper_fp32_flops};

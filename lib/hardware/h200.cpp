@@ -29,7 +29,8 @@ Hardware h200() {
           9.6e-6,
           {9.77e-12, 15.2e-12, 12.0e-12},
           {13.5e-12, 14.0e-12, 13.9e-12},
-          nvlink4_bytes_per_s,
+          nvlink4_collective_bytes_per_s,
+          nvlink4_copy_bytes_per_s,
           hopper_bf16_flops,
           hopper_tf32_flops,
           hopper_fp32_flops};

@@ -30,8 +30,8 @@ struct Hardware {
   program::Rates bf16, tf32, fp32;  // without a rate of products: not measured
   double host_kernel_s = 0;         // beside it, to launch a kernel: see program::Rates
   ElementTimes adamw_8bit, adafactor;
-  // to other GPUs of the node, each way, by the vendor's data sheet
-  double sheet_link_bytes_per_s = 0;
+  // to other GPUs of the node, each way, beside products: by collectives, and by copies
+  double link_bytes_per_s = 0, link_copy_bytes_per_s = 0;
   // the vendor's, without sparsity: what MFU is a share of
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;
 };

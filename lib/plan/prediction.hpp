@@ -31,8 +31,8 @@ struct MemoryPlan {
 struct Prediction {
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;  // where rates of the device are known
-  // of the time, where links were not measured: the vendor's; 0: left out
-  double sheet_link_bytes_per_s = 0;
+  // of the time, where links were not measured: those of another machine; 0: left out
+  double assumed_link_bytes_per_s = 0;
   // a second, of the chip in the plan's arithmetic; 0: not known
   double peak_flops = 0;
 };

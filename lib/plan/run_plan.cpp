@@ -387,7 +387,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     if (rates) {
       program::Rates known = *rates;
       if (known.link_bytes_per_s <= 0 && plan.batch.world_size > 1)
-        known.link_bytes_per_s = prediction.sheet_link_bytes_per_s = device->sheet_link_bytes_per_s;
+        known.link_bytes_per_s = prediction.assumed_link_bytes_per_s = device->link_bytes_per_s;
+      // slower links are so for both
+      if (device->link_bytes_per_s > 0)
+        known.link_copy_bytes_per_s =
+            std::min(1.0, known.link_bytes_per_s / device->link_bytes_per_s) *
+            device->link_copy_bytes_per_s;
       prediction.time = program::predict_time(programs.train.back().program,
                                               programs.train.back().order,
                                               programs.train.back().graph, known);

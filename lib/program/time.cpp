@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "program/copied_gathers.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
@@ -211,12 +212,15 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   // of the host: of these instructions, and of micro-steps left out
   double host_s = 0, host_left_out_s = 0;
   std::array<int, lane_count> per_round{};
+  std::vector<bool> copied(count);
+  if (rates.link_copy_bytes_per_s > 0 && rates.link_bytes_per_s > 0) copied = copied_gathers(p);
   ProductTimes products(rates);
   const Instruction* last = nullptr;
   for (std::size_t n = 0; n < count; ++n) {
     const std::size_t k = position(n);
     const Instruction& i = p.steady[k];
     Cost c = cost_of(i, p, graph, products);
+    if (copied[k]) c.memory_s *= rates.link_bytes_per_s / rates.link_copy_bytes_per_s;
     // one launch does all that follow each other
     const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last &&
                                  last->op == i.op && last->lane == i.lane;

@@ -42,6 +42,8 @@ struct Rates {
   UpdateRates update;
   // of updates in the host's memory; 0: not known, and taken to be that of copies
   double host_update_bytes_per_s = 0;
+  // of gathers that copies make (copied_gathers.hpp); 0: as collectives
+  double link_copy_bytes_per_s = 0;
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

@@ -150,8 +150,8 @@ class Plan(Trainx):
         print(f"  one GPU {one:.2f} ms, 16 ranks by ddp {by_ddp:.2f}, by dp {by_dp:.2f}")
         self.assertGreater(by_ddp, one / 16)
         self.assertNotEqual(by_ddp, by_dp)
-        self.assertNotIn("data_sheet_link_bytes_per_s", alone)
-        self.assertEqual(ddp["data_sheet_link_bytes_per_s"], 450e9)
+        self.assertNotIn("assumed_link_bytes_per_s", alone)
+        self.assertGreater(ddp["assumed_link_bytes_per_s"], 0)
 
     def test_a_missing_driver_is_called_missing(self):
         if pathlib.Path("/proc/driver/nvidia/version").exists():

@@ -130,6 +130,16 @@ std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>
                                                  place, static_cast<int>(members.size()));
 }
 
+/// Null where a rank cannot reach another's memory: then none uses it. All ranks call it at the
+/// same time.
+std::unique_ptr<gpu::PeerMemory> memory_of_others(std::byte* own, const Ranks& ranks) {
+  if (!ranks.one_host()) return nullptr;
+  auto peers =
+      gpu::PeerMemory::open(ranks.exchange(gpu::PeerMemory::offer(own)), ranks.rank(), own);
+  const std::vector<std::string> opened = ranks.exchange(peers ? "opened" : "");
+  return std::ranges::count(opened, "") == 0 ? std::move(peers) : nullptr;
+}
+
 }  // namespace
 
 GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
@@ -164,6 +174,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     for (const int group : {program::MeshAxis::shards, program::MeshAxis::replicas})
       groups_[static_cast<std::size_t>(group)] =
           communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
+  if (plan.zero_stage() > 0 && ranks.world_size() > 1) peers_ = memory_of_others(arena_, ranks);
   attention_ = std::make_unique<gpu::Attention>();
   const AttentionKind attention = plan.recipe.model.attention;
   if (operations::cuda::is_torch(attention)) {
@@ -200,6 +211,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
 GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
   beside_.reset();
+  peers_.reset();
   for (auto& group : groups_) group.reset();
   nccl_.reset();
   torch_.reset();

@@ -1,5 +1,6 @@
 #pragma once
 #include "gpu/nccl.hpp"
+#include "gpu/peer_memory.hpp"
 #include "gpu/power.hpp"
 #include "gpu/resources.hpp"
 #include "operations/common/gpu.hpp"
@@ -49,6 +50,9 @@ class GpuDevice final : public Device {
                ? groups_[static_cast<std::size_t>(group)].get()
                : nccl_.get();
   }
+  /// The other ranks' memory(), laid out as this one's: residents lie at the same place. Null where
+  /// it cannot be reached.
+  const gpu::PeerMemory* peers() const { return peers_.get(); }
   const plan::RunPlan& plan() const { return plan_; }
   bool has_own_modules() const { return modules_ != nullptr; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
@@ -84,6 +88,7 @@ class GpuDevice final : public Device {
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
   // by program::MeshAxis; null where one group of all ranks holds the shards
   std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;
+  std::unique_ptr<gpu::PeerMemory> peers_;
   std::uint64_t tunings_ = 0;
   operations::Gpu ops_;
 };

@@ -5,6 +5,7 @@
 #include "gpu/gpu_error.hpp"
 #include "operations/cast/cast_on_stream.hpp"
 #include "operations/common/gpu_scope.hpp"
+#include "program/copied_gathers.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
 #include "execute/cuda/step_needs.hpp"
@@ -113,6 +114,11 @@ void GpuExecutor::prepare(Shape& s) {
   s.memory.emplace(*s.placed, device_.memory(), device_.host(), Place::gpu);
   s.lanes = std::make_unique<StreamSet>(*s.placed, stream_);
   s.launch_begin = launch_begin(s.placed->program);
+  if (device_.peers()) {
+    const std::vector<bool> copied = copied_gathers(s.placed->program);
+    for (std::size_t k = 0; k < copied.size(); ++k)
+      if (copied[k]) s.copied.insert(&s.placed->program.steady[k]);
+  }
   const kernels::ScaleSettings scale{parts_.nominal_targets, parts_.max_grad_norm};
   // of updates, or of sums for them: they touch different groups, so one launch does all that are
   // trained alike
@@ -427,8 +433,28 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
   if (!ranks)
     throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
+  if (s.copied.contains(&i)) return copy_shards(s, i, stream);
   const gpu::NcclCommunicator::Together together;
   run_collective(i, *s.memory, *ranks, stream);
+}
+
+void GpuExecutor::copy_shards(const Shape& s, const Instruction& i, cudaStream_t stream) {
+  const std::vector<int> members = ranks_among(s.placed->program, i.axis, parts_.rank);
+  const auto own =
+      static_cast<std::size_t>(std::ranges::find(members, parts_.rank) - members.begin());
+  for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) {
+    const Bytes bytes = shard->range.end - shard->range.begin;
+    const std::ptrdiff_t place = s.memory->address(*shard) - device_.memory();
+    std::byte* const full = s.memory->address(use_of(i, ShardSlot::to(k)));
+    // each begins with the next rank's, so that they do not all read the same one's
+    for (std::size_t n = 1; n <= members.size(); ++n) {
+      const std::size_t m = (own + n) % members.size();
+      require(cudaMemcpyAsync(full + static_cast<std::ptrdiff_t>(m) * bytes,
+                              device_.peers()->of(members[m]) + place,
+                              static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
+              "copy of a shard");
+    }
+  }
 }
 
 kernels::StepScalars GpuExecutor::report_scalars(const Shape& s, const Instruction& i) const {

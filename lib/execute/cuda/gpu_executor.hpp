@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <set>
 
 namespace trainx::execute {
 
@@ -88,6 +89,8 @@ class GpuExecutor final : public Executor {
     std::int64_t record_bytes = 0;            // of a micro-batch
     // a record each; of dp rank 0 fetches for all ranks, the others nothing
     std::vector<const program::Instruction*> fetches;
+    // gathers of shards that rest in the ranks' memory (program/copied_gathers.hpp)
+    std::set<const program::Instruction*> copied;
     bool reports = false;
     // position of the first instruction that changes a resident
     std::ptrdiff_t first_write = program::none;
@@ -115,6 +118,8 @@ class GpuExecutor final : public Executor {
   void execute(Shape& s, const program::Instruction& i, cudaStream_t stream);
   void fetch_batch(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i, cudaStream_t stream);
+  /// A gather without the others' part in it, by the GPU's copy engines.
+  void copy_shards(const Shape& s, const program::Instruction& i, cudaStream_t stream);
   // On a thread of the driver's, which may have but one for all streams: what waits there holds up
   // the others.
   static void make_host_update(void* host_update);

@@ -251,11 +251,11 @@ std::string describe(const RunPlan& plan, bool with_program) {
                      (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2
                           ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks"
                           : ""));
-    if (plan.sheet_link_bytes_per_s > 0)
+    if (plan.assumed_link_bytes_per_s > 0)
       out += row("links",
-                 "not measured (trainx doctor measures this machine's): the time below takes the "
-                 "data sheet's " +
-                     human_bytes(static_cast<std::int64_t>(plan.sheet_link_bytes_per_s)) + "/s");
+                 "not measured (trainx doctor measures this machine's): the time below takes " +
+                     human_bytes(static_cast<std::int64_t>(plan.assumed_link_bytes_per_s)) +
+                     "/s, what collectives have beside products over NVLink");
     else if (plan.rates && plan.rates->link_bytes_per_s <= 0)
       out += row(
           "links",
@@ -443,8 +443,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   for (const Exchange& e : exchanges_of(plan))
     j["exchanges"].push_back(
         {{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
-  if (plan.sheet_link_bytes_per_s > 0)
-    j["data_sheet_link_bytes_per_s"] = plan.sheet_link_bytes_per_s;
+  if (plan.assumed_link_bytes_per_s > 0)
+    j["assumed_link_bytes_per_s"] = plan.assumed_link_bytes_per_s;
   const CheckpointSize saved = checkpoint_size(plan);
   j["checkpoints"] = {
       {"each_bytes", saved.each_bytes}, {"most", saved.most}, {"most_bytes", saved.most_bytes()}};
