@@ -4,12 +4,13 @@
 #include "kernels/optimizer/dynamic_map.hpp"
 #include "kernels/optimizer/weight_kinds.hpp"
 #include "kernels/optimizer/weights4.cuh"
+#include <type_traits>
 
 namespace trainx::kernels {
 namespace {
 
 constexpr int threads = 256, warps = threads / 32;
-constexpr int blocks_per_multiprocessor = 4;
+constexpr int blocks_per_multiprocessor = 3;
 constexpr int elements_per_lane = static_cast<int>(quantised_block) / 32;
 
 __device__ __forceinline__ float warp_max(float x) {
@@ -85,13 +86,42 @@ struct Singles {
   }
 };
 
-// A warp takes a block of 256 elements.
-template <class Lane, class Weights>
-__device__ __forceinline__ void update_block(const UpdateRange& r, const Weights& weights,
+/// The bits of __fdiv_rn and __fsqrt_rn for numbers that are neither tiny nor huge, without the
+/// branches for those, which keep neighbouring elements from being computed side by side.
+struct UsualNumbers {
+  static __device__ __forceinline__ float ratio(float a, float b) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+    r = __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
+    const float q = __fmul_rn(a, r);
+    return __fmaf_rn(__fmaf_rn(-b, q, a), r, q);
+  }
+  static __device__ __forceinline__ float root(float x) {
+    float r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    const float s = __fmul_rn(x, r), root = __fmaf_rn(__fmaf_rn(-s, s, x), __fmul_rn(r, 0.5f), s);
+    return x > 0 ? root : 0.0f;
+  }
+  /// Of moments that are not zero. With these no residual of a ratio or a root is rounded.
+  static constexpr float least_m = 0x1p-80f, least_v = 0x1p-100f, most = 0x1p16f;
+  /// What is the same for all elements.
+  static __device__ bool hold(const AdamWRule::Step& s) {
+    const float step_size = fabsf(s.minus_step_size);
+    return (step_size == 0 || (step_size >= 0x1p-20f && step_size <= 0x1p20f)) &&
+           s.sqrt_correction2 >= 0x1p-10f && s.sqrt_correction2 <= 1 && s.eps >= 0x1p-60f &&
+           s.eps <= 1;
+  }
+};
+
+// A warp takes a block of 256 elements. With UsualNumbers: false, and nothing is written, where the
+// block has others.
+template <class Numbers, class Lane, class Weights>
+__device__ __forceinline__ bool update_block(const UpdateRange& r, const Weights& weights,
                                              std::int64_t begin, std::int64_t end,
                                              const AdamWRule::Step& step,
                                              const DynamicCodes& codes) {
   using S = AdamW8bitState;
+  constexpr bool checks = std::is_same_v<Numbers, UsualNumbers>;
   auto *const m_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_codes]),
               *const v_codes = static_cast<std::uint8_t*>(r.states[S::exp_avg_sq_codes]);
   float *const m_scale = static_cast<float*>(r.states[S::exp_avg_absmax]) + begin / quantised_block,
@@ -105,24 +135,32 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
   lane.load(weights, w);
   lane.load(m_codes, m_code);
   lane.load(v_codes, v_code);
-  float m_most = 0, v_most = 0;
+  float m_most = 0, v_most = 0, m_least = 1, v_least = 1;
 #pragma unroll
   for (int j = 0; j < elements_per_lane; ++j) {
     m[j] = v[j] = 0;
     if (!lane.holds(j)) continue;
     m[j] = product(codes.of_signed[m_code[j]], m_before);
     v[j] = product(codes.of_unsigned[v_code[j]], v_before);
-    AdamWRule::element(step, r.decays, g[j], w[j], m[j], v[j]);
+    AdamWRule::element<Numbers>(step, r.decays, g[j], w[j], m[j], v[j]);
     m_most = fmaxf(m_most, fabsf(m[j]));
     v_most = fmaxf(v_most, v[j]);
+    if constexpr (checks) {
+      m_least = fminf(m_least, m[j] == 0 ? 1 : fabsf(m[j]));
+      v_least = fminf(v_least, v[j] == 0 ? 1 : v[j]);
+    }
   }
-  lane.store(weights, w);
   m_most = warp_max(m_most);
   v_most = warp_max(v_most);
+  if constexpr (checks)
+    if (!__all_sync(0xffffffffu, m_least >= Numbers::least_m && v_least >= Numbers::least_v &&
+                                     m_most <= Numbers::most && v_most <= Numbers::most))
+      return false;
+  lane.store(weights, w);
 #pragma unroll
   for (int j = 0; j < elements_per_lane; ++j) {
-    m_code[j] = codes.of(m_most > 0 ? quotient(m[j], m_most) : 0.0f);
-    v_code[j] = codes.of_square(v_most > 0 ? quotient(v[j], v_most) : 0.0f);
+    m_code[j] = codes.of(m_most > 0 ? Numbers::ratio(m[j], m_most) : 0.0f);
+    v_code[j] = codes.of_square(v_most > 0 ? Numbers::ratio(v[j], v_most) : 0.0f);
   }
   lane.store(m_codes, m_code);
   lane.store(v_codes, v_code);
@@ -131,10 +169,11 @@ __device__ __forceinline__ void update_block(const UpdateRange& r, const Weights
     *m_scale = m_most;
     *v_scale = v_most;
   }
+  return true;
 }
 
 template <class Weights>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 3)
     adamw_8bit_kernel(UpdateTable table, UpdateScalars scalars, AdamW8bitSettings settings,
                       const DynamicCodes* given) {
   __shared__ AdamWRule::Step shared;
@@ -145,6 +184,7 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   const AdamWRule::Step step = shared;
   if (!step.finite) return;
+  const bool usual = UsualNumbers::hold(step);
   for (std::int64_t c = blockIdx.x; c < table.chunk_count; c += gridDim.x) {
     const Chunk chunk = table.chunks[c];
     const UpdateRange r = table.ranges[chunk.range];
@@ -165,11 +205,10 @@ __global__ void __launch_bounds__(threads)
           aligned4(static_cast<const std::uint8_t*>(r.states[AdamW8bitState::exp_avg_sq_codes]));
       for (std::int64_t at = begin + threadIdx.x / 32 * quantised_block; at < end;
            at += warps * quantised_block) {
-        if (aligned && at + quantised_block <= end)
-          update_block<Fours<Weights>>(r, weights, at, at + quantised_block, step, codes);
-        else
-          update_block<Singles<Weights>>(
-              r, weights, at, at + quantised_block < end ? at + quantised_block : end, step, codes);
+        const std::int64_t block_end = at + quantised_block < end ? at + quantised_block : end;
+        if (!usual || !aligned || block_end - at < quantised_block ||
+            !update_block<UsualNumbers, Fours<Weights>>(r, weights, at, block_end, step, codes))
+          update_block<AnyNumbers, Singles<Weights>>(r, weights, at, block_end, step, codes);
       }
     }
   }

@@ -6,6 +6,12 @@
 
 namespace trainx::kernels {
 
+/// For all numbers; kernels may have others, which give the same bits where they say so.
+struct AnyNumbers {
+  static TRAINX_HOST_DEVICE float ratio(float a, float b) { return quotient(a, b); }
+  static TRAINX_HOST_DEVICE float root(float x) { return square_root(x); }
+};
+
 struct AdamWRule {
   using Settings = AdamWSettings;
   using States = std::tuple<float, float>;  // exp_avg, exp_avg_sq
@@ -42,14 +48,15 @@ struct AdamWRule {
                                          float* state) {
     element(s, decays, gradient, weight, state[0], state[1]);
   }
+  template <class Numbers = AnyNumbers>
   TRAINX_HOST_DEVICE static void element(const Step& s, bool decays, float gradient, float& weight,
                                          float& m, float& v) {
     const float g = product(gradient, s.gradient_factor);
     const float w = decays ? product(weight, s.decay) : weight;
     m = sum(m, product(s.one_minus_beta1, sum(g, -m)));
     v = sum(product(v, s.beta2), product(product(s.one_minus_beta2, g), g));
-    const float denominator = sum(quotient(square_root(v), s.sqrt_correction2), s.eps);
-    weight = sum(w, quotient(product(s.minus_step_size, m), denominator));
+    const float denominator = sum(Numbers::ratio(Numbers::root(v), s.sqrt_correction2), s.eps);
+    weight = sum(w, Numbers::ratio(product(s.minus_step_size, m), denominator));
   }
 };
 
