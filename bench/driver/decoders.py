@@ -11,6 +11,13 @@ SHAPES = {
     ("llama", "8b"): (4096, 14336, 32, 32, 8, 128, 128256),
 }
 NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5"}
+# As LLM.Q's published figures have them: 524,288 tokens a step. Micro-batch, micro-steps, goal.
+LLMQ = (
+    ("0.5b", 32, 16, 165e3),
+    ("1.5b", 16, 32, 60e3),
+    ("3b", 8, 64, 31e3),
+    ("7b", 8, 64, 14.1e3),
+)
 
 
 def flops_per_token(family, size, length):
@@ -23,9 +30,11 @@ def flops_per_token(family, size, length):
     )
 
 
-def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False):
+def row(
+    family, size, batch, length, *, small_state=False, goal=None, tiny=False, micro_steps=1
+):
     """`small_state`: weights and optimizer states of few bytes, where fp32 has no room: ours bf16
-    with stochastic rounding and 8-bit moments, the peer's all in bf16."""
+    with stochastic rounding and 8-bit moments, the peer's all in bf16. `batch`: of a micro-step."""
     peer = f"bench/peers/torch_transformers.py --family {family} --size {'test' if tiny else size} --micro-batch {batch} --length {length}"
     overrides = [f"model.type={family}", f"model.size={size}", f"data.sequence_length={length}"]
     if tiny:
@@ -52,15 +61,19 @@ def row(family, size, batch, length, *, small_state=False, goal=None, tiny=False
             "precision.master=none",
             "precision.rounding=stochastic",
             "optimizer.type=adamw_8bit",
-            "optimizer.update_in_backward=true",
-            "optimizer.max_grad_norm=0",
         ]
+        if micro_steps == 1:
+            overrides += ["optimizer.update_in_backward=true", "optimizer.max_grad_norm=0"]
         peer += " --weights bf16"
+    if micro_steps > 1:
+        peer += f" --accumulate {micro_steps} --warm-up-steps 2"
+    times, name = (f"{micro_steps} x ", f"-x{micro_steps}") if micro_steps > 1 else ("", "")
     return {
-        "name": f"{family}-{size}-{batch}x{length}",
-        "title": f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}, {batch} x {length}",
+        "name": f"{family}-{size}-{batch}x{length}{name}",
+        "title": f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}, {times}{batch} x {length}",
         "unit": "tokens",
-        "batch": batch,
+        "batch": batch * micro_steps,
+        "micro_batch": batch,
         "length": length,
         "recipe": "configs/bench/decoder.yaml",
         "data": "tokens",
@@ -148,13 +161,17 @@ def rows(tiny=False):
         return [row("qwen2", "0.5b", 2, 32, tiny=True), modernbert(2, 32, True), t5(2, 32, True)]
     # so many tokens that the optimizer's bytes are few beside the products
     return [
-        row("qwen2", "0.5b", 32, 1024, goal=165e3),
+        *(
+            row("qwen2", size, batch, 1024, goal=goal, small_state=size == "7b", micro_steps=steps)
+            for size, batch, steps, goal in LLMQ
+        ),
+        row("qwen2", "0.5b", 32, 1024),
         row("qwen2", "0.5b", 8, 4096),
-        row("qwen2", "1.5b", 16, 1024, goal=60e3),
+        row("qwen2", "1.5b", 16, 1024),
         row("qwen2", "1.5b", 4, 4096),
-        row("qwen2", "3b", 8, 1024, goal=31e3),
+        row("qwen2", "3b", 8, 1024),
         row("qwen2", "3b", 2, 4096),
-        row("qwen2", "7b", 8, 1024, small_state=True, goal=14.1e3),
+        row("qwen2", "7b", 8, 1024, small_state=True),
         row("qwen2", "7b", 2, 4096, small_state=True),
         row("llama", "1b", 16, 1024),
         row("llama", "1b", 4, 4096),

@@ -2,6 +2,7 @@
 // first choice and by the tuned one, and attention. Sustained: every figure is taken back to back,
 // at the power limit. One JSON object a line; times in ms.
 //   bench_libraries              what a step of GPT-2 124M has
+//   bench_libraries lengths      attention of rows of 256 to 8192 tokens
 //   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside
 //   cuDNN's on the same rows as if each were one bench_libraries dimensions   sizes that plan's
 //   advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes
@@ -240,6 +241,20 @@ void bench_own_attention(Attention& attention, const DeviceMemory& scratch) {
     }
 }
 
+/// Of 32,768 tokens in rows of several lengths, and near each other.
+void bench_lengths(Attention& attention, const DeviceMemory& scratch) {
+  for (const std::int64_t length : {256, 512, 1024, 2048, 4096, 8192}) {
+    const std::int64_t rows = 32768 / length;
+    for (const bool causal : {true, false}) {
+      bench_attention(attention, scratch, {rows, length, 12, 64, DType::bf16, causal});
+      bench_attention(attention, scratch, {rows, length, 12, 128, DType::bf16, causal});
+    }
+    AttentionProblem near{rows, length, 12, 64, DType::bf16};
+    near.window = 65;
+    if (length > 256) bench_attention(attention, scratch, near);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -250,6 +265,10 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "attention") {
       bench_own_attention(attention, scratch);
+      return 0;
+    }
+    if (what == "lengths") {
+      bench_lengths(attention, scratch);
       return 0;
     }
     if (what == "dimensions") {

@@ -55,6 +55,7 @@ def main():
     parser.add_argument("--family", choices=sorted({family for family, _ in MODELS}), required=True)
     parser.add_argument("--size", choices=sorted({size for _, size in MODELS}), required=True)
     parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--accumulate", type=int, default=1, help="micro-batches a step")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--weights", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--shard", action="store_true")
@@ -69,7 +70,8 @@ def main():
     tokens = args.length + (args.length // 4 if args.family == "t5" else 0)       # of a sample
     run = session.Session(
         device, args.warm_up_steps, args.warm_up_seconds, ranks=ranks, tool=f"transformers {'compile' if args.compile else 'eager'}{' FSDP2' if args.shard else ''}", model=f"{args.family} {args.size}", micro_batch_size=args.micro_batch,
-        sequence_length=args.length, tokens_per_step=world * args.micro_batch * tokens, samples_per_step=world * args.micro_batch, world_size=world)
+        sequence_length=args.length, tokens_per_step=world * args.accumulate * args.micro_batch * tokens, samples_per_step=world * args.accumulate * args.micro_batch,
+        world_size=world)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
     lengths = {} if args.family == "t5" else {"max_position_embeddings": max(args.length, 2048)}
@@ -107,14 +109,15 @@ def main():
     host_targets = torch.randint(most, (BATCHES, args.micro_batch, *shape), pin_memory=pinned)
 
     def step(i):
-        tokens, targets = (x[i % BATCHES].to(device, non_blocking=True) for x in (host, host_targets))
-        with torch.autocast(device.type, torch.bfloat16):
-            loss = step_loss(tokens, targets)
-        loss.backward()
+        for k in range(i * args.accumulate, (i + 1) * args.accumulate):
+            tokens, targets = (x[k % BATCHES].to(device, non_blocking=True) for x in (host, host_targets))
+            with torch.autocast(device.type, torch.bfloat16):
+                loss = step_loss(tokens, targets) / args.accumulate
+            loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
+        return loss.detach() * args.accumulate
 
     loss = step(0)
     while run.after_step():
