@@ -1,6 +1,7 @@
 #include "describe.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
+#include "measure_rule.hpp"
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
@@ -130,6 +131,23 @@ std::string describe_data(const std::string& question) {
     const bool trains = asked.at("split") == "train";
     if (const auto source = options::open_checked(own, trains ? DataSplit::train : DataSplit::eval))
       answer = {{"length", source->length()}, {"vocab_size", source->vocab_size()}};
+  } catch (const UserError& e) {
+    answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
+  }
+  return text_of(answer);
+}
+
+std::string describe_rule(const std::string& question) {
+  const json asked = json::parse(question);
+  options::OwnOptimizerOptions own = named(options::described_optimizers(), asked.at("optimizer"));
+  json answer;
+  try {
+    set_options(own, asked.at("options"));
+    const auto device = device_of(asked);
+    const facts::OwnRuleFacts found = measure_rule(optim::OwnRule(own), *device);
+    answer = {{"bytes_per_element", found.bytes_per_element},
+              {"seconds_per_element", found.seconds_per_element},
+              {"not_captured", found.not_captured}};
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
   }

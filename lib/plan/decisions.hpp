@@ -46,6 +46,7 @@ struct Decisions : Explanation {
   std::int64_t threads = 1;  // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
+  std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own
   kernels::LossScaleSettings loss_scale;  // of fp16
   // without padding, where all samples have data.sequence_length
   std::int64_t tokens_per_step = 0;

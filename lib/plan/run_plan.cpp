@@ -15,6 +15,7 @@
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
+#include "plan/own_rule_memory.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "hardware/hardware.hpp"
@@ -57,8 +58,6 @@ std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDim
   if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
       own && architectures::is_exported(*own))
     return "an exported model computes on CPUs so far";
-  if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
-    return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -179,11 +178,10 @@ void require_attention(const Decisions& plan) {
       plan.dims);
 }
 
-/// CUDA graphs where they can be: modules of the user's own may do what a graph cannot hold.
+/// CUDA graphs where they can be: code of the user's own may do what a graph cannot hold.
 void decide_execution(Decisions& plan) {
   auto& execution = plan.recipe.run.execution;
-  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
-  const std::string why = plan.on_gpu && custom ? custom->not_captured() : "";
+  const std::string why = why_eager(plan);
   if (why.empty()) {
     if (execution.is_auto())
       execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
@@ -198,6 +196,13 @@ void decide_execution(Decisions& plan) {
 }
 
 }  // namespace
+
+std::string why_eager(const Decisions& plan) {
+  if (!plan.on_gpu) return {};
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const std::string of_modules = custom ? custom->not_captured() : "";
+  return of_modules.empty() ? own_rule_not_captured(plan) : of_modules;
+}
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
   if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
@@ -231,6 +236,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
             " ranks: gradients of all micro-steps are summed before an update; raise "
             "batch.micro_batch_size or leave update_in_backward out");
   plan.dims = plan_model_dims(r, facts);
+  plan.own_rule = facts.own_rule;
   plan.row_lengths = recipe::row_lengths(r.data);
   require_plannable(plan);
   plan.compute = dtype_of(r.precision.compute);
@@ -325,8 +331,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (plan.rates && !r.run.execution.is_auto() &&
       *r.run.execution.value == recipe::Execution::eager)
     plan.rates->host_kernel_s = device->host_kernel_s;
-  if (plan.rates)
+  if (plan.rates) {
     plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
+    if (plan.own_rule) plan.rates->update.element_s = plan.own_rule->seconds_per_element;
+  }
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes
                               : device                   ? device->memory_bytes
@@ -366,11 +374,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     throw UserError(ExitCode::usage,
                     "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
                     "to plan its memory");
-  if (!options.gpu.empty() &&
-      std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
-    throw UserError(ExitCode::usage,
-                    "plan --gpu: an optimizer of your own updates on CPUs so far; leave --gpu out, "
-                    "or name another optimizer.type");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,

@@ -12,6 +12,8 @@ class MeasuredDevice {
  public:
   virtual ~MeasuredDevice() = default;
   virtual Place place() const = 0;
+  /// The cudaStream_t that it computes on; null on a CPU.
+  virtual void* stream() const { return nullptr; }
   /// Runs f as an executor runs an instruction.
   virtual void compute(const std::function<void()>& f) = 0;
   virtual program::Bytes used_bytes() const = 0;

@@ -66,6 +66,7 @@ class MeasuredGpu final : public MeasuredDevice {
   ~MeasuredGpu() override { cudaStreamSynchronize(stream_); }
 
   Place place() const override { return Place::gpu; }
+  void* stream() const override { return stream_; }
   void compute(const std::function<void()>& f) override {
     const operations::GpuScope scope(ops_);
     const operations::cuda::TorchCuda::Call call(torch_, "a module");

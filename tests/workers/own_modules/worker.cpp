@@ -1,7 +1,8 @@
 // Models for tests/e2e/own_modules_gpu_test.py and own_modules_test.py: a graph with tied towers,
 // several outputs, an own loss with metrics, and options for what may go wrong on a GPU; and the
-// GPT-2 of bench/own_gpt2.
+// GPT-2 of bench/own_gpt2. Optimizers for tests/e2e/own_optimizer_gpu_test.py.
 #include "bench/own_gpt2/own_gpt2.hpp"
+#include "tests/workers/own_modules/optimizers.hpp"
 
 namespace {
 
@@ -96,5 +97,6 @@ trainx::Graph build_pairs(const PairOptions& o, const trainx::ModelShape&) {
 int main(int argc, char** argv) {
   trainx::add_model<PairOptions>("pairs", "tied towers over pairs of vectors", build_pairs);
   trainx::add_model<OwnGpt2Options>("own_gpt2", "GPT-2 of torch::nn modules", build_own_gpt2);
+  add_optimizers();
   return trainx::worker_main(argc, argv);
 }
