@@ -49,13 +49,14 @@ void add_optimizer(std::string name, std::string summary, std::vector<OptimizerS
   static_assert(on_tensors || std::is_invocable_v<Rule&, const Options&, const UpdateRange&>,
                 "a rule takes (const Options&, const trainx::UpdateRange&), or UpdateTensors");
   using Range = std::conditional_t<on_tensors, UpdateTensors, UpdateRange>;
-  add_optimizer_definition({std::move(name), std::move(summary), describe_options<Options>(),
-                            std::move(states), on_tensors,
-                            [rule](const std::vector<OptionField>& fields) -> UpdateRule {
-                              return std::function<void(const Range&)>(
-                                  [rule, options = read_options<Options>(fields)](
-                                      const Range& range) { rule(options, range); });
-                            }});
+  add_optimizer_definition(
+      {std::move(name), std::move(summary), describe_options<Options>(), std::move(states),
+       on_tensors, [rule](const std::vector<OptionField>& fields) -> UpdateRule {
+         return std::function<void(const Range&)>(
+             [rule, options = read_options<Options>(fields)](const Range& range) {
+               rule(options, range);
+             });
+       }});
 }
 
 }  // namespace trainx

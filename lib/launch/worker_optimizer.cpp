@@ -16,10 +16,9 @@ void measure_optimizer(const recipe::Recipe& recipe, facts::Facts& facts) {
   const auto gpu = gpu_of(recipe, facts);
   if (!gpu) return;
   const std::string worker = worker_path();
-  const json said = ask_about_gpu(worker, "--describe-rule",
-                                  {{"optimizer", own->name},
-                                   {"options", options::values_to_json(own->fields)},
-                                   {"gpu", *gpu}});
+  const json said = ask_about_gpu(
+      worker, "--describe-rule",
+      {{"optimizer", own->name}, {"options", options::values_to_json(own->fields)}, {"gpu", *gpu}});
   try {
     if (said.is_object() && said.contains("problem")) {
       const auto code = static_cast<ExitCode>(said.value("code", 0));

@@ -47,7 +47,7 @@ struct Decisions : Explanation {
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
   std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own
-  kernels::LossScaleSettings loss_scale;  // of fp16
+  kernels::LossScaleSettings loss_scale;        // of fp16
   // without padding, where all samples have data.sequence_length
   std::int64_t tokens_per_step = 0;
   double nominal_targets = 0;  // expected of a global batch without padding

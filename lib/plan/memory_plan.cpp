@@ -4,7 +4,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
-#include "plan/own_rule_memory.hpp"
+#include "plan/own_rule.hpp"
 #include "program/decode.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>

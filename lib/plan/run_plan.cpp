@@ -15,7 +15,7 @@
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
-#include "plan/own_rule_memory.hpp"
+#include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "hardware/hardware.hpp"
@@ -333,7 +333,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     plan.rates->host_kernel_s = device->host_kernel_s;
   if (plan.rates) {
     plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
-    if (plan.own_rule) plan.rates->update.element_s = plan.own_rule->seconds_per_element;
+    const double of_rule = own_rule_element_s(plan, *plan.rates);
+    if (of_rule > 0) plan.rates->update.element_s = of_rule;
   }
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes
@@ -420,6 +421,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                     "run.execution is graph, which only a GPU replays, and this run computes on "
                     "the CPU; write auto");
   decide_execution(plan);
+  if (std::string note = own_rule_note(plan); !note.empty()) plan.notes.push_back(std::move(note));
   if (plan.compute != DType::f32 && r.precision.master.is_auto())
     r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32
                                                                     : recipe::MasterWeights::split;

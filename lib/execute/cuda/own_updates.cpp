@@ -36,7 +36,8 @@ kernels::UpdateRange part_of(kernels::UpdateRange r, std::int64_t begin, std::in
 }
 
 /// All elements of the groups, `most` at once.
-std::vector<FlatRange> flat_ranges(const std::vector<optim::GroupMemory>& groups, std::int64_t most) {
+std::vector<FlatRange> flat_ranges(const std::vector<optim::GroupMemory>& groups,
+                                   std::int64_t most) {
   std::vector<FlatRange> all;
   for (const optim::GroupMemory& group : groups) {
     optim::GroupMemory without_states = group;
@@ -126,8 +127,8 @@ UpdateTensors tensors_of(const Staged& staged, cudaStream_t stream) {
     return tensor::torch_view(make_tensor(data, DType::f64, {1}, Place::gpu))
         .view(at::IntArrayRef{});
   };
-  UpdateTensors range{floats(s.weights),        floats(s.gradients),   {},
-                      number(&s.step->lr),      number(&s.step->step), staged.weight_decay,
+  UpdateTensors range{floats(s.weights),         floats(s.gradients),   {},
+                      number(&s.step->lr),       number(&s.step->step), staged.weight_decay,
                       static_cast<void*>(stream)};
   for (int k = 0; k < s.state_count; ++k) range.states.push_back(floats(s.states + k * s.stride));
   return range;
@@ -145,16 +146,18 @@ Run on_tensors(std::shared_ptr<const optim::OwnRule> rule, const OwnRules& rules
 Run on_numbers(const std::shared_ptr<HostCall>& call, const OwnRules& rules) {
   return [call, staged = rules.staged(), on_host = rules.on_host()](const Staged& s,
                                                                     cudaStream_t stream) {
-    const auto offset = [&](const float* p) { return reinterpret_cast<const std::byte*>(p) - staged; };
-    const auto end = static_cast<std::size_t>(
-        offset(s.stage.states + s.stage.state_count * s.stage.stride));
+    const auto offset = [&](const float* p) {
+      return reinterpret_cast<const std::byte*>(p) - staged;
+    };
+    const auto end =
+        static_cast<std::size_t>(offset(s.stage.states + s.stage.state_count * s.stage.stride));
     const auto made = static_cast<std::size_t>(offset(s.stage.weights));
     require(cudaMemcpyAsync(on_host, staged, end, cudaMemcpyDeviceToHost, stream),
             "weights to the optimizer's rule");
     require(cudaLaunchHostFunc(stream, call_on_host, call.get()), "the optimizer's rule");
-    require(cudaMemcpyAsync(staged + made, on_host + made, end - made, cudaMemcpyHostToDevice,
-                            stream),
-            "weights from the optimizer's rule");
+    require(
+        cudaMemcpyAsync(staged + made, on_host + made, end - made, cudaMemcpyHostToDevice, stream),
+        "weights from the optimizer's rule");
   };
 }
 
@@ -180,10 +183,10 @@ void OwnRules::require_finite() const {
   const std::int64_t found = std::atomic_ref(*fault()).load(std::memory_order_relaxed);
   if (found == 0) return;
   const int what = kernels::what_of_fault(found);
-  throw UserError(ExitCode::diverged,
-                  "optimizer " + rule_.name() + ": in update " +
-                      std::to_string(kernels::update_of_fault(found)) + " its " +
-                      rule_.not_finite(what == 0 ? program::none : what - 1));
+  throw UserError(ExitCode::diverged, "optimizer " + rule_.name() + ": in update " +
+                                          std::to_string(kernels::update_of_fault(found)) +
+                                          " its " +
+                                          rule_.not_finite(what == 0 ? program::none : what - 1));
 }
 
 std::function<cudaError_t(cudaStream_t)> own_update_start(const OwnUpdate& update,
@@ -219,8 +222,8 @@ std::function<cudaError_t(cudaStream_t)> own_update_start(const OwnUpdate& updat
   return [launches = std::move(launches), kind = update.kind, scalars = update.scalars,
           scale = update.scale](cudaStream_t stream) {
     for (const auto& [staged, run] : launches) {
-      if (const cudaError_t error = kernels::own_stage(staged.table, kind, scalars, scale,
-                                                       staged.stage, stream);
+      if (const cudaError_t error =
+              kernels::own_stage(staged.table, kind, scalars, scale, staged.stage, stream);
           error != cudaSuccess)
         return error;
       run(staged, stream);

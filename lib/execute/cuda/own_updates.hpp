@@ -4,7 +4,7 @@
 #include "kernels/optimizer/own_stage.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/own_rule.hpp"
-#include "plan/own_rule_memory.hpp"
+#include "plan/own_rule.hpp"
 #include "execute/cuda/device_tables.hpp"
 #include "execute/cuda/own_code_memory.hpp"
 #include <functional>

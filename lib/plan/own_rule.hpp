@@ -1,3 +1,4 @@
+// Optimizers of the user's own on a GPU: memory, times, and what is told of them.
 #pragma once
 #include "plan/decisions.hpp"
 #include "program/model_graph.hpp"
@@ -24,5 +25,12 @@ OwnRuleMemory own_rule_memory(const Decisions& plan, const program::ModelGraph& 
 
 /// Why a CUDA graph cannot hold the rule; empty: it can, or there is none.
 std::string own_rule_not_captured(const Decisions& plan);
+
+/// Of an element, as far as it is known: what updates on the GPU take beyond reading and writing
+/// once.
+double own_rule_element_s(const Decisions& plan, const program::Rates& rates);
+
+/// How updates on the GPU are computed, and what of their time is not known; empty: nothing to say.
+std::string own_rule_note(const Decisions& plan);
 
 }  // namespace trainx::plan

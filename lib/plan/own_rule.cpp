@@ -1,4 +1,4 @@
-#include "plan/own_rule_memory.hpp"
+#include "plan/own_rule.hpp"
 #include "plan/choose/offload.hpp"
 #include <algorithm>
 #include <cmath>
@@ -42,6 +42,38 @@ OwnRuleMemory own_rule_memory(const Decisions& plan, const program::ModelGraph& 
   constexpr std::int64_t whole = std::int64_t{1} << 20;
   memory.rule_bytes = (static_cast<std::int64_t>(bytes) + of_numbers + whole - 1) / whole * whole;
   return memory;
+}
+
+double own_rule_element_s(const Decisions& plan, const program::Rates& rates) {
+  const auto* const rule = rule_of(plan);
+  if (!rule) return 0;
+  const auto states = static_cast<double>(rule->kept.size());
+  if (rule->on_tensors) {
+    if (!plan.own_rule) return 0;
+    // laid out and put back: weights, gradients and states read and written, but for gradients
+    // twice
+    const double staged = 4 * (2 * (2 + states) + 2 * (1 + states));
+    return plan.own_rule->seconds_per_element + staged / rates.memory_bytes_per_s;
+  }
+  if (rates.host_bytes_per_s <= 0) return 0;
+  const double copied = 4 * (3 + 2 * states) / rates.host_bytes_per_s,
+               updated = rates.host_update_bytes_per_s > 0
+                             ? 4 * (3 + 2 * states) / rates.host_update_bytes_per_s
+                             : 0;
+  return copied + updated;
+}
+
+std::string own_rule_note(const Decisions& plan) {
+  const auto* const rule = rule_of(plan);
+  if (!rule) return {};
+  if (!rule->on_tensors)
+    return "optimizer " + rule->name +
+           " updates numbers: the CPU calls its rule, and weights, gradients and states are copied "
+           "to the host and back in each step; a rule that takes trainx::UpdateTensors computes on "
+           "the GPU";
+  if (plan.own_rule || !plan.rates) return {};
+  return "how long the rule of optimizer " + rule->name +
+         " computes is measured on the GPU: here it is predicted to take no longer than its memory";
 }
 
 std::string own_rule_not_captured(const Decisions& plan) {
