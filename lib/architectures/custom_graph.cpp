@@ -21,7 +21,7 @@ Bytes between(Bytes low, Bytes high, double share) {
 }
 
 /// The described shape, or one between two described ones: bytes grow with the micro-batch in a
-/// straight line.
+/// straight line. Smaller ones than were described take as much as the smallest.
 CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DType compute) {
   const CustomShape *below = nullptr, *above = nullptr;
   for (const CustomShape& s : dims.shapes) {
@@ -31,13 +31,17 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
     if (s.micro_batch_size >= B && (!above || s.micro_batch_size < above->micro_batch_size))
       above = &s;
   }
-  if (!below || !above)
+  if (above && !below) below = above;
+  if (!above)
     throw InternalError("model " + dims.options.name + " is not described for micro-batches of " +
                         std::to_string(B) + " times " + std::to_string(T) + " tokens");
   CustomShape made = *above;
-  if (below == above) return made;
-  const double share = static_cast<double>(B - below->micro_batch_size) /
-                       static_cast<double>(above->micro_batch_size - below->micro_batch_size);
+  if (above->micro_batch_size == B) return made;
+  const double share = below == above
+                           ? 1
+                           : static_cast<double>(B - below->micro_batch_size) /
+                                 static_cast<double>(above->micro_batch_size -
+                                                     below->micro_batch_size);
   made.micro_batch_size = B;
   made.library_bytes = between(below->library_bytes, above->library_bytes, share);
   for (std::size_t k = 0; k < made.modules.size(); ++k) {
