@@ -61,8 +61,8 @@ void require_known_metrics(const architectures::CustomDims& dims,
                           "otherwise");
 }
 
-/// A module may need more than one sample in training, as BatchNorm1d does: two are measured then in
-/// place of one, if the run has micro-batches of more.
+/// A module may need more than one sample in training, as BatchNorm1d does: two are measured then
+/// in place of one, if the run has micro-batches of more.
 architectures::CustomShape measured(const architectures::CustomDims& dims, const json& size,
                                     std::int64_t largest, std::int64_t threads,
                                     model::custom::MeasuredDevice& device) {

@@ -53,8 +53,13 @@ facts::OwnRuleFacts measure_rule(const optim::OwnRule& rule,
   found.bytes_per_element = static_cast<double>(taken) / elements;
   found.seconds_per_element = took.count() / calls / elements;
   if (device.captures()) {
-    const std::string why = device.try_capture(device.planned(taken) + of_numbers, update);
-    if (!why.empty()) found.not_captured = "the rule of optimizer '" + rule.name() + "' " + why;
+    double replay_s = 0;
+    const std::string why =
+        device.try_capture(device.planned(taken) + of_numbers, update, replay_s);
+    if (why.empty())
+      found.seconds_per_element = replay_s / elements;
+    else
+      found.not_captured = "the rule of optimizer '" + rule.name() + "' " + why;
   }
   return found;
 }

@@ -2,6 +2,7 @@
 #include "core/file_writer.hpp"
 #include "hardware/hardware.hpp"
 #include "plan/choose/offload.hpp"
+#include "plan/custom_dims.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
 #include "plan/own_rule.hpp"
@@ -245,9 +246,11 @@ Levers levers_of(const Decisions& plan) {
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom)
     levers.places.push_back(ActivationOffload::cpu);
   const RecomputeLevel least = *std::ranges::min_element(levers.levels.front());
-  for (const auto& [level, name] : enum_names(least))
-    if (level > least && !(custom && level != RecomputeLevel::full))
-      levers.levels.push_back({level});
+  std::vector<RecomputeLevel> levels;
+  for (const auto& [level, name] : enum_names(least)) levels.push_back(level);
+  if (custom) levels = possible_levels(std::get<architectures::CustomDims>(plan.dims));
+  for (const RecomputeLevel level : levels)
+    if (level > least) levers.levels.push_back({level});
   if (in_backward) levers.smallest_micro_batch = plan.batch.micro_batch_size;
   return levers;
 }

@@ -53,6 +53,16 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
   return std::nullopt;
 }
 
+/// Modules of the user's own are measured where the run computes.
+void require_measured_there(const Decisions& plan) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  if (plan.on_gpu && custom && !custom->on_gpu())
+    throw UserError(ExitCode::usage,
+                    "plan --gpu: memory and time of modules of your own are measured on a GPU, and "
+                    "this machine has none; plan on one that has, or leave --gpu out to plan for "
+                    "the CPU");
+}
+
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
@@ -259,6 +269,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
+  if (device) require_measured_there(plan);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
@@ -323,9 +334,10 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (std::string unwritten = architectures::unwritten_dropout(plan.dims); !unwritten.empty())
     plan.notes.push_back(std::move(unwritten));
 
-  // how long modules of the user's own compute is not known
-  const bool custom = std::holds_alternative<architectures::CustomDims>(plan.dims);
-  if (device && !custom) plan.rates = rates_of(*device, r.precision.compute);
+  // how long modules of the user's own compute is known where it was measured
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const bool predicts = device && (!custom || custom->has_times());
+  if (predicts) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
     use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() &&
@@ -371,10 +383,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_offload(plan, budget, rates);
   Programs programs = plan_programs(plan);
 
-  if (!options.gpu.empty() && custom)
-    throw UserError(ExitCode::usage,
-                    "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
-                    "to plan its memory");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,
@@ -385,7 +393,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_fits(plan, prediction.memory);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
-  if (device && !custom) {
+  if (predicts) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
     if (rates) {
@@ -404,7 +412,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
             "attention inside documents (data.packed) depends on their lengths: its time is "
             "predicted for one document per row");
     }
-    prediction.peak_flops = low    ? device->bf16_peak_flops
+    // what modules compute is not known
+    prediction.peak_flops = custom ? 0
+                            : low  ? device->bf16_peak_flops
                             : tf32 ? device->tf32_peak_flops
                                    : device->fp32_peak_flops;
   }

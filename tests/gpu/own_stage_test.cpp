@@ -47,7 +47,7 @@ std::vector<StagedRange> ranges_of(const Weights& w, WeightKind kind, const Plac
   for (const auto& [begin, end] : {std::pair{std::int64_t{0}, w.n}, {w.n, w.elements}}) {
     StagedRange r;
     r.range.gradient = at.gradient + begin;
-    r.range.parameter = kind == WeightKind::fp32               ? static_cast<void*>(at.exact + begin)
+    r.range.parameter = kind == WeightKind::fp32 ? static_cast<void*>(at.exact + begin)
                         : kind == WeightKind::fp16_with_master ? static_cast<void*>(at.half + begin)
                                                                : at.rounded + begin;
     if (kind == WeightKind::bf16_with_master || kind == WeightKind::fp16_with_master)
@@ -90,20 +90,16 @@ void compare(std::int64_t n, WeightKind kind, double norm2, float poison) {
   std::vector<float> weights(size), gradients(size), laid(states * size);
   OwnStep step;
   std::int64_t fault = 0;
-  const UpdateScalars scalars{&norm2,          &targets, &applied_steps,
-                              lr_table.data(), 2,        &scale};
-  const OwnStage stage{&step,  gradients.data(), weights.data(), laid.data(), want.elements,
-                       states, &fault};
+  const UpdateScalars scalars{&norm2, &targets, &applied_steps, lr_table.data(), 2, &scale};
+  const OwnStage stage{&step,         gradients.data(), weights.data(), laid.data(),
+                       want.elements, states,           &fault};
   own_stage_reference({ranges.data(), chunks.data(), count}, kind, scalars, settings, stage);
 
-  const OnDevice<float*> device_table(
-      state_table_of(want, kept.data()));
-  const OnDevice<StagedRange> device_ranges(
-      ranges_of(want, kind,
-                {exact.data(), gradient.data(),
-                 kept.data(), rounded.data(),
-                 half.data(), low.data()},
-                device_table.data()));
+  const OnDevice<float*> device_table(state_table_of(want, kept.data()));
+  const OnDevice<StagedRange> device_ranges(ranges_of(
+      want, kind,
+      {exact.data(), gradient.data(), kept.data(), rounded.data(), half.data(), low.data()},
+      device_table.data()));
   const OnDevice<Chunk> device_chunks(chunks);
   const OnDevice<double> norm(std::vector<double>{norm2}), wanted(std::vector<double>{targets}),
       lr(lr_table), loss_scale(std::vector<double>{scale});
@@ -111,14 +107,10 @@ void compare(std::int64_t n, WeightKind kind, double norm2, float poison) {
       found(std::vector<std::int64_t>{0});
   const OnDevice<OwnStep> device_step(std::vector<OwnStep>{{}});
   const OnDevice<float> device_weights(weights), device_gradients(gradients), device_laid(laid);
-  const UpdateScalars on_device{norm.data(), wanted.data(), applied.data(),
-                                lr.data(),   2,             loss_scale.data()};
-  const OwnStage device_stage{device_step.data(),
-                              device_gradients.data(),
-                              device_weights.data(),
-                              device_laid.data(),
-                              want.elements,
-                              states,
+  const UpdateScalars on_device{norm.data(), wanted.data(),    applied.data(), lr.data(),
+                                2,           loss_scale.data()};
+  const OwnStage device_stage{device_step.data(), device_gradients.data(), device_weights.data(),
+                              device_laid.data(), want.elements,           states,
                               found.data()};
   const StageTable device{device_ranges.data(), device_chunks.data(), count};
   require_success(own_stage(device, kind, on_device, settings, device_stage, nullptr), "stage");
