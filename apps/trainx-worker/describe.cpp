@@ -1,6 +1,7 @@
 #include "describe.hpp"
 #include "core/error.hpp"
 #include "core/version.hpp"
+#include "measure_rule.hpp"
 #include "model/custom/measure.hpp"
 #include "model/custom/registry.hpp"
 #include "architectures/custom_json.hpp"
@@ -60,6 +61,25 @@ void require_known_metrics(const architectures::CustomDims& dims,
                           "otherwise");
 }
 
+/// A module may need more than one sample in training, as BatchNorm1d does: two are measured then
+/// in place of one, if the run has micro-batches of more.
+architectures::CustomShape measured(const architectures::CustomDims& dims, const json& size,
+                                    std::int64_t largest, std::int64_t threads,
+                                    model::custom::MeasuredDevice& device) {
+  const auto samples = size.at(0).get<std::int64_t>();
+  const auto measure = [&](std::int64_t of) {
+    return model::custom::measure_model(
+        dims, of, size.at(1).get<std::int64_t>(),
+        architectures::compute_from_name(size.at(2).get<std::string>()), threads, device);
+  };
+  try {
+    return measure(samples);
+  } catch (const UserError& e) {
+    if (samples > 1 || largest == 1 || e.code() != ExitCode::invalid_recipe) throw;
+  }
+  return measure(2);
+}
+
 /// Sizes ascend. Where the plan chooses among them, those are left out that are larger than one
 /// that exceeds its budget, has no room, or took long to measure.
 void describe_sizes(const architectures::CustomDims& dims, const json& asked,
@@ -68,14 +88,13 @@ void describe_sizes(const architectures::CustomDims& dims, const json& asked,
   const auto begin = std::chrono::steady_clock::now();
   const auto threads = asked.at("threads").get<std::int64_t>();
   const auto budget = asked.find("budget");
-  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max(), most = 1;
+  for (const json& size : asked.at("sizes")) most = std::max(most, size.at(0).get<std::int64_t>());
   for (const json& size : asked.at("sizes")) {
     const auto samples = size.at(0).get<std::int64_t>();
     if (samples > largest) break;
     try {
-      const architectures::CustomShape shape = model::custom::measure_model(
-          dims, samples, size.at(1).get<std::int64_t>(),
-          architectures::compute_from_name(size.at(2).get<std::string>()), threads, device);
+      const architectures::CustomShape shape = measured(dims, size, most, threads, device);
       require_known_metrics(dims, shape);
       answer["shapes"].push_back(architectures::to_json(shape));
       std::int64_t bytes = shape.library_bytes;
@@ -130,6 +149,23 @@ std::string describe_data(const std::string& question) {
     const bool trains = asked.at("split") == "train";
     if (const auto source = options::open_checked(own, trains ? DataSplit::train : DataSplit::eval))
       answer = {{"length", source->length()}, {"vocab_size", source->vocab_size()}};
+  } catch (const UserError& e) {
+    answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
+  }
+  return text_of(answer);
+}
+
+std::string describe_rule(const std::string& question) {
+  const json asked = json::parse(question);
+  options::OwnOptimizerOptions own = named(options::described_optimizers(), asked.at("optimizer"));
+  json answer;
+  try {
+    set_options(own, asked.at("options"));
+    const auto device = device_of(asked);
+    const facts::OwnRuleFacts found = measure_rule(optim::OwnRule(own), *device);
+    answer = {{"bytes_per_element", found.bytes_per_element},
+              {"seconds_per_element", found.seconds_per_element},
+              {"not_captured", found.not_captured}};
   } catch (const UserError& e) {
     answer = {{"problem", e.what()}, {"code", static_cast<int>(e.code())}};
   }

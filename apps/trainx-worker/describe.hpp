@@ -21,4 +21,9 @@ std::string describe_data(const std::string& question);
 /// {"shapes": [...]}, or {"problem": sentence} where trainx cannot train the model.
 std::string describe_graph(const std::string& question);
 
+/// What `--describe-rule` answers (JSON) to a question on stdin: {"optimizer": name, "options":
+/// {...}, "gpu": {...}}. What a rule that computes with tensors takes there (facts::OwnRuleFacts),
+/// or {"problem": sentence, "code": exit code}.
+std::string describe_rule(const std::string& question);
+
 }  // namespace trainx::worker

@@ -17,12 +17,11 @@ bool is_default(const launch::Job& job, const std::string& key) {
 
 /// Why steps are launched one by one where the recipe left that open; empty: they are not.
 std::string eager_words(const plan::RunPlan& plan, const launch::Job& job) {
-  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   const auto origin = job.origins.find("run.execution");
   const bool is_written = origin != job.origins.end() && origin->second != "planned" &&
                           origin->second != "default";
-  if (!plan.on_gpu || !custom || is_written || custom->not_captured().empty()) return {};
-  return "run.execution auto: " + custom->not_captured();
+  const std::string why = plan::why_eager(plan);
+  return is_written || why.empty() ? "" : "run.execution auto: " + why;
 }
 
 std::string batch_words(const plan::BatchPlan& b) {

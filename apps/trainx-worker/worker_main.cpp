@@ -76,6 +76,7 @@ const std::map<std::string, std::string (*)()>& answers() {
       {"--describe-schedule", [] { return worker::describe_schedule(standard_input()); }},
       {"--describe-data", [] { return worker::describe_data(standard_input()); }},
       {"--describe-graph", [] { return worker::describe_graph(standard_input()); }},
+      {"--describe-rule", [] { return worker::describe_rule(standard_input()); }},
       {"--measure-links", [] { return facts::to_json(execute::measure_links()).dump(); }}};
   return all;
 }

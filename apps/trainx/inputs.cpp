@@ -6,6 +6,7 @@
 #include "core/suggest.hpp"
 #include "core/units.hpp"
 #include "launch/worker_models.hpp"
+#include "launch/worker_optimizer.hpp"
 #include "log/log.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
@@ -126,6 +127,7 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
 
 Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
   launch::measure_model(loaded.recipe, facts);
+  launch::measure_optimizer(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
   p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .rank = 0});
   log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " +

@@ -1,8 +1,8 @@
-// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), written with LibTorch's operations.
+// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), written with LibTorch's operations: it
+// computes where the parameters are, on a CPU or a GPU.
 #pragma once
 #include <torch/torch.h>
 #include <trainx/optimizer.hpp>
-#include <cmath>
 
 struct TensorAdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
@@ -16,13 +16,12 @@ void visit_fields(Visitor& field, TensorAdamWOptions& o) {
         "Decoupled weight decay, multiplied by lr");
 }
 
-inline void tensor_adamw(const TensorAdamWOptions& o, const trainx::UpdateRange& range) {
-  auto weight = range.parameter_view(), m = range.state_view(0), v = range.state_view(1);
-  const auto gradient = range.gradient_view();
-  const auto t = static_cast<double>(range.step);
+inline void tensor_adamw(const TensorAdamWOptions& o, const trainx::UpdateTensors& range) {
+  const auto &weight = range.parameter, &gradient = range.gradient, &m = range.states[0],
+             &v = range.states[1];
   weight.mul_(1 - range.lr * range.weight_decay);
   m.lerp_(gradient, 1 - o.beta1);
   v.mul_(o.beta2).addcmul_(gradient, gradient, 1 - o.beta2);
-  const auto scale = v.sqrt().div_(std::sqrt(1 - std::pow(o.beta2, t))).add_(o.eps);
-  weight.addcdiv_(m, scale, -range.lr / (1 - std::pow(o.beta1, t)));
+  const auto scale = v.sqrt().div_(torch::sqrt(1 - torch::pow(o.beta2, range.step))).add_(o.eps);
+  weight.sub_(m / scale * (range.lr / (1 - torch::pow(o.beta1, range.step))));
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct GraphModule {
   std::function<Loss(const std::vector<at::Tensor>&)> loss;
   std::function<void(bool training)> set_training;
   std::shared_ptr<void> owner;
+  bool cheap = false;  // Graph::cheap
 };
 
 /// Modules in the order in which they are computed. The last one has the loss: it returns a Loss,
@@ -91,6 +93,17 @@ struct Graph {
   template <class M>
   void add(std::string name, M module, std::vector<std::string> inputs,
            std::vector<std::string> outputs = {});
+  /// The outputs of that module are cheap to compute again, such as an activation's, a norm's or a
+  /// dropout's: under memory.activation_checkpoint: selective what it keeps for backward is dropped
+  /// after forward. Throws std::invalid_argument where there is no such module.
+  void cheap(const std::string& name) {
+    for (GraphModule& m : modules)
+      if (m.name == name) {
+        m.cheap = true;
+        return;
+      }
+    throw std::invalid_argument("cheap: the graph has no module '" + name + "'");
+  }
 };
 
 }  // namespace trainx

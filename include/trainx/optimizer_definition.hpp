@@ -1,8 +1,10 @@
 #pragma once
 #include <trainx/option_field.hpp>
 #include <trainx/update_range.hpp>
+#include <trainx/update_tensors.hpp>
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace trainx {
@@ -13,13 +15,16 @@ struct OptimizerState {
   double initial = 0;  // of every element
 };
 
-using UpdateRule = std::function<void(const UpdateRange&)>;
+/// Over numbers in the host's memory, or with tensors where the parameters are.
+using UpdateRule = std::variant<std::function<void(const UpdateRange&)>,
+                                std::function<void(const UpdateTensors&)>>;
 
 /// An optimizer of the user's own as trainx sees it. <trainx/optimizer.hpp> makes these.
 struct OptimizerDefinition {
   std::string name, summary;
   std::vector<OptionField> options;  // with defaults
   std::vector<OptimizerState> states;
+  bool on_tensors = false;  // which of the two rules build makes
   std::function<UpdateRule(const std::vector<OptionField>& options)> build;
 };
 

@@ -31,6 +31,11 @@ std::string CustomDims::not_captured() const {
       std::ranges::find_if(shapes, [](const CustomShape& s) { return !s.not_captured.empty(); });
   return found == shapes.end() ? "" : found->not_captured;
 }
+bool CustomDims::has_times() const {
+  return !shapes.empty() && std::ranges::all_of(shapes, [](const CustomShape& s) {
+    return std::ranges::all_of(s.modules, [](const CustomModule& m) { return m.forward_s > 0; });
+  });
+}
 std::vector<std::string> CustomDims::metrics() const {
   return shapes.empty() ? std::vector<std::string>{} : shapes.front().metrics;
 }

@@ -63,6 +63,9 @@ struct CustomModule {
   std::vector<std::string> changing = {};  // buffers that its forward changes in training
   // in training from LibTorch's generator, so that its numbers are seeded before each call
   bool draws = true;
+  bool cheap = false;  // named so by the user: selective recomputation computes it again
+  // measured on a GPU, of the last one both together; 0: not measured
+  double forward_s = 0, backward_s = 0;
 };
 
 /// What a worker measured of a model.
@@ -99,6 +102,8 @@ struct CustomDims {
   std::string not_captured() const;
   bool own_loss() const { return !shapes.empty() && shapes.front().own_loss; }
   std::vector<std::string> metrics() const;
+  /// Was it measured how long modules take?
+  bool has_times() const;
 };
 
 /// Memory on a GPU, beside that of modules, that trainx's own kernels of the run use: sums of

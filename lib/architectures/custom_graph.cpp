@@ -21,7 +21,7 @@ Bytes between(Bytes low, Bytes high, double share) {
 }
 
 /// The described shape, or one between two described ones: bytes grow with the micro-batch in a
-/// straight line.
+/// straight line. Smaller ones than were described take as much as the smallest.
 CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DType compute) {
   const CustomShape *below = nullptr, *above = nullptr;
   for (const CustomShape& s : dims.shapes) {
@@ -31,19 +31,25 @@ CustomShape shape_for(const CustomDims& dims, std::int64_t B, std::int64_t T, DT
     if (s.micro_batch_size >= B && (!above || s.micro_batch_size < above->micro_batch_size))
       above = &s;
   }
-  if (!below || !above)
+  if (above && !below) below = above;
+  if (!above)
     throw InternalError("model " + dims.options.name + " is not described for micro-batches of " +
                         std::to_string(B) + " times " + std::to_string(T) + " tokens");
   CustomShape made = *above;
-  if (below == above) return made;
-  const double share = static_cast<double>(B - below->micro_batch_size) /
-                       static_cast<double>(above->micro_batch_size - below->micro_batch_size);
+  if (above->micro_batch_size == B) return made;
+  const double share =
+      below == above ? 1
+                     : static_cast<double>(B - below->micro_batch_size) /
+                           static_cast<double>(above->micro_batch_size - below->micro_batch_size);
   made.micro_batch_size = B;
   made.library_bytes = between(below->library_bytes, above->library_bytes, share);
   for (std::size_t k = 0; k < made.modules.size(); ++k) {
     for (CustomValue& value : made.modules[k].outputs) value.dims.front() = B;
-    made.modules[k].graph_bytes =
-        between(below->modules.at(k).graph_bytes, above->modules[k].graph_bytes, share);
+    CustomModule& m = made.modules[k];
+    const CustomModule &low = below->modules.at(k), &high = above->modules[k];
+    m.graph_bytes = between(low.graph_bytes, high.graph_bytes, share);
+    m.forward_s = low.forward_s + share * (high.forward_s - low.forward_s);
+    m.backward_s = low.backward_s + share * (high.backward_s - low.backward_s);
   }
   return made;
 }
@@ -135,6 +141,9 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   for (const CustomModule& module : shape.modules) {
     graph::ModuleOptions options{.name = module.name, .parameters = parameters_of(module)};
     options.module.graph_bytes = module.graph_bytes;
+    options.module.forward_s = module.forward_s;
+    options.module.backward_s = module.backward_s;
+    options.module.cheap = module.cheap;
     for (const std::string& input : module.inputs) options.inputs.push_back(values.at(input));
     for (const CustomValue& value : module.outputs) {
       options.outputs.push_back(value.name);

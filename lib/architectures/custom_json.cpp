@@ -56,7 +56,10 @@ json to_json(const CustomShape& shape) {
                        {"outputs", named_dims(m.outputs)},
                        {"graph_bytes", m.graph_bytes},
                        {"changing", m.changing},
-                       {"draws", m.draws}});
+                       {"draws", m.draws},
+                       {"cheap", m.cheap},
+                       {"forward_s", m.forward_s},
+                       {"backward_s", m.backward_s}});
   return {{"micro_batch_size", shape.micro_batch_size},
           {"length", shape.length},
           {"compute", name_of(shape.compute)},
@@ -82,12 +85,14 @@ CustomShape custom_shape_from_json(const json& j) {
   shape.compute = compute_from_name(j.at("compute").get<std::string>());
   for (const json& f : j.at("fields")) shape.fields.push_back(field_spec_from_json(f));
   for (const json& m : j.at("modules"))
-    shape.modules.push_back(
-        {m.at("name").get<std::string>(), named_dims_from_json<CustomParameter>(m.at("parameters")),
-         m.at("inputs").get<std::vector<std::string>>(),
-         named_dims_from_json<CustomValue>(m.at("outputs")),
-         m.at("graph_bytes").get<program::Bytes>(),
-         m.at("changing").get<std::vector<std::string>>(), m.at("draws").get<bool>()});
+    shape.modules.push_back({m.at("name").get<std::string>(),
+                             named_dims_from_json<CustomParameter>(m.at("parameters")),
+                             m.at("inputs").get<std::vector<std::string>>(),
+                             named_dims_from_json<CustomValue>(m.at("outputs")),
+                             m.at("graph_bytes").get<program::Bytes>(),
+                             m.at("changing").get<std::vector<std::string>>(),
+                             m.at("draws").get<bool>(), m.at("cheap").get<bool>(),
+                             m.at("forward_s").get<double>(), m.at("backward_s").get<double>()});
   j.at("own_loss").get_to(shape.own_loss);
   j.at("metrics").get_to(shape.metrics);
   j.at("library_bytes").get_to(shape.library_bytes);

@@ -3,6 +3,7 @@
 #pragma once
 #include "recipe/recipe.hpp"
 #include "architectures/architecture.hpp"
+#include "facts/own_rule.hpp"
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -66,6 +67,8 @@ struct Facts {
   std::optional<ModelFolderFacts> model_folder;
   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
   std::vector<architectures::CustomShape> model_shapes;
+  // of an optimizer of the user's own, where it was measured
+  std::optional<OwnRuleFacts> own_rule;
 };
 
 HardwareFacts detect_hardware();

@@ -37,6 +37,11 @@ nlohmann::json to_json(const Facts& facts) {
   j["model_shapes"] = nlohmann::json::array();
   for (const auto& shape : facts.model_shapes)
     j["model_shapes"].push_back(architectures::to_json(shape));
+  j["own_rule"] = facts.own_rule
+                      ? nlohmann::json{{"bytes_per_element", facts.own_rule->bytes_per_element},
+                                       {"seconds_per_element", facts.own_rule->seconds_per_element},
+                                       {"not_captured", facts.own_rule->not_captured}}
+                      : nlohmann::json();
   return j;
 }
 
@@ -77,6 +82,10 @@ Facts facts_from_json(const nlohmann::json& j) {
   }
   for (const auto& shape : j.at("model_shapes"))
     facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
+  if (const auto& rule = j.at("own_rule"); !rule.is_null())
+    facts.own_rule = {rule.at("bytes_per_element").get<double>(),
+                      rule.at("seconds_per_element").get<double>(),
+                      rule.at("not_captured").get<std::string>()};
   return facts;
 }
 

@@ -23,6 +23,7 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.plain_attention = !cost.attention->fused;
     phase.own_attention = cost.attention->own;
   }
+  phase.measured_s += cost.measured_s * static_cast<double>(times);
   for (const KernelLaunches& k : cost.kernels) {
     phase.other_kernels += k.count * times;
     phase.kernels.push_back({k.family, k.count * times});

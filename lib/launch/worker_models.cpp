@@ -1,5 +1,6 @@
 #include "launch/worker_models.hpp"
 #include "launch/ask_worker.hpp"
+#include "launch/asked_gpu.hpp"
 #include "launch/job.hpp"
 #include "launch/worker_refusal.hpp"
 #include "plan/batch.hpp"
@@ -21,30 +22,12 @@ using nlohmann::json;
 
 namespace {
 
-bool is_of_gpu(ExitCode code) {
-  return code == ExitCode::unavailable || code == ExitCode::out_of_memory;
-}
-
 /// Of a problem that the worker found: files of an export have codes of their own.
 ExitCode code_of(const json& said) {
   const auto code = static_cast<ExitCode>(said.value("code", 0));
   const bool of_files = code == ExitCode::bad_data || code == ExitCode::input_missing ||
                         code == ExitCode::io_error;
   return of_files || is_of_gpu(code) ? code : ExitCode::invalid_recipe;
-}
-
-/// What an answer about memory on a GPU holds for; nothing where the run computes on CPUs.
-std::optional<json> gpu_of(const recipe::Recipe& recipe, const facts::Facts& facts) {
-  if (!plan::computes_on_gpu(recipe, facts)) return std::nullopt;
-  const auto& execution = recipe.run.execution;
-  json gpu{{"tf32", recipe.precision.compute == recipe::Compute::tf32},
-           {"deterministic", recipe.run.deterministic},
-           {"captures", execution.is_auto() || *execution.value == recipe::Execution::graph}};
-  if (!facts.hardware.gpus.empty()) {
-    gpu["capability"] = facts.hardware.gpus.front().compute_capability;
-    gpu["bytes"] = facts.hardware.gpus.front().memory_bytes;
-  }
-  return gpu;
 }
 
 /// Does the plan choose the micro-batch?
@@ -113,11 +96,7 @@ void measure_model(const recipe::Recipe& recipe, facts::Facts& facts) {
                           {"longest", {longest, architectures::target_length(*custom, longest)}}};
   }
   const std::string worker = worker_path();
-  const auto parsed = [](const std::string& answer) { return json::parse(answer, nullptr, false); };
-  json said = parsed(ask_worker(worker, "--describe-graph", question.dump()));
-  // what keeps a GPU from measuring may be over
-  if (said.is_object() && said.contains("problem") && is_of_gpu(code_of(said)))
-    said = parsed(ask_worker_anew(worker, "--describe-graph", question.dump()));
+  const json said = ask_about_gpu(worker, "--describe-graph", question);
   if (!said.is_object())
     refuse_worker(
         worker, "answers --describe-graph otherwise than a worker of trainx does; build it again");

@@ -124,6 +124,7 @@ struct Cost {
   // beside products; of attention its operands' bytes
   double element_flops = 0, element_bytes = 0;
   int element_output = program::none;  // that this work makes
+  double measured_s = 0;               // of code of the user's own: instead of all the above
 };
 
 /// How an operation is cut over ranks along an axis of its own.

@@ -21,7 +21,8 @@ const OptimizerDefinition& optimizer_definition(const std::string& name) {
 std::vector<options::OwnOptimizerOptions> optimizer_descriptions() {
   std::vector<options::OwnOptimizerOptions> all;
   for (const OptimizerDefinition& d : registry<OptimizerDefinition>()) {
-    auto& o = all.emplace_back(options::OwnOptimizerOptions{d.name, d.summary, d.options, {}});
+    auto& o = all.emplace_back(
+        options::OwnOptimizerOptions{d.name, d.summary, d.options, {}, d.on_tensors});
     for (const OptimizerState& s : d.states) o.kept.push_back({s.name, DType::f32, s.initial});
   }
   return all;

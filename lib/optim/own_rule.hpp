@@ -5,16 +5,24 @@
 namespace trainx::optim {
 
 /// A rule of the user's own with its options. What it throws becomes UserError 78 with the name of
-/// the optimizer; what it makes that is not finite, UserError 80.
+/// the optimizer; what it makes on a CPU that is not finite, UserError 80.
 class OwnRule {
  public:
   explicit OwnRule(const options::OwnOptimizerOptions& options);
 
-  /// Updates the range; gradients and states come in finite. No gradients are recorded.
+  /// Updates the range, in the host's memory; gradients and states come in finite. No gradients are
+  /// recorded.
   void update(const UpdateRange& range) const;
+  /// The same of a rule that computes with tensors, on any device, whose numbers stay unread.
+  void update(const UpdateTensors& range) const;
+
+  bool on_tensors() const { return options_.on_tensors; }
   const std::vector<program::StateSpec>& states() const { return options_.kept; }
   double weight_decay() const { return weight_decay_; }
   const std::string& name() const { return options_.name; }
+  /// "rule makes weights that are not finite; ...". `state`: whose numbers are not; none: the
+  /// weights.
+  std::string not_finite(int state) const;
 
  private:
   options::OwnOptimizerOptions options_;

@@ -28,6 +28,7 @@ json to_json(const OwnOptimizerOptions& o) {
   json& states = described["states"] = json::array();
   for (const program::StateSpec& s : o.kept)
     states.push_back({{"name", s.name}, {"initial", s.initial}});
+  described["on_tensors"] = o.on_tensors;
   return described;
 }
 json to_json(const OwnSchedule& o) { return head_of(o); }
@@ -37,6 +38,7 @@ OwnOptimizerOptions own_optimizer_from_json(const json& j) {
   auto o = own_from_json<OwnOptimizerOptions>(j);
   for (const json& s : j.at("states"))
     o.kept.push_back({s.at("name").get<std::string>(), DType::f32, s.at("initial").get<double>()});
+  j.at("on_tensors").get_to(o.on_tensors);
   return o;
 }
 OwnSchedule own_schedule_from_json(const json& j) { return own_from_json<OwnSchedule>(j); }

@@ -21,20 +21,41 @@ std::int64_t decide_size(architectures::CustomOptions& o, const char* key, std::
   return written;
 }
 
-bool recomputes(const recipe::MemorySection& memory) {
-  const auto& levels = memory.activation_checkpoint.value;
-  return levels &&
-         std::ranges::any_of(*levels, [](RecomputeLevel l) { return l != RecomputeLevel::none; });
+/// Is the module computed again?
+bool is_recomputed(const architectures::CustomModule& m, RecomputeLevel level) {
+  return level == RecomputeLevel::full || (level == RecomputeLevel::selective && m.cheap);
 }
 
-/// A recomputation would change them twice.
-void require_constant_buffers(const architectures::CustomDims& dims) {
-  if (dims.shapes.empty()) return;
-  for (const architectures::CustomModule& m : dims.shapes.front().modules)
-    if (!m.changing.empty())
-      refuse("memory.activation_checkpoint: module '" + m.name + "' of " + dims.options.name +
-             " changes its buffer '" + m.changing.front() +
+/// The first module that a recomputation would change twice; null: none.
+const architectures::CustomModule* changed_twice(const architectures::CustomDims& dims,
+                                                 RecomputeLevel level) {
+  if (dims.shapes.empty()) return nullptr;
+  const auto& modules = dims.shapes.front().modules;
+  const auto found = std::ranges::find_if(modules, [&](const architectures::CustomModule& m) {
+    return !m.changing.empty() && is_recomputed(m, level);
+  });
+  return found == modules.end() ? nullptr : &*found;
+}
+
+bool has_cheap(const architectures::CustomDims& dims) {
+  return !dims.shapes.empty() &&
+         std::ranges::any_of(dims.shapes.front().modules, &architectures::CustomModule::cheap);
+}
+
+/// Levels that the recipe asks for.
+void require_possible(const architectures::CustomDims& dims, const recipe::MemorySection& memory) {
+  if (!memory.activation_checkpoint.value || dims.shapes.empty()) return;
+  for (const RecomputeLevel level : *memory.activation_checkpoint.value) {
+    if (level == RecomputeLevel::selective && !has_cheap(dims))
+      refuse("memory.activation_checkpoint: selective can have no effect with " +
+             dims.options.name +
+             ", which has no module that is cheap to compute again (trainx::Graph::cheap); write "
+             "none or full");
+    if (const auto* m = changed_twice(dims, level))
+      refuse("memory.activation_checkpoint: module '" + m->name + "' of " + dims.options.name +
+             " changes its buffer '" + m->changing.front() +
              "' in forward and cannot be recomputed; write none");
+  }
 }
 
 /// Modules that compute in another type have buffers of their own, which training does not change.
@@ -90,6 +111,14 @@ void require_export(const architectures::CustomDims* saved, architectures::Task 
 
 }  // namespace
 
+std::vector<RecomputeLevel> possible_levels(const architectures::CustomDims& dims) {
+  std::vector<RecomputeLevel> levels{RecomputeLevel::none};
+  if (has_cheap(dims) && !changed_twice(dims, RecomputeLevel::selective))
+    levels.push_back(RecomputeLevel::selective);
+  if (!changed_twice(dims, RecomputeLevel::full)) levels.push_back(RecomputeLevel::full);
+  return levels;
+}
+
 architectures::CustomDims decide_custom(architectures::CustomOptions& o,
                                         const recipe::Recipe& recipe, const facts::Facts& facts) {
   // weights have the sizes that they were trained with
@@ -133,7 +162,7 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   }
   dims.shapes = facts.model_shapes;
   require_best_metric(dims, recipe.eval.best.metric);
-  if (recomputes(recipe.memory)) require_constant_buffers(dims);
+  require_possible(dims, recipe.memory);
   require_same_buffers(dims, recipe);
   return dims;
 }

@@ -8,4 +8,8 @@ namespace trainx::plan {
 architectures::CustomDims decide_custom(architectures::CustomOptions& options,
                                         const recipe::Recipe& recipe, const facts::Facts& facts);
 
+/// How much of their activations the modules can compute again, ascending: all of those that change
+/// no buffers, and of selective where there are cheap ones.
+std::vector<RecomputeLevel> possible_levels(const architectures::CustomDims& dims);
+
 }  // namespace trainx::plan

@@ -46,7 +46,8 @@ struct Decisions : Explanation {
   std::int64_t threads = 1;  // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
-  kernels::LossScaleSettings loss_scale;  // of fp16
+  std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own
+  kernels::LossScaleSettings loss_scale;        // of fp16
   // without padding, where all samples have data.sequence_length
   std::int64_t tokens_per_step = 0;
   double nominal_targets = 0;  // expected of a global batch without padding

@@ -86,7 +86,8 @@ std::string kernel_of(const options::AdagradOptions&) { return "AdagradRule"; }
 std::string kernel_of(const options::LionOptions&) { return "LionRule"; }
 std::string kernel_of(const options::AdamWAnyPrecisionOptions&) { return "AnyPrecisionRule"; }
 std::string kernel_of(const options::AdamW8bitOptions&) { return "adamw_8bit_kernel"; }
-std::string kernel_of(const options::OwnOptimizerOptions&) { return ""; }  // on CPUs alone
+// that lays out the weights for its rule
+std::string kernel_of(const options::OwnOptimizerOptions&) { return "own_stage_kernel"; }
 std::string kernel_of(const options::LambOptions&) { return "lamb_apply_kernel"; }
 std::string kernel_of(const options::AdafactorOptions&) { return "adafactor_apply_kernel"; }
 
@@ -191,7 +192,11 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.matrix_products *= micro_steps;
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
-  if (plan.recipe.optimizer.update_in_backward) expected.update_launches = places_of_updates(graph);
+  // a rule of the user's own is given ranges, one after the other
+  const bool in_ranges =
+      std::holds_alternative<options::OwnOptimizerOptions>(plan.recipe.optimizer.options);
+  if (plan.recipe.optimizer.update_in_backward && !in_ranges)
+    expected.update_launches = places_of_updates(graph);
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu)
     for (const program::BlockSpec& block : graph.blocks)
       expected.offloaded_bytes += least_offloaded_bytes(graph, block, level_of(block)) *

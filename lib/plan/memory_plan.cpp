@@ -2,8 +2,10 @@
 #include "core/file_writer.hpp"
 #include "hardware/hardware.hpp"
 #include "plan/choose/offload.hpp"
+#include "plan/custom_dims.hpp"
 #include "plan/largest_block.hpp"
 #include "plan/limits.hpp"
+#include "plan/own_rule.hpp"
 #include "program/decode.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -23,9 +25,10 @@ std::int64_t context_bytes_of(const Decisions& plan) {
   const hardware::ProcessBytes& of = hardware::process_bytes();
   const AttentionKind kind = plan.recipe.model.attention;
   if (kind == AttentionKind::math || is_custom(plan)) return of.context + of.torch_math;
-  return of.context + (kind == AttentionKind::flash || kind == AttentionKind::efficient
-                           ? of.torch_attention
-                           : 0);
+  const auto* rule = std::get_if<options::OwnOptimizerOptions>(&plan.recipe.optimizer.options);
+  const bool by_torch = kind == AttentionKind::flash || kind == AttentionKind::efficient ||
+                        (rule && rule->on_tensors);
+  return of.context + (by_torch ? of.torch_attention : 0);
 }
 
 // Measured: a worker of a tiny model takes 131 MiB (LibTorch's libraries and thread stacks).
@@ -148,6 +151,7 @@ MemoryPlan plan_memory_totals(const Decisions& plan, const Programs& programs) {
     }
   const std::int64_t window = largest_weights_on_disk(p);
   if (plan.on_gpu) {
+    m.library_bytes += own_rule_memory(plan, programs.train.back().graph).total();
     m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
       for (const auto& b : programs.train.front().program.buffers)
@@ -186,10 +190,13 @@ MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs) {
     if (bytes > 0) m.categories.emplace_back(name, bytes);
   };
   m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
-  const std::int64_t modules =
-      plan.on_gpu && is_custom(plan) ? m.library_bytes - architectures::module_workspace_bytes : 0;
+  const std::int64_t rule = own_rule_memory(plan, programs.train.back().graph).total(),
+                     modules = plan.on_gpu && is_custom(plan)
+                                   ? m.library_bytes - rule - architectures::module_workspace_bytes
+                                   : 0;
   add("modules' own tensors", modules);
-  m.categories.emplace_back("library calls", m.library_bytes - modules);
+  add("optimizer's own tensors", rule);
+  m.categories.emplace_back("library calls", m.library_bytes - modules - rule);
   m.on_host = on_host(p, on_host_of(Role::state), on_host_of(Role::master),
                       on_host_of(Role::parameter), m.host_bytes);
   if (plan.on_gpu) {
@@ -239,9 +246,11 @@ Levers levers_of(const Decisions& plan) {
   if (plan.on_gpu && levers.places.front() == ActivationOffload::none && !custom)
     levers.places.push_back(ActivationOffload::cpu);
   const RecomputeLevel least = *std::ranges::min_element(levers.levels.front());
-  for (const auto& [level, name] : enum_names(least))
-    if (level > least && !(custom && level != RecomputeLevel::full))
-      levers.levels.push_back({level});
+  std::vector<RecomputeLevel> levels;
+  for (const auto& [level, name] : enum_names(least)) levels.push_back(level);
+  if (custom) levels = possible_levels(std::get<architectures::CustomDims>(plan.dims));
+  for (const RecomputeLevel level : levels)
+    if (level > least) levers.levels.push_back({level});
   if (in_backward) levers.smallest_micro_batch = plan.batch.micro_batch_size;
   return levers;
 }

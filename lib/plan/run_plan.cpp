@@ -15,6 +15,7 @@
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/model_dims.hpp"
+#include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "hardware/hardware.hpp"
@@ -52,13 +53,21 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
   return std::nullopt;
 }
 
+/// Modules of the user's own are measured where the run computes.
+void require_measured_there(const Decisions& plan) {
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  if (plan.on_gpu && custom && !custom->on_gpu())
+    throw UserError(ExitCode::usage,
+                    "plan --gpu: memory and time of modules of your own are measured on a GPU, and "
+                    "this machine has none; plan on one that has, or leave --gpu out to plan for "
+                    "the CPU");
+}
+
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
   if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
       own && architectures::is_exported(*own))
     return "an exported model computes on CPUs so far";
-  if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
-    return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -179,11 +188,10 @@ void require_attention(const Decisions& plan) {
       plan.dims);
 }
 
-/// CUDA graphs where they can be: modules of the user's own may do what a graph cannot hold.
+/// CUDA graphs where they can be: code of the user's own may do what a graph cannot hold.
 void decide_execution(Decisions& plan) {
   auto& execution = plan.recipe.run.execution;
-  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
-  const std::string why = plan.on_gpu && custom ? custom->not_captured() : "";
+  const std::string why = why_eager(plan);
   if (why.empty()) {
     if (execution.is_auto())
       execution.value = plan.on_gpu ? recipe::Execution::graph : recipe::Execution::eager;
@@ -198,6 +206,13 @@ void decide_execution(Decisions& plan) {
 }
 
 }  // namespace
+
+std::string why_eager(const Decisions& plan) {
+  if (!plan.on_gpu) return {};
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const std::string of_modules = custom ? custom->not_captured() : "";
+  return of_modules.empty() ? own_rule_not_captured(plan) : of_modules;
+}
 
 bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
   if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
@@ -231,6 +246,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
             " ranks: gradients of all micro-steps are summed before an update; raise "
             "batch.micro_batch_size or leave update_in_backward out");
   plan.dims = plan_model_dims(r, facts);
+  plan.own_rule = facts.own_rule;
   plan.row_lengths = recipe::row_lengths(r.data);
   require_plannable(plan);
   plan.compute = dtype_of(r.precision.compute);
@@ -253,6 +269,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const hardware::Hardware* device = options.gpu.empty() ? nullptr
                                                          : &hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
+  if (device) require_measured_there(plan);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
@@ -317,16 +334,20 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (std::string unwritten = architectures::unwritten_dropout(plan.dims); !unwritten.empty())
     plan.notes.push_back(std::move(unwritten));
 
-  // how long modules of the user's own compute is not known
-  const bool custom = std::holds_alternative<architectures::CustomDims>(plan.dims);
-  if (device && !custom) plan.rates = rates_of(*device, r.precision.compute);
+  // how long modules of the user's own compute is known where it was measured
+  const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
+  const bool predicts = device && (!custom || custom->has_times());
+  if (predicts) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
     use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
   if (plan.rates && !r.run.execution.is_auto() &&
       *r.run.execution.value == recipe::Execution::eager)
     plan.rates->host_kernel_s = device->host_kernel_s;
-  if (plan.rates)
+  if (plan.rates) {
     plan.rates->update = update_rates(*device, r.optimizer.options, plan.compute, plan.master);
+    const double of_rule = own_rule_element_s(plan, *plan.rates);
+    if (of_rule > 0) plan.rates->update.element_s = of_rule;
+  }
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes
                               : device                   ? device->memory_bytes
@@ -362,15 +383,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_offload(plan, budget, rates);
   Programs programs = plan_programs(plan);
 
-  if (!options.gpu.empty() && custom)
-    throw UserError(ExitCode::usage,
-                    "plan --gpu: the time of a custom model cannot be predicted; leave --gpu out "
-                    "to plan its memory");
-  if (!options.gpu.empty() &&
-      std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
-    throw UserError(ExitCode::usage,
-                    "plan --gpu: an optimizer of your own updates on CPUs so far; leave --gpu out, "
-                    "or name another optimizer.type");
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,
@@ -381,7 +393,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_fits(plan, prediction.memory);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
-  if (device && !custom) {
+  if (predicts) {
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
     if (rates) {
@@ -405,7 +417,9 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
             "attention inside documents (data.packed) depends on their lengths: its time is "
             "predicted for one document per row");
     }
-    prediction.peak_flops = low    ? device->bf16_peak_flops
+    // what modules compute is not known
+    prediction.peak_flops = custom ? 0
+                            : low  ? device->bf16_peak_flops
                             : tf32 ? device->tf32_peak_flops
                                    : device->fp32_peak_flops;
   }
@@ -422,6 +436,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                     "run.execution is graph, which only a GPU replays, and this run computes on "
                     "the CPU; write auto");
   decide_execution(plan);
+  if (std::string note = own_rule_note(plan); !note.empty()) plan.notes.push_back(std::move(note));
   if (plan.compute != DType::f32 && r.precision.master.is_auto())
     r.precision.master.value = plan.master == program::Master::fp32 ? recipe::MasterWeights::fp32
                                                                     : recipe::MasterWeights::split;

@@ -163,6 +163,8 @@ struct Phase {
   std::int64_t other_kernels = 0;
   std::vector<KernelLaunches> kernels;  // what those are, as far as operations say
   std::vector<ElementWork> element_work;
+  // where it was measured, instead of what is derived from the above; 0: it was not
+  double measured_s = 0;
   double gemm_flops() const;  // 2 m n k each
   std::int64_t launches_of(KernelFamily family) const;
 };

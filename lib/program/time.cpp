@@ -28,8 +28,10 @@ double moved_bytes(const Instruction& i) {
 
 struct Cost {
   double gemm_s = 0, attention_s = 0, memory_s = 0, kernels = 0;
+  double measured_s = 0;  // with its launches, instead of the others
   // a kernel's time holds its launch
   double total(const Rates& rates) const {
+    if (measured_s > 0) return measured_s;
     return gemm_s + attention_s + memory_s + std::max(kernels * rates.kernel_s, rates.launch_s);
   }
 };
@@ -48,6 +50,7 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
   const auto found = phases.find(i.op == Op::recompute ? Op::forward : i.op);
   if (found == phases.end()) return c;
   const Phase& phase = found->second;
+  if (phase.measured_s > 0) return {.measured_s = phase.measured_s};
   auto takes_part = [&](Slot output) {
     return i.op != Op::recompute || output == none || makes(i, output);
   };
@@ -125,11 +128,12 @@ std::string name_bottleneck(const TimePrediction& t) {
   const auto busiest = std::max_element(t.busy_s.begin(), t.busy_s.end());
   const auto lane = static_cast<Lane>(busiest - t.busy_s.begin());
   if (lane != Lane::compute) return std::string(name_of(lane));
-  const double launches = *busiest - t.gemm_s - t.attention_s - t.memory_s;
-  const double most = std::max({t.gemm_s, t.attention_s, t.memory_s, launches});
+  const double launches = *busiest - t.gemm_s - t.attention_s - t.memory_s - t.measured_s;
+  const double most = std::max({t.gemm_s, t.attention_s, t.memory_s, t.measured_s, launches});
   return std::string("compute: ") + (most == t.gemm_s        ? "matrix products"
                                      : most == t.attention_s ? "attention"
                                      : most == t.memory_s    ? "memory traffic"
+                                     : most == t.measured_s  ? "modules of your own"
                                                              : "launches");
 }
 
@@ -238,6 +242,7 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
       t.gemm_s += c.gemm_s * n_times;
       t.attention_s += c.attention_s * n_times;
       t.memory_s += c.memory_s * n_times;
+      t.measured_s += c.measured_s * n_times;
     }
   }
   std::array<std::vector<double>, lane_count> done;  // when each instruction ends, over all rounds

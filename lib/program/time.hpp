@@ -91,6 +91,7 @@ struct TimePrediction {
   double step_s = 0;
   std::array<double, lane_count> busy_s{};
   double gemm_s = 0, attention_s = 0, memory_s = 0;  // of the compute lane
+  double measured_s = 0;                             // ... of phases that were measured
   std::string bottleneck;                            // "compute: matrix products", "copy_in", ...
 };
 /// Walks launches (launch.hpp) of steady under the waits, each of which begins when all of the one

@@ -56,12 +56,11 @@ class ModelRules : public RuleSet {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"},
            "can have no effect: " + o.name + " has no published sizes, model.options says all");
     const auto& levels = r_.memory.activation_checkpoint.value;
-    const bool parts = levels && std::ranges::any_of(*levels, [](RecomputeLevel l) {
-                         return l == RecomputeLevel::selective || l == RecomputeLevel::mlp;
-                       });
-    refuse(parts, "memory.activation_checkpoint", {"model.type"},
-           "can have no effect with " + o.name +
-               ", whose modules are recomputed as a whole: write none or full");
+    refuse(levels && std::ranges::count(*levels, RecomputeLevel::mlp) > 0,
+           "memory.activation_checkpoint", {"model.type"},
+           "has no level mlp with " + o.name +
+               ", whose modules are recomputed as a whole: write none, full, or selective for "
+               "those that are cheap (trainx::Graph::cheap)");
     const bool whole = levels && std::ranges::all_of(*levels, [](RecomputeLevel l) {
                          return l == RecomputeLevel::full;
                        });

@@ -77,12 +77,15 @@ class OwnModulesOnGpu(OwnModules):
                     ("twice",),
                     ("eager", "run.execution=eager"),
                     ("recomputed", RECOMPUTED),
+                    ("selective", "memory.activation_checkpoint=selective"),
                     ("states", "memory.optimizer_offload=cpu"),
                     ("weights", "memory.parameter_offload=cpu"),
                     ("activations", RECOMPUTED, "memory.activation_offload=cpu")):
                 with self.subTest(model=model, name=name):
                     if name == "activations" and model == "pairs":
                         continue        # so few blocks leave nothing to copy
+                    if name == "selective" and model != "pairs":
+                        continue        # the others name no module cheap
                     got = self.train_on("gpu", model, f"{model}-{name}", *how, *more)
                     if name == "states":                        # whose updates a CPU makes
                         self.assert_close(got, want, 1e-2)
@@ -124,6 +127,19 @@ class OwnModulesOnGpu(OwnModules):
                     print(f"  {model}-{name}: {last['device_memory_bytes']} bytes, planned "
                           f"{plan['total_bytes']}")
                     self.assertLess(last["device_memory_bytes"], 1.25 * plan["total_bytes"])
+
+    def test_steps_are_predicted_by_what_was_measured(self):
+        for model in MODELS:
+            for name, *how in (("captured",), ("eager", "run.execution=eager"), ("cut", *CUTS[2])):
+                with self.subTest(model=model, name=name):
+                    settings = ("run.device=gpu", "parallel.world_size=1", *how)
+                    time = self.plan(model, *settings)["time"]
+                    self.assertGreater(time["measured_ms"], 0)
+                    self.assertGreaterEqual(time["step_ms"], time["measured_ms"])
+                    self.train(model, f"{model}-{name}", *settings)
+                    steps = sorted(m["step_time_ms"] for m in self.metrics(f"{model}-{name}"))
+                    print(f"  {model}-{name}: {steps[len(steps) // 2]:.2f} ms a step, predicted "
+                          f"{time['step_ms']:.2f}, of which {time['measured_ms']:.2f} were measured")
 
     def test_what_a_graph_cannot_hold_is_launched_one_by_one(self):
         how = ("model.options.nonzero=true",)

@@ -73,6 +73,28 @@ class OwnModulesOnCpu(OwnModules):
         normed = ("model.options.batch_norm=true", "memory.activation_checkpoint=auto")
         self.train("pairs", "normed", *normed, "memory.fit=true")
 
+    def test_cheap_modules_are_computed_again(self):
+        kept = self.train("pairs", "kept")
+        how = "memory.activation_checkpoint=selective"
+        self.assertEqual(self.train("pairs", "selective", how), kept)
+        self.assertEqual(*(sha256(self.weights(name)) for name in ("kept", "selective")))
+        plan = self.ask("plan", "pairs", how, "--program").stdout
+        self.assertRegex(plan, r"recompute +join")
+        self.assertNotRegex(plan, r"recompute +left-tower")
+        self.ask("plan", "own_gpt2", how, expect=78)
+        self.ask("plan", "pairs", how, "model.options.batch_norm=true", expect=78)
+
+    def test_a_module_may_need_several_samples(self):
+        how = ("model.options.batch_norm=true", "model.options.channels=32")
+        for name, *size in (("written", "batch.micro_batch_size=8"),
+                            ("two", "batch.micro_batch_size=2"),
+                            ("auto", "batch.micro_batch_size=auto")):
+            got = self.train("pairs", name, *how, *size)
+            self.assertLess(got[-1], got[0])
+        said = self.ask("train", "pairs", "run.name=one", *how, "batch.micro_batch_size=1",
+                        expect=78).stderr
+        self.assertIn("module 'join'", said)
+
     def test_without_a_gpu_its_memory_cannot_be_measured(self):
         said = self.ask("plan", "pairs", "run.device=gpu", expect=69).stderr
         self.assertIn("run.device", said)

@@ -176,25 +176,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
           communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
   if (plan.zero_stage() > 0 && ranks.world_size() > 1) peers_ = memory_of_others(arena_, ranks);
   attention_ = std::make_unique<gpu::Attention>();
-  const AttentionKind attention = plan.recipe.model.attention;
-  if (operations::cuda::is_torch(attention)) {
-    std::optional<operations::cuda::TorchProducts> products;
-    if (attention == AttentionKind::math)
-      products = {tensor::scalar_type(plan.compute),
-                  plan.recipe.precision.compute == recipe::Compute::tf32};
-    torch_ = std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_,
-                                                           products);
-    workspace_bytes_ -= torch_->kept_bytes();
-  }
-  const bool tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
-  if (std::holds_alternative<architectures::CustomDims>(plan.dims)) {
-    workspace_bytes_ = architectures::module_workspace_bytes;
-    modules_ = std::make_unique<operations::cuda::PlannedModuleMemory>(
-        workspace_.as<std::byte>() + workspace_bytes_,
-        plan.memory.library_bytes - workspace_bytes_);
-    torch_ = std::make_unique<operations::cuda::TorchCuda>(
-        stream_, *modules_, operations::cuda::TorchModules{tf32, plan.recipe.run.deterministic});
-  }
+  open_libtorch();
   ops_.gemm = gemm_.get();
   ops_.attention = attention_.get();
   ops_.torch = torch_.get();
@@ -205,7 +187,47 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   ops_.fold = {workspace_.as<float>(), counters_.as<std::uint32_t>()};
   ops_.sort = workspace_;
   ops_.deterministic = plan.recipe.run.deterministic;
-  ops_.tf32 = tf32;
+  ops_.tf32 = plan.recipe.precision.compute == recipe::Compute::tf32;
+}
+
+// The workspace ends with what code of the user's own takes: modules, a rule's temporaries, and the
+// elements that are laid out for it.
+void GpuDevice::open_libtorch() {
+  const bool tf32 = plan_.recipe.precision.compute == recipe::Compute::tf32;
+  const AttentionKind attention = plan_.recipe.model.attention;
+  const plan::OwnRuleMemory planned = plan::own_rule_memory(plan_, plan_.train.back().graph);
+  if (planned.elements > 0)
+    workspace_bytes_ = (workspace_bytes_ - planned.rule_bytes - planned.staged_bytes) /
+                       plan::own_rule_alignment * plan::own_rule_alignment;
+  const OwnCodeMemory::Piece rule{workspace_.as<std::byte>() + workspace_bytes_,
+                                  planned.rule_bytes};
+  std::byte* const staged = static_cast<std::byte*>(rule.memory) + rule.bytes;
+  if (operations::cuda::is_torch(attention)) {
+    std::optional<operations::cuda::TorchProducts> products;
+    if (attention == AttentionKind::math) products = {tensor::scalar_type(plan_.compute), tf32};
+    workspace_bytes_ += rule.bytes;
+    torch_ = std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_,
+                                                           products);
+    workspace_bytes_ -= torch_->kept_bytes();
+  } else {
+    has_own_modules_ = std::holds_alternative<architectures::CustomDims>(plan_.dims);
+    OwnCodeMemory::Piece modules;
+    if (has_own_modules_) {
+      modules.bytes = workspace_bytes_ - architectures::module_workspace_bytes;
+      workspace_bytes_ = architectures::module_workspace_bytes;
+      modules.memory = workspace_.as<std::byte>() + workspace_bytes_;
+    }
+    if (has_own_modules_ || rule.bytes > 0) {
+      own_memory_ = std::make_unique<OwnCodeMemory>(modules, rule);
+      torch_ = std::make_unique<operations::cuda::TorchCuda>(
+          stream_, *own_memory_,
+          operations::cuda::TorchModules{tf32, plan_.recipe.run.deterministic});
+    }
+  }
+  if (planned.elements > 0)
+    own_rules_ = std::make_unique<OwnRules>(
+        std::get<options::OwnOptimizerOptions>(plan_.recipe.optimizer.options), planned, staged,
+        torch_.get(), own_memory_.get());
 }
 
 GpuDevice::~GpuDevice() {

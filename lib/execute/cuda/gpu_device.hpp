@@ -5,8 +5,9 @@
 #include "gpu/resources.hpp"
 #include "operations/common/gpu.hpp"
 #include "operations/attention/torch_cuda.hpp"
-#include "operations/module/module_memory_cuda.hpp"
 #include "execute/cuda/async_download.hpp"
+#include "execute/cuda/own_code_memory.hpp"
+#include "execute/cuda/own_updates.hpp"
 #include "execute/device.hpp"
 #include <cstdint>
 
@@ -54,7 +55,10 @@ class GpuDevice final : public Device {
   /// it cannot be reached.
   const gpu::PeerMemory* peers() const { return peers_.get(); }
   const plan::RunPlan& plan() const { return plan_; }
-  bool has_own_modules() const { return modules_ != nullptr; }
+  bool has_own_modules() const { return has_own_modules_; }
+  /// Null: the optimizer is trainx's, or updates nothing here.
+  const OwnRules* own_rules() const { return own_rules_.get(); }
+  bool runs_own_code() const { return has_own_modules_ || own_rules_; }
   /// Bytes allocated on the GPU so far; whoever allocates beside the arena adds to it.
   std::int64_t& taken() { return taken_; }
   /// What is launched on `stream` from here on may write to residents: not before a download that
@@ -80,10 +84,12 @@ class GpuDevice final : public Device {
   std::unique_ptr<AsyncDownload> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
-  // at the workspace's end; null: the model has no modules of the user's own
-  std::unique_ptr<operations::cuda::PlannedModuleMemory> modules_;
-  // where LibTorch computes attention, in the workspace, or such modules
+  // at the workspace's end; null: neither modules nor a rule of the user's own allocate there
+  std::unique_ptr<OwnCodeMemory> own_memory_;
+  bool has_own_modules_ = false;
+  // where LibTorch computes attention, in the workspace, or such code
   std::unique_ptr<operations::cuda::TorchCuda> torch_;
+  std::unique_ptr<OwnRules> own_rules_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
   // by program::MeshAxis; null where one group of all ranks holds the shards
@@ -91,6 +97,8 @@ class GpuDevice final : public Device {
   std::unique_ptr<gpu::PeerMemory> peers_;
   std::uint64_t tunings_ = 0;
   operations::Gpu ops_;
+
+  void open_libtorch();
 };
 
 }  // namespace trainx::execute

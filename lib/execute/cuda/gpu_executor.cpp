@@ -72,7 +72,7 @@ GpuExecutor::GpuExecutor(GpuDevice& device, const std::vector<plan::PlacedProgra
       replays_(*device.plan().recipe.run.execution.value == recipe::Execution::graph &&
                // a loss of the user's own is given as many samples as the data has
                !(device.has_own_modules() && parts.mode == model::Mode::eval)),
-      captures_(replays_ || !device.has_own_modules()),
+      captures_(replays_ || !device.runs_own_code()),
       parts_(std::move(parts)),
       shapes_(programs.size()),
       tables_(device.taken()) {
@@ -132,7 +132,8 @@ void GpuExecutor::prepare(Shape& s) {
       const std::vector<const Instruction*> alike(run.begin(), rest.begin());
       s.updates[alike.front()] = update_launch(
           *s.memory, tables_, s.groups, alike, device_.plan().recipe.optimizer.options, scale,
-          parts_.rounding_seed, device_.plan().recipe.optimizer.ema_decay);
+          parts_.rounding_seed, device_.plan().recipe.optimizer.ema_decay, device_.own_rules(),
+          [this](const std::function<void()>& work) { on_host(work); });
       run.erase(run.begin(), rest.begin());
     }
   };
@@ -251,6 +252,7 @@ void GpuExecutor::wait_for_step(std::int64_t n) {
     const std::int64_t place = reported_ % ring;
     wait_for(done_[static_cast<std::size_t>(place)], reported_ + 1);
     throw_host_failure();
+    if (device_.own_rules()) device_.own_rules()->require_finite();
     if (!shapes_.front().reports) continue;
     const std::byte* const report = reports_.as<std::byte>() + place * report_bytes_;
     const auto& r = *reinterpret_cast<const kernels::StepReport*>(report);

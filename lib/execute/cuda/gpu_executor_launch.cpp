@@ -85,8 +85,8 @@ gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs,
     issue(s, needs, timeline, part);
   } catch (const UserError& e) {
     give_up();
-    // a module of the user's own did what it had not done when it was measured
-    if (!device_.has_own_modules()) throw;
+    // code of the user's own did what it had not done when it was measured
+    if (!device_.runs_own_code()) throw;
     throw UserError(e.code(), std::string(e.what()) +
                                   "; run.execution: eager launches steps one by one, without a "
                                   "CUDA graph");

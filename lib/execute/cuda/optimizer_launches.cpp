@@ -76,7 +76,7 @@ class StartOf {
     };
   }
   Start operator()(const options::OwnOptimizerOptions& o) const {
-    throw InternalError("optimizer " + o.name + " on a GPU passed planning");
+    throw InternalError("optimizer " + o.name + " has no kernel: its rule is called");
   }
   Start operator()(const options::LambOptions& o) const {
     const std::size_t tensors = u_.tensors.ranges.size();
@@ -155,13 +155,11 @@ kernels::UpdateTable table_of(const std::vector<kernels::UpdateRange>& ranges,
 
 }  // namespace
 
-UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
-                           const std::vector<OwnGroup>& groups,
-                           const std::vector<const Instruction*>& run,
-                           const options::OptimizerOptions& options,
-                           const kernels::ScaleSettings& scale,
-                           std::optional<std::uint64_t> rounding_seed,
-                           std::optional<double> ema_decay) {
+UpdateLaunch update_launch(
+    const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups,
+    const std::vector<const Instruction*>& run, const options::OptimizerOptions& options,
+    const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed,
+    std::optional<double> ema_decay, const OwnRules* rules, const OnHost& on_host) {
   const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
   const Instruction& first = *run.front();
   const GroupTraining& training = groups[static_cast<std::size_t>(first.group)].spec.training;
@@ -180,6 +178,7 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
   const auto sums_of_tensors =
       std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options);
   std::vector<kernels::UpdateRange> averages;
+  OwnUpdate own;
   for (const Instruction* i : run) {
     UpdateMemory operands = update_memory(
         memory.placed(), *i, groups[static_cast<std::size_t>(i->group)],
@@ -192,16 +191,30 @@ UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
       averages.insert(averages.end(), of_group.begin(), of_group.end());
     }
     group.states.resize(states.size());
+    update.kind = optim::weight_kind(group);
+    if (rules) {
+      own.groups.push_back(std::move(group));
+      continue;
+    }
     if (!group.sums.empty()) group.sums.resize(sums_of_tensors.size());
     update.round = operands.round;
     update.tensors.append(optim::tensor_ranges(group, states, sums_of_tensors));
-    update.kind = optim::weight_kind(group);
   }
-  const auto chunks = chunks_of(update.tensors.ranges);
-  update.table = table_of(update.tensors.ranges, chunks, tables);
   const options::OptimizerOptions of_groups =
       training.weight_decay ? options::with_weight_decay(options, *training.weight_decay) : options;
-  const Start start = std::visit(StartOf{update, chunks, tables}, of_groups);
+  const auto start_of_kernels = [&] {
+    const auto chunks = chunks_of(update.tensors.ranges);
+    update.table = table_of(update.tensors.ranges, chunks, tables);
+    return std::visit(StartOf{update, chunks, tables}, of_groups);
+  };
+  const auto start_of_rule = [&] {
+    own.kind = update.kind;
+    own.scalars = update.scalars;
+    own.scale = update.scale;
+    return own_update_start(own, std::get<options::OwnOptimizerOptions>(of_groups), tables, *rules,
+                            on_host);
+  };
+  const Start start = rules ? start_of_rule() : start_of_kernels();
   if (averages.empty()) return {start};
   const auto average =
       [table = table_of(averages, chunks_of(averages), tables), kind = update.kind,

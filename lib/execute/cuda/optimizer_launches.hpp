@@ -4,6 +4,7 @@
 #include "kernels/optimizer/update.hpp"
 #include "options/optim/options.hpp"
 #include "execute/cuda/device_tables.hpp"
+#include "execute/cuda/own_updates.hpp"
 #include "execute/placed_memory.hpp"
 #include <cstdint>
 #include <functional>
@@ -16,14 +17,13 @@ struct UpdateLaunch {
   void launch(cudaStream_t stream) const;
 };
 /// `groups`: as this rank's updates see them; those of the run are trained alike. `ema_decay`: of
-/// an average of the weights, their last state, which is updated behind them.
-UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
-                           const std::vector<OwnGroup>& groups,
-                           const std::vector<const program::Instruction*>& run,
-                           const options::OptimizerOptions& options,
-                           const kernels::ScaleSettings& scale,
-                           std::optional<std::uint64_t> rounding_seed,
-                           std::optional<double> ema_decay);
+/// an average of the weights, their last state, which is updated behind them. `rules`, `on_host`:
+/// of an optimizer of the user's own (own_updates.hpp), else null.
+UpdateLaunch update_launch(
+    const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups,
+    const std::vector<const program::Instruction*>& run, const options::OptimizerOptions& options,
+    const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed,
+    std::optional<double> ema_decay, const OwnRules* rules, const OnHost& on_host);
 
 struct NormLaunch {
   kernels::NormTable table;

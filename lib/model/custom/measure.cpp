@@ -16,6 +16,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/util/StringUtil.h>
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <stdexcept>
 
@@ -199,6 +200,7 @@ architectures::CustomShape trace_shapes(const architectures::CustomDims& dims, s
     for (const std::string& input : m.inputs) inputs.push_back(values.at(input));
     architectures::CustomModule& made =
         shape.modules.emplace_back(architectures::CustomModule{m.name, {}, m.inputs});
+    made.cheap = m.cheap;
     for (std::size_t p = 0; p < m.parameters.size(); ++p)
       made.parameters.push_back({graph.saved_names[k][p], m.parameters[p].tensor.sizes().vec()});
     if (m.loss) {
@@ -274,6 +276,31 @@ class MeasuredStep {
     run(last, Op::evaluate);
     run_step();
   }
+  /// Beside what modules take: seconds of each alone, and of the whole step.
+  void time_round() {
+    counts_ = false;
+    alone_.assign(blocks_.size(), {});
+    for (int round = 0; round < 3; ++round) {
+      times_ = round > 0;  // the first one finds everything loaded
+      run_step();
+    }
+    times_ = false;
+    device_.wait();
+    const auto begin = Clock::now();
+    run_step();
+    device_.wait();
+    step_s_ = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  double step_s() const { return step_s_; }
+  /// Lets a step take that long, each module as much of it as it took of all alone.
+  void share_out(double step_s) {
+    double all = 0;
+    for (const auto& [forward, backward] : alone_) all += forward + backward;
+    for (std::size_t k = 0; k < alone_.size() && all > 0; ++k) {
+      shape_.modules[k].forward_s = alone_[k].forward_s * step_s / all;
+      shape_.modules[k].backward_s = alone_[k].backward_s * step_s / all;
+    }
+  }
   void run_step() {
     const std::size_t last = blocks_.size() - 1;
     for (std::size_t k = 0; k < last; ++k) run(k, Op::forward);
@@ -293,7 +320,14 @@ class MeasuredStep {
     BlockContext c = operands_.context(graph_.blocks[k], op, with_graph);
     const program::Bytes before = device_.used_bytes();
     device_.reset_peak();
+    if (times_) device_.wait();
+    const auto begin = Clock::now();
     run_block(*blocks_[k], op, c);
+    if (times_) {
+      device_.wait();
+      const std::chrono::duration<double> took = Clock::now() - begin;
+      (op == Op::backward ? alone_[k].backward_s : alone_[k].forward_s) += took.count();
+    }
     const program::Bytes now = device_.used_bytes(), peak = device_.peak_bytes();
     if (!counts_) return;
     const program::Bytes kept = op == Op::forward && with_graph ? now - before : 0;
@@ -302,6 +336,11 @@ class MeasuredStep {
     library_ = std::max(library_, peak - before - kept);
   }
 
+  using Clock = std::chrono::steady_clock;
+  struct Times {
+    double forward_s = 0, backward_s = 0;
+  };
+
   architectures::CustomShape& shape_;
   const program::ModelGraph& graph_;
   const Blocks& blocks_;
@@ -309,12 +348,15 @@ class MeasuredStep {
   Operands operands_;
   program::Bytes library_ = 0;
   std::size_t at_ = 0;
-  bool counts_ = true;
+  bool counts_ = true, times_ = false;
+  std::vector<Times> alone_;  // by module
+  double step_s_ = 0;
 };
 
-/// Why steps cannot be replayed as CUDA graphs; empty: they can, or are not to be.
+/// Why steps cannot be replayed as CUDA graphs; empty: they can, or are not to be. `step_s`: what a
+/// replay takes, where they can.
 std::string why_not_captured(const architectures::CustomShape& shape, MeasuredStep& step,
-                             MeasuredDevice& device) {
+                             MeasuredDevice& device, double& step_s) {
   if (!device.captures()) return {};
   const auto drawing = std::ranges::find_if(shape.modules, &architectures::CustomModule::draws);
   if (drawing != shape.modules.end())
@@ -323,7 +365,8 @@ std::string why_not_captured(const architectures::CustomShape& shape, MeasuredSt
            "step; trainx::dropout (trainx/dropout.hpp) draws anew";
   program::Bytes bytes = shape.library_bytes;
   for (const architectures::CustomModule& m : shape.modules) bytes += m.graph_bytes;
-  const std::string why = device.try_capture(bytes, [&] { step.run_step(); });
+  const std::string why = device.try_capture(
+      bytes, [&] { step.run_step(); }, step_s);
   return why.empty() ? why : "module '" + step.name() + "' " + why;
 }
 
@@ -362,7 +405,10 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   if (on_gpu) {
     constexpr program::Bytes smallest = program::Bytes{32} << 20;
     shape.library_bytes += stays + smallest;
-    shape.not_captured = why_not_captured(shape, step, device);
+    device.compute([&] { step.time_round(); });
+    double step_s = step.step_s();
+    shape.not_captured = why_not_captured(shape, step, device, step_s);
+    step.share_out(step_s);
   }
   forget_buffers();
   // Products of bf16 are oneDNN's, whose scratchpad per thread comes and goes as threads meet

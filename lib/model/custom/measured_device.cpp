@@ -15,7 +15,9 @@ class Cpu final : public MeasuredDevice {
   void reset_peak() override { tensor::reset_allocator_peak(); }
   program::Bytes planned(program::Bytes measured) const override { return measured; }
   bool captures() const override { return false; }
-  std::string try_capture(program::Bytes, const std::function<void()>&) override { return {}; }
+  std::string try_capture(program::Bytes, const std::function<void()>&, double&) override {
+    return {};
+  }
 };
 
 }  // namespace

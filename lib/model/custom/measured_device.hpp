@@ -12,6 +12,8 @@ class MeasuredDevice {
  public:
   virtual ~MeasuredDevice() = default;
   virtual Place place() const = 0;
+  /// The cudaStream_t that it computes on; null on a CPU.
+  virtual void* stream() const { return nullptr; }
   /// Runs f as an executor runs an instruction.
   virtual void compute(const std::function<void()>& f) = 0;
   virtual program::Bytes used_bytes() const = 0;
@@ -22,8 +24,12 @@ class MeasuredDevice {
   /// Are steps to be replayed as CUDA graphs?
   virtual bool captures() const = 0;
   /// Captures f as a CUDA graph, with `bytes` of memory for what it allocates. Why that fails, as
-  /// the end of a sentence: "calls aten::nonzero, ..."; empty: it does not.
-  virtual std::string try_capture(program::Bytes bytes, const std::function<void()>& f) = 0;
+  /// the end of a sentence: "calls aten::nonzero, ..."; empty: it does not, and `replay_s` is what
+  /// a replay takes.
+  virtual std::string try_capture(program::Bytes bytes, const std::function<void()>& f,
+                                  double& replay_s) = 0;
+  /// Until all that was computed is done.
+  virtual void wait() {}
 };
 
 /// The allocator's meter (tensor/allocator_meter.hpp) must be installed.

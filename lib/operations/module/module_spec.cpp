@@ -12,7 +12,11 @@ std::vector<OutputSpec> Module::outputs(const Types& t) const {
   for (const std::vector<std::int64_t>& d : dims)
     out.push_back({.name = "out", .type = {t.compute, d}, .from = from});
   const TensorType kept{DType::u8, {std::max<std::int64_t>(graph_bytes, 1)}};
-  out.push_back({.name = "graph", .type = kept, .from = from, .space = program::Space::library});
+  out.push_back({.name = "graph",
+                 .type = kept,
+                 .from = from,
+                 .cheap = cheap,
+                 .space = program::Space::library});
   return out;
 }
 
@@ -31,8 +35,12 @@ BackwardSpec Module::backward(const Types& t) const {
   return b;
 }
 
-// Nobody knows what it computes.
-Cost Module::cost(Direction, const Types&) const { return {}; }
+// Nobody knows what it computes, but how long that took.
+Cost Module::cost(Direction direction, const Types&) const {
+  Cost cost;
+  cost.measured_s = direction == Direction::forward ? forward_s : backward_s;
+  return cost;
+}
 
 std::optional<Split> Module::split(SplitAxis, const Types&) const { return std::nullopt; }
 

@@ -19,6 +19,9 @@ struct Module {
 
   std::vector<std::vector<std::int64_t>> dims;  // of the values that it makes
   std::int64_t graph_bytes = 0;
+  // that its forward and backward were measured to take, of a loss both in one; 0: they were not
+  double forward_s = 0, backward_s = 0;
+  bool cheap = false;  // selective recomputation drops what autograd keeps
   Loss loss = Loss::none;
 
   /// The output behind its values: what autograd keeps from forward to backward.

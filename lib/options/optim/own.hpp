@@ -20,6 +20,7 @@ struct OwnOptimizerOptions {
   std::string name, summary;
   std::vector<OptionField> fields;
   std::vector<program::StateSpec> kept;  // fp32, an entry for each element
+  bool on_tensors = false;  // on the device of the parameters; else over numbers, by the CPU
 
   static const std::vector<OwnOptimizerOptions>& described() { return described_optimizers(); }
 };

@@ -1,5 +1,6 @@
 #include "plan/choose/fit_search.hpp"
 #include "plan/choose/fit.hpp"
+#include "plan/custom_dims.hpp"
 #include "plan/limits.hpp"
 #include "plan/precision.hpp"
 #include "architectures/architecture.hpp"
@@ -22,14 +23,6 @@ std::int64_t most_described(const Decisions& plan, const architectures::CustomDi
       most = std::min(most, largest);
     }
   return most;
-}
-
-/// Modules are recomputed as a whole, unless they change buffers.
-std::vector<RecomputeLevel> levels_of(const architectures::CustomDims& dims) {
-  for (const architectures::CustomShape& shape : dims.shapes)
-    for (const architectures::CustomModule& m : shape.modules)
-      if (!m.changing.empty()) return {RecomputeLevel::none};
-  return {RecomputeLevel::none, RecomputeLevel::full};
 }
 
 }  // namespace
@@ -58,7 +51,7 @@ FitSearch::FitSearch(const Decisions& plan, std::int64_t budget_bytes, const pro
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   if (custom) {
     most_described_ = most_described(plan, *custom);
-    depth_.levels = levels_of(*custom);
+    depth_.levels = possible_levels(*custom);
   }
   depth_.layers = std::max(1, architectures::model_graph(
                                   plan.dims, 1, plan.row_lengths.back(), plan.compute,

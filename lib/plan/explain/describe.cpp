@@ -276,11 +276,15 @@ std::string describe(const RunPlan& plan, bool with_program) {
     out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
+    if (t.measured_s > 0)
+      out += row("modules of your own",
+                 fixed(t.measured_s * 1e3, 1) + " ms, measured: one micro-batch on this GPU");
     const auto busy = [&](program::Lane lane) { return t.busy_s[static_cast<std::size_t>(lane)]; };
     // then what the GPU does not compute in is the host's time to launch
     const bool launched_one_by_one = plan.rates->host_kernel_s > 0;
     const double computing_s = launched_one_by_one ? t.step_s : busy(program::Lane::compute);
-    if (const double rest = computing_s - t.gemm_s - t.attention_s - t.memory_s; rest > 0)
+    if (const double rest = computing_s - t.gemm_s - t.attention_s - t.memory_s - t.measured_s;
+        rest > 0)
       out += row("starting kernels", fixed(rest * 1e3, 1) + " ms");
     if (const double waits = t.step_s - computing_s; waits > 5e-5)
       out += row("waiting", fixed(waits * 1e3, 1) + " ms, for copies and collectives");
@@ -436,6 +440,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
         {"gemm_ms", plan.time->gemm_s * 1e3},
         {"attention_ms", plan.time->attention_s * 1e3},
         {"memory_ms", plan.time->memory_s * 1e3},
+        {"measured_ms", plan.time->measured_s * 1e3},
         {"host_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::host)] * 1e3},
         {"disk_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] * 1e3}};
   j["mode"] = recipe::write_value(plan.mode);

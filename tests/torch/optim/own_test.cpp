@@ -1,10 +1,13 @@
 // Optimizers of the user's own, against trainx's that compute the same.
 #include "optim/own.hpp"
+#include "kernels/optimizer/own_stage.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include "group_fixture.hpp"
 #include "optim/chunks.hpp"
+#include "optim/group_table.hpp"
 #include "optim/own_definitions.hpp"
+#include "optim/own_rule.hpp"
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 #include "trainx/optimizer.hpp"
@@ -34,6 +37,12 @@ void heavy_ball(const HeavyBallOptions& o, const UpdateRange& range) {
         (range.gradient[i] + static_cast<float>(range.weight_decay) * w);
     w += static_cast<float>(-range.lr) * v;
   }
+}
+
+void tensor_heavy_ball(const HeavyBallOptions& o, const UpdateTensors& range) {
+  const at::Tensor &w = range.parameter, &v = range.states[0];
+  v.mul_(o.momentum).add_(range.gradient + w * range.weight_decay);
+  w.sub_(v * range.lr);
 }
 
 template <class Rule>
@@ -136,4 +145,110 @@ TEST_CASE("a rule that looks beyond an element is refused before it updates") {
     r.parameter_view().sub_(r.gradient_view().tanh().exp(), r.lr);  // vectors and their rest
   });
   CHECK(user_error_of([&] { make_optimizer(functions); }) == "nothing thrown");
+}
+
+TEST_CASE("a rule that computes with tensors is given the step's numbers as tensors") {
+  static std::vector<double> seen;
+  const auto options =
+      own("tensors", {{"velocity"}}, [](const HeavyBallOptions& o, const UpdateTensors& range) {
+        seen = {range.lr.item<double>(), range.step.item<double>()};
+        CHECK(range.lr.scalar_type() == at::kDouble);
+        CHECK(range.step.dim() == 0);
+        CHECK(range.stream == nullptr);
+        tensor_heavy_ball(o, range);
+      });
+  CHECK(std::get<options::OwnOptimizerOptions>(options).on_tensors);
+  GroupFixture mine(1000, options, DType::f32, Master::absent, 5);
+  GroupFixture theirs = mine;
+  const auto rule = make_optimizer(options),
+             sgd = make_optimizer(options::SgdOptions{0.9, false, 0.1});
+  for (std::int64_t step = 0; step < 5; ++step) {
+    mine.new_gradient(500 + static_cast<unsigned>(step));
+    theirs.gradient = mine.gradient;
+    rule->update(mine.memory(), step_of(mine, step));
+    CHECK(seen == std::vector{step_of(mine, step).lr, static_cast<double>(step + 1)});
+    sgd->update(theirs.memory(), step_of(theirs, step));
+  }
+  for (const program::ParameterSpec& p : mine.group.parameters)
+    for (std::int64_t i = p.offset; i < p.offset + p.elements(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!(std::abs(mine.exact[at] - theirs.exact[at]) <= 1e-6f)) FAIL("element " << i);
+    }
+  CHECK(mine.gaps_untouched());
+}
+
+TEST_CASE("laid out, given to the rule and put back, weights are those that it updates in place") {
+  const auto [dtype, master, stochastic] = GENERATE(
+      std::tuple{DType::f32, Master::absent, false}, std::tuple{DType::bf16, Master::absent, false},
+      std::tuple{DType::bf16, Master::absent, true}, std::tuple{DType::bf16, Master::fp32, false},
+      std::tuple{DType::bf16, Master::split, false});
+  const std::int64_t n = GENERATE(1, 129, kernels::chunk_elements + 7, 50001);
+  static const auto options = own("laid_out", {{"velocity"}}, heavy_ball);
+  const OwnRule rule(std::get<options::OwnOptimizerOptions>(options));
+  GroupFixture mine(n, options, dtype, master, 5);
+  if (stochastic) mine.rounding_seed = 0x123456789abcdefull;
+  GroupFixture theirs = mine;
+  const auto in_place = make_optimizer(options);
+  for (std::int64_t step = 0; step < 4; ++step) {
+    mine.new_gradient(500 + static_cast<unsigned>(step));
+    if (step == 2) mine.gradient[0] = std::numeric_limits<float>::infinity();  // left out
+    theirs.gradient = mine.gradient;
+    const StepScalars scalars = step_of(mine, step);
+    in_place->update(theirs.memory(), scalars);
+
+    GroupMemory memory = mine.memory();
+    const auto states = std::exchange(memory.states, {});
+    const auto ranges = update_ranges(memory, {});
+    const StepPointers pointers(scalars);
+    for (std::size_t k = 0; k < ranges.size(); ++k) {
+      const auto elements = static_cast<std::size_t>(ranges[k].elements);
+      std::vector<float> weights(elements), gradients(elements), velocity(elements);
+      float* const state = static_cast<float*>(states[0]) + mine.group.parameters[k].offset;
+      const kernels::StagedRange staged{ranges[k], 0, &state};
+      const auto chunks = kernels::chunks_of({ranges[k].elements});
+      const kernels::StageTable table{&staged, chunks.data(),
+                                      static_cast<std::int64_t>(chunks.size())};
+      kernels::OwnStep numbers;
+      std::int64_t fault = 0;
+      const kernels::OwnStage stage{&numbers,        gradients.data(),   weights.data(),
+                                    velocity.data(), ranges[k].elements, 1,
+                                    &fault};
+      kernels::own_stage_reference(table, weight_kind(memory), pointers.get(), pointers.scale(),
+                                   stage);
+      CHECK(numbers.finite == (step == 2 ? 0 : 1));
+      std::vector<std::span<float>> kept{velocity};
+      if (numbers.finite)
+        rule.update({weights, gradients, kept, numbers.lr, static_cast<std::int64_t>(numbers.step),
+                     ranges[k].decays ? rule.weight_decay() : 0});
+      kernels::own_unstage_reference(table, weight_kind(memory), pointers.get(), stage);
+      CHECK(fault == 0);
+    }
+  }
+  CHECK(same_bits(mine.exact, theirs.exact));
+  CHECK(same_bits(mine.bf16, theirs.bf16));
+  CHECK(same_bits(mine.low, theirs.low));
+  CHECK(same_bits(mine.states[0], theirs.states[0]));
+  CHECK(mine.gaps_untouched());
+}
+
+TEST_CASE("what is put back that is not finite is told with its update") {
+  float weight = 1, state = 2, gradient = 3;
+  double norm2 = 1, targets = 1, lr = 1e-2;
+  std::int64_t applied = 6, fault = 0;
+  float* const state_at = &state;
+  const kernels::StagedRange staged{
+      {.gradient = &gradient, .parameter = &weight, .elements = 1}, 0, &state_at};
+  const kernels::Chunk chunk;
+  const kernels::StageTable table{&staged, &chunk, 1};
+  const kernels::UpdateScalars scalars{&norm2, &targets, &applied, &lr, 1};
+  float to_weight = 0, to_gradient = 0, to_state = 0;
+  kernels::OwnStep numbers;
+  const kernels::OwnStage stage{&numbers, &to_gradient, &to_weight, &to_state, 1, 1, &fault};
+  kernels::own_stage_reference(table, kernels::WeightKind::fp32, scalars, {1, 0, 0.5}, stage);
+  CHECK((to_weight == 1 && to_gradient == 3 && to_state == 2));
+  CHECK((numbers.lr == 5e-3 && numbers.step == 7 && numbers.finite == 1));
+  to_state = std::numeric_limits<float>::quiet_NaN();
+  kernels::own_unstage_reference(table, kernels::WeightKind::fp32, scalars, stage);
+  CHECK(kernels::update_of_fault(fault) == 7);
+  CHECK(kernels::what_of_fault(fault) == 1);
 }

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 #include <algorithm>
+#include <cmath>
 
 using namespace trainx;
 
@@ -142,6 +143,55 @@ TEST_CASE("modules compute in fp16, and evaluations in another type, where buffe
   const auto error = refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(recipe, facts); });
   CHECK(error.find("eval.precision") != std::string::npos);
   CHECK(error.find("'mean'") != std::string::npos);
+}
+
+TEST_CASE("selective recomputation computes modules again that are named cheap") {
+  const Described models;
+  facts::Facts facts = facts_of(true);
+  const recipe::Recipe selective = recipe_of("memory: {activation_checkpoint: selective}\n");
+  const auto none =
+      refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(selective, facts); });
+  CHECK(none.find("selective") != std::string::npos);
+  for (auto& shape : facts.model_shapes) shape.modules[1].cheap = true;
+  const auto plan = plan::make_run_plan(selective, facts);
+  // one graph is alive from forward on, the other in backward alone
+  CHECK(bytes_of(plan, "modules' own tensors") ==
+        bytes_of(plan::make_run_plan(recipe_of(), facts), "modules' own tensors"));
+  const auto& steady = plan.train.back().program.steady;
+  CHECK(std::ranges::count(steady, program::Op::recompute, &program::Instruction::op) == 1 * 2);
+  facts.model_shapes[0].modules[0].changing = {"mean"};  // not computed again
+  CHECK_NOTHROW(plan::make_run_plan(selective, facts));
+  facts.model_shapes[0].modules[1].changing = {"mean"};
+  const auto error =
+      refusal(ExitCode::invalid_recipe, [&] { plan::make_run_plan(selective, facts); });
+  CHECK(error.find("'inner'") != std::string::npos);
+}
+
+TEST_CASE("a step takes as long as its modules were measured to take") {
+  const Described models;
+  facts::Facts facts = facts_of(true);
+  for (auto& shape : facts.model_shapes) {
+    const double ms = shape.micro_batch_size == B ? 4e-3 : 1e-3;
+    for (auto& m : shape.modules) m.forward_s = ms, m.backward_s = 2 * ms;
+    shape.modules.back().backward_s = 0;
+  }
+  const auto plan = plan::make_run_plan(recipe_of(), facts);
+  REQUIRE(plan.time.has_value());
+  constexpr double micro_s = 4e-3 * (3 + 2 + 2);  // two modules there and back, and the loss
+  CHECK(std::abs(plan.time->measured_s - 2 * micro_s) < 1e-9);
+  CHECK(plan.time->step_s > 2 * micro_s);
+  CHECK(plan.time->step_s < 2.1 * micro_s);
+  CHECK(plan.time->bottleneck.find("modules") != std::string::npos);
+  // between micro-batches that were measured, times lie between theirs
+  recipe::Recipe smaller = recipe_of();
+  smaller.batch.micro_batch_size.value = 2;
+  const auto half = plan::make_run_plan(smaller, facts);
+  CHECK(std::abs(half.time->measured_s - 4 * 2e-3 * 7) < 1e-9);
+  // on a GPU that is not there nothing was measured
+  facts::Facts elsewhere = facts_of(false);
+  const auto refused =
+      user_error_of([&] { plan::make_run_plan(recipe_of(), elsewhere, {.gpu = "h200"}); });
+  CHECK(refused.starts_with("2: plan --gpu"));
 }
 
 TEST_CASE("every pass plans modules on a GPU") {

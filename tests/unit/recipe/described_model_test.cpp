@@ -72,8 +72,10 @@ TEST_CASE("what is wrong with them is told with its place") {
   has(all, "model.options.path: is missing: a file");
   has(told(recipe_with("path: x, num_heads: 2")),
       "unknown key of type mixer (it belongs to type gpt2");
-  has(told(recipe_with("path: x") + "memory: {activation_checkpoint: selective}\n"),
-      "can have no effect with mixer");
+  has(told(recipe_with("path: x") + "memory: {activation_checkpoint: mlp}\n"),
+      "memory.activation_checkpoint");
+  // whether modules are cheap their worker says
+  CHECK_NOTHROW(read(recipe_with("path: x") + "memory: {activation_checkpoint: selective}\n"));
 }
 
 TEST_CASE("without its worker a model is unknown, and its options are nobody's") {
