@@ -63,6 +63,9 @@ struct GraphModule {
   std::function<Loss(const std::vector<at::Tensor>&)> loss;
   std::function<void(bool training)> set_training;
   std::shared_ptr<void> owner;
+  // Called before the first forward with the device and the type that the module computes on and
+  // in, where it keeps tensors that are neither parameters nor buffers; empty: it keeps none.
+  std::function<void(at::Device device, at::ScalarType type)> prepare = {};
 };
 
 /// Modules in the order in which they are computed. The last one has the loss: it returns a Loss,

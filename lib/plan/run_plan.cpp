@@ -54,9 +54,6 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
-  if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
-      own && architectures::is_exported(*own))
-    return "an exported model computes on CPUs so far";
   if (std::holds_alternative<options::OwnOptimizerOptions>(r.optimizer.options))
     return "an optimizer of your own updates on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
