@@ -105,7 +105,8 @@ bool fuse_gelu(const Makers& makers, Call& call) {
 void rms_norm(std::vector<c10::IValue>& stack) {
   const at::Tensor x = stack.at(0).toTensor(), weight = stack.at(1).toTensor();
   const double eps = stack.at(2).toScalar().toDouble();
-  if (weight.dim() == 1 && weight.size(0) == x.size(-1) && weight.scalar_type() == x.scalar_type()) {
+  if (weight.dim() == 1 && weight.size(0) == x.size(-1) &&
+      weight.scalar_type() == x.scalar_type()) {
     stack = {at::rms_norm(x, weight.sizes(), weight, eps)};
     return;
   }
