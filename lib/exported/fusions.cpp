@@ -156,6 +156,7 @@ bool fuse_rms_norm(const Makers& makers, Call& call) {
     Slot eps = scaled->eps;
     eps.wraps_number = false;
     call.slots = {slot_of(scaled->x), weight, eps};
+    call.op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::rms_norm", "");
     call.fused = rms_norm;
     return true;
   }

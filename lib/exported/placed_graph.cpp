@@ -108,6 +108,13 @@ PlacedGraph::PlacedGraph(const PreparedGraph& graph, const std::vector<at::Tenso
   find_differentiable(graph_);
 }
 
+std::vector<std::string> PlacedGraph::operators() const {
+  std::vector<std::string> names;
+  for (const Call& call : graph_.calls)
+    names.push_back(call.op ? call.op->schema().name() : "scalar::" + call.scalar);
+  return names;
+}
+
 std::vector<at::Tensor> PlacedGraph::run(const std::vector<at::Tensor>& operands,
                                          bool training) const {
   TORCH_CHECK(operands.size() == graph_.operand_types.size(), "an exported module lacks operands");

@@ -3,6 +3,7 @@
 #include "exported/call.hpp"
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <string>
 #include <vector>
 
 namespace trainx::exported {
@@ -16,6 +17,8 @@ class PlacedGraph {
               const at::Device& device);
 
   const at::Device& device() const { return device_; }
+  /// Names of what is called, in order.
+  std::vector<std::string> operators() const;
   /// `operands`: inputs, then parameters. Throws c10::Error as operators do.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& operands, bool training) const;
 
