@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import shlex
+import subprocess
 
 import nvml
 import samples
@@ -37,8 +38,20 @@ def own_settings(row, args, scratch):
     for name, settings in {OURS: row.get("overrides", []), **row.get("variants", {})}.items():
         ranks, keys = ranks_of(row, name), {s.partition("=")[0] for s in settings}
         batch = [f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch'] * ranks}", *([f"parallel.world_size={ranks}"] if "ranks" in row else [])]
+        settings = [s.replace("{scratch}", str(scratch)) for s in settings]
         found[name] = [*settings, *(s for s in batch if s.partition("=")[0] not in keys), *([f"data.train={data}"] if data else []), *args.set]
     return {name: settings for name, settings in found.items() if name not in args.without}
+
+
+def prepare(row, args, scratch, log):
+    """Files that a row needs beside its data, made by the Python that runs the peers."""
+    if not row.get("prepare"):
+        return
+    say(f"  preparing: {row['prepare']}")
+    with open(log, "wb") as out:
+        made = subprocess.run([args.python, *shlex.split(row["prepare"].format(scratch=scratch))], cwd=ROOT, stdout=out, stderr=out)
+    if made.returncode != 0:
+        raise SystemExit(f"bench/drive: {row['name']}: {row['prepare']} failed (see {log})")
 
 
 def worker_of(row, program):
@@ -82,6 +95,7 @@ class Row:
         self.caches = scratch / "caches" / row["name"] if args.caches == "fresh" else None
         logs = args.out / "logs"
         logs.mkdir(exist_ok=True)
+        prepare(row, args, scratch, logs / f"{row['name']}.prepare.log")
         self.contestants = [self.contestant(name, command, logs / f"{row['name']}.{name.replace(' ', '_').replace(',', '')}.log")
                             for name, command in commands(row, args, scratch).items()]
         self.path = args.out / f"{row['name']}.json"

@@ -114,7 +114,7 @@ def compare(name, a):
             else transformers.AutoModelForCausalLM
         of.from_config(config(name, transformers)).save_pretrained(folder / "model")
         task = "seq2seq" if name == "t5" else "causal_lm"
-        tool().export(folder / "model", folder / "out", task, LENGTH, low=False)
+        tool().export(folder / "model", folder / "out", task, LENGTH, low=())
         ids = torch.randint(3, VOCABULARY, (64 * LENGTH + 1,)).tolist()
         header = array.array("i", [20240520, 1, len(ids)] + [0] * 253)
         (folder / "rows.bin").write_bytes(header.tobytes() + array.array("H", ids).tobytes())

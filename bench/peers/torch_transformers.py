@@ -15,6 +15,7 @@ import session
 BATCHES = 16                                        # made before the first step; steps go round
 ROPE = {"rope_type": "default", "rope_theta": 1e6}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+GPT2 = {"n_positions": 1024, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 
 
 def sizes(hidden, mlp, layers, heads, key_value_heads, vocabulary, tied, **more):
@@ -30,10 +31,12 @@ MODELS = {                                          # published sizes
     ("llama", "8b"): sizes(4096, 14336, 32, 32, 8, 128256, False, head_dim=128, rms_norm_eps=1e-5, rope_parameters=LLAMA3 | {"factor": 8.0}),
     ("llama", "1b"): sizes(2048, 8192, 16, 32, 8, 128256, True, head_dim=64, rms_norm_eps=1e-5, rope_parameters=LLAMA3),
     # without dropout
+    ("gpt2", "124m"): GPT2 | {"n_layer": 12, "n_head": 12, "n_embd": 768},
     ("modernbert", "base"): {"classifier_pooling": "mean", "num_labels": 2, "pad_token_id": 0},
     ("t5", "base"): {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_decoder_layers": 12, "num_heads": 12, "vocab_size": 32128, "dropout_rate": 0.0, "decoder_start_token_id": 0},
     # for trying the protocol
     ("llama", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),
+    ("gpt2", "test"): GPT2 | {"n_layer": 2, "n_head": 2, "n_embd": 64},
     ("qwen2", "test"): sizes(64, 96, 2, 4, 2, 256, True, rope_parameters=ROPE),
     ("modernbert", "test"): {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 256, "num_labels": 2, "pad_token_id": 0},
     ("t5", "test"): {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4, "vocab_size": 256, "dropout_rate": 0.0, "decoder_start_token_id": 0},
@@ -74,7 +77,7 @@ def main():
         world_size=world)
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
-    lengths = {} if args.family == "t5" else {"max_position_embeddings": max(args.length, 2048)}
+    lengths = {} if args.family in ("t5", "gpt2") else {"max_position_embeddings": max(args.length, 2048)}
     config = transformers.CONFIG_MAPPING[args.family](**MODELS[args.family, args.size], **lengths, **({} if args.family in CLASSES else {"use_cache": False}))
     element = torch.bfloat16 if args.weights == "bf16" else torch.float32
     with device:

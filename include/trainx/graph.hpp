@@ -65,6 +65,9 @@ struct GraphModule {
   std::function<void(bool training)> set_training;
   std::shared_ptr<void> owner;
   bool cheap = false;  // Graph::cheap
+  // Called before the first forward with the device and the type that the module computes on and
+  // in, where it keeps tensors that are neither parameters nor buffers; empty: it keeps none.
+  std::function<void(at::Device device, at::ScalarType type)> prepare = {};
 };
 
 /// Modules in the order in which they are computed. The last one has the loss: it returns a Loss,

@@ -89,13 +89,20 @@ struct Singles {
 /// The bits of __fdiv_rn and __fsqrt_rn for numbers that are neither tiny nor huge, without the
 /// branches for those, which keep neighbouring elements from being computed side by side.
 struct UsualNumbers {
-  static __device__ __forceinline__ float ratio(float a, float b) {
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
-    r = __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
-    const float q = __fmul_rn(a, r);
-    return __fmaf_rn(__fmaf_rn(-b, q, a), r, q);
-  }
+  /// Of one divisor for several numbers.
+  struct Divisor {
+    float b, reciprocal;
+    __device__ __forceinline__ explicit Divisor(float divisor) : b(divisor) {
+      float r;
+      asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
+      reciprocal = __fmaf_rn(r, __fmaf_rn(-b, r, 1.0f), r);
+    }
+    __device__ __forceinline__ float of(float a) const {
+      const float q = __fmul_rn(a, reciprocal);
+      return __fmaf_rn(__fmaf_rn(-b, q, a), reciprocal, q);
+    }
+  };
+  static __device__ __forceinline__ float ratio(float a, float b) { return Divisor(b).of(a); }
   static __device__ __forceinline__ float root(float x) {
     float r;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -157,10 +164,12 @@ __device__ __forceinline__ bool update_block(const UpdateRange& r, const Weights
                                      m_most <= Numbers::most && v_most <= Numbers::most))
       return false;
   lane.store(weights, w);
+  // where all are zero, 0 / 1
+  const typename Numbers::Divisor by_m{m_most > 0 ? m_most : 1}, by_v{v_most > 0 ? v_most : 1};
 #pragma unroll
   for (int j = 0; j < elements_per_lane; ++j) {
-    m_code[j] = codes.of(m_most > 0 ? Numbers::ratio(m[j], m_most) : 0.0f);
-    v_code[j] = codes.of_square(v_most > 0 ? Numbers::ratio(v[j], v_most) : 0.0f);
+    m_code[j] = codes.of(by_m.of(m[j]));
+    v_code[j] = codes.of_square(by_v.of(v[j]));
   }
   lane.store(m_codes, m_code);
   lane.store(v_codes, v_code);

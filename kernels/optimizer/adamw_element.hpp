@@ -8,6 +8,10 @@ namespace trainx::kernels {
 
 /// For all numbers; kernels may have others, which give the same bits where they say so.
 struct AnyNumbers {
+  struct Divisor {
+    float b;
+    TRAINX_HOST_DEVICE float of(float a) const { return quotient(a, b); }
+  };
   static TRAINX_HOST_DEVICE float ratio(float a, float b) { return quotient(a, b); }
   static TRAINX_HOST_DEVICE float root(float x) { return square_root(x); }
 };

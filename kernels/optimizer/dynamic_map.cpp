@@ -61,8 +61,8 @@ const DynamicCodes& dynamic_codes() {
     DynamicCodes codes{};
     std::copy_n(dynamic_map(true), 256, codes.of_signed);
     std::copy_n(dynamic_map(false), 256, codes.of_unsigned);
-    fill(codes.positive, codes.of_signed, false);
-    fill(codes.negative, codes.of_signed, true);
+    fill(codes.signed_codes[0], codes.of_signed, false);
+    fill(codes.signed_codes[1], codes.of_signed, true);
     fill(codes.unsigned_codes, codes.of_unsigned, false);
     return codes;
   }();

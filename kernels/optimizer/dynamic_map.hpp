@@ -56,12 +56,13 @@ struct MagnitudeCodes {
 /// Both maps and the way back.
 struct DynamicCodes {
   float of_signed[256], of_unsigned[256];
-  MagnitudeCodes<6> positive, negative;  // of the signed map
-  MagnitudeCodes<7> unsigned_codes;      // which is cut finer
+  MagnitudeCodes<6> signed_codes[2];  // of positive and of negative numbers
+  MagnitudeCodes<7> unsigned_codes;   // their map is cut finer
 
   /// nearest_code in of_signed.
   TRAINX_HOST_DEVICE std::uint8_t of(float x) const {
-    return x < 0 ? negative.nearest(x, -1) : positive.nearest(x, 1);
+    const int is_negative = static_cast<int>(bits_of(x) >> 31);
+    return signed_codes[is_negative].nearest(x, 1 - 2 * is_negative);
   }
   /// nearest_code in of_unsigned; x is not negative.
   TRAINX_HOST_DEVICE std::uint8_t of_square(float x) const { return unsigned_codes.nearest(x, 1); }

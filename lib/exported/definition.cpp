@@ -21,17 +21,14 @@ struct Instance {
   const ExportedModule* module = nullptr;
   std::vector<at::Tensor> parameters;  // that the graph reads
   bool training = true;
+  at::ScalarType computes_in = at::kFloat;
+  std::shared_ptr<const PlacedGraph> graph;  // null: of that type the export has none
 
-  /// The type that the run computes in: that of the weights, else of what comes in.
-  const Interpreter& interpreter(const std::vector<at::Tensor>& inputs) const {
-    at::ScalarType type = at::kFloat;
-    for (const auto* tensors : {&inputs, &parameters})
-      for (const at::Tensor& t : *tensors)
-        if (t.is_floating_point()) type = t.scalar_type();
+  void prepare(const at::Device& device, at::ScalarType type) {
+    graph.reset();
+    computes_in = type;
     for (const auto& [word, interpreter] : module->by_type)
-      if (type_named(word) == type) return *interpreter;
-    TORCH_CHECK(false, "the model was exported without a graph for ", type,
-                "; write precision.compute: fp32, or export it again");
+      if (type_named(word) == type) graph = interpreter->on(device);
   }
 
   void require_length(const std::string& input, const at::Tensor& x) const {
@@ -50,9 +47,12 @@ struct Instance {
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs) const {
     const std::vector<Operand>& named = module->graph->inputs;
     for (std::size_t k = 0; k < named.size(); ++k) require_length(named[k].name, inputs[k]);
+    TORCH_CHECK(graph, "the model was exported without a graph for ", computes_in,
+                "; compute in fp32, or export it again",
+                computes_in == at::kHalf ? " with --fp16" : "");
     std::vector<at::Tensor> operands = inputs;
     operands.insert(operands.end(), parameters.begin(), parameters.end());
-    return interpreter(inputs).run(operands, training);
+    return graph->run(operands, training);
   }
 };
 
@@ -74,6 +74,9 @@ Graph build(const std::vector<OptionField>& fields) {
     }
     made.forward = [instance](const std::vector<at::Tensor>& inputs) {
       return instance->forward(inputs);
+    };
+    made.prepare = [instance](at::Device device, at::ScalarType type) {
+      instance->prepare(device, type);
     };
     made.set_training = [instance](bool training) { instance->training = training; };
     made.owner = instance;

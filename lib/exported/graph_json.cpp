@@ -42,7 +42,8 @@ class Reader {
     const json& graphs = at(all, "graphs");
     if (!graphs.is_object() || !graphs.contains("f32")) fail("has no graph of f32");
     for (const auto& [dtype, one] : graphs.items()) {
-      if (dtype != "f32" && dtype != "bf16") fail("has a graph of '" + dtype + "'");
+      if (dtype != "f32" && dtype != "bf16" && dtype != "f16")
+        fail("has a graph of '" + dtype + "'");
       for (const json& m : list(at(one, "modules"), most_modules))
         out.graphs[dtype].push_back(module(m, out));
       if (out.graphs[dtype].empty()) fail("has a graph without modules");

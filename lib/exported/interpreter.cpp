@@ -2,7 +2,6 @@
 #include "core/error.hpp"
 #include "exported/operators.hpp"
 #include "exported/scalars.hpp"
-#include <ATen/ScalarOps.h>
 #include <ATen/core/jit_type.h>
 #include <algorithm>
 #include <map>
@@ -18,8 +17,10 @@ std::optional<at::ScalarType> type_named(const std::string& word) {
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
+namespace {
+
 /// Holds the nodes of a module against the operators that there are.
-class Interpreter::Preparation {
+class Preparation {
  public:
   enum class Kind : std::uint8_t { tensor, number, list };
 
@@ -43,6 +44,7 @@ class Interpreter::Preparation {
       call.drawing = schema.argumentIndexWithName(drawing.argument).value();
       call.in_evaluation = drawing.is_probability ? c10::IValue(0.0) : c10::IValue(false);
     }
+    find_device(schema, call);
     return call;
   }
 
@@ -121,9 +123,7 @@ class Interpreter::Preparation {
         if (a.kind == K::value && kind(a.integer) == Kind::tensor)
           return slot.value = a.integer, true;
         if (!takes_number(a, slot)) return false;
-        slot.wraps_number = true;
-        if (slot.value < 0) slot.constant = wrapped(slot.constant), slot.wraps_number = false;
-        return true;
+        return slot.wraps_number = true;
       case c10::TypeKind::ListType:
         return fits_list(slot, a, formal, *type.castRaw<c10::ListType>()->getElementType());
       case c10::TypeKind::NumberType: return takes_number(a, slot);
@@ -134,8 +134,7 @@ class Interpreter::Preparation {
       case c10::TypeKind::StringType: return a.kind == K::text && (slot.constant = a.text, true);
       case c10::TypeKind::IntType:
       case c10::TypeKind::SymIntType: return fits_integer(slot, a);
-      // where nothing is said the operator decides: everything is on the CPU
-      default: return a.kind == K::none;
+      default: return a.kind == K::none;  // a device is the run's, a layout the operator's
     }
   }
 
@@ -203,12 +202,21 @@ class Interpreter::Preparation {
     }
   }
 
- public:
-  /// As Python's numbers beside tensors: the tensor's type decides.
-  static at::Tensor wrapped(const c10::IValue& number) {
-    at::Tensor t = c10::scalar_to_tensor(number.toScalar());
-    t.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return t;
+  /// Operators that take tensors make others where these lie; the others are told.
+  void find_device(const c10::FunctionSchema& schema, Call& call) const {
+    const auto& formals = schema.arguments();
+    const auto is_tensor = [](const c10::Argument& formal) {
+      return formal.type()->isSubtypeOf(*c10::TensorType::get()) ||
+             formal.type()->isSubtypeOf(*c10::ListType::ofTensors());
+    };
+    const bool follows = std::ranges::any_of(formals, is_tensor);
+    for (std::size_t k = 0; k < formals.size(); ++k) {
+      const c10::Type& type = *formals[k].type();
+      const auto* optional = type.castRaw<c10::OptionalType>();
+      const auto kind_of = (optional ? *optional->getElementType() : type).kind();
+      if (kind_of == c10::TypeKind::DeviceObjType && !(optional && follows))
+        call.device = static_cast<std::int64_t>(k);
+    }
   }
 
  private:
@@ -218,113 +226,32 @@ class Interpreter::Preparation {
   std::vector<Kind> kinds_;
 };
 
+}  // namespace
+
 Interpreter::Interpreter(const ModuleGraph& module, std::vector<at::Tensor> constants,
                          const std::string& path)
-    : constants_(std::move(constants)),
-      results_(module.results),
-      values_(static_cast<std::size_t>(module.values)) {
+    : constants_(std::move(constants)) {
+  graph_.results = module.results;
+  graph_.values = static_cast<std::size_t>(module.values);
   for (const auto* operands : {&module.inputs, &module.parameters})
     for (const Operand& o : *operands) {
       const auto type = type_named(o.dtype);
       if (!type)
         throw UserError(ExitCode::bad_data, path + ": '" + o.name + "' is of no known type");
-      operand_types_.push_back(*type);
+      graph_.operand_types.push_back(*type);
     }
   Preparation preparation(module, path);
-  for (const Node& node : module.nodes) calls_.push_back(preparation.call(node));
-  preparation.require_tensors(results_);
-  std::vector<bool> wanted(values_, false);
-  for (const std::int64_t r : results_) wanted[static_cast<std::size_t>(r)] = true;
-  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
-    const auto last_read = [&](std::int64_t v) {
-      if (v < 0 || wanted[static_cast<std::size_t>(v)]) return;
-      wanted[static_cast<std::size_t>(v)] = true;
-      call->frees.push_back(v);
-    };
-    for (const std::int64_t v : call->outputs) last_read(v);
-    for (const Slot& s : call->slots) {
-      last_read(s.value);
-      for (const Slot& item : s.items) last_read(item.value);
-    }
-  }
+  for (const Node& node : module.nodes) graph_.calls.push_back(preparation.call(node));
+  preparation.require_tensors(graph_.results);
+  find_frees(graph_);
 }
 
-namespace {
-
-const c10::IValue& item_of(const Slot& slot, const Values& values) {
-  return slot.value >= 0 ? values[static_cast<std::size_t>(slot.value)] : slot.constant;
-}
-
-template <class T, class Take>
-c10::IValue list_of(const Slot& slot, const Values& values, Take&& take) {
-  c10::List<T> list;
-  list.reserve(slot.items.size());
-  for (const Slot& item : slot.items) list.push_back(take(item_of(item, values)));
-  return list;
-}
-
-c10::IValue argument_of(const Slot& slot, const Values& values) {
-  using List = Slot::List;
-  using IValue = c10::IValue;
-  switch (slot.list) {
-    case List::integers:
-      return list_of<std::int64_t>(slot, values, [](const IValue& v) { return v.toInt(); });
-    case List::reals:
-      return list_of<double>(slot, values, [](const IValue& v) { return v.toScalar().toDouble(); });
-    case List::booleans:
-      return list_of<bool>(slot, values, [](const IValue& v) { return v.toBool(); });
-    case List::tensors:
-      return list_of<at::Tensor>(slot, values, [](const IValue& v) { return v.toTensor(); });
-    case List::optional_tensors:
-      return list_of<std::optional<at::Tensor>>(slot, values, [](const IValue& v) {
-        return v.isNone() ? std::nullopt : std::optional(v.toTensor());
-      });
-    case List::none: break;
-  }
-  return item_of(slot, values);
-}
-
-}  // namespace
-
-std::vector<at::Tensor> Interpreter::run(const std::vector<at::Tensor>& operands,
-                                         bool training) const {
-  TORCH_CHECK(operands.size() == operand_types_.size(), "an exported module lacks operands");
-  Values values(values_);
-  std::size_t next = 0;
-  for (const at::Tensor& t : operands) {
-    const at::ScalarType type = operand_types_[next];
-    values[next++] = t.scalar_type() == type ? t : t.to(type);
-  }
-  for (const at::Tensor& t : constants_) values[next++] = t;
-  std::vector<c10::IValue> stack;
-  for (const Call& call : calls_) {
-    stack.clear();
-    for (const Slot& slot : call.slots) {
-      stack.push_back(argument_of(slot, values));
-      if (slot.wraps_number) stack.back() = Preparation::wrapped(stack.back());
-    }
-    if (!call.op) {
-      values[static_cast<std::size_t>(call.outputs[0])] = scalar_function(call.scalar, stack);
-      continue;
-    }
-    if (call.drawing >= 0 && !training)
-      stack[static_cast<std::size_t>(call.drawing)] = call.in_evaluation;
-    call.op->callBoxed(stack);
-    if (call.returns_list) {
-      const std::vector<at::Tensor> made = stack.at(0).toTensorVector();
-      TORCH_CHECK(made.size() == call.outputs.size(), call.op->operator_name(), " made ",
-                  made.size(), " tensors, and the export has ", call.outputs.size());
-      stack.assign(made.begin(), made.end());
-    }
-    for (std::size_t k = 0; k < call.outputs.size(); ++k)
-      values[static_cast<std::size_t>(call.outputs[k])] = std::move(stack.at(k));
-    stack.clear();
-    for (const std::int64_t v : call.frees) values[static_cast<std::size_t>(v)] = c10::IValue();
-  }
-  std::vector<at::Tensor> results;
-  for (const std::int64_t r : results_)
-    results.push_back(values[static_cast<std::size_t>(r)].toTensor());
-  return results;
+std::shared_ptr<const PlacedGraph> Interpreter::on(const at::Device& device) const {
+  auto placed = placed_.lock();
+  if (placed && placed->device() == device) return placed;
+  placed = std::make_shared<const PlacedGraph>(graph_, constants_, device);
+  placed_ = placed;
+  return placed;
 }
 
 }  // namespace trainx::exported

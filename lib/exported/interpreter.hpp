@@ -1,25 +1,11 @@
 // A module's nodes as calls of LibTorch's dispatcher, under autograd like a user's own code.
 #pragma once
 #include "exported/graph.hpp"
-#include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/ivalue.h>
+#include "exported/placed_graph.hpp"
+#include <memory>
 #include <optional>
 
 namespace trainx::exported {
-
-/// Values of one call, by number; a value is dropped after its last reader.
-using Values = std::vector<c10::IValue>;
-
-/// An argument that is ready: a constant, a value, or a list of these.
-struct Slot {
-  enum class List : std::uint8_t { none, integers, reals, booleans, tensors, optional_tensors };
-  c10::IValue constant;
-  std::int64_t value = -1;
-  List list = List::none;
-  std::vector<Slot> items = {};
-  bool wraps_number = false;  // a number where a tensor is wanted
-};
 
 class Interpreter {
  public:
@@ -28,27 +14,13 @@ class Interpreter {
   Interpreter(const ModuleGraph& module, std::vector<at::Tensor> constants,
               const std::string& path);
 
-  /// `operands`: inputs, then parameters. Throws c10::Error as operators do.
-  std::vector<at::Tensor> run(const std::vector<at::Tensor>& operands, bool training) const;
+  /// What computes there, shared by all that ask while one of them keeps it. Between steps.
+  std::shared_ptr<const PlacedGraph> on(const at::Device& device) const;
 
  private:
-  struct Call {
-    // operator of ATen; none: a number made of numbers
-    std::optional<c10::OperatorHandle> op;
-    std::string scalar;
-    std::vector<Slot> slots;
-    std::vector<std::int64_t> outputs, frees;
-    bool returns_list = false;
-    std::int64_t drawing = -1;  // slot that decides whether it draws
-    c10::IValue in_evaluation;
-  };
-  class Preparation;
-
-  std::vector<at::ScalarType> operand_types_;
-  std::vector<at::Tensor> constants_;
-  std::vector<Call> calls_;
-  std::vector<std::int64_t> results_;
-  std::size_t values_ = 0;
+  PreparedGraph graph_;
+  std::vector<at::Tensor> constants_;  // on the host
+  mutable std::weak_ptr<const PlacedGraph> placed_;
 };
 
 /// The element type of trainx's word for it; nothing for another word.

@@ -65,9 +65,6 @@ void require_measured_there(const Decisions& plan) {
 
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
-  if (const auto* own = std::get_if<architectures::CustomOptions>(&r.model.options);
-      own && architectures::is_exported(*own))
-    return "an exported model computes on CPUs so far";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""

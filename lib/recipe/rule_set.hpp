@@ -1,6 +1,5 @@
 // What the rules of all parts of a recipe have in common.
 #pragma once
-#include "architectures/exported.hpp"
 #include "recipe/reader.hpp"
 #include <string>
 #include <variant>
@@ -30,12 +29,6 @@ class RuleSet {
 
   bool mode_is(ParallelMode mode) const {
     return !r_.parallel.mode.is_auto() && *r_.parallel.mode.value == mode;
-  }
-
-  /// Is the model one that scripts/trainx-export wrote?
-  bool is_exported() const {
-    const auto* own = std::get_if<architectures::CustomOptions>(&r_.model.options);
-    return own && architectures::is_exported(*own);
   }
 
   /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix +

@@ -52,9 +52,6 @@ class RunRules : public RuleSet {
            {"precision.compute"},
            "can have no effect with precision.compute: " + std::string(half ? "fp16" : "bf16") +
                ", in which evaluations compute anyway: remove it, or write auto");
-    refuse(is_exported(), "eval.precision", {"model.type"},
-           "cannot be chosen with model.type exported, whose graphs are loaded for "
-           "precision.compute alone: write auto");
   }
 
   void generate() {

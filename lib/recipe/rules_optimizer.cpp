@@ -62,9 +62,6 @@ class OptimizerRules : public RuleSet {
       refuse(!half && written, key, {"precision.compute"}, unscaled);
       refuse(half && !p.loss_scale.is_auto() && written, key, {"precision.loss_scale"}, fixed);
     }
-    refuse(half && is_exported(), "precision.compute", {"model.type"},
-           "fp16 cannot be computed by an exported model, whose graphs are of fp32 and bf16: write "
-           "one of these");
   }
 
   void groups() {

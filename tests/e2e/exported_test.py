@@ -8,95 +8,14 @@ import shutil
 import unittest
 
 import reference
-from reference_exported_data import (BATCH, LABELS, LENGTH, STEPS, TARGET_LENGTH, TASKS,
-                                     VOCABULARY)
+from exported_models import NEEDS_REFERENCE, ExportedModels
+from reference_exported_data import BATCH, LENGTH, VOCABULARY
 from saved_tensors import tensors
-from support import Trainx, main, sampled, sha256, write_tokens
-
-RECIPE = f"""\
-run: {{{{name: hf, duration: {STEPS} steps, device: cpu}}}}
-model: {{{{type: exported, init_from: {{folder}}, options: {{{{task: {{task}}}}}}}}}}
-data: {{{{{{data}}, sequence_length: {LENGTH}, shuffle: false}}}}
-batch: {{{{global_batch_size: {BATCH}, micro_batch_size: {BATCH}}}}}
-optimizer: {{{{type: adamw, lr: 1e-3, options: {{{{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}}}}}
-schedule: {{{{type: constant}}}}
-metrics: {{{{every: 1 steps}}}}
-"""
-HELD_OUT = BATCH + 3
-TOLERANCE = 1e-5                        # of losses
-TRAINED = 1e-4                          # of the largest logit, after training
+from support import main, sampled, sha256, write_tokens
 
 
-@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
-                     "transformers (scripts/setup --reference installs one)")
-class Exported(Trainx):
-    def reference(self, *words):
-        return reference.ask(self, "reference_exported.py", *words, cwd=self.folder)
-
-    def make(self, case, *words):
-        """The recipe of an export."""
-        task = TASKS.get(case, "causal_lm")
-        self.random.seed(5)
-        kind, ending = ("tokens", "bin") if task == "causal_lm" else ("jsonl", "jsonl")
-        self.data, self.held_out = f"train.{ending}", f"held_out.{ending}"
-        for name, rows in ((self.data, STEPS * BATCH), (self.held_out, HELD_OUT)):
-            self.write_rows(self.folder / name, task, rows)
-        data = f"type: {kind}, train: {self.data}"
-        if task == "seq2seq":
-            data += f", target_length: {TARGET_LENGTH}"
-        self.reference("make", case, "model")
-        found = self.reference("export", "model", "out", task, *words)
-        self.assertIn("said", found, found)
-        self.task, self.case = task, case
-        return self.recipe(RECIPE.format(folder="out", task=task, data=data))
-
-    def write_rows(self, path, task, count):
-        """Of seq2seq the second row has no target."""
-        def ids(least, most):
-            return [self.random.randrange(3, VOCABULARY)
-                    for _ in range(self.random.randrange(least, most + 1))]
-        if task == "causal_lm":
-            return write_tokens(path, ids(*[count * LENGTH + 1] * 2))
-        with open(path, "w") as file:
-            for row in range(count):
-                tokens = ids(4, LENGTH)
-                answer = {"label": tokens[0] % LABELS} if task == "classification" else \
-                    {"labels": [-100] * 3 if row == 1 else ids(1, TARGET_LENGTH)}
-                file.write(json.dumps({"input_ids": tokens} | answer) + "\n")
-
-    def train(self, recipe, name, *settings):
-        self.run_trainx("train", recipe, f"run.name={name}", *settings)
-        losses = [m["loss"] for m in self.metrics(name)]
-        self.assertTrue(all(map(math.isfinite, losses)), losses)
-        return losses
-
-    def check_losses(self, got, want):
-        self.assertEqual(len(got), len(want))
-        worst = max(abs(g - w) / w for g, w in zip(got, want))
-        print(f"  {self.case}: largest relative difference of losses {worst:.1e}")
-        self.assertLess(worst, TOLERANCE)
-
-    def check_folder(self, folder, other, tolerance):
-        found = self.reference("compare", folder, other, self.task)
-        self.assertEqual((found["missing"], found["unexpected"]), ([], []))
-        self.assertEqual(found["type"], found["wanted_type"])
-        self.assertLessEqual(found["difference"], tolerance * found["largest"], found)
-
-    def check_case(self, case):
-        recipe = self.make(case, "fp32")
-        want = self.reference("train", "model", self.task, self.data, "trained")["losses"]
-        self.check_losses(self.train(recipe, "whole"), want)
-        self.check_losses(self.train(recipe, "cut", "batch.micro_batch_size=2"), want)
-        self.check_folder("model", "out", 0)
-        self.check_folder("trained", "outputs/whole/latest", TRAINED)
-        self.check_evaluation("whole")
-
-    def check_evaluation(self, run):
-        """The last batch is not full."""
-        want = self.reference("evaluate", f"outputs/{run}/latest", self.task, self.held_out)["loss"]
-        said = self.run_trainx("--json", "eval", f"outputs/{run}", f"data.eval={self.held_out}")
-        self.check_losses([json.loads(said.stdout.splitlines()[-1])["eval_loss"]], [want])
-
+@unittest.skipUnless(reference.PYTHON, NEEDS_REFERENCE)
+class Exported(ExportedModels):
     def test_gpt2_trains_as_transformers_does(self):
         self.check_case("gpt2")
 

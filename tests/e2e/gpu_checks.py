@@ -7,6 +7,8 @@ import subprocess
 
 GPU = (shutil.which("nvidia-smi") and
        subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
+COUNT = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+            .stdout.splitlines()) if GPU else 0
 # Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
 TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
 MEMORY = 0.05               # of a process, from what was planned

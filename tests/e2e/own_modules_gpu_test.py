@@ -1,16 +1,11 @@
 """Modules of one's own on a GPU: the losses of a CPU, the same bits captured and launched one by
 one, memory as planned, and sentences for what a CUDA graph or the plan cannot hold."""
-import shutil
-import subprocess
 import unittest
 
+from gpu_checks import COUNT, GPU
 from own_modules import MODELS, OwnModules
 from support import main, sha256
 
-GPU = (shutil.which("nvidia-smi") and
-       subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
-COUNT = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-            .stdout.splitlines()) if GPU else 0
 # Of losses: rounding grows with every update, so that ten steps are compared.
 COMPARED = 10
 RECOMPUTED = "memory.activation_checkpoint=full"

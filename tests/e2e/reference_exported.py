@@ -4,7 +4,7 @@ never from trainx, and the exports themselves.
     reference_exported.py make CASE FOLDER          a tiny random folder
     reference_exported.py export FOLDER OUT TASK [WORD ...]     {"said": [...]}, or
                                                     {"refused": "..."}; words: fp32 (no graph of
-                                                    bf16), wrong (a layer whose gradient
+                                                    bf16), fp16 (one of fp16 as well), wrong (a layer whose gradient
                                                     torch.export loses)
     reference_exported.py train FOLDER TASK DATA OUT    5 AdamW steps in the order of the data, and
                                                     saves the model: {"losses": [...]}
@@ -120,7 +120,8 @@ def export(folder, out, task, *words):
     with wrong_gradients() if "wrong" in words else contextlib.nullcontext():
         try:
             return {"said": exporter.export(pathlib.Path(folder), pathlib.Path(out), task, None,
-                                            low="fp32" not in words)}
+                                            low=() if "fp32" in words else
+                                            ("bf16", "fp16") if "fp16" in words else ("bf16",))}
         except exporter.Refusal as e:
             return {"refused": str(e)}
 

@@ -212,7 +212,7 @@ def one(kind, name):
             except Exception as e:  # of any kind: a config that refuses its sizes
                 return {"state": "config", "why": f"{type(e).__name__}: {str(e)[:200]}"}
             try:
-                export.export(folder, out, task, LENGTH, low=False)
+                export.export(folder, out, task, LENGTH, low=())
             except export.Refusal as e:
                 return {"state": "export", "why": str(e)[:300]}
         ids = torch.randint(3, VOCABULARY, (STEPS * BATCH * LENGTH + 1,),

@@ -58,12 +58,22 @@ std::map<std::string, at::Tensor> some_batch(const architectures::CustomDims& di
   return values;
 }
 
+/// A tensor whose elements share memory, as placeholders of weights do, goes on sharing it.
+at::Tensor moved(const at::Tensor& t, const at::Device& device) {
+  if (t.is_non_overlapping_and_dense()) return t.to(device);
+  const auto elements = static_cast<std::int64_t>(t.storage().nbytes() / t.itemsize());
+  return t.as_strided({elements}, {1}, 0)
+      .to(device)
+      .as_strided(t.sizes(), t.strides(), t.storage_offset());
+}
+
 void move_to_device(const GraphModule& m) {
   const at::NoGradGuard no_gradients;
   const at::Device device = operations::module_device();
   for (const auto* tensors : {&m.parameters, &m.buffers})
     for (const NamedTensor& t : *tensors)
-      if (t.tensor.device() != device) at::Tensor(t.tensor).set_data(t.tensor.to(device));
+      if (t.tensor.device() != device) at::Tensor(t.tensor).set_data(moved(t.tensor, device));
+  if (m.prepare) m.prepare(device, at::kFloat);
 }
 
 /// How far LibTorch's generators have drawn, of the CPU and of the device.
@@ -396,8 +406,8 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
       step.run_round(false);
       stays = device.used_bytes() - step.operand_bytes();
     }
-    // the first may build what libraries keep; threads meet in other orders
-    for (int round = 0; round < 3; ++round) step.run_round(true);
+    // on a CPU the first may build what libraries keep, and threads meet in other orders
+    for (int round = 0; round < (on_gpu ? 1 : 3); ++round) step.run_round(true);
   });
   for (architectures::CustomModule& m : shape.modules)
     m.graph_bytes = device.planned(m.graph_bytes);

@@ -61,9 +61,12 @@ class MeasuredGpu final : public MeasuredDevice {
   explicit MeasuredGpu(const MeasuredGpuOptions& how)
       : captures_(how.captures),
         stream_(open_stream()),
+        counters_(open_counters()),
         torch_(stream_, memory_, {how.tf32, how.deterministic}) {
     ops_.torch = &torch_;
     ops_.space.stream = stream_;
+    ops_.fold.counters = counters_.as<std::uint32_t>();
+    gpu::require(cudaMemsetAsync(counters_, 0, counter_bytes, stream_), "counters");
     ops_.deterministic = how.deterministic;
   }
   ~MeasuredGpu() override { cudaStreamSynchronize(stream_); }
@@ -138,8 +141,16 @@ class MeasuredGpu final : public MeasuredDevice {
     return gpu::make_stream("stream");
   }
 
+  static constexpr std::size_t counter_bytes = kernels::fold_counters * sizeof(std::uint32_t);
+  static gpu::DeviceMemory open_counters() {
+    void* memory = nullptr;
+    gpu::require(cudaMalloc(&memory, counter_bytes), "counters");
+    return gpu::DeviceMemory(memory);
+  }
+
   bool captures_;
   gpu::Stream stream_;
+  gpu::DeviceMemory counters_;  // of trainx's own loss
   operations::cuda::MeasuredModuleMemory memory_;
   operations::cuda::TorchCuda torch_;
   operations::Gpu ops_;

@@ -23,16 +23,22 @@ DropoutScope::~DropoutScope() { scope = before_; }
 
 DropoutScope* DropoutScope::current() { return scope; }
 
+bool DropoutScope::takes(const at::Tensor& x) const {
+  const std::int64_t samples = positions_.numel();
+  return x.dim() >= 1 && x.size(0) >= samples && x.size(0) % samples == 0 &&
+         x.is_floating_point() && sites_ < most_sites;
+}
+
 at::Tensor DropoutScope::drop(const at::Tensor& x, double probability) {
   const std::int64_t samples = positions_.numel();
-  if (x.dim() < 1 || x.size(0) < samples || x.size(0) % samples != 0 || !x.is_floating_point())
+  if (sites_ == most_sites)
+    throw std::invalid_argument("its forward calls trainx::dropout more than 256 times");
+  if (!takes(x))
     throw std::invalid_argument(c10::str("trainx::dropout is given ", x.sizes(), " of ",
                                          x.scalar_type(),
                                          "; it takes floating tensors whose first dimension is a "
                                          "multiple of the micro-batch, ",
                                          samples));
-  if (sites_ == most_sites)
-    throw std::invalid_argument("its forward calls trainx::dropout more than 256 times");
   tensor::RandomKey key = key_;
   key.site = sites_++;
   at::Tensor dropped;

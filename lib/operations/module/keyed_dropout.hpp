@@ -14,7 +14,9 @@ class DropoutScope {
   DropoutScope(const DropoutScope&) = delete;
 
   static DropoutScope* current();  // null: none
-  /// x: [samples, ...], or with more rows for each. Throws std::invalid_argument for another.
+  /// Whether x is floating, [samples, ...] or with more rows for each, and a key is left.
+  bool takes(const at::Tensor& x) const;
+  /// x: one that it takes; throws std::invalid_argument for another.
   at::Tensor drop(const at::Tensor& x, double probability);
 
  private:

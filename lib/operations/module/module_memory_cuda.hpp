@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <vector>
 
 namespace trainx::operations::cuda {
 
@@ -22,7 +21,8 @@ class PlannedModuleMemory final : public TorchMemory {
   gpu::FirstFit pieces_;
 };
 
-/// Memory that the driver is asked for piece by piece, and counted.
+/// Memory that the driver is asked for piece by piece, and counted. What is given back is kept for
+/// the next of about its size: the driver takes longer than most operators.
 class MeasuredModuleMemory final : public TorchMemory {
  public:
   ~MeasuredModuleMemory() override;
@@ -38,8 +38,14 @@ class MeasuredModuleMemory final : public TorchMemory {
   void release_reserve();
 
  private:
-  std::map<void*, std::int64_t> pieces_;  // bytes by address
-  std::vector<void*> to_free_;            // given back while there is a reserve
+  struct Piece {
+    std::int64_t asked = 0, bytes = 0;
+  };
+  void* piece_of(std::int64_t bytes);
+  void release_kept();
+
+  std::map<void*, Piece> pieces_;            // by address
+  std::multimap<std::int64_t, void*> kept_;  // by bytes
   gpu::DeviceMemory reserve_memory_;
   std::optional<gpu::FirstFit> reserve_;
   std::int64_t used_ = 0, peak_ = 0;

@@ -10,10 +10,8 @@
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/where.h>
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <mutex>
@@ -131,7 +129,7 @@ std::vector<at::Tensor> returned(const OpContext& c, int count, bool with_gradie
 
 Tensor targets_of(const OpContext& c) { return c.input(Module::first + input_count(c) - 1); }
 
-/// In fp32, of the last module of a chain.
+/// Of the last module of a chain: in fp32, or in a type that the GPU's kernels of the loss read.
 at::Tensor logits_of(const OpContext& c, bool with_gradients) {
   std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
   const std::int64_t count = targets_of(c).numel();
@@ -141,7 +139,9 @@ at::Tensor logits_of(const OpContext& c, bool with_gradients) {
                     ", no logits of ", count, " targets"));
   const at::AutoGradMode mode(with_gradients);
   at::Tensor logits = std::move(all[0]);
-  logits = logits.to(at::kFloat);
+  const at::ScalarType type = logits.scalar_type();
+  if (!logits.is_cuda() || (type != at::kBFloat16 && type != at::kHalf))
+    logits = logits.to(at::kFloat);
   logits = logits.contiguous();
   return logits;
 }
@@ -154,15 +154,9 @@ bool is_alone(const at::Tensor& t) {
 
 at::Tensor as_rows(const at::Tensor& logits) { return logits.view({-1, logits.size(-1)}); }
 
-at::Tensor long_targets(const OpContext& c) {
-  return torch_view(targets_of(c)).to(at::kLong).view({-1});
-}
-
-/// Summed over the targets that there are, in fp32; autograd has its gradient.
-trainx::Loss cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::AutoGradMode mode(logits.requires_grad());
-  return {at::cross_entropy_loss(as_rows(logits), targets, {}, at::Reduction::Sum, no_target),
-          (targets != std::int64_t{no_target}).sum()};
+/// Of logits [R, classes].
+at::Tensor row_losses(const at::Tensor& rows) {
+  return at::empty({rows.size(0)}, rows.options().dtype(at::kFloat));
 }
 
 LossTo loss_to(const OpContext& c, const at::Tensor& row_loss) {
@@ -242,14 +236,6 @@ std::int64_t samples_in(const OpContext& c) {
   return (torch_view(c.input(Module::positions)) >= 0).sum().item<std::int64_t>();
 }
 
-/// Counts predictions by label.
-void add_confusion(const at::Tensor& confusion, const at::Tensor& predicted,
-                   const at::Tensor& labels) {
-  const at::Tensor counts = labels != std::int64_t{no_target},
-                   at = at::where(counts, labels, 0) * confusion.size(1) + predicted;
-  confusion.view({-1}).scatter_add_(0, at, counts.to(at::kDouble));
-}
-
 /// Moves a leaf's gradient to where the block wants it, if it does.
 void deliver(const Tensor& place, at::Tensor& leaf, bool accumulate) {
   at::Tensor& gradient = leaf.mutable_grad();
@@ -287,6 +273,7 @@ ModuleState::ModuleState(trainx::GraphModule of, DType type_of_values, bool draw
       if (of_buffer != b.tensor.scalar_type() || device != b.tensor.device())
         b.tensor.set_data(b.tensor.to(device, of_buffer));
     }
+    if (module.prepare) module.prepare(device, type);
   });
 }
 
@@ -323,16 +310,14 @@ void forward_of(const Module& o, const OpContext& c) {
   if (keeps) c.module().outputs = std::move(values);
 }
 
-/// Logits are most of a step's memory: on the host they become their gradient unless others see
-/// them.
+/// Logits are most of a step's memory: they become their gradient unless others see them.
 void loss_of(const Module& o, const OpContext& c) {
   if (o.loss == Module::Loss::own) return add_loss(c, own_loss(c, all_rows, true));
   ModuleState& m = c.module();
   const at::Tensor logits = logits_of(c, true);
-  if (logits.is_cuda()) return add_loss(c, cross_entropy(logits, long_targets(c)));
   const at::NoGradGuard no_gradients;
   m.gradient = is_alone(logits) ? logits.detach() : logits.detach().clone();
-  const at::Tensor rows = as_rows(m.gradient), row_loss = at::empty({rows.size(0)});
+  const at::Tensor rows = as_rows(m.gradient), row_loss = row_losses(rows);
   summed_cross_entropy_with_gradient(loss_to(c, row_loss), rows,
                                      targets_of(c).as<const std::int32_t>(), rows.size(1),
                                      c.block().loss_seed(c.bound().loss_scale));
@@ -389,17 +374,11 @@ void evaluation_of(const Module& o, const OpContext& c) {
   }
   const at::Tensor rows = as_rows(logits_of(c, false));
   const Tensor confusion = c.whole(c.bound().score);
-  if (rows.is_cuda()) {
-    const at::Tensor wanted = long_targets(c);
-    add_loss(c, cross_entropy(rows, wanted));
-    if (confusion.defined()) add_confusion(begun_sum(c, c.bound().score), rows.argmax(-1), wanted);
-    return;
-  }
-  const at::Tensor row_loss = at::empty({rows.size(0)});
+  const at::Tensor row_loss = row_losses(rows);
   const auto* targets = targets_of(c).as<const std::int32_t>();
   if (!confusion.defined())
     return summed_cross_entropy(loss_to(c, row_loss), rows, targets, rows.size(1));
-  const at::Tensor predicted = at::empty({rows.size(0)}, at::kInt);
+  const at::Tensor predicted = at::empty({rows.size(0)}, rows.options().dtype(at::kInt));
   scored_cross_entropy(loss_to(c, row_loss), {predicted, {}, confusion}, rows, targets,
                        rows.size(1));
 }

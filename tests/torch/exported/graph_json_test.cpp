@@ -64,11 +64,13 @@ TEST_CASE("an export's module computes what its nodes say, and what its sizes ar
   const exported::ExportedGraph graph = exported::parse_graph(sound().dump(), "graph.json");
   const exported::Interpreter first(graph.graphs.at("f32")[0], {at::full({3}, 5.0)}, "g");
   const at::Tensor x = at::arange(4, at::kFloat).view({2, 2}), w = at::ones({3, 2});
-  const at::Tensor y = first.run({x, w}, false).at(0);
+  const auto placed = first.on(at::kCPU);
+  CHECK(first.on(at::kCPU) == placed);
+  const at::Tensor y = placed->run({x, w}, false).at(0);
   REQUIRE(y.sizes() == at::IntArrayRef({6}));
   CHECK(at::allclose(y.narrow(0, 0, 3), at::full({3}, 15.0)));  // 2 + 3 + 2 * 5
   CHECK(at::allclose(y.narrow(0, 3, 3), at::full({3}, 11.0)));
-  const at::Tensor dropped = first.run({x, w}, true).at(0);
+  const at::Tensor dropped = placed->run({x, w}, true).at(0);
   for (int k = 0; k < 6; ++k) {
     const float got = dropped[k].item<float>(), kept = 2 * y[k].item<float>();
     CHECK((got == 0 || got == kept));
@@ -141,7 +143,9 @@ TEST_CASE("graphs of two types are the same modules") {
 TEST_CASE("an operator that fails, fails with LibTorch's error") {
   const exported::ExportedGraph graph = exported::parse_graph(sound().dump(), "graph.json");
   const exported::Interpreter first(graph.graphs.at("f32")[0], {at::ones({3})}, "g");
-  CHECK_THROWS_AS(first.run({at::ones({2, 5}), at::ones({3, 2})}, false), c10::Error);
-  CHECK_THROWS_AS(first.run({at::ones({3, 2}), at::ones({3, 2})}, false), c10::Error);  // 3 pieces
-  CHECK_THROWS_AS(first.run({at::ones({2, 2})}, false), c10::Error);
+  const auto placed = first.on(at::kCPU);
+  CHECK_THROWS_AS(placed->run({at::ones({2, 5}), at::ones({3, 2})}, false), c10::Error);
+  // 3 pieces
+  CHECK_THROWS_AS(placed->run({at::ones({3, 2}), at::ones({3, 2})}, false), c10::Error);
+  CHECK_THROWS_AS(placed->run({at::ones({2, 2})}, false), c10::Error);
 }
