@@ -65,11 +65,8 @@ struct Nccl {
   }
 
   static const Nccl& instance() {
-    // Measured on H200s: 16 of them move as much beside a step as all, and leave compute its
-    // processors. NVLink multicast is left out: not every host lets processes have it.
-    static const bool set = [] {
-      return ::setenv("NCCL_MAX_CTAS", "16", 0) == 0 && ::setenv("NCCL_NVLS_ENABLE", "0", 0) == 0;
-    }();
+    // NVLink multicast is left out: not every host lets processes have it.
+    static const bool set = ::setenv("NCCL_NVLS_ENABLE", "0", 0) == 0;
     static const Nccl nccl;
     static_cast<void>(set);
     return nccl;
@@ -94,8 +91,11 @@ std::string NcclCommunicator::make_id() {
   return {id.internal, sizeof id.internal};
 }
 
-NcclCommunicator::NcclCommunicator(const std::string& id, int rank, int world_size) {
+NcclCommunicator::NcclCommunicator(const std::string& id, int rank, int world_size,
+                                   int processors) {
   const Nccl& nccl = Nccl::instance();
+  // read when the process's first communicator is made
+  ::setenv("NCCL_MAX_CTAS", std::to_string(processors).c_str(), 0);
   UniqueId unique{};
   if (id.size() != sizeof unique.internal)
     throw InternalError("NCCL: an id of " + std::to_string(id.size()) + " bytes");

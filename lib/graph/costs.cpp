@@ -22,6 +22,8 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.attention_rows = cost.attention->rows;
     phase.plain_attention = !cost.attention->fused;
     phase.own_attention = cost.attention->own;
+    phase.attention_keys = cost.attention->keys;
+    phase.attention_causal = cost.attention->causal;
   }
   phase.measured_s += cost.measured_s * static_cast<double>(times);
   for (const KernelLaunches& k : cost.kernels) {

@@ -9,31 +9,34 @@ namespace trainx::hardware {
 // kernels: the median of bench/results/h200/dimensions.json. In fp32 and tf32, own kernels: what
 // two sizes of bench/results/h200/attention.json ask for, 1 and 4 samples of 512 tokens. To launch
 // a kernel: what steps of BERT-large with one sample take that are launched one by one
-// (bench/results/h200/predictions.json), with SGD. adamw_8bit and adafactor, for an element: what
-// their updates take in steps of bench/results/h200/guides/rows. Of the others there the norm and
+// (bench/results/h200/predictions.json), with SGD. adafactor, for an element: what its updates
+// take in steps of bench/results/h200/guides/rows. Of the others there the norm and
 // the update stream 3.69e12 bytes/s, which is not used: bf16's products of 2048 rows and what lies
 // between them are predicted as much too long, since their tiles' rates were measured at the power
 // limit.
 Hardware h200() {
   constexpr double memory = 4.381e12;
   const char* source = "bench/results/h200/rates.json";
-  return {"h200",
-          90,
-          150109880320,
-          {"H200, bf16", source, 617.3e12, 263.0e12, memory, 52.6e9, 0, 0, 0.91e-6, hopper_kernel_s,
-           hopper_tiles(memory), 16.8e12, hopper_own_attention_flops},
-          {"H200, tf32", source, 233.8e12, 101.9e12, memory, 52.6e9, 0, 0, 0.91e-6, hopper_kernel_s,
-           hopper_tf32_tiles(memory), 0, 0, 0, 0, 8330},
-          {"H200, fp32", source, 50.1e12, 47.0e12, memory, 52.6e9, 0, 0, 0.91e-6, hopper_kernel_s,
-           hopper_fp32_tiles(memory), 0, 0, 0, 0, 3490},
-          9.6e-6,
-          {9.77e-12, 15.2e-12, 12.0e-12},
-          {13.5e-12, 14.0e-12, 13.9e-12},
-          nvlink4_collective_bytes_per_s,
-          nvlink4_copy_bytes_per_s,
-          hopper_bf16_flops,
-          hopper_tf32_flops,
-          hopper_fp32_flops};
+  Hardware gpu{"h200",
+               90,
+               150109880320,
+               {"H200, bf16", source, 617.3e12, 263.0e12, memory, 52.6e9, 0, 0, 0.91e-6,
+                hopper_kernel_s, hopper_tiles(memory), 16.8e12, hopper_own_attention_flops},
+               {"H200, tf32", source, 233.8e12, 101.9e12, memory, 52.6e9, 0, 0, 0.91e-6,
+                hopper_kernel_s, hopper_tf32_tiles(memory), 0, 0, 0, 0, 8330},
+               {"H200, fp32", source, 50.1e12, 47.0e12, memory, 52.6e9, 0, 0, 0.91e-6,
+                hopper_kernel_s, hopper_fp32_tiles(memory), 0, 0, 0, 0, 3490},
+               9.6e-6,
+               hopper_adamw_8bit,
+               {13.5e-12, 14.0e-12, 13.9e-12},
+               nvlink4_collective_bytes_per_s,
+               nvlink4_copy_bytes_per_s,
+               hopper_bf16_flops,
+               hopper_tf32_flops,
+               hopper_fp32_flops};
+  gpu.bf16.heads_of_64 = hopper_heads_of_64;
+  gpu.bf16.heads_of_128 = hopper_heads_of_128;
+  return gpu;
 }
 
 }  // namespace trainx::hardware

@@ -21,6 +21,7 @@ struct ProcessBytes {
   std::int64_t torch_attention = 0;  // LibTorch's CUDA half, where it computes attention
   std::int64_t torch_math = 0;       // with products for math attention
   std::int64_t communicator = 0;     // NCCL's channels and buffers, each communicator
+  std::int64_t more_processors = 0;  // of one with 32 processors, beyond that
 };
 
 struct Hardware {

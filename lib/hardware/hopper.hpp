@@ -1,5 +1,6 @@
 // What GPUs of compute capability 9.0 have in common.
 #pragma once
+#include "hardware/hardware.hpp"
 #include "program/time.hpp"
 
 namespace trainx::hardware {
@@ -14,9 +15,18 @@ constexpr double nvlink4_collective_bytes_per_s = 137e9, nvlink4_copy_bytes_per_
 constexpr double hopper_bf16_flops = 989.4e12, hopper_tf32_flops = 494.7e12,
                  hopper_fp32_flops = 66.9e12;
 
+/// Of cuDNN's attention on an H100, by heads of 64 and of 128 (bench_libraries lengths,
+/// bench/results/h100/lengths.jsonl).
+constexpr program::FusedAttention hopper_heads_of_64{462e12, 301, 446},
+    hopper_heads_of_128{573e12, 309, 411};
+
 /// Of trainx's own attention in bf16, where libraries have none: what its FLOPs took in the step of
 /// bench/results/h100/decoders/t5-base-32x1024.json.
 constexpr double hopper_own_attention_flops = 91e12;
+
+/// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
+/// guess.
+constexpr ElementTimes hopper_adamw_8bit{7.1e-12, 7.1e-12, 7.1e-12};
 
 /// Products in 16 bits, fp32 and tf32 on 132 multiprocessors, with memory of that speed.
 program::TileRates hopper_tiles(double memory_bytes_per_s);

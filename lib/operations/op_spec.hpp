@@ -102,6 +102,8 @@ struct AttentionCost {
   std::int64_t rows = 0, head_size = 0;
   bool fused = true;  // else scores lie in memory
   bool own = false;   // of a GPU, by trainx's kernels where a library has none
+  double keys = 0;    // that a row sees, on average
+  bool causal = false;
 };
 
 struct ScratchSpec {

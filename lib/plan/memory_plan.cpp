@@ -102,7 +102,9 @@ std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) 
 std::int64_t between_gpus_bytes_of(const Decisions& plan) {
   if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
   const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
-  return hardware::process_bytes().communicator * (in_groups ? 3 : 1);
+  const hardware::ProcessBytes& bytes = hardware::process_bytes();
+  return (bytes.communicator + (plan.zero_stage() > 0 ? bytes.more_processors : 0)) *
+         (in_groups ? 3 : 1);
 }
 
 /// What the host holds of a program where it is fullest; of that its residents.

@@ -45,10 +45,16 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
     like.lost_s += tiles_s;
   }
   if (phase.attention_flops > 0 && !phase.plain_attention && !phase.own_attention &&
-      rates.attention_fill_rows <= 0)
-    cost.heads_lost_s +=
-        (program::attention_s(phase, rates) - phase.attention_flops / rates.attention_flops_per_s) *
-        times;
+      rates.attention_fill_rows <= 0) {
+    // what the same would take, were the heads of the size that kernels are made for
+    program::Phase filled = phase;
+    if (program::has_fused_attention(phase.attention_head))
+      filled.attention_head = program::fused_attention_head(phase.attention_head);
+    const double filled_s = program::has_fused_attention(phase.attention_head)
+                                ? program::attention_s(filled, rates)
+                                : phase.attention_flops / rates.attention_flops_per_s;
+    cost.heads_lost_s += (program::attention_s(phase, rates) - filled_s) * times;
+  }
 }
 
 }  // namespace

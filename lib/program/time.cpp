@@ -178,9 +178,14 @@ double attention_s(const Phase& phase, const Rates& rates) {
     return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
   if (phase.own_attention && rates.own_attention_flops_per_s > 0)
     return seconds(phase.attention_flops, rates.own_attention_flops_per_s);
-  const double computed = static_cast<double>(fused_attention_head(phase.attention_head)) /
-                          static_cast<double>(phase.attention_head);
-  return seconds(phase.attention_flops * computed, rates.attention_flops_per_s);
+  const std::int64_t computed = fused_attention_head(phase.attention_head);
+  const double flops = phase.attention_flops * static_cast<double>(computed) /
+                       static_cast<double>(phase.attention_head);
+  const FusedAttention& fused = computed == 64 ? rates.heads_of_64 : rates.heads_of_128;
+  if (fused.flops_per_s <= 0 || phase.attention_keys <= 0)
+    return seconds(flops, rates.attention_flops_per_s);
+  const double lost = phase.attention_causal ? fused.lost_keys_causal : fused.lost_keys;
+  return seconds(flops * (1 + lost / phase.attention_keys), fused.flops_per_s);
 }
 
 ProductTime ProductTimes::of(const Gemm& g, DType operands) {

@@ -17,6 +17,13 @@ struct UpdateRates {
   int kernels = 1;
 };
 
+/// Of a library's fused attention with heads of one size, forward and backward together. What a row
+/// takes beside its keys, in keys: with a mask some of a tile are computed for nothing.
+struct FusedAttention {
+  double flops_per_s = 0;  // of long rows; 0: not known
+  double lost_keys = 0, lost_keys_causal = 0;
+};
+
 /// Sustained rates of one rank's device and links, measured; `source` says where and when.
 struct Rates {
   std::string name, source;
@@ -44,6 +51,7 @@ struct Rates {
   double host_update_bytes_per_s = 0;
   // of gathers that copies make (copied_gathers.hpp); 0: as collectives
   double link_copy_bytes_per_s = 0;
+  FusedAttention heads_of_64, heads_of_128;
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

@@ -121,13 +121,14 @@ namespace {
 /// The first of each group makes its id, and all hear all of them. All ranks call it at the same
 /// time.
 std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>& members,
-                                                          const Ranks& ranks) {
+                                                          const Ranks& ranks, int processors) {
   const bool is_first = members.front() == ranks.rank();
   const std::vector<std::string> ids =
       ranks.exchange(is_first ? gpu::NcclCommunicator::make_id() : "");
   const auto place = static_cast<int>(std::ranges::find(members, ranks.rank()) - members.begin());
   return std::make_unique<gpu::NcclCommunicator>(ids.at(static_cast<std::size_t>(members.front())),
-                                                 place, static_cast<int>(members.size()));
+                                                 place, static_cast<int>(members.size()),
+                                                 processors);
 }
 
 /// Null where a rank cannot reach another's memory: then none uses it. All ranks call it at the
@@ -165,16 +166,17 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   gemm_ = std::make_unique<gpu::Gemm>(
       plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
   meter_ = std::make_unique<gpu::PowerMeter>();
+  if (plan.zero_stage() > 0 && ranks.world_size() > 1) peers_ = memory_of_others(arena_, ranks);
+  const int processors = peers_ ? gpu::NcclCommunicator::many : gpu::NcclCommunicator::few;
   if (ranks.world_size() > 1)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
-        ranks.world_size());
+        ranks.world_size(), processors);
   if (const program::StepProgram& p = plan.train.front().program;
       p.shard_ranks > 1 && p.shard_ranks < p.world_size)
     for (const int group : {program::MeshAxis::shards, program::MeshAxis::replicas})
       groups_[static_cast<std::size_t>(group)] =
-          communicator_among(program::ranks_among(p, group, ranks.rank()), ranks);
-  if (plan.zero_stage() > 0 && ranks.world_size() > 1) peers_ = memory_of_others(arena_, ranks);
+          communicator_among(program::ranks_among(p, group, ranks.rank()), ranks, processors);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
   ops_.gemm = gemm_.get();

@@ -4,16 +4,20 @@
 namespace trainx::operations {
 namespace {
 
-/// Multiply-adds of `elements` for each pair of a query and a key that it sees. Documents: the most
-/// there can be, one to a row.
-double product_flops(const Attention& a, std::int64_t elements) {
+/// Of one sample and head: of a query and a key that it sees. Documents: the most there can be, one
+/// to a row.
+double pairs_of(const Attention& a) {
   const auto T = static_cast<double>(a.length);
   const bool both_sides = a.mask == AttentionMask::lengths;
   const double keys = a.memory_length > 0 ? static_cast<double>(a.memory_length) : T,
                all = both_sides ? T * keys : T * (T + 1) / 2,
-               outside = a.window > 0 ? std::max(0.0, T - static_cast<double>(a.window)) : 0,
-               seen = all - outside * (outside + 1) / (both_sides ? 1 : 2);
-  return 2.0 * static_cast<double>(a.batch * a.query_heads * elements) * seen;
+               outside = a.window > 0 ? std::max(0.0, T - static_cast<double>(a.window)) : 0;
+  return all - outside * (outside + 1) / (both_sides ? 1 : 2);
+}
+
+/// Multiply-adds of `elements` for each pair.
+double product_flops(const Attention& a, std::int64_t elements) {
+  return 2.0 * static_cast<double>(a.batch * a.query_heads * elements) * pairs_of(a);
 }
 
 }  // namespace
@@ -61,8 +65,13 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   // scores and their product with values; backward the scores again, and four gradients
   const std::int64_t elements = direction == Direction::forward ? head_size + values()
                                                                 : 3 * head_size + 2 * values();
-  c.attention = AttentionCost{product_flops(*this, elements), batch * length * query_heads,
-                              head_size, kind != AttentionKind::math, t.gpu && is_trainx_own()};
+  c.attention = AttentionCost{product_flops(*this, elements),
+                              batch * length * query_heads,
+                              head_size,
+                              kind != AttentionKind::math,
+                              t.gpu && is_trainx_own(),
+                              pairs_of(*this) / static_cast<double>(length),
+                              mask != AttentionMask::lengths && memory_length == 0};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients
