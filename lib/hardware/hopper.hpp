@@ -26,7 +26,7 @@ constexpr double hopper_own_attention_flops = 91e12;
 
 /// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
 /// guess.
-constexpr ElementTimes hopper_adamw_8bit{7.1e-12, 7.1e-12, 7.1e-12};
+constexpr ElementTimes hopper_adamw_8bit{7.6e-12, 7.6e-12, 7.6e-12};
 
 /// Products in 16 bits, fp32 and tf32 on 132 multiprocessors, with memory of that speed.
 program::TileRates hopper_tiles(double memory_bytes_per_s);
