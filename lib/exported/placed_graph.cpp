@@ -111,8 +111,8 @@ PlacedGraph::PlacedGraph(const PreparedGraph& graph, const std::vector<at::Tenso
   find_differentiable(graph_);
   constexpr std::size_t bias = 3;
   for (Call& call : graph_.calls)
-    call.has_own_bias = device.is_cpu() && std::ranges::find(call.differentiable, bias) !=
-                                               call.differentiable.end();
+    call.has_own_bias = device.is_cpu() &&
+                        std::ranges::find(call.differentiable, bias) != call.differentiable.end();
 }
 
 std::vector<std::string> PlacedGraph::operators() const {

@@ -72,19 +72,20 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
                             const at::Tensor& value, const at::Tensor& bias, double scale) {
     const at::Tensor scores = products(query, key);
     const std::int64_t H = scores.size(1), T = scores.size(2), S = scores.size(3);
-    const at::Tensor added = (bias.size(-1) == 1 || bias.stride(-1) == 1 ? bias : bias.contiguous())
-                                 .expand_as(scores);
+    const at::Tensor added =
+        (bias.size(-1) == 1 || bias.stride(-1) == 1 ? bias : bias.contiguous()).expand_as(scores);
     const at::Tensor biases = added.stride(-1) == 1 ? added : added.contiguous();
     float* const to = scores.mutable_data_ptr<float>();
     const float* const from = biases.const_data_ptr<float>();
     at::parallel_for(0, scores.size(0) * H * T, operations::row_grain(S),
                      [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
-        softmax_row(to + row * S,
-                    from + row / (H * T) * biases.stride(0) + row / T % H * biases.stride(1) +
-                        row % T * biases.stride(2),
-                    static_cast<float>(scale), S);
-    });
+                       for (std::int64_t row = begin; row < end; ++row)
+                         softmax_row(to + row * S,
+                                     from + row / (H * T) * biases.stride(0) +
+                                         row / T % H * biases.stride(1) +
+                                         row % T * biases.stride(2),
+                                     static_cast<float>(scale), S);
+                     });
     at::Tensor out = by_token(query);
     multiply(out, scores, value);
     c->save_for_backward({query, key, value, scores});
@@ -106,9 +107,9 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
     const float* const from = p.const_data_ptr<float>();
     at::parallel_for(0, p.numel() / S, operations::row_grain(S),
                      [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
-        softmax_row_backward(to + row * S, from + row * S, S);
-    });
+                       for (std::int64_t row = begin; row < end; ++row)
+                         softmax_row_backward(to + row * S, from + row * S, S);
+                     });
     multiply(d_query, d_scores, key);
     multiply(d_key, d_scores.transpose(2, 3), query);
     if (scale != 1) d_query.mul_(scale), d_key.mul_(scale);

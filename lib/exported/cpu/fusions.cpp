@@ -1,5 +1,6 @@
 #include "exported/cpu/fusions.hpp"
 #include "exported/cpu/gated_silu.hpp"
+#include "exported/cpu/masked.hpp"
 #include "exported/cpu/rotation.hpp"
 #include "exported/cpu/small_table.hpp"
 #include <ATen/TensorOperators.h>
@@ -7,6 +8,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/where.h>
 #include <algorithm>
 #include <limits>
 
@@ -69,11 +71,11 @@ std::optional<Halves> turned_halves(const Makers& makers, const Slot& slot) {
   // slots of slice: x, dimension, start, end, step
   const auto bound = number_of(first->slots.at(3)), start = number_of(second->slots.at(2)),
              along = number_of(first->slots[1]);
-  const bool halves =
-      is_value(first->slots[0], second->slots[0].value) && bound && start && along &&
-      *bound > 0 && *bound == *start && is_number(second->slots[1], *along) &&
-      is_number(first->slots[2], 0) && is_number(first->slots.at(4), 1) &&
-      is_number(second->slots.at(4), 1) && number_of(second->slots[3]).value_or(0) >= 0x1p62;
+  const bool halves = is_value(first->slots[0], second->slots[0].value) && bound && start &&
+                      along && *bound > 0 && *bound == *start &&
+                      is_number(second->slots[1], *along) && is_number(first->slots[2], 0) &&
+                      is_number(first->slots.at(4), 1) && is_number(second->slots.at(4), 1) &&
+                      number_of(second->slots[3]).value_or(0) >= 0x1p62;
   if (!halves) return std::nullopt;
   return Halves{first->slots[0].value, first->slots[1], first->slots[3]};
 }
@@ -117,6 +119,21 @@ bool fuse_table(Call& call) {
   return true;
 }
 
+/// (kept, x, number)
+void keep_or_number(std::vector<c10::IValue>& stack) {
+  const at::Tensor kept = stack.at(0).toTensor(), x = stack.at(1).toTensor();
+  const at::Scalar number = stack.at(2).toScalar();
+  stack = {can_mask(kept, x) ? masked(kept, x, number.toDouble()) : at::where(kept, x, number)};
+}
+
+bool fuse_mask(Call& call) {
+  if (call.op->schema().name() != "aten::where" || call.slots.size() != 3) return false;
+  if (call.slots[0].value < 0 || call.slots[1].value < 0 || !number_of(call.slots[2])) return false;
+  call.slots[2].wraps_number = false;
+  call.fused = keep_or_number;
+  return true;
+}
+
 }  // namespace
 
 bool can_fuse(const PreparedGraph& graph) {
@@ -126,7 +143,8 @@ bool can_fuse(const PreparedGraph& graph) {
 }
 
 bool fuse(const Makers& makers, Call& call) {
-  return fuse_gated_silu(makers, call) || fuse_rotation(makers, call) || fuse_table(call);
+  return fuse_gated_silu(makers, call) || fuse_rotation(makers, call) || fuse_table(call) ||
+         fuse_mask(call);
 }
 
 }  // namespace trainx::exported::cpu

@@ -37,7 +37,8 @@ at::Tensor with_dense_rows(const at::Tensor& t) { return t.stride(-1) == 1 ? t :
 at::Tensor turned(decltype(turn)* of_row, const at::Tensor& of, const at::Tensor& cosines,
                   const at::Tensor& sines) {
   const at::Tensor x = with_dense_rows(of), y = at::empty_like(x),
-                   c = with_dense_rows(cosines).expand_as(x), s = with_dense_rows(sines).expand_as(x);
+                   c = with_dense_rows(cosines).expand_as(x),
+                   s = with_dense_rows(sines).expand_as(x);
   const std::int64_t H = x.size(1), T = x.size(2), D = x.size(3);
   const auto at = [](const at::Tensor& t, std::int64_t b, std::int64_t h, std::int64_t p) {
     return b * t.stride(0) + h * t.stride(1) + p * t.stride(2);
@@ -47,13 +48,13 @@ at::Tensor turned(decltype(turn)* of_row, const at::Tensor& of, const at::Tensor
   float* const to = y.mutable_data_ptr<float>();
   at::parallel_for(0, x.size(0) * T, operations::row_grain(H * D),
                    [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      for (std::int64_t h = 0; h < H; ++h) {
-        const std::int64_t b = row / T, p = row % T;
-        of_row(to + at(y, b, h, p), from + at(x, b, h, p), cos + at(c, b, h, p),
-               sin + at(s, b, h, p), D / 2);
-      }
-  });
+                     for (std::int64_t row = begin; row < end; ++row)
+                       for (std::int64_t h = 0; h < H; ++h) {
+                         const std::int64_t b = row / T, p = row % T;
+                         of_row(to + at(y, b, h, p), from + at(x, b, h, p), cos + at(c, b, h, p),
+                                sin + at(s, b, h, p), D / 2);
+                       }
+                   });
   return y;
 }
 

@@ -1,6 +1,7 @@
 // trainx's own calls for CPUs against the operators that they stand for, with every gradient.
 #include "exported/cpu/biased_attention.hpp"
 #include "exported/cpu/gated_silu.hpp"
+#include "exported/cpu/masked.hpp"
 #include "exported/cpu/rms_norm.hpp"
 #include "exported/cpu/rotation.hpp"
 #include "exported/cpu/small_table.hpp"
@@ -18,6 +19,7 @@
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/where.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <limits>
 
@@ -70,13 +72,15 @@ TEST_CASE("RMSNorm of rows") {
   begin();
   const auto n = GENERATE(1, 7, 64, 1000);
   CAPTURE(n);
-  check_same({at::randn({3, 5, n}), at::randn({n})},
-             [&](const Tensors& t) { return cpu::rms_norm(t[0], t[1], 1e-5); },
-             [&](const Tensors& t) { return at::rms_norm(t[0], {n}, t[1], 1e-5); });
+  check_same(
+      {at::randn({3, 5, n}), at::randn({n})},
+      [&](const Tensors& t) { return cpu::rms_norm(t[0], t[1], 1e-5); },
+      [&](const Tensors& t) { return at::rms_norm(t[0], {n}, t[1], 1e-5); });
   // rows that do not lie one behind the other
-  check_same({at::randn({n, 6}), at::randn({n})},
-             [&](const Tensors& t) { return cpu::rms_norm(t[0].t(), t[1], 1e-6); },
-             [&](const Tensors& t) { return at::rms_norm(t[0].t(), {n}, t[1], 1e-6); });
+  check_same(
+      {at::randn({n, 6}), at::randn({n})},
+      [&](const Tensors& t) { return cpu::rms_norm(t[0].t(), t[1], 1e-6); },
+      [&](const Tensors& t) { return at::rms_norm(t[0].t(), {n}, t[1], 1e-6); });
 }
 
 TEST_CASE("a gate of SiLU") {
@@ -84,9 +88,10 @@ TEST_CASE("a gate of SiLU") {
   const auto n = GENERATE(1, 15, 16, 40001);
   CAPTURE(n);
   // far values too: exp overflows there
-  check_same({at::randn({n}) * 60, at::randn({n})},
-             [](const Tensors& t) { return cpu::gated_silu(t[0], t[1]); },
-             [](const Tensors& t) { return at::silu(t[0]) * t[1]; });
+  check_same(
+      {at::randn({n}) * 60, at::randn({n})},
+      [](const Tensors& t) { return cpu::gated_silu(t[0], t[1]); },
+      [](const Tensors& t) { return at::silu(t[0]) * t[1]; });
   const at::Tensor nan = at::full({3}, std::numeric_limits<float>::quiet_NaN());
   CHECK(cpu::gated_silu(nan, at::full({3}, 1.0f)).isnan().all().item<bool>());
 }
@@ -102,15 +107,18 @@ TEST_CASE("RoPE of heads") {
   };
   const at::Tensor x = at::randn({2, 9, 3, width});
   REQUIRE(cpu::can_rotate(x.transpose(1, 2), cos, sin));
-  check_same({x}, [&](const Tensors& t) { return cpu::rotated(t[0].transpose(1, 2), cos, sin); },
-             [&](const Tensors& t) { return by_parts(t[0].transpose(1, 2)); });
+  check_same(
+      {x}, [&](const Tensors& t) { return cpu::rotated(t[0].transpose(1, 2), cos, sin); },
+      [&](const Tensors& t) { return by_parts(t[0].transpose(1, 2)); });
   // a part of a head, and columns that lie apart
-  check_same({at::randn({2, 3, 9, width + 3})},
-             [&](const Tensors& t) { return cpu::rotated(t[0].slice(-1, 0, width), cos, sin); },
-             [&](const Tensors& t) { return by_parts(t[0].slice(-1, 0, width)); });
-  check_same({at::randn({2, 3, width, 9})},
-             [&](const Tensors& t) { return cpu::rotated(t[0].transpose(2, 3), cos, sin); },
-             [&](const Tensors& t) { return by_parts(t[0].transpose(2, 3)); });
+  check_same(
+      {at::randn({2, 3, 9, width + 3})},
+      [&](const Tensors& t) { return cpu::rotated(t[0].slice(-1, 0, width), cos, sin); },
+      [&](const Tensors& t) { return by_parts(t[0].slice(-1, 0, width)); });
+  check_same(
+      {at::randn({2, 3, width, 9})},
+      [&](const Tensors& t) { return cpu::rotated(t[0].transpose(2, 3), cos, sin); },
+      [&](const Tensors& t) { return by_parts(t[0].transpose(2, 3)); });
   CHECK_FALSE(cpu::can_rotate(at::randn({2, 9, width}), cos, sin));
   CHECK_FALSE(cpu::can_rotate(at::randn({2, 3, 8, width}), cos, sin));
   CHECK_FALSE(cpu::can_rotate(at::randn({2, 3, 9, width}), cos, at::randn({2, 1, 9, 1})));
@@ -121,11 +129,47 @@ TEST_CASE("a table of few rows that many ids read") {
   const at::Tensor ids = at::randint(0, 5, {11, 12}, at::kLong);
   const at::Tensor table = at::randn({7, 3});
   REQUIRE(cpu::is_small_table(table, ids));
-  check_same({table},
-             [&](const Tensors& t) { return cpu::small_table_rows(t[0], ids).permute({2, 0, 1}); },
-             [&](const Tensors& t) { return at::embedding(t[0], ids).permute({2, 0, 1}); });
+  check_same(
+      {table},
+      [&](const Tensors& t) {
+        return cpu::small_table_rows(t[0], ids).permute({2, 0, 1});
+      },
+      [&](const Tensors& t) {
+        return at::embedding(t[0], ids).permute({2, 0, 1});
+      });
   CHECK_FALSE(cpu::is_small_table(at::randn({9, 3}), ids));
   CHECK_THROWS(cpu::small_table_rows(at::randn({2, 3}), ids + 2));
+}
+
+TEST_CASE("biases that a mask hides") {
+  begin();
+  const double lowest = std::numeric_limits<float>::lowest();
+  const auto check = [&](at::IntArrayRef mask, at::IntArrayRef bias) {
+    const at::Tensor kept = at::randn(mask) > 0;
+    const at::Tensor x = at::randn(bias);
+    REQUIRE(cpu::can_mask(kept, x));
+    check_same(
+        {x}, [&](const Tensors& t) { return cpu::masked(kept, t[0], lowest); },
+        [&](const Tensors& t) { return at::where(kept, t[0], lowest); });
+  };
+  check({2, 1, 5, 9}, {1, 3, 5, 9});
+  check({2, 3, 5, 9}, {2, 3, 5, 9});
+  check({1, 1, 5, 9}, {2, 3, 5, 9});
+  check({2, 1, 1, 9}, {1, 3, 5, 1});
+  check({2, 1, 5, 1}, {2, 1, 1, 9});
+  check({1, 1, 1, 1}, {2, 3, 5, 1});
+  const at::Tensor kept = at::randn({2, 1, 5, 9}) > 0;
+  check_same(
+      {at::randn({5, 9, 3})},  // columns that lie apart
+      [&](const Tensors& t) {
+        return cpu::masked(kept, t[0].permute({2, 0, 1}).unsqueeze(0), -1);
+      },
+      [&](const Tensors& t) {
+        return at::where(kept, t[0].permute({2, 0, 1}).unsqueeze(0), -1);
+      });
+  CHECK_FALSE(cpu::can_mask(kept, at::randn({5, 9})));
+  CHECK_FALSE(cpu::can_mask(kept, at::randn({2, 1, 5, 8})));
+  CHECK_FALSE(cpu::can_mask(at::randn({2, 1, 5, 9}), at::randn({2, 1, 5, 9})));
 }
 
 TEST_CASE("attention whose bias has a gradient") {
@@ -149,10 +193,11 @@ TEST_CASE("attention whose bias has a gradient") {
   const auto by_head = [](const Tensors& t) {
     return Tensors{t[0].transpose(1, 2), t[1].transpose(1, 2), t[2].transpose(1, 2), t[3]};
   };
-  check_same({at::randn({2, 10, 3, 8}), at::randn({2, 17, 3, 8}), at::randn({2, 17, 3, 8}),
-              at::randn({2, 3, 10, 17})},
-             [&](const Tensors& t) { return own(by_head(t)); },
-             [&](const Tensors& t) { return other(by_head(t)); });
+  check_same(
+      {at::randn({2, 10, 3, 8}), at::randn({2, 17, 3, 8}), at::randn({2, 17, 3, 8}),
+       at::randn({2, 3, 10, 17})},
+      [&](const Tensors& t) { return own(by_head(t)); },
+      [&](const Tensors& t) { return other(by_head(t)); });
 }
 
 TEST_CASE("attention hides what the bias hides") {

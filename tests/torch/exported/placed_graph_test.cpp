@@ -204,9 +204,8 @@ TEST_CASE("RoPE is one call on a CPU, and stays as it is elsewhere") {
 }
 
 TEST_CASE("SwiGLU is one call on a CPU, and stays as it is elsewhere") {
-  const Interpreter gate = module_of(2, {},
-                                     {{"silu", "", {value(0)}},
-                                      {"mul", "Tensor", {value(2), value(1)}}});
+  const Interpreter gate =
+      module_of(2, {}, {{"silu", "", {value(0)}}, {"mul", "Tensor", {value(2), value(1)}}});
   CHECK(gate.on(at::kCPU)->operators() == std::vector<std::string>{"aten::mul"});
   CHECK(calls(*gate.on(at::kMeta), "silu") == 1);
   const at::Tensor x = at::randn({4, 5}), one = at::randn({1, 5});
