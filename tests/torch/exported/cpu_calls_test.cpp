@@ -21,7 +21,9 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <cstdint>
 #include <limits>
+#include <optional>
 
 using namespace trainx;
 namespace cpu = exported::cpu;
