@@ -53,9 +53,9 @@ void for_rows(at::IntArrayRef sizes, F&& f) {
   const std::int64_t B = sizes[0], T = sizes[2];
   at::parallel_for(0, sizes[1] * T, operations::row_grain(B * sizes[3]),
                    [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      for (std::int64_t b = 0; b < B; ++b) f(b, row / T, row % T);
-  });
+                     for (std::int64_t row = begin; row < end; ++row)
+                       for (std::int64_t b = 0; b < B; ++b) f(b, row / T, row % T);
+                   });
 }
 
 struct Masked : torch::autograd::Function<Masked> {
