@@ -33,6 +33,7 @@ struct Call {
   std::int64_t device = -1;   // slot that says where its result lies
   // of attention: slots whose tensors have gradients in training; LibTorch chooses kernels by that
   std::vector<std::size_t> differentiable = {};
+  bool has_own_bias = false;  // attention whose bias has a gradient, on a CPU
 };
 
 /// The calls of a module, of no device yet. Values are its operands, its constants, and what calls

@@ -1,4 +1,7 @@
 #include "exported/fusions.hpp"
+#include "exported/cpu/fusions.hpp"
+#include "exported/cpu/rms_norm.hpp"
+#include "exported/makers.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/rms_norm.h>
@@ -6,46 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string_view>
 
 namespace trainx::exported {
 namespace {
-
-/// Which call makes a value.
-class Makers {
- public:
-  explicit Makers(const PreparedGraph& graph) : graph_(graph), of_(graph.values, -1) {
-    for (std::size_t k = 0; k < graph.calls.size(); ++k)
-      for (const std::int64_t v : graph.calls[k].outputs)
-        of_[static_cast<std::size_t>(v)] = static_cast<std::int64_t>(k);
-  }
-  /// The call that makes the argument, if it is that operator's.
-  const Call* of(const Slot& slot, std::string_view op) const {
-    if (slot.value < 0) return nullptr;
-    const std::int64_t k = of_[static_cast<std::size_t>(slot.value)];
-    const Call* const call = k < 0 ? nullptr : &graph_.calls[static_cast<std::size_t>(k)];
-    return call && call->op && !call->fused && call->op->schema().name() == op ? call : nullptr;
-  }
-
- private:
-  const PreparedGraph& graph_;
-  std::vector<std::int64_t> of_;
-};
-
-std::optional<double> number_of(const Slot& slot) {
-  if (slot.value >= 0 || !slot.constant.isScalar()) return std::nullopt;
-  return slot.constant.toScalar().toDouble();
-}
-
-bool is_number(const Slot& slot, double wanted) {
-  const auto number = number_of(slot);
-  return number && std::abs(*number - wanted) <= 1e-6 * std::abs(wanted);
-}
-
-bool is_value(const Slot& slot, std::int64_t value) { return value >= 0 && slot.value == value; }
-
-/// x + y, not x + alpha y.
-bool is_plain_sum(const Call& add) { return is_number(add.slots.at(2), 1); }
 
 /// The value that a call multiplies by a number, or adds it to; -1: it does not.
 std::int64_t beside_number(const Call* call, double number) {
@@ -54,12 +20,6 @@ std::int64_t beside_number(const Call* call, double number) {
     if (is_number(call->slots.at(static_cast<std::size_t>(k)), number))
       return call->slots.at(static_cast<std::size_t>(1 - k)).value;
   return -1;
-}
-
-Slot slot_of(std::int64_t value) {
-  Slot slot;
-  slot.value = value;
-  return slot;
 }
 
 /// x of x + 0.044715 x^3; -1: it is another.
@@ -107,7 +67,8 @@ void rms_norm(std::vector<c10::IValue>& stack) {
   const double eps = stack.at(2).toScalar().toDouble();
   if (weight.dim() == 1 && weight.size(0) == x.size(-1) &&
       weight.scalar_type() == x.scalar_type()) {
-    stack = {at::rms_norm(x, weight.sizes(), weight, eps)};
+    const bool own = x.is_cpu() && x.scalar_type() == at::kFloat;
+    stack = {own ? cpu::rms_norm(x, weight, eps) : at::rms_norm(x, weight.sizes(), weight, eps)};
     return;
   }
   const at::Tensor wide = x.to(at::kFloat);
@@ -195,10 +156,12 @@ void drop_unread(PreparedGraph& graph) {
 
 void fuse(PreparedGraph& graph, bool on_gpu) {
   const Makers makers(graph);
+  const bool on_cpu_in_fp32 = !on_gpu && cpu::can_fuse(graph);
   for (Call& call : graph.calls) {
     if (!call.op) continue;
     if (fuse_gelu(makers, call)) continue;
-    if (on_gpu && fuse_rms_norm(makers, call)) continue;
+    if ((on_gpu || on_cpu_in_fp32) && fuse_rms_norm(makers, call)) continue;
+    if (on_cpu_in_fp32 && cpu::fuse(makers, call)) continue;
     share_copy(call);
   }
   drop_unread(graph);

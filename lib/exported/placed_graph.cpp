@@ -1,4 +1,5 @@
 #include "exported/placed_graph.hpp"
+#include "exported/cpu/biased_attention.hpp"
 #include "exported/fusions.hpp"
 #include "exported/gpu_calls.hpp"
 #include "exported/keyed_calls.hpp"
@@ -6,6 +7,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <algorithm>
 
 namespace trainx::exported {
 namespace {
@@ -81,6 +83,7 @@ void compute(const Call& call, std::vector<c10::IValue>& stack, bool training) {
     if (!training) stack[static_cast<std::size_t>(call.drawing)] = call.in_evaluation;
     if (training && call_keyed(call, stack)) return;
   }
+  if (call.has_own_bias && cpu::attend_with_bias(stack)) return;
   if (training && !call.differentiable.empty() && !at::GradMode::is_enabled())
     return call_as_differentiated(call, stack);
   call.op->callBoxed(stack);
@@ -106,6 +109,10 @@ PlacedGraph::PlacedGraph(const PreparedGraph& graph, const std::vector<at::Tenso
     if (call.device >= 0) call.slots[static_cast<std::size_t>(call.device)].constant = device;
   }
   find_differentiable(graph_);
+  constexpr std::size_t bias = 3;
+  for (Call& call : graph_.calls)
+    call.has_own_bias = device.is_cpu() &&
+                        std::ranges::find(call.differentiable, bias) != call.differentiable.end();
 }
 
 std::vector<std::string> PlacedGraph::operators() const {

@@ -9,14 +9,17 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
 #include <nlohmann/json.hpp>
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 using namespace trainx;
@@ -164,15 +167,50 @@ TEST_CASE("GELU as GPT-2 writes it is one operator, with its gradient") {
   CHECK(calls(*module_of(1, {}, gelu_by_parts(0.05)).on(at::kCPU), "gelu") == 0);
 }
 
-TEST_CASE("RMSNorm is one operator on a GPU, and stays as it is on a CPU") {
+TEST_CASE("RMSNorm is one operator") {
   const Interpreter parts = module_of(2, {}, rms_norm_by_parts());
-  CHECK(calls(*parts.on(at::kCPU), "rsqrt") == 1);
+  CHECK(parts.on(at::kCPU)->operators() == std::vector<std::string>{"aten::rms_norm"});
   const auto placed = parts.on(at::kMeta);
   CHECK(placed->operators() == std::vector<std::string>{"aten::rms_norm"});
   CHECK(placed->run({on_meta({2, 3, 8}), on_meta({8})}, true).at(0).sizes() ==
         at::IntArrayRef({2, 3, 8}));
   const at::Tensor x = at::randn({4, 8}), w = at::randn({8});
   CHECK(at::allclose(run(parts, {x, w}, true), at::rms_norm(x, {8}, w, 1e-5), 1e-5, 1e-6));
+}
+
+TEST_CASE("RoPE is one call on a CPU, and stays as it is elsewhere") {
+  const auto rotation = [](int bound) {
+    constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
+    return module_of(3, {},
+                     {{"mul", "Tensor", {value(0), value(1)}},
+                      {"slice", "Tensor", {value(0), 3, 0, bound}},
+                      {"slice", "Tensor", {value(0), 3, 4, end}},
+                      {"neg", "", {value(5)}},
+                      {"cat", "", {json::array({value(6), value(4)}), -1}},
+                      {"mul", "Tensor", {value(7), value(2)}},
+                      {"add", "Tensor", {value(3), value(8)}}});
+  };
+  const Interpreter halves = rotation(4);
+  CHECK(halves.on(at::kCPU)->operators() == std::vector<std::string>{"aten::add"});
+  CHECK(calls(*halves.on(at::kMeta), "neg") == 1);
+  CHECK(calls(*rotation(3).on(at::kCPU), "neg") == 1);
+  // heads of 8, and of 10, whose halves are others
+  for (const std::int64_t width : {8, 10}) {
+    const at::Tensor x = at::randn({2, 3, 5, width}), cos = at::randn({5, width}),
+                     sin = at::randn({5, width});
+    const at::Tensor turned = at::cat({-x.slice(-1, 4, width), x.slice(-1, 0, 4)}, -1);
+    CHECK(at::allclose(run(halves, {x, cos, sin}, true), x * cos + turned * sin, 1e-5, 1e-6));
+  }
+}
+
+TEST_CASE("SwiGLU is one call on a CPU, and stays as it is elsewhere") {
+  const Interpreter gate =
+      module_of(2, {}, {{"silu", "", {value(0)}}, {"mul", "Tensor", {value(2), value(1)}}});
+  CHECK(gate.on(at::kCPU)->operators() == std::vector<std::string>{"aten::mul"});
+  CHECK(calls(*gate.on(at::kMeta), "silu") == 1);
+  const at::Tensor x = at::randn({4, 5}), one = at::randn({1, 5});
+  for (const at::Tensor& up : {at::randn({4, 5}), one})
+    CHECK(at::allclose(run(gate, {x, up}, true), at::silu(x) * up, 1e-5, 1e-6));
 }
 
 TEST_CASE("dropout does not depend on how a batch is cut, and draws nothing in evaluation") {
