@@ -68,9 +68,10 @@ def row(
     if micro_steps > 1:
         peer += f" --accumulate {micro_steps} --warm-up-steps 2"
     times, name = (f"{micro_steps} x ", f"-x{micro_steps}") if micro_steps > 1 else ("", "")
+    model = f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}"
     return {
         "name": f"{family}-{size}-{batch}x{length}{name}",
-        "title": f"{NAMES.get((family, size), NAMES[family])}-{size.upper()}, {times}{batch} x {length}",
+        "title": f"{model}, {times}{batch} x {length}",
         "unit": "tokens",
         "batch": batch * micro_steps,
         "micro_batch": batch,

@@ -1,5 +1,5 @@
-"""The rows of exported models: a GPT-2 of transformers, exported once (scripts/trainx-export), beside
-transformers itself."""
+"""The rows of exported models: a GPT-2 of transformers, exported once (scripts/trainx-export),
+beside transformers itself."""
 
 SIZES = {"124m": (12, 768), "test": (2, 64)}  # layers, width
 PEER = "transformers eager"

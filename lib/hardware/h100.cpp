@@ -15,17 +15,8 @@ Hardware h100() {
                 hopper_tiles(memory), 16.8e12, hopper_own_attention_flops},
                {"H100, tf32", source, 0, 28.96e12, memory, 0, 0, 0, 1.0e-6},
                {"H100, fp32", source, 50.6e12, 28.96e12, memory, 0, 0, 0, 1.0e-6, hopper_kernel_s,
-                hopper_fp32_tiles(memory)},
-               0,
-               hopper_adamw_8bit,
-               {},
-               nvlink4_collective_bytes_per_s,
-               nvlink4_copy_bytes_per_s,
-               hopper_bf16_flops,
-               hopper_tf32_flops,
-               hopper_fp32_flops};
-  gpu.bf16.heads_of_64 = hopper_heads_of_64;
-  gpu.bf16.heads_of_128 = hopper_heads_of_128;
+                hopper_fp32_tiles(memory)}};
+  add_hopper(gpu);
   return gpu;
 }
 

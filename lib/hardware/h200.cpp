@@ -25,17 +25,10 @@ Hardware h200() {
                {"H200, tf32", source, 233.8e12, 101.9e12, memory, 52.6e9, 0, 0, 0.91e-6,
                 hopper_kernel_s, hopper_tf32_tiles(memory), 0, 0, 0, 0, 8330},
                {"H200, fp32", source, 50.1e12, 47.0e12, memory, 52.6e9, 0, 0, 0.91e-6,
-                hopper_kernel_s, hopper_fp32_tiles(memory), 0, 0, 0, 0, 3490},
-               9.6e-6,
-               hopper_adamw_8bit,
-               {13.5e-12, 14.0e-12, 13.9e-12},
-               nvlink4_collective_bytes_per_s,
-               nvlink4_copy_bytes_per_s,
-               hopper_bf16_flops,
-               hopper_tf32_flops,
-               hopper_fp32_flops};
-  gpu.bf16.heads_of_64 = hopper_heads_of_64;
-  gpu.bf16.heads_of_128 = hopper_heads_of_128;
+                hopper_kernel_s, hopper_fp32_tiles(memory), 0, 0, 0, 0, 3490}};
+  gpu.host_kernel_s = 9.6e-6;
+  gpu.adafactor = {13.5e-12, 14.0e-12, 13.9e-12};
+  add_hopper(gpu);
   return gpu;
 }
 

@@ -45,4 +45,15 @@ program::TileRates hopper_tf32_tiles(double memory_bytes_per_s) {
   return {132, 420e12, 20, 320e12, 1, 1, memory_bytes_per_s, &fp32_choices, hopper_kernel_s, 0.7};
 }
 
+void add_hopper(Hardware& gpu) {
+  gpu.bf16.heads_of_64 = hopper_heads_of_64;
+  gpu.bf16.heads_of_128 = hopper_heads_of_128;
+  gpu.adamw_8bit = hopper_adamw_8bit;
+  gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;
+  gpu.link_copy_bytes_per_s = nvlink4_copy_bytes_per_s;
+  gpu.bf16_peak_flops = hopper_bf16_flops;
+  gpu.tf32_peak_flops = hopper_tf32_flops;
+  gpu.fp32_peak_flops = hopper_fp32_flops;
+}
+
 }  // namespace trainx::hardware

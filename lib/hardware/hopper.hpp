@@ -28,6 +28,9 @@ constexpr double hopper_own_attention_flops = 91e12;
 /// guess.
 constexpr ElementTimes hopper_adamw_8bit{7.6e-12, 7.6e-12, 7.6e-12};
 
+/// Links, peaks, and what kernels take that is the same on all; beside a GPU's own rates.
+void add_hopper(Hardware& gpu);
+
 /// Products in 16 bits, fp32 and tf32 on 132 multiprocessors, with memory of that speed.
 program::TileRates hopper_tiles(double memory_bytes_per_s);
 program::TileRates hopper_fp32_tiles(double memory_bytes_per_s);
