@@ -38,7 +38,7 @@ struct RunInfo {
   std::string overwrite;                       // which `train --overwrite` began it; empty: none
   std::map<std::string, std::string> origins;  // where each of the recipe's values came from
 };
-void write_run_info(const std::string& path, const RunInfo& info);
+std::string run_info_json(const RunInfo& info);
 /// A text of run.json, e.g. "directory"; empty where there is no file or no such text.
 std::string run_info_text(const std::string& path, const std::string& key);
 

@@ -111,12 +111,13 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
   CHECK_THROWS_AS(write_status(folder.path / "none" / "status.json", {}, Durability::survives_kill),
                   trainx::UserError);
-  write_run_info(folder.path / "run.json", {.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
-                                            .host = "host",
-                                            .devices = {"a CPU"},
-                                            .argv = {"trainx", "train", "x.yaml"},
-                                            .directory = "/home/x",
-                                            .started = "2026-01-31T09:30:00Z"});
+  trainx::write_file_atomic(folder.path / "run.json",
+                            run_info_json({.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
+                                           .host = "host",
+                                           .devices = {"a CPU"},
+                                           .argv = {"trainx", "train", "x.yaml"},
+                                           .directory = "/home/x",
+                                           .started = "2026-01-31T09:30:00Z"}));
   const auto run = nlohmann::json::parse(trainx::read_file(folder.path / "run.json"));
   CHECK(run["argv"] == std::vector<std::string>{"trainx", "train", "x.yaml"});
   CHECK(run["devices"] == std::vector<std::string>{"a CPU"});
