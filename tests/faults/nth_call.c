@@ -1,15 +1,13 @@
 // LD_PRELOAD: at the nth call that changes something below a folder the process is killed, or the
-// call fails. Calls are counted over all threads of a process, in one order.
+// call fails. Calls are counted over all processes and threads, in one order.
 //   NTH_PROGRAM, NTH_BELOW  only in processes of this name, for paths that hold this
 //   NTH                     which call, from 1; 0: none
 //   NTH_ERROR               errno of the failure; 0: SIGKILL; -1: a write writes half of its bytes
 //   NTH_ALL                 all calls from the nth on, instead of the nth alone
 //   NTH_LOG                 a line for each call: its number, its name and path
-//   NTH_ONCE                a file that who acts makes: of several processes the first alone does
+//   NTH_COUNT               a file of four bytes, which they count in
 #include "calls.h"
 #include <stdatomic.h>
-
-static atomic_int calls;
 
 static int is_below(const char* path) {
   const char *program = getenv("NTH_PROGRAM"), *below = getenv("NTH_BELOW");
@@ -26,23 +24,22 @@ static void note(int number, const char* name, const char* path) {
   syscall(SYS_close, log);
 }
 
-/// Whether this process is the one that acts.
-static int is_first(void) {
-  static _Atomic(int) acts;
-  if (acts) return 1;
-  long once =
-      syscall(SYS_openat, at_cwd, getenv("NTH_ONCE"), write_only | create | exclusive, 0666);
-  if (once < 0) return 0;
-  syscall(SYS_close, once);
-  return acts = 1;
+static int count(void) {
+  static _Atomic(atomic_int*) calls;
+  if (!calls) {
+    long file = syscall(SYS_openat, at_cwd, getenv("NTH_COUNT"), 2 /*O_RDWR*/, 0);
+    calls = (atomic_int*)syscall(SYS_mmap, 0, sizeof(int), 3 /*read, write*/, 1 /*shared*/, file, 0);
+    syscall(SYS_close, file);
+  }
+  return ++*calls;
 }
 
 static int before(struct call* c) {
   int kept = errno;
   if (!is_below(c->path)) return errno = kept, 0;
-  int number = ++calls, nth = atoi(getenv("NTH"));
+  int number = count(), nth = atoi(getenv("NTH"));
   note(number, c->name, c->path);
-  int hit = nth && (number == nth || (getenv("NTH_ALL") && number > nth)) && is_first();
+  int hit = nth && (number == nth || (getenv("NTH_ALL") && number > nth));
   errno = kept;
   if (!hit) return 0;
   int error = atoi(getenv("NTH_ERROR"));

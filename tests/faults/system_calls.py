@@ -33,16 +33,16 @@ class Shim:
 
     def start(self, variant, nth, error, *settings, on=False):
         """on: every call from the nth on."""
-        once, log = self.bench.scratch / "once", self.bench.scratch / "calls"
-        once.unlink(missing_ok=True)
+        count, log = self.bench.scratch / "count", self.bench.scratch / "calls"
+        count.write_bytes(bytes(4))
         log.unlink(missing_ok=True)
         return self.bench.start(*self.bench.train("hurt", variant, *settings), env={
             "LD_PRELOAD": str(self.library), "NTH": str(nth), "NTH_ERROR": str(error),
             "NTH_PROGRAM": "trainx-worker", "NTH_BELOW": "outputs/hurt", "NTH_LOG": str(log),
-            "NTH_ONCE": str(once), **({"NTH_ALL": "1"} if on else {})})
+            "NTH_COUNT": str(count), **({"NTH_ALL": "1"} if on else {})})
 
     def calls(self, variant):
-        """{number: call} of a run that is let be; of several ranks those of the busiest."""
+        """{number: call} of a run that is let be; of several ranks those of all."""
         self.bench.remove("hurt")
         if self.start(variant, 0, 0).end() != 0:
             raise RuntimeError(f"{variant}: the run fails under the shim")
@@ -50,11 +50,18 @@ class Shim:
         return {int(number): call for number, call in (line.split(" ", 1) for line in lines)}
 
 
+def first(calls, name):
+    return min(number for number, call in calls.items() if name in call)
+
+
 def of_a_save(calls):
     """The numbers from the first call on a checkpoint to the first on the next."""
-    def first(name):
-        return min(number for number, call in calls.items() if name in call)
-    return range(first(SAVE), first(AFTER))
+    return range(first(calls, SAVE), first(calls, AFTER))
+
+
+def of_other_saves(calls):
+    last = max(number for number, call in calls.items() if "/.checkpoint-" in call)
+    return range(first(calls, "/.checkpoint-"), last)
 
 
 def run(bench, tally):
@@ -62,11 +69,12 @@ def run(bench, tally):
     calls = {variant: shim.calls(variant) for variant in VARIANTS}
     points = []
     for variant, numbered in calls.items():
-        save = of_a_save(numbered)
+        save, others = of_a_save(numbered), of_other_saves(numbered)
         for nth in numbered:
-            drawn = bench.random.choices(list(ERRORS), WEIGHTS)
-            points += [(variant, nth, error)
-                       for error in (ERRORS if bench.size.every_case and nth in save else drawn)]
+            ways = bench.random.choices(list(ERRORS), WEIGHTS)
+            if bench.size.every_case and nth in others:
+                ways = ERRORS if nth in save else ()
+            points += [(variant, nth, error) for error in ways]
     if bench.size.every_case:
         points = bench.size.share(points)
     bench.random.shuffle(points)
