@@ -87,18 +87,8 @@ void look_at_clock(const GpuFacts& gpu, const std::string& name, Findings& found
 }
 
 void look_at_memory(const GpuFacts& gpu, const std::string& name, Findings& found) {
-  if (gpu.ecc_uncorrected.value_or(0) > 0)
-    found.push_back(
-        {.problem = name + " had " + counted(*gpu.ecc_uncorrected, "memory error") +
-                    " that ECC could not correct",
-         .remedy =
-             "drain it and reset it (nvidia-smi -r), and have it replaced if they come again"});
-  if (gpu.row_remap_failed.value_or(false))
-    found.push_back({.problem = name + " has no spare memory rows left for broken ones",
-                     .remedy = "have it replaced"});
-  else if (gpu.row_remap_pending.value_or(false))
-    found.push_back({.problem = name + " waits for a reset to replace a broken memory row",
-                     .remedy = "end what uses it and reset it (nvidia-smi -r, as root)"});
+  for (const MemoryAdvice& advice : advice_on(gpu.memory_errors, name))
+    found.push_back({.problem = advice.problem, .remedy = advice.remedy});
 }
 
 void look_at_link(const GpuFacts& gpu, const std::string& name, Findings& found) {

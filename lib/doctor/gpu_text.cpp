@@ -43,8 +43,12 @@ std::string link_words(const PcieFacts& p) {
 std::string ecc_words(const GpuFacts& gpu) {
   if (!gpu.ecc) return {};
   if (!*gpu.ecc) return "ECC off";
-  return "ECC " + (gpu.ecc_uncorrected ? counted(*gpu.ecc_uncorrected, "uncorrected error")
-                                       : std::string("on"));
+  const MemoryErrors& errors = gpu.memory_errors;
+  if (!errors.uncorrected) return "ECC on";
+  return "ECC " + counted(*errors.uncorrected, "uncorrected error") +
+         (errors.corrected.value_or(0) > 0
+              ? " (" + std::to_string(*errors.corrected) + " corrected)"
+              : "");
 }
 
 std::string nvlink_words(const NvlinkFacts& links) {

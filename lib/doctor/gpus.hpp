@@ -1,6 +1,7 @@
 // The section on GPUs: what NVML tells of each, and of each pair.
 #pragma once
 #include "core/link_rates.hpp"
+#include "core/memory_errors.hpp"
 #include "core/power_reading.hpp"
 #include "facts/finding.hpp"
 #include "doctor/gpu_presence.hpp"
@@ -41,10 +42,7 @@ struct GpuFacts {
   std::optional<std::int64_t> performance_state;  // 0 is full speed, 8 and more idle
   std::vector<ClockLimit> clock_limits;           // what holds the clock down now
   std::optional<bool> ecc;
-  // errors since the driver was loaded
-  std::optional<std::int64_t> ecc_corrected, ecc_uncorrected;
-  // of memory rows that ECC gave up
-  std::optional<bool> row_remap_failed, row_remap_pending;
+  MemoryErrors memory_errors;
   PcieFacts pcie;
   std::optional<std::string> compute_mode;  // default, exclusive process, prohibited
   std::optional<bool> mig;

@@ -64,6 +64,32 @@ void write_run_info(const std::string& path, const RunInfo& info) {
   write_pretty(path, j);
 }
 
+namespace {
+
+nlohmann::ordered_json json_of(const MemoryErrors& errors) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+  const auto put = [&](const char* key, const auto& value) {
+    if (value) j[key] = *value;
+  };
+  put("ecc_corrected", errors.corrected);
+  put("ecc_uncorrected", errors.uncorrected);
+  put("row_remap_failed", errors.row_remap_failed);
+  put("row_remap_pending", errors.row_remap_pending);
+  put("page_retirement_pending", errors.page_retirement_pending);
+  return j;
+}
+
+}  // namespace
+
+void write_memory_errors(const std::string& path, const MemoryErrors& begin,
+                         const MemoryErrors& end) {
+  if (!std::filesystem::exists(path)) return;
+  auto j = nlohmann::ordered_json::parse(read_file(path), nullptr, false);
+  if (!j.is_object()) return;
+  j["gpu_memory_errors"] = {{"begin", json_of(begin)}, {"end", json_of(end)}};
+  write_pretty(path, j);
+}
+
 std::string run_info_text(const std::string& path, const std::string& key) {
   if (!std::filesystem::exists(path)) return {};
   const auto j = nlohmann::json::parse(read_file(path), nullptr, false);

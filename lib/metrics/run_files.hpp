@@ -1,5 +1,6 @@
 // The small files beside metrics.jsonl that tell other programs about a run.
 #pragma once
+#include "core/memory_errors.hpp"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,6 +40,10 @@ struct RunInfo {
   std::map<std::string, std::string> origins;  // where each of the recipe's values came from
 };
 void write_run_info(const std::string& path, const RunInfo& info);
+/// Keeps ECC's counters in run.json, as "gpu_memory_errors": {"begin", "end"}. A file that is none
+/// stays as it is. Throws UserError 74.
+void write_memory_errors(const std::string& path, const MemoryErrors& begin,
+                         const MemoryErrors& end);
 /// A text of run.json, e.g. "directory"; empty where there is no file or no such text.
 std::string run_info_text(const std::string& path, const std::string& key);
 

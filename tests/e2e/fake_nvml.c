@@ -73,6 +73,10 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) {
   *d = &devices[i];
   return 0;
 }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* address, Device** d) {
+  *d = &devices[strstr(address, "17:00.0") == NULL];
+  return 0;
+}
 int nvmlDeviceGetName(Device* d, char* text, unsigned n) {
   (void)d;
   snprintf(text, n, "NVIDIA H200");

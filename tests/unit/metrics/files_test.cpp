@@ -128,3 +128,25 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
   CHECK(run_info_text(folder.path / "run.json", "argv").empty());  // not a text
   CHECK(run_info_text(folder.path / "none.json", "directory").empty());
 }
+
+TEST_CASE("ECC's counters come beside what run.json has, which a damaged one keeps") {
+  const Folder folder;
+  const std::string path = folder.path / "run.json";
+  trainx::MemoryErrors begin, end;
+  begin.uncorrected = 1;
+  end.uncorrected = 3;
+  end.row_remap_pending = true;
+  write_memory_errors(path, begin, end);
+  CHECK_FALSE(fs::exists(path));
+  write_run_info(path, {.host = "here"});
+  write_memory_errors(path, begin, begin);
+  write_memory_errors(path, begin, end);
+  const auto j = nlohmann::json::parse(trainx::read_file(path));
+  CHECK(j.at("host") == "here");
+  CHECK(j.at("gpu_memory_errors") ==
+        nlohmann::json{{"begin", {{"ecc_uncorrected", 1}}},
+                       {"end", {{"ecc_uncorrected", 3}, {"row_remap_pending", true}}}});
+  std::ofstream(path) << "{\"host\":";
+  write_memory_errors(path, begin, end);
+  CHECK(trainx::read_file(path) == "{\"host\":");
+}
