@@ -58,6 +58,14 @@ void look_at_driver(const GpusFacts& facts, Findings& found) {
                      "nvidia-smi -c DEFAULT (as root)"});
 }
 
+void look_at_lost(const GpusFacts& facts, Findings& found) {
+  for (const LostGpu& gpu : facts.lost)
+    found.push_back(
+        {.problem = "GPU " + std::to_string(gpu.index) + " cannot be used: " + gpu.why,
+         .remedy = "look for its reason with dmesg | grep Xid, and restart the machine; "
+                   "have the GPU replaced if it is lost again"});
+}
+
 void look_at_clock(const GpuFacts& gpu, const std::string& name, Findings& found) {
   for (const ClockLimit limit : gpu.clock_limits) {
     // the rule under full load; asked for
@@ -228,6 +236,7 @@ void look_at_measured(const GpusFacts& facts, Findings& found) {
 Findings findings_of(const GpusFacts& facts) {
   Findings found;
   look_at_driver(facts, found);
+  look_at_lost(facts, found);
   std::set<std::string> kinds;
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFacts& gpu = facts.gpus[i];

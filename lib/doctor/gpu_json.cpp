@@ -70,6 +70,8 @@ Json to_json(const GpusFacts& facts) {
     put(p, "peer_access", pair.peer_access);
     j["pairs"].push_back(p);
   }
+  for (const LostGpu& gpu : facts.lost)
+    j["lost"].push_back({{"index", gpu.index}, {"why", gpu.why}});
   if (facts.links) j["links"] = facts::to_json(*facts.links);
   put_unread(j, facts.unread);
   return j;

@@ -149,6 +149,8 @@ Lines describe(const GpusFacts& facts) {
                             pair.path ? "PCIe: " + *pair.path : "",
                             pair.peer_access ? "peer access " + *pair.peer_access : ""}));
   if (facts.links) describe_links(*facts.links, facts, lines);
+  for (const LostGpu& gpu : facts.lost)
+    lines.push_back(std::to_string(gpu.index) + ": cannot be used: " + gpu.why);
   add_unread(lines, facts.unread);
   return lines;
 }

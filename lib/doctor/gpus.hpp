@@ -68,6 +68,12 @@ struct GpuPairFacts {
   std::optional<std::string> peer_access;  // "ok", else why not
 };
 
+/// One that the driver shows and that cannot be used.
+struct LostGpu {
+  std::int64_t index = 0;
+  std::string why;  // NVML's words
+};
+
 struct GpusFacts {
   GpuPresence presence;
   std::string driver_problem;         // why NVML tells nothing; empty: it does
@@ -78,6 +84,7 @@ struct GpusFacts {
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, where it is set
   std::vector<GpuFacts> gpus;
   std::vector<GpuPairFacts> pairs;
+  std::vector<LostGpu> lost;
   std::optional<LinkRates> links;  // measured
   Unread unread;
 };

@@ -7,7 +7,7 @@ namespace {
 
 // A library's kernels are loaded when they are first launched: with less than this free, memory is
 // what they lack.
-constexpr std::size_t loading_bytes = std::size_t{64} << 20;
+constexpr std::size_t loading_bytes = std::size_t{128} << 20;
 
 std::string& device_name() {
   static std::string name = "the GPU";

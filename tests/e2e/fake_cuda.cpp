@@ -4,7 +4,7 @@
 // tested without one; losses follow from the step alone.
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

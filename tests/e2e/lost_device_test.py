@@ -61,6 +61,14 @@ class LostDevice(Trainx):
         self.assertNotIn("failed", told)
         self.assertIn("CUDA error 1", told)
 
+    def test_an_instruction_is_named_only_where_each_is_waited_for(self):
+        fault = ("lost:700", "cudaGetLastError 400", "run.execution=eager")
+        told = self.lost(*fault)
+        self.assertRegex(told, r"\bsteps? \d+\b")
+        self.assertNotIn("(in ", told)
+        self.bench.environment["CUDA_LAUNCH_BLOCKING"] = "1"
+        self.assertRegex(self.lost(*fault), r"\(in [a-z_]+ \S+.*\)$")
+
     def test_memory_that_is_refused(self):
         process = self.gpu.hurt("refused", "fp32", **self.gpu.fault("2", "cudaHostAlloc 1"))
         self.assertEqual(process.end(), 71, process.told())

@@ -120,6 +120,8 @@ static Error before(const char* name, Handle graph) {
     const Error error = before(#name, NULL);                   \
     return error ? error : next passes;                        \
   }
+CALL(cudaGetLastError, (void), ())
+CALL(cudaPeekAtLastError, (void), ())
 CALL(cudaGetDeviceCount, (int* n), (n))
 CALL(cudaSetDevice, (int n), (n))
 CALL(cudaMemGetInfo, (size_t * a, size_t* b), (a, b))

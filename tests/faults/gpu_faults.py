@@ -11,6 +11,7 @@ import time
 from gpu_bench import GpuBench, Holder, comes_free, has_gpu, used_bytes
 
 NAME = "faults of a GPU"
+BEGAN = time.monotonic()
 VICTIMS = ("worker", "launcher", "all")
 OUT_OF_MEMORY, UNAVAILABLE, IO_ERROR = 71, 69, 74
 MEMORY_ALLOCATION = 2                   # cudaError_t
@@ -69,6 +70,7 @@ def whole_name(variant):
 
 
 def check_resume(bench, tally, process, variant, what):
+    print(f"  {time.monotonic() - BEGAN:.0f} s: {what}: {process.process.returncode}", flush=True)
     bench.check_nobody_left(tally, what)
     bench.check_kept(tally, "hurt", process.saved(), what)
     bench.check_goes_on(tally, "hurt", variant, what)
@@ -392,6 +394,10 @@ def ecc(gpu, tally):
     if (told["gpus"]["gpus"][0].get("ecc_uncorrected") != 2
             or not any("2 memory errors" in f["problem"] for f in told["findings"])):
         tally.add("wrong", f"{what}: doctor does not show them")
+    page = bench.scratch / "report.html"
+    bench.run("report", bench.folder("hurt"), "--out", page)
+    if "could not correct 2 errors" not in page.read_text():
+        tally.add("wrong", f"{what}: the report does not show them")
     bench.remove("hurt")
 
 

@@ -223,7 +223,7 @@ void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
 // A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
 // of the steps that were not waited for it was. Which kernel shows where each is waited for.
 void GpuExecutor::throw_step_failed(cudaError_t error, std::int64_t last) const {
-  if (parts_.mode != model::Mode::train) gpu::throw_cuda_error(error, "evaluation on the GPU");
+  if (parts_.mode != model::Mode::train) gpu::throw_cuda_error(error, "a forward pass on the GPU");
   const std::int64_t end = parts_.first_step + last,
                      begin = parts_.first_step + std::min(reported_ + 1, last);
   const std::string which = begin == end ? "step " + std::to_string(end)
