@@ -27,11 +27,7 @@ class Status : public train::Observer {
   Status(const train::RunFolder& folder, const plan::RunPlan& plan,
          const train::CheckpointObserver& checkpoints, metrics::Console& console,
          const train::TrainState& state)
-      : path_(folder.file("status.json")),
-        plan_(plan),
-        checkpoints_(checkpoints),
-        console_(console),
-        state_(state) {
+      : folder_(folder), plan_(plan), checkpoints_(checkpoints), console_(console), state_(state) {
     write("running", "", 0);
   }
   bool needs_rest_after(std::int64_t) const override { return false; }
@@ -47,6 +43,7 @@ class Status : public train::Observer {
   void write(const std::string& state, const std::string& reason, int exit_code,
              metrics::Durability durability = metrics::Durability::survives_power_loss) {
     written_ = Clock::now();
+    if (!folder_.is_there()) return;  // what has its name may be another run's
     told_saved_ = checkpoints_.saved_step();
     metrics::RunStatus status = run_status(plan_, state_);
     status.state = state;
@@ -57,7 +54,7 @@ class Status : public train::Observer {
                         told_saved_ == state_.step;
     status.resumable = told_saved_.has_value() && !at_end && state != "done";
     try {
-      metrics::write_status(path_, status, durability);
+      metrics::write_status(folder_.file("status.json"), status, durability);
     } catch (const UserError& e) {
       console_.warning(e.what());  // a disk that is full ends no run and hides no other error
     }
@@ -65,7 +62,7 @@ class Status : public train::Observer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string path_;
+  const train::RunFolder& folder_;
   const plan::RunPlan& plan_;
   const train::CheckpointObserver& checkpoints_;
   metrics::Console& console_;

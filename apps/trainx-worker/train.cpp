@@ -45,11 +45,10 @@
 namespace trainx::worker {
 namespace {
 
-void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
-                     const launch::Job& job) {
-  write_file_atomic(folder.file("recipe.yaml"), job.recipe_source);
-  write_file_atomic(folder.file("resolved.yaml"), recipe::resolved_text(plan.recipe));
-  write_file_atomic(folder.file("plan.json"), plan::to_json(plan, true).dump(2) + "\n");
+void write_run_files(train::RunFolder& folder, const plan::RunPlan& plan, const launch::Job& job) {
+  folder.write("recipe.yaml", job.recipe_source);
+  folder.write("resolved.yaml", recipe::resolved_text(plan.recipe));
+  folder.write("plan.json", plan::to_json(plan, true).dump(2) + "\n");
   metrics::RunInfo info{.build = job.build,
                         .host = host_name(),
                         .devices = job.facts.hardware.gpu_names(),
@@ -59,7 +58,16 @@ void write_run_files(const train::RunFolder& folder, const plan::RunPlan& plan,
                         .overwrite = job.overwrite,
                         .origins = job.origins};
   if (!plan.on_gpu) info.devices = {job.facts.hardware.cpu};
-  metrics::write_run_info(folder.file("run.json"), info);
+  folder.write("run.json", metrics::run_info_json(info));
+}
+
+/// Of a run whose folder somebody removed or renamed.
+void make_again(train::RunFolder& folder, metrics::MetricsLog& log, metrics::Console& console) {
+  folder.make_again();
+  log.put_back_if_gone();
+  console.warning(folder.path() +
+                  " was removed or renamed while the run wrote to it; it is made again, with the "
+                  "whole curve, and checkpoints from here on");
 }
 
 bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
@@ -288,7 +296,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     if (!plan.is_replica()) parts.trainer->add(attest);
     train::TuneObserver tune(parts, console);
     parts.trainer->add(tune);
-    train::MemoryErrorObserver memory_errors(parts, console, "");
+    train::MemoryErrorObserver memory_errors(parts, console, nullptr);
     parts.trainer->add(memory_errors);
     std::optional<train::ReleaseObserver> release;
     if (plan.recipe.memory.release_cache_every)
@@ -300,7 +308,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     return exit_code_of(parts.trainer->run());
   }
 
-  const train::RunFolder& folder = own->folder;
+  train::RunFolder& folder = own->folder;
   if (plan.compute == DType::f16 && !began_from.empty() && trained_in(began_from) == "bf16")
     console.warning(began_from +
                     " was trained in bf16, whose values reach 3e38; in fp16 what goes beyond 65504 "
@@ -342,7 +350,10 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
         eval.emplace(parts, console, &log, job.facts.data.entropy_floor_nats, state));
   train::CheckpointObserver checkpoints(parts, &own->store, console, saved_step, threads, carried,
                                         state);
-  checkpoints.set_before_save([&log] { log.sync(); });
+  checkpoints.set_before_save([&] {
+    if (!folder.is_there()) make_again(folder, log, console);
+    log.sync();
+  });
   std::optional<SampleObserver> samples;  // before the checkpoint of the same step begins
   if (plan.recipe.generate.every)
     parts.trainer->add(samples.emplace(parts, checkpoints, console, path,
@@ -352,7 +363,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   parts.trainer->add(attest);
   train::TuneObserver tune(parts, console);
   parts.trainer->add(tune);
-  train::MemoryErrorObserver memory_errors(parts, console, folder.file("run.json"));
+  train::MemoryErrorObserver memory_errors(parts, console, &folder);
   parts.trainer->add(memory_errors);
   std::optional<train::ReleaseObserver> release;
   if (plan.recipe.memory.release_cache_every)

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/mapped_region.hpp"
 #include "core/files.hpp"
+#include "core/partial_name.hpp"
 #include "core/hash.hpp"
 #include <sys/stat.h>
 #include <cerrno>

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
 #include "core/files.hpp"
+#include "core/partial_name.hpp"
 #include <sys/stat.h>
 #include <cerrno>
 #include <filesystem>

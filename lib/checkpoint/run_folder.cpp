@@ -1,6 +1,7 @@
 #include "checkpoint/run_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/partial_name.hpp"
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@ namespace trainx::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view prefix = "checkpoint-", partial_mark = ".partial-";
+constexpr std::string_view prefix = "checkpoint-";
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
   throw UserError(ExitCode::io_error, path + " cannot be " + what + ": " + errno_words(error));
@@ -44,19 +45,13 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   return step;
 }
 
-std::string partial_name(const std::string& name) {
-  return "." + name + std::string(partial_mark) + std::to_string(::getpid());
-}
-
 void remove_leftovers(const std::string& folder) {
   std::vector<std::string> leftovers;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const auto mark = name.rfind(partial_mark);
-    if (name.front() != '.' || mark == std::string::npos) continue;
-    const std::string of = name.substr(1, mark - 1);
-    if (step_of(of) || of == "latest" || of == "best") leftovers.push_back(it->path().string());
+    const auto partial = partial_from(it->path().filename().string());
+    if (partial && (step_of(partial->of) || partial->of == "latest" || partial->of == "best"))
+      leftovers.push_back(it->path().string());
   }
   if (error) fail(folder, "listed", error.value());
   for (const std::string& path : leftovers) remove_tree(path);

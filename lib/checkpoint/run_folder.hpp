@@ -10,8 +10,6 @@ namespace trainx::checkpoint {
 std::string checkpoint_name(std::int64_t step);
 /// The step of exactly such a name.
 std::optional<std::int64_t> step_of(const std::string& name);
-/// ".checkpoint-60.partial-1234": what this process has not finished writing or removing.
-std::string partial_name(const std::string& name);
 
 /// Removes what killed processes left: partial folders and links. Only for the holder of the
 /// folder's lock.

@@ -1,6 +1,7 @@
 #include "core/file_writer.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/partial_name.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -18,8 +19,7 @@ int open_for_writing(const std::string& path, int more) {
 
 FileWriter::FileWriter(const std::string& path, std::int64_t expected_bytes) : path_(path) {
   const std::string folder = folder_of(path);
-  aside_ = folder + "/." + path.substr(path.find_last_of('/') + 1) + ".partial-" +
-           std::to_string(::getpid());
+  aside_ = folder + "/" + partial_name(path.substr(path.find_last_of('/') + 1));
   const bool large = expected_bytes >= large_bytes;
   if (large) fd_ = open_for_writing(aside_, O_DIRECT);
   if (fd_ < 0) fd_ = open_for_writing(aside_, 0);  // not every file system has direct writes

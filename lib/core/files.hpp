@@ -48,6 +48,9 @@ class FolderLock {
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
   FolderLock& operator=(FolderLock&&) = delete;
+  /// Whether the folder of that name is the one that is locked: not after somebody removed or
+  /// renamed it.
+  bool holds(const std::string& folder) const;
 
  private:
   int fd_ = -1;

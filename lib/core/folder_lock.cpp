@@ -1,8 +1,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/same_file.hpp"
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -18,15 +18,6 @@ std::string holder_of(int fd) {
   std::string holder(text, n > 0 ? static_cast<std::size_t>(n) : 0);
   holder.resize(std::min(holder.size(), holder.find('\n')));
   return holder.empty() ? "another process" : holder;
-}
-
-// Somebody may have removed the folder between open and flock: the lock must be on the file that
-// the path names.
-bool names_this_file(const std::string& path, int fd) {
-  struct stat named {
-  }, open{};
-  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 &&
-         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
 }  // namespace
@@ -53,7 +44,8 @@ FolderLock::FolderLock(const std::string& folder) {
                       "folder " + folder + " is in use by " + holder +
                           "; wait for it to end, stop it, or choose another output folder");
     }
-    if (names_this_file(path, fd_)) break;
+    // somebody may have removed the folder between open and flock
+    if (names_file(path, fd_)) break;
     ::close(fd_);
   }
   char host[128] = "";
@@ -62,6 +54,10 @@ FolderLock::FolderLock(const std::string& folder) {
   // A full disk must not stop a run that only wants its name in a sentence.
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, holder.data(), holder.size(), 0) >= 0) return;
   [[maybe_unused]] const int emptied = ::ftruncate(fd_, 0);
+}
+
+bool FolderLock::holds(const std::string& folder) const {
+  return names_file(folder + "/.lock", fd_);
 }
 
 FolderLock::~FolderLock() {

@@ -1,6 +1,7 @@
 #include "metrics/appended_file.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/same_file.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <cerrno>
@@ -9,7 +10,7 @@ namespace trainx::metrics {
 
 AppendedFile::AppendedFile(std::string path, std::int64_t size)
     : path_(std::move(path)), size_(size) {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0)
     throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(errno));
 }
@@ -18,22 +19,49 @@ AppendedFile::~AppendedFile() { ::close(fd_); }
 
 void AppendedFile::append(std::string_view piece) {
   waiting_ += piece;
-  ssize_t written = 0;
-  do written = ::pwrite(fd_, waiting_.data(), waiting_.size(), size_);
-  while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(waiting_.size())) {
-    size_ += written;
+  std::size_t written = 0;
+  int error = 0;
+  while (written < waiting_.size() && error == 0) {
+    const ssize_t n = ::pwrite(fd_, waiting_.data() + written, waiting_.size() - written,
+                               size_ + static_cast<std::int64_t>(written));
+    if (n > 0)
+      written += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR)
+      error = n == 0 ? ENOSPC : errno;
+  }
+  if (error == 0) {
+    size_ += static_cast<std::int64_t>(written);
     waiting_.clear();
     problem_.clear();
     return;
   }
-  problem_ = path_ + ": " + errno_words(written < 0 ? errno : ENOSPC);
+  problem_ = path_ + ": " + errno_words(error);
   // Half a piece must not stay behind; where cutting it off fails too, the next write goes over it.
   if (::ftruncate(fd_, size_) != 0) problem_ += ", and its end is incomplete";
 }
 
 void AppendedFile::sync() {
-  if (::fdatasync(fd_) != 0 && problem_.empty()) problem_ = path_ + ": " + errno_words(errno);
+  int failed = 0;
+  do failed = ::fdatasync(fd_);
+  while (failed != 0 && errno == EINTR);
+  if (failed != 0 && problem_.empty()) problem_ = path_ + ": " + errno_words(errno);
+}
+
+void AppendedFile::put_back_if_gone() {
+  if (names_file(path_, fd_)) return;
+  std::string pieces(static_cast<std::size_t>(size_), '\0');
+  if (::pread(fd_, pieces.data(), pieces.size(), 0) != static_cast<ssize_t>(pieces.size())) return;
+  try {
+    make_folders(folder_of(path_));
+    write_file_atomic(path_, pieces);
+  } catch (const UserError& e) {
+    problem_ = e.what();
+    return;
+  }
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  ::close(fd_);
+  fd_ = fd;
 }
 
 }  // namespace trainx::metrics

@@ -19,6 +19,8 @@ class AppendedFile {
   void append(std::string_view piece);
   /// What was written outlives a crash of the machine.
   void sync();
+  /// Where somebody removed or replaced the file: again, with all its pieces. Makes its folder.
+  void put_back_if_gone();
   /// Empty, or why pieces are waiting to be written.
   const std::string& problem() const { return problem_; }
 

@@ -20,6 +20,7 @@ class EventFile {
   /// A line of metrics.jsonl: every number in it but `step` and `unix_time_s`, as train/loss or
   /// eval/loss.
   void append(const nlohmann::ordered_json& object);
+  void put_back_if_gone() { file_.put_back_if_gone(); }
   const std::string& problem() const { return file_.problem(); }
 
  private:

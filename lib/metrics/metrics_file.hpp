@@ -16,6 +16,7 @@ class MetricsFile {
   void append(const nlohmann::ordered_json& object);
   /// Lines so far outlive a crash of the machine.
   void sync() { file_.sync(); }
+  void put_back_if_gone() { file_.put_back_if_gone(); }
   /// Empty, or what is missing of the steps before: a sentence.
   const std::string& holes() const { return holes_; }
   const std::string& problem() const { return file_.problem(); }

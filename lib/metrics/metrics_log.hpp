@@ -24,6 +24,12 @@ class MetricsLog {
   }
   /// Lines of metrics.jsonl so far outlive a crash of the machine; the rest is made from them.
   void sync() { file_.sync(); }
+  /// All that was written, where somebody removed it.
+  void put_back_if_gone() {
+    file_.put_back_if_gone();
+    table_.put_back_if_gone();
+    if (events_) events_->put_back_if_gone();
+  }
   /// Of metrics.jsonl as it was found: empty, or what is missing, a sentence.
   const std::string& holes() const { return file_.holes(); }
   /// Empty, or why lines are waiting to be written.

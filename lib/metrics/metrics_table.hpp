@@ -16,6 +16,9 @@ class MetricsTable {
   MetricsTable(std::string path, std::string lines_path);
   /// A line that metrics.jsonl holds by now.
   void append(const nlohmann::ordered_json& object);
+  void put_back_if_gone() {
+    if (file_) file_->put_back_if_gone();
+  }
   /// Empty, or why rows are waiting to be written.
   const std::string& problem() const { return problem_; }
 

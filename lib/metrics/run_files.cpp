@@ -48,7 +48,7 @@ void write_status(const std::string& path, const RunStatus& s, Durability durabi
   durability == Durability::survives_kill ? replace_file(path, pretty(j)) : write_pretty(path, j);
 }
 
-void write_run_info(const std::string& path, const RunInfo& info) {
+std::string run_info_json(const RunInfo& info) {
   nlohmann::ordered_json j = nlohmann::ordered_json::object();
   for (const char* key : {"version", "commit", "build_type", "compiler", "cuda", "libtorch"}) {
     const auto found = info.build.find(key);
@@ -61,7 +61,7 @@ void write_run_info(const std::string& path, const RunInfo& info) {
             {"started", info.started}});
   if (!info.overwrite.empty()) j["overwrite"] = info.overwrite;
   j["origins"] = info.origins;
-  write_pretty(path, j);
+  return pretty(j);
 }
 
 namespace {
@@ -81,13 +81,12 @@ nlohmann::ordered_json json_of(const MemoryErrors& errors) {
 
 }  // namespace
 
-void write_memory_errors(const std::string& path, const MemoryErrors& begin,
-                         const MemoryErrors& end) {
-  if (!std::filesystem::exists(path)) return;
-  auto j = nlohmann::ordered_json::parse(read_file(path), nullptr, false);
-  if (!j.is_object()) return;
+std::string with_memory_errors(const std::string& run_info, const MemoryErrors& begin,
+                               const MemoryErrors& end) {
+  auto j = nlohmann::ordered_json::parse(run_info, nullptr, false);
+  if (!j.is_object()) return run_info;
   j["gpu_memory_errors"] = {{"begin", json_of(begin)}, {"end", json_of(end)}};
-  write_pretty(path, j);
+  return pretty(j);
 }
 
 std::string run_info_text(const std::string& path, const std::string& key) {

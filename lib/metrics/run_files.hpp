@@ -39,11 +39,11 @@ struct RunInfo {
   std::string overwrite;                       // which `train --overwrite` began it; empty: none
   std::map<std::string, std::string> origins;  // where each of the recipe's values came from
 };
-void write_run_info(const std::string& path, const RunInfo& info);
-/// Keeps ECC's counters in run.json, as "gpu_memory_errors": {"begin", "end"}. A file that is none
-/// stays as it is. Throws UserError 74.
-void write_memory_errors(const std::string& path, const MemoryErrors& begin,
-                         const MemoryErrors& end);
+std::string run_info_json(const RunInfo& info);
+/// The text of a run.json with ECC's counters, as "gpu_memory_errors": {"begin", "end"}. A text
+/// that is none stays as it is.
+std::string with_memory_errors(const std::string& run_info, const MemoryErrors& begin,
+                               const MemoryErrors& end);
 /// A text of run.json, e.g. "directory"; empty where there is no file or no such text.
 std::string run_info_text(const std::string& path, const std::string& key);
 

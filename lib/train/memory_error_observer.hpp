@@ -1,7 +1,7 @@
 #pragma once
 #include "metrics/memory_error_watch.hpp"
 #include "train/observers.hpp"
-#include <string>
+#include "train/run_folder.hpp"
 
 namespace trainx::train {
 
@@ -9,8 +9,8 @@ namespace trainx::train {
 /// beginning and of the last look. Looks between steps when nothing computes, and at the end.
 class MemoryErrorObserver : public Observer {
  public:
-  /// `run_info`: the path of run.json; empty where another rank writes it.
-  MemoryErrorObserver(const TrainingParts& parts, metrics::Console& console, std::string run_info);
+  /// `folder`: null where another rank writes it.
+  MemoryErrorObserver(const TrainingParts& parts, metrics::Console& console, RunFolder* folder);
   void on_begin(TrainState&) override { look(); }
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState&, const FinishedStep&, bool at_rest) override {
@@ -23,7 +23,7 @@ class MemoryErrorObserver : public Observer {
  private:
   const TrainingParts& parts_;
   metrics::Console& console_;
-  std::string run_info_;
+  RunFolder* folder_;
   metrics::MemoryErrorWatch watch_;
   MemoryErrors written_;
 };

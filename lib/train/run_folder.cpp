@@ -1,9 +1,9 @@
 #include "train/run_folder.hpp"
 #include "core/error.hpp"
+#include "core/partial_name.hpp"
 #include "recipe/resolved.hpp"
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <variant>
 
 namespace trainx::train {
@@ -66,13 +66,25 @@ bool makes_another_run(const std::string& key) {
 }  // namespace
 
 RunFolder::RunFolder(std::string path)
-    : path_(std::move(path)), made_here_(!fs::exists(path_)), lock_(path_) {}
+    : path_(std::move(path)), made_here_(!fs::exists(path_)), lock_(path_) {
+  remove_partial_files(path_);
+}
 
 RunFolder::~RunFolder() {
   std::error_code ignored;  // e.g. a file that came meanwhile: then the folder stays
   if (!made_here_ || !holds_lock_alone(path_)) return;
   fs::remove(path_ + "/.lock", ignored);
   fs::remove(path_, ignored);
+}
+
+void RunFolder::write(const std::string& name, std::string text) {
+  write_file_atomic(file(name), text);
+  written_[name] = std::move(text);
+}
+
+void RunFolder::make_again() {
+  lock_.emplace(path_);
+  for (const auto& [name, text] : written_) write_file_atomic(file(name), text);
 }
 
 void RunFolder::clear() {

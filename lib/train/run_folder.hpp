@@ -3,6 +3,7 @@
 #pragma once
 #include "core/files.hpp"
 #include "recipe/recipe.hpp"
+#include <map>
 #include <optional>
 
 namespace trainx::train {
@@ -18,6 +19,15 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
+  /// Writes a file that says what the run is.
+  void write(const std::string& name, std::string text);
+  /// Whether `path` still is the folder that this object holds: not after somebody removed or
+  /// renamed it.
+  bool is_there() const { return lock_->holds(path_); }
+  /// Where it is not: makes it again, with all that `write` wrote. Throws UserError 73 where
+  /// another process has begun a run there.
+  void make_again();
+
   /// Removes all that an earlier run left. Throws UserError 73 where the folder has files and none
   /// of them is a run's.
   void clear();
@@ -32,7 +42,8 @@ class RunFolder {
  private:
   std::string path_;
   bool made_here_;  // before the lock, which makes the folder
-  FolderLock lock_;
+  std::optional<FolderLock> lock_;
+  std::map<std::string, std::string> written_;
 };
 
 }  // namespace trainx::train

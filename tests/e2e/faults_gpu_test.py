@@ -26,7 +26,7 @@ class FaultsOfAGpu(Trainx):
 
     def hurt(self, kind):
         """Every case of a kind once; nothing may be lost, wrong, silent or hung."""
-        bench = faults.Bench(TRAINX, self.folder, self.seed, 0, False, False)
+        bench = faults.Bench(TRAINX, self.folder, self.seed, faults.Size(0), {})
         self.addCleanup(bench.kill_all)
         tally = Told(kind)
         gpu_faults.KINDS[kind](gpu_bench.GpuBench(bench), tally)

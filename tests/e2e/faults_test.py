@@ -7,11 +7,13 @@ import subprocess
 
 from support import ROOT, TRAINX, Trainx, main, sampled
 
-LIES = {
-    "silent": ("bit_flips", 'case "$1" in ckpt) exit 0;; esac'),
-    "lost": ("random_kills", 'case "$1" in ckpt) exit 65;; esac'),
-    "wrong": ("signals", 'case "$*" in *name=hurt*) exit 7;; esac'),
-}
+NO_SYNC = "int fsync(int f) { return 0; }\nint fdatasync(int f) { return 0; }\n"
+LIES = (
+    ("silent", "bit_flips", 'case "$1" in ckpt) exit 0;; esac'),
+    ("lost", "random_kills", 'case "$1" in ckpt) exit 65;; esac'),
+    ("wrong", "signals", 'case "$*" in *name=hurt*) exit 7;; esac'),
+    ("lost", "power_cuts", 'export LD_PRELOAD="{folder}/no_sync.so $LD_PRELOAD"'),
+)
 
 
 class Faults(Trainx):
@@ -21,19 +23,30 @@ class Faults(Trainx):
         binary.parent.mkdir(exist_ok=True)
         binary.write_text(f'#!/bin/sh\n{first}\nexec {shlex.quote(TRAINX)} "$@"\n')
         binary.chmod(0o755)
+        return self.faults(*args)
+
+    def faults(self, *args):
         return subprocess.run([ROOT / "scripts" / "faults", *args], capture_output=True, text=True,
-                              env={**os.environ, "TRAINX_BUILD_DIR": str(self.folder)}, timeout=300)
+                              cwd=self.folder, timeout=300,
+                              env={**os.environ, "TRAINX_BUILD_DIR": str(self.folder)})
 
     @sampled
     def test_what_is_wrong_is_counted(self):
-        for kind, (campaign, lie) in self.drawn(LIES.items()):
-            with self.subTest(kind=kind):
-                done = self.campaigns(lie, campaign, "--first", "--seconds", "200",
-                                      "--seed", str(self.seed))
+        (self.folder / "no_sync.c").write_text(NO_SYNC)
+        subprocess.run(["cc", "-shared", "-o", "no_sync.so", "no_sync.c"], cwd=self.folder,
+                       check=True)
+        for kind, campaign, lie in self.drawn(LIES):
+            with self.subTest(campaign=campaign):
+                done = self.campaigns(lie.replace("{folder}", str(self.folder)), campaign,
+                                      "--first", "--seconds", "200", "--seed", str(self.seed),
+                                      "--variant", "one rank", "--out", "counts.json")
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 self.assertRegex(done.stdout, rf"(?m)^{campaign}: {kind}: ")
                 names, row = (re.split(r" *\| *", line) for line in done.stdout.splitlines()[-3::2])
                 self.assertGreater(int(row[names.index(kind)]), 0)
+                twice = self.faults("--sum", "counts.json", "counts.json").stdout.splitlines()
+                self.assertEqual(int(re.split(r" *\| *", twice[-1])[names.index(kind)]),
+                                 2 * int(row[names.index(kind)]))
 
     def test_no_such_campaign(self):
         self.assertEqual(self.campaigns("", "nonsense").returncode, 2)

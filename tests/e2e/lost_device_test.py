@@ -25,7 +25,7 @@ class LostDevice(Trainx):
         libraries = self.folder / "libraries"
         libraries.mkdir()
         self.stand_in = fake_gpu.build(libraries)
-        self.bench = faults.Bench(TRAINX, self.folder, self.seed, 0, False, False)
+        self.bench = faults.Bench(TRAINX, self.folder, self.seed, faults.Size(0), {})
         self.gpu = gpu_bench.GpuBench(self.bench, self.stand_in)
         self.addCleanup(self.bench.kill_all)
 

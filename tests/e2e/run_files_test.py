@@ -1,9 +1,13 @@
 """Files of a run beside its checkpoints: metrics.jsonl is on disk before a checkpoint is and
 tells of holes; a damaged resolved.yaml is told of."""
 
+import json
+import os
+import pathlib
 import shutil
+import signal
 import subprocess
-from support import Trainx, main, tiny
+from support import TRAINX, Trainx, main, tiny
 
 # Writes down what is flushed to disk and what is renamed, in order.
 RECORDER = """\
@@ -121,6 +125,68 @@ class RunFiles(Trainx):
         path.unlink()
         self.run_trainx("train", recipe, "run.duration=6 steps")
         self.run_trainx("train", recipe, "run.duration=8 steps")
+
+    def begin(self, *settings):
+        """A long run that has saved a checkpoint."""
+        run = subprocess.Popen(
+            [TRAINX, "train", self.recipe(tiny(steps=1000000, every=20)), "--json", *settings],
+            cwd=self.folder, env=self.environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.addCleanup(run.kill)
+        self.wait_for_a_checkpoint(run)
+        return run
+
+    def wait_for_a_checkpoint(self, run):
+        for line in run.stdout:
+            if json.loads(line)["event"] == "checkpoint":
+                return
+        self.fail("the run ended")
+
+    def end(self, run):
+        """The events since."""
+        run.send_signal(signal.SIGTERM)
+        out, _ = run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 143, out)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_a_folder_that_is_removed_or_renamed_under_a_run_is_made_again(self):
+        folder, aside = self.folder / "outputs" / "tiny", self.folder / "aside"
+        for hurt in (shutil.rmtree, lambda path: path.rename(aside)):
+            run = self.begin("metrics.tensorboard=true")
+            hurt(folder)
+            while not (folder / "latest").exists():
+                self.wait_for_a_checkpoint(run)
+            self.end(run)
+            last = self.check_whole()
+            self.assertTrue(list((folder / "tensorboard").iterdir()))
+            more = self.run_trainx("train", "tiny.yaml", "metrics.tensorboard=true",
+                                   f"run.duration={last + 5} steps")  # fmt: skip
+            self.assertNotIn("holes", more.stderr)
+            shutil.rmtree(folder)
+
+    def check_whole(self):
+        """The last step of a run that a signal ended."""
+        steps = [m["step"] for m in self.metrics("tiny")]
+        self.assertEqual(steps, list(range(1, steps[-1] + 1)))
+        status = self.status("tiny")
+        self.assertEqual((status["saved_step"], status["exit_code"]), (steps[-1], 143))
+        self.run_trainx("ckpt", "verify", "outputs/tiny")
+        return steps[-1]
+
+    def test_a_run_leaves_alone_what_another_has_begun_under_its_name(self):
+        run = self.begin()
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        for child in children:  # else it may make its folder again first
+            os.kill(int(child), signal.SIGSTOP)
+        (self.folder / "outputs" / "tiny").rename(self.folder / "aside")
+        other = self.begin("run.seed=2")
+        for child in children:
+            os.kill(int(child), signal.SIGCONT)
+        run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 73)
+        self.end(other)
+        self.check_whole()
 
     def test_resolved_recipes_of_older_versions_are_read(self):
         recipe = self.trained()

@@ -6,6 +6,7 @@ import time
 from faults import VARIANTS
 
 NAME = "bit flips"
+LONG = 6000                             # rounds
 OTHERS = ("metrics.jsonl", "resolved.yaml")
 REFUSALS = (65, 74, 78, 83)             # bad data, I/O, another recipe, no checkpoint
 
@@ -28,7 +29,7 @@ def change(random, path):
 def run(bench, tally):
     begun = {}
     for _ in bench.rounds(tally):
-        variant = bench.random.choice(["one rank", "zero3 x 2"])
+        variant = bench.random.choice(list(VARIANTS))
         if variant not in begun:
             bench.remove("hurt")
             begun[variant] = bench.scratch / f"begun-{len(begun)}"

@@ -14,25 +14,9 @@ import threading
 import time
 import uuid
 
-RECIPE = """\
-run: {name: whole, seed: 3, duration: 12 steps, deterministic: true, hang_limit: 4 s}
-model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}
-data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}
-batch: {global_batch_size: 8, micro_batch_size: 4}
-optimizer: {type: adamw, lr: 0.3}
-schedule: {type: constant, warmup: 2 steps}
-checkpoint: {every: 2 steps, keep_last: 1}
-eval: {every: 2 steps}
-metrics: {every: 1 steps}
-"""
-ZERO3 = ["parallel.mode=zero3", "parallel.world_size=2"]
-ASYNCHRONOUS = ["checkpoint.asynchronous=true"]
-VARIANTS = {
-    "one rank": [],
-    "asynchronous": ASYNCHRONOUS,
-    "zero3 x 2": ZERO3,
-    "zero3 x 2, asynchronous": ZERO3 + ASYNCHRONOUS,
-}
+import variants
+from variants import VARIANTS
+
 LIMIT = 60                              # seconds, after which a process counts as hung
 
 
@@ -56,6 +40,38 @@ class Tally:
 
     def failed(self):
         return self.lost + self.wrong + self.silent + self.hung > 0
+
+
+def total(tallies):
+    """Of parts of one campaign."""
+    whole = Tally(tallies[0].campaign, worst=max(tally.worst for tally in tallies))
+    for tally in tallies:
+        for name in ("rounds", "lost", "wrong", "silent", "hung", "found"):
+            setattr(whole, name, getattr(whole, name) + getattr(tally, name))
+    return whole
+
+
+def read(paths):
+    """The tallies that scripts/faults wrote, of each campaign one."""
+    parts = {}
+    for path in paths:
+        for counts in json.loads(pathlib.Path(path).read_text()):
+            parts.setdefault(counts["campaign"], []).append(Tally(**counts))
+    return [total(each) for each in parts.values()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """How much of a campaign a bench does."""
+    seconds: float                      # at most
+    rounds: int = None                  # None: as many as there is time for
+    every_case: bool = False            # of campaigns whose cases can be counted: all
+    part: int = 0                       # of those: each `parts`-th, from this one on
+    parts: int = 1
+    until_first: bool = False
+
+    def share(self, cases):
+        return cases[self.part::self.parts]
 
 
 class Process:
@@ -133,22 +149,25 @@ class Process:
 
 
 class Bench:
-    def __init__(self, trainx, scratch, seed, seconds, every_case, until_first):
+    """A scratch folder of a campaign, or of one of the parts that it is cut into."""
+    def __init__(self, trainx, scratch, seed, size, recipes=None):
         self.trainx, self.scratch = str(pathlib.Path(trainx).resolve()), pathlib.Path(scratch)
-        self.random, self.seconds, self.every_case = random.Random(seed), seconds, every_case
-        self.until_first = until_first
+        self.random, self.size, self.recipes = random.Random(seed), size, recipes
         self.mark = uuid.uuid4().hex
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("TRAINX_SET", "TRAINX_LOG", "SLURM_"))}
         self.environment.update(CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1", FAULTS=self.mark)
-        self.recipe = self.scratch / "recipe.yaml"
-        self.recipe.write_text(RECIPE)
+        if recipes is None:
+            self.recipes = variants.prepare(self, self.scratch)
         self.wholes = {}
 
     def rounds(self, tally):
-        """Goes on until the campaign's time is over, or at the first that is wrong if so asked."""
-        end = time.monotonic() + self.seconds
-        while time.monotonic() < end and not (self.until_first and tally.failed()):
+        """Goes on until as many rounds are done as were asked for, or the time is over; or at the
+        first that is wrong if so asked."""
+        end = time.monotonic() + self.size.seconds
+        while time.monotonic() < end and not (self.size.until_first and tally.failed()):
+            if self.size.rounds is not None and tally.rounds >= self.size.rounds:
+                return
             yield
 
     def start(self, *args, **how):
@@ -160,7 +179,8 @@ class Bench:
         return process
 
     def train(self, run, variant, *settings):
-        return ["train", self.recipe, "--json", f"run.name={run}", *VARIANTS[variant], *settings]
+        return ["train", self.recipes[variant], "--json", f"run.name={run}",
+                *VARIANTS[variant].settings, *settings]
 
     def folder(self, run):
         return self.scratch / "outputs" / run
@@ -202,7 +222,8 @@ class Bench:
                  if (folder / name).is_symlink()}
         files = {f"{link}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
                  for link in links for path in sorted((folder / link).glob("*.safetensors"))}
-        curve = [point(line) for line in (folder / "metrics.jsonl").read_bytes().splitlines()]
+        lines = folder / "metrics.jsonl"
+        curve = [point(line) for line in lines.read_bytes().splitlines()] if lines.exists() else []
         litter = [path.name for path in folder.rglob("*partial*")]
         return {"links": links, "files": files, "curve": curve, "litter": litter}
 
@@ -225,8 +246,9 @@ class Bench:
         if steps and self.run("ckpt", "verify", self.folder(run)).code != 0:
             tally.add("lost", f"{what}: ckpt verify refuses {sorted(steps)}")
 
-    def check_goes_on(self, tally, run, variant, what, refusals=()):
-        """The same command, which is to end as the run that nobody hurt, or with a refusal."""
+    def check_goes_on(self, tally, run, variant, what, refusals=(), without_best=False):
+        """The same command, which is to end as the run that nobody hurt, or with a refusal.
+        `without_best`: the checkpoint of the lowest held-out loss may have been removed."""
         done = self.run(*self.train(run, variant))
         self.check_nobody_left(tally, what)
         if done.code is None:
@@ -236,11 +258,18 @@ class Bench:
                 tally.add("wrong", f"{what}: the same command ends with {done.code}: "
                           f"{done.words()}")
         else:
-            result = self.result(run)
-            for part, wanted in self.whole(variant)[0].items():
+            result, whole = self.result(run), self.whole(variant)[0]
+            if without_best:
+                result, whole = leave_out_best(result), leave_out_best(whole)
+            for part, wanted in whole.items():
                 if result[part] != wanted:
                     tally.add("wrong", f"{what}: {part}: {difference(result[part], wanted)}")
         return done
+
+
+def leave_out_best(result):
+    return {**result, **{part: {name: value for name, value in result[part].items()
+                                if not name.startswith("best")} for part in ("links", "files")}}
 
 
 def point(line):

@@ -85,11 +85,12 @@ class GpuBench:
         self.bench, self.is_real = bench, stand_in is None
         bench.environment.pop("CUDA_VISIBLE_DEVICES")
         bench.environment.update(stand_in or {})
-        bench.recipe.write_text(RECIPE)
+        recipe = bench.scratch / "gpu.yaml"
+        recipe.write_text(RECIPE)
         self.variants = [v for v in VARIANTS if self.is_real or "bf16" not in v]
         degraded = [] if self.is_real else ["--allow-degraded"]
         bench.train = lambda run, variant, *settings: [
-            "train", bench.recipe, "--json", f"run.name={run}", *degraded, *VARIANTS[variant],
+            "train", recipe, "--json", f"run.name={run}", *degraded, *VARIANTS[variant],
             *settings]
         self.libraries = {name: self.build(name) for name in ("cuda_faults", "ecc_counters",
                                                               "nth_call")}

@@ -409,5 +409,9 @@ def run(bench, tally):
     if not has_gpu():
         return
     gpu = GpuBench(bench)
+    if bench.size.every_case:
+        for kind in KINDS.values():
+            kind(gpu, tally)
+        return
     for _ in bench.rounds(tally):
         bench.random.choice(list(KINDS.values()))(gpu, tally)

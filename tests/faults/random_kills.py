@@ -7,6 +7,7 @@ import time
 from faults import VARIANTS
 
 NAME = "kills at random"
+LONG = 1000                             # rounds
 KILLS = 6                               # of one run; then it may end
 
 

@@ -4,8 +4,10 @@ import os
 import signal
 import time
 
+from faults import VARIANTS
+
 NAME = "faults of ranks"
-VARIANTS_OF_TWO = ("zero3 x 2", "zero3 x 2, asynchronous")
+LONG = 510                             # rounds
 FAULTS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP)
 ENDS = (82, 81, 137, 139)               # peer lost, hang, the signal's own
 LIMIT = 4 + 10                          # run.hang_limit and what the end may take beyond
@@ -21,8 +23,11 @@ def launch(bench, variant, two):
 
 
 def run(bench, tally):
+    of_two = [name for name, variant in VARIANTS.items() if variant.ranks == 2]
+    if not of_two:
+        return
     for _ in bench.rounds(tally):
-        variant, two = bench.random.choice(VARIANTS_OF_TWO), bench.random.random() < 0.5
+        variant, two = bench.random.choice(of_two), bench.random.random() < 0.5
         number = bench.random.choice(FAULTS)
         what = f"{variant}, {number.name}, {'two launchers' if two else 'one launcher'}"
         bench.remove("hurt")

@@ -8,6 +8,7 @@ import time
 from faults import VARIANTS
 
 NAME = "signals"
+LONG = 2500                             # rounds
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129, signal.SIGUSR1: 75}
 
 

@@ -1,31 +1,45 @@
 """A worker is killed at the nth call that touches the run's folder, or the call fails; then the same
-command again. With --long every n."""
+command again. With --long every call of a save, in each way; of the others each in one."""
 import errno
-import pathlib
 import subprocess
 import time
+from pathlib import Path
 
 from faults import VARIANTS
 
 NAME = "kills and errors at calls"
-ERRORS = (0, 0, 0, errno.ENOSPC, errno.EIO, errno.EINTR, errno.EMFILE)      # 0: killed
+LONG = None                             # every case
+SHORT = -1                              # a write writes half of its bytes
+ERRORS = {0: "kill", errno.ENOSPC: "ENOSPC", errno.EIO: "EIO", errno.EINTR: "EINTR",
+          errno.EMFILE: "EMFILE", SHORT: "short write"}
+WEIGHTS = (3, 1, 1, 1, 1, 1)
+SAVE = "checkpoint-4"                   # the second one: it replaces another
+AFTER = "checkpoint-6"
+
+
+def build(bench, name):
+    """A library of tests/faults that is preloaded."""
+    library = bench.scratch / f"{name}.so"
+    if not library.exists():
+        source = Path(__file__).with_name(f"{name}.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-O1", "-o", library, source, "-ldl"],
+                       check=True)
+    return library
 
 
 class Shim:
     def __init__(self, bench):
-        self.bench, self.library = bench, bench.scratch / "nth_call.so"
-        source = pathlib.Path(__file__).with_name("nth_call.c")
-        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", self.library, source, "-ldl"],
-                       check=True)
+        self.bench, self.library = bench, build(bench, "nth_call")
 
-    def start(self, variant, nth, error):
+    def start(self, variant, nth, error, *settings, on=False):
+        """on: every call from the nth on."""
         once, log = self.bench.scratch / "once", self.bench.scratch / "calls"
         once.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
-        return self.bench.start(*self.bench.train("hurt", variant), env={
+        return self.bench.start(*self.bench.train("hurt", variant, *settings), env={
             "LD_PRELOAD": str(self.library), "NTH": str(nth), "NTH_ERROR": str(error),
             "NTH_PROGRAM": "trainx-worker", "NTH_BELOW": "outputs/hurt", "NTH_LOG": str(log),
-            "NTH_ONCE": str(once)})
+            "NTH_ONCE": str(once), **({"NTH_ALL": "1"} if on else {})})
 
     def calls(self, variant):
         """{number: call} of a run that is let be; of several ranks those of the busiest."""
@@ -36,23 +50,37 @@ class Shim:
         return {int(number): call for number, call in (line.split(" ", 1) for line in lines)}
 
 
+def of_a_save(calls):
+    """The numbers from the first call on a checkpoint to the first on the next."""
+    def first(name):
+        return min(number for number, call in calls.items() if name in call)
+    return range(first(SAVE), first(AFTER))
+
+
 def run(bench, tally):
     shim = Shim(bench)
     calls = {variant: shim.calls(variant) for variant in VARIANTS}
-    points = [(variant, nth) for variant in VARIANTS for nth in calls[variant]]
+    points = []
+    for variant, numbered in calls.items():
+        save = of_a_save(numbered)
+        for nth in numbered:
+            drawn = bench.random.choices(list(ERRORS), WEIGHTS)
+            points += [(variant, nth, error)
+                       for error in (ERRORS if bench.size.every_case and nth in save else drawn)]
+    if bench.size.every_case:
+        points = bench.size.share(points)
     bench.random.shuffle(points)
     for _ in bench.rounds(tally):
         if not points:
             break
-        variant, nth = points.pop()
-        errors = sorted(set(ERRORS)) if bench.every_case else [bench.random.choice(ERRORS)]
-        for error in errors:
+        variant, nth, error = points.pop()
+        if error != SHORT or "write" in calls[variant][nth].split(" ")[0]:
             tally.rounds += 1
             hurt(bench, tally, shim, variant, nth, error, calls[variant][nth])
 
 
 def hurt(bench, tally, shim, variant, nth, error, call):
-    what = f"{variant}, {errno.errorcode.get(error, 'kill')} at call {nth} ({call})"
+    what = f"{variant}, {ERRORS[error]} at call {nth} ({call})"
     bench.remove("hurt")
     process, began = shim.start(variant, nth, error), time.monotonic()
     code = process.end()
@@ -62,5 +90,7 @@ def hurt(bench, tally, shim, variant, nth, error, call):
         tally.add("hung", f"{what}: no end")
     if error and code is not None and (code == 1 or code < 0 or code > 128):
         tally.add("wrong", f"{what}: exit code {code}: {process.words()}")
+    if error in (errno.EINTR, SHORT) and code != 0:
+        tally.add("wrong", f"{what}: is no error, and ends the run with {code}")
     bench.check_kept(tally, "hurt", process.saved(), what)
     bench.check_goes_on(tally, "hurt", variant, what)

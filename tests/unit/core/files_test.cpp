@@ -160,6 +160,19 @@ TEST_CASE("a folder is locked for one run at a time; the sentence names the hold
   FolderLock again(run);
 }
 
+TEST_CASE("a lock knows whether its folder is still the one of that name") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const FolderLock lock(run);
+  CHECK(lock.holds(run));
+  std::filesystem::rename(run, folder / "elsewhere");
+  CHECK_FALSE(lock.holds(run));
+  CHECK(lock.holds(folder / "elsewhere"));
+  const FolderLock another(run);
+  CHECK_FALSE(lock.holds(run));
+  CHECK(another.holds(run));
+}
+
 TEST_CASE(
     "a killed holder's lock is free at once, and a program that the holder executes does not keep "
     "it") {

@@ -111,12 +111,13 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
   CHECK_THROWS_AS(write_status(folder.path / "none" / "status.json", {}, Durability::survives_kill),
                   trainx::UserError);
-  write_run_info(folder.path / "run.json", {.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
-                                            .host = "host",
-                                            .devices = {"a CPU"},
-                                            .argv = {"trainx", "train", "x.yaml"},
-                                            .directory = "/home/x",
-                                            .started = "2026-01-31T09:30:00Z"});
+  trainx::write_file_atomic(folder.path / "run.json",
+                            run_info_json({.build = {{"version", "0.1.0"}, {"commit", "c0ffee"}},
+                                           .host = "host",
+                                           .devices = {"a CPU"},
+                                           .argv = {"trainx", "train", "x.yaml"},
+                                           .directory = "/home/x",
+                                           .started = "2026-01-31T09:30:00Z"}));
   const auto run = nlohmann::json::parse(trainx::read_file(folder.path / "run.json"));
   CHECK(run["argv"] == std::vector<std::string>{"trainx", "train", "x.yaml"});
   CHECK(run["devices"] == std::vector<std::string>{"a CPU"});
@@ -130,23 +131,16 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
 }
 
 TEST_CASE("ECC's counters come beside what run.json has, which a damaged one keeps") {
-  const Folder folder;
-  const std::string path = folder.path / "run.json";
   trainx::MemoryErrors begin, end;
   begin.uncorrected = 1;
   end.uncorrected = 3;
   end.row_remap_pending = true;
-  write_memory_errors(path, begin, end);
-  CHECK_FALSE(fs::exists(path));
-  write_run_info(path, {.host = "here"});
-  write_memory_errors(path, begin, begin);
-  write_memory_errors(path, begin, end);
-  const auto j = nlohmann::json::parse(trainx::read_file(path));
+  const std::string info = run_info_json({.host = "here"});
+  const auto j =
+      nlohmann::json::parse(with_memory_errors(with_memory_errors(info, begin, begin), begin, end));
   CHECK(j.at("host") == "here");
   CHECK(j.at("gpu_memory_errors") ==
         nlohmann::json{{"begin", {{"ecc_uncorrected", 1}}},
                        {"end", {{"ecc_uncorrected", 3}, {"row_remap_pending", true}}}});
-  std::ofstream(path) << "{\"host\":";
-  write_memory_errors(path, begin, end);
-  CHECK(trainx::read_file(path) == "{\"host\":");
+  CHECK(with_memory_errors("{\"host\":", begin, end) == "{\"host\":");
 }
