@@ -78,6 +78,7 @@ void JoinedRanks::leave_with(const std::exception& e) {
 void JoinedRanks::end_at_once(const std::exception& e, metrics::Console& console) {
   const int code = report_error(e, console);
   leave_with(e);
+  metrics::process_screen().finish();
   std::fflush(nullptr);
   std::_Exit(code);
 }

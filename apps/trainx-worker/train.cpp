@@ -24,6 +24,7 @@
 #include "train/health_observer.hpp"
 #include "train/learning_rates.hpp"
 #include "train/loop_observer.hpp"
+#include "train/memory_error_observer.hpp"
 #include "train/module_buffers.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
@@ -295,6 +296,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     if (!plan.is_replica()) parts.trainer->add(attest);
     train::TuneObserver tune(parts, console);
     parts.trainer->add(tune);
+    train::MemoryErrorObserver memory_errors(parts, console, nullptr);
+    parts.trainer->add(memory_errors);
     std::optional<train::ReleaseObserver> release;
     if (plan.recipe.memory.release_cache_every)
       parts.trainer->add(release.emplace(parts, console, state));
@@ -360,6 +363,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   parts.trainer->add(attest);
   train::TuneObserver tune(parts, console);
   parts.trainer->add(tune);
+  train::MemoryErrorObserver memory_errors(parts, console, &folder);
+  parts.trainer->add(memory_errors);
   std::optional<train::ReleaseObserver> release;
   if (plan.recipe.memory.release_cache_every)
     parts.trainer->add(release.emplace(parts, console, state));
@@ -392,6 +397,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     return code;
   } catch (const std::exception& e) {
     checkpoints.settle();  // what is on disk by then counts
+    memory_errors.look();
     status.failed(sentence_of(e), static_cast<int>(worker::exit_code_of(e)));
     throw;
   }
@@ -442,7 +448,9 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
   try {
     return run(job, plan, start, state, threads, path, own, files, parts, console, loop);
   } catch (const std::exception& e) {
-    if (plan.on_gpu && ranks.world_size() > 1) joined.end_at_once(e, console);
+    // the teardown of a GPU that is lost, or that others wait for, may never end
+    if (plan.on_gpu && (ranks.world_size() > 1 || parts.device->is_lost()))
+      joined.end_at_once(e, console);
     throw;
   }
 }

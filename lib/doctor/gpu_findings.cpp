@@ -58,6 +58,14 @@ void look_at_driver(const GpusFacts& facts, Findings& found) {
                      "nvidia-smi -c DEFAULT (as root)"});
 }
 
+void look_at_lost(const GpusFacts& facts, Findings& found) {
+  for (const LostGpu& gpu : facts.lost)
+    found.push_back(
+        {.problem = "GPU " + std::to_string(gpu.index) + " cannot be used: " + gpu.why,
+         .remedy = "look for its reason with dmesg | grep Xid, and restart the machine; "
+                   "have the GPU replaced if it is lost again"});
+}
+
 void look_at_clock(const GpuFacts& gpu, const std::string& name, Findings& found) {
   for (const ClockLimit limit : gpu.clock_limits) {
     // the rule under full load; asked for
@@ -87,18 +95,8 @@ void look_at_clock(const GpuFacts& gpu, const std::string& name, Findings& found
 }
 
 void look_at_memory(const GpuFacts& gpu, const std::string& name, Findings& found) {
-  if (gpu.ecc_uncorrected.value_or(0) > 0)
-    found.push_back(
-        {.problem = name + " had " + counted(*gpu.ecc_uncorrected, "memory error") +
-                    " that ECC could not correct",
-         .remedy =
-             "drain it and reset it (nvidia-smi -r), and have it replaced if they come again"});
-  if (gpu.row_remap_failed.value_or(false))
-    found.push_back({.problem = name + " has no spare memory rows left for broken ones",
-                     .remedy = "have it replaced"});
-  else if (gpu.row_remap_pending.value_or(false))
-    found.push_back({.problem = name + " waits for a reset to replace a broken memory row",
-                     .remedy = "end what uses it and reset it (nvidia-smi -r, as root)"});
+  for (const MemoryAdvice& advice : advice_on(gpu.memory_errors, name))
+    found.push_back({.problem = advice.problem, .remedy = advice.remedy});
 }
 
 void look_at_link(const GpuFacts& gpu, const std::string& name, Findings& found) {
@@ -238,6 +236,7 @@ void look_at_measured(const GpusFacts& facts, Findings& found) {
 Findings findings_of(const GpusFacts& facts) {
   Findings found;
   look_at_driver(facts, found);
+  look_at_lost(facts, found);
   std::set<std::string> kinds;
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
     const GpuFacts& gpu = facts.gpus[i];

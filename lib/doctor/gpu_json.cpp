@@ -20,10 +20,11 @@ Json json_of(const GpuFacts& gpu) {
   j["clock_limits"] = Json::array();
   for (const ClockLimit limit : gpu.clock_limits) j["clock_limits"].push_back(name_of(limit));
   put(j, "ecc", gpu.ecc);
-  put(j, "ecc_corrected", gpu.ecc_corrected);
-  put(j, "ecc_uncorrected", gpu.ecc_uncorrected);
-  put(j, "row_remap_failed", gpu.row_remap_failed);
-  put(j, "row_remap_pending", gpu.row_remap_pending);
+  put(j, "ecc_corrected", gpu.memory_errors.corrected);
+  put(j, "ecc_uncorrected", gpu.memory_errors.uncorrected);
+  put(j, "row_remap_failed", gpu.memory_errors.row_remap_failed);
+  put(j, "row_remap_pending", gpu.memory_errors.row_remap_pending);
+  put(j, "page_retirement_pending", gpu.memory_errors.page_retirement_pending);
   put(j, "pcie_generation", gpu.pcie.generation);
   put(j, "pcie_most_generation", gpu.pcie.most_generation);
   put(j, "pcie_width", gpu.pcie.width);
@@ -69,6 +70,8 @@ Json to_json(const GpusFacts& facts) {
     put(p, "peer_access", pair.peer_access);
     j["pairs"].push_back(p);
   }
+  for (const LostGpu& gpu : facts.lost)
+    j["lost"].push_back({{"index", gpu.index}, {"why", gpu.why}});
   if (facts.links) j["links"] = facts::to_json(*facts.links);
   put_unread(j, facts.unread);
   return j;

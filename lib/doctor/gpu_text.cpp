@@ -43,8 +43,12 @@ std::string link_words(const PcieFacts& p) {
 std::string ecc_words(const GpuFacts& gpu) {
   if (!gpu.ecc) return {};
   if (!*gpu.ecc) return "ECC off";
-  return "ECC " + (gpu.ecc_uncorrected ? counted(*gpu.ecc_uncorrected, "uncorrected error")
-                                       : std::string("on"));
+  const MemoryErrors& errors = gpu.memory_errors;
+  if (!errors.uncorrected) return "ECC on";
+  return "ECC " + counted(*errors.uncorrected, "uncorrected error") +
+         (errors.corrected.value_or(0) > 0
+              ? " (" + std::to_string(*errors.corrected) + " corrected)"
+              : "");
 }
 
 std::string nvlink_words(const NvlinkFacts& links) {
@@ -145,6 +149,8 @@ Lines describe(const GpusFacts& facts) {
                             pair.path ? "PCIe: " + *pair.path : "",
                             pair.peer_access ? "peer access " + *pair.peer_access : ""}));
   if (facts.links) describe_links(*facts.links, facts, lines);
+  for (const LostGpu& gpu : facts.lost)
+    lines.push_back(std::to_string(gpu.index) + ": cannot be used: " + gpu.why);
   add_unread(lines, facts.unread);
   return lines;
 }

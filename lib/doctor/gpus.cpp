@@ -28,13 +28,14 @@ GpusFacts detect_gpus(const Roots& roots, const std::string& built_cuda) {
     facts.unread["cuda"] = nvml->words_for(code);
   std::vector<NvmlDevice> devices;
   for (unsigned i = 0; i < nvml->device_count(); ++i) {
-    const auto device = nvml->device(i);
-    if (!device) {
-      facts.unread["gpu " + std::to_string(i)] = "the driver shows it and does not let it be used";
+    NvmlDevice device = nullptr;
+    if (const NvmlReturn code = nvml->call("nvmlDeviceGetHandleByIndex_v2", i, &device);
+        code != 0) {
+      facts.lost.push_back({i, nvml->words_for(code)});
       continue;
     }
-    devices.push_back(*device);
-    facts.gpus.push_back(ask_device(*nvml, *device, roots));
+    devices.push_back(device);
+    facts.gpus.push_back(ask_device(*nvml, device, roots));
   }
   for (std::size_t i = 0; i < devices.size(); ++i)
     for (std::size_t k = i + 1; k < devices.size(); ++k) {

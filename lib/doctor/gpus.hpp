@@ -1,6 +1,7 @@
 // The section on GPUs: what NVML tells of each, and of each pair.
 #pragma once
 #include "core/link_rates.hpp"
+#include "core/memory_errors.hpp"
 #include "core/power_reading.hpp"
 #include "facts/finding.hpp"
 #include "doctor/gpu_presence.hpp"
@@ -41,10 +42,7 @@ struct GpuFacts {
   std::optional<std::int64_t> performance_state;  // 0 is full speed, 8 and more idle
   std::vector<ClockLimit> clock_limits;           // what holds the clock down now
   std::optional<bool> ecc;
-  // errors since the driver was loaded
-  std::optional<std::int64_t> ecc_corrected, ecc_uncorrected;
-  // of memory rows that ECC gave up
-  std::optional<bool> row_remap_failed, row_remap_pending;
+  MemoryErrors memory_errors;
   PcieFacts pcie;
   std::optional<std::string> compute_mode;  // default, exclusive process, prohibited
   std::optional<bool> mig;
@@ -70,6 +68,12 @@ struct GpuPairFacts {
   std::optional<std::string> peer_access;  // "ok", else why not
 };
 
+/// One that the driver shows and that cannot be used.
+struct LostGpu {
+  std::int64_t index = 0;
+  std::string why;  // NVML's words
+};
+
 struct GpusFacts {
   GpuPresence presence;
   std::string driver_problem;         // why NVML tells nothing; empty: it does
@@ -80,6 +84,7 @@ struct GpusFacts {
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, where it is set
   std::vector<GpuFacts> gpus;
   std::vector<GpuPairFacts> pairs;
+  std::vector<LostGpu> lost;
   std::optional<LinkRates> links;  // measured
   Unread unread;
 };

@@ -206,15 +206,20 @@ GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roo
   if (told != 0) told = nvml.call("nvmlDeviceGetCurrentClocksThrottleReasons", device, &reasons);
   if (asked.fine(told, "clock_limits")) gpu.clock_limits = clock_limits_of(reasons);
   gpu.ecc = asked.mode("ecc", "nvmlDeviceGetEccMode");
+  MemoryErrors& errors = gpu.memory_errors;
   if (gpu.ecc.value_or(false)) {
-    gpu.ecc_corrected = asked.errors("ecc_corrected", corrected);
-    gpu.ecc_uncorrected = asked.errors("ecc_uncorrected", uncorrected);
+    errors.corrected = asked.errors("ecc_corrected", corrected);
+    errors.uncorrected = asked.errors("ecc_uncorrected", uncorrected);
   }
   unsigned by_corrected = 0, by_uncorrected = 0, pending = 0, failed = 0;
   if (asked.fine(nvml.call("nvmlDeviceGetRemappedRows", device, &by_corrected, &by_uncorrected,
                            &pending, &failed),
                  "row_remap_failed"))
-    gpu.row_remap_failed = failed != 0, gpu.row_remap_pending = pending != 0;
+    errors.row_remap_failed = failed != 0, errors.row_remap_pending = pending != 0;
+  // GPUs before those that remap rows
+  if (unsigned pages = 0; !errors.row_remap_failed &&
+                          nvml.call("nvmlDeviceGetRetiredPagesPendingStatus", device, &pages) == 0)
+    errors.page_retirement_pending = pages != 0;
   gpu.pcie = {asked.number("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
               asked.number("pcie_most_generation", "nvmlDeviceGetMaxPcieLinkGeneration"),
               asked.number("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),

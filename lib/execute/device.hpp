@@ -2,6 +2,7 @@
 #pragma once
 #include "execute/arena.hpp"
 #include "core/link_rates.hpp"
+#include "core/memory_errors.hpp"
 #include "core/power_reading.hpp"
 #include "disk/disk.hpp"
 #include "execute/ranks.hpp"
@@ -52,6 +53,10 @@ class Device {
   /// Of this process, as the driver or the kernel sees it.
   virtual std::int64_t process_bytes() const = 0;
   virtual PowerReading power() const { return {}; }
+  /// What ECC counts; nothing on a CPU, or where it is not told.
+  virtual MemoryErrors memory_errors() const { return {}; }
+  /// No call to it succeeds any more, its teardown neither.
+  virtual bool is_lost() const { return false; }
   /// Chooses the fastest way for the work that executors have met so far, where this machine does
   /// not know it yet: seconds for each kind of matrix product. Between steps; returns how many were
   /// tried.

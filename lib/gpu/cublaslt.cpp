@@ -33,7 +33,7 @@ void CublasLt::require(cublasStatus_t status, const std::string& doing) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const ExitCode code = status == CUBLAS_STATUS_ALLOC_FAILED ? ExitCode::out_of_memory
                                                              : ExitCode::unavailable;
-  throw GpuError(code, doing + " (cuBLASLt: " + status_string(status) + ")");
+  throw_library_error(code, doing + " (cuBLASLt: " + status_string(status) + ")");
 }
 
 }  // namespace trainx::gpu

@@ -71,8 +71,8 @@ void require(const Call& call, const AttentionProblem& p, const char* doing) {
     if (error.is_good()) return;
     words = error.get_message();
   } catch (const std::runtime_error& error) { words = error.what(); }
-  throw GpuError(ExitCode::unavailable,
-                 "attention " + describe(p) + ": cuDNN cannot " + doing + " (" + words + ")");
+  throw_library_error(ExitCode::unavailable,
+                      "attention " + describe(p) + ": cuDNN cannot " + doing + " (" + words + ")");
 }
 
 std::vector<std::int64_t> dims(const AttentionProblem& p) {
@@ -193,8 +193,8 @@ struct CudnnAttention::State {
     fe::cudnn_dlhandle = library.handle();
     const cudnnStatus_t status = fe::detail::create_handle(&handle);
     if (status != CUDNN_STATUS_SUCCESS)
-      throw GpuError(ExitCode::unavailable, std::string("cuDNN cannot be set up (") +
-                                                fe::detail::get_error_string(status) + ")");
+      throw_library_error(ExitCode::unavailable, std::string("cuDNN cannot be set up (") +
+                                                     fe::detail::get_error_string(status) + ")");
   }
   ~State() { fe::detail::destroy_handle(handle); }
   State(const State&) = delete;
@@ -241,8 +241,8 @@ struct CudnnAttention::State {
                           std::to_string(needed) + " bytes, not " +
                           std::to_string(space.workspace_bytes));
     if (fe::detail::set_stream(handle, space.stream) != CUDNN_STATUS_SUCCESS)
-      throw GpuError(ExitCode::unavailable,
-                     "attention " + describe(p) + ": cuDNN refuses the stream");
+      throw_library_error(ExitCode::unavailable,
+                          "attention " + describe(p) + ": cuDNN refuses the stream");
     require([&] { return call.graph->execute(handle, addresses, space.workspace); }, p, "run");
   }
 

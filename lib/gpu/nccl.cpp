@@ -75,10 +75,10 @@ struct Nccl {
   void require(Result result, const std::string& doing) const {
     if (result == success || result == in_progress) return;
     const char* words = last_error(nullptr);
-    throw GpuError(ExitCode::unavailable,
-                   doing + " (NCCL: " + error_string(result) +
-                       (words && *words ? std::string("; ") + words : std::string()) +
-                       "); NCCL_DEBUG=WARN says more");
+    throw_library_error(ExitCode::unavailable,
+                        doing + " (NCCL: " + error_string(result) +
+                            (words && *words ? std::string("; ") + words : std::string()) +
+                            "); NCCL_DEBUG=WARN says more");
   }
 };
 

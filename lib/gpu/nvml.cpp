@@ -32,6 +32,9 @@ NvmlFunctions load_nvml_functions(void* library) {
   load(library, f.utilization, {"nvmlDeviceGetUtilizationRates"});
   load(library, f.temperature, {"nvmlDeviceGetTemperature"});
   load(library, f.memory, {"nvmlDeviceGetMemoryInfo"});
+  load(library, f.ecc_mode, {"nvmlDeviceGetEccMode"});
+  load(library, f.ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
+  load(library, f.remapped_rows, {"nvmlDeviceGetRemappedRows"});
   load(library, f.processes, {"nvmlDeviceGetComputeRunningProcesses_v3"});
   return f;
 }
@@ -54,6 +57,21 @@ PowerReading read_power(const NvmlFunctions& nvml, NvmlDevice device) {
   if (const auto bytes = asked<NvmlMemory>(nvml.memory, device))
     out.used_bytes = static_cast<std::int64_t>(bytes->used),
     out.total_bytes = static_cast<std::int64_t>(bytes->total);
+  return out;
+}
+
+MemoryErrors read_memory_errors(const NvmlFunctions& nvml, NvmlDevice device) {
+  constexpr unsigned corrected = 0, uncorrected = 1, since_load = 0;
+  MemoryErrors out;
+  unsigned on = 0, after_reset = 0;
+  if (nvml.ecc_mode && nvml.ecc_mode(device, &on, &after_reset) == 0 && on != 0) {
+    out.corrected = asked<unsigned long long>(nvml.ecc_errors, device, corrected, since_load);
+    out.uncorrected = asked<unsigned long long>(nvml.ecc_errors, device, uncorrected, since_load);
+  }
+  unsigned by_corrected = 0, by_uncorrected = 0, pending = 0, failed = 0;
+  if (nvml.remapped_rows &&
+      nvml.remapped_rows(device, &by_corrected, &by_uncorrected, &pending, &failed) == 0)
+    out.row_remap_failed = failed != 0, out.row_remap_pending = pending != 0;
   return out;
 }
 

@@ -2,6 +2,7 @@
 // has every function.
 #pragma once
 #include <cstdint>
+#include "core/memory_errors.hpp"
 #include "core/power_reading.hpp"
 
 namespace trainx::gpu {
@@ -39,11 +40,17 @@ struct NvmlFunctions {
   NvmlReturn (*utilization)(NvmlDevice, NvmlUtilization*) = nullptr;
   NvmlReturn (*temperature)(NvmlDevice, int sensor, unsigned* celsius) = nullptr;
   NvmlReturn (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  NvmlReturn (*ecc_mode)(NvmlDevice, unsigned* now, unsigned* after_reset) = nullptr;
+  NvmlReturn (*ecc_errors)(NvmlDevice, unsigned kind, unsigned since,
+                           unsigned long long* count) = nullptr;
+  NvmlReturn (*remapped_rows)(NvmlDevice, unsigned* by_corrected, unsigned* by_uncorrected,
+                              unsigned* pending, unsigned* failed) = nullptr;
   NvmlReturn (*processes)(NvmlDevice, unsigned* count, NvmlProcess*) = nullptr;
 };
 /// Those that `library` (of dlopen) has.
 NvmlFunctions load_nvml_functions(void* library);
 
 PowerReading read_power(const NvmlFunctions& nvml, NvmlDevice device);
+MemoryErrors read_memory_errors(const NvmlFunctions& nvml, NvmlDevice device);
 
 }  // namespace trainx::gpu

@@ -67,6 +67,10 @@ PowerReading PowerMeter::read() const {
   return state_->device ? read_power(state_->nvml, state_->device) : PowerReading{};
 }
 
+MemoryErrors PowerMeter::memory_errors() const {
+  return state_->device ? read_memory_errors(state_->nvml, state_->device) : MemoryErrors{};
+}
+
 std::optional<std::int64_t> PowerMeter::process_bytes() const {
   for (const NvmlProcess& p : processes_of(*state_))
     if (p.pid == static_cast<unsigned>(::getpid())) return static_cast<std::int64_t>(p.bytes);

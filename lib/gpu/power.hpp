@@ -1,7 +1,9 @@
-// Energy, power, clock, load and memory of a GPU, from NVML. What cannot be read is nothing.
+// Energy, power, clock, load, memory and its errors of a GPU, from NVML. What cannot be read is
+// nothing.
 #pragma once
 #include <cstdint>
 #include <memory>
+#include "core/memory_errors.hpp"
 #include "core/power_reading.hpp"
 
 namespace trainx::gpu {
@@ -15,6 +17,7 @@ class PowerMeter {
   PowerMeter(const PowerMeter&) = delete;
   PowerMeter& operator=(const PowerMeter&) = delete;
   PowerReading read() const;
+  MemoryErrors memory_errors() const;
   /// Device memory of this process as the driver sees it; nothing where it does not tell.
   std::optional<std::int64_t> process_bytes() const;
   /// Who holds the device's memory beside this process: "process 4242 61 GiB, ..."; "" where the

@@ -236,6 +236,22 @@ std::string recipe(const RunRecord& run) {
                                  "</details>");
 }
 
+/// Of ECC's counters in run.json, where the run saw an error that could not be corrected.
+std::string memory_errors(const nlohmann::ordered_json& info) {
+  const auto found = info.find("gpu_memory_errors");
+  if (found == info.end() || !found->is_object()) return "";
+  const auto count = [&](const char* when) {
+    const auto counters = found->find(when);
+    return counters != found->end() && counters->is_object()
+               ? number_of(*counters, "ecc_uncorrected")
+               : 0;
+  };
+  const double during = count("end") - count("begin");
+  if (!(during > 0)) return "";
+  return "<p class='bad'>ECC could not correct " + short_number(during) + " error" +
+         (during == 1 ? "" : "s") + " in the GPU's memory during the run</p>";
+}
+
 }  // namespace
 
 std::string page(const RunRecord& run) {
@@ -243,8 +259,9 @@ std::string page(const RunRecord& run) {
                                  ? "<p class='bad'>" + std::to_string(run.unread_lines) +
                                        " lines of metrics.jsonl could not be read</p>"
                                  : "";
-  return html_page(run.name, header(run) + tiles(run) + unread + plots(run) + memory(run) +
-                                 step_budget(run) + checkpoints(run) + recipe(run));
+  return html_page(run.name, header(run) + memory_errors(run.info) + tiles(run) + unread +
+                                 plots(run) + memory(run) + step_budget(run) + checkpoints(run) +
+                                 recipe(run));
 }
 
 }  // namespace trainx::html_report

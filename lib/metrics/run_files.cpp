@@ -64,6 +64,31 @@ std::string run_info_json(const RunInfo& info) {
   return pretty(j);
 }
 
+namespace {
+
+nlohmann::ordered_json json_of(const MemoryErrors& errors) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+  const auto put = [&](const char* key, const auto& value) {
+    if (value) j[key] = *value;
+  };
+  put("ecc_corrected", errors.corrected);
+  put("ecc_uncorrected", errors.uncorrected);
+  put("row_remap_failed", errors.row_remap_failed);
+  put("row_remap_pending", errors.row_remap_pending);
+  put("page_retirement_pending", errors.page_retirement_pending);
+  return j;
+}
+
+}  // namespace
+
+std::string with_memory_errors(const std::string& run_info, const MemoryErrors& begin,
+                               const MemoryErrors& end) {
+  auto j = nlohmann::ordered_json::parse(run_info, nullptr, false);
+  if (!j.is_object()) return run_info;
+  j["gpu_memory_errors"] = {{"begin", json_of(begin)}, {"end", json_of(end)}};
+  return pretty(j);
+}
+
 std::string run_info_text(const std::string& path, const std::string& key) {
   if (!std::filesystem::exists(path)) return {};
   const auto j = nlohmann::json::parse(read_file(path), nullptr, false);

@@ -1,5 +1,6 @@
 // The small files beside metrics.jsonl that tell other programs about a run.
 #pragma once
+#include "core/memory_errors.hpp"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -39,6 +40,10 @@ struct RunInfo {
   std::map<std::string, std::string> origins;  // where each of the recipe's values came from
 };
 std::string run_info_json(const RunInfo& info);
+/// The text of a run.json with ECC's counters, as "gpu_memory_errors": {"begin", "end"}. A text
+/// that is none stays as it is.
+std::string with_memory_errors(const std::string& run_info, const MemoryErrors& begin,
+                               const MemoryErrors& end);
 /// A text of run.json, e.g. "directory"; empty where there is no file or no such text.
 std::string run_info_text(const std::string& path, const std::string& key);
 

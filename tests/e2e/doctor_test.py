@@ -173,6 +173,30 @@ class Doctor(Trainx):
         self.assertEqual(json.loads(kept.read_text()), {"state": told["state"], "bytes_per_second": measured["in_place_bytes_per_second"]})
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
+    def test_memory_that_is_broken_has_a_remedy(self):
+        report = self.examine(LD_LIBRARY_PATH=self.fake_nvml("-DBROKEN_MEMORY"))
+        first, second = report["gpus"]["gpus"]
+        self.assertEqual((first["ecc_uncorrected"], second["ecc_uncorrected"]), (2, 0))
+        self.assertEqual((first["row_remap_pending"], second["row_remap_pending"]), (False, True))
+        remedies = {name: f["remedy"] for f in report["findings"]
+                    for name in ("GPU 0", "GPU 1") if name in f["problem"] and "memory" in f["problem"]}
+        self.assertEqual(set(remedies), {"GPU 0", "GPU 1"})
+        self.assertTrue(all("nvidia-smi -r" in remedy for remedy in remedies.values()), remedies)
+
+    def test_of_a_gpu_without_ecc_nothing_of_it_is_told(self):
+        environment = self.environment(LD_LIBRARY_PATH=self.fake_nvml("-DNO_ECC"))
+        done = self.run_trainx("doctor", "--json", env=environment)
+        for gpu in json.loads(done.stdout)["gpus"]["gpus"]:
+            self.assertFalse([key for key in gpu if "ecc" in key or "row" in key], gpu)
+        self.assertNotIn("ECC", self.run_trainx("doctor", env=environment).stdout)
+
+    def test_a_gpu_that_is_lost_is_named(self):
+        report = self.examine(LD_LIBRARY_PATH=self.fake_nvml("-DLOST"))
+        self.assertEqual(len(report["gpus"]["gpus"]), 1)
+        self.assertEqual([gpu["index"] for gpu in report["gpus"]["lost"]], [1])
+        (problem,) = [p for p in self.problems(report) if "GPU 1" in p]
+        self.check_sentence("doctor.gpu/lost", problem)
+
     def test_an_nvml_that_does_not_begin_says_why(self):
         report = self.examine(LD_LIBRARY_PATH=self.fake_nvml("-DMISMATCH"))
         self.assertIn("Driver/library version mismatch", report["gpus"]["driver_problem"])

@@ -53,9 +53,10 @@ __attribute__((constructor)) static void stay(void) {
 }
 int nvmlShutdown(void) { return 0; }
 const char* nvmlErrorString(int code) {
-  return code == 18  ? "Driver/library version mismatch"
-         : code == 4 ? "Insufficient Permissions"
-                     : "error";
+  return code == 18   ? "Driver/library version mismatch"
+         : code == 4  ? "Insufficient Permissions"
+         : code == 15 ? "GPU is lost"
+                      : "error";
 }
 int nvmlSystemGetDriverVersion(char* text, unsigned n) {
   snprintf(text, n, "580.65.06");
@@ -70,7 +71,14 @@ int nvmlDeviceGetCount_v2(unsigned* n) {
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) {
+#ifdef LOST
+  if (i == 1) return 15;
+#endif
   *d = &devices[i];
+  return 0;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* address, Device** d) {
+  *d = &devices[strstr(address, "17:00.0") == NULL];
   return 0;
 }
 int nvmlDeviceGetName(Device* d, char* text, unsigned n) {
@@ -123,20 +131,34 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(Device* d, unsigned long long* bit
   *bits = d->index == 0 ? 0x20 : 0x1;
   return 0;
 }
+#ifdef NO_ECC
+int nvmlDeviceGetEccMode(Device* d, unsigned* now, unsigned* next) {
+  (void)d, (void)now, (void)next;
+  return 3;
+}
+#else
 int nvmlDeviceGetEccMode(Device* d, unsigned* now, unsigned* next) {
   (void)d;
   *now = *next = 1;
   return 0;
 }
+#endif
+#ifdef BROKEN_MEMORY
+enum { uncorrected = 2, row_pending = 1 };
+#else
+enum { uncorrected = 0, row_pending = 0 };
+#endif
 int nvmlDeviceGetTotalEccErrors(Device* d, unsigned kind, unsigned counter, unsigned long long* n) {
-  (void)d;
-  *n = counter == 0 && kind == 0 ? 5 : 0;
+  *n = counter != 0 ? 0 : kind == 0 ? 5 : d->index == 0 ? uncorrected : 0;
   return 0;
 }
 int nvmlDeviceGetRemappedRows(Device* d, unsigned* c, unsigned* u, unsigned* pending,
                               unsigned* failed) {
-  (void)d;
-  *c = *u = 2, *pending = *failed = 0;
+#ifdef NO_ECC
+  (void)d, (void)c, (void)u, (void)pending, (void)failed;
+  return 3;
+#endif
+  *c = *u = 2, *pending = d->index == 1 ? row_pending : 0, *failed = 0;
   return 0;
 }
 int nvmlDeviceGetCurrPcieLinkGeneration(Device* d, unsigned* g) {

@@ -45,6 +45,8 @@ COVERED = {
     "lib/data/foreign_file.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
+    "lib/execute/cuda/gpu_device.cpp": {"doctor": "named_in_prose"},
+    "lib/gpu/gpu_error.cpp": {"doctor": "named_in_prose"},
     "lib/imports/import.cpp": {"import": "settings_of_other_tools"},
     "lib/imports/reasons.hpp": {
         "plan": "named_in_prose",
@@ -74,6 +76,7 @@ COVERED = {
     },
     "lib/imports/write.cpp": {"validate": "settings_of_other_tools"},
     "lib/metrics/loss_watch.cpp": {"data inspect": "data_named_in_prose"},
+    "lib/metrics/memory_error_watch.cpp": {"doctor": "named_in_prose"},
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
     "lib/plan/choose/mode.cpp": {"doctor": "named_in_prose"},
     "lib/plan/explain/describe.cpp": {"doctor": "named_in_prose"},

@@ -60,7 +60,14 @@ cudaDeviceProp open_gpu(int local_rank) {
                             std::to_string(properties.major) + "." +
                             std::to_string(properties.minor) +
                             ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
-  gpu::require(cudaSetDevice(index), gpu + " cannot be used");
+  gpu::name_device(gpu + " (" + properties.name + ")");
+  const cudaError_t error = cudaSetDevice(index);
+  if (error == cudaErrorDevicesUnavailable)
+    throw gpu::GpuError(ExitCode::unavailable,
+                        gpu +
+                            " cannot be used: another process has it alone, or it waits for a "
+                            "reset; `trainx doctor` shows which");
+  gpu::require(error, gpu + " cannot be used");
   return properties;
 }
 

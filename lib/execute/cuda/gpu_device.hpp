@@ -40,6 +40,8 @@ class GpuDevice final : public Device {
   std::int64_t peak_bytes() const override { return taken_; }
   std::int64_t process_bytes() const override;
   PowerReading power() const override { return meter_->read(); }
+  MemoryErrors memory_errors() const override { return meter_->memory_errors(); }
+  bool is_lost() const override { return gpu::loss_of_device().has_value(); }
   int tune() override;
   std::string name() const override { return name_; }
 

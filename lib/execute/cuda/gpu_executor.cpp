@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -50,17 +52,10 @@ Work work_of(Op op) {
   }
 }
 
-// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
-// of the steps [first, last] it was. Which kernel shows where each is waited for.
-[[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t first, std::int64_t last) {
-  const std::string which = first == last ? "step " + std::to_string(first)
-                                          : "one of the steps " + std::to_string(first) + " to " +
-                                                std::to_string(last);
-  throw gpu::GpuError(ExitCode::unavailable,
-                      which + " on the GPU failed: " + cudaGetErrorString(error) + " (CUDA error " +
-                          std::to_string(static_cast<int>(error)) +
-                          "); the run again with CUDA_LAUNCH_BLOCKING=1 and run.execution=eager "
-                          "goes on from the last checkpoint and names the instruction");
+/// Whether each launch is waited for, so that the one that fails is the one that says so.
+bool launches_are_waited_for() {
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return blocking && std::string_view(blocking) == "1";
 }
 
 }  // namespace
@@ -222,9 +217,20 @@ void GpuExecutor::submit_step() {
 }
 
 void GpuExecutor::require_step(cudaError_t error, std::int64_t last) const {
-  if (error != cudaSuccess)
-    throw_step_failed(error, parts_.first_step + std::min(reported_ + 1, last),
-                      parts_.first_step + last);
+  if (error != cudaSuccess) throw_step_failed(error, last);
+}
+
+// A kernel fails while others are on their way, and whatever is asked of the GPU next says so: one
+// of the steps that were not waited for it was. Which kernel shows where each is waited for.
+void GpuExecutor::throw_step_failed(cudaError_t error, std::int64_t last) const {
+  if (parts_.mode != model::Mode::train) gpu::throw_cuda_error(error, "a forward pass on the GPU");
+  const std::int64_t end = parts_.first_step + last,
+                     begin = parts_.first_step + std::min(reported_ + 1, last);
+  const std::string which = begin == end ? "step " + std::to_string(end)
+                                         : "one of the steps " + std::to_string(begin) + " to " +
+                                               std::to_string(end);
+  if (gpu::is_loss(error)) throw gpu::DeviceLost(error, "at " + which);
+  gpu::throw_cuda_error(error, which + " on the GPU");
 }
 
 void GpuExecutor::time_next(std::int64_t steps, OnTimes on_times) {
@@ -329,6 +335,9 @@ void GpuExecutor::issue(Shape& s, gpu::Timeline* timeline, std::size_t from, std
     if (static_cast<std::ptrdiff_t>(k) == s.first_write) device_.hold_for_download(stream);
     try {
       execute(s, i, stream);
+    } catch (const gpu::DeviceLost& lost) {
+      if (!launches_are_waited_for()) throw_step_failed(lost.error(), submitted_ + 1);
+      throw gpu::DeviceLost(lost, describe(*s.placed, i));
     } catch (const gpu::GpuError& error) {
       throw gpu::GpuError(error.code(),
                           std::string(error.what()) + " (in " + describe(*s.placed, i) + ")");

@@ -111,6 +111,7 @@ class GpuExecutor final : public Executor {
   /// Throws GpuError 69 that names the steps on their way, the last of them the `last` that was
   /// submitted, counted from 1.
   void require_step(cudaError_t error, std::int64_t last) const;
+  [[noreturn]] void throw_step_failed(cudaError_t error, std::int64_t last) const;
   gpu::Graph capture(Shape& s, const operations::BatchNeeds& needs, gpu::Timeline* timeline,
                      Part part);
   void attest(const Shape& s, const operations::BatchNeeds& needs, cudaGraph_t graph);

@@ -86,7 +86,7 @@ gpu::Graph GpuExecutor::capture(Shape& s, const operations::BatchNeeds& needs,
   } catch (const UserError& e) {
     give_up();
     // code of the user's own did what it had not done when it was measured
-    if (!device_.runs_own_code()) throw;
+    if (!device_.runs_own_code() || dynamic_cast<const gpu::DeviceLost*>(&e)) throw;
     throw UserError(e.code(), std::string(e.what()) +
                                   "; run.execution: eager launches steps one by one, without a "
                                   "CUDA graph");

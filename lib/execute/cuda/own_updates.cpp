@@ -1,5 +1,6 @@
 #include "execute/cuda/own_updates.hpp"
 #include "core/error.hpp"
+#include "gpu/gpu_error.hpp"
 #include "optim/group_table.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
@@ -174,9 +175,9 @@ OwnRules::OwnRules(const options::OwnOptimizerOptions& options, const plan::OwnR
 
 void OwnRules::run(const std::string& doing, const std::function<void()>& f) const {
   const operations::cuda::TorchCuda::Call call(*torch_, doing);
-  if (!memory_) return f();
+  if (!memory_) return gpu::with_device(doing, f);
   const OwnCodeMemory::RuleRuns runs(*memory_);
-  f();
+  gpu::with_device(doing, f);
 }
 
 void OwnRules::require_finite() const {

@@ -76,7 +76,7 @@ class MeasuredGpu final : public MeasuredDevice {
   void compute(const std::function<void()>& f) override {
     const operations::GpuScope scope(ops_);
     const operations::cuda::TorchCuda::Call call(torch_, "a module");
-    f();
+    gpu::with_device("a module", f);
   }
   program::Bytes used_bytes() const override { return memory_.used_bytes(); }
   program::Bytes peak_bytes() const override { return memory_.peak_bytes(); }

@@ -191,8 +191,8 @@ TorchCuda::Call::~Call() {
 }
 
 void TorchCuda::throw_failed(const char* doing, const c10::Error& error) {
-  throw gpu::GpuError(ExitCode::unavailable,
-                      std::string(doing) + " failed: " + error.what_without_backtrace());
+  gpu::throw_library_error(ExitCode::unavailable,
+                           std::string(doing) + " failed: " + error.what_without_backtrace());
 }
 
 }  // namespace trainx::operations::cuda

@@ -1,5 +1,6 @@
 #include "operations/module/module_device.hpp"
 #include "core/error.hpp"
+#include "gpu/gpu_error.hpp"
 #include "operations/attention/torch_cuda.hpp"
 #include "operations/common/gpu.hpp"
 #include "operations/common/gpu_scope.hpp"
@@ -12,7 +13,7 @@ void cuda::on_module_device(const std::string& doing, const std::function<void()
   if (!gpu.torch) throw InternalError(doing + " computes on a GPU without memory of its own");
   {
     const TorchCuda::Call call(*gpu.torch, doing);
-    f();
+    gpu::with_device(doing, f);
   }
   gpu.done(Work::other);
 }
@@ -22,7 +23,7 @@ void cuda::between_steps_on_module_device(const std::string& doing,
   TorchCuda* const torch = TorchCuda::current();
   if (!torch) return f();
   const TorchCuda::Call call(*torch, doing);
-  f();
+  gpu::with_device(doing, f);
   gpu::require(cudaStreamSynchronize(torch->stream()), doing);
 }
 

@@ -190,14 +190,14 @@ TEST_CASE(
   facts.gpus[0].clock_limits = {ClockLimit::application_clocks};
   CHECK(only(facts, "clocks set by a user").remedy.find("-rac") != std::string::npos);
   facts = sound();
-  facts.gpus[0].ecc_corrected = 7;
+  facts.gpus[0].memory_errors.corrected = 7;
   CHECK(findings_of(facts).empty());
-  facts.gpus[0].ecc_uncorrected = 1;
+  facts.gpus[0].memory_errors.uncorrected = 1;
   only(facts, "1 memory error that");
   facts = sound();
-  facts.gpus[0].row_remap_pending = true;
+  facts.gpus[0].memory_errors.row_remap_pending = true;
   only(facts, "waits for a reset");
-  facts.gpus[0].row_remap_failed = true;
+  facts.gpus[0].memory_errors.row_remap_failed = true;
   only(facts, "no spare memory rows");
   facts = sound();
   facts.gpus[1].processes = {{42, "python", std::int64_t{1} << 30}, {43, "", std::nullopt}};

@@ -9,6 +9,7 @@ namespace {
 /// A driver that answers what it is told to.
 struct Fake {
   static inline unsigned long long reasons = 0;
+  static inline unsigned ecc = 1;
   static NvmlFunctions functions() {
     NvmlFunctions f;
     f.energy = [](NvmlDevice, unsigned long long* mj) { return *mj = 12'500, 0; };
@@ -24,6 +25,18 @@ struct Fake {
     f.utilization = [](NvmlDevice, NvmlUtilization* u) { return *u = {98, 43}, 0; };
     f.temperature = [](NvmlDevice, int sensor, unsigned* c) {
       return *c = sensor == 0 ? 64 : 0, 0;
+    };
+    f.ecc_mode = [](NvmlDevice, unsigned* now, unsigned* next) {
+      *now = ecc, *next = 1 - ecc;
+      return 0;
+    };
+    f.ecc_errors = [](NvmlDevice, unsigned kind, unsigned since, unsigned long long* count) {
+      return *count = since == 0 ? 3 + kind : 0, 0;
+    };
+    f.remapped_rows = [](NvmlDevice, unsigned* by_corrected, unsigned* by_uncorrected,
+                         unsigned* pending, unsigned* failed) {
+      *by_corrected = *by_uncorrected = *failed = 0, *pending = 1;
+      return 0;
     };
     f.memory = [](NvmlDevice, NvmlMemory* m) { return *m = {100, 30, 70}, 0; };
     return f;
@@ -78,4 +91,22 @@ TEST_CASE(
   CHECK(limits(0x8 | 0x80) == std::vector{ClockLimit::power_brake});
   CHECK(limits(0x8) == std::vector{ClockLimit::hardware_slowdown});
   CHECK(limits(0x2) == std::vector{ClockLimit::application_clocks});
+}
+
+TEST_CASE("ECC's counters are read where ECC is on; what a GPU does not tell is not known") {
+  const MemoryErrors errors = read_memory_errors(Fake::functions(), nullptr);
+  CHECK(errors.corrected == 3);
+  CHECK(errors.uncorrected == 4);
+  CHECK(errors.row_remap_pending == true);
+  CHECK(errors.row_remap_failed == false);
+  Fake::ecc = 0;
+  const MemoryErrors off = read_memory_errors(Fake::functions(), nullptr);
+  Fake::ecc = 1;
+  CHECK_FALSE(off.uncorrected.has_value());
+  CHECK_FALSE(off.corrected.has_value());
+  NvmlFunctions none = Fake::functions();
+  none.ecc_mode = [](NvmlDevice, unsigned*, unsigned*) { return 3; };  // not supported
+  none.remapped_rows = nullptr;
+  CHECK_FALSE(read_memory_errors(none, nullptr).known());
+  CHECK_FALSE(read_memory_errors({}, nullptr).known());
 }

@@ -129,3 +129,18 @@ TEST_CASE("status.json and run.json hold what scripts look for") {
   CHECK(run_info_text(folder.path / "run.json", "argv").empty());  // not a text
   CHECK(run_info_text(folder.path / "none.json", "directory").empty());
 }
+
+TEST_CASE("ECC's counters come beside what run.json has, which a damaged one keeps") {
+  trainx::MemoryErrors begin, end;
+  begin.uncorrected = 1;
+  end.uncorrected = 3;
+  end.row_remap_pending = true;
+  const std::string info = run_info_json({.host = "here"});
+  const auto j =
+      nlohmann::json::parse(with_memory_errors(with_memory_errors(info, begin, begin), begin, end));
+  CHECK(j.at("host") == "here");
+  CHECK(j.at("gpu_memory_errors") ==
+        nlohmann::json{{"begin", {{"ecc_uncorrected", 1}}},
+                       {"end", {{"ecc_uncorrected", 3}, {"row_remap_pending", true}}}});
+  CHECK(with_memory_errors("{\"host\":", begin, end) == "{\"host\":");
+}
