@@ -287,10 +287,10 @@ def losses(gpu, tally):
 # The disk
 
 def nth_call(gpu, nth, error, log=None):
-    once = gpu.bench.scratch / "once"
-    once.unlink(missing_ok=True)
+    count = gpu.bench.scratch / "count"
+    count.write_bytes(bytes(4))
     env = {"LD_PRELOAD": str(gpu.libraries["nth_call"]), "NTH": str(nth), "NTH_ERROR": str(error),
-           "NTH_PROGRAM": "trainx-worker", "NTH_BELOW": "checkpoint-", "NTH_ONCE": str(once)}
+           "NTH_PROGRAM": "trainx-worker", "NTH_BELOW": "checkpoint-", "NTH_COUNT": str(count)}
     return env | ({"NTH_LOG": str(log)} if log else {})
 
 
