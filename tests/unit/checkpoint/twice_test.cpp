@@ -1,5 +1,6 @@
 #include "checkpoint/twice.hpp"
 #include "support/catch.hpp"
+#include <tuple>
 
 namespace {
 
