@@ -1,6 +1,6 @@
 #include "corpus/part_encoder.hpp"
 #include "fuzz/expect.hpp"
-#include "fuzz/memory_file.hpp"
+#include "fuzz/targets.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
 #include <cstdio>
 
@@ -29,20 +29,23 @@ const tokenizer::Tokenizer& bytes_tokenizer() {
 }  // namespace
 
 void fuzz_corpus(Bytes bytes) {
-  const MemoryFile file(bytes);
-  const auto encoder = bytes_tokenizer().make_encoder();
+  static const auto encoder = bytes_tokenizer().make_encoder();
+  const std::string path = "data";
   for (const auto format :
        {corpus::Format::text, corpus::Format::jsonl, corpus::Format::csv, corpus::Format::tsv})
     for (const bool samples : {false, true}) {
       if (samples && format == corpus::Format::text) continue;
       const std::vector<corpus::Input> inputs{
-          {file.path(), format, static_cast<std::int64_t>(bytes.size()), 0}};
+          {path, format, static_cast<std::int64_t>(bytes.size()), 0}};
       corpus::OutputOptions o;
       o.samples = samples;
       o.end_of_text = 1;
       const auto encode = [&](const corpus::Part& part, corpus::EncodedPart& out) {
-        return accepted(
-            [&] { out = corpus::encode_part(inputs, part, bytes_tokenizer(), o, *encoder); });
+        return accepted([&] {
+          out = corpus::encode_part(
+              inputs, part, bytes_tokenizer(), o, *encoder,
+              [&](const corpus::Input& input) { return data::MappedFile(input.path, bytes); });
+        });
       };
       corpus::EncodedPart whole, first, second;
       const std::size_t middle = bytes.size() / 2;

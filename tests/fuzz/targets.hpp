@@ -1,6 +1,5 @@
-// Readers of files that come from elsewhere, each as a function of a file's bytes. libFuzzer feeds
-// them what it makes up (libfuzzer_entry.cpp), the plain tests what lies in corpus/
-// (replay_main.cpp).
+// Readers of what comes from elsewhere, each as a function of its bytes. libFuzzer feeds them what
+// it makes up (libfuzzer_entry.cpp), the plain tests what lies in corpus/ (replay_main.cpp).
 #pragma once
 #include <cstddef>
 #include <span>
@@ -21,5 +20,6 @@ void fuzz_config(Bytes file);
 void fuzz_import(Bytes file);
 void fuzz_tokenizer(Bytes file);
 void fuzz_corpus(Bytes file);
+void fuzz_greeting(Bytes input);
 
 }  // namespace trainx::fuzz
