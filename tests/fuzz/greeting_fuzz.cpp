@@ -26,8 +26,8 @@ enum class Stranger : std::uint8_t {
 };
 
 const Greeting& greeting() {
-  static const Greeting made(
-      Membership{.world_size = 3, .run_id = "run", .secret = make_nonce()}, "control", 0);
+  static const Greeting made(Membership{.world_size = 3, .run_id = "run", .secret = make_nonce()},
+                             "control", 0);
   return made;
 }
 
@@ -134,13 +134,14 @@ void reach(std::string_view bytes) {
   ::shutdown(wire.theirs.get(), SHUT_WR);
   Connection rank(std::move(wire.ours));
   const auto hear = [](Connection& c) { return wait_for_message(c, Clock::now() + seconds(5)); };
-  require(!greet(rank, greeting(), {1, 3}, hear), "who has not the secret proves nothing to a rank");
+  require(!greet(rank, greeting(), {1, 3}, hear),
+          "who has not the secret proves nothing to a rank");
   require(wire.taken() <= 2 * most_unproved_bytes, "of a false rank 0 two messages are read");
 }
 
 }  // namespace
 
-void fuzz_greeting(Bytes input) {
+void fuzz_greeting(Bytes input, const Ways&) {
   if (input.size() < 2) return;
   const auto who = static_cast<unsigned>(input[0]), first_piece = static_cast<unsigned>(input[1]);
   const std::string_view bytes(reinterpret_cast<const char*>(input.data()) + 2, input.size() - 2);

@@ -4,16 +4,17 @@
 
 namespace trainx::fuzz {
 
-void fuzz_jsonl(Bytes bytes) {
-  for (const bool packed : {false, true})
-    for (const bool truncate : {false, true}) {
-      options::JsonlOptions options;
-      options.truncate = truncate;
-      options.packed = packed;
-      read_labelled([&](const data::SourceOptions& how) {
-        return data::labelled::open_jsonl(options, data::MappedFile("data.jsonl", bytes), how);
-      });
-    }
+void fuzz_jsonl(Bytes bytes, const Ways& ways) {
+  ways.each(4 * ways_of_labelled, [&](std::size_t i) {
+    constexpr bool either[] = {false, true};
+    Choices way(i);
+    options::JsonlOptions options;
+    options.truncate = way.of(either);
+    options.packed = way.of(either);
+    read_labelled(way, [&](const data::SourceOptions& how) {
+      return data::labelled::open_jsonl(options, data::MappedFile("data.jsonl", bytes), how);
+    });
+  });
 }
 
 }  // namespace trainx::fuzz

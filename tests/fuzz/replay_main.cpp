@@ -20,7 +20,7 @@ using namespace trainx::fuzz;
 
 struct Target {
   const char* name;
-  void (*run)(Bytes);
+  void (*run)(Bytes, const Ways&);
   Mutate* mutate = nullptr;
 };
 constexpr Target targets[] = {{"safetensors", fuzz_safetensors, mutate_safetensors},
@@ -43,7 +43,7 @@ std::string contents_of(const fs::path& path) {
 /// 1 where the target breaks a promise.
 int try_input(const Target& target, const std::string& input) {
   try {
-    target.run(std::as_bytes(std::span(input)));
+    target.run(std::as_bytes(std::span(input)), Ways::all());
     return 0;
   } catch (const std::exception& e) {
     std::printf("    %s\n", e.what());

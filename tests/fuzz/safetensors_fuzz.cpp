@@ -28,7 +28,7 @@ void check_header(Bytes bytes) {
 
 }  // namespace
 
-void fuzz_safetensors(Bytes bytes) {
+void fuzz_safetensors(Bytes bytes, const Ways&) {
   const MemoryFile file(bytes);
   check_header(bytes);
   accepted([&] {

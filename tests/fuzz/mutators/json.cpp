@@ -32,8 +32,9 @@ Json new_value(Words words, Random& random) {
 
 /// The element or member at `i` of a container.
 Json& child(Json& container, std::size_t i) {
-  return container.is_array() ? container[i]
-                              : std::next(container.begin(), static_cast<std::ptrdiff_t>(i)).value();
+  return container.is_array()
+             ? container[i]
+             : std::next(container.begin(), static_cast<std::ptrdiff_t>(i)).value();
 }
 
 void remove_child(Json& container, std::size_t i) {
@@ -49,12 +50,13 @@ std::string key_of(Json& container, std::size_t i) {
 
 void add_child(Json& container, Json value, Words words, Random& random) {
   if (container.is_array())
-    container.insert(container.begin() + static_cast<std::ptrdiff_t>(
-                                             random.below(container.size() + 1)),
-                     std::move(value));
+    container.insert(
+        container.begin() + static_cast<std::ptrdiff_t>(random.below(container.size() + 1)),
+        std::move(value));
   else
-    container[mutated_text(container.empty() ? "" : key_of(container, random.below(container.size())),
-                           words, random)] = std::move(value);
+    container[mutated_text(
+        container.empty() ? "" : key_of(container, random.below(container.size())), words,
+        random)] = std::move(value);
 }
 
 void mutate_container(Json& container, Json& other, Words words, Random& random) {
@@ -127,9 +129,27 @@ std::vector<Json*> values_of(Json& document) {
 
 Json mutated_number(const Json& was, Random& random) {
   using Limits = std::numeric_limits<std::int64_t>;
-  constexpr std::int64_t edges[] = {0,   1,     -1,    2,          7,           64,          127,
-                                    255, 256,   32767, 65535,      65536,       100'000,     1 << 30,
-                                    -2,  50257, 1000,  2147483647, -2147483648, 4294967296, Limits::max(),
+  constexpr std::int64_t edges[] = {0,
+                                    1,
+                                    -1,
+                                    2,
+                                    7,
+                                    64,
+                                    127,
+                                    255,
+                                    256,
+                                    32767,
+                                    65535,
+                                    65536,
+                                    100'000,
+                                    1 << 30,
+                                    -2,
+                                    50257,
+                                    1000,
+                                    2147483647,
+                                    -2147483648,
+                                    4294967296,
+                                    Limits::max(),
                                     Limits::min()};
   constexpr double reals[] = {0.0, -0.0, 0.5, 1e-12, 1.0, 1.5, -1e30, 1e300, 5e-324, 2147483648.0};
   const std::int64_t n = was.is_number_integer() ? was.get<std::int64_t>() : 0;

@@ -6,12 +6,57 @@
 namespace trainx::fuzz {
 namespace {
 
-constexpr std::string_view values[] = {
-    "0", "1", "-1", "2", "0.5", "1e-3", "1e309", ".nan", ".inf", "4294967296", "0x10", "1_000",
-    "64MiB", "1%", "3 epochs", "100 steps", "auto", "null", "~", "true", "no", "\"\"", "' '", "[]",
-    "{}", "[1, 2]", "[a, b]", "{a: 1}", "{type: adamw}", "|", ">", "&a 1", "*a", "!!str 1",
-    "${run.name}", "${env:HOME}", "${recipe_dir}/x", "${model.type}", "$${a}", "${a", "tiny.yaml",
-    "gpt2", "llama", "stories", "text", "a.txt", "x*", "a: b", "# c", "\u00e9", "2024-01-01"};
+constexpr std::string_view values[] = {"0",
+                                       "1",
+                                       "-1",
+                                       "2",
+                                       "0.5",
+                                       "1e-3",
+                                       "1e309",
+                                       ".nan",
+                                       ".inf",
+                                       "4294967296",
+                                       "0x10",
+                                       "1_000",
+                                       "64MiB",
+                                       "1%",
+                                       "3 epochs",
+                                       "100 steps",
+                                       "auto",
+                                       "null",
+                                       "~",
+                                       "true",
+                                       "no",
+                                       "\"\"",
+                                       "' '",
+                                       "[]",
+                                       "{}",
+                                       "[1, 2]",
+                                       "[a, b]",
+                                       "{a: 1}",
+                                       "{type: adamw}",
+                                       "|",
+                                       ">",
+                                       "&a 1",
+                                       "*a",
+                                       "!!str 1",
+                                       "${run.name}",
+                                       "${env:HOME}",
+                                       "${recipe_dir}/x",
+                                       "${model.type}",
+                                       "$${a}",
+                                       "${a",
+                                       "tiny.yaml",
+                                       "gpt2",
+                                       "llama",
+                                       "stories",
+                                       "text",
+                                       "a.txt",
+                                       "x*",
+                                       "a: b",
+                                       "# c",
+                                       "\u00e9",
+                                       "2024-01-01"};
 
 struct Line {
   std::size_t indent = 0;
@@ -55,13 +100,11 @@ void set_key(std::vector<Line>& lines, Random& random) {
     const auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
       return line.indent == indent && line.text.starts_with(section);
     });
-    if (found == lines.end())
-      at = static_cast<std::size_t>(lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at),
-                                                 Line{indent, section}) -
-                                    lines.begin()) +
-           1;
+    if (found != lines.end())
+      at = static_cast<std::size_t>(found - lines.begin());
     else
-      at = static_cast<std::size_t>(found - lines.begin()) + 1;
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), Line{indent, section});
+    ++at;
   }
   const std::string key = std::string(rest) + ":";
   const std::string text = key + " " + value_for(field, random);
@@ -76,8 +119,8 @@ void set_key(std::vector<Line>& lines, Random& random) {
 
 void set_value(Line& line, Random& random) {
   const std::size_t colon = line.text.find(": ");
-  const std::string key = line.text.substr(0, colon == std::string::npos ? line.text.find(':')
-                                                                         : colon);
+  const std::string key =
+      line.text.substr(0, colon == std::string::npos ? line.text.find(':') : colon);
   const auto& keys = recipe::schema_keys();
   const auto field = std::ranges::find_if(
       keys, [&](const recipe::FieldHelp& f) { return f.key.ends_with("." + key); });

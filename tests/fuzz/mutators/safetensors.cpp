@@ -6,10 +6,10 @@
 namespace trainx::fuzz {
 namespace {
 
-constexpr std::string_view words[] = {"F64", "F32", "F16",   "BF16",  "F8_E4M3", "F8_E5M2",
-                                      "I64", "I32", "I16",   "I8",    "U64",     "U32",
-                                      "U16", "U8",  "BOOL",  "dtype", "shape",   "data_offsets",
-                                      "a",   "b.c", "F6_E3", "f32",   "__metadata__", "format"};
+constexpr std::string_view words[] = {
+    "F64",   "F32",          "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64",          "I32",
+    "I16",   "I8",           "U64", "U32",  "U16",     "U8",      "BOOL",         "dtype",
+    "shape", "data_offsets", "a",   "b.c",  "F6_E3",   "f32",     "__metadata__", "format"};
 
 std::uint64_t bytes_of(std::string_view dtype) {
   return dtype.ends_with("64") ? 8 : dtype.ends_with("32") ? 4 : dtype.ends_with("16") ? 2 : 1;
@@ -26,8 +26,7 @@ std::uint64_t lay_out(Json& header) {
   for (auto& [name, t] : header.items()) {
     if (!is_tensor(t)) continue;
     std::uint64_t size = bytes_of(t["dtype"].get_ref<const std::string&>());
-    for (const Json& d : t["shape"])
-      size *= d.is_number_integer() ? d.get<std::uint64_t>() : 1;
+    for (const Json& d : t["shape"]) size *= d.is_number_integer() ? d.get<std::uint64_t>() : 1;
     t["data_offsets"] = {at, at + size};
     at += size;
   }
@@ -60,17 +59,19 @@ std::string mutate_safetensors(std::string_view input, std::string_view other, R
   };
   auto header = header_of(input);
   if (!header) return {};
-  auto giver = header_of(other);
-  Json same = *header;
+  std::optional<Json> giver;
+  if (other != input) giver = header_of(other);
+  if (!giver) giver = header;
   const std::size_t what = random.below(4);
   if (what == 0)
     add_tensor(*header, random);
   else
-    mutate_json(*header, giver ? *giver : same, words, random);
+    mutate_json(*header, *giver, words, random);
   // Changed offsets would be put right again.
   std::uint64_t data = what < 3 && header->is_object() ? lay_out(*header) : random.below(64);
   if (random.one_in(8)) data += random.below(9) - 4;
-  const std::string text = text_of(*header) + std::string(random.one_in(4) ? random.below(9) : 0, ' ');
+  const std::string text = text_of(*header) +
+                           std::string(random.one_in(4) ? random.below(9) : 0, ' ');
   std::uint64_t told = text.size();
   if (random.one_in(16)) told += random.below(9) - 4;
   std::string out(length_bytes, '\0');
