@@ -17,8 +17,7 @@ void fuzz_recipe(Bytes bytes, const Ways& ways) {
   // Not inside accepted(): what trainx writes it must read.
   ways.each(2, [&](std::size_t way) {
     const bool commented = way == 1;
-    const std::string written =
-        commented ? recipe::dump(loaded->recipe, &loaded->origins) : dumped;
+    const std::string written = commented ? recipe::dump(loaded->recipe, &loaded->origins) : dumped;
     const recipe::LoadedRecipe again = recipe::parse_recipe(written, name, options);
     if (recipe::dump(again.recipe) != dumped)
       throw Defect("a dump reads back as another recipe:\n" + written + "\n--- and again:\n" +

@@ -75,12 +75,13 @@ void CodePointCodes::make_pages() {
 }
 
 void CodePointCodes::encode(std::string_view text, std::string& codes) const {
+  const std::uint8_t* const ascii = pages_.data() + page_of_[0] * page_size;
   codes.resize(text.size());
   char* out = codes.data();
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < 0x80) {
-      *out++ = static_cast<char>(code_of(byte));
+      *out++ = static_cast<char>(ascii[byte]);
       ++at;
     } else {
       *out++ = static_cast<char>(code_of(next_code_point(text, at)));

@@ -22,7 +22,7 @@ class CodePointCodes {
   bool split_by(std::vector<CodePointRanges>& sets);
   /// The codes of one of these sets.
   Codes codes_of(CodePointRanges& set) const;
-  /// `text` as codes.
+  /// `text` as codes; after split_by.
   void encode(std::string_view text, std::string& codes) const;
 
  private:
