@@ -52,7 +52,7 @@ int try_input(const Target& target, const std::string& input) {
 }
 
 int try_mutants(const Target& target, const std::vector<std::string>& inputs, std::uint64_t seed) {
-  constexpr int mutants = 8;
+  constexpr int mutants = 32;
   constexpr std::size_t longest = 16384;
   int failures = 0, made = 0;
   Random random(seed);

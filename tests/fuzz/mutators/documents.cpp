@@ -12,8 +12,7 @@ std::string mutate_document(std::string_view input, std::string_view other, Word
   if (!document) return {};
   std::optional<Json> giver;
   if (other != input) giver = parse_json(other);
-  if (!giver) giver = document;
-  mutate_json(*document, *giver, words, random);
+  mutate_json(*document, giver ? *giver : *document, words, random);
   return text_of(*document);
 }
 

@@ -60,12 +60,11 @@ void add_child(Json& container, Json value, Words words, Random& random) {
 }
 
 void mutate_container(Json& container, Json& other, Words words, Random& random) {
-  const std::vector<Json*> theirs = values_of(other);
   const std::size_t i = random.below(container.size());
   switch (container.empty() ? random.below(2) : random.below(7)) {
     case 0: return add_child(container, new_value(words, random), words, random);
     case 1: {
-      Json taken = *random.pick(theirs);
+      Json taken = *random.pick(values_of(other));
       return add_child(container, std::move(taken), words, random);
     }
     case 2: return remove_child(container, i);

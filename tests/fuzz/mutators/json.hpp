@@ -18,8 +18,8 @@ std::optional<Json> parse_json(std::string_view text);
 std::string text_of(const Json& document);
 /// All values of a document, the document first; at most a few thousand.
 std::vector<Json*> values_of(Json& document);
-/// A few changes: values removed, repeated, exchanged, taken from `other`, replaced by edges of
-/// their type or by `words`; keys renamed.
+/// A few changes: values removed, repeated, exchanged, taken from `other` (which may be the same
+/// document), replaced by edges of their type or by `words`; keys renamed.
 void mutate_json(Json& document, Json& other, Words words, Random& random);
 /// A text with characters changed, removed, repeated, or one of `words`.
 std::string mutated_text(std::string text, Words words, Random& random);

@@ -61,12 +61,11 @@ std::string mutate_safetensors(std::string_view input, std::string_view other, R
   if (!header) return {};
   std::optional<Json> giver;
   if (other != input) giver = header_of(other);
-  if (!giver) giver = header;
   const std::size_t what = random.below(4);
   if (what == 0)
     add_tensor(*header, random);
   else
-    mutate_json(*header, *giver, words, random);
+    mutate_json(*header, giver ? *giver : *header, words, random);
   // Changed offsets would be put right again.
   std::uint64_t data = what < 3 && header->is_object() ? lay_out(*header) : random.below(64);
   if (random.one_in(8)) data += random.below(9) - 4;
