@@ -4,14 +4,21 @@
 #include "fuzz/mutators/mutators.hpp"
 #include "fuzz/targets.hpp"
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using trainx::fuzz::Ways;
   static const bool all_ways = std::getenv("TRAINX_FUZZ_ALL_WAYS");
   const auto input = std::as_bytes(std::span(data, size));
-  trainx::fuzz::TRAINX_FUZZ_TARGET(input, all_ways ? Ways::all() : Ways::one_for(input));
+  try {
+    trainx::fuzz::TRAINX_FUZZ_TARGET(input, all_ways ? Ways::all() : Ways::one_for(input));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    throw;
+  }
   return 0;
 }
 
