@@ -44,9 +44,8 @@ std::string sentence_for(const std::string& message) {
            excerpt(message.substr(std::string_view(E::UNKNOWN_ANCHOR).size()));
   }
   if (message.starts_with(E::INVALID_ESCAPE))  // behind it stands one byte, half a letter maybe
-    return "a '\\' in double quotes stands before a character that needs none: write '\\\\', or "
-           "use "
-           "single quotes";
+    return "a '\\' in double quotes stands before a character that needs none: write '\\\\', "
+           "or use single quotes";
   return "is not YAML: " + message;
 }
 
