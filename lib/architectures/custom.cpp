@@ -54,7 +54,7 @@ std::string check_field(const OptionField& f) {
   if (f.key != "task") return {};
   const auto known = [](const std::string& word) {
     return std::ranges::any_of(
-        std::initializer_list{Task::causal_lm, Task::masked_lm, Task::classification},
+        std::initializer_list<Task>{Task::causal_lm, Task::masked_lm, Task::classification},
         [&](Task task) { return name_of(task) == word; });
   };
   const auto* choice = std::get_if<Choice>(&f.value);

@@ -35,10 +35,14 @@ void PeerListener::accept_some() {
     if (!strangers_.empty() && (no_descriptor || strangers_.size() >= most_unproved))
       strangers_.pop_front();
     if (!socket.is_open()) return;
-    Stranger& s = strangers_.emplace_back(Stranger{Connection(std::move(socket)), address,
-                                                   make_nonce(), Clock::now() + time_to_prove});
-    s.connection.put(MessageKind::challenge, s.nonce);
+    meet(std::move(socket), std::move(address));
   }
+}
+
+void PeerListener::meet(Descriptor socket, std::string address) {
+  Stranger& s = strangers_.emplace_back(Stranger{Connection(std::move(socket)), std::move(address),
+                                                 make_nonce(), Clock::now() + time_to_prove});
+  s.connection.put(MessageKind::challenge, s.nonce);
 }
 
 /// A stranger that cannot is no longer connected.

@@ -28,6 +28,8 @@ class PeerListener {
   /// Nobody else is let in.
   void close();
 
+  /// Asks who is at the other end of a connection for a proof; take() hands it out.
+  void meet(Descriptor socket, std::string address);
   /// What take() waits for.
   void add_to(std::vector<pollfd>& polled) const;
   Time due() const;  // when the next silent one is sent away

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -52,7 +53,11 @@ Descriptor open_regular_file(const std::string& path) {
 void for_each_piece(const std::string& path,
                     const std::function<void(std::span<const std::byte>)>& use) {
   const Descriptor file = open_regular_file(path);
-  std::vector<std::byte> piece(std::size_t{1} << 20);
+  // As large as the file, up to 1 MiB. Of some files the system does not say how large they are.
+  struct stat info {};
+  const std::int64_t said = ::fstat(file.get(), &info) == 0 ? info.st_size + 1 : 0;
+  std::vector<std::byte> piece(static_cast<std::size_t>(
+      std::clamp<std::int64_t>(said, std::int64_t{4} << 10, std::int64_t{1} << 20)));
   for (;;) {
     const ssize_t n = ::read(file.get(), piece.data(), piece.size());
     if (n == 0) return;

@@ -46,6 +46,8 @@ std::optional<std::string> suggest(std::string_view word,
   std::size_t fewest = 0;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest_word) continue;
+    const auto [shorter, longer] = std::minmax({wanted.size(), candidate.size()});
+    if (longer - shorter > allowed_edits(longer)) continue;  // each letter more is an edit
     const std::size_t edits = edit_distance(wanted, folded(candidate));
     if (edits <= allowed_edits(std::max(wanted.size(), candidate.size())) &&
         edits < wanted.size() && (!nearest || edits < fewest)) {

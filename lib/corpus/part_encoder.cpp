@@ -6,7 +6,6 @@
 #include "corpus/word_sample.hpp"
 #include "data/json_records.hpp"
 #include "data/labelled/line_index.hpp"
-#include "data/mapped_file.hpp"
 #include "data/tables/table_file.hpp"
 #include "data/text/utf8.hpp"
 #include "yaml/problems.hpp"
@@ -43,10 +42,10 @@ class PartEncoder {
       behind.push_back(o.end_of_text);
   }
 
-  EncodedPart encode(const Part& part) {
+  EncodedPart encode(const Part& part, const OpenInput& open) {
     for (const Slice& slice : part) {
-      const data::MappedFile file(inputs_[slice.input].path);
       const Input& input = inputs_[slice.input];
+      const data::MappedFile file = open(input);
       if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes)
         throw UserError(ExitCode::bad_data,
                         input.path + " changed while it was read: begin again when it is done");
@@ -369,8 +368,8 @@ MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tok
 
 EncodedPart encode_part(const std::vector<Input>& inputs, const Part& part,
                         const tokenizer::Tokenizer& tokenizer, const OutputOptions& options,
-                        tokenizer::Encoder& encoder) {
-  return PartEncoder(inputs, tokenizer, options, encoder).encode(part);
+                        tokenizer::Encoder& encoder, const OpenInput& open) {
+  return PartEncoder(inputs, tokenizer, options, encoder).encode(part, open);
 }
 
 }  // namespace trainx::corpus

@@ -3,8 +3,10 @@
 #include "corpus/inputs.hpp"
 #include "corpus/masked_sample.hpp"
 #include "corpus/record.hpp"
+#include "data/mapped_file.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <cstdint>
+#include <functional>
 
 namespace trainx::corpus {
 
@@ -33,9 +35,13 @@ struct EncodedPart {
   std::int64_t documents = 0, tokens = 0;
 };
 
+/// Opens an input's file.
+using OpenInput = std::function<data::MappedFile(const Input&)>;
+
 /// Throws UserError 65: file, line and what is wrong there.
-EncodedPart encode_part(const std::vector<Input>& inputs, const Part& part,
-                        const tokenizer::Tokenizer& tokenizer, const OutputOptions& options,
-                        tokenizer::Encoder& encoder);
+EncodedPart encode_part(
+    const std::vector<Input>& inputs, const Part& part, const tokenizer::Tokenizer& tokenizer,
+    const OutputOptions& options, tokenizer::Encoder& encoder,
+    const OpenInput& open = [](const Input& input) { return data::MappedFile(input.path); });
 
 }  // namespace trainx::corpus

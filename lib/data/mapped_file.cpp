@@ -2,7 +2,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include <filesystem>
-#include <utility>
 
 namespace trainx::data {
 
@@ -14,6 +13,7 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   if (std::filesystem::is_directory(status))
     throw UserError(ExitCode::bad_data, path_ + " is no regular file: name a file of data");
   region_ = MappedRegion(open_regular_file(path_), path_);
+  bytes_ = region_.bytes();
 }
 
 }  // namespace trainx::data

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace trainx::data {
 
@@ -13,12 +14,16 @@ class MappedFile {
   /// Throws UserError 66 where the file is missing or cannot be opened, 65 where it is no regular
   /// file.
   explicit MappedFile(std::string path);
-  std::span<const std::byte> bytes() const { return region_.bytes(); }
+  /// Bytes in memory that outlive this, as if they were the file `path`.
+  MappedFile(std::string path, std::span<const std::byte> bytes)
+      : path_(std::move(path)), bytes_(bytes) {}
+  std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
   MappedRegion region_;
+  std::span<const std::byte> bytes_;  // of region_, or somebody else's
 };
 
 }  // namespace trainx::data

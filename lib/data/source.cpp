@@ -50,14 +50,16 @@ struct Open {
   static std::unique_ptr<Source> open_files(const options::JsonlOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
-    return join_sources(each(
-        paths, [&](const std::string& path) { return labelled::open_jsonl(o, path, reading); }));
+    return join_sources(each(paths, [&](const std::string& path) {
+      return labelled::open_jsonl(o, MappedFile(path), reading);
+    }));
   }
   static std::unique_ptr<Source> open_files(const options::CsvOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
-    return join_sources(
-        each(paths, [&](const std::string& path) { return labelled::open_csv(o, path, reading); }));
+    return join_sources(each(paths, [&](const std::string& path) {
+      return labelled::open_csv(o, MappedFile(path), reading);
+    }));
   }
   template <class OpenFile>
   static std::vector<std::unique_ptr<Source>> each(const std::vector<std::string>& paths,

@@ -134,7 +134,7 @@ class Interpolator {
     }
     if (!node) {
       if (auto text = sources_.default_text(key)) return text;
-      const std::string near = did_you_mean(key, sources_.keys);
+      const std::string near = did_you_mean(key, sources_.keys());
       return fail(where, path, "${" + key + "} is no key of this recipe" + near);
     }
     if (node->kind == Node::Kind::broken) {
@@ -159,6 +159,13 @@ class Interpolator {
 };
 
 }  // namespace
+
+bool has_interpolation(const Node& root) {
+  return root.text.find("${") != std::string::npos ||
+         std::ranges::any_of(root.items, has_interpolation) ||
+         std::ranges::any_of(
+             root.entries, [](const yaml::Entry& entry) { return has_interpolation(entry.value); });
+}
 
 void interpolate(Node& root, const InterpolationSources& sources, yaml::Problems& problems) {
   Interpolator(&root, sources, problems).visit(root, "");

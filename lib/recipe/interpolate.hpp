@@ -13,8 +13,12 @@ struct InterpolationSources {
   std::function<std::string(const yaml::Location& where)> recipe_dir;
   /// The text of a key that the recipe does not give: its default. Nothing for an unknown key.
   std::function<std::optional<std::string>(const std::string& key)> default_text;
-  std::vector<std::string> keys;  // known ones, for suggestions
+  /// Known ones, for suggestions.
+  std::function<std::vector<std::string>()> keys;
 };
+
+/// Is there anything to interpolate in a value?
+bool has_interpolation(const yaml::Node& root);
 
 /// Replaces the interpolations of every value in place, except under `x-` keys (those are replaced
 /// where they are referred to). Unknown names, cycles and results beyond 64 KiB are reported; their

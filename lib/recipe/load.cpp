@@ -34,8 +34,12 @@ class Loader {
     sources_.recipe_dir = [this](const yaml::Location& where) {
       return folder_of(where.line == 0 ? name_ : where.file);
     };
-    for (const FieldHelp& field : schema_keys()) sources_.keys.push_back(field.key);
-    sources_.keys.push_back("recipe_dir");
+    sources_.keys = [] {
+      std::vector<std::string> keys;
+      for (const FieldHelp& field : schema_keys()) keys.push_back(field.key);
+      keys.push_back("recipe_dir");
+      return keys;
+    };
   }
 
   LoadedRecipe load(const std::string& text) {
@@ -49,7 +53,8 @@ class Loader {
       std::erase_if(over.entries, [](const yaml::Entry& entry) { return entry.key == "extends"; });
       if (root.is_map()) merge(root, over);
     }
-    const auto defaults = defaults_of(root);
+    const auto defaults = has_interpolation(root) ? defaults_of(root)
+                                                  : std::map<std::string, std::string>();
     sources_.default_text = [&](const std::string& key) -> std::optional<std::string> {
       const auto found = defaults.find(key);
       return found == defaults.end() || found->second == "null"

@@ -136,7 +136,7 @@ void Reader::report_unknown(const Scope& scope, const yaml::Entry& entry) {
   const std::string path = scope.path.empty() ? entry.key : scope.path + "." + entry.key;
   std::string owners;
   if (scope.holds_alternative)
-    for (const auto& [key, owner] : scope.owners)
+    for (const auto& [key, owner] : scope.owners())
       if (key == entry.key) owners += (owners.empty() ? "" : ", ") + owner;
   if (scope.holds_alternative && (scope.any_key || (!owners.empty() && scope.any_alternative)))
     return;

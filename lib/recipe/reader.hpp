@@ -6,6 +6,7 @@
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace trainx::recipe {
@@ -59,12 +60,12 @@ class Reader {
   template <class Variant>
   void type(Variant& variant) {
     const std::string path = child_path("type");
-    const auto names = alternative_names(variant);
     Scope& scope = scopes_.back();
     reading_.origins[path] = "default";
     if (const yaml::Entry* entry = take("type");
         entry && entry->value.kind != yaml::Node::Kind::broken) {
       note_given(path, *entry);
+      const auto names = alternative_names(variant);
       std::size_t which = 0;
       if (const ValueProblem problem = read_name(entry->value, names, which)) {
         // What was probably meant decides which keys are looked for; where nothing is near, no key
@@ -85,12 +86,16 @@ class Reader {
       choose_alternative(variant, which);
     }
     scope.alternative = alternative_name(variant);
-    for_each_alternative(variant, [&](auto options) {
-      KeyCollector keys;
-      visit_fields(keys, options);
-      for (std::string& key : keys.keys)
-        scope.owners.emplace_back(std::move(key), std::string(options.name));
-    });
+    scope.owners = [owners = Owners()]() mutable -> const Owners& {
+      if (!owners.empty()) return owners;
+      for_each_alternative(Variant{}, [&](auto options) {
+        KeyCollector keys;
+        visit_fields(keys, options);
+        for (std::string& key : keys.keys)
+          owners.emplace_back(std::move(key), std::string(options.name));
+      });
+      return owners;
+    };
   }
 
   template <class Variant>
@@ -111,6 +116,8 @@ class Reader {
       keys.emplace_back(key);
     }
   };
+  /// Key of an alternative -> that alternative.
+  using Owners = std::vector<std::pair<std::string, std::string>>;
   struct Scope {  // a map that is being read
     std::string path;
     const yaml::Node* node = nullptr;  // null: not given, or refused
@@ -119,8 +126,7 @@ class Reader {
     bool bad = false;
     // Of the section with a `type`, and handed on to its `options`:
     std::string alternative;
-    // key of an alternative -> that alternative
-    std::vector<std::pair<std::string, std::string>> owners;
+    std::function<const Owners&()> owners;  // asked when a key is unknown: they are many
     bool any_alternative = false, holds_alternative = false;
     bool any_key = false;  // nobody knows which keys the alternative has
   };

@@ -142,9 +142,10 @@ std::string alternative_name(const std::variant<Options...>& v) {
 /// Makes the variant hold the `which`-th alternative with its defaults.
 template <class Variant>
 void choose_alternative(Variant& v, std::size_t which) {
-  std::vector<Variant> defaults;
-  for_each_alternative(v, [&](const auto& o) { defaults.emplace_back(o); });
-  v = defaults.at(which);
+  std::size_t i = 0;
+  for_each_alternative(v, [&](const auto& o) {
+    if (i++ == which) v = o;
+  });
 }
 
 }  // namespace trainx::recipe

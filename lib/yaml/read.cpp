@@ -43,6 +43,9 @@ std::string sentence_for(const std::string& message) {
     return "this alias repeats an anchor that is not defined before it: " +
            excerpt(message.substr(std::string_view(E::UNKNOWN_ANCHOR).size()));
   }
+  if (message.starts_with(E::INVALID_ESCAPE))  // behind it stands one byte, half a letter maybe
+    return "a '\\' in double quotes stands before a character that needs none: write '\\\\', "
+           "or use single quotes";
   return "is not YAML: " + message;
 }
 

@@ -99,8 +99,8 @@ void TreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
     problems_.add(node.where, path(),
                   "this alias stands inside the value that it repeats, which would never end: "
                   "write the value");
-  } else if ((expanded_ += weight(target->second)) > largest_document) {
-    problems_.add(node.where, path(), "aliases expand beyond 1 MiB here: write the values");
+  } else if ((expanded_ += weight(target->second)) > largest_expansion) {
+    problems_.add(node.where, path(), "aliases expand beyond 64 KiB here: write the values");
     throw StopReading();
   } else {
     node = target->second;

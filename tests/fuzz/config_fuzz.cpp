@@ -5,7 +5,7 @@
 
 namespace trainx::fuzz {
 
-void fuzz_config(Bytes bytes) {
+void fuzz_config(Bytes bytes, const Ways&) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::optional<architectures::ModelDims> dims;
   if (!accepted([&] { dims = architectures::dims_from_config(text, "model/config.json"); })) return;

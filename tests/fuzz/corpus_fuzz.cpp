@@ -1,6 +1,6 @@
 #include "corpus/part_encoder.hpp"
 #include "fuzz/expect.hpp"
-#include "fuzz/memory_file.hpp"
+#include "fuzz/targets.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
 #include <cstdio>
 
@@ -28,33 +28,40 @@ const tokenizer::Tokenizer& bytes_tokenizer() {
 
 }  // namespace
 
-void fuzz_corpus(Bytes bytes) {
-  const MemoryFile file(bytes);
-  const auto encoder = bytes_tokenizer().make_encoder();
-  for (const auto format :
-       {corpus::Format::text, corpus::Format::jsonl, corpus::Format::csv, corpus::Format::tsv})
-    for (const bool samples : {false, true}) {
-      if (samples && format == corpus::Format::text) continue;
-      const std::vector<corpus::Input> inputs{
-          {file.path(), format, static_cast<std::int64_t>(bytes.size()), 0}};
-      corpus::OutputOptions o;
-      o.samples = samples;
-      o.end_of_text = 1;
-      const auto encode = [&](const corpus::Part& part, corpus::EncodedPart& out) {
-        return accepted(
-            [&] { out = corpus::encode_part(inputs, part, bytes_tokenizer(), o, *encoder); });
-      };
-      corpus::EncodedPart whole, first, second;
-      const std::size_t middle = bytes.size() / 2;
-      if (!encode({{0, 0, bytes.size()}}, whole)) continue;
-      require(encode({{0, 0, middle}}, first) && encode({{0, middle, bytes.size()}}, second),
-              "what is read whole is read in parts");
-      require(first.documents + second.documents == whole.documents,
-              "parts have the documents of the whole");
-      first.ids.insert(first.ids.end(), second.ids.begin(), second.ids.end());
-      require(first.ids == whole.ids && first.lines + second.lines == whole.lines,
-              "parts have the tokens of the whole");
-    }
+void fuzz_corpus(Bytes bytes, const Ways& ways) {
+  static const auto encoder = bytes_tokenizer().make_encoder();
+  const std::string path = "data";
+  ways.each(8, [&](std::size_t i) {
+    constexpr corpus::Format formats[] = {corpus::Format::text, corpus::Format::jsonl,
+                                          corpus::Format::csv, corpus::Format::tsv};
+    constexpr bool either[] = {false, true};
+    Choices way(i);
+    const bool samples = way.of(either);
+    const corpus::Format format = way.of(formats);
+    if (samples && format == corpus::Format::text) return;
+    const std::vector<corpus::Input> inputs{
+        {path, format, static_cast<std::int64_t>(bytes.size()), 0}};
+    corpus::OutputOptions o;
+    o.samples = samples;
+    o.end_of_text = 1;
+    const auto encode = [&](const corpus::Part& part, corpus::EncodedPart& out) {
+      return accepted([&] {
+        out = corpus::encode_part(
+            inputs, part, bytes_tokenizer(), o, *encoder,
+            [&](const corpus::Input& input) { return data::MappedFile(input.path, bytes); });
+      });
+    };
+    corpus::EncodedPart whole, first, second;
+    const std::size_t middle = bytes.size() / 2;
+    if (!encode({{0, 0, bytes.size()}}, whole)) return;
+    require(encode({{0, 0, middle}}, first) && encode({{0, middle, bytes.size()}}, second),
+            "what is read whole is read in parts");
+    require(first.documents + second.documents == whole.documents,
+            "parts have the documents of the whole");
+    first.ids.insert(first.ids.end(), second.ids.begin(), second.ids.end());
+    require(first.ids == whole.ids && first.lines + second.lines == whole.lines,
+            "parts have the tokens of the whole");
+  });
 }
 
 }  // namespace trainx::fuzz

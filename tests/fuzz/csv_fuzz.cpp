@@ -1,20 +1,21 @@
 #include "data/labelled/labelled_lines.hpp"
 #include "fuzz/labelled.hpp"
-#include "fuzz/memory_file.hpp"
+#include "fuzz/targets.hpp"
 
 namespace trainx::fuzz {
 
-void fuzz_csv(Bytes bytes) {
-  const MemoryFile file(bytes);
-  for (const options::Delimiter delimiter : {options::Delimiter::comma, options::Delimiter::tab}) {
+void fuzz_csv(Bytes bytes, const Ways& ways) {
+  ways.each(2 * ways_of_labelled, [&](std::size_t i) {
+    constexpr options::Delimiter delimiters[] = {options::Delimiter::comma,
+                                                 options::Delimiter::tab};
+    Choices way(i);
     options::CsvOptions options;
-    options.train = file.path();
-    options.truncate = delimiter == options::Delimiter::tab;
-    options.delimiter.value = delimiter;
-    read_labelled([&](const data::SourceOptions& how) {
-      return data::labelled::open_csv(options, options.train.names.front(), how);
+    options.delimiter.value = way.of(delimiters);
+    options.truncate = options.delimiter.value == options::Delimiter::tab;
+    read_labelled(way, [&](const data::SourceOptions& how) {
+      return data::labelled::open_csv(options, data::MappedFile("data.csv", bytes), how);
     });
-  }
+  });
 }
 
 }  // namespace trainx::fuzz

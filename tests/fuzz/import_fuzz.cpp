@@ -6,13 +6,14 @@
 
 namespace trainx::fuzz {
 
-void fuzz_import(Bytes bytes) {
+void fuzz_import(Bytes bytes, const Ways& ways) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   imports::Choices all;
   all.model_type = "gpt2";
   all.data_type = "stories";
   all.sequence_length = 64;
-  for (const imports::Choices& choices : {imports::Choices{}, all}) {
+  ways.each(2, [&](std::size_t way) {
+    const imports::Choices choices = way == 0 ? imports::Choices{} : all;
     std::optional<imports::Imported> imported;
     if (!accepted([&] { imported = imports::import_settings({{"settings", text}}, choices); }))
       return;
@@ -23,7 +24,7 @@ void fuzz_import(Bytes bytes) {
       throw Defect("a recipe that is no YAML: " + problems.lines().front() + "\n" +
                    imported->recipe);
     accepted([&] { recipe::parse_recipe(imported->recipe, "imported.yaml"); });
-  }
+  });
 }
 
 }  // namespace trainx::fuzz

@@ -1,21 +1,20 @@
 #include "data/labelled/labelled_lines.hpp"
 #include "fuzz/labelled.hpp"
-#include "fuzz/memory_file.hpp"
+#include "fuzz/targets.hpp"
 
 namespace trainx::fuzz {
 
-void fuzz_jsonl(Bytes bytes) {
-  const MemoryFile file(bytes);
-  for (const bool packed : {false, true})
-    for (const bool truncate : {false, true}) {
-      options::JsonlOptions options;
-      options.train = file.path();
-      options.truncate = truncate;
-      options.packed = packed;
-      read_labelled([&](const data::SourceOptions& how) {
-        return data::labelled::open_jsonl(options, options.train.names.front(), how);
-      });
-    }
+void fuzz_jsonl(Bytes bytes, const Ways& ways) {
+  ways.each(4 * ways_of_labelled, [&](std::size_t i) {
+    constexpr bool either[] = {false, true};
+    Choices way(i);
+    options::JsonlOptions options;
+    options.truncate = way.of(either);
+    options.packed = way.of(either);
+    read_labelled(way, [&](const data::SourceOptions& how) {
+      return data::labelled::open_jsonl(options, data::MappedFile("data.jsonl", bytes), how);
+    });
+  });
 }
 
 }  // namespace trainx::fuzz

@@ -1,12 +1,36 @@
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/safetensors_header.hpp"
 #include "fuzz/expect.hpp"
 #include "fuzz/memory_file.hpp"
-#include <numeric>
+#include <cstring>
+#include <vector>
 
 namespace trainx::fuzz {
+namespace {
 
-void fuzz_safetensors(Bytes bytes) {
+/// The header in memory of its own, of which the sanitizer sees the end. A mapping goes on to the
+/// end of its page.
+void check_header(Bytes bytes) {
+  constexpr std::size_t length_bytes = 8;
+  std::uint64_t size = 0;
+  if (bytes.size() < length_bytes) return;
+  std::memcpy(&size, bytes.data(), length_bytes);
+  bytes = bytes.subspan(length_bytes);
+  if (size > bytes.size()) return;
+  const std::vector<char> text(reinterpret_cast<const char*>(bytes.data()),
+                               reinterpret_cast<const char*>(bytes.data()) + size);
+  accepted([&] {
+    checkpoint::parse_safetensors_header({text.data(), text.size()}, "model.safetensors",
+                                         length_bytes,
+                                         static_cast<std::int64_t>(bytes.size() - size));
+  });
+}
+
+}  // namespace
+
+void fuzz_safetensors(Bytes bytes, const Ways&) {
   const MemoryFile file(bytes);
+  check_header(bytes);
   accepted([&] {
     const checkpoint::SafetensorsReader reader(file.path());
     std::size_t total = 0;

@@ -4,7 +4,7 @@
 
 namespace trainx::fuzz {
 
-void fuzz_tokenizer(Bytes bytes) {
+void fuzz_tokenizer(Bytes bytes, const Ways&) {
   const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   if (!accepted([&] {

@@ -159,10 +159,9 @@ std::unique_ptr<Source> lines_of(MappedFile file, LineIndex lines, std::int64_t 
 
 }  // namespace
 
-std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const std::string& path,
+std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, MappedFile file,
                                    const SourceOptions& how) {
   const LineRules rules(how, options.truncate, options.packed);
-  MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
   return lines_of(std::move(file), std::move(lines), 0,
@@ -170,10 +169,9 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, const s
                   how.scan);
 }
 
-std::unique_ptr<Source> open_csv(const options::CsvOptions& options, const std::string& path,
+std::unique_ptr<Source> open_csv(const options::CsvOptions& options, MappedFile file,
                                  const SourceOptions& how) {
   const LineRules rules(how, options.truncate);
-  MappedFile file(path);
   refuse_foreign(file);
   LineIndex lines(file.bytes());
   if (lines.size() == 0)

@@ -1,7 +1,6 @@
 #include "data/text/text_files.hpp"
 #include "core/error.hpp"
 #include "data/foreign_file.hpp"
-#include "data/mapped_file.hpp"
 #include "data/text/utf8.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -34,23 +33,18 @@ std::vector<std::string> files_of(const std::string& path) {
 
 class TextSource final : public Source {
  public:
-  TextSource(const std::vector<std::string>& paths, const SourceOptions& how)
-      : length_(how.sequence_length), limit_(how.vocab_limit) {
-    for (const std::string& path : paths) {
-      for (const std::string& name : files_of(path)) {
-        refuse_foreign(files_.emplace_back(name));
-        total_ += static_cast<std::int64_t>(files_.back().bytes().size());
-        ends_.push_back(total_);
-        if (how.scan) check(files_.back());
-      }
+  TextSource(std::vector<MappedFile> files, const std::string& name, const SourceOptions& how)
+      : files_(std::move(files)), length_(how.sequence_length), limit_(how.vocab_limit) {
+    for (const MappedFile& file : files_) {
+      refuse_foreign(file);
+      total_ += static_cast<std::int64_t>(file.bytes().size());
+      ends_.push_back(total_);
+      if (how.scan) check(file);
     }
-    const std::string named = paths.size() == 1 ? paths.front()
-                                                : paths.front() + " and " +
-                                                      std::to_string(paths.size() - 1) + " more";
-    if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + named + " is empty");
+    if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + name + " is empty");
     if (total_ < length_ + 1) {
       throw UserError(ExitCode::bad_data,
-                      "text data " + named + " has " + std::to_string(total_) +
+                      "text data " + name + " has " + std::to_string(total_) +
                           " bytes, too few for one sample of " + std::to_string(length_) +
                           " and its last target: shorten data.sequence_length or give more data");
     }
@@ -133,7 +127,16 @@ class ByteVocabulary final : public Vocabulary {
 }  // namespace
 
 std::unique_ptr<Source> open_text(const std::vector<std::string>& paths, const SourceOptions& how) {
-  return std::make_unique<TextSource>(paths, how);
+  std::vector<MappedFile> files;
+  for (const std::string& path : paths)
+    for (const std::string& file : files_of(path)) files.emplace_back(file);
+  const std::string more = " and " + std::to_string(paths.size() - 1) + " more";
+  return open_text(std::move(files), paths.front() + (paths.size() == 1 ? "" : more), how);
+}
+
+std::unique_ptr<Source> open_text(std::vector<MappedFile> files, const std::string& name,
+                                  const SourceOptions& how) {
+  return std::make_unique<TextSource>(std::move(files), name, how);
 }
 
 std::unique_ptr<Vocabulary> make_byte_vocabulary() { return std::make_unique<ByteVocabulary>(); }

@@ -1,6 +1,5 @@
 #include "data/tokens/megatron_index.hpp"
 #include "core/error.hpp"
-#include "data/mapped_file.hpp"
 #include <cstring>
 #include <string_view>
 
@@ -63,8 +62,7 @@ std::string index_path(const std::string& token_path) {
          ".idx";
 }
 
-MegatronIndex read_megatron_index(const std::string& path) {
-  const MappedFile file(path);
+MegatronIndex read_megatron_index(const MappedFile& file) {
   Cursor cursor(file);
   if (cursor.bytes(megatron_magic.size()) != megatron_magic)
     cursor.refuse("is none of Megatron-LM: it does not begin with MMIDIDX");

@@ -1,4 +1,5 @@
 #pragma once
+#include "data/mapped_file.hpp"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,6 @@ struct MegatronIndex {
 std::string index_path(const std::string& token_path);
 /// Throws UserError 65 where it is malformed, of tokens that are no ids, or its sequences do not
 /// follow one another in the file.
-MegatronIndex read_megatron_index(const std::string& path);
+MegatronIndex read_megatron_index(const MappedFile& file);
 
 }  // namespace trainx::data::tokens

@@ -48,10 +48,18 @@ class TokenSource final : public Source {
 std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
                                                  const std::vector<std::string>& paths,
                                                  const SourceOptions& how) {
+  std::vector<MappedFile> files;
+  for (const std::string& path : paths) files.emplace_back(path);
+  return open_tokens(options, std::move(files), how);
+}
+
+std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
+                                                 std::vector<MappedFile> files,
+                                                 const SourceOptions& how) {
   std::vector<TokenReader> readers;
   std::int64_t bytes = 0;
-  for (const std::string& path : paths)
-    bytes += readers.emplace_back(path, options.dtype, how.vocab_limit).bytes();
+  for (MappedFile& file : files)
+    bytes += readers.emplace_back(std::move(file), options.dtype, how.vocab_limit).bytes();
   const bool scan = how.scan && how.vocab_limit > 0 && bytes <= scanned_bytes;
   std::vector<std::unique_ptr<Source>> sources;
   for (TokenReader& reader : readers)

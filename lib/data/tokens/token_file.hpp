@@ -1,4 +1,5 @@
 #pragma once
+#include "data/mapped_file.hpp"
 #include "data/source.hpp"
 
 namespace trainx::data::tokens {
@@ -7,6 +8,9 @@ namespace trainx::data::tokens {
 /// how they are read.
 std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
                                                  const std::vector<std::string>& paths,
+                                                 const SourceOptions& how);
+std::vector<std::unique_ptr<Source>> open_tokens(const options::TokensOptions& options,
+                                                 std::vector<MappedFile> files,
                                                  const SourceOptions& how);
 
 }  // namespace trainx::data::tokens

@@ -99,15 +99,15 @@ bool has_known_magic(const MappedFile& file) {
 TokenLayout layout_of(const MappedFile& file, const options::Auto<options::TokenFileType>& type) {
   if (!type.is_auto()) return layout_without_header(file, *type.value);
   if (!has_known_magic(file) && std::filesystem::is_regular_file(index_path(file.path())))
-    return layout_of_megatron(file, read_megatron_index(index_path(file.path())));
+    return layout_of_megatron(file, read_megatron_index(MappedFile(index_path(file.path()))));
   return layout_with_header(file);
 }
 
 }  // namespace
 
-TokenReader::TokenReader(const std::string& path, const options::Auto<options::TokenFileType>& type,
+TokenReader::TokenReader(MappedFile file, const options::Auto<options::TokenFileType>& type,
                          std::int64_t limit)
-    : file_(path), limit_(limit) {
+    : file_(std::move(file)), limit_(limit) {
   if (file_.bytes().empty()) refuse(file_.path(), "is empty");
   layout_ = layout_of(file_, type);
 }

@@ -18,8 +18,11 @@ struct TokenLayout {
 class TokenReader {
  public:
   /// `limit`: ids must be below, 0: no limit. Throws UserError: 66 missing, 65 malformed.
-  TokenReader(const std::string& path, const options::Auto<options::TokenFileType>& type,
+  TokenReader(MappedFile file, const options::Auto<options::TokenFileType>& type,
               std::int64_t limit);
+  TokenReader(const std::string& path, const options::Auto<options::TokenFileType>& type,
+              std::int64_t limit)
+      : TokenReader(MappedFile(path), type, limit) {}
   std::int64_t count() const { return layout_.count; }
   const TokenLayout& layout() const { return layout_; }
   const std::string& path() const { return file_.path(); }

@@ -34,10 +34,10 @@ std::string message_of(int error) {
 
 }  // namespace
 
-MatchSpace::MatchSpace()
-    : data_(pcre2_match_data_create(1, nullptr)),
-      stack_(pcre2_jit_stack_create(32 << 10, largest_stack, nullptr)),
-      context_(pcre2_match_context_create(nullptr)) {
+void MatchSpace::make() {
+  data_ = pcre2_match_data_create(1, nullptr);
+  stack_ = pcre2_jit_stack_create(32 << 10, largest_stack, nullptr);
+  context_ = pcre2_match_context_create(nullptr);
   if (!data_ || !stack_ || !context_) throw std::bad_alloc();
   pcre2_jit_stack_assign(context_, nullptr, stack_);
   // Steps of one match: those of a long text are many, and those of a pattern that tries everything
@@ -60,25 +60,23 @@ Pattern Pattern::literal(const std::string& text, const std::string& place) {
   for (std::size_t at = 0; at < text.size();) {
     const std::uint32_t c = next_code_point(text, at);
     parts.parts.push_back({"", static_cast<int>(parts.sets.size())});
-    parts.sets.push_back(std::make_unique<CodePointSet>());
-    parts.sets.back()->add(c, c);
+    parts.sets.emplace_back().add(c, c);
   }
-  return {parts, text, place};
+  return {std::move(parts), text, place};
 }
 
-Pattern::Pattern(const PatternParts& parts, const std::string& text, const std::string& place)
+Pattern::Pattern(PatternParts parts, const std::string& text, const std::string& place)
     : place_(place) {
   const auto refuse = [&](const std::string& why) {
     throw UserError(ExitCode::bad_data, place + ": the pattern " + yaml::excerpt(text) + " " + why);
   };
-  for (const auto& set : parts.sets)
-    if (!codes_.split_by(*set))
-      refuse("tells more than 256 kinds of characters apart, which trainx does not support");
+  if (!codes_.split_by(parts.sets))
+    refuse("tells more than 256 kinds of characters apart, which trainx does not support");
   std::string in_codes;
   for (const PatternParts::Part& part : parts.parts)
     in_codes += part.set < 0
                     ? part.syntax
-                    : bracket_of(codes_.codes_of(*parts.sets[static_cast<std::size_t>(part.set)]));
+                    : bracket_of(codes_.codes_of(parts.sets[static_cast<std::size_t>(part.set)]));
   int error = 0;
   PCRE2_SIZE offset = 0;
   compiled_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(in_codes.data()), in_codes.size(), 0,
@@ -109,6 +107,7 @@ Pattern::~Pattern() {
 bool Pattern::find(MatchSpace& space, std::size_t from, std::size_t& begin,
                    std::size_t& end) const {
   if (from >= space.codes_.size()) return false;
+  if (!space.context_) space.make();
   const int status = pcre2_match(compiled_, reinterpret_cast<PCRE2_SPTR>(space.codes_.data()),
                                  space.codes_.size(), from, PCRE2_NO_UTF_CHECK, space.data_,
                                  space.context_);

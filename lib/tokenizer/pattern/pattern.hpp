@@ -11,19 +11,21 @@ struct pcre2_real_jit_stack_8;
 
 namespace trainx::tokenizer {
 
-/// What a thread needs to match; of one pattern at a time.
+/// What a thread needs to match; of one pattern at a time. Made when something is first matched.
 class MatchSpace {
  public:
-  MatchSpace();
+  MatchSpace() = default;
   ~MatchSpace();
   MatchSpace(const MatchSpace&) = delete;
   MatchSpace& operator=(const MatchSpace&) = delete;
 
  private:
   friend class Pattern;
-  pcre2_real_match_data_8* data_;
-  pcre2_real_jit_stack_8* stack_;
-  pcre2_real_match_context_8* context_;
+  void make();
+
+  pcre2_real_match_data_8* data_ = nullptr;
+  pcre2_real_jit_stack_8* stack_ = nullptr;
+  pcre2_real_match_context_8* context_ = nullptr;
   std::string codes_;
 };
 
@@ -57,7 +59,7 @@ class Pattern {
   }
 
  private:
-  Pattern(const struct PatternParts& parts, const std::string& text, const std::string& place);
+  Pattern(struct PatternParts parts, const std::string& text, const std::string& place);
   bool find(MatchSpace& space, std::size_t from, std::size_t& begin, std::size_t& end) const;
 
   CodePointCodes codes_;

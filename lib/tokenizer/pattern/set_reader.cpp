@@ -1,6 +1,8 @@
 #include "tokenizer/pattern/set_reader.hpp"
 #include "core/error.hpp"
+#include "tokenizer/unicode/utf8.hpp"
 #include "yaml/problems.hpp"
+#include <algorithm>
 #include <utility>
 
 namespace trainx::tokenizer {
@@ -21,10 +23,8 @@ constexpr std::pair<std::string_view, CodePointClass> scripts[] = {
     {"Thai", CodePointClass::script_thai},
     {"Devanagari", CodePointClass::script_devanagari}};
 
-Set make() { return std::make_unique<CodePointSet>(); }
-Set copy(const CodePointSet& set) { return std::make_unique<CodePointSet>(set); }
 Set inverted(Set set) {
-  set->invert();
+  set.invert();
   return set;
 }
 
@@ -58,12 +58,12 @@ std::optional<std::string> SetReader::take_until(char end) {
 }
 
 SetReader::Set SetReader::any_but_newline() {
-  Set set = make();
-  set->add('\n', '\n');
+  Set set;
+  set.add('\n', '\n');
   return inverted(std::move(set));
 }
 
-void SetReader::add(std::uint32_t first, std::uint32_t last, CodePointSet& set) const {
+void SetReader::add(std::uint32_t first, std::uint32_t last, Set& set) const {
   set.add(first, last);
   if (!caseless) return;
   for (std::uint32_t c = first; c <= last; ++c) {
@@ -78,8 +78,8 @@ void SetReader::add(std::uint32_t first, std::uint32_t last, CodePointSet& set) 
 }
 
 SetReader::Set SetReader::character(std::uint32_t c) const {
-  Set set = make();
-  add(c, c, *set);
+  Set set;
+  add(c, c, set);
   return set;
 }
 
@@ -90,11 +90,15 @@ SetReader::Set SetReader::property() {
   const auto closed = take_until('}');
   if (!closed) refuse("has \\p{ that is not closed");
   const std::string& name = *closed;
-  const CodePointSet* found = set_of_category(name);
-  for (const auto& [script, which] : scripts)
-    if (name == script) found = &set_of(which);
-  if (!found) refuse("has the property " + yaml::excerpt(name) + ", which trainx does not support");
-  Set set = copy(*found);
+  Set set;
+  if (const CodePointRanges* category = ranges_of_category(name)) {
+    set = *category;
+  } else {
+    const auto found = std::ranges::find(scripts, name, [](const auto& s) { return s.first; });
+    if (found == std::end(scripts))
+      refuse("has the property " + yaml::excerpt(name) + ", which trainx does not support");
+    set = Set(found->second);
+  }
   return inverse != caret ? inverted(std::move(set)) : std::move(set);
 }
 
@@ -145,12 +149,12 @@ std::optional<std::uint32_t> SetReader::escaped_code_point(std::uint32_t c) {
 
 SetReader::Set SetReader::escaped_set(std::uint32_t c, bool in_brackets) {
   switch (c) {
-    case 's': return copy(set_of(CodePointClass::onig_space));
-    case 'S': return inverted(copy(set_of(CodePointClass::onig_space)));
-    case 'w': return copy(set_of(CodePointClass::onig_word));
-    case 'W': return inverted(copy(set_of(CodePointClass::onig_word)));
-    case 'd': return copy(*set_of_category("Nd"));
-    case 'D': return inverted(copy(*set_of_category("Nd")));
+    case 's': return Set(CodePointClass::onig_space);
+    case 'S': return inverted(Set(CodePointClass::onig_space));
+    case 'w': return Set(CodePointClass::onig_word);
+    case 'W': return inverted(Set(CodePointClass::onig_word));
+    case 'd': return *ranges_of_category("Nd");
+    case 'D': return inverted(*ranges_of_category("Nd"));
     case 'p':
     case 'P': return property();
     default:
@@ -170,13 +174,13 @@ SetReader::Set SetReader::bracket() {
   if (++depth_ > deepest) refuse("nests brackets too deeply");
   if (take_if(":")) refuse("has a POSIX bracket [:, which trainx does not support");
   const bool inverse = take_if("^");
-  Set set = make();
+  Set set;
   for (bool first = true;; first = false) {
     const std::uint32_t c = take();
     if (c == ']' && !first) break;
     if (c == ']') refuse("has brackets that begin with ], which trainx does not support");
     if (c == '[') {
-      *set |= *bracket();
+      set |= bracket();
       continue;
     }
     if (c == '&' && peek() == '&')
@@ -186,7 +190,7 @@ SetReader::Set SetReader::bracket() {
       const std::uint32_t e = take();
       low = escaped_code_point(e);
       if (!low) {
-        *set |= *escaped_set(e, true);
+        set |= escaped_set(e, true);
         continue;
       }
     }
@@ -202,7 +206,7 @@ SetReader::Set SetReader::bracket() {
       }
       if (high < *low) refuse("has a range that goes backwards");
     }
-    add(*low, high, *set);
+    add(*low, high, set);
   }
   --depth_;
   return inverse ? inverted(std::move(set)) : std::move(set);

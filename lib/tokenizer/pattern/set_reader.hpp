@@ -1,7 +1,6 @@
 #pragma once
-#include "tokenizer/unicode/code_point_set.hpp"
+#include "tokenizer/unicode/code_point_ranges.hpp"
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,7 +11,7 @@ namespace trainx::tokenizer {
 /// 65), since PCRE2 might take it for something else.
 class SetReader {
  public:
-  using Set = std::unique_ptr<CodePointSet>;
+  using Set = CodePointRanges;
   static constexpr std::uint32_t end_of_pattern = 0xffffffff;
 
   SetReader(const std::string& pattern, const std::string& place) : text_(pattern), place_(place) {}
@@ -35,7 +34,7 @@ class SetReader {
   bool caseless = false;
 
  private:
-  void add(std::uint32_t first, std::uint32_t last, CodePointSet& set) const;
+  void add(std::uint32_t first, std::uint32_t last, Set& set) const;
   std::optional<std::uint32_t> escaped_code_point(std::uint32_t c);
   Set escaped_set(std::uint32_t c, bool in_brackets);
   Set property();

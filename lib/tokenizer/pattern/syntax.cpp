@@ -1,5 +1,6 @@
 #include "tokenizer/pattern/syntax.hpp"
 #include "tokenizer/pattern/set_reader.hpp"
+#include "tokenizer/unicode/utf8.hpp"
 #include <algorithm>
 
 namespace trainx::tokenizer {

@@ -1,6 +1,5 @@
 #pragma once
-#include "tokenizer/unicode/code_point_set.hpp"
-#include <memory>
+#include "tokenizer/unicode/code_point_ranges.hpp"
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ struct PatternParts {
     int set = -1;        // else: one code point out of sets[set]
   };
   std::vector<Part> parts;
-  std::vector<std::unique_ptr<CodePointSet>> sets;
+  std::vector<CodePointRanges> sets;
 };
 
 /// Throws UserError 65 where the pattern is malformed, or names what trainx does not know; `place`

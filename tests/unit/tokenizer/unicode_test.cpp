@@ -1,7 +1,12 @@
 #include "support/catch.hpp"
+#include "tokenizer/pattern/code_point_codes.hpp"
 #include "tokenizer/unicode/code_point_set.hpp"
 #include "tokenizer/unicode/normal_forms.hpp"
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <random>
+#include <set>
 
 namespace trainx::tokenizer {
 
@@ -49,14 +54,85 @@ TEST_CASE("lower case goes code point by code point") {
 TEST_CASE("categories make up all code points, each in one") {
   std::size_t all = 0;
   for (const auto name : category_names) {
-    const CodePointSet* set = set_of_category(name);
+    const CodePointRanges* set = ranges_of_category(name);
     if (name != "Cs") REQUIRE(set);
-    if (set) all += set->size();
+    if (!set) continue;
+    CodePointRanges ranges = *set;
+    for (const CodePointRange& r : ranges.ranges()) all += r.last - r.first + 1;
   }
   CHECK(all == code_points);
-  CHECK(set_of_category("Xx") == nullptr);
-  CHECK(set_of_category("L")->contains('a'));
-  CHECK_FALSE(set_of_category("Lu")->contains('a'));
+  CHECK(ranges_of_category("Xx") == nullptr);
+  const auto has_a = [](CodePointRanges ranges) {
+    return std::ranges::any_of(
+        ranges.ranges(), [](const CodePointRange& r) { return r.first <= 'a' && 'a' <= r.last; });
+  };
+  CHECK(has_a(*ranges_of_category("L")));
+  CHECK_FALSE(has_a(*ranges_of_category("Lu")));
+}
+
+TEST_CASE("ranges in any order are the set that they make up, and invert to the others") {
+  const std::uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    CodePointRanges ranges, others;
+    auto set = std::make_unique<CodePointSet>();
+    for (std::uint64_t i = random() % 20; i > 0; --i) {
+      // Some lie at the ends of all code points, and of pages of 256.
+      const auto first = static_cast<std::uint32_t>(random() % 3 == 0 ? random() % 0x11 << 16
+                                                                      : random() % code_points);
+      const auto last = std::min<std::uint32_t>(
+          first + static_cast<std::uint32_t>(random() % (random() % 2 ? 3 : 0x20000)),
+          code_points - 1);
+      (random() % 2 ? ranges : others).add(first, last);
+      set->add(first, last);
+    }
+    ranges |= others;
+    const bool inverted = random() % 2 == 0;
+    if (inverted) ranges.invert();
+    std::uint32_t next = 0;
+    bool same = true;
+    for (const CodePointRange& r : ranges.ranges()) {
+      REQUIRE((r.first <= r.last && (next == 0 || r.first > next)));  // apart from each other
+      for (; next < r.first; ++next) same = same && set->contains(next) == inverted;
+      for (; next <= r.last; ++next) same = same && set->contains(next) != inverted;
+    }
+    for (; next < code_points; ++next) same = same && set->contains(next) == inverted;
+    REQUIRE(same);
+  }
+}
+
+TEST_CASE("code points have one code where they lie in the same sets, and only there") {
+  std::vector<CodePointRanges> sets(5);
+  sets[0] = *ranges_of_category("L");
+  sets[1] = CodePointRanges(CodePointClass::onig_space);
+  sets[2].add('a', 'a');
+  sets[3].add(0x100, 0x2ff);  // whole pages of 256
+  sets[3].add(0xffff, 0x10000);
+  sets[4] = *ranges_of_category("Nd");
+  sets[4].invert();
+  CodePointCodes codes;
+  REQUIRE(codes.split_by(sets));
+  std::string text, encoded;
+  for (std::uint32_t c = 0; c < code_points; ++c) append_utf8(c, text);
+  codes.encode(text, encoded);
+  REQUIRE(encoded.size() == code_points);
+  std::vector<std::uint8_t> lies_in(code_points, 0);
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    for (const CodePointRange& r : sets[i].ranges())
+      for (std::uint32_t c = r.first; c <= r.last; ++c)
+        lies_in[c] = static_cast<std::uint8_t>(lies_in[c] | 1 << i);
+  std::map<std::uint8_t, std::set<unsigned char>> found;
+  std::set<unsigned char> different;
+  for (std::uint32_t c = 0; c < code_points; ++c) {
+    found[lies_in[c]].insert(static_cast<unsigned char>(encoded[c]));
+    different.insert(static_cast<unsigned char>(encoded[c]));
+  }
+  CHECK(different.size() == found.size());
+  for (const auto& [where, one] : found) CHECK(one.size() == 1);
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    for (const auto& [where, one] : found)
+      CHECK(codes.codes_of(sets[i])[*one.begin()] == ((where >> i & 1) != 0));
 }
 
 TEST_CASE("bytes that are no UTF-8 become one U+FFFD for each maximal part") {
