@@ -4,14 +4,12 @@ stopped. The nodes are pretended; trainx and its ranks are real."""
 import json
 import os
 import pathlib
-import shutil
-import signal
 import subprocess
 import time
 import unittest
 import uuid
 
-from cluster import Cluster
+from cluster import Cluster, kill_all
 from support import ROOT, TRAINX, Trainx, main, sha256, slow
 
 RECIPE = """\
@@ -40,7 +38,7 @@ PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE St
 SCRIPT = ROOT / "configs" / "cluster" / "slurm.sbatch"
 LIMIT = 120                             # seconds, after which a job counts as hung
 WAITS = "for Slurm"
-SAME = "the tests of other faults show that a job which runs again ends as one never stopped"
+SAME = "another fault after which the job runs again; test_preempted shows one"
 
 
 @unittest.skipIf(Cluster.missing(), Cluster.missing())
@@ -62,11 +60,7 @@ class ClusterFaults(Trainx):
             type(self).wanted = self.result("whole")
 
     def end_all(self):
-        for process in self.living():
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        kill_all(self.living())
         self.ask("scancel", "--user=root", "--signal=KILL", "--full")
         for node in NODES:
             if node not in self.cluster.processes:
@@ -159,21 +153,25 @@ class ClusterFaults(Trainx):
         self.preempt()
         self.ends()
 
+    @slow(SAME)
     def test_preempted_with_a_time_of_grace(self):
         self.submit("--partition=graceful")
         self.preempt()
         self.ends()
 
+    @slow(SAME)
     def test_requeued_by_hand(self):
         self.submit()
         self.ask("scontrol", "requeue", self.number)
         self.ends()
 
+    @slow(SAME)
     def test_told_to_save_and_go_on_later(self):
         self.submit()
         self.ask("scancel", "--signal=USR1", self.number)
         self.ends()
 
+    @slow(SAME)
     def test_told_to_end_and_queued_again_by_hand(self):
         self.submit()
         self.ask("scancel", "--signal=TERM", self.number)
@@ -182,6 +180,7 @@ class ClusterFaults(Trainx):
         self.ask("scontrol", "requeue", self.number)
         self.ends()
 
+    @slow(SAME)
     def test_the_step_killed_and_queued_again_by_hand(self):
         self.submit()
         self.ask("scancel", "--signal=KILL", f"{self.number}.0")
@@ -189,6 +188,7 @@ class ClusterFaults(Trainx):
         self.ask("scontrol", "requeue", self.number)
         self.ends()
 
+    @slow("Slurm's time limits are whole minutes")
     def test_the_time_is_up(self):
         self.submit("--time=1", "--signal=USR1@50")
         self.ends()
@@ -202,16 +202,20 @@ class ClusterFaults(Trainx):
         self.wait_until(self.runs_again, "Slurm finds the node lost")
         self.ends()
 
+    @slow(SAME)
     def test_the_second_node_is_lost(self):
         self.lose(1, self.cluster.kill_node)
 
+    @slow(SAME)
     def test_the_first_node_is_lost(self):
         self.lose(0, self.cluster.kill_node)
 
+    @slow(SAME)
     def test_the_first_node_is_lost_to_slurm_alone(self):
         """Its rank 0 trains on and keeps the folder until the other rank is gone."""
         self.lose(0, self.cluster.kill_daemons)
 
+    @slow(SAME)
     def test_the_controller_is_restarted(self):
         self.submit()
         self.cluster.kill("slurmctld")
