@@ -25,7 +25,7 @@ CHALLENGE, HELLO, WELCOME, FAILURE = 0, 1, 2, 9
 HELLO_BYTES = 56                        # rank, number of ranks, nonce, proof
 JOB = "OMPI_MCA_ess_base_jobid"
 RUN_ID = f"mpi {JOB} 77".encode()       # what the ranks call their run
-PAUSE = 0.05                            # seconds: strangers do not take the machine
+PAUSE = 0.03                            # seconds between two attempts
 MOST_IDLE = 400                         # connections that are kept open
 LISTENS = "0A"                          # a state in /proc/net/tcp
 
@@ -91,24 +91,41 @@ def workers_below(process):
     return found
 
 
-@contextlib.contextmanager
-def slowed(launcher, until):
-    """A rank that stands still most of the time until `until` is set: ports at which another one
-    waits for it stay open for longer than a moment."""
-    def stop_and_go():
-        while not until.is_set() and launcher.process.poll() is None:
-            for number, pause in ((signal.SIGSTOP, 0.5), (signal.SIGCONT, 0.02)):
-                for worker in workers_below(launcher.pid):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(worker, number)
-                time.sleep(pause)
-    thread = threading.Thread(target=stop_and_go)
-    thread.start()
-    try:
-        yield
-    finally:
-        until.set()
-        thread.join()
+class Slowed:
+    """A rank that often stands still, so that ports at which another one waits for it stay open for
+    longer than a moment."""
+    def __init__(self, launcher):
+        self.launcher, self.over, self.held = launcher, threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.stop_and_go)
+        self.thread.start()
+
+    def signal(self, number):
+        for worker in workers_below(self.launcher.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, number)
+
+    def stop_and_go(self):
+        while not self.over.wait(0.03):
+            self.signal(signal.SIGSTOP)
+            time.sleep(0.03)
+            while self.held.is_set():
+                time.sleep(0.01)
+            self.signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        self.signal(signal.SIGSTOP)
+        self.held.set()
+        try:
+            yield
+        finally:
+            self.held.clear()
+
+    def end(self):
+        self.held.clear()
+        self.over.set()
+        self.thread.join()
+        self.signal(signal.SIGCONT)
 
 
 class Recorder:
@@ -154,7 +171,7 @@ class Strangers:
         self.bench, self.tally, self.random = bench, tally, bench.random
         self.keys = [b"", b"x", run_name.encode(), RUN_ID]
         self.hello, self.welcome = greeting
-        self.patience = 5               # seconds for an answer
+        self.patience, self.next_visit = 5, 0   # seconds for an answer; when
         self.idle = collections.deque()
         self.times, self.seen = collections.Counter(), collections.Counter()
         self.ports = set()              # that listened while the run trained
@@ -224,17 +241,23 @@ class Strangers:
         rank, purpose = self.random.choice((0, 1)), self.purpose()
         self.greet(port, lambda challenge: hello(os.urandom(32), challenge, purpose, rank))
 
-    def visit(self, meeting, others, when):
-        """One attempt at the port of rank 0; of each kind at the others, which close soon."""
-        kinds = list(self.kinds)
-        self.random.shuffle(kinds)
-        for what in kinds if others else kinds[:1]:
-            port = self.random.choice(sorted(others) or [meeting])
-            with contextlib.suppress(OSError):      # sent away
-                self.kinds[what](port)
-            self.times[what] += 1
-            self.seen[when] += 1
-            self.seen["at ports for data"] += port != meeting
+    def attempt(self, what, port, when):
+        with contextlib.suppress(OSError):      # sent away
+            self.kinds[what](port)
+        self.times[what] += 1
+        self.seen[when] += 1
+
+    def visit(self, port, when):
+        """One attempt, now and then: strangers do not take the machine."""
+        if time.monotonic() > self.next_visit:
+            self.attempt(self.random.choice(list(self.kinds)), port, when)
+            self.next_visit = time.monotonic() + PAUSE
+
+    def crowd(self, ports):
+        """Each kind once at ports for data, which close soon."""
+        for what in self.kinds:
+            if open_ones := sorted(ports()):
+                self.attempt(what, self.random.choice(open_ones), "at ports for data")
 
     def play_rank_0(self, port, seconds):
         """In rank 0's place, before it starts."""
@@ -323,27 +346,37 @@ def start_disturbed(bench, strangers, port, secret):
         time.sleep(0.05)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        strangers.visit(port, (), "while it waits for its ranks")
+        strangers.visit(port, "while it waits for its ranks")
+        time.sleep(0.005)
     return [first, start_rank(bench, 1, port, "hurt", secret)]
+
+
+def ports_for_data(ranks, meeting):
+    workers = [worker for rank in ranks for worker in workers_below(rank.pid)]
+    return listening_ports(workers) - {meeting}
 
 
 def one_run(bench, tally, strangers, secret, wanted):
     bench.remove("hurt")
     port, began = free_port(bench), time.monotonic()
     ranks = start_disturbed(bench, strangers, port, secret)
-    joined, next_visit, strangers.patience = threading.Event(), 0, 0.1
-    with slowed(ranks[1], joined):
+    strangers.patience = 0.1
+    slowed = Slowed(ranks[1])
+    try:
         while (any(rank.process.poll() is None for rank in ranks)
                and time.monotonic() < began + LIMIT):
-            if (bench.folder("hurt") / "metrics.jsonl").exists():
-                joined.set()
-            workers = [worker for rank in ranks for worker in workers_below(rank.pid)]
-            ports = listening_ports(workers) - {port}
-            strangers.ports |= ports if joined.is_set() else set()
-            if ports or time.monotonic() > next_visit:
-                strangers.visit(port, ports, "while it trains" if joined.is_set()
-                                else "while its ranks join")
-                next_visit = time.monotonic() + PAUSE
+            trains = (bench.folder("hurt") / "metrics.jsonl").exists()
+            if trains:
+                slowed.end()
+            ports = ports_for_data(ranks, port)
+            if ports and trains:
+                strangers.ports |= ports
+            elif ports:
+                with slowed.stopped():
+                    strangers.crowd(lambda: ports_for_data(ranks, port))
+            strangers.visit(port, "while it trains" if trains else "while its ranks join")
+    finally:
+        slowed.end()
     strangers.patience = 5
     end_both(bench, tally, ranks, "a disturbed run", began)
     strangers.close()
