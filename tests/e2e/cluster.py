@@ -115,6 +115,12 @@ class Cluster:
         process.kill()
         process.wait()
 
+    def saves_state(self):
+        """Whether the controller has written what it knows at this moment of all jobs, so that it
+        knows it when it is started again; asked later."""
+        state, now = self.folder / "state" / "job_state", time.time()
+        return lambda: state.exists() and state.stat().st_mtime > now
+
     def tasks(self, node):
         """Processes of jobs on a node, and the slurmstepds above them."""
         found, daemons = [], set()

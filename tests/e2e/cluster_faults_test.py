@@ -2,6 +2,7 @@
 restarted: the job that runs again ends with the weights, states and curve of a run that nobody
 stopped. The nodes are pretended; trainx and its ranks are real."""
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -13,15 +14,15 @@ from cluster import Cluster, kill_all
 from support import ROOT, TRAINX, Trainx, main, sha256, slow
 
 RECIPE = """\
-run: {name: whole, seed: 3, duration: 60 steps, deterministic: true, hang_limit: 10 s}
+run: {name: whole, seed: 3, duration: 24 steps, deterministic: true, hang_limit: 10 s}
 model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}
 data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}
 batch: {global_batch_size: 16, micro_batch_size: 1}
 optimizer: {type: adamw, lr: 3e-3}
 schedule: {type: cosine, warmup: 5 steps}
 parallel: {mode: zero3}
-checkpoint: {every: 10 steps, keep_last: 2}
-eval: {every: 20 steps}
+checkpoint: {every: 1000 steps, keep_last: 2}
+eval: {every: 1000 steps}
 metrics: {every: 1 steps}
 """
 NODES = ("t1", "t2", "t3")
@@ -36,7 +37,8 @@ PartitionName=graceful Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=60
 PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
 """
 SCRIPT = ROOT / "configs" / "cluster" / "slurm.sbatch"
-LIMIT = 120                             # seconds, after which a job counts as hung
+SECONDS = 10                            # that a run takes at least, so that faults come in time
+LIMIT = 400                             # seconds, after which a job counts as hung
 WAITS = "for Slurm"
 SAME = "another fault after which the job runs again; test_preempted shows one"
 
@@ -48,16 +50,36 @@ class ClusterFaults(Trainx):
         cls.cluster = Cluster(NODES, SETTINGS)
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
-        cls.wanted = None
+        cls.steps, cls.wanted = 0, {}
 
     def setUp(self):
         super().setUp()
         self.mark, self.number = uuid.uuid4().hex, ""
         self.addCleanup(self.end_all)
         self.config = self.recipe(RECIPE)
-        if not self.wanted:
-            self.run_trainx("train", self.config, "parallel.world_size=2", env=self.environment())
-            type(self).wanted = self.result("whole")
+        self.settings = self.of_length(SECONDS)
+
+    def of_length(self, seconds):
+        """Settings with which the run takes about so long on this machine."""
+        if not self.steps:
+            self.train_whole("measured")
+            times = sorted(m["step_time_ms"] for m in self.metrics("measured"))
+            type(self).steps = math.ceil(1000 / times[len(times) // 4])     # a second
+        steps = 12 * math.ceil(self.steps * seconds / 12)
+        return [f"run.duration={steps} steps", f"checkpoint.every={steps // 12} steps",
+                f"eval.every={steps // 6} steps"]
+
+    def train_whole(self, name, *settings):
+        self.run_trainx("train", self.config, f"run.name={name}", "parallel.world_size=2",
+                        *settings, env=self.environment())
+
+    def whole(self):
+        """The result of a run that nobody stopped."""
+        key = " ".join(self.settings)
+        if key not in self.wanted:
+            self.train_whole("whole", *self.settings)
+            self.wanted[key] = self.result("whole")
+        return self.wanted[key]
 
     def end_all(self):
         kill_all(self.living())
@@ -103,11 +125,11 @@ class ClusterFaults(Trainx):
         done = subprocess.run(
             ["sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1", "--gpus-per-node=0",
              "--partition=low", "--output=%x-%j.log", *options, SCRIPT, self.config,
-             "run.name=job"], cwd=self.folder, env=self.environment(), capture_output=True,
-            text=True, timeout=60)
+             "run.name=job", *self.settings], cwd=self.folder, env=self.environment(),
+            capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.number = done.stdout.strip()
-        self.wait_until(lambda: self.saved() >= 10, "a checkpoint")
+        self.wait_until(lambda: self.saved() > 0, "a checkpoint")
 
     def saved(self):
         folders = (self.folder / "outputs" / "job").glob("checkpoint-[0-9]*")
@@ -122,14 +144,14 @@ class ClusterFaults(Trainx):
     def runs_again(self, restarts=1):
         return int(self.job("Restarts") or 0) >= restarts
 
-    def ends(self, restarts=1):
+    def ends(self, restarts=(1,)):
         """The job has ended well after so many restarts, with the whole run's result."""
         over = ("COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "PREEMPTED", "TIMEOUT")
         self.wait_until(lambda: self.job("JobState") in over, "the job's end")
         self.assertEqual((self.job("JobState"), self.job("ExitCode")), ("COMPLETED", "0:0"),
                          self.told())
-        self.assertEqual(int(self.job("Restarts")), restarts, self.told())
-        self.assertEqual(self.result("job"), self.wanted)
+        self.assertIn(int(self.job("Restarts")), restarts, self.told())
+        self.assertEqual(self.result("job"), self.whole())
         self.wait_until(lambda: not self.living(), "nobody is left behind", 20)
 
     def result(self, run):
@@ -190,8 +212,9 @@ class ClusterFaults(Trainx):
 
     @slow("Slurm's time limits are whole minutes")
     def test_the_time_is_up(self):
+        self.settings = self.of_length(100)
         self.submit("--time=1", "--signal=USR1@50")
-        self.ends()
+        self.ends(restarts=range(1, 10))    # each start has so much time
 
     def lose(self, which, lose):
         """Loses the job's first or second node, as the job runs with a third one to spare."""
@@ -218,10 +241,11 @@ class ClusterFaults(Trainx):
     @slow(SAME)
     def test_the_controller_is_restarted(self):
         self.submit()
+        self.wait_until(self.cluster.saves_state(), "the controller saves its state")
         self.cluster.kill("slurmctld")
         time.sleep(1)
         self.cluster.begin_controller()
-        self.ends(restarts=0)
+        self.ends(restarts=(0,))
 
 
 if __name__ == "__main__":
