@@ -12,6 +12,7 @@ import pathlib
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -27,7 +28,7 @@ JOB = "OMPI_MCA_ess_base_jobid"
 RUN_ID = f"mpi {JOB} 77".encode()       # what the ranks call their run
 PAUSE = 0.03                            # seconds between two attempts
 MOST_IDLE = 400                         # connections that are kept open
-LISTENS = "0A"                          # a state in /proc/net/tcp
+LISTENS, CONNECTED = "0A", "01"         # states in /proc/net/tcp
 
 
 def frame(kind, payload):
@@ -64,19 +65,23 @@ def hello(key, challenge, purpose, rank, nonce=None):
     return struct.pack("<ii", rank, 2) + nonce + hmac.new(key, proved, hashlib.sha256).digest()
 
 
-def listening_ports(processes):
-    """Of these processes, of whatever network they are."""
+def ports_of(processes, state):
+    """Local ports of their TCP sockets in a state, of whatever network they are."""
     found = set()
     for process in processes:
         try:
             sockets = {os.readlink(fd) for fd in pathlib.Path(f"/proc/{process}/fd").iterdir()}
             for line in pathlib.Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]:
                 words = line.split()
-                if words[3] == LISTENS and f"socket:[{words[9]}]" in sockets:
+                if words[3] == state and f"socket:[{words[9]}]" in sockets:
                     found.add(int(words[1].split(":")[1], 16))
         except OSError:
             pass                        # it ended
     return found
+
+
+def listening_ports(processes):
+    return ports_of(processes, LISTENS)
 
 
 def workers_below(process):
@@ -92,8 +97,8 @@ def workers_below(process):
 
 
 class Slowed:
-    """A rank that often stands still, so that ports at which another one waits for it stay open for
-    longer than a moment."""
+    """A rank that mostly stands still once it is connected to rank 0, so that ports at which
+    another one waits for it stay open for longer than a moment."""
     def __init__(self, launcher):
         self.launcher, self.over, self.held = launcher, threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.stop_and_go)
@@ -105,9 +110,12 @@ class Slowed:
                 os.kill(worker, number)
 
     def stop_and_go(self):
-        while not self.over.wait(0.03):
+        while not ports_of(workers_below(self.launcher.pid), CONNECTED):
+            if self.over.wait(0.005):
+                return
+        while not self.over.wait(0.002):
             self.signal(signal.SIGSTOP)
-            time.sleep(0.03)
+            time.sleep(0.1)
             while self.held.is_set():
                 time.sleep(0.01)
             self.signal(signal.SIGCONT)
@@ -284,7 +292,11 @@ class Strangers:
 
 
 def on_hosts_of_their_own(bench):
-    """The bench whose processes see none of the others': ranks that cannot share memory use TCP."""
+    """The bench whose processes see none of the others': ranks that cannot share memory use TCP.
+    Without the right to that (root, or user namespaces), the bench itself."""
+    apart = ["unshare", "--fork", "--pid", "--mount-proc", "true"]
+    if subprocess.run(apart, stderr=subprocess.DEVNULL).returncode != 0:
+        return bench
     program = bench.scratch / "trainx-on-a-host"
     program.write_text(f'#!/bin/sh\nexec unshare --fork --pid --mount-proc {bench.trainx} "$@"\n')
     program.chmod(0o755)
