@@ -212,9 +212,12 @@ class ClusterFaults(Trainx):
 
     @slow("Slurm's time limits are whole minutes")
     def test_the_time_is_up(self):
-        self.settings = self.of_length(100)
-        self.submit("--time=1", "--signal=USR1@50")
-        self.ends(restarts=range(1, 10))    # each start has so much time
+        self.settings = self.of_length(60)
+        # Slurm looks every 30 s, and signals up to 30 s early: 20 to 50 s after the start.
+        self.submit("--time=2", "--signal=USR1@70")
+        self.wait_until(self.runs_again, "the job is queued again")
+        self.ask("scontrol", "update", f"JobId={self.number}", "TimeLimit=60")
+        self.ends()
 
     def lose(self, which, lose):
         """Loses the job's first or second node, as the job runs with a third one to spare."""
