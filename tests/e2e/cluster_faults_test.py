@@ -248,7 +248,7 @@ class ClusterFaults(Trainx):
         self.cluster.kill("slurmctld")
         time.sleep(1)
         self.cluster.begin_controller()
-        self.ends(restarts=(0,))
+        self.ends(restarts=(0, 1))          # 1: Slurm took it for lost
 
 
 if __name__ == "__main__":

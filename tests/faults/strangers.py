@@ -19,6 +19,7 @@ import time
 import faults
 
 NAME = "strangers"
+LONG = 300                              # rounds
 VARIANT = "zero3 x 2"
 LONGER = ["run.duration=80 steps", "checkpoint.every=20 steps", "eval.every=20 steps"]
 LIMIT = 120                             # seconds for the run, whatever strangers do
