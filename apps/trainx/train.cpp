@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 namespace trainx::app {
 namespace {
@@ -107,9 +108,11 @@ int start(const Prepared& p, launch::LaunchPlan ranks, const TrainArguments& a,
   };
   require_gpu(p);
   require_disk(p.plan, warn);
-  if (!ranks.owns_all())
-    ranks.first.secret =
-        launch::secret_of_launchers(a.launch.secret_file, environment_variable, job.run_folder);
+  std::optional<launch::LaunchersSecret> secret;
+  if (!ranks.owns_all()) {
+    secret.emplace(a.launch.secret_file, environment_variable, job.run_folder, ranks.first);
+    ranks.first.secret = secret->text();
+  }
   return launch::run_workers(job, ranks, warn);
 }
 

@@ -1,18 +1,24 @@
 #include "launch/secret.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/hash.hpp"
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
+#include <system_error>
 
 namespace trainx::launch {
 namespace {
 
 constexpr std::size_t secret_bytes = 32, most_secret_bytes = 4096;
+constexpr std::size_t start_digits = 16;  // that tell the files of two starts apart
+constexpr auto longest_meeting = std::chrono::minutes(10);
 
 std::string hex_digits(std::string_view bytes) {
   std::string text;
@@ -61,6 +67,31 @@ void make_secret_file(const std::string& path) {
   if (!made) cannot_make_secret(path);
 }
 
+/// Another launcher starts all ranks at once, and again only when all have ended: what names the
+/// run then names this one start.
+bool starts_together(const Environment& environment, const comm::Membership& m) {
+  return m.launcher == "slurm" || m.launcher == "mpi" ||
+         (m.launcher == "torchrun" && !environment("TORCHELASTIC_RUN_ID").empty());
+}
+
+/// Files of starts whose rank 0 was killed: PREFIX.START.secret. Younger ones may be those of ranks
+/// that still wait for each other.
+void remove_old_secrets(const std::string& prefix) {
+  namespace fs = std::filesystem;
+  const std::string begin = fs::path(prefix).filename().string() + ".", end = ".secret";
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code problem;  // of files that others remove
+  for (fs::directory_iterator file(folder_of(prefix), problem), none; !problem && file != none;
+       file.increment(problem)) {
+    const std::string name = file->path().filename().string();
+    std::error_code gone;
+    const auto written = file->last_write_time(gone);
+    if (!gone && name.size() == begin.size() + start_digits + end.size() &&
+        name.starts_with(begin) && name.ends_with(end) && now - written > longest_meeting)
+      fs::remove(file->path(), gone);
+  }
+}
+
 }  // namespace
 
 std::string make_secret() {
@@ -98,14 +129,31 @@ std::string shared_secret(const std::string& path) {
   return read_secret(path);
 }
 
-std::string secret_of_launchers(const std::optional<std::string>& flag,
-                                const Environment& environment, const std::string& run_folder) {
-  if (flag) return read_secret(*flag);
-  if (const std::string named = environment("TRAINX_SECRET_FILE"); !named.empty())
-    return read_secret(named);
-  const std::filesystem::path folder(run_folder);
-  return shared_secret(
-      (folder.parent_path() / ("." + folder.filename().string() + ".secret")).string());
+LaunchersSecret::LaunchersSecret(const std::optional<std::string>& flag,
+                                 const Environment& environment, const std::string& run_folder,
+                                 const comm::Membership& membership) {
+  const std::string named = flag ? *flag : environment("TRAINX_SECRET_FILE");
+  if (!named.empty()) {
+    text_ = read_secret(named);
+    return;
+  }
+  const std::filesystem::path run(run_folder);
+  const std::string prefix = (run.parent_path() / ("." + run.filename().string())).string();
+  if (!starts_together(environment, membership)) {
+    text_ = shared_secret(prefix + ".secret");
+    return;
+  }
+  const std::string path = prefix + "." + hash_hex(membership.run_id).substr(0, start_digits) +
+                           ".secret";
+  if (membership.rank == 0) {
+    remove_old_secrets(prefix);
+    spent_ = path;
+  }
+  text_ = shared_secret(path);
+}
+
+LaunchersSecret::~LaunchersSecret() {
+  if (!spent_.empty()) ::unlink(spent_.c_str());
 }
 
 }  // namespace trainx::launch

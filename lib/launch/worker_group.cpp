@@ -15,10 +15,16 @@ namespace {
 // time is one request, not two.
 constexpr auto one_request = std::chrono::milliseconds(100);
 
+/// Of a worker or this process, from run.hang_limit; 0: no limit.
+std::chrono::duration<double> longest_stop(const LaunchPlan& plan) {
+  if (plan.first.world_size == 1 || plan.hang_seconds <= 0) return {};
+  return std::chrono::duration<double>(plan.hang_seconds) + WorkerGroup::time_after_hang;
+}
+
 }  // namespace
 
 WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSignals& held)
-    : most_stopped_(plan.first.world_size > 1 ? plan.hang_seconds : 0),
+    : most_stopped_(longest_stop(plan)),
       output_(job, plan),
       signals_(::signalfd(-1, &held.waited(), SFD_CLOEXEC | SFD_NONBLOCK)) {
   if (!signals_.is_open())
@@ -45,6 +51,7 @@ WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSigna
     kill_groups();  // a destructor does not follow
     throw;
   }
+  guard_.emplace(most_stopped_);
   output_.started();
 }
 
@@ -68,7 +75,9 @@ void WorkerGroup::send(int signal) {
 
 void WorkerGroup::suspend() {
   send(SIGSTOP);
+  guard_->send(SIGSTOP);
   ::raise(SIGSTOP);  // until somebody sends SIGCONT
+  guard_->send(SIGCONT);
   send(SIGCONT);
   for (Worker& w : workers_) w.stopped.reset();
 }
@@ -132,7 +141,7 @@ WorkerGroup::Clock::time_point WorkerGroup::end_of_stop(const Worker& w) const {
   if (!w.lives || !w.stopped || w.killed_stopped) return Clock::time_point::max();
   if (failed_) return *failed_;
   if (most_stopped_.count() <= 0) return Clock::time_point::max();
-  return *w.stopped + std::chrono::duration_cast<Clock::duration>(most_stopped_ + time_after_hang);
+  return *w.stopped + std::chrono::duration_cast<Clock::duration>(most_stopped_);
 }
 
 void WorkerGroup::press_on(Clock::time_point now) {

@@ -1,6 +1,7 @@
 // The workers of one launcher, from their start until none is left.
 #pragma once
 #include "core/descriptor.hpp"
+#include "launch/launcher_guard.hpp"
 #include "launch/run_end.hpp"
 #include "launch/worker_output.hpp"
 #include "launch/worker_process.hpp"
@@ -18,7 +19,7 @@ class WorkerGroup {
                         time_after_term = std::chrono::seconds(2);
   // One that was stopped (SIGSTOP, a debugger that went away) neither ends by itself nor tells
   // anybody. It is killed at once when another has failed, and else so long after run.hang_limit:
-  // then the ranks of other launchers have given it up.
+  // then the ranks of other launchers have given it up. So is this process, if it is stopped.
   static constexpr auto time_after_hang = std::chrono::seconds(5);
 
   /// Starts them. Throws UserError 69: one cannot be started; then none is left.
@@ -59,6 +60,7 @@ class WorkerGroup {
 
   std::chrono::duration<double> most_stopped_;  // 0: no limit
   std::vector<Worker> workers_;
+  std::optional<LauncherGuard> guard_;  // once all workers are there
   WorkerOutput output_;
   Descriptor signals_;  // readable when one of the held signals is there
   std::vector<RankEnd> ends_;

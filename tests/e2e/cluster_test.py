@@ -56,6 +56,10 @@ class Slurm(Launchers):
         ranks, first = self.ranks()
         self.assertEqual(ranks, [(0, 3, 0, 2), (1, 3, 1, 2), (2, 3, 0, 1)])
         self.assertEqual((first["launcher"], first["address"]), ("slurm", "t1"))
+        self.forget()
+        self.go("srun", "-N2", "-n3", "trainx", "train", self.config)
+        self.assertNotEqual(self.ranks()[1]["secret"], first["secret"], "each start has its own")
+        self.assertEqual(list((self.folder / "outputs").glob(".*.secret")), [])
 
     def test_tasks_of_one_node_meet(self):
         self.go("srun", "-N1", "-n3", "--overcommit", "trainx", "train", self.config)

@@ -41,7 +41,9 @@ def largest_difference(a, b):
 
 def children_of(pid):
     """Process ids of the workers that a launcher started."""
-    return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(p) for p in children
+            if pathlib.Path(f"/proc/{p}/comm").read_text().startswith("trainx-worker")]
 
 
 def rank_of(pid):
