@@ -74,6 +74,13 @@ class Size:
         return cases[self.part::self.parts]
 
 
+def is_worker(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/comm").read_text().startswith("trainx-worker")
+    except OSError:
+        return False
+
+
 class Process:
     """trainx as a user starts it, with its events and sentences."""
     def __init__(self, bench, args, env=None, memory=None, cwd=None):
@@ -119,7 +126,7 @@ class Process:
             children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
         except OSError:
             return []
-        return [int(child) for child in children.split()]
+        return [int(child) for child in children.split() if is_worker(child)]
 
     def events(self, kind):
         lines = self.out.decode(errors="replace").splitlines()
