@@ -18,8 +18,8 @@ struct GpuArchitectures {
   std::string words() const;
 };
 
-/// Of CMake's list with commas, "80-real,120-real,120-virtual"; a number alone is both. What is no such item is
-/// left out.
+/// Of CMake's list with commas, "80-real,120-real,120-virtual"; a number alone is both. What is no
+/// such item is left out.
 GpuArchitectures read_gpu_architectures(std::string_view list);
 /// Of this build; both lists are empty in one without CUDA parts.
 const GpuArchitectures& built_gpu_architectures();

@@ -102,8 +102,7 @@ TEST_CASE("attention of 16 bits has the same tiles on every GPU") {
 
 TEST_CASE("attention of floats has the largest tiles that a block has room for") {
   using Cut = std::tuple<int, int, int>;
-  constexpr AttentionPass forward = AttentionPass::forward,
-                          queries = AttentionPass::query_gradient,
+  constexpr AttentionPass forward = AttentionPass::forward, queries = AttentionPass::query_gradient,
                           keys = AttentionPass::key_value_gradient;
   const AttentionSize wide = size_of(8, 1024, 12, 256), middle = size_of(8, 1024, 12, 128),
                       narrow = size_of(8, 1024, 12, 64), few = size_of(1, 128, 12, 64),
@@ -147,8 +146,7 @@ TEST_CASE("the loss keeps as much of a row as a block has room for") {
       for (const int element_bytes : {2, 4}) {
         const int room = room_for_rows(limit),
                   threads = threads_of_row(classes, element_bytes, room);
-        const auto chunks =
-            static_cast<int>(chunks_per_thread(classes, element_bytes, threads));
+        const auto chunks = static_cast<int>(chunks_per_thread(classes, element_bytes, threads));
         const int held = held_chunks(chunks, threads, room);
         INFO("classes " << classes << ", limit " << limit);
         if (!(held > 0 && held <= chunks && held * threads * 16 <= room)) FAIL("no room");
