@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/pending.hpp"
 #include "checkpoint/run_folder.hpp"
+#include "checkpoint/twice.hpp"
 #include "checkpoint/verify.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 namespace trainx::checkpoint {
@@ -43,18 +45,22 @@ Store::Store(std::string run_folder) : folder_(std::move(run_folder)) {}
 
 std::string Store::save(std::int64_t step, const Contents& contents, std::int64_t keep_last,
                         bool is_best) {
-  Pending pending(folder_, step);
-  pending.write(contents);
-  return finish(pending, keep_last, is_best);
+  std::optional<Pending> pending;
+  twice([&] {
+    pending.reset();
+    pending.emplace(folder_, step);
+    pending->write(contents);
+  });
+  return finish(*pending, keep_last, is_best);
 }
 
 std::string Store::finish(Pending& pending, std::int64_t keep_last, bool is_best) {
   if (keep_last < 1) throw InternalError("a checkpoint, keeping " + std::to_string(keep_last));
-  const std::string name = pending.put_in_place();
-  point_link(folder_, "latest", name);
-  if (is_best) point_link(folder_, "best", name);
+  const std::string name = twice([&] { return pending.put_in_place(); });
+  twice([&] { point_link(folder_, "latest", name); });
+  if (is_best) twice([&] { point_link(folder_, "best", name); });
   // What was just written is sound; checking the others would read all of them at every save.
-  remove_older(folder_, list(), keep_last, [](const Found&) { return true; });
+  twice([&] { remove_older(folder_, list(), keep_last, [](const Found&) { return true; }); });
   return folder_ + "/" + name;
 }
 

@@ -1,4 +1,5 @@
 #include "state/shared_save.hpp"
+#include "checkpoint/twice.hpp"
 #include "core/error.hpp"
 #include <nlohmann/json.hpp>
 
@@ -41,17 +42,19 @@ SharedSave::SharedSave(const execute::Ranks& ranks, checkpoint::Store* store, st
                        const checkpoint::Contents& contents)
     : ranks_(ranks), store_(store), text_files_(contents.text_files) {
   folder_ = on_first(ranks_, [&] {
-    pending_.emplace(store_->folder(), step);
+    checkpoint::twice([&] { pending_.emplace(store_->folder(), step); });
     return pending_->path();
   });
   text_files_.merge(checkpoint::shared_indices(contents, ranks.world_size()));
 }
 
 void SharedSave::write(const checkpoint::Contents& contents) {
-  outcome_ = outcome_of([&] {
-               return files_of(
-                   checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size()));
-             }).dump();
+  outcome_ =
+      outcome_of([&] {
+        return files_of(checkpoint::twice([&] {
+          return checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size());
+        }));
+      }).dump();
 }
 
 void SharedSave::gather(const checkpoint::Contents& contents) {
@@ -59,7 +62,10 @@ void SharedSave::gather(const checkpoint::Contents& contents) {
 }
 
 void SharedSave::write_gathered() {
-  outcome_ = outcome_of([&] { return files_of(checkpoint::write_share(folder_, share_)); }).dump();
+  outcome_ = outcome_of([&] {
+               return files_of(
+                   checkpoint::twice([&] { return checkpoint::write_share(folder_, share_); }));
+             }).dump();
 }
 
 std::string SharedSave::finish(std::int64_t keep_last, bool is_best) {
@@ -69,7 +75,8 @@ std::string SharedSave::finish(std::int64_t keep_last, bool is_best) {
     for (const json& of_rank : written)
       for (const auto& [name, file] : of_rank.items())
         pending_->add(name, {file.at(0), file.at(1)});
-    for (const auto& [name, text] : text_files_) pending_->write_text(name, text);
+    for (const auto& [name, text] : text_files_)
+      checkpoint::twice([&] { pending_->write_text(name, text); });
     return store_->finish(*pending_, keep_last, is_best);
   });
 }

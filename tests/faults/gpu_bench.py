@@ -2,6 +2,7 @@
 calls, a process that holds its memory, and how much of that is in use."""
 import ctypes
 import glob
+import os
 import pathlib
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ VARIANTS = {
     "bf16, asynchronous": ["precision=bf16", "checkpoint.asynchronous=true"],
 }
 WORKER = "trainx-worker"
+DEVICE = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"        # the GPU of runs
 
 
 def has_gpu():
@@ -35,12 +37,12 @@ def has_gpu():
 
 
 def used_bytes():
-    """Of the first GPU's memory, by all processes."""
+    """Of the GPU's memory, by all processes."""
     class Memory(ctypes.Structure):
         _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
     nvml, device, memory = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), Memory()
     for name, *args in (("nvmlInit_v2",),
-                        ("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(device)),
+                        ("nvmlDeviceGetHandleByIndex_v2", int(DEVICE), ctypes.byref(device)),
                         ("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory)),
                         ("nvmlShutdown",)):
         if code := getattr(nvml, name)(*args):
@@ -66,6 +68,7 @@ class Holder:
     def __enter__(self):
         self.process = subprocess.Popen(
             [sys.executable, FOLDER / "hold_gpu_memory.py", str(self.left)],
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": DEVICE},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.free = self.process.stdout.readline().strip()
         if not self.free:
@@ -83,7 +86,7 @@ class GpuBench:
     one that computes nothing; no kernel fails there, and nobody holds its memory."""
     def __init__(self, bench, stand_in=None):
         self.bench, self.is_real = bench, stand_in is None
-        bench.environment.pop("CUDA_VISIBLE_DEVICES")
+        bench.environment["CUDA_VISIBLE_DEVICES"] = DEVICE
         bench.environment.update(stand_in or {})
         recipe = bench.scratch / "gpu.yaml"
         recipe.write_text(RECIPE)

@@ -28,7 +28,8 @@ static int count(void) {
   static _Atomic(atomic_int*) calls;
   if (!calls) {
     long file = syscall(SYS_openat, at_cwd, getenv("NTH_COUNT"), 2 /*O_RDWR*/, 0);
-    calls = (atomic_int*)syscall(SYS_mmap, 0, sizeof(int), 3 /*read, write*/, 1 /*shared*/, file, 0);
+    calls =
+        (atomic_int*)syscall(SYS_mmap, 0, sizeof(int), 3 /*read, write*/, 1 /*shared*/, file, 0);
     syscall(SYS_close, file);
   }
   return ++*calls;

@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from faults import VARIANTS
+from faults import LIMIT, VARIANTS
 
 NAME = "kills and errors at calls"
 LONG = None                             # every case
@@ -44,8 +44,10 @@ class Shim:
     def calls(self, variant):
         """{number: call} of a run that is let be; of several ranks those of all."""
         self.bench.remove("hurt")
-        if self.start(variant, 0, 0).end() != 0:
-            raise RuntimeError(f"{variant}: the run fails under the shim")
+        whole = self.start(variant, 0, 0)
+        if (code := whole.end(2 * LIMIT)) != 0:
+            raise RuntimeError(f"{variant}: under the shim the run ends with {code}: "
+                               f"{whole.words()}")
         lines = (self.bench.scratch / "calls").read_text().splitlines()
         return {int(number): call for number, call in (line.split(" ", 1) for line in lines)}
 
