@@ -1,7 +1,8 @@
 # trainx in an image: built and packaged by the commands of the README, installed as a wheel.
 #   docker build -t trainx .
 #   docker run --rm -v "$PWD:/work" trainx train quickstart.yaml
-# Debian has no nvcc, so this image trains on CPUs. For GPUs name a Debian 12 image that has CUDA 13's:
+# Debian has no nvcc, so this image trains on CPUs. For GPUs, of every generation from A100 on, name a
+# Debian 12 image that has CUDA 13's:
 #   docker build --build-arg BUILD_IMAGE=... -t trainx .
 ARG BUILD_IMAGE=debian:12-slim
 FROM ${BUILD_IMAGE} AS build

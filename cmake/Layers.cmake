@@ -80,6 +80,12 @@ endif()
 
 # The torch-free half.
 layer(core LIBRARIES Threads::Threads nlohmann_json::nlohmann_json system::xxhash)
+set(architectures)
+if(TRAINX_CUDA)
+  string(REPLACE ";" "," architectures "${CMAKE_CUDA_ARCHITECTURES}")
+endif()
+set_source_files_properties(${CMAKE_SOURCE_DIR}/lib/core/gpu_architectures.cpp PROPERTIES
+  COMPILE_DEFINITIONS "TRAINX_CUDA_ARCHITECTURES=\"${architectures}\"")
 layer(log QUICK NEEDS core)                    # spdlog and fmt, header-only, in one file
 layer(yaml QUICK NEEDS core LIBRARIES system::yaml-cpp)
 layer(program NEEDS core

@@ -75,20 +75,21 @@ template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct QueryGradient {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::PlaceOf<RowTiles, Warps>;
-  static constexpr bool of_keys = false;
+  using Cut = AttentionTiles<Width, Slices, RowTiles, Warps>;
+  static constexpr AttentionPass pass = AttentionPass::query_gradient;
   static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // the block's rows, in shared memory
   static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
-  // by 64 of 16 rows a warp, blocks side by side hide the way of copies
-  static constexpr int pairs = Warps == tiles::row_warps && (Width == 128 || RowTiles == 2) ? 2 : 1;
-  using Stream = tiles::Stream<Width, pairs, Slices, T, Warps>;
-  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
-                                      static_cast<int>(sizeof(T)),
+  using Stream = tiles::Stream<Width, Cut::pairs(pass), Slices, T, Warps>;
+  static constexpr int shared_bytes = Cut::shared_bytes(pass, sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1;
   using Buckets = BucketSums<Width, Slices, RowTiles, Warps>;
   static constexpr int bucket_bytes = Buckets::bytes;
+
+  static_assert(shared_bytes ==
+                (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)));
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,
@@ -176,17 +177,19 @@ template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct KeyValueGradient {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::PlaceOf<RowTiles, Warps>;
-  static constexpr bool of_keys = true;
+  using Cut = AttentionTiles<Width, Slices, RowTiles, Warps>;
+  static constexpr AttentionPass pass = AttentionPass::key_value_gradient;
   static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // the block's rows, in shared memory
   static constexpr bool rounded = sizeof(T) == 4 && Terms == 1;
   using Rows = tiles::RowsOf<Width, T, rounded>;
-  static constexpr int pairs = Warps == tiles::row_warps && Width <= 128 ? 2 : 1;
-  using Stream = tiles::Stream<Width, pairs, Slices, T, Warps>;
-  static constexpr int shared_bytes = (2 * block_elements + Stream::elements) *
-                                      static_cast<int>(sizeof(T)),
+  using Stream = tiles::Stream<Width, Cut::pairs(pass), Slices, T, Warps>;
+  static constexpr int shared_bytes = Cut::shared_bytes(pass, sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 2 : 1, bucket_bytes = 0;
+
+  static_assert(shared_bytes ==
+                (2 * block_elements + Stream::elements) * static_cast<int>(sizeof(T)));
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, const float* lse, const T* d_out, T* d_qkv,

@@ -18,17 +18,18 @@ template <int Width, class T, int Terms, int Slices, int RowTiles, int Warps>
 struct Forward {
   using Tile = tiles::Tile<Width>;
   using Place = tiles::PlaceOf<RowTiles, Warps>;
-  static constexpr bool of_keys = false;
+  using Cut = AttentionTiles<Width, Slices, RowTiles, Warps>;
+  static constexpr AttentionPass pass = AttentionPass::forward;
   static constexpr int slice_threads = Tile::threads(Warps), threads = Slices * slice_threads,
                        block_elements = Place::block_rows * Tile::stride;
   // queries in registers
   static constexpr bool kept = sizeof(T) == 4 && Terms == 1 && Width <= 64;
   using Rows = std::conditional_t<kept, tiles::KeptRows<Width, RowTiles>, tiles::RowsOf<Width, T>>;
-  // few warps: for where shared memory has no room for more
-  using Stream = tiles::Stream<Width, Warps == 1 ? 1 : 2, Slices, T, Warps>;
-  static constexpr int shared_bytes = (block_elements + Stream::elements) *
-                                      static_cast<int>(sizeof(T)),
+  using Stream = tiles::Stream<Width, Cut::pairs(pass), Slices, T, Warps>;
+  static constexpr int shared_bytes = Cut::shared_bytes(pass, sizeof(T)),
                        blocks = Width <= 64 && Slices == 1 ? 4 / RowTiles : 1, bucket_bytes = 0;
+
+  static_assert(shared_bytes == (block_elements + Stream::elements) * static_cast<int>(sizeof(T)));
 
   template <class Sight>
   static __device__ void run(const T* qkv, Sight sight, T* out, float* lse, AttentionShape s) {

@@ -102,12 +102,9 @@ cudaError_t with_sight(const std::int32_t* starts, std::int32_t* ends, const Att
                            : launch(Grouped<false>{{starts, ends}, window});
 }
 
-/// The least that a multiprocessor has for a block: 99 KiB on GPUs of capability 8.6, 8.9 and 12.0.
-constexpr int least_shared_bytes = 99 * 1024;
-
 template <class Kernel, class... Arguments>
 cudaError_t launch_small(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  static_assert(Kernel::shared_bytes <= least_shared_bytes);
+  static_assert(Kernel::shared_bytes + Kernel::bucket_bytes <= least_shared_bytes);
   return launch_kernel<Kernel>(size, stream, arguments...);
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 #include <cmath>
 #include <type_traits>
+#include "kernels/attention/attention_tiles.hpp"
 #include "kernels/attention/head_view.cuh"
 #include "kernels/attention/tiles.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/shared_memory.hpp"
 
 namespace trainx::kernels {
 
@@ -55,9 +57,10 @@ cudaError_t launch_kernel(const AttentionSize& size, cudaStream_t stream, Argume
       error != cudaSuccess)
     return error;
   constexpr int rows = Kernel::Place::block_rows;
-  const std::int64_t tokens = Kernel::of_keys && remote ? size.memory.tokens : size.tokens;
+  constexpr bool of_keys = Kernel::pass == AttentionPass::key_value_gradient;
+  const std::int64_t tokens = of_keys && remote ? size.memory.tokens : size.tokens;
   const dim3 grid(static_cast<unsigned>((tokens + rows - 1) / rows),
-                  static_cast<unsigned>(Kernel::of_keys ? shape.key_value_heads : shape.heads),
+                  static_cast<unsigned>(of_keys ? shape.key_value_heads : shape.heads),
                   static_cast<unsigned>(size.batch));
   kernel<<<grid, Kernel::threads, bytes, stream>>>(arguments..., shape);
   return cudaGetLastError();
@@ -68,40 +71,20 @@ inline bool is_launchable(const AttentionSize& size) {
          size.heads <= 65535;
 }
 
-/// Are there so few blocks of warps of `RowTiles` times 16 rows that each has a multiprocessor
-/// almost for itself?
-template <int RowTiles>
-cudaError_t few_blocks(const AttentionSize& size, bool& few) {
-  constexpr int rows = tiles::Place<RowTiles>::block_rows;
-  int multiprocessors = 0;
-  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
-    return error;
-  few = (size.tokens + rows - 1) / rows * size.heads * size.batch <= multiprocessors;
-  return cudaSuccess;
-}
-
 template <template <int, class, int, int, int, int> class Kernel, class T, int Terms,
           class... Arguments>
 cudaError_t launch_width(const AttentionSize& size, cudaStream_t stream, Arguments... arguments) {
-  if (size.head_size > 128)
-    return launch_kernel<Kernel<256, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
-  if (size.head_size > 64)
-    return launch_kernel<Kernel<128, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
-  bool few = false;
-  if (const cudaError_t error = few_blocks<1>(size, few); error != cudaSuccess) return error;
-  if (few)
-    return launch_kernel<Kernel<64, T, Terms, 2, 1, tiles::row_warps>>(size, stream, arguments...);
-  if constexpr (sizeof(T) == 2) {
-    return launch_kernel<Kernel<64, T, Terms, 1, 1, tiles::row_warps>>(size, stream, arguments...);
-  } else {
-    // reading shared memory and rounding are what floats wait for: right operands serve twice the
-    // rows
-    if (const cudaError_t error = few_blocks<2>(size, few); error != cudaSuccess) return error;
-    return few ? launch_kernel<Kernel<64, T, Terms, 2, 2, tiles::row_warps>>(size, stream,
-                                                                             arguments...)
-               : launch_kernel<Kernel<64, T, Terms, 1, 2, tiles::row_warps>>(size, stream,
-                                                                             arguments...);
-  }
+  int multiprocessors = 0, shared_bytes = 0;
+  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
+    return error;
+  if (const cudaError_t error = shared_memory_of_block(shared_bytes); error != cudaSuccess)
+    return error;
+  constexpr AttentionPass pass = Kernel<64, T, Terms, 1, 1, tiles::row_warps>::pass;
+  return with_attention_tiles<pass, sizeof(T)>(size, multiprocessors, shared_bytes, [&](auto cut) {
+    using Cut = decltype(cut);
+    return launch_kernel<Kernel<Cut::width, T, Terms, Cut::slices, Cut::row_tiles, Cut::warps>>(
+        size, stream, arguments...);
+  });
 }
 
 /// `Kernel<Width, T, Terms, Slices, RowTiles, Warps>::run(arguments..., shape)` is the body. Of 16

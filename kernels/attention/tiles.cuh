@@ -6,19 +6,18 @@
 // fp32 (the product of the rests, 2^-24 of the whole, is left out); in one, with operands rounded
 // to tf32.
 #pragma once
+#include "kernels/attention/attention_tiles.hpp"
 #include "kernels/bits.hpp"
 #include "kernels/copy_async.cuh"
 #include <cstdint>
 
 namespace trainx::kernels::tiles {
 
-constexpr int row_warps = 4, streamed_rows = 32;
-
 /// Rows of at most `Width` elements. Eight elements between rows' ends: of floats what half a warp
 /// reads at once as pairs (row_products), and a quarter as fours (weighted_rows), lies in 32 banks.
 template <int Width>
 struct Tile {
-  static constexpr int stride = Width + 8;
+  static constexpr int stride = stride_of(Width);
   static constexpr int streamed_elements = streamed_rows * stride;
   // of warps: each group sums its share of the columns
   static constexpr int groups = Width > 128 ? Width / 128 : 1;

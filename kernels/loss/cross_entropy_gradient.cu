@@ -1,6 +1,7 @@
 #include "kernels/copy_async.cuh"
 #include "kernels/fold.cuh"
 #include "kernels/loss/cross_entropy.hpp"
+#include "kernels/loss/cross_entropy_room.hpp"
 #include "kernels/loss/cross_entropy_rows.cuh"
 
 namespace trainx::kernels {
@@ -199,14 +200,12 @@ __global__ void __launch_bounds__(threads, threads == 512 ? 2 : 1)
   if (last_to_arrive(counters, gridDim.x)) add_up<T, threads>(op, sums, {});
 }
 
-// of a block; of each of two on a multiprocessor
-constexpr int most_shared_bytes = 224 * 1024, half_shared_bytes = 112 * 1024;
-
 template <class T, int threads, bool aligned, Form compiled>
 cudaError_t launch_gradient(const CrossEntropy<T>& op, const LossForm& form, double seed,
-                            const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
+                            const LossSums& sums, std::uint32_t* counters, int room,
+                            cudaStream_t stream) {
   LogitRow width = row_of(op, threads);
-  if (aligned) width.held = std::min(width.per_thread, most_shared_bytes / (threads * 16));
+  if (aligned) width.held = held_chunks(width.per_thread, threads, room);
   const int bytes = width.held * threads * 16;
   const auto kernel = gradient_kernel<T, threads, aligned, compiled>;
   unsigned blocks = 0;
@@ -221,14 +220,20 @@ cudaError_t launch_gradient(const CrossEntropy<T>& op, const LossForm& form, dou
 template <Form compiled, class T>
 cudaError_t with_gradient(const CrossEntropy<T>& op, const LossForm& form, double seed,
                           const LossSums& sums, std::uint32_t* counters, cudaStream_t stream) {
+  int shared_bytes = 0;
+  if (const cudaError_t error = shared_memory_of_block(shared_bytes); error != cudaSuccess)
+    return error;
+  const int room = room_for_rows(shared_bytes);
   if (!in_chunks(op))
-    return launch_gradient<T, 512, false, compiled>(op, form, seed, sums, counters, stream);
-  const std::int64_t bytes = op.vocab_size * static_cast<std::int64_t>(sizeof(T));
-  if (bytes <= 8192)
-    return launch_gradient<T, 128, true, compiled>(op, form, seed, sums, counters, stream);
-  if (row_of(op, 512).per_thread * 512 * 16 <= half_shared_bytes)
-    return launch_gradient<T, 512, true, compiled>(op, form, seed, sums, counters, stream);
-  return launch_gradient<T, 1024, true, compiled>(op, form, seed, sums, counters, stream);
+    return launch_gradient<T, 512, false, compiled>(op, form, seed, sums, counters, room, stream);
+  switch (threads_of_row(op.vocab_size, sizeof(T), room)) {
+    case 128:
+      return launch_gradient<T, 128, true, compiled>(op, form, seed, sums, counters, room, stream);
+    case 512:
+      return launch_gradient<T, 512, true, compiled>(op, form, seed, sums, counters, room, stream);
+    default:
+      return launch_gradient<T, 1024, true, compiled>(op, form, seed, sums, counters, room, stream);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kernels/fold.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/norm/layer_norm_backward.hpp"
+#include "kernels/norm/layer_norm_backward_tiles.hpp"
 #include "kernels/norm/row_group.cuh"
 #include "kernels/random/dropout_factors.cuh"
 #include <algorithm>
@@ -32,31 +33,14 @@ struct Stages {
   }
 };
 
-// of the 227 KiB that a block may have: the rest is for small things
-constexpr int most_shared_bytes = 223 * 1024;
-
-// Vectors of sums that a block folds at a time.
-template <class Group>
-constexpr int folded_at_once =
-    3 * Group::rows_per_block* Group::capacity* static_cast<int>(sizeof(float)) <= most_shared_bytes
-        ? 3
-        : 1;
-
-template <class T, class Group, int stages>
-constexpr int shared_bytes() {
-  const int fold = folded_at_once<Group> * Group::rows_per_block * Group::capacity *
-                   static_cast<int>(sizeof(float)),
-            rows = stages * Stages<T, 3, Group>::bytes;
-  return fold > rows ? fold : rows;
-}
-
 // What is known when a kernel is compiled: a LayerNorm with weight and shift, an RMSNorm with
 // weight alone, whose sum has no bias, both of a sum that is not scaled; or what NormForm and null
 // pointers say.
 enum class Known : std::uint8_t { layer_norm, rms_norm, nothing };
 
 // stages > 0: rows come through shared memory; all pointers are aligned. 0: element by element.
-template <class T, class Group, int stages, Known known>
+// at_once: NormTiles::folded.
+template <class T, class Group, int stages, int at_once, Known known>
 __global__ void __launch_bounds__(Group::threads, 1)
     layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, NormFactors form,
                                FoldMemory memory) {
@@ -228,11 +212,25 @@ __global__ void __launch_bounds__(Group::threads, 1)
   }
   const int vector_count = place[2] + (op.d_bias != nullptr),
             pitch4 = static_cast<int>(padded(columns)) / 4, length4 = vector_count * pitch4;
-  constexpr int at_once = folded_at_once<Group>, capacity4 = Group::capacity / 4;
+  constexpr int capacity4 = Group::capacity / 4;
   // [at_once][rows_per_block][capacity4]
   auto* const in_block = reinterpret_cast<float4*>(shared);
   auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);  // [blocks][length4]
-  for (int begin = 0; begin < vector_count; begin += at_once) {
+  if constexpr (at_once == 0) {
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      if (!plain && !sums_of[k]) continue;
+      float4* const row = of_blocks + static_cast<int>(blockIdx.x) * length4 + place[k] * pitch4;
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) {
+        const float(&sums)[8] = k == 0 ? gamma_sums[v] : k == 1 ? beta_sums[v] : bias_sums[v];
+        const int at = Group::column(v) / 4;
+        if (at < pitch4) row[at] = make_float4(sums[0], sums[1], sums[2], sums[3]);
+        if (at + 1 < pitch4) row[at + 1] = make_float4(sums[4], sums[5], sums[6], sums[7]);
+      }
+    }
+  }
+  for (int begin = 0; at_once > 0 && begin < vector_count; begin += at_once) {
     const int end = begin + at_once < vector_count ? begin + at_once : vector_count;
     __syncthreads();
 #pragma unroll
@@ -282,13 +280,14 @@ __global__ void __launch_bounds__(Group::threads, 1)
   }
 }
 
-template <class T, class Group, int stages, Known known>
+template <class T, Known known, class Tiles>
 cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
                         const DropoutFactors& dropout, const FoldMemory& memory,
                         cudaStream_t stream) {
-  constexpr int bytes = shared_bytes<T, Group, stages>();
-  static_assert(bytes <= most_shared_bytes, "more shared memory than a block may have");
-  const auto kernel = layer_norm_backward_kernel<T, Group, stages, known>;
+  using Group = RowGroup<Tiles::vectors, Tiles::group, Tiles::warps>;
+  constexpr int bytes = Tiles::shared_bytes(sizeof(T));
+  static_assert(Tiles::stages * Stages<T, 3, Group>::bytes <= bytes);
+  const auto kernel = layer_norm_backward_kernel<T, Group, Tiles::stages, Tiles::folded, known>;
   if (const cudaError_t error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
       error != cudaSuccess)
@@ -302,47 +301,21 @@ cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
   return cudaGetLastError();
 }
 
-template <class T, Known known>
-struct Launch {
-  const LayerNormBackward<T>& op;
-  const NormFactors form;
-  const DropoutFactors d;
-  const FoldMemory& memory;
-  cudaStream_t stream;
-
-  // Fewer warps where a thread needs more registers: in fp32, and with four pieces of a row.
-  template <int vectors, int group, int warps, int stages>
-  cudaError_t as() const {
-    return launch_with<T, RowGroup<vectors, group, warps>, stages, known>(op, form, d, memory,
-                                                                          stream);
-  }
-
-  cudaError_t by_width() const {
-    const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) &&
-                         aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) &&
-                         aligned16(op.d_branch);
-    constexpr bool low = sizeof(T) == 2;
-    constexpr int warps = low ? 12 : 8;
-    // an RMSNorm's thread has fewer sums, and room for more warps
-    if constexpr (low && known == Known::rms_norm) {
-      if (aligned && op.columns > 768 && op.columns <= 1024) return as<4, 1, 16, 2>();
-      if (aligned && op.columns > 1024 && op.columns <= 1536) return as<2, 3, 15, 4>();
-      if (aligned && op.columns > 1536 && op.columns <= 2048) return as<2, 4, 16, 3>();
-    }
-    if (aligned) {
-      if (op.columns <= 512) return as<2, 1, warps, 3>();
-      if (op.columns <= 768) return as < 3, 1, warps, low ? 3 : 2 > ();
-      if (op.columns <= 1024) return as < 4, 1, 8, low ? 4 : 2 > ();
-      if (op.columns <= 1536) return as < 3, 2, warps, low ? 3 : 2 > ();
-      if (op.columns <= 2048) return as < 4, 2, 8, low ? 4 : 2 > ();
-      if (op.columns <= 4096) return as < 4, 4, 8, low ? 4 : 2 > ();
-      if (op.columns <= 8192) return as < 4, 8, 8, low ? 4 : 2 > ();
-    }
-    if (op.columns <= 1024) return as<4, 1, 8, 0>();
-    if (op.columns <= 8192) return as<4, 8, 8, 0>();
-    return as<4, 32, 32, 0>();
-  }
-};
+template <Known known, class T>
+cudaError_t launch_as(const LayerNormBackward<T>& op, const NormFactors& form,
+                      const DropoutFactors& dropout, const FoldMemory& memory,
+                      cudaStream_t stream) {
+  const bool aligned = op.columns % 8 == 0 && aligned16(op.d_normed) && aligned16(op.x) &&
+                       aligned16(op.gamma) && aligned16(op.d_residual) && aligned16(op.dx) &&
+                       aligned16(op.d_branch);
+  int shared_bytes = 0;
+  if (const cudaError_t error = shared_memory_of_block(shared_bytes); error != cudaSuccess)
+    return error;
+  return with_norm_tiles<sizeof(T), known == Known::rms_norm>(
+      op.columns, aligned, shared_bytes, [&](auto tiles) {
+        return launch_with<T, known, decltype(tiles)>(op, form, dropout, memory, stream);
+      });
+}
 
 template <class T>
 cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const FusedDropout& fused,
@@ -352,11 +325,11 @@ cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const F
   if (op.columns > 32768 || (changes_branch && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
   if (form.is_plain() && op.d_normed && op.mean && op.gamma && op.d_gamma && op.d_beta)
-    return Launch<T, Known::layer_norm>{op, factors_of(form), d, memory, stream}.by_width();
+    return launch_as<Known::layer_norm>(op, factors_of(form), d, memory, stream);
   if (form.rms && !changes_branch && op.d_normed && op.gamma && !op.d_branch && !op.d_beta &&
       !op.d_bias)
-    return Launch<T, Known::rms_norm>{op, factors_of(form), d, memory, stream}.by_width();
-  return Launch<T, Known::nothing>{op, factors_of(form), d, memory, stream}.by_width();
+    return launch_as<Known::rms_norm>(op, factors_of(form), d, memory, stream);
+  return launch_as<Known::nothing>(op, factors_of(form), d, memory, stream);
 }
 
 }  // namespace

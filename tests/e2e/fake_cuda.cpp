@@ -133,7 +133,9 @@ EXPORTED cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
   return cudaSuccess;
 }
 EXPORTED cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 132 : 1 << 17;
+  *value = attribute == cudaDevAttrMultiProcessorCount            ? 132
+           : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 << 10
+                                                                  : 1 << 17;
   return cudaSuccess;
 }
 EXPORTED cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) {

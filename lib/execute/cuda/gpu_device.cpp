@@ -1,4 +1,5 @@
 #include "execute/cuda/gpu_device.hpp"
+#include "core/gpu_architectures.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "plan/memory_plan.hpp"
@@ -54,12 +55,21 @@ cudaDeviceProp open_gpu(int local_rank) {
   cudaDeviceProp properties{};
   gpu::require(cudaGetDeviceProperties(&properties, index),
                gpu + " cannot be asked for its properties");
-  if (properties.major < 9)
-    throw gpu::GpuError(ExitCode::unavailable,
-                        std::string(properties.name) + " has compute capability " +
+  const int capability = 10 * properties.major + properties.minor;
+  if (const GpuArchitectures& built = built_gpu_architectures(); !built.run_on(capability)) {
+    const std::string has = std::string(properties.name) + " has compute capability " +
                             std::to_string(properties.major) + "." +
-                            std::to_string(properties.minor) +
-                            ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
+                            std::to_string(properties.minor);
+    throw gpu::GpuError(
+        ExitCode::unavailable,
+        capability < 80
+            ? has +
+                  "; kernels need 8.0 (A100) or later, and CUDA 13 has nothing older than 7.5: "
+                  "set run.device to cpu"
+            : has + ", and this build has kernels for " + built.words() +
+                  ": configure it with -DTRAINX_CUDA_ARCHITECTURES=native on this machine, take a "
+                  "package, or set run.device to cpu");
+  }
   gpu::name_device(gpu + " (" + properties.name + ")");
   const cudaError_t error = cudaSetDevice(index);
   if (error == cudaErrorDevicesUnavailable)
