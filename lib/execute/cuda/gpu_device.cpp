@@ -1,6 +1,7 @@
 #include "execute/cuda/gpu_device.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
+#include "hardware/support.hpp"
 #include "plan/memory_plan.hpp"
 #include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
@@ -54,12 +55,9 @@ cudaDeviceProp open_gpu(int local_rank) {
   cudaDeviceProp properties{};
   gpu::require(cudaGetDeviceProperties(&properties, index),
                gpu + " cannot be asked for its properties");
-  if (properties.major < 9)
-    throw gpu::GpuError(ExitCode::unavailable,
-                        std::string(properties.name) + " has compute capability " +
-                            std::to_string(properties.major) + "." +
-                            std::to_string(properties.minor) +
-                            ", and trainx was built for 9.0 (Hopper); set run.device to cpu");
+  if (const auto no =
+          hardware::why_unsupported(properties.name, 10 * properties.major + properties.minor))
+    throw gpu::GpuError(ExitCode::unavailable, no->sentence());
   gpu::name_device(gpu + " (" + properties.name + ")");
   const cudaError_t error = cudaSetDevice(index);
   if (error == cudaErrorDevicesUnavailable)
