@@ -80,12 +80,6 @@ endif()
 
 # The torch-free half.
 layer(core LIBRARIES Threads::Threads nlohmann_json::nlohmann_json system::xxhash)
-set(architectures)
-if(TRAINX_CUDA)
-  string(REPLACE ";" "," architectures "${CMAKE_CUDA_ARCHITECTURES}")
-endif()
-set_source_files_properties(${CMAKE_SOURCE_DIR}/lib/core/gpu_architectures.cpp PROPERTIES
-  COMPILE_DEFINITIONS "TRAINX_CUDA_ARCHITECTURES=\"${architectures}\"")
 layer(log QUICK NEEDS core)                    # spdlog and fmt, header-only, in one file
 layer(yaml QUICK NEEDS core LIBRARIES system::yaml-cpp)
 layer(program NEEDS core
@@ -106,9 +100,22 @@ layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc syste
 layer(corpus NEEDS data tokenizer
   ALONE /part_encoder /chat/)
 include(${CMAKE_CURRENT_LIST_DIR}/Minja.cmake)
-# A GPU is a file: rates, limits, what its libraries take.
+# A generation of GPUs is a file: data sheets, rates, limits.
 layer(hardware NEEDS core program)
-layer(facts NEEDS recipe data
+set(architectures)
+if(TRAINX_CUDA)
+  set(architectures ${CMAKE_CUDA_ARCHITECTURES})
+  foreach(word native all all-major)
+    if(architectures STREQUAL word)
+      string(TOUPPER ${word} which)
+      string(REPLACE - _ which ${which})
+      set(architectures ${CMAKE_CUDA_ARCHITECTURES_${which}})
+    endif()
+  endforeach()
+  string(REPLACE ";" "," architectures "${architectures}")
+endif()
+target_compile_definitions(trainx_hardware PRIVATE TRAINX_BUILT_ARCHITECTURES="${architectures}")
+layer(facts NEEDS recipe data hardware
   ALONE /memory_bandwidth /offload_folder /links)
 # What `trainx doctor` finds on this machine.
 layer(doctor QUICK NEEDS facts ALONE /measured_links)

@@ -1,5 +1,6 @@
 #include "core/units.hpp"
 #include "doctor/gpus.hpp"
+#include "hardware/support.hpp"
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -56,6 +57,17 @@ void look_at_driver(const GpusFacts& facts, Findings& found) {
                           [](const GpuFacts& gpu) { return gpu.compute_mode == "prohibited"; }))
     found.push_back({Finding::Weight::error, "the compute mode of all GPUs prohibits computing",
                      "nvidia-smi -c DEFAULT (as root)"});
+}
+
+/// GPUs that the kernels of this build do not run on, one of each kind.
+void look_at_support(const GpusFacts& facts, Findings& found) {
+  std::set<std::string> told;
+  for (const GpuFacts& gpu : facts.gpus) {
+    const auto no = hardware::why_unsupported(
+        gpu.name, static_cast<int>(gpu.compute_capability.value_or(0)), facts.built_architectures);
+    if (no && told.insert(no->problem).second)
+      found.push_back({Finding::Weight::error, no->problem, no->remedy});
+  }
 }
 
 void look_at_lost(const GpusFacts& facts, Findings& found) {
@@ -236,6 +248,7 @@ void look_at_measured(const GpusFacts& facts, Findings& found) {
 Findings findings_of(const GpusFacts& facts) {
   Findings found;
   look_at_driver(facts, found);
+  look_at_support(facts, found);
   look_at_lost(facts, found);
   std::set<std::string> kinds;
   for (std::size_t i = 0; i < facts.gpus.size(); ++i) {

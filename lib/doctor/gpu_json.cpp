@@ -34,6 +34,7 @@ Json json_of(const GpuFacts& gpu) {
   put(j, "compute_capability", gpu.compute_capability);
   put(j, "bf16", gpu.bf16());
   put(j, "fp8", gpu.fp8());
+  put(j, "rates", gpu.rates);
   put(j, "numa_node", gpu.numa_node);
   if (gpu.nvlink) {
     j["nvlink"] = {{"active", gpu.nvlink->active},
@@ -60,6 +61,7 @@ Json to_json(const GpusFacts& facts) {
   put(j, "driver", facts.driver);
   if (!facts.driver_problem.empty()) j["driver_problem"] = facts.driver_problem;
   put(j, "cuda", facts.cuda);
+  j["built_architectures"] = facts.built_architectures;
   put(j, "cuda_visible_devices", facts.visible);
   j["gpus"] = Json::array();
   for (const GpuFacts& gpu : facts.gpus) j["gpus"].push_back(json_of(gpu));

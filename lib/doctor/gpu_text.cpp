@@ -72,7 +72,8 @@ void describe_gpu(const GpuFacts& gpu, std::size_t i, Lines& lines) {
                  std::to_string(*gpu.compute_capability % 10);
   lines.push_back(std::to_string(i) + ": " +
                   joined({gpu.name, gpu.address.value_or(""), memory_words(gpu), capability,
-                          yes(gpu.bf16(), "bf16"), yes(gpu.fp8(), "fp8")}));
+                          yes(gpu.bf16(), "bf16"), yes(gpu.fp8(), "fp8"),
+                          gpu.rates ? "plans by " + *gpu.rates + " rates" : ""}));
   std::vector<std::string> limits;
   for (const ClockLimit limit : gpu.clock_limits) limits.emplace_back(name_of(limit));
   const std::string now = joined({of_most(gpu.clock_mhz, gpu.most_clock_mhz, " MHz"),

@@ -1,4 +1,5 @@
 #include "doctor/gpus.hpp"
+#include "hardware/support.hpp"
 #include "doctor/nvml_device.hpp"
 #include <array>
 #include <cstdlib>
@@ -11,6 +12,7 @@ GpusFacts detect_gpus(const Roots& roots, const std::string& built_cuda) {
   GpusFacts facts;
   facts.presence = detect_gpu_presence(roots);
   facts.built_cuda = built_cuda;
+  facts.built_architectures = hardware::built_architectures();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) facts.visible = visible;
   const auto nvml = NvmlLibrary::open(facts.driver_problem);
   if (!nvml) return facts;

@@ -47,6 +47,7 @@ struct GpuFacts {
   std::optional<std::string> compute_mode;  // default, exclusive process, prohibited
   std::optional<bool> mig;
   std::optional<std::int64_t> compute_capability;  // 90: 9.0
+  std::optional<std::string> rates;                // of plans: measured on such a GPU, or estimated
   std::optional<std::int64_t> numa_node;
   std::optional<NvlinkFacts> nvlink;  // empty: it has none
   std::vector<GpuProcess> processes;
@@ -81,6 +82,7 @@ struct GpusFacts {
   // the newest that the driver runs: 13000 is 13.0
   std::optional<std::int64_t> cuda;
   std::string built_cuda;              // that trainx was built with; empty: without
+  std::string built_architectures;     // hardware::built_architectures()
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES, where it is set
   std::vector<GpuFacts> gpus;
   std::vector<GpuPairFacts> pairs;

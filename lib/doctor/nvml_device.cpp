@@ -1,4 +1,6 @@
 #include "doctor/nvml_device.hpp"
+#include "facts/gpu_hardware.hpp"
+#include "facts/nvml.hpp"
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -231,6 +233,8 @@ GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roo
   if (asked.fine(nvml.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor),
                  "compute_capability"))
     gpu.compute_capability = major * 10 + minor;
+  if (const auto known = hardware_of(ask_gpu(nvml, device, gpu.name)))
+    gpu.rates = known->is_estimated ? "estimated" : "measured";
   if (gpu.address) {
     const auto node = number_of(roots.sys + "/bus/pci/devices/" + *gpu.address + "/numa_node",
                                 "numa_node", gpu.unread);

@@ -10,11 +10,15 @@
 
 namespace trainx::facts {
 
-/// As NVML tells.
+/// As NVML tells; 0: not told.
 struct Gpu {
   std::string name;            // "NVIDIA H200"
-  int compute_capability = 0;  // 90: 9.0; 0: not told
+  int compute_capability = 0;  // 90: 9.0
   std::int64_t memory_bytes = 0;
+  int cores = 0;
+  int clock_mhz = 0;  // the highest of multiprocessors
+  // of memory, by its highest clock and its bus
+  std::int64_t memory_bytes_per_s = 0;
   bool operator==(const Gpu&) const = default;
 };
 

@@ -42,7 +42,10 @@ std::string machine_key() {
 nlohmann::json to_json(const Gpu& gpu) {
   return {{"name", gpu.name},
           {"compute_capability", gpu.compute_capability},
-          {"memory_bytes", gpu.memory_bytes}};
+          {"memory_bytes", gpu.memory_bytes},
+          {"cores", gpu.cores},
+          {"clock_mhz", gpu.clock_mhz},
+          {"memory_bytes_per_s", gpu.memory_bytes_per_s}};
 }
 
 std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
@@ -52,11 +55,15 @@ std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
     const auto has = [&](const char* key, bool (nlohmann::json::*is)() const noexcept) {
       return g.is_object() && g.contains(key) && (g.at(key).*is)();
     };
+    const auto has_integers = [&](auto... keys) {
+      return (has(keys, &nlohmann::json::is_number_integer) && ...);
+    };
     if (!has("name", &nlohmann::json::is_string) ||
-        !has("compute_capability", &nlohmann::json::is_number_integer) ||
-        !has("memory_bytes", &nlohmann::json::is_number_integer))
+        !has_integers("compute_capability", "memory_bytes", "cores", "clock_mhz",
+                      "memory_bytes_per_s"))
       return std::nullopt;
-    gpus.push_back({g.at("name"), g.at("compute_capability"), g.at("memory_bytes")});
+    gpus.push_back({g.at("name"), g.at("compute_capability"), g.at("memory_bytes"), g.at("cores"),
+                    g.at("clock_mhz"), g.at("memory_bytes_per_s")});
   }
   return gpus;
 }

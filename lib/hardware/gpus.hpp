@@ -1,4 +1,4 @@
-// The list: a function each, in a file of its name.
+// The measured GPUs: a function each, in a file of its name.
 #pragma once
 #include "hardware/hardware.hpp"
 

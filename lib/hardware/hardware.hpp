@@ -1,9 +1,10 @@
-// What is known of a GPU: its limits, its measured rates, what its libraries take. A file each;
-// what a generation has in common is in a file of its own.
+// What is known of a GPU: its limits, its rates, what its libraries take. Measured GPUs have a file
+// each; others are estimated from the data sheets of their generation, a file each too.
 #pragma once
 #include "core/dtype.hpp"
 #include "program/time.hpp"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,29 @@ struct Hardware {
   double link_bytes_per_s = 0, link_copy_bytes_per_s = 0;
   // the vendor's, without sparsity: what MFU is a share of
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;
+  bool is_estimated = false;  // else the rates were measured on such a GPU
+};
+
+/// As NVML tells; 0: not told.
+struct NvmlFacts {
+  int compute_capability = 0;
+  std::int64_t memory_bytes = 0;
+  int cores = 0;
+  double clock_hz = 0;  // the highest
+  double memory_bytes_per_s = 0;
 };
 
 /// As --gpu takes them.
 std::vector<std::string> hardware_names();
 /// Throws UserError 2 for a name that is not in the table, with a suggestion.
-const Hardware& hardware_named(std::string_view name);
-/// The GPU of that capability whose memory is within 2 % of `memory_bytes`, as NVML tells both;
-/// null where none was measured.
-const Hardware* find_hardware(int compute_capability, std::int64_t memory_bytes);
+Hardware hardware_named(std::string_view name);
+/// Measured, if such a GPU was; else estimated from data sheets, with NVML's numbers in place of
+/// theirs. Names say nothing. Nothing if the capability or the memory is not told.
+std::optional<Hardware> find_hardware(const NvmlFacts& told);
+
+/// What CUDA gives of `memory_bytes`, as NVML tells them: the driver keeps a part. It kept 480 MiB
+/// of an H100 and 615 MiB of an H200; here it is 1.5 %, and 900 MiB at most.
+std::int64_t usable_bytes(std::int64_t memory_bytes);
 
 /// Of all GPUs that trainx computes on: measured on one H200.
 const ProcessBytes& process_bytes();

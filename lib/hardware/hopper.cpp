@@ -1,4 +1,5 @@
 #include "hardware/hopper.hpp"
+#include "hardware/generation.hpp"
 #include <array>
 
 namespace trainx::hardware {
@@ -54,6 +55,20 @@ void add_hopper(Hardware& gpu) {
   gpu.bf16_peak_flops = hopper_bf16_flops;
   gpu.tf32_peak_flops = hopper_tf32_flops;
   gpu.fp32_peak_flops = hopper_fp32_flops;
+}
+
+// Those beside the measured ones. Data sheets: NVIDIA H100 Tensor Core GPU (NVL 835e12 FLOPs per
+// second in bf16 without sparsity, PCIe 756e12), NVIDIA GH200 Grace Hopper Superchip (as SXM),
+// NVIDIA H200 (NVL 835e12). NVLink 4; of the PCIe card a bridge of 300e9 each way. A GH200's host
+// is reached by NVLink-C2C.
+const Generation& hopper() {
+  static constexpr std::array<DataSheet, 4> gpus{
+      {{"h100-nvl", 95830, 132, 1.545e9, 4096, 3.938e12, 300e9, pcie5_bytes_per_s},
+       {"h100-pcie", 81559, 114, 1.620e9, 4096, 2.039e12, 300e9, pcie5_bytes_per_s},
+       {"h200-nvl", 143771, 132, 1.545e9, 4096, 4.8e12, 450e9, pcie5_bytes_per_s},
+       {"gh200", 97871, 132, 1.830e9, 4096, 4.0e12, 450e9, 450e9}}};
+  static constexpr Generation generation{"Hopper", 90, 128, true, &choices, gpus, gpus[1]};
+  return generation;
 }
 
 }  // namespace trainx::hardware

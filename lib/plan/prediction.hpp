@@ -31,6 +31,7 @@ struct MemoryPlan {
 struct Prediction {
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;  // where rates of the device are known
+  bool rates_are_estimated = false;             // else measured
   // of the time, where links were not measured: those of another machine; 0: left out
   double assumed_link_bytes_per_s = 0;
   // a second, of the chip in the plan's arithmetic; 0: not known

@@ -18,7 +18,8 @@
 #include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
-#include "hardware/hardware.hpp"
+#include "facts/gpu_hardware.hpp"
+#include "hardware/support.hpp"
 #include "plan/update_rates.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
@@ -93,6 +94,32 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
   if (hardware.link_bytes_per_s <= 0) return;
   rates.link_bytes_per_s = hardware.link_bytes_per_s;
   rates.link_latency_s = hardware.link_latency_s;
+}
+
+/// Throws UserError 69 for a GPU of this machine that the kernels of this build do not run on.
+void require_supported(const facts::HardwareFacts& hardware) {
+  const auto used =
+      std::min<std::size_t>(hardware.gpus.size(), static_cast<std::size_t>(hardware.local_ranks));
+  for (std::size_t i = 0; i < used; ++i)
+    if (const auto no =
+            hardware::why_unsupported(hardware.gpus[i].name, hardware.gpus[i].compute_capability))
+      throw UserError(ExitCode::unavailable, no->sentence());
+}
+
+/// Throws UserError 78 for a type of which the GPU's tensor cores have no products.
+void require_type(const recipe::Recipe& r, const std::string& gpu, int compute_capability) {
+  if (compute_capability <= 0 || hardware::has_bf16_and_tf32(compute_capability)) return;
+  const auto refuse = [&](const std::string& key, const std::string& type,
+                          const std::string& remedy) {
+    throw UserError(ExitCode::invalid_recipe, key + " is " + type + ", in which " + gpu +
+                                                  " cannot multiply: its compute capability is " +
+                                                  "below 8.0; write " + remedy);
+  };
+  if (r.precision.compute == recipe::Compute::bf16)
+    refuse("precision.compute", "bf16", "fp16 or fp32");
+  if (r.precision.compute == recipe::Compute::tf32) refuse("precision.compute", "tf32", "fp32");
+  if (!r.eval.precision.is_auto() && *r.eval.precision.value == recipe::EvalPrecision::bf16)
+    refuse("eval.precision", "bf16", "fp16 or auto");
 }
 
 void require_level_for_each_layer(const Decisions& plan) {
@@ -263,17 +290,24 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.update.sums =
       std::visit([](const auto& o) { return options::tensor_sums_of(o); }, r.optimizer.options);
 
-  const hardware::Hardware* device = options.gpu.empty() ? nullptr
-                                                         : &hardware::hardware_named(options.gpu);
-  plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device != nullptr);
+  std::optional<hardware::Hardware> device;
+  if (!options.gpu.empty()) device = hardware::hardware_named(options.gpu);
+  plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device.has_value());
   if (device) require_measured_there(plan);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
                     "planned GPU memory once, and no library caches more; leave it out");
-  if (plan.on_gpu && !device && !facts.hardware.gpus.empty())
-    device = hardware::find_hardware(facts.hardware.gpus.front().compute_capability,
-                                     facts.hardware.gpus.front().memory_bytes);
+  if (device && plan.on_gpu) {
+    require_type(r, device->name, device->compute_capability);
+    if (const auto no = hardware::why_unsupported(device->name, device->compute_capability))
+      plan.notes.push_back("this is a plan alone: " + no->sentence());
+  } else if (plan.on_gpu && !facts.hardware.gpus.empty()) {
+    const facts::Gpu& gpu = facts.hardware.gpus.front();
+    require_supported(facts.hardware);
+    require_type(r, gpu.name, gpu.compute_capability);
+    device = facts::hardware_of(gpu);
+  }
 
   const std::int64_t length = r.data.sequence_length,
                      tokens = length + (architectures::target_shift(plan.dims)
@@ -346,11 +380,13 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     if (of_rule > 0) plan.rates->update.element_s = of_rule;
   }
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
-  const std::int64_t budget = !r.memory.budget.is_auto() ? r.memory.budget.value->bytes
-                              : device                   ? device->memory_bytes
-                              : plan.on_gpu
-                                  ? 0
-                                  : facts.hardware.memory_bytes / facts.hardware.local_ranks;
+  const std::int64_t budget =
+      !r.memory.budget.is_auto() ? r.memory.budget.value->bytes
+      : device                   ? device->memory_bytes
+      : plan.on_gpu              ? facts.hardware.gpus.empty()
+                                       ? 0
+                                       : hardware::usable_bytes(facts.hardware.gpus.front().memory_bytes)
+                                 : facts.hardware.memory_bytes / facts.hardware.local_ranks;
   require_attention(plan);
   if (options.gpu.empty())
     plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
@@ -391,6 +427,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
   if (predicts) {
+    prediction.rates_are_estimated = device->is_estimated;
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
     if (rates) {

@@ -13,7 +13,7 @@ struct RunPlan : Decisions, Timetable, Programs, Prediction {
 };
 
 struct PlanOptions {
-  std::string gpu;  // plan for this device instead of the CPU: "h100", "h200"
+  std::string gpu;  // plan for this device instead of the CPU, as --gpu takes it
   int rank = 0;     // of recipe.parallel.world_size ranks
   // the program is to be run: it holds all micro-steps, however many
   bool every_micro_step = false;

@@ -72,7 +72,7 @@ class Completion(Trainx):
         self.assertEqual(self.completed("trainx export outputs/first there --dtype "), [f"trainx export outputs/first there --dtype {t} " for t in ("fp32", "bf16", "fp16")])
         self.assertEqual(self.completed("trainx export a b --dtype=b"), ["trainx export a b --dtype=bf16 "])
         self.assertEqual(self.completed("trainx export a b --dtype=b", breaks=" \t\n"), ["trainx export a b --dtype=bf16 "])
-        self.assertEqual(self.completed("trainx plan mine.yaml --gpu h"), ["trainx plan mine.yaml --gpu h100 ", "trainx plan mine.yaml --gpu h200 "])
+        self.assertEqual(self.completed("trainx plan mine.yaml --gpu h"), [f"trainx plan mine.yaml --gpu {name} " for name in ("h100", "h100-nvl", "h100-pcie", "h200", "h200-nvl")])
         self.assertEqual(self.completed("trainx train --nproc "), ["trainx train --nproc auto "])
         self.assertEqual(self.completed("trainx train --fork "), [], "a name of one's own")
         self.assertEqual(self.completed("trainx data tokenize --kind w"), ["trainx data tokenize --kind wordpiece "])

@@ -1,10 +1,13 @@
 // Stands in NVML's place: two GPUs with NVLink to each other and one to a switch, of which the
 // second has a narrow link and a process on it. Layouts and numbers are those of NVIDIA's published
-// bindings (pynvml), written down a second time.
+// bindings (pynvml), written down a second time. They are H200s, unless FAKE_GPU says otherwise:
+// "name,capability,memory MiB,cores,MHz,memory MHz,bits of the memory's bus", of which 0 is not
+// told.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +16,19 @@ typedef struct {
 } Device;
 static Device devices[2] = {{0}, {1}};
 static const char* const addresses[2] = {"00000000:17:00.0", "00000000:B3:00.0"};
+
+typedef struct {
+  char name[64];
+  unsigned capability, memory_mib, cores, mhz, memory_mhz, bus;
+} Kind;
+static Kind kind_of(void) {
+  Kind k = {"NVIDIA H200", 90, 143771, 0, 1980, 1, 0};
+  const char* told = getenv("FAKE_GPU");
+  if (told != NULL && sscanf(told, "%63[^,],%u,%u,%u,%u,%u,%u", k.name, &k.capability,
+                             &k.memory_mib, &k.cores, &k.mhz, &k.memory_mhz, &k.bus) != 7)
+    abort();
+  return k;
+}
 
 typedef struct {
   char legacy[16];
@@ -83,7 +99,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* address, Device** d) {
 }
 int nvmlDeviceGetName(Device* d, char* text, unsigned n) {
   (void)d;
-  snprintf(text, n, "NVIDIA H200");
+  snprintf(text, n, "%s", kind_of().name);
   return 0;
 }
 int nvmlDeviceGetPciInfo_v3(Device* d, Pci* p) {
@@ -92,8 +108,8 @@ int nvmlDeviceGetPciInfo_v3(Device* d, Pci* p) {
 }
 int nvmlDeviceGetMemoryInfo(Device* d, unsigned long long* m) {
   (void)d;
-  /* as an H200 has it */
-  m[0] = 143771ULL << 20, m[1] = m[0] - (1ULL << 30), m[2] = 1ULL << 30;
+  m[0] = (unsigned long long)kind_of().memory_mib << 20, m[1] = m[0] - (1ULL << 30),
+  m[2] = 1ULL << 30;
   return 0;
 }
 int nvmlDeviceGetClockInfo(Device* d, unsigned kind, unsigned* mhz) {
@@ -103,8 +119,18 @@ int nvmlDeviceGetClockInfo(Device* d, unsigned kind, unsigned* mhz) {
 }
 int nvmlDeviceGetMaxClockInfo(Device* d, unsigned kind, unsigned* mhz) {
   (void)d;
-  *mhz = kind == 1 ? 1980 : 1;
-  return 0;
+  *mhz = kind == 1 ? kind_of().mhz : kind_of().memory_mhz;
+  return *mhz == 0 ? 3 : 0;
+}
+int nvmlDeviceGetNumGpuCores(Device* d, unsigned* n) {
+  (void)d;
+  *n = kind_of().cores;
+  return *n == 0 ? 3 : 0;
+}
+int nvmlDeviceGetMemoryBusWidth(Device* d, unsigned* bits) {
+  (void)d;
+  *bits = kind_of().bus;
+  return *bits == 0 ? 3 : 0;
 }
 int nvmlDeviceGetPowerUsage(Device* d, unsigned* mw) {
   (void)d;
@@ -191,7 +217,7 @@ int nvmlDeviceGetMigMode(Device* d, unsigned* now, unsigned* next) {
 }
 int nvmlDeviceGetCudaComputeCapability(Device* d, int* major, int* minor) {
   (void)d;
-  *major = 9, *minor = 0;
+  *major = (int)kind_of().capability / 10, *minor = (int)kind_of().capability % 10;
   return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(Device* d, unsigned* n, Process* p) {

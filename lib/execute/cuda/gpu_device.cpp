@@ -1,7 +1,7 @@
 #include "execute/cuda/gpu_device.hpp"
-#include "core/gpu_architectures.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
+#include "hardware/support.hpp"
 #include "plan/memory_plan.hpp"
 #include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
@@ -55,21 +55,9 @@ cudaDeviceProp open_gpu(int local_rank) {
   cudaDeviceProp properties{};
   gpu::require(cudaGetDeviceProperties(&properties, index),
                gpu + " cannot be asked for its properties");
-  const int capability = 10 * properties.major + properties.minor;
-  if (const GpuArchitectures& built = built_gpu_architectures(); !built.run_on(capability)) {
-    const std::string has = std::string(properties.name) + " has compute capability " +
-                            std::to_string(properties.major) + "." +
-                            std::to_string(properties.minor);
-    throw gpu::GpuError(
-        ExitCode::unavailable,
-        capability < 80
-            ? has +
-                  "; kernels need 8.0 (A100) or later, and CUDA 13 has nothing older than 7.5: "
-                  "set run.device to cpu"
-            : has + ", and this build has kernels for " + built.words() +
-                  ": configure it with -DTRAINX_CUDA_ARCHITECTURES=native on this machine, take a "
-                  "package, or set run.device to cpu");
-  }
+  if (const auto no =
+          hardware::why_unsupported(properties.name, 10 * properties.major + properties.minor))
+    throw gpu::GpuError(ExitCode::unavailable, no->sentence());
   gpu::name_device(gpu + " (" + properties.name + ")");
   const cudaError_t error = cudaSetDevice(index);
   if (error == cudaErrorDevicesUnavailable)

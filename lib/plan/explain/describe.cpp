@@ -255,7 +255,10 @@ std::string describe(const RunPlan& plan, bool with_program) {
       out += row("links",
                  "not measured (trainx doctor measures this machine's): the time below takes " +
                      human_bytes(static_cast<std::int64_t>(plan.assumed_link_bytes_per_s)) +
-                     "/s, what collectives have beside products over NVLink");
+                     "/s, " +
+                     (plan.rates_are_estimated
+                          ? "a guess: the share of its data sheet that NVLink reached on an H100"
+                          : "what collectives have beside products over NVLink"));
     else if (plan.rates && plan.rates->link_bytes_per_s <= 0)
       out += row(
           "links",
@@ -263,7 +266,9 @@ std::string describe(const RunPlan& plan, bool with_program) {
   }
   if (plan.time) {
     const auto& t = *plan.time;
-    out += "time, predicted from measured rates\n";
+    out += plan.rates_are_estimated
+               ? "time, estimated from data sheets, by the shares of them measured on an H200\n"
+               : "time, predicted from measured rates\n";
     const bool unknown_copies = plan.memory.host_bytes > 0 && plan.rates->host_bytes_per_s <= 0,
                known_updates = plan.rates->host_update_bytes_per_s > 0;
     out += row("step", fixed(t.step_s * 1e3, 1) + " ms, " +
@@ -443,6 +448,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
         {"measured_ms", plan.time->measured_s * 1e3},
         {"host_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::host)] * 1e3},
         {"disk_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] * 1e3}};
+  if (plan.time) j["rates"] = plan.rates_are_estimated ? "estimated" : "measured";
   j["mode"] = recipe::write_value(plan.mode);
   if (plan.zero_stage() > 0) j["shard_ranks"] = plan.shard_ranks;
   for (const Exchange& e : exchanges_of(plan))

@@ -17,6 +17,7 @@ GpusFacts sound() {
   facts.driver = "580.65.06";
   facts.cuda = 13000;
   facts.built_cuda = "13.0.88";
+  facts.built_architectures = "90-real";
   GpuFacts gpu;
   gpu.name = "NVIDIA H200";
   gpu.performance_state = 0;
@@ -56,6 +57,16 @@ GpusFacts measured() {
 }
 
 }  // namespace
+
+TEST_CASE("a GPU that the kernels were not compiled for is an error, one of its kind") {
+  GpusFacts facts = sound();
+  for (GpuFacts& gpu : facts.gpus) gpu.name = "NVIDIA A100", gpu.compute_capability = 80;
+  CHECK(only(facts, "8.0").weight == Finding::Weight::error);
+  facts.built_architectures = "80-real,90-real";
+  CHECK(findings_of(facts).empty());
+  facts.built_architectures.clear();  // of the CPU alone: another finding says so
+  CHECK(findings_of(facts).empty());
+}
 
 TEST_CASE(
     "measured links come back from JSON as they were, and are remembered for this host's GPUs "

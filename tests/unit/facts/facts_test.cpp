@@ -119,7 +119,7 @@ TEST_CASE("the machine has cores, memory and a name") {
 
 TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
-  f.hardware = {"host", "a CPU", 3,    12345678901, {{"GPU a", 90, 5}, {"GPU b", 80, 7}},
+  f.hardware = {"host", "a CPU", 3,    12345678901, {{"GPU a", 90, 5, 6, 7, 8}, {"GPU b", 80, 7}},
                 2,      4e11,    1e-5, 5e10,        1.4e11};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
   const std::string config =

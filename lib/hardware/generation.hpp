@@ -1,0 +1,44 @@
+// What data sheets say of GPUs: of a generation, and of the GPUs in it. A file a generation.
+#pragma once
+#include "program/tiles.hpp"
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace trainx::hardware {
+
+struct DataSheet {
+  std::string_view name;        // as --gpu takes it
+  std::int64_t memory_mib = 0;  // as NVML tells it
+  int multiprocessors = 0;
+  double clock_hz = 0;      // boost
+  double tensor_flops = 0;  // 16 bits, summed in fp32, dense; of a multiprocessor in a clock
+  double memory_bytes_per_s = 0;
+  double link_bytes_per_s = 0;  // to other GPUs of the node, each way: NVLink, else PCIe
+  double host_bytes_per_s = 0;  // each way
+};
+
+struct Generation {
+  std::string_view name;
+  int compute_capability = 0;  // 89: 8.9
+  int cores = 0;               // of a multiprocessor, as NVML counts: an fp32 FMA each clock
+  bool has_bf16_and_tf32 = true;
+  const program::TileChoices* products_of_16_bits = nullptr;
+  std::span<const DataSheet> gpus;
+  // of a GPU that is not among them, beside what NVML tells: the slower of the generation's
+  DataSheet typical;
+};
+
+const Generation& turing();
+const Generation& ampere();
+const Generation& ampere_ga10x();
+const Generation& ada();
+const Generation& hopper();
+const Generation& blackwell();
+const Generation& blackwell_geforce();
+
+// PCI Express x16, each way, after encoding.
+constexpr double pcie3_bytes_per_s = 15.75e9, pcie4_bytes_per_s = 31.5e9,
+                 pcie5_bytes_per_s = 63.0e9;
+
+}  // namespace trainx::hardware
