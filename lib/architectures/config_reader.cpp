@@ -1,9 +1,23 @@
 #include "architectures/config_reader.hpp"
 #include "core/error.hpp"
+#include <algorithm>
+#include <cctype>
 
 namespace trainx::architectures {
 
 using nlohmann::json;
+
+namespace {
+
+/// A key that somebody made up, in quotes where it is none that a sentence can hold as it is.
+std::string shown_key(const std::string& key) {
+  const bool is_plain = !key.empty() && key.size() <= 60 && std::ranges::all_of(key, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  });
+  return is_plain ? key : shown(key);
+}
+
+}  // namespace
 
 std::string shown(const json& value) {
   constexpr std::size_t longest = 60;
@@ -119,7 +133,7 @@ void ConfigReader::refuse_unknown() const {
   for (const auto& [key, value] : config_.items())
     if (!value.is_null() && !asked_.contains(key) && !harmless.contains(key) &&
         !key.starts_with("_") && !key.ends_with("_token_id"))
-      fail(key + " is " + shown(value) + ", a setting that trainx does not know");
+      fail(shown_key(key) + " is " + shown(value) + ", a setting that trainx does not know");
 }
 
 std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t> otherwise) const {

@@ -36,9 +36,8 @@ TEST_CASE("the rates that plan uses are the measured ones") {
   CHECK(std::abs(hardware::hardware_named("h200").tf32.gemm_flops_per_s /
                      h200.at("tf32").at("gemm_flops_per_s").get<double>() -
                  1) < 0.01);
-  for (const program::Rates* rates :
-       {&hardware::hardware_named("h200").bf16, &hardware::hardware_named("h200").tf32,
-        &hardware::hardware_named("h200").fp32})
+  const hardware::Hardware gpu = hardware::hardware_named("h200");
+  for (const program::Rates* rates : {&gpu.bf16, &gpu.tf32, &gpu.fp32})
     CHECK(std::abs(rates->host_bytes_per_s / h200.at("host_bytes_per_s").get<double>() - 1) < 0.01);
   CHECK_THROWS_AS(hardware::hardware_named("h300"), UserError);
 }
