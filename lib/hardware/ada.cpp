@@ -11,8 +11,7 @@ const Generation& ada() {
       {{"rtx4090", 24564, 128, 2.520e9, 512, 1008e9, pcie4_bytes_per_s, pcie4_bytes_per_s},
        {"l40s", 46068, 142, 2.520e9, 1024, 864e9, pcie4_bytes_per_s, pcie4_bytes_per_s},
        {"l4", 23034, 58, 2.040e9, 1024, 300e9, pcie4_bytes_per_s, pcie4_bytes_per_s}}};
-  static constexpr Generation generation{"Ada", 89,   128,    true, &tensor_core_choices,
-                                         gpus,  gpus[0]};
+  static constexpr Generation generation{"Ada", 89, 128, true, &tensor_core_choices, gpus, gpus[0]};
   return generation;
 }
 

@@ -11,7 +11,7 @@ const Generation& ampere() {
   static constexpr std::array<DataSheet, 2> gpus{
       {{"a100", 81920, 108, 1.410e9, 2048, 2.039e12, 300e9, pcie4_bytes_per_s},
        {"a100-40gb", 40960, 108, 1.410e9, 2048, 1.555e12, 300e9, pcie4_bytes_per_s}}};
-  static constexpr Generation generation{"Ampere", 80,   64,     true, &tensor_core_choices,
+  static constexpr Generation generation{"Ampere", 80,     64, true, &tensor_core_choices,
                                          gpus,     gpus[1]};
   return generation;
 }

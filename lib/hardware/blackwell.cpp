@@ -9,8 +9,8 @@ namespace trainx::hardware {
 const Generation& blackwell() {
   static constexpr std::array<DataSheet, 1> gpus{
       {{"b200", 183359, 148, 1.850e9, 8192, 8e12, 900e9, pcie5_bytes_per_s}}};
-  static const Generation generation{"Blackwell",           100,  128,    true,
-                                     hopper_tiles(1).choices, gpus, gpus[0]};
+  static const Generation generation{"Blackwell", 100,    128, true, hopper_tiles(1).choices,
+                                     gpus,        gpus[0]};
   return generation;
 }
 

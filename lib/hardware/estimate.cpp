@@ -16,11 +16,10 @@ struct Shares {
 
 program::Rates scaled(program::Rates rates, const Shares& share, int multiprocessors) {
   rates.source = "data sheets, by the shares measured on an H200";
-  for (double* flops :
-       {&rates.gemm_flops_per_s, &rates.attention_flops_per_s, &rates.tiles.flops_per_s,
-        &rates.tiles.sustained_flops_per_s, &rates.plain_attention_flops_per_s,
-        &rates.own_attention_flops_per_s, &rates.heads_of_64.flops_per_s,
-        &rates.heads_of_128.flops_per_s})
+  for (double* flops : {&rates.gemm_flops_per_s, &rates.attention_flops_per_s,
+                        &rates.tiles.flops_per_s, &rates.tiles.sustained_flops_per_s,
+                        &rates.plain_attention_flops_per_s, &rates.own_attention_flops_per_s,
+                        &rates.heads_of_64.flops_per_s, &rates.heads_of_128.flops_per_s})
     *flops *= share.flops;
   rates.memory_bytes_per_s *= share.memory;
   rates.tiles.memory_bytes_per_s *= share.memory;
@@ -40,8 +39,8 @@ ElementTimes scaled(ElementTimes times, double by) {
 
 Hardware estimate(const Generation& generation, const DataSheet& gpu) {
   static const Hardware measured = h200();
-  const double clocks = gpu.multiprocessors * gpu.clock_hz,
-               bf16 = gpu.tensor_flops * clocks, fp32 = 2.0 * generation.cores * clocks;
+  const double clocks = gpu.multiprocessors * gpu.clock_hz, bf16 = gpu.tensor_flops * clocks,
+               fp32 = 2.0 * generation.cores * clocks;
   const double tf32 = generation.has_bf16_and_tf32 ? bf16 / 2 : 0;
   const double memory = gpu.memory_bytes_per_s / h200_memory_bytes_per_s,
                host = gpu.host_bytes_per_s / pcie5_bytes_per_s;

@@ -63,8 +63,7 @@ std::optional<Unsupported> why_unsupported(std::string_view name, int compute_ca
   const std::string has = std::string(name) + " has compute capability " +
                           dotted(compute_capability) + ", and ";
   if (compute_capability < oldest)
-    return Unsupported{has + "CUDA 13 compiles for 7.5 and later alone",
-                       elsewhere};
+    return Unsupported{has + "CUDA 13 compiles for 7.5 and later alone", elsewhere};
   if (std::ranges::any_of(built,
                           [&](const Architecture& a) { return runs_on(a, compute_capability); }))
     return std::nullopt;

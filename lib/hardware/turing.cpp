@@ -9,7 +9,7 @@ namespace trainx::hardware {
 const Generation& turing() {
   static constexpr std::array<DataSheet, 1> gpus{
       {{"t4", 15360, 40, 1.590e9, 1024, 320e9, pcie3_bytes_per_s, pcie3_bytes_per_s}}};
-  static constexpr Generation generation{"Turing", 75,   64,     false, &tensor_core_choices,
+  static constexpr Generation generation{"Turing", 75,     64, false, &tensor_core_choices,
                                          gpus,     gpus[0]};
   return generation;
 }

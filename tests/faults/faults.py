@@ -160,7 +160,7 @@ class Bench:
     def __init__(self, trainx, scratch, seed, size, recipes=None):
         self.trainx, self.scratch = str(pathlib.Path(trainx).resolve()), pathlib.Path(scratch)
         self.random, self.size, self.recipes = random.Random(seed), size, recipes
-        self.mark = uuid.uuid4().hex
+        self.mark, self.began = uuid.uuid4().hex, time.monotonic()
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("TRAINX_SET", "TRAINX_LOG", "SLURM_"))}
         self.environment.update(CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1", FAULTS=self.mark)
@@ -171,8 +171,7 @@ class Bench:
     def rounds(self, tally):
         """Goes on until as many rounds are done as were asked for, or the time is over; or at the
         first that is wrong if so asked."""
-        end = time.monotonic() + self.size.seconds
-        while time.monotonic() < end and not (self.size.until_first and tally.failed()):
+        while time.monotonic() < self.began + self.size.seconds and not (self.size.until_first and tally.failed()):
             if self.size.rounds is not None and tally.rounds >= self.size.rounds:
                 return
             yield
