@@ -49,12 +49,10 @@ SharedSave::SharedSave(const execute::Ranks& ranks, checkpoint::Store* store, st
 }
 
 void SharedSave::write(const checkpoint::Contents& contents) {
-  outcome_ =
-      outcome_of([&] {
-        return files_of(checkpoint::twice([&] {
-          return checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size());
-        }));
-      }).dump();
+  outcome_ = outcome_of([&] {
+               return files_of(
+                   checkpoint::write_shared(folder_, contents, ranks_.rank(), ranks_.world_size()));
+             }).dump();
 }
 
 void SharedSave::gather(const checkpoint::Contents& contents) {

@@ -1,4 +1,5 @@
 #include "train/checkpoint_observer.hpp"
+#include "checkpoint/twice.hpp"
 #include "core/error.hpp"
 #include "log/log.hpp"
 #include "train/callbacks.hpp"
@@ -126,9 +127,12 @@ void CheckpointObserver::save(TrainState& state) {
   const bool is_best = state.best_step == state.step;
   std::string path;
   if (shares()) {
-    state::SharedSave shared(parts_.ranks, store_, state.step, contents);
-    shared.write(contents);
-    path = shared.finish(keep_last, is_best);
+    // ranks gather as they write: if one fails, which all learn of, all do it again
+    path = checkpoint::twice([&] {
+      state::SharedSave shared(parts_.ranks, store_, state.step, contents);
+      shared.write(contents);
+      return shared.finish(keep_last, is_best);
+    });
   } else {
     path = store_->save(state.step, contents, keep_last, is_best);
   }
