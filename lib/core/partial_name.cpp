@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -15,7 +16,15 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view mark = ".partial-";
 
-bool lives(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
+/// Not one that has ended and that nobody has asked after.
+bool lives(pid_t process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) return false;
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;  // "PID (name) STATE ..."; a name may hold anything
+  std::getline(file, stat);
+  const auto name_end = stat.rfind(") ");
+  return name_end == std::string::npos || stat.compare(name_end, 3, ") Z") != 0;
+}
 
 }  // namespace
 

@@ -34,6 +34,19 @@ TEST_CASE("the name of a file that is half written tells what it is of and who w
   }
 }
 
+TEST_CASE("a process that has ended is dead before its parent asks after it") {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended;
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  const std::string name = folder / ".status.json.partial-" + std::to_string(child);
+  write_file_atomic(name, "half");
+  remove_partial_files(folder.path());
+  CHECK_FALSE(fs::exists(name));
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST_CASE("files that dead processes left half written are removed, and nothing else") {
   const TemporaryFolder folder;
   const std::string dead = std::to_string(dead_process());
