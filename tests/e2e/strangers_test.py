@@ -7,42 +7,20 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 from ports import free_ports
-from support import TRAINX, Trainx, main, tiny
+from support import ROOT, TRAINX, Trainx, main, tiny
 
-CHALLENGE, HELLO, WELCOME, FAILURE = 0, 1, 2, 9
+sys.path.insert(0, str(ROOT / "tests" / "faults"))
+from greeting import CHALLENGE, FAILURE, HELLO, WELCOME, frame, take, text  # noqa: E402
+
 STEPS = 6
-
-
-def frame(kind, payload):
-    return struct.pack("<IB", len(payload), kind) + payload
-
-
-def text(words):
-    return struct.pack("<q", len(words)) + words
 
 
 def number(value):
     return struct.pack("<q", value)
-
-
-def take(stream):
-    """(kind, payload) of the next message; (None, b"") at the end."""
-    def exactly(size):
-        data = b""
-        while len(data) < size:
-            more = stream.recv(size - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
-    try:
-        size, kind = struct.unpack("<IB", exactly(5))
-        return kind, exactly(size)
-    except (EOFError, ConnectionError):
-        return None, b""
 
 
 class Strangers(Trainx):

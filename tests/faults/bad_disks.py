@@ -1,5 +1,5 @@
-"""The disk of a run fills, has no inodes left, fails for good after a resume, or its folder vanishes;
-then the disk is well again, and the same command goes on."""
+"""The disk of a run fills, has no inodes left or fails for good after a resume, or the run's folder
+vanishes; then the disk is well again, and the same command goes on."""
 import errno
 import shutil
 import subprocess

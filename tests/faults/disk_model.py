@@ -1,7 +1,7 @@
 """What is on a disk after a power cut, worked out from the calls that record_calls.c wrote down.
 
-A file's bytes are safe after its fsync; a name (made, renamed, removed) after an fsync of the folder
-that holds it. What is not safe may be on the disk or not."""
+A file's bytes are safe after its fsync; a name (made, renamed, removed) after an fsync of its
+folder. What is not safe may be on the disk or not."""
 import dataclasses
 import os
 import struct

@@ -171,7 +171,9 @@ class Bench:
     def rounds(self, tally):
         """Goes on until as many rounds are done as were asked for, or the time is over; or at the
         first that is wrong if so asked."""
-        while time.monotonic() < self.began + self.size.seconds and not (self.size.until_first and tally.failed()):
+        while time.monotonic() < self.began + self.size.seconds:
+            if self.size.until_first and tally.failed():
+                return
             if self.size.rounds is not None and tally.rounds >= self.size.rounds:
                 return
             yield

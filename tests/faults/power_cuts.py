@@ -53,8 +53,8 @@ class Recorder:
         self.root = bench.scratch / "outputs"
 
     def cuts(self, variant, files, said):
-        """(call, disk's files after a power cut there, the step that was told by then) of a run that
-        goes on from `files` to its end."""
+        """(call, disk's files after a power cut there, the step told by then) of a run that goes on
+        from `files` to its end."""
         write(self.root, files)
         self.log.unlink(missing_ok=True)
         disk, bench = Disk(self.root), self.bench

@@ -17,44 +17,19 @@ import threading
 import time
 
 import faults
+from greeting import CHALLENGE, FAILURE, HELLO, WELCOME, frame, take, text
 
 NAME = "strangers"
 LONG = 300                              # rounds
 VARIANT = "zero3 x 2"
 LONGER = ["run.duration=80 steps", "checkpoint.every=20 steps", "eval.every=20 steps"]
 LIMIT = 120                             # seconds for the run, whatever strangers do
-CHALLENGE, HELLO, WELCOME, FAILURE = 0, 1, 2, 9
 HELLO_BYTES = 56                        # rank, number of ranks, nonce, proof
 JOB = "OMPI_MCA_ess_base_jobid"
 RUN_ID = f"mpi {JOB} 77".encode()       # what the ranks call their run
 PAUSE = 0.03                            # seconds between two attempts
 MOST_IDLE = 400                         # connections that are kept open
 LISTENS, CONNECTED = "0A", "01"         # states in /proc/net/tcp
-
-
-def frame(kind, payload):
-    return struct.pack("<IB", len(payload), kind) + payload
-
-
-def text(words):
-    return struct.pack("<q", len(words)) + words
-
-
-def take(stream):
-    """(kind, payload) of the next message; (None, b"") at the end."""
-    def exactly(size):
-        data = b""
-        while len(data) < size:
-            more = stream.recv(size - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
-    try:
-        size, kind = struct.unpack("<IB", exactly(5))
-        return kind, exactly(size)
-    except (EOFError, OSError):
-        return None, b""
 
 
 def hello(key, challenge, purpose, rank, nonce=None):
