@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "describe.hpp"
 #include "core/process.hpp"
+#include "core/short_slices.hpp"
 #include "library_exit.hpp"
 #include "exported/definition.hpp"
 #include "facts/links.hpp"
@@ -94,6 +95,7 @@ int worker::answer_or_run(const std::vector<std::string>& arguments, const Train
       std::printf("%s\n", answers().at(arguments[1])().c_str());
       return 0;
     }
+    ask_for_short_slices();  // before other threads begin
     execute::install_signal_handlers();
     const launch::Job job = launch::receive_job();
     plain = console_options(job);

@@ -7,12 +7,17 @@
 #include <unistd.h>
 #include <climits>
 #include <thread>
+#include <utility>
 
 namespace trainx::comm {
 namespace {
 
 // about what waking a sleeper costs
 constexpr auto yielding_time = std::chrono::microseconds(100);
+// Yields that take so long, one after the other, give the core to another program. Where a sleeper
+// is soon given the core back, who yields has given up his share.
+constexpr auto somebody_computes = std::chrono::microseconds(400);
+constexpr auto without_yields = std::chrono::seconds(2);
 // then one looks whether the run has failed
 constexpr timespec longest_sleep{0, 20'000'000};
 
@@ -42,11 +47,15 @@ void SharedWaiting::pause() {
 
 void SharedWaiting::wait_long(bool (*holds)(void*), void* condition) {
   const WaitsForPeers waits(control_.progress());
-  const Time tired = Clock::now() + yielding_time;
-  while (Clock::now() < tired) {
+  Time now = Clock::now();
+  const Time tired = now + yielding_time;
+  while (now < tired && now >= yields_again_) {
     if (holds(condition)) return;
     if (control_.failed()) control_.throw_failure();
     ::sched_yield();
+    const Time before = std::exchange(now, Clock::now());
+    long_yields_ = now - before > somebody_computes ? long_yields_ + 1 : 0;
+    if (long_yields_ >= 2) yields_again_ = now + without_yields;
   }
   auto& asleep = ranks_[control_.rank()].asleep;
   for (;;) {

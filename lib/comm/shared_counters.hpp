@@ -1,6 +1,7 @@
 // Counters in shared memory by which ranks of one host wait for each other.
 #pragma once
 #include "comm/call.hpp"
+#include "comm/clock.hpp"
 #include <atomic>
 #include <cstdint>
 
@@ -16,7 +17,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// Looks a few times, then lets others run, then sleeps: there may be more ranks than cores, and
-/// others may compute for long.
+/// others may compute for long. Beside other programs it sleeps at once. One thread waits.
 class SharedWaiting {
  public:
   SharedWaiting(Control& control, RankCounters* ranks);
@@ -44,7 +45,8 @@ class SharedWaiting {
   void wake(int rank);
   Control& control_;
   RankCounters* ranks_;
-  int looks_;
+  int looks_, long_yields_ = 0;
+  Time yields_again_{};
 };
 
 }  // namespace trainx::comm
