@@ -8,6 +8,7 @@
 #include "core/files.hpp"
 #include "core/partial_name.hpp"
 #include "core/hash.hpp"
+#include "core/restarted.hpp"
 #include <sys/stat.h>
 #include <cerrno>
 #include <filesystem>
@@ -105,7 +106,7 @@ std::vector<std::string> write_model_folder(const std::string& path, const Model
   const Aside aside((target.parent_path() / partial_name(target.filename().string())).string());
   const auto names = write_files(aside.path, model);
   // an empty folder gives way, one that was filled meanwhile does not
-  if (::rename(aside.path.c_str(), target.c_str()) != 0) {
+  if (restarted([&] { return ::rename(aside.path.c_str(), target.c_str()); }) != 0) {
     const int why = errno;
     fail(path, "cannot be put in place: " + errno_words(why));
   }

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/partial_name.hpp"
+#include "core/restarted.hpp"
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ constexpr std::string_view prefix = "checkpoint-";
 }
 
 void move(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "put in place", errno);
+  if (restarted([&] { return ::rename(from.c_str(), to.c_str()); }) != 0)
+    fail(to, "put in place", errno);
 }
 
 void remove_tree(const std::string& path) {
@@ -79,7 +81,8 @@ void put_in_place(const std::string& folder, const std::string& partial, const s
 void point_link(const std::string& folder, const std::string& link, const std::string& name) {
   const std::string aside = folder + "/" + partial_name(link);
   ::unlink(aside.c_str());
-  if (::symlink(name.c_str(), aside.c_str()) != 0) fail(folder + "/" + link, "made", errno);
+  if (restarted([&] { return ::symlink(name.c_str(), aside.c_str()); }) != 0)
+    fail(folder + "/" + link, "made", errno);
   move(aside, folder + "/" + link);
   fsync_folder(folder);
 }

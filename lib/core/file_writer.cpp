@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/partial_name.hpp"
+#include "core/restarted.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace trainx {
 namespace {
 
 int open_for_writing(const std::string& path, int more) {
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666);
+  return restarted(
+      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | more, 0666); });
 }
 
 }  // namespace
@@ -57,11 +59,13 @@ void FileWriter::commit() {
   if (after_)
     if (const int error = after_->finish()) fail(error);
   after_.reset();
-  if (::fsync(fd_) != 0) fail(errno);
+  if (restarted([&] { return ::fsync(fd_); }) != 0) fail(errno);
   const int fd = fd_;
   fd_ = -1;
   // close can report what a network file system found only now; the file is then not to be trusted.
-  if (::close(fd) != 0 || ::rename(aside_.c_str(), path_.c_str()) != 0) {
+  // Interrupted it has closed, and what the file holds is on disk already.
+  if ((::close(fd) != 0 && errno != EINTR) ||
+      restarted([&] { return ::rename(aside_.c_str(), path_.c_str()); }) != 0) {
     const int error = errno;
     ::unlink(aside_.c_str());
     fail(error);

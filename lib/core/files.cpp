@@ -2,6 +2,7 @@
 #include "core/descriptor.hpp"
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
+#include "core/restarted.hpp"
 #include "core/units.hpp"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +36,8 @@ std::string folder_of(const std::string& path) {
 
 Descriptor open_regular_file(const std::string& path) {
   // O_NONBLOCK: opening a pipe does not wait for a writer; regular files know nothing of it.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  Descriptor file(restarted(
+      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
   struct stat info {};
   // ENXIO: a socket, or a device that is not there
   if (!file.is_open() && errno != ENXIO) fail_reading(path, errno);
@@ -88,9 +90,11 @@ void write_file_atomic(const std::string& path, std::string_view contents) {
 }
 
 void fsync_folder(const std::string& path) {
-  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor folder(
+      restarted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   // Some network file systems cannot fsync a folder (EINVAL): they order names themselves.
-  if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
+  if (folder.get() < 0 ||
+      (restarted([&] { return ::fsync(folder.get()); }) != 0 && errno != EINVAL))
     throw UserError(ExitCode::io_error,
                     "folder " + path + " cannot be written to disk: " + errno_words(errno));
 }

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/same_file.hpp"
+#include "core/restarted.hpp"
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ FolderLock::FolderLock(const std::string& folder) {
   const std::string path = folder + "/.lock";
   for (;;) {
     make_folders(folder);
-    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    fd_ = restarted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
     if (fd_ < 0) {
       if (errno == ENOENT) continue;
       throw UserError(ExitCode::cannot_create, "folder " + folder + " cannot be locked, as " +

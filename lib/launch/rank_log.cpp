@@ -1,4 +1,5 @@
 #include "launch/rank_log.hpp"
+#include "core/restarted.hpp"
 #include "launch/closing_sentences.hpp"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -28,7 +29,8 @@ void RankLog::write_kept() {
   if (!file_.is_open() && !kept_.empty() && ::stat(run_folder_.c_str(), &folder) == 0) {
     // it may be there; what else fails, open tells
     ::mkdir((run_folder_ + "/logs").c_str(), 0777);
-    file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    file_ = Descriptor(restarted(
+        [&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); }));
     lost_ = !file_.is_open();
     if (lost_) kept_.clear();
   }

@@ -1,6 +1,7 @@
 #include "metrics/appended_file.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/restarted.hpp"
 #include "core/same_file.hpp"
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@ namespace trainx::metrics {
 
 AppendedFile::AppendedFile(std::string path, std::int64_t size)
     : path_(std::move(path)), size_(size) {
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  fd_ = restarted([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
   if (fd_ < 0)
     throw UserError(ExitCode::io_error, path_ + " cannot be written: " + errno_words(errno));
 }
@@ -37,13 +38,12 @@ void AppendedFile::append(std::string_view piece) {
   }
   problem_ = path_ + ": " + errno_words(error);
   // Half a piece must not stay behind; where cutting it off fails too, the next write goes over it.
-  if (::ftruncate(fd_, size_) != 0) problem_ += ", and its end is incomplete";
+  if (restarted([&] { return ::ftruncate(fd_, size_); }) != 0)
+    problem_ += ", and its end is incomplete";
 }
 
 void AppendedFile::sync() {
-  int failed = 0;
-  do failed = ::fdatasync(fd_);
-  while (failed != 0 && errno == EINTR);
+  const int failed = restarted([&] { return ::fdatasync(fd_); });
   if (failed != 0 && problem_.empty()) problem_ = path_ + ": " + errno_words(errno);
 }
 
@@ -58,7 +58,7 @@ void AppendedFile::put_back_if_gone() {
     problem_ = e.what();
     return;
   }
-  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = restarted([&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC); });
   if (fd < 0) return;
   ::close(fd_);
   fd_ = fd;

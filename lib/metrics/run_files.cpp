@@ -1,6 +1,7 @@
 #include "metrics/run_files.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/restarted.hpp"
 #include "metrics/report.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
@@ -25,7 +26,7 @@ void replace_file(const std::string& path, const std::string& contents) {
   const std::string aside = path + ".new";
   const bool written =
       static_cast<bool>(std::ofstream(aside, std::ios::binary) << contents << std::flush);
-  if (written && std::rename(aside.c_str(), path.c_str()) == 0) return;
+  if (written && restarted([&] { return std::rename(aside.c_str(), path.c_str()); }) == 0) return;
   const std::string why = errno_words(errno);
   std::remove(aside.c_str());
   throw UserError(ExitCode::io_error, path + " cannot be written: " + why);
