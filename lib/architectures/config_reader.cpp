@@ -7,23 +7,18 @@ namespace trainx::architectures {
 
 using nlohmann::json;
 
-namespace {
-
-/// A key that somebody made up, in quotes where it is none that a sentence can hold as it is.
-std::string shown_key(const std::string& key) {
-  const bool is_plain = !key.empty() && key.size() <= 60 && std::ranges::all_of(key, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
-  });
-  return is_plain ? key : shown(key);
-}
-
-}  // namespace
-
 std::string shown(const json& value) {
   constexpr std::size_t longest = 60;
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
   const std::string text = value.dump(-1, ' ', true);
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+std::string shown_key(const std::string& key) {
+  const bool is_plain = !key.empty() && key.size() <= 60 && std::ranges::all_of(key, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  });
+  return is_plain ? key : shown(key);
 }
 
 ConfigReader::ConfigReader(const std::string& text, const std::string& path) : path_(path) {

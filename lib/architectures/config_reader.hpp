@@ -97,5 +97,7 @@ std::vector<std::string> dropout_remarks(const std::string& path, double trained
 /// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than
 /// writing them out has stack for.
 std::string shown(const nlohmann::json& value);
+/// A key that somebody made up, in quotes where it is none that a sentence can hold as it is.
+std::string shown_key(const std::string& key);
 
 }  // namespace trainx::architectures

@@ -179,7 +179,8 @@ class RopeReader {
     for (const auto& [key, value] : found_->items())
       if (std::ranges::find(known, key) == known.end() && !(takes_alpha && key == "alpha") &&
           !value.is_null() && !value.is_object())
-        file_.fail(where_ + "." + key + " is " + shown(value) + ", which trainx does not compute");
+        file_.fail(where_ + "." + shown_key(key) + " is " + shown(value) +
+                   ", which trainx does not compute");
   }
 
  private:

@@ -101,7 +101,8 @@ void fsync_folder(const std::string& path) {
 
 void make_folders(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  do std::filesystem::create_directories(path, error);
+  while (error == std::errc::interrupted);
   if (!error && !std::filesystem::is_directory(path, error) && !error)
     error = std::make_error_code(std::errc::not_a_directory);
   if (error)
