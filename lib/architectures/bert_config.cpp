@@ -71,6 +71,8 @@ void pad_token(ConfigKeys& keys, BertDims& d, std::int64_t otherwise) {
               pad->get<std::int64_t>() >= d.vocab_size))
     keys.file()->fail(std::string(key) + " is " + shown(*pad) +
                       "; it must be an id below vocab_size");
+  if (!pad && !keys.file()->is_null(key) && otherwise >= d.vocab_size)
+    keys.file()->fail(std::string(key) + " is missing; it must be an id below vocab_size");
   d.pad_token = pad ? pad->get<std::int64_t>() : keys.file()->is_null(key) ? -1 : otherwise;
 }
 

@@ -23,7 +23,7 @@ const Seq2SeqFamily& spec_of(const Seq2SeqDims& d) {
 void read_shift(const ConfigReader& file, Seq2SeqDims& d) {
   const auto token = [&](const char* key, std::optional<std::int64_t> otherwise) {
     const json* j = file.find(key);
-    if (!j && otherwise) return *otherwise;
+    if (!j && otherwise && *otherwise < d.vocab_size) return *otherwise;
     if (!j || !j->is_number_integer() || j->get<std::int64_t>() < 0 ||
         j->get<std::int64_t>() >= d.vocab_size)
       file.fail(std::string(key) + (j ? " is " + shown(*j) : std::string(" is missing")) +

@@ -1,6 +1,7 @@
 #include "tokenizer/pattern/syntax.hpp"
 #include "tokenizer/pattern/set_reader.hpp"
 #include "tokenizer/unicode/utf8.hpp"
+#include "yaml/problems.hpp"
 #include <algorithm>
 
 namespace trainx::tokenizer {
@@ -64,7 +65,8 @@ class Parser {
       reader_.caseless = true;
       return put("");
     }
-    reader_.refuse("has a group (?" + next_text() + " that trainx does not support");
+    reader_.refuse("has a group " + yaml::excerpt("(?" + next_text()) +
+                   " that trainx does not support");
   }
 
   std::string next_text() const {
