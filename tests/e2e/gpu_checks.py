@@ -2,6 +2,7 @@
 come to what is wanted."""
 import json
 import math
+import os
 import shutil
 import subprocess
 
@@ -13,6 +14,13 @@ COUNT = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
 TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
 MEMORY = 0.05               # of a process, from what was planned
 CLEAR = 1e-4                # a logit that far above the next one is not chosen by rounding
+
+
+def visible_gpus():
+    """Names, for CUDA_VISIBLE_DEVICES, of those that a program may see."""
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name]
+    return [str(number) for number in range(COUNT)]
 
 
 class GpuChecks:

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+from gpu_checks import visible_gpus
 from support import TRAINX, Trainx, main, sha256
 
 RECIPE = """\
@@ -22,21 +23,11 @@ metrics: {{every: 1 steps}}
 """
 
 
-def gpus():
-    """Those that a program may see."""
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
-        return len([d for d in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if d])
-    try:
-        return len([line for line in subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60).stdout.splitlines() if line.startswith("GPU ")])
-    except FileNotFoundError:
-        return 0
-
-
 def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
 
-@unittest.skipIf(gpus() < 2, "takes two GPUs")
+@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
 class RanksOnGpus(Trainx):
     on_gpu = True
 

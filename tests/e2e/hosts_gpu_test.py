@@ -1,0 +1,63 @@
+"""GPUs of two hosts, which one machine pretends to be: NCCL between them goes through sockets. The
+losses and weights of one host to the bit in every mode; a rank that dies ends all."""
+import os
+import signal
+import unittest
+
+from gpu_checks import visible_gpus
+from support import main
+from two_hosts import HANG, KILLED, PEER_ENDED, TwoHosts
+
+SIZES = "num_layers: 4, num_heads: 4, hidden_size: 256, max_positions: 128"
+RECIPE = f"""\
+run: {{name: r, seed: 3, duration: 20 steps, deterministic: true, hang_limit: {HANG} s}}
+model: {{type: gpt2, options: {{{SIZES}}}}}
+data: {{type: stories, sequence_length: 128, samples: 4096, eval_samples: 64}}
+batch: {{global_batch_size: 48, micro_batch_size: 4}}
+precision: {{compute: bf16}}
+optimizer: {{type: adamw, lr: 1e-3}}
+checkpoint: {{every: 10 steps}}
+eval: {{every: 10 steps, batches: 1}}
+metrics: {{every: 1 steps}}
+"""
+MODES = {mode: [f"parallel.mode={mode}"] for mode in ("dp", "ddp")} | {
+    mode: [f"parallel.mode={mode}", "parallel.shard_ranks=2"]
+    for mode in ("zero1", "zero2", "zero3")}
+# Of NCCL: nothing but sockets, as between hosts that no faster network joins.
+APART = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_P2P_DISABLE": "1",
+         "NCCL_SHM_DISABLE": "1", "NCCL_MNNVL_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}
+
+
+@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
+class GpusOfTwoHosts(TwoHosts):
+    on_gpu = True
+    world = 2
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.recipe(RECIPE)
+
+    def environment_of(self, number):
+        gpus = visible_gpus()
+        if number is None:
+            return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[:2]))
+        return self.environment(CUDA_VISIBLE_DEVICES=gpus[number], NCCL_HOSTID=f"host{number}",
+                                **APART)
+
+    def test_every_mode_has_the_bits_of_one_host(self):
+        for mode, settings in MODES.items():
+            with self.subTest(mode=mode):
+                self.assert_bits_of_one_host(mode, settings)
+
+    def test_a_rank_that_is_killed_ends_both_hosts(self):
+        for mode in ("ddp", "zero3"):
+            with self.subTest(mode=mode):
+                started = self.start(f"killed-{mode}", *MODES[mode], "run.duration=1000000 steps",
+                                     "checkpoint.every=1000000 steps")
+                self.wait_for_training(f"killed-{mode}", started)
+                os.kill(self.random.choice(self.workers()), signal.SIGKILL)
+                self.assert_all_end(started, (PEER_ENDED, KILLED))
+
+
+if __name__ == "__main__":
+    main()

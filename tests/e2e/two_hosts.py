@@ -1,0 +1,89 @@
+"""What tests of runs on two hosts share."""
+import pathlib
+import time
+
+import hosts
+from ports import free_ports
+from support import TRAINX, Trainx, sha256
+
+HANG = 4                                # seconds
+PEER_ENDED, STOOD_STILL, KILLED = 82, 81, 137
+
+
+class TwoHosts(Trainx):
+    networks = False                    # each host has one of its own
+    world = 4                           # ranks; half of them on each host
+
+    def setUp(self):
+        super().setUp()
+        if why := hosts.why_not(self.folder, self.networks):
+            self.skipTest(why)
+        self.hosts = hosts.Hosts(self.folder, self.networks)
+        self.addCleanup(self.hosts.close)
+
+    def environment_of(self, number):
+        """Of the processes of a host; None: of a run on one host."""
+        return self.environment()
+
+    def start(self, name, *settings):
+        (port,) = free_ports(1)
+        first = self.hosts.all[0]
+        return self.hosts.start(
+            lambda number, host: [
+                TRAINX, "train", self.config, f"run.name={name}", *settings,
+                f"run.output_dir={self.folder}/outputs",
+                f"--nproc-per-node={self.world // 2}", "--nnodes=2", f"--node-rank={number}",
+                f"--master-addr={first.address}", f"--master-port={port}"],
+            self.environment_of, self.errors)
+
+    def errors(self, number):
+        return self.folder / f"errors-{number}"
+
+    def told(self, number=None):
+        wanted = (0, 1) if number is None else (number,)
+        return "".join(self.errors(k).read_text() for k in wanted)
+
+    def train(self, name, *settings):
+        codes = [process.wait(timeout=300) for process in self.start(name, *settings)]
+        self.assertEqual(codes, [0, 0], self.told())
+
+    def train_on_one(self, name, *settings):
+        self.run_trainx("train", self.config, f"run.name={name}",
+                        f"parallel.world_size={self.world}", *settings,
+                        env=self.environment_of(None))
+
+    def assert_same(self, one, other):
+        numbers = [[(m["step"], m.get("loss"), m.get("eval_loss")) for m in self.metrics(name)]
+                   for name in (one, other)]
+        self.assertEqual(*numbers)
+        files = [{file.name: sha256(file)
+                  for file in self.weights(name).parent.glob("*.safetensors")}
+                 for name in (one, other)]
+        self.assertEqual(*files)
+        self.assertIn("model", "".join(files[0]))
+
+    def assert_bits_of_one_host(self, mode, settings):
+        name = mode.replace(" ", "-")
+        self.train_on_one(f"{name}-one", *settings)
+        self.train(f"{name}-two", *settings)
+        self.assert_same(f"{name}-one", f"{name}-two")
+
+    def wait_for_training(self, name, started):
+        path, end = self.folder / "outputs" / name / "metrics.jsonl", time.monotonic() + 120
+        while not (path.exists() and path.read_text().count("\n") > 6):
+            self.assertLess(time.monotonic(), end, self.told())
+            self.assertEqual([process.poll() for process in started], [None, None], self.told())
+            time.sleep(0.05)
+
+    def assert_all_end(self, started, codes):
+        began = time.monotonic()
+        while self.hosts.living() and time.monotonic() < began + HANG + 10:
+            time.sleep(0.05)
+        self.assertEqual(self.hosts.living(), [], self.told())
+        for number, process in enumerate(started):
+            self.assertIn(process.wait(), codes, self.told(number))
+            self.assertRegex(self.told(number), r"rank \d", f"host {number} says why")
+
+    def workers(self):
+        return [p for p in self.hosts.living()
+                if pathlib.Path(f"/proc/{p}/comm").read_text().startswith("trainx-worker")]
