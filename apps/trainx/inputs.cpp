@@ -147,10 +147,15 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
   return p;
 }
 
-Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu) {
+Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64_t hosts) {
   facts::Facts facts = facts::gather_facts(loaded.recipe);
   // all of them here, where nothing says otherwise
-  facts.hardware.local_ranks = loaded.recipe.parallel.world_size.value.value_or(1);
+  const std::int64_t ranks = loaded.recipe.parallel.world_size.value.value_or(1);
+  if (ranks % hosts != 0)
+    throw UserError(ExitCode::usage, "--hosts " + std::to_string(hosts) +
+                                         " must divide the number of ranks, which is " +
+                                         std::to_string(ranks) + "; --world says another");
+  facts.hardware.local_ranks = ranks / hosts;
   return prepare(std::move(loaded), std::move(facts), gpu);
 }
 

@@ -12,14 +12,14 @@ namespace {
 struct PlanArguments {
   RecipeArguments recipe;
   std::string gpu;
-  std::int64_t world = 0;
+  std::int64_t world = 0, hosts = 1;
   bool program = false;
 };
 
 int run_plan(const PlanArguments& a, const Context& context) {
   RecipeArguments recipe = a.recipe;
   if (a.world > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(a.world));
-  const Prepared p = prepare(load(recipe, "plan"), a.gpu);
+  const Prepared p = prepare(load(recipe, "plan"), a.gpu, a.hosts);
   const auto advice = plan::advise(p.plan);
   const auto needless = plan::needless_levers(p.plan);
   const std::string hint = plan::batch_hint(p.plan);
@@ -41,13 +41,17 @@ int run_plan(const PlanArguments& a, const Context& context) {
 void add_plan(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "plan", "Print what would run: batch, memory by category, time, step program.");
-  context.usage[command] = "CONFIG [key=value ...] [--program] [--gpu NAME] [--world N]";
+  context.usage[command] =
+      "CONFIG [key=value ...] [--program] [--gpu NAME] [--world N] [--hosts N]";
   const auto a = std::make_shared<PlanArguments>();
   add_recipe_arguments(*command, a->recipe);
   command->add_flag("--program", a->program, "Print every instruction of the step.");
   command->add_option("--gpu", a->gpu, "Plan for this GPU instead of this machine.")
       ->type_name(recipe::joined(hardware::hardware_names(), "|"));
   command->add_option("--world", a->world, "Plan for N ranks.")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 16));
+  command->add_option("--hosts", a->hosts, "Plan for ranks of N hosts, as many on each (1).")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 16));
   command->callback(

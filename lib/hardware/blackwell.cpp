@@ -6,11 +6,12 @@ namespace trainx::hardware {
 
 // Data sheet: NVIDIA DGX B200, an eighth of it: 2.25e15 FLOPs per second in bf16 without sparsity,
 // 8e12 bytes per second of memory; NVLink 5 has 900e9 each way. Tiles as Hopper's.
+// Network: DGX B200 User Guide, an adapter of 400 Gbit/s for each GPU.
 const Generation& blackwell() {
   static constexpr std::array<DataSheet, 1> gpus{
       {{"b200", 183359, 148, 1.850e9, 8192, 8e12, 900e9, pcie5_bytes_per_s}}};
-  static const Generation generation{"Blackwell", 100,    128, true, hopper_tiles(1).choices,
-                                     gpus,        gpus[0]};
+  static const Generation generation{"Blackwell", 100,     128, true, hopper_tiles(1).choices,
+                                     gpus,        gpus[0], 50e9};
   return generation;
 }
 

@@ -66,6 +66,7 @@ Hardware estimate(const Generation& generation, const DataSheet& gpu) {
   const double link = gpu.link_bytes_per_s / nvlink4_data_sheet_bytes_per_s;
   out.link_bytes_per_s = measured.link_bytes_per_s * link;
   out.link_copy_bytes_per_s = measured.link_copy_bytes_per_s * link;
+  out.network_bytes_per_s = generation.network_bytes_per_s;
   out.bf16_peak_flops = bf16, out.tf32_peak_flops = tf32, out.fp32_peak_flops = fp32;
   return out;
 }

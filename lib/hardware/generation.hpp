@@ -27,6 +27,9 @@ struct Generation {
   std::span<const DataSheet> gpus;
   // of a GPU that is not among them, beside what NVML tells: the slower of the generation's
   DataSheet typical;
+  // of the network between nodes, for each GPU, each way: of NVIDIA's own nodes; of cards for
+  // workstations an adapter of 25 Gbit/s
+  double network_bytes_per_s = 3.125e9;
 };
 
 const Generation& turing();

@@ -34,6 +34,7 @@ struct Hardware {
   ElementTimes adamw_8bit, adafactor;
   // to other GPUs of the node, each way, beside products: by collectives, and by copies
   double link_bytes_per_s = 0, link_copy_bytes_per_s = 0;
+  double network_bytes_per_s = 0;  // between nodes, for each GPU, each way: a guess
   // the vendor's, without sparsity: what MFU is a share of
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;
   bool is_estimated = false;  // else the rates were measured on such a GPU

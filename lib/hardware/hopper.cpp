@@ -52,6 +52,7 @@ void add_hopper(Hardware& gpu) {
   gpu.adamw_8bit = hopper_adamw_8bit;
   gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;
   gpu.link_copy_bytes_per_s = nvlink4_copy_bytes_per_s;
+  gpu.network_bytes_per_s = dgx_h100_network_bytes_per_s;
   gpu.bf16_peak_flops = hopper_bf16_flops;
   gpu.tf32_peak_flops = hopper_tf32_flops;
   gpu.fp32_peak_flops = hopper_fp32_flops;
@@ -67,7 +68,8 @@ const Generation& hopper() {
        {"h100-pcie", 81559, 114, 1.620e9, 4096, 2.039e12, 300e9, pcie5_bytes_per_s},
        {"h200-nvl", 143771, 132, 1.545e9, 4096, 4.8e12, 450e9, pcie5_bytes_per_s},
        {"gh200", 97871, 132, 1.830e9, 4096, 4.0e12, 450e9, 450e9}}};
-  static constexpr Generation generation{"Hopper", 90, 128, true, &choices, gpus, gpus[1]};
+  static constexpr Generation generation{"Hopper", 90,   128,     true,
+                                         &choices, gpus, gpus[1], dgx_h100_network_bytes_per_s};
   return generation;
 }
 

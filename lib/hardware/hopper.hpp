@@ -12,6 +12,8 @@ constexpr double hopper_kernel_s = 2.36e-6;
 /// bench/results/h100/links.json). The data sheet has 450e9.
 constexpr double nvlink4_collective_bytes_per_s = 137e9, nvlink4_copy_bytes_per_s = 370e9,
                  nvlink4_data_sheet_bytes_per_s = 450e9;
+// DGX H100 User Guide: an adapter of 400 Gbit/s for each GPU.
+constexpr double dgx_h100_network_bytes_per_s = 50e9;
 /// Peaks of both data sheets, without sparsity.
 constexpr double hopper_bf16_flops = 989.4e12, hopper_tf32_flops = 494.7e12,
                  hopper_fp32_flops = 66.9e12;

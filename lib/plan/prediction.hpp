@@ -34,6 +34,9 @@ struct Prediction {
   bool rates_are_estimated = false;             // else measured
   // of the time, where links were not measured: those of another machine; 0: left out
   double assumed_link_bytes_per_s = 0;
+  // of several hosts, as many ranks on each; 0: one host
+  std::int64_t ranks_per_host = 0;
+  double assumed_network_bytes_per_s = 0;  // between hosts, for each rank; 0: left out
   // a second, of the chip in the plan's arithmetic; 0: not known
   double peak_flops = 0;
 };

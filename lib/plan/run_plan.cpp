@@ -426,6 +426,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_fits(plan, prediction.memory);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
+  const std::int64_t here = facts.hardware.local_ranks, ranks = plan.batch.world_size;
+  if (here < ranks && ranks % here == 0) prediction.ranks_per_host = here;
   if (predicts) {
     prediction.rates_are_estimated = device->is_estimated;
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
@@ -434,8 +436,12 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
       program::Rates known = *rates;
       if (known.link_bytes_per_s <= 0 && plan.batch.world_size > 1)
         known.link_bytes_per_s = prediction.assumed_link_bytes_per_s = device->link_bytes_per_s;
-      // slower links are so for both
-      if (device->link_bytes_per_s > 0)
+      known.ranks_per_host = prediction.ranks_per_host;
+      if (known.ranks_per_host > 0)
+        known.network_bytes_per_s = prediction.assumed_network_bytes_per_s =
+            device->network_bytes_per_s;
+      // slower links are so for both; between hosts there are no such copies
+      else if (device->link_bytes_per_s > 0)
         known.link_copy_bytes_per_s =
             std::min(1.0, known.link_bytes_per_s / device->link_bytes_per_s) *
             device->link_copy_bytes_per_s;

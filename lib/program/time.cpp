@@ -2,6 +2,7 @@
 #include "program/copied_gathers.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
+#include "program/ring.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -95,19 +96,19 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
-    // a ring: each byte passes (world - 1) / world of the links, twice where it is summed and
-    // handed out
     case Op::gather: {
-      const double ranks = i.axis == MeshAxis::shards     ? p.shard_ranks
-                           : i.axis == MeshAxis::replicas ? p.world_size / p.shard_ranks
-                                                          : p.world_size;
-      const double passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
-      Cost c{0, 0, seconds(static_cast<double>(sent_bytes(i)) * passes, rates.link_bytes_per_s), 0};
+      const Ring ring = ring_of(i, p, rates.ranks_per_host);
+      Cost c{0, 0, ring.seconds(static_cast<double>(sent_bytes(i)), rates), 0};
       c.memory_s += rates.link_latency_s;
       return c;
     }
     case Op::send:
-    case Op::recv: return {0, 0, seconds(moved_bytes(i), rates.link_bytes_per_s), 0};
+    case Op::recv: {
+      const bool is_here = rates.ranks_per_host == 0 || i.peer < rates.ranks_per_host;
+      return {0, 0,
+              seconds(moved_bytes(i), is_here ? rates.link_bytes_per_s : rates.network_bytes_per_s),
+              0};
+    }
     case Op::fetch_batch: return {0, 0, seconds(bytes_of(i), rates.host_bytes_per_s), 0};
     default: break;
   }

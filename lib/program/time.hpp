@@ -52,6 +52,9 @@ struct Rates {
   // of gathers that copies make (copied_gathers.hpp); 0: as collectives
   double link_copy_bytes_per_s = 0;
   FusedAttention heads_of_64, heads_of_128;
+  // of the network between hosts, for each rank, each way; 0: not known, or one host
+  double network_bytes_per_s = 0;
+  std::int64_t ranks_per_host = 0;  // where there are several hosts; 0: all
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

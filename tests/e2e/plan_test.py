@@ -153,6 +153,41 @@ class Plan(Trainx):
         self.assertNotIn("assumed_link_bytes_per_s", alone)
         self.assertGreater(ddp["assumed_link_bytes_per_s"], 0)
 
+    def test_bytes_between_hosts_follow_from_the_exchanges(self):
+        recipe = self.recipe("""\
+run: {name: hosts}
+model: {type: qwen2, size: 7b}
+data: {type: stories, sequence_length: 1024}
+batch: {global_batch_size: 256, micro_batch_size: 4}
+optimizer: {type: adamw, lr: 1e-4}
+precision: bf16
+parallel: {mode: zero3}
+""")
+
+        def plan(*more):
+            told = self.run_trainx("plan", recipe, "--gpu", "h100", "--world", "64", *more, "--json")
+            return json.loads(told.stdout)
+
+        def exchanged(planned, name):
+            return sum(e["bytes"] for e in planned["exchanges"] if e["name"] == name)
+
+        hybrid, wide, one = plan("--hosts", "8"), plan("--hosts", "8", "parallel.shard_ranks=64"), plan()
+        self.assertEqual(hybrid["shard_ranks"], 8, "by itself within a host")
+        self.assertNotIn("host_traffic", one)
+        traffic, scalars = hybrid["host_traffic"], exchanged(hybrid, "losses summed")
+        moved = exchanged(hybrid, "weights gathered") + exchanged(hybrid, "gradients scattered")
+        summed = exchanged(hybrid, "gradients of shards summed")
+        self.assertEqual(traffic["hosts"], 8)
+        self.assertAlmostEqual(traffic["within_bytes"], 8 * 7 / 8 * moved, delta=7 * 2 * scalars)
+        self.assertAlmostEqual(traffic["network_bytes"], 8 * 2 * 7 / 8 * summed, delta=2 * scalars)
+        seconds = traffic["network_bytes"] / (8 * traffic["assumed_network_bytes_per_s"])
+        self.assertAlmostEqual(traffic["network_ms"] / 1e3, seconds, delta=1e-5)
+        # without groups all weights and gradients go from host to host
+        moved = exchanged(wide, "weights gathered") + exchanged(wide, "gradients scattered")
+        self.assertAlmostEqual(wide["host_traffic"]["network_bytes"], 63 / 64 * moved, delta=1e6)
+        self.assertGreater(wide["host_traffic"]["network_bytes"], traffic["network_bytes"])
+        self.refused("plan", recipe, "--world", "64", "--hosts", "7", code=2, names=("--hosts",))
+
     def test_a_missing_driver_is_called_missing(self):
         if pathlib.Path("/proc/driver/nvidia/version").exists():
             self.skipTest("there is a driver")

@@ -1,0 +1,17 @@
+// What a step sends over the links of a host and over the network between hosts.
+#pragma once
+#include "plan/run_plan.hpp"
+
+namespace trainx::plan {
+
+/// Of one host in a step, each way; rings of docs/parallel.md. `seconds`: of the collectives that
+/// go from host to host, one after the other; part of them passes beside products.
+struct HostTraffic {
+  std::int64_t hosts = 1;
+  double within_bytes = 0, network_bytes = 0, seconds = 0;
+};
+
+/// Of the collectives; dp's, which rank 0 alone sends, are left out.
+HostTraffic host_traffic(const RunPlan& plan);
+
+}  // namespace trainx::plan

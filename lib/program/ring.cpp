@@ -1,0 +1,51 @@
+#include "program/ring.hpp"
+#include <algorithm>
+
+namespace trainx::program {
+namespace {
+
+double seconds_at(double bytes, double per_s) { return per_s > 0 ? bytes / per_s : 0; }
+
+}  // namespace
+
+double Ring::within_a_host(double bytes) const {
+  const std::int64_t links = spans_hosts() ? ranks_of_a_host - 1 : ranks_of_a_host;
+  return static_cast<double>(rings_of_a_host * links) * passes * bytes;
+}
+
+double Ring::to_next_host(double bytes) const {
+  return spans_hosts() ? static_cast<double>(rings_of_a_host) * passes * bytes : 0;
+}
+
+double Ring::seconds(double bytes, const Rates& rates) const {
+  const double within = !spans_hosts() || ranks_of_a_host > 1
+                            ? seconds_at(passes * bytes, rates.link_bytes_per_s)
+                            : 0;
+  const double between = seconds_at(
+      to_next_host(bytes), rates.network_bytes_per_s * static_cast<double>(rates.ranks_per_host));
+  return std::max(within, between);
+}
+
+// A ring: each byte passes (ranks - 1) / ranks of the links, twice where it is summed and handed
+// out.
+Ring ring_of(const Instruction& i, const StepProgram& p, std::int64_t ranks_per_host) {
+  const std::int64_t world = p.world_size, shards = p.shard_ranks,
+                     host = ranks_per_host > 0 ? ranks_per_host : world;
+  Ring ring;
+  if (i.axis == MeshAxis::shards) {
+    ring.ranks = shards;
+    ring.ranks_of_a_host = std::min(shards, host);
+  } else if (i.axis == MeshAxis::replicas) {
+    ring.ranks = world / shards;
+    ring.ranks_of_a_host = std::max<std::int64_t>(1, host / shards);
+  } else {
+    ring.ranks = world;
+    ring.ranks_of_a_host = host;
+  }
+  ring.rings_of_a_host = host / ring.ranks_of_a_host;
+  const auto ranks = static_cast<double>(ring.ranks);
+  ring.passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
+  return ring;
+}
+
+}  // namespace trainx::program
