@@ -82,8 +82,10 @@ struct Weighed {
 /// Links that were not measured are the data sheet's, as in the plan's time.
 std::optional<program::Rates> rates_of(const RunPlan& plan) {
   std::optional<program::Rates> rates = plan.rates;
-  if (rates && rates->link_bytes_per_s <= 0)
-    rates->link_bytes_per_s = plan.assumed_link_bytes_per_s;
+  if (!rates) return rates;
+  if (rates->link_bytes_per_s <= 0) rates->link_bytes_per_s = plan.assumed_link_bytes_per_s;
+  rates->ranks_per_host = plan.ranks_per_host;
+  rates->network_bytes_per_s = plan.assumed_network_bytes_per_s;
   return rates;
 }
 

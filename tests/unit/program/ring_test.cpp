@@ -38,7 +38,7 @@ TEST_CASE("on one host a ring has all ranks, and its bytes take the links alone"
   CHECK(ring.seconds(100, links(50, 0, 0)) == 3);
 }
 
-TEST_CASE("a ring over hosts takes the slower of links and network, which has all ranks' adapters") {
+TEST_CASE("a ring over hosts takes the slower of links and network, which all ranks share") {
   const Ring ring = ring_of(among(Op::gather, MeshAxis::all), of_ranks(8, 8), 4);
   CHECK(ring.spans_hosts());
   CHECK(ring.rings_of_a_host == 1);
