@@ -21,6 +21,24 @@ def _quiet(*command):
     return subprocess.run(command, capture_output=True, text=True).returncode == 0
 
 
+def living(mark):
+    """Processes whose environment holds the mark, without those that are only listed until
+    somebody asks for them."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (process / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            if state not in "ZX" and mark.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def kill_all(mark):
+    for process in living(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
 class Host:
     def __init__(self, folder, number, network=None):
         self.name, self.network, self.address = f"host{number}", network, "127.0.0.1"
@@ -78,20 +96,10 @@ class Hosts:
         return started
 
     def living(self):
-        """Processes that were started there, without those that are only listed until somebody
-        asks for them."""
-        found = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                state = (process / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                if state not in "ZX" and self.mark.encode() in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-        return found
+        return living(self.mark)
 
     def close(self):
-        for process in self.living():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        kill_all(self.mark)
         end = time.monotonic() + 10
         while self.living() and time.monotonic() < end:
             time.sleep(0.02)

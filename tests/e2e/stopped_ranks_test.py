@@ -1,6 +1,5 @@
 """Somebody stops (SIGSTOP) a worker, its launcher, or both, of a run on one host or on two: what is
 stopped can end nobody, and all processes of the run have ended within run.hang_limit + 10 s."""
-import contextlib
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ import subprocess
 import time
 import uuid
 
+from hosts import kill_all, living
 from ports import free_ports
 from support import TRAINX, Trainx, main, sampled
 
@@ -39,35 +39,14 @@ def name_of(process):
     return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
 
 
-def ended(process):
-    """It is gone, or it is only listed until its parent asks for it."""
-    try:
-        state = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return True
-    return state in "ZX"
-
-
 class StoppedRanks(Trainx):
     def setUp(self):
         super().setUp()
         self.mark = uuid.uuid4().hex
-        self.addCleanup(self.kill_all)
+        self.addCleanup(kill_all, self.mark)
 
     def living(self):
-        found = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if self.mark.encode() in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-            except OSError:
-                pass
-        return [process for process in found if not ended(process)]
-
-    def kill_all(self):
-        for process in self.living():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        return living(self.mark)
 
     def start(self, world, hosts):
         """The launchers of a run, by host."""
@@ -131,7 +110,7 @@ class StoppedRanks(Trainx):
         for case in self.drawn(CASES, few=2):
             with self.subTest(case=case):
                 self.stop_one(*case)
-            self.kill_all()
+            kill_all(self.mark)
 
 
 if __name__ == "__main__":
