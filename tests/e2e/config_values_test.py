@@ -30,8 +30,6 @@ TAKEN = {
     ("ministral", "no head_dim"),                   # its default is hidden_size / heads
     ("hunyuan_v1_dense", "no head_dim"),            # its default is hidden_size / heads
     ("hunyuan_v1_dense", "no rope_parameters.factor"),      # which alpha does not need
-    # yarn's default: max_position_embeddings / original_max_position_embeddings
-    ("deepseek_v3", "no rope_parameters.factor"),
     ("smollm3", "no sliding_window"),               # layers are said to slide, by no window
     # layers are said to slide, and nothing does
     *((family, what) for family in ("qwen2", "qwen3")
@@ -78,6 +76,15 @@ def variants(config):
                 yield f"{name} = {new}" if new is not None else f"no {name}", changed
 
 
+def of_transformers(config):
+    """The file that says the same to transformers, which takes the default of yarn's factor,
+    max_position_embeddings / original_max_position_embeddings, for a null alone."""
+    rope = config.get("rope_parameters") or {}
+    if rope.get("rope_type") == "yarn" and "factor" not in rope:
+        return config | {"rope_parameters": rope | {"factor": None}}
+    return config
+
+
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class ConfigValues(Trainx):
@@ -122,7 +129,7 @@ class ConfigValues(Trainx):
         paths = []
         for i, (_, changed) in enumerate(tried):
             paths.append(self.folder / f"{case}-{i}.json")
-            paths[-1].write_text(json.dumps(changed))
+            paths[-1].write_text(json.dumps(of_transformers(changed)))
         want = self.reference_of("first_loss", str(self.folder / case), str(self.tokens),
                                  *map(str, paths))
         with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
