@@ -42,6 +42,7 @@ struct RopeDefaults {
   const char* rotated_key = "partial_rotary_factor";
   std::int64_t head_size = 0;  // elements that turn; 0: of a head
   bool takes_alpha = false;    // dynamic with `alpha` stretches theta once
+  bool whole_pairs = false;    // an odd number of elements cannot turn
   // Where the file's own original_max_position_embeddings is absent it has this value, whatever
   // the settings say; 0: the settings' counts.
   std::int64_t original_positions = 0;

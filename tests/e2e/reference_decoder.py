@@ -27,6 +27,7 @@ import json
 import logging
 import math
 import pathlib
+import resource
 import sys
 
 import torch
@@ -35,6 +36,7 @@ import transformers
 import reference_gpt2
 import tiny_families
 
+MOST_BYTES = 6 << 30        # of what first_loss allocates
 # AdamW's own 1e-8 turns the rounding of gradients that are all but zero into steps, which is seen
 # in the sixth digit of a logit.
 EPS = 1e-6
@@ -131,6 +133,8 @@ def compare(folder, other, tokens):
 
 @torch.no_grad()
 def first_loss(folder, tokens, *configs):
+    # a file without a size means that of a published model: it ends here, not the machine
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     rows, kept = next(reference_gpt2.batches(tokens)), load(folder)
     weights, path = kept.state_dict(), pathlib.Path(folder) / "config.json"
     own, answer = path.read_text(), []

@@ -85,6 +85,11 @@ double FamilyReader::positive_number(const char* key, double otherwise) const {
 
 void FamilyReader::rope(const RopeDefaults& defaults) {
   d_.ropes = {read_rope(file_, "", d_.max_positions, defaults)};
+  const auto turn =
+      static_cast<std::int64_t>(static_cast<double>(d_.head_size) * d_.ropes.front().rotated);
+  if (defaults.whole_pairs && turn % 2 != 0)
+    file_.fail("partial_rotary_factor of head_dim (" + std::to_string(d_.head_size) + ") is " +
+               std::to_string(turn) + " elements, which must be even");
   std::ranges::fill(d_.layer_rope, 0);
 }
 

@@ -14,7 +14,7 @@ void phi(FamilyReader& r, DecoderDims& d) {
   d.names.final_norm = "model.final_layernorm";
   r.plain_mlp({"mlp.fc1"}, "mlp.fc2");
   r.dropout("resid_pdrop");
-  r.rope({.rotated = 0.5});
+  r.rope({.rotated = 0.5, .whole_pairs = true});
   if (!r.flag("qk_layernorm", false)) return;
   r.head_norms(DecoderDims::HeadNorms::head);
   d.head_norm_bias = true;

@@ -266,6 +266,21 @@ TEST_CASE("heads that turn wholly have an even size") {
   check_refused(config, "head_dim (9) must be even");
 }
 
+TEST_CASE("an odd part of a head turns where transformers rounds it up, else it is refused") {
+  for (const std::string family : {"phi", "stablelm", "glm", "nemotron"}) {
+    INFO(family);
+    json config = small(family);
+    config["head_dim"] = 10;
+    config["rope_parameters"] = {{"partial_rotary_factor", 0.55}};  // 5 elements
+    if (family == "phi" || family == "stablelm")
+      check_refused(config, "partial_rotary_factor of head_dim (10) is 5 elements");
+    else
+      CHECK(dims_of(config).ropes[0].rotated == 0.55);
+    config["rope_parameters"] = {{"partial_rotary_factor", 0.45}};
+    CHECK(dims_of(config).ropes[0].rotated == 0.45);
+  }
+}
+
 TEST_CASE("a model_type that trainx does not know is refused with those it knows") {
   json config = small("llama");
   config["model_type"] = GENERATE(json("llama9"), json(3), json("Llama"), json(json::array()));

@@ -26,13 +26,13 @@ TEST_CASE(
     "what is claimed of an optimizer on the host is what the program does, in every precision and "
     "mode") {
   for (const std::string precision : {"fp32", "bf16", "fp16"})
-    for (const std::string mode : {"single", "ddp", "zero1", "zero3"})
+    for (const std::string parallel :
+         {"{}", "{mode: ddp, world_size: 2}", "{mode: zero1, world_size: 2}",
+          "{mode: zero3, world_size: 2}", "{mode: zero3, world_size: 4, shard_ranks: 2}"})
       for (const std::string offload : {"cpu", "{where: cpu, gradients: bf16}"}) {
-        const auto plan = plan_of(
-            "precision: " + precision +
-                (mode == "single" ? "\n" : "\nparallel: {mode: " + mode + ", world_size: 2}\n"),
-            "optimizer_offload: " + offload);
-        CAPTURE(precision, mode, offload);
+        const auto plan = plan_of("precision: " + precision + "\nparallel: " + parallel + "\n",
+                                  "optimizer_offload: " + offload);
+        CAPTURE(precision, parallel, offload);
         const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
         const auto copies = plan::optimizer_copies(plan.train.back().program);
         CHECK(expected.gradients_out_bytes == copies.gradients_out);
