@@ -8,8 +8,8 @@
 
 namespace trainx::worker {
 JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
-  if (job.membership.world_size != plan.batch.world_size)
-    throw InternalError("the plan is for " + std::to_string(plan.batch.world_size) + " ranks and " +
+  if (job.membership.world_size != plan.mesh.data)
+    throw InternalError("the plan is for " + std::to_string(plan.mesh.data) + " ranks and " +
                         std::to_string(job.membership.world_size) + " were started");
   if (job.membership.world_size == 1) return;
   comm::ControlOptions options;
@@ -20,13 +20,13 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
   if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = comm::make_communicator(*control_);
   if (const program::StepProgram& p = plan.train.front().program;
-      communicator_ && p.shard_ranks > 1 && p.shard_ranks < p.world_size) {
-    const auto part = [&](int group) {
-      return comm::make_part(*control_, program::ranks_among(p, group, control_->rank()),
+      communicator_ && p.mesh.has_replicas()) {
+    const auto part = [&](program::Axis axis) {
+      return comm::make_part(*control_, p.mesh.peers(axis, control_->rank()),
                              communicator_->transport());
     };
-    shards_ = part(program::MeshAxis::shards);
-    replicas_ = part(program::MeshAxis::replicas);
+    shards_ = part(program::Axis::shard);
+    replicas_ = part(program::Axis::replica);
   }
 }
 

@@ -24,12 +24,12 @@ std::string eager_words(const plan::RunPlan& plan, const launch::Job& job) {
   return is_written || why.empty() ? "" : "run.execution auto: " + why;
 }
 
-std::string batch_words(const plan::BatchPlan& b) {
+std::string batch_words(const plan::BatchPlan& b, int ranks) {
   std::string text = std::to_string(b.global_batch_size) + " samples a step";
-  if (b.grad_accum_steps == 1 && b.world_size == 1) return text;
+  if (b.grad_accum_steps == 1 && ranks == 1) return text;
   text += ": micro-batches of " + std::to_string(b.micro_batch_size);
   if (b.grad_accum_steps > 1) text += ", " + std::to_string(b.grad_accum_steps) + " accumulated";
-  if (b.world_size > 1) text += ", " + std::to_string(b.world_size) + " ranks";
+  if (ranks > 1) text += ", " + std::to_string(ranks) + " ranks";
   return text;
 }
 
@@ -79,7 +79,7 @@ std::vector<metrics::StartRow> start_rows(const plan::RunPlan& plan, const launc
                     plan::trained_words(plan) + ", computed in " +
                     std::string(name_of(plan.compute))},
       {"data", samples + held_out},
-      {"batch", batch_words(plan.batch)},
+      {"batch", batch_words(plan.batch, plan.mesh.ranks())},
       {"steps", steps_words(plan)},
       {"lr", lr_words(plan, job)},
       {"memory", memory_words(plan.memory)}};

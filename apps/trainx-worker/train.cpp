@@ -438,7 +438,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
   if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first())
     tell_rate_change(*change, plan, console);
 
-  const bool same_cut = start.own && saved.world_size == plan.batch.world_size;
+  const bool same_cut = start.own && saved.world_size == plan.mesh.data;
   const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads
                                                                          : plan.threads;
   execute::set_compute_threads(threads);

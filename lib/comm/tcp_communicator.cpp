@@ -12,19 +12,21 @@ constexpr std::int64_t piece_bytes = 4 << 20;
 }  // namespace
 
 TcpCommunicator::TcpCommunicator(Control& control)
-    : control_(control), mesh_(control), sources_(static_cast<std::size_t>(control.world_size())) {}
+    : control_(control),
+      sockets_(control),
+      sources_(static_cast<std::size_t>(control.world_size())) {}
 
 Call TcpCommunicator::begin(CallKind kind, std::int64_t bytes, DType dtype, int root) {
   return {++sequence_, bytes, kind, static_cast<std::int32_t>(dtype), root};
 }
 
-std::vector<Mesh::Flow> TcpCommunicator::flows(const Call* call) const {
-  return std::vector<Mesh::Flow>(static_cast<std::size_t>(size()),
-                                 Mesh::Flow{.says = call, .hears = call});
+std::vector<PeerSockets::Flow> TcpCommunicator::flows(const Call* call) const {
+  return std::vector<PeerSockets::Flow>(static_cast<std::size_t>(size()),
+                                        PeerSockets::Flow{.says = call, .hears = call});
 }
 
-void TcpCommunicator::transfer(std::vector<Mesh::Flow>& flows) {
-  mesh_.transfer(flows);
+void TcpCommunicator::transfer(std::vector<PeerSockets::Flow>& flows) {
+  sockets_.transfer(flows);
   ++control_.progress().done;
 }
 

@@ -2,7 +2,7 @@
 // same order.
 #pragma once
 #include "comm/communicator.hpp"
-#include "comm/mesh.hpp"
+#include "comm/peer_sockets.hpp"
 #include <cstdint>
 
 namespace trainx::comm {
@@ -26,15 +26,15 @@ class TcpCommunicator final : public Communicator {
  private:
   Call begin(CallKind kind, std::int64_t bytes, DType dtype, int root);
   /// Empty flows to and from all, which say and expect `call` where it is given.
-  std::vector<Mesh::Flow> flows(const Call* call) const;
-  void transfer(std::vector<Mesh::Flow>& flows);
+  std::vector<PeerSockets::Flow> flows(const Call* call) const;
+  void transfer(std::vector<PeerSockets::Flow>& flows);
   void sum_to(std::byte* data, std::int64_t elements, DType dtype, const Call& call);
   void sum_whole(std::byte* data, std::int64_t elements, DType dtype, const Call& call);
   // where that rank's bytes of a piece are put before they are summed
   std::byte* received(int rank, std::int64_t each_bytes);
 
   Control& control_;
-  Mesh mesh_;
+  PeerSockets sockets_;
   std::vector<std::byte> received_;
   std::vector<const std::byte*> sources_;  // of a sum, by rank
   std::int64_t sequence_ = 0;

@@ -8,7 +8,7 @@ namespace trainx::execute {
 /// Null: there is one rank. References must outlive it.
 struct Communicators {
   comm::Communicator* all = nullptr;
-  // program::MeshAxis; null where one group of all ranks holds the shards
+  // null where one group of all ranks holds the shards
   comm::Communicator *shards = nullptr, *replicas = nullptr;
 
   Communicators() = default;
@@ -17,10 +17,10 @@ struct Communicators {
   Communicators(comm::Communicator* of_all, comm::Communicator* of_shards,
                 comm::Communicator* of_replicas)
       : all(of_all), shards(of_shards), replicas(of_replicas) {}
-  comm::Communicator* axis(int group) const {
-    return group == program::MeshAxis::shards && shards ? shards
-           : group == program::MeshAxis::replicas       ? replicas
-                                                        : all;
+  comm::Communicator* along(program::Axis axis) const {
+    return axis == program::Axis::shard && shards ? shards
+           : axis == program::Axis::replica       ? replicas
+                                                  : all;
   }
 };
 

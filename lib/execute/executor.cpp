@@ -90,8 +90,9 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
 }
 
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
-  const int ranks = placed.program.shard_ranks, shard = rank % ranks;
-  const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::sharded);
+  const program::Mesh& mesh = placed.program.mesh;
+  const int ranks = mesh.shard, shard = mesh.place(program::Axis::shard, rank);
+  const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::is_cut);
   std::vector<OwnGroup> out;
   for (const GroupSpec& group : placed.graph.groups)
     out.push_back(sharded
@@ -110,7 +111,7 @@ std::int64_t update_operand_bytes(const plan::PlacedProgram& placed, const Instr
   if (b.role == Role::state) return b.bytes();
   if (!is_of_group(b)) return 0;
   const std::int64_t elements = placed.graph.groups[static_cast<std::size_t>(i.group)].elements /
-                                (b.sharded ? placed.program.shard_ranks : 1);
+                                parts_of(placed.program, b);
   return elements * size_of(b.dtype);
 }
 

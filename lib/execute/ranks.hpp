@@ -52,8 +52,8 @@ class Ranks {
   /// Trivially where there is one rank.
   bool one_host() const { return !control_ || control_->one_host(); }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
-  comm::Communicator* communicator(int group = program::MeshAxis::all) const {
-    return communicators_.axis(group);
+  comm::Communicator* communicator(program::Axis axis = program::Axis::data) const {
+    return communicators_.along(axis);
   }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes
   /// none. Throws UserError 79 where reports that are to be equal are not.

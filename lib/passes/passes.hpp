@@ -38,7 +38,7 @@ StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
 StepProgram activation_offload(StepProgram p);
 
 struct ReduceOptions {
-  int world_size = 1;
+  program::Mesh mesh;
   program::Bytes bucket_bytes = 0;  // of gradients that are summed together; 0: each by itself
 };
 /// Each rank has the model and a part of the batch: gradients, and the scalars that blocks add up,
@@ -51,18 +51,16 @@ StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how);
 /// is sent first, and nobody waits. The program of rank 0, or that of any other.
 StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank);
 
-/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of `shard_ranks` shards of
+/// ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054): each rank keeps one of mesh.shard shards of
 /// weights, exact weights and states (shards.hpp; the graph's groups are divisible), updates it,
 /// and gathers weights from all before blocks use them. Stage 1: a step's gradients are summed on
 /// each rank and scattered when they are complete, weights are gathered once a step. Stage 2: each
 /// micro-step's gradients are scattered at once and added up in the shard. Stage 3: besides,
 /// weights are gathered one block ahead of each use and given up behind it, unless the next use is
-/// near.
+/// near. Where there are more ranks than shards, groups of neighbours hold the same, and sum the
+/// gradients of their shards.
 struct ZeroOptions {
   int stage = 1;
-  // that hold the shards, neighbours; other groups of as many hold the same, and sum the gradients
-  // of their shards. 0: all ranks
-  int shard_ranks = 0;
   // stage 3: weights stay until their next use where that is no more turns (blocks' work,
   // turns.hpp) away; neighbours' always do
   int turns_kept = 0;

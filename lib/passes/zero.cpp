@@ -29,12 +29,10 @@ class Zero {
         update_(update),
         how_(how),
         stage_(options.stage),
-        shard_ranks_(options.shard_ranks > 0 ? options.shard_ranks : how.world_size),
         turns_kept_(std::max(least_turns_kept, options.turns_kept)) {}
 
   void apply() {
-    p_.world_size = how_.world_size;
-    p_.shard_ranks = shard_ranks_;
+    p_.mesh = how_.mesh;
     if (stage_ > 1) part_micro_steps();
     keep_shards();
     after_.resize(p_.steady.size());
@@ -77,16 +75,16 @@ class Zero {
       // small, and each rank moves it on: no part follows from a part of the gradient
       if (b.unit == Unit::tensor) continue;
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
-      b.elements =
-          b.role == Role::state
-              ? shard_entries(update_.states[static_cast<std::size_t>(b.item)], group, shard_ranks_)
-              : b.elements / shard_ranks_;
+      b.elements = b.role == Role::state
+                       ? shard_entries(update_.states[static_cast<std::size_t>(b.item)], group,
+                                       how_.mesh.shard)
+                       : b.elements / how_.mesh.shard;
       b.name += "/";
-      b.sharded = true;
+      b.cut_along = Axis::shard;
     }
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses)
-        if (buffer(u.buffer).sharded) u.range = {0, buffer(u.buffer).bytes()};
+        if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
   }
 
   /// A buffer for all of a group's weights, or of their average where blocks compute with that,
@@ -103,7 +101,7 @@ class Zero {
       if (p_.steady[k].op == Op::update) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
-        if (!buffer(shard).sharded) continue;
+        if (!buffer(shard).is_cut()) continue;
         const bool for_a_while = stage_ == 3 || buffer(shard).role == Role::state;
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
@@ -140,8 +138,8 @@ class Zero {
     if (is_new) {
       Buffer shard = buffer(g);
       shard.name += "/";
-      shard.elements /= shard_ranks_;
-      shard.sharded = true;
+      shard.elements /= how_.mesh.shard;
+      shard.cut_along = Axis::shard;
       it->second = add_buffer(p_, std::move(shard));
     }
     return it->second;
@@ -164,13 +162,13 @@ class Zero {
         ++k;
       }
       behind.push_back(among_shards(std::move(i)));
-      if (shard_ranks_ < how_.world_size && !is_written_again(bucket))
+      if (how_.mesh.shard < how_.mesh.data && !is_written_again(bucket))
         behind.push_back(sum_over_replicas(bucket));
     }
   }
 
   Instruction among_shards(Instruction i) const {
-    if (shard_ranks_ < how_.world_size) i.axis = MeshAxis::shards;
+    if (how_.mesh.shard < how_.mesh.data) i.axis = Axis::shard;
     return i;
   }
 
@@ -185,7 +183,7 @@ class Zero {
     Bucket shards{{}, bucket.last_writer};
     for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
     Instruction i = reduce_of(p_, shards);
-    i.axis = MeshAxis::replicas;
+    i.axis = Axis::replica;
     return i;
   }
 
@@ -263,7 +261,7 @@ class Zero {
   const ModelGraph& graph_;
   const UpdateSpec& update_;
   ReduceOptions how_;
-  int stage_, shard_ranks_, turns_kept_;
+  int stage_, turns_kept_;
   std::vector<Buffer> whole_;              // by buffer that became a shard: what it was
   std::map<BufferId, BufferId> first_of_;  // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;  // by gradient of the first micro-step

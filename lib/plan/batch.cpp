@@ -11,7 +11,6 @@ BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
                     "batch: give global_batch_size, or two of global_batch_size, micro_batch_size "
                     "and grad_accum_steps; the rest follows");
   BatchPlan plan;
-  plan.world_size = world_size;
   const auto& micro_batch_size = b.micro_batch_size.value;
   auto divide = [](std::int64_t whole, std::int64_t part, const std::string& whole_name,
                    const std::string& part_name) {

@@ -30,7 +30,7 @@ void require_sound(const std::vector<program::RankProgram>& ranks,
 std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles,
                                                  std::int64_t world_size) {
   const bool sharded =
-      std::ranges::any_of(roles.front()->program.buffers, &program::Buffer::sharded);
+      std::ranges::any_of(roles.front()->program.buffers, &program::Buffer::is_cut);
   // dp's rank 0 names all others; all shards together are one thing
   const std::int64_t enough = roles.size() > 1 || sharded ? world_size : 3;
   std::vector<program::RankProgram> ranks;
@@ -81,13 +81,11 @@ void require_sound_programs(const Decisions& plan, const Programs& programs) {
     role.rank = plan.rank == 0 ? 1 : 0;
     other = plan_programs(role);
   }
-  const bool many_shards = plan.zero_stage() > 0 && plan.batch.world_size > most_shards;
+  const bool many_shards = plan.zero_stage() > 0 && plan.mesh.data > most_shards;
   if (many_shards && !deep) {
     Decisions few = plan;
-    few.batch.world_size = few_shards;
-    // of groups two
-    few.shard_ranks =
-        static_cast<int>(plan.shard_ranks < plan.batch.world_size ? few_shards / 2 : few_shards);
+    few.mesh.data = few_shards;
+    few.mesh.shard = plan.mesh.has_replicas() ? few_shards / 2 : few_shards;  // of groups two
     require_sound_programs(few, plan_programs(few));
   }
   for (std::size_t k = 0; k < programs.train.size(); ++k) {
@@ -100,11 +98,11 @@ void require_sound_programs(const Decisions& plan, const Programs& programs) {
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
     // without it what holds of bytes alone
-    require_sound(ranks_to_check(roles, plan.batch.world_size),
-                  many_shards || deep ? nullptr : &reference, "training");
+    require_sound(ranks_to_check(roles, plan.mesh.data), many_shards || deep ? nullptr : &reference,
+                  "training");
   }
   for (const PlacedProgram& evaluate : programs.evaluate)
-    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.batch.world_size), nullptr,
+    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.mesh.data), nullptr,
                   "evaluation");
 }
 

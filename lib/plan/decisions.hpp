@@ -10,9 +10,9 @@
 namespace trainx::plan {
 
 /// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per
-/// rank] * grad_accum_steps * world_size
+/// rank] * grad_accum_steps * mesh.data
 struct BatchPlan {
-  std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0, world_size = 1;
+  std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0;
 };
 
 /// What is told of decisions.
@@ -28,14 +28,12 @@ struct Decisions : Explanation {
   recipe::Recipe recipe;  // resolved: what was auto or unset is filled in
   architectures::ModelDims dims;
   BatchPlan batch;
+  program::Mesh mesh;
   recipe::ParallelMode mode = recipe::ParallelMode::single;
   // programs hold all micro-steps; else long ones hold a few (micro_steps.hpp)
   bool every_micro_step = false;
   // whose programs these are: of dp rank 0's differ from the others', else all are equal
   int rank = 0;
-  // of zero: among how many neighbouring ranks shards lie; more ranks are further groups, which
-  // hold the same
-  int shard_ranks = 1;
   // of zero3 (passes::ZeroOptions): how long gathered weights stay
   int turns_kept = 0;
   // where the optimizer is offloaded: of how many groups of parameters, the first and the last

@@ -206,12 +206,12 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
                                                    passes::OptimizerLocation::device);
   if (offloads_optimizer(plan) && !plan.is_replica()) {
     locations = optimizer_locations(plan, graph.groups);
-    const std::int64_t parts = plan.zero_stage() > 0 ? plan.batch.world_size : 1;
     for (const int group : groups_with_gradients(graph)) {
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==
                                passes::OptimizerLocation::device;
       if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device) continue;
-      const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements / parts;
+      const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements /
+                                    plan.mesh.shard;
       ++expected.host_updates;
       expected.gradients_rounded += rounds_gradients(plan);
       expected.gradients_out_bytes += elements *
@@ -226,8 +226,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
     // once for blocks; and for an update on the GPU once back
     for (const int group : groups_with_gradients(graph)) {
       const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements /
-                                 (plan.zero_stage() > 0 ? plan.shard_ranks : 1) *
-                                 size_of(dtype_of(plan.recipe.precision.compute));
+                                 plan.mesh.shard * size_of(dtype_of(plan.recipe.precision.compute));
       expected.parameters_in_bytes += bytes;
       if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device)
         expected.parameters_out_bytes += bytes;

@@ -94,14 +94,14 @@ std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) 
         count(p.tensor_elements() * size_of(state.dtype));
     }
   // whoever has the fewest bytes so far takes the next tensor
-  return saved / plan.batch.world_size + largest;
+  return saved / plan.mesh.data + largest;
 }
 
 /// Of communicators: among shards and among replicas beside that of all, where shards lie in
 /// groups.
 std::int64_t between_gpus_bytes_of(const Decisions& plan) {
-  if (!plan.on_gpu || plan.batch.world_size <= 1) return 0;
-  const bool in_groups = plan.zero_stage() > 0 && plan.shard_ranks < plan.batch.world_size;
+  if (!plan.on_gpu || plan.mesh.data <= 1) return 0;
+  const bool in_groups = plan.mesh.has_replicas();
   const hardware::ProcessBytes& bytes = hardware::process_bytes();
   return (bytes.communicator + (plan.zero_stage() > 0 ? bytes.more_processors : 0)) *
          (in_groups ? 3 : 1);
@@ -423,7 +423,7 @@ void require_fits(const Decisions& plan, const MemoryPlan& memory) {
         ExitCode::out_of_memory,
         key + ": the run needs " + human_bytes(memory.disk_bytes) + " on the disk and " +
             human_bytes(*plan.disk_free_bytes) + " are free" +
-            (plan.batch.world_size > 1 ? " for each rank" : "") +
+            (plan.mesh.data > 1 ? " for each rank" : "") +
             "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
             (o.where == recipe::OptimizerOffload::disk
                  ? ", or write where: cpu+disk, which fills the host's memory first"

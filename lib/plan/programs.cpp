@@ -25,7 +25,7 @@ program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType c
   auto graph = architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute,
                                           machine_of(plan));
   return plan.zero_stage() > 0
-             ? program::divisible(std::move(graph), plan.shard_ranks, plan.update.unit)
+             ? program::divisible(std::move(graph), plan.mesh.shard, plan.update.unit)
              : graph;
 }
 
@@ -104,9 +104,8 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
     const passes::ReduceOptions reduce{
-        static_cast<int>(plan.batch.world_size),
-        bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
-    const passes::ZeroOptions shards{plan.zero_stage(), plan.shard_ranks, plan.turns_kept};
+        plan.mesh, bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
+    const passes::ZeroOptions shards{plan.zero_stage(), plan.turns_kept};
     if (plan.mode == recipe::ParallelMode::ddp)
       p = passes::distributed_data_parallel(std::move(p), reduce);
     if (plan.mode == recipe::ParallelMode::dp)
@@ -121,7 +120,7 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     const passes::ParameterOffloadOptions weights{
         weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
-    if (plan.batch.world_size > 1)
+    if (plan.mesh.data > 1)
       p = passes::lower_collectives(
           std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
     p.repeats = plan.batch.grad_accum_steps - micro_steps;

@@ -224,7 +224,7 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
 }
 
 double RunPlan::flops_per_token() const {
-  return step_flops(train.back()) * static_cast<double>(batch.world_size) /
+  return step_flops(train.back()) * static_cast<double>(mesh.ranks()) /
          static_cast<double>(tokens_per_step);
 }
 
@@ -244,7 +244,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
         ExitCode::invalid_recipe,
         "optimizer.update_in_backward cannot go together with batch.grad_accum_steps, which is " +
             std::to_string(plan.batch.grad_accum_steps) + " with " +
-            std::to_string(plan.batch.world_size) +
+            std::to_string(plan.mesh.data) +
             " ranks: gradients of all micro-steps are summed before an update; raise "
             "batch.micro_batch_size or leave update_in_backward out");
   plan.dims = plan_model_dims(r, facts);
@@ -348,7 +348,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const bool predicts = device && (!custom || custom->has_times());
   if (predicts) plan.rates = rates_of(*device, r.precision.compute);
   if (plan.rates && options.gpu.empty())
-    use_measured_rates(*plan.rates, facts.hardware, plan.batch.world_size);
+    use_measured_rates(*plan.rates, facts.hardware, plan.mesh.data);
   if (plan.rates && !r.run.execution.is_auto() &&
       *r.run.execution.value == recipe::Execution::eager)
     plan.rates->host_kernel_s = device->host_kernel_s;
@@ -404,7 +404,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_fits(plan, prediction.memory);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
-  const std::int64_t here = facts.hardware.local_ranks, ranks = plan.batch.world_size;
+  const std::int64_t here = facts.hardware.local_ranks, ranks = plan.mesh.data;
   if (here < ranks && ranks % here == 0) prediction.ranks_per_host = here;
   const bool of_this_machine = options.gpu.empty() && plan.on_gpu == !facts.hardware.gpus.empty();
   predict_rates(prediction, plan, predicts ? &*device : nullptr,

@@ -33,7 +33,7 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
 
 void predict_rates(Prediction& prediction, const Decisions& plan, const hardware::Hardware* device,
                    const facts::NetworkFacts& measured) {
-  const std::int64_t ranks_per_host = prediction.ranks_per_host, world = plan.batch.world_size;
+  const std::int64_t ranks_per_host = prediction.ranks_per_host, world = plan.mesh.data;
   const bool knows_network = ranks_per_host > 0 && is_measured(measured, world / ranks_per_host);
   if (knows_network)
     prediction.network = {measured.bytes_per_s / static_cast<double>(ranks_per_host),

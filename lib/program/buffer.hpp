@@ -1,7 +1,9 @@
 // A buffer of a step program: what it holds, of which type, where it lies.
 #pragma once
 #include "core/dtype.hpp"
+#include "program/mesh.hpp"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,11 +77,13 @@ struct Buffer {
   std::int64_t elements = 0;
   Space space = Space::device;
   Unit unit = Unit::element;  // of a state
-  // holds this rank's share only; ranks that share a program name no range of their own
-  bool sharded = false;
+  // holds this rank's part of as many as there are ranks along the axis; nothing: the whole. Ranks
+  // that share a program name no range of their own
+  std::optional<Axis> cut_along;
   // holds data before prologue and after drain: what is loaded and saved
   bool resident = false;
 
+  constexpr bool is_cut() const { return cut_along.has_value(); }
   constexpr Bytes bytes() const { return elements * size_of(dtype); }
 };
 

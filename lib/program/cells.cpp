@@ -7,7 +7,7 @@ namespace {
 
 std::int64_t elements_of(const Buffer& b, const StepProgram& p, const ModelGraph& graph) {
   const std::int64_t n = graph.groups[b.index].elements;
-  return b.sharded ? n / p.shard_ranks : n;
+  return n / parts_of(p, b);
 }
 
 /// Copies between buffers of no group hand their cuts to each other, until nothing is new.
@@ -35,11 +35,11 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
   for (auto& c : cuts) c.insert(0);
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;
-    if (b.unit == Unit::tensor && b.sharded) return b.name + " is a shard of what cannot be cut";
+    if (b.unit == Unit::tensor && b.is_cut()) return b.name + " is a shard of what cannot be cut";
     if (b.index < 0 || static_cast<std::size_t>(b.index) >= graph.groups.size())
       return b.name + " belongs to no group of the model";
     const std::int64_t n = elements_of(b, p, graph);
-    if (b.sharded && graph.groups[b.index].elements % p.shard_ranks != 0)
+    if (graph.groups[b.index].elements % parts_of(p, b) != 0)
       return b.name + " is a shard of a group that the ranks do not divide";
     if (n == 0 || (b.unit == Unit::element && b.elements != n))
       return b.name + " does not have the size of its group";
@@ -65,19 +65,19 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
 }
 
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
-  std::vector<char> sharded(cuts.size());
+  std::vector<int> parts(cuts.size(), 1);
   for (const Buffer& b : p.buffers)
-    if (is_of_group(b) && b.sharded) sharded[static_cast<std::size_t>(b.index)] = true;
+    if (is_of_group(b) && b.is_cut()) parts[static_cast<std::size_t>(b.index)] = parts_of(p, b);
   for (std::size_t g = 0; g < cuts.size(); ++g) {
-    if (!sharded[g]) continue;
-    const std::int64_t n = graph.groups[g].elements / p.shard_ranks;
+    const std::int64_t n = graph.groups[g].elements / parts[g];
+    if (parts[g] == 1) continue;
     for (const std::int64_t c : std::set<std::int64_t>(cuts[g]))
-      for (int r = 0; r < p.shard_ranks; ++r) cuts[g].insert(r * n + c % n);
+      for (int r = 0; r < parts[g]; ++r) cuts[g].insert(r * n + c % n);
   }
 }
 
 CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& group_cuts)
-    : shard_ranks_(p.shard_ranks) {
+    : mesh_(p.mesh) {
   std::vector<std::set<Bytes>> cuts(p.buffers.size());
   for (auto& c : cuts) c.insert(0);
   for (const auto* list : {&p.prologue, &p.steady, &p.drain})
@@ -90,21 +90,23 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     std::vector<Bytes>& mine = cuts_.emplace_back();
     first_.push_back(static_cast<int>(elements_.size()));
     of_blocks_.push_back(buffer.unit == Unit::block);
+    const auto add = [&](Bytes cut, std::int64_t element, std::int64_t of_part) {
+      mine.push_back(cut), elements_.push_back(element), part_elements_.push_back(of_part);
+      axes_.push_back(buffer.cut_along.value_or(Axis::data));
+    };
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])
-        if (c < buffer.bytes() || c == 0)
-          mine.push_back(c), elements_.push_back(c), shard_elements_.push_back(0);
+        if (c < buffer.bytes() || c == 0) add(c, c, 0);
       continue;
     }
     if (buffer.unit == Unit::tensor) {
-      mine.push_back(0), elements_.push_back(0), shard_elements_.push_back(0);
+      add(0, 0, 0);
       continue;
     }
     const std::int64_t n = elements_of(buffer, p, graph);
     for (const std::int64_t e : group_cuts[buffer.index])
       if (e < n)
-        mine.push_back(buffer.unit == Unit::block ? 0 : e * size_of(buffer.dtype)),
-            elements_.push_back(e), shard_elements_.push_back(buffer.sharded ? n : 0);
+        add(buffer.unit == Unit::block ? 0 : e * size_of(buffer.dtype), e, buffer.is_cut() ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
 }

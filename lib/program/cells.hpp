@@ -30,16 +30,18 @@ class CellMap {
   /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no
   /// group.
   std::int64_t element(int cell, int rank) const {
-    return elements_[cell] + rank % shard_ranks_ * shard_elements_[cell];
+    return elements_[cell] + mesh_.place(axes_[cell], rank) * part_elements_[cell];
   }
 
  private:
-  int shard_ranks_;
+  Mesh mesh_;
   std::vector<std::vector<Bytes>> cuts_;  // by buffer, in bytes, without the end
   std::vector<int> first_;                // by buffer, and one more
   std::vector<char> of_blocks_;           // by buffer: a state of blocks
-  // by cell; 0 where the buffer is not sharded
-  std::vector<std::int64_t> elements_, shard_elements_;
+  std::vector<std::int64_t> elements_;    // by cell
+  // by cell, of a rank's part along the axis; 0 where the buffer is not cut
+  std::vector<std::int64_t> part_elements_;
+  std::vector<Axis> axes_;
 };
 
 }  // namespace trainx::program

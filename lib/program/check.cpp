@@ -96,7 +96,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
 }
 
 std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference) {
-  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.world_size), {&p, &at}),
+  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.mesh.data), {&p, &at}),
                        reference);
 }
 

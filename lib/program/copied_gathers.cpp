@@ -12,7 +12,7 @@ bool is_meeting(const Instruction& i) {
 }
 
 bool is_among(const Instruction& i, const Instruction& gather) {
-  return i.lane == gather.lane && (i.axis == gather.axis || i.axis == MeshAxis::all);
+  return i.lane == gather.lane && (i.axis == gather.axis || i.axis == Axis::data);
 }
 
 bool overlap(const Use& a, const Use& b) {

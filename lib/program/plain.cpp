@@ -310,8 +310,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   if (last != Op::evaluate && last != Op::predict)
     throw InternalError("forward_program ends in evaluate or predict");
   StepProgram p;
-  p.world_size = train.world_size;
-  p.shard_ranks = train.shard_ranks;
+  p.mesh = train.mesh;
   for (const Buffer& b : train.buffers) {
     if (!b.resident) break;
     p.buffers.push_back(b);

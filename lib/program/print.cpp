@@ -41,8 +41,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
             "",
             ""};
-  if (i.axis != MeshAxis::all)
-    line.op += i.axis == MeshAxis::shards ? " among shards" : " among replicas";
+  if (i.axis != Axis::data) line.op += i.axis == Axis::shard ? " among shards" : " among replicas";
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;

@@ -14,17 +14,6 @@ bool is_collective(Op op) {
   }
 }
 
-std::vector<int> ranks_among(const StepProgram& p, int group, int rank) {
-  const int first = group == MeshAxis::shards     ? rank / p.shard_ranks * p.shard_ranks
-                    : group == MeshAxis::replicas ? rank % p.shard_ranks
-                                                  : 0;
-  const int step = group == MeshAxis::replicas ? p.shard_ranks : 1,
-            end = group == MeshAxis::shards ? first + p.shard_ranks : p.world_size;
-  std::vector<int> ranks;
-  for (int r = first; r < end; r += step) ranks.push_back(r);
-  return ranks;
-}
-
 BufferId add_buffer(StepProgram& p, Buffer buffer) {
   p.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(p.buffers.size()) - 1;

@@ -42,13 +42,6 @@ enum class Op : std::uint8_t {
   report,
 };
 
-/// Which ranks a collective is made among, of `shard_ranks` that hold a shard each, neighbours, and
-/// world_size / shard_ranks such groups, which hold the same.
-// replicas: those that hold the same shard, one of each group
-struct MeshAxis {
-  enum : int { all, shards, replicas };
-};
-
 struct Range {
   Bytes begin = 0, end = 0;
 };
@@ -66,8 +59,8 @@ struct Instruction {
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int group = none;          // measure, update, cast of parameters: whose they are
-  int axis = MeshAxis::all;  // of a collective: among which ranks
+  int group = none;        // measure, update, cast of parameters: whose they are
+  Axis axis = Axis::data;  // of a collective: among which ranks
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
   int peer = none;
@@ -76,9 +69,7 @@ struct Instruction {
 /// N steps = prologue, steady x (N - prologue_steps), drain.
 struct StepProgram {
   std::vector<Buffer> buffers;
-  int world_size = 1;
-  // among which sharded buffers are cut; as many groups as there are hold all shards
-  int shard_ranks = 1;
+  Mesh mesh;
   int prologue_steps = 0;
   std::vector<Instruction> prologue, steady, drain;
   int last_pass = none;  // of the canonical order of passes, the last one applied
@@ -103,8 +94,10 @@ inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);
-/// The ranks that make that collective together with `rank`, ascending.
-std::vector<int> ranks_among(const StepProgram& p, int group, int rank);
+/// Into how many parts the buffer's group is cut, one a rank: 1 where each has the whole.
+inline int parts_of(const StepProgram& p, const Buffer& b) {
+  return b.cut_along ? p.mesh.size(*b.cut_along) : 1;
+}
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
 /// Do the two touch the same bytes of the same buffer, one of them writing?

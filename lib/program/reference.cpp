@@ -61,10 +61,10 @@ class StepReference {
     if (reference.update_in_backward) find_last_uses();
   }
 
-  std::string run(int world_size) {
-    for (int rank = 0; rank < world_size; ++rank)
+  std::string run(int ranks) {
+    for (int rank = 0; rank < ranks; ++rank)
       for (int micro = 0; micro < reference_.micro_steps; ++micro) {
-        const bool last = rank + 1 == world_size && micro + 1 == reference_.micro_steps;
+        const bool last = rank + 1 == ranks && micro + 1 == reference_.micro_steps;
         if (std::string problem = micro_step(micro, rank, last); !problem.empty()) return problem;
       }
     finish();
@@ -305,11 +305,10 @@ class StepReference {
 
 }  // namespace
 
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size,
-                          int steps, ReferenceState& state) {
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, int ranks, int steps,
+                          ReferenceState& state) {
   for (int s = 0; s < steps; ++s)
-    if (std::string problem = StepReference(reference, cuts, state).run(world_size);
-        !problem.empty())
+    if (std::string problem = StepReference(reference, cuts, state).run(ranks); !problem.empty())
       return problem;
   return "";
 }

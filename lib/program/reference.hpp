@@ -21,8 +21,8 @@ struct ReferenceState {
 
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts);
 /// Returns a sentence where the graph itself is not computable.
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int world_size,
-                          int steps, ReferenceState& state);
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, int ranks, int steps,
+                          ReferenceState& state);
 /// The operand that a whole buffer of cells is.
 Symbol joined(const std::vector<Symbol>& cells);
 

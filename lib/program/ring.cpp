@@ -30,18 +30,15 @@ double Ring::seconds(double bytes, const Rates& rates) const {
 // A ring: each byte passes (ranks - 1) / ranks of the links, twice where it is summed and handed
 // out.
 Ring ring_of(const Instruction& i, const StepProgram& p, std::int64_t ranks_per_host) {
-  const std::int64_t world = p.world_size, shards = p.shard_ranks,
-                     host = ranks_per_host > 0 ? ranks_per_host : world;
+  const std::int64_t host = ranks_per_host > 0 ? ranks_per_host : p.mesh.ranks();
   Ring ring;
-  if (i.axis == MeshAxis::shards) {
-    ring.ranks = shards;
-    ring.ranks_of_a_host = std::min(shards, host);
-  } else if (i.axis == MeshAxis::replicas) {
-    ring.ranks = world / shards;
-    ring.ranks_of_a_host = std::max<std::int64_t>(1, host / shards);
-  } else {
-    ring.ranks = world;
-    ring.ranks_of_a_host = host;
+  ring.ranks = p.mesh.size(i.axis);
+  switch (i.axis) {
+    case Axis::data: ring.ranks_of_a_host = host; break;
+    case Axis::shard: ring.ranks_of_a_host = std::min<std::int64_t>(p.mesh.shard, host); break;
+    case Axis::replica:
+      ring.ranks_of_a_host = std::max<std::int64_t>(1, host / p.mesh.shard);
+      break;
   }
   ring.rings_of_a_host = host / ring.ranks_of_a_host;
   const auto ranks = static_cast<double>(ring.ranks);

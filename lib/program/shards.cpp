@@ -28,21 +28,21 @@ bool keeps_blocks(const GroupSpec& group, std::int64_t shard) {
   return true;
 }
 
-GroupSpec divisible(GroupSpec group, int world_size, Unit unit) {
+GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
   const std::int64_t alignment = unit == Unit::block ? state_block : group_alignment;
   if (unit == Unit::block) align(group, alignment);
-  std::int64_t shard = round_up((group.elements + world_size - 1) / world_size, alignment);
+  std::int64_t shard = round_up((group.elements + shards - 1) / shards, alignment);
   if (unit == Unit::block)
     // ends at the latest where no border cuts a tensor
     while (!keeps_blocks(group, shard)) shard += alignment;
-  group.elements = shard * world_size;
+  group.elements = shard * shards;
   return group;
 }
 
 }  // namespace
 
-ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
-  for (GroupSpec& group : graph.groups) group = divisible(std::move(group), world_size, unit);
+ModelGraph divisible(ModelGraph graph, int shards, Unit unit) {
+  for (GroupSpec& group : graph.groups) group = divisible(std::move(group), shards, unit);
   for (BlockSpec& block : graph.blocks)
     for (SlotSpec& slot : block.slots)
       if (slot.role == Role::parameter || slot.role == Role::gradient)
@@ -50,8 +50,8 @@ ModelGraph divisible(ModelGraph graph, int world_size, Unit unit) {
   return graph;
 }
 
-GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
-  const std::int64_t size = group.elements / world_size, begin = rank * size, end = begin + size;
+GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
+  const std::int64_t size = group.elements / shards, begin = rank * size, end = begin + size;
   GroupSpec shard{group.name, {}, size, group.training};
   for (const ParameterSpec& p : group.parameters) {
     const std::int64_t from = std::max(begin, p.offset),
@@ -70,11 +70,11 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int world_size) {
   return shard;
 }
 
-std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int world_size) {
-  if (!state.dims) return group.parameters.empty() ? 0 : group.elements / world_size;
+std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards) {
+  if (!state.dims) return group.parameters.empty() ? 0 : group.elements / shards;
   std::int64_t most = 0;
-  for (int r = 0; r < world_size; ++r)
-    most = std::max(most, state_layout(state, shard_of(group, r, world_size)).entries);
+  for (int r = 0; r < shards; ++r)
+    most = std::max(most, state_layout(state, shard_of(group, r, shards)).entries);
   return most;
 }
 

@@ -6,16 +6,16 @@
 
 namespace trainx::program {
 
-/// The graph with gaps in its groups such that `world_size` ranks divide each. What has to be
+/// The graph with gaps in its groups such that as many shards divide each. What has to be
 /// contiguous stays so. Unit::tensor is cut as elements are: its updates sum over tensors first.
-ModelGraph divisible(ModelGraph graph, int world_size, Unit unit);
+ModelGraph divisible(ModelGraph graph, int shards, Unit unit);
 
 /// What one rank keeps of a group: its tensors that lie in the shard, parts of those that a border
 /// cuts (as plain elements), and how far from the shard's beginning.
-GroupSpec shard_of(const GroupSpec& group, int rank, int world_size);
+GroupSpec shard_of(const GroupSpec& group, int rank, int shards);
 
 /// Entries of a state in a shard: those of the rank with the most, so that the shards of all are
 /// alike.
-std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int world_size);
+std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards);
 
 }  // namespace trainx::program

@@ -386,17 +386,16 @@ std::string SymbolicRun::update_tensors(const Instruction& i, int rank) {
 }
 
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const int axis = of_rank[0]->axis;
+  const Axis axis = of_rank[0]->axis;
   for (std::size_t r = 0; r < of_rank.size(); ++r)
-    if (of_rank[r]->axis != axis ||
-        program(static_cast<int>(r)).shard_ranks != program(0).shard_ranks)
+    if (of_rank[r]->axis != axis || program(static_cast<int>(r)).mesh != program(0).mesh)
       return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
              std::to_string(r) + " than on rank 0";
-  if (axis != MeshAxis::all && program(0).world_size != static_cast<int>(of_rank.size()))
+  if (axis != Axis::data && program(0).mesh.data != static_cast<int>(of_rank.size()))
     return "groups of ranks, of which some are not here";
   for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
-    std::vector<int> ranks = ranks_among(program(0), axis, r);
-    if (axis == MeshAxis::all) {  // fewer than the program is for may be checked
+    std::vector<int> ranks = program(0).mesh.peers(axis, r);
+    if (axis == Axis::data) {  // fewer than the program is for may be checked
       ranks.resize(of_rank.size());
       std::iota(ranks.begin(), ranks.end(), 0);
     }

@@ -41,18 +41,18 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
                              const std::vector<program::StateSpec>& states, execute::Ranks ranks)
     : placed_(placed),
       ranks_(ranks),
-      sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::sharded)),
+      sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::is_cut)),
       window_(memory.disk, free_on_host(placed, memory.host)) {
-  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.world_size))
-    throw InternalError("shards of " + std::to_string(placed.program.world_size) +
+  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.data))
+    throw InternalError("shards of " + std::to_string(placed.program.mesh.data) +
                         " ranks, which are not here");
   for (const GroupSpec& g : placed.graph.groups) {
     Group& group = groups_.emplace_back();
     group.spec = &g;
     group.whole.push_back(g);
     if (!sharded_) group.shards.push_back(g);
-    for (int r = 0; sharded_ && r < placed.program.shard_ranks; ++r)
-      group.shards.push_back(program::shard_of(g, r, placed.program.shard_ranks));
+    for (int r = 0; sharded_ && r < placed.program.mesh.shard; ++r)
+      group.shards.push_back(program::shard_of(g, r, placed.program.mesh.shard));
   }
   if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
     weights_memory_.emplace(bytes);  // whole pages, which blocks of the disk are not larger than
@@ -96,7 +96,7 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     } else if (!states.empty()) {
       const program::StateSpec& spec = states.at(static_cast<std::size_t>(buffer.item));
       State& state = group.states.emplace_back(
-          State{spec, {}, buffer.sharded, place, buffer.elements, on_host});
+          State{spec, {}, buffer.is_cut(), place, buffer.elements, on_host});
       for (const GroupSpec& shard : shards_of(group, state))
         state.layouts.push_back(program::state_layout(spec, shard));
     }

@@ -129,7 +129,9 @@ class ResidentState {
   void forget_windows() const;
   // shard
   std::size_t own() const {
-    return sharded_ ? static_cast<std::size_t>(ranks_.rank() % placed_.program.shard_ranks) : 0;
+    return sharded_ ? static_cast<std::size_t>(
+                          placed_.program.mesh.place(program::Axis::shard, ranks_.rank()))
+                    : 0;
   }
 
   const plan::PlacedProgram& placed_;

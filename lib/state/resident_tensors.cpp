@@ -94,8 +94,8 @@ void ResidentState::gather(const std::vector<Place>& wanted) const {
   for (const Place& mine : wanted) {
     const auto [it, is_new] = gathered_.try_emplace(mine);
     if (!is_new) continue;
-    it->second.resize(mine.bytes * static_cast<std::size_t>(placed_.program.shard_ranks));
-    ranks_.communicator(program::MeshAxis::shards)
+    it->second.resize(mine.bytes * static_cast<std::size_t>(placed_.program.mesh.shard));
+    ranks_.communicator(program::Axis::shard)
         ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
   }
 }

@@ -79,10 +79,13 @@ def variants(config):
 def of_transformers(config):
     """The file that says the same to transformers, which takes the default of yarn's factor,
     max_position_embeddings / original_max_position_embeddings, for a null alone."""
-    rope = config.get("rope_parameters") or {}
-    if rope.get("rope_type") == "yarn" and "factor" not in rope:
-        return config | {"rope_parameters": rope | {"factor": None}}
-    return config
+    def with_factor(rope):
+        if rope.get("rope_type") == "yarn" and "factor" not in rope:
+            return rope | {"factor": None}
+        return {k: with_factor(v) if isinstance(v, dict) else v for k, v in rope.items()}
+
+    rope = config.get("rope_parameters")
+    return config | {"rope_parameters": with_factor(rope)} if rope else config
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "

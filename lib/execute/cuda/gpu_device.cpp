@@ -177,11 +177,10 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
         ranks.world_size(), processors);
-  if (const program::StepProgram& p = plan.train.front().program;
-      p.shard_ranks > 1 && p.shard_ranks < p.world_size)
-    for (const int group : {program::MeshAxis::shards, program::MeshAxis::replicas})
-      groups_[static_cast<std::size_t>(group)] =
-          communicator_among(program::ranks_among(p, group, ranks.rank()), ranks, processors);
+  if (const program::StepProgram& p = plan.train.front().program; p.mesh.has_replicas())
+    for (const program::Axis axis : {program::Axis::shard, program::Axis::replica})
+      along_[static_cast<std::size_t>(axis)] =
+          communicator_among(p.mesh.peers(axis, ranks.rank()), ranks, processors);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
   ops_.gemm = gemm_.get();
@@ -241,7 +240,7 @@ GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
   beside_.reset();
   peers_.reset();
-  for (auto& group : groups_) group.reset();
+  for (auto& communicator : along_) communicator.reset();
   nccl_.reset();
   torch_.reset();
 }

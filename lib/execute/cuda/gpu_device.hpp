@@ -46,12 +46,10 @@ class GpuDevice final : public Device {
   std::string name() const override { return name_; }
 
   const operations::Gpu& ops() const { return ops_; }
-  /// Null where there is one rank.
-  /// Along a program::MeshAxis. Null: there is one rank.
-  const gpu::NcclCommunicator* nccl(int group) const {
-    return group != program::MeshAxis::all && groups_[static_cast<std::size_t>(group)]
-               ? groups_[static_cast<std::size_t>(group)].get()
-               : nccl_.get();
+  /// Null: there is one rank.
+  const gpu::NcclCommunicator* nccl(program::Axis axis) const {
+    const auto& along = along_[static_cast<std::size_t>(axis)];
+    return along ? along.get() : nccl_.get();
   }
   /// The other ranks' memory(), laid out as this one's: residents lie at the same place. Null where
   /// it cannot be reached.
@@ -94,8 +92,8 @@ class GpuDevice final : public Device {
   std::unique_ptr<OwnRules> own_rules_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
-  // by program::MeshAxis; null where one group of all ranks holds the shards
-  std::array<std::unique_ptr<gpu::NcclCommunicator>, 3> groups_;
+  // by program::Axis; null where those are all ranks
+  std::array<std::unique_ptr<gpu::NcclCommunicator>, program::axis_count> along_;
   std::unique_ptr<gpu::PeerMemory> peers_;
   std::uint64_t tunings_ = 0;
   operations::Gpu ops_;

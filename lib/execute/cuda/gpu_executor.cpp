@@ -450,7 +450,7 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
 }
 
 void GpuExecutor::copy_shards(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const std::vector<int> members = ranks_among(s.placed->program, i.axis, parts_.rank);
+  const std::vector<int> members = s.placed->program.mesh.peers(i.axis, parts_.rank);
   const auto own =
       static_cast<std::size_t>(std::ranges::find(members, parts_.rank) - members.begin());
   for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) {

@@ -18,7 +18,7 @@ namespace {
 /// The run in one mode, with what is then chosen for it.
 struct Weighed {
   ParallelMode mode = ParallelMode::ddp;
-  std::int64_t shard_ranks = 1;  // of zero
+  std::int64_t shard_ranks = 1;
   std::int64_t bytes = 0;
   double seconds = 0;  // of a step; 0 without rates of the links
   // keys that memory.fit gave another value than is written: "memory.optimizer_offload cpu"
@@ -50,7 +50,7 @@ Weighed weigh(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks
               std::int64_t budget, const program::Rates* rates) {
   Decisions other = plan;
   other.mode = mode;
-  other.shard_ranks = static_cast<int>(shard_ranks);
+  other.mesh.shard = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
   // What is chosen in the end is searched for anew.
   other.searched = search_of(most_weighed);
@@ -123,7 +123,7 @@ void choose_mode(Decisions& plan, int rank) {
                     "precision.reduce is bf16, and with one rank no gradient travels; write fp32, "
                     "or start more ranks");
   plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
-  plan.shard_ranks = static_cast<int>(world);
+  plan.mesh = {static_cast<int>(world), plan.zero_stage() > 0 ? static_cast<int>(world) : 1};
   if (world == 1) r.parallel.shard_ranks = {};  // one rank's shards are the whole
   if (const auto asked = r.parallel.shard_ranks.value; asked && world % *asked != 0)
     throw UserError(ExitCode::invalid_recipe, "parallel.shard_ranks (" + std::to_string(*asked) +
@@ -136,7 +136,7 @@ namespace {
 
 /// Ranks of one node, where there are several nodes of as many; else 0.
 std::int64_t ranks_of_a_node(const Decisions& plan, std::int64_t local_ranks) {
-  const std::int64_t world = plan.batch.world_size;
+  const std::int64_t world = plan.mesh.data;
   return local_ranks > 1 && local_ranks < world && world % local_ranks == 0 ? local_ranks : 0;
 }
 
@@ -149,14 +149,14 @@ std::vector<ParallelMode> modes_of_shards(const Decisions& plan) {
 
 /// Over how many ranks shards may lie, the fewest first: those of one node, and all.
 std::vector<std::int64_t> shard_ranks_of(const Decisions& plan, std::int64_t local_ranks) {
-  const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.batch.world_size;
+  const std::int64_t node = ranks_of_a_node(plan, local_ranks), world = plan.mesh.data;
   return node > 0 ? std::vector{node, world} : std::vector{world};
 }
 
 std::string among_a_node(const Decisions& plan, std::int64_t node, std::int64_t bytes) {
   return "parallel.shard_ranks " + std::to_string(node) + ": shards lie among the " +
          std::to_string(node) + " ranks of one node, so that weights are gathered within it; " +
-         std::to_string(plan.batch.world_size / node) +
+         std::to_string(plan.mesh.data / node) +
          " nodes hold the same, and sum the gradients of their shards; " + human_bytes(bytes);
 }
 
@@ -181,11 +181,11 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   mode = {plan.mode};
   if (!is_auto || plan.mode == ParallelMode::single) return;
   const std::string whole =
-      "parallel.mode ddp: " + std::to_string(plan.batch.world_size) +
+      "parallel.mode ddp: " + std::to_string(plan.mesh.data) +
       " ranks, each holds the whole model, and gradients are summed beside backward; ";
   const auto fits = [&](const Weighed& w) { return budget <= 0 || w.bytes <= budget; };
   Weighed ddp;
-  if (budget > 0) ddp = weigh(plan, ParallelMode::ddp, plan.batch.world_size, false, budget, rates);
+  if (budget > 0) ddp = weigh(plan, ParallelMode::ddp, 1, false, budget, rates);
   if (fits(ddp)) return plan.choices.push_back(whole + "dp would send weights and batches as well");
   const std::string too_much = "needs " + human_bytes(ddp.bytes) + " of " + human_bytes(budget);
   if (const std::string why = cannot_shard(plan); !why.empty())
@@ -210,9 +210,7 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   const bool by_time = may_fit && knows_links(rates);
   // shards against recomputation and the host, all at their cost
   if (by_time) {
-    if (const Weighed w =
-            weigh(plan, ParallelMode::ddp, plan.batch.world_size, true, budget, rates);
-        fits(w))
+    if (const Weighed w = weigh(plan, ParallelMode::ddp, 1, true, budget, rates); fits(w))
       all.push_back(w);
     try_shards(true);
   } else {  // shards are cheaper than recomputation
@@ -242,14 +240,14 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
               " longer by the links that were measured";
     return plan.choices.push_back(std::move(text));
   }
-  plan.shard_ranks = static_cast<int>(best.shard_ranks);
+  plan.mesh.shard = static_cast<int>(best.shard_ranks);
   std::string text = "parallel.mode " + recipe::write_value(plan.mode) +
                      ": ddp, where each rank holds the whole model, " + too_much + "; here " +
                      what_is_kept(plan.mode) + ", " + human_bytes(best.bytes) + cost(best);
   if (by_time && all.front().mode == ParallelMode::ddp)
     text += "; " + name_of(all.front()) + " would take " +
             share_of_a_step(all.front().seconds / best.seconds - 1) + " longer";
-  if (plan.batch.world_size > 1 && !knows_links(rates) && plan.on_gpu)
+  if (plan.mesh.data > 1 && !knows_links(rates) && plan.on_gpu)
     text +=
         "; how fast the links between ranks are was not measured (trainx doctor measures those of "
         "one machine): the first that fits";
@@ -269,15 +267,15 @@ void choose_shard_ranks(Decisions& plan, std::int64_t local_ranks, std::int64_t 
                         const program::Rates* rates) {
   if (plan.zero_stage() == 0) return;
   auto& asked = plan.recipe.parallel.shard_ranks;
-  const std::int64_t world = plan.batch.world_size;
+  const std::int64_t world = plan.mesh.data;
   if (!asked.is_auto()) {
-    plan.shard_ranks = static_cast<int>(*asked.value);
+    plan.mesh.shard = static_cast<int>(*asked.value);
     return;
   }
   if (const std::int64_t node = ranks_of_a_node(plan, local_ranks); node > 0) {
     const Weighed w = weigh(plan, plan.mode, node, plan.recipe.memory.fit, budget, rates);
     if (budget <= 0 || w.bytes <= budget) {
-      plan.shard_ranks = static_cast<int>(node);
+      plan.mesh.shard = static_cast<int>(node);
       plan.choices.push_back(among_a_node(plan, node, w.bytes));
     } else {
       plan.choices.push_back("parallel.shard_ranks " + std::to_string(world) +
@@ -286,7 +284,7 @@ void choose_shard_ranks(Decisions& plan, std::int64_t local_ranks, std::int64_t 
                              human_bytes(budget));
     }
   }
-  asked = {plan.shard_ranks};
+  asked = {plan.mesh.shard};
 }
 
 }  // namespace trainx::plan

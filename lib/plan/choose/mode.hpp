@@ -13,7 +13,7 @@ void choose_mode(Decisions& plan, int rank);
 /// everything fits), tries zero1, zero2 and zero3, each within a node (`local_ranks`) and across
 /// all ranks. The fastest that fits by the links' `rates` wins, without rates the first. Each
 /// candidate makes its own memory choices (choose_what_fits); with memory.fit and rates, ddp with
-/// such choices competes too. Writes plan.mode, plan.shard_ranks, plan.recipe.parallel and
+/// such choices competes too. Writes plan.mode, plan.mesh.shard, plan.recipe.parallel and
 /// plan.choices. If nothing fits: the smallest.
 void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budget_bytes,
                    const program::Rates* rates);

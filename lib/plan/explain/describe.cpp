@@ -136,7 +136,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
              std::to_string(plan.batch.global_batch_size) + " samples = micro_batch_size " +
                  std::to_string(plan.batch.micro_batch_size) + " * grad_accum_steps " +
                  std::to_string(plan.batch.grad_accum_steps) + " * world_size " +
-                 std::to_string(plan.batch.world_size));
+                 std::to_string(plan.mesh.data));
   out += row("tokens per step", human_count(static_cast<double>(plan.tokens_per_step)));
   out += row("steps", plan.total_steps >= 0
                           ? std::to_string(plan.total_steps) + " (" +
@@ -238,19 +238,18 @@ std::string describe(const RunPlan& plan, bool with_program) {
                  " (checkpoint.keep_last " + std::to_string(plan.recipe.checkpoint.keep_last) +
                  (plan.eval_samples > 0 ? ", best" : "") + " and the one being written)");
   if (const auto exchanges = exchanges_of(plan); !exchanges.empty()) {
-    const std::int64_t groups = plan.zero_stage() > 0 ? plan.batch.world_size / plan.shard_ranks
-                                                      : 1;
+    const std::int64_t groups = plan.zero_stage() > 0 ? plan.mesh.data / plan.mesh.shard : 1;
     out += "between ranks, in a step (" + recipe::write_value(plan.mode) +
            (groups > 1 ? ", " + std::to_string(groups) + " groups of " +
-                             std::to_string(plan.shard_ranks) + " ranks"
+                             std::to_string(plan.mesh.shard) + " ranks"
                        : "") +
            ")\n";
     for (const Exchange& e : exchanges)
       out += row(e.name,
                  human_bytes(e.bytes) +
                      (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
-                     (plan.mode == recipe::ParallelMode::dp && plan.batch.world_size > 2
-                          ? ", for each of " + std::to_string(plan.batch.world_size - 1) + " ranks"
+                     (plan.mode == recipe::ParallelMode::dp && plan.mesh.data > 2
+                          ? ", for each of " + std::to_string(plan.mesh.data - 1) + " ranks"
                           : ""));
     if (const HostTraffic traffic = host_traffic(plan); traffic.hosts > 1)
       out += row("a host of " + std::to_string(traffic.hosts), describe(traffic, plan.network));
@@ -388,7 +387,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["global_batch_size"] = plan.batch.global_batch_size;
   j["micro_batch_size"] = plan.batch.micro_batch_size;
   j["grad_accum_steps"] = plan.batch.grad_accum_steps;
-  j["world_size"] = plan.batch.world_size;
+  j["world_size"] = plan.mesh.data;
   j["row_lengths"] = plan.row_lengths;
   j["total_steps"] = plan.total_steps;
   j["tokens_per_step"] = plan.tokens_per_step;
@@ -453,7 +452,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
         {"disk_ms", plan.time->busy_s[static_cast<std::size_t>(program::Lane::disk)] * 1e3}};
   if (plan.time) j["rates"] = plan.rates_are_estimated ? "estimated" : "measured";
   j["mode"] = recipe::write_value(plan.mode);
-  if (plan.zero_stage() > 0) j["shard_ranks"] = plan.shard_ranks;
+  if (plan.zero_stage() > 0) j["shard_ranks"] = plan.mesh.shard;
   for (const Exchange& e : exchanges_of(plan))
     j["exchanges"].push_back(
         {{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});

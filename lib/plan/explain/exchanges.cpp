@@ -11,7 +11,7 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
   const std::string in = i.peer == program::none ? " summed" : " in";
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
-  if (i.axis == program::MeshAxis::replicas) return "gradients of shards summed";
+  if (i.axis == program::Axis::replica) return "gradients of shards summed";
   switch (role) {
     case Role::batch: return "batches out";
     case Role::parameter: return "weights out";

@@ -66,7 +66,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
   if (plan.zero_stage() > 0)
     add("parallel.mode", recipe::write_value(plan.mode), "ddp", true, [](Decisions& p) {
       p.mode = recipe::ParallelMode::ddp;
-      p.shard_ranks = static_cast<int>(p.batch.world_size);
+      p.mesh.shard = p.mesh.data;
       p.turns_kept = 0;
     });
   return out;
@@ -157,7 +157,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
 
 std::string batch_hint(const RunPlan& plan) {
   constexpr double few_steps = 100;  // of an epoch
-  const std::int64_t factor = plan.batch.grad_accum_steps * plan.batch.world_size;
+  const std::int64_t factor = plan.batch.grad_accum_steps * plan.mesh.data;
   if (factor < 2 || plan.train_samples <= 0) return "";
   const double of_epoch = static_cast<double>(plan.train_samples) /
                           static_cast<double>(plan.batch.global_batch_size);

@@ -8,7 +8,7 @@ namespace toy {
 
 /// Reduces each gradient and sum after its last writer: what data parallelism adds to a program.
 inline StepProgram reduced_over(StepProgram p, int world) {
-  p.world_size = world;
+  p.mesh.data = world;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
     if (buffer.role != Role::gradient && buffer.role != Role::loss_sum &&
@@ -67,7 +67,7 @@ struct RandomProgram {
     if (offloaded) program = passes::activation_offload(std::move(program));
     if (stage > 0)
       program = passes::zero(std::move(program), graph, update,
-                             {world, pick(2) ? 0 : 3 * width * 4}, {stage});
+                             {{world, world}, pick(2) ? 0 : 3 * width * 4}, {stage});
     else if (world > 1)
       program = reduced_over(std::move(program), world);
     training.update_in_backward = in_backward;

@@ -28,7 +28,7 @@ class TextProgram {
  public:
   TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world)
       : graph_(graph), update_(update) {
-    p_.world_size = p_.shard_ranks = world;
+    p_.mesh.data = p_.mesh.shard = world;
   }
 
   StepProgram parse(const std::string& text) {
@@ -83,7 +83,7 @@ class TextProgram {
                       tail = dot == std::string::npos ? "" : base.substr(dot + 1);
     Buffer b{name};
     b.space = ends(name, '\'') ? Space::host : Space::device;
-    b.sharded = ends(name, '/');
+    if (ends(name, '/')) b.cut_along = Axis::shard;
     const int group = group_named(tail);
     if (group != none &&
         (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {
@@ -93,9 +93,9 @@ class TextProgram {
                                   : Role::state;
       b.index = group;
       if (b.role == Role::state) b.item = state_named(head);
-      b.elements = graph_.groups[group].elements / (b.sharded ? p_.world_size : 1);
+      b.elements = graph_.groups[group].elements / parts_of(p_, b);
       b.resident = head != "g" && !ends(name, '(') &&
-                   (b.sharded || sharded_text_.find(" " + name + "/") == std::string::npos);
+                   (b.is_cut() || sharded_text_.find(" " + name + "/") == std::string::npos);
       return b;
     }
     if (base == "step" || base == "applied" || base == "norm2" || base == "lr_table") {

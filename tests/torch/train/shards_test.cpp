@@ -53,8 +53,8 @@ struct Rank {
       : plan(std::move(p)),
         control(m.world_size > 1 ? comm::Control::join(m, {}) : nullptr),
         communicator(control ? comm::make_communicator(*control) : nullptr),
-        shards(part(program::MeshAxis::shards)),
-        replicas(part(program::MeshAxis::replicas)),
+        shards(part(program::Axis::shard)),
+        replicas(part(program::Axis::replica)),
         ranks(control ? execute::Ranks(control.get(),
                                        {communicator.get(), shards.communicator.get(),
                                         replicas.communicator.get()},
@@ -66,12 +66,11 @@ struct Rank {
                 static_cast<std::size_t>(device->residents().bytes()));
   }
 
-  comm::Part part(int group) const {
-    const program::StepProgram& p = plan.train.front().program;
-    const bool in_groups = plan.zero_stage() > 0 && p.shard_ranks < p.world_size;
-    return in_groups ? comm::make_part(*control, program::ranks_among(p, group, control->rank()),
-                                       communicator->transport())
-                     : comm::Part();
+  comm::Part part(program::Axis axis) const {
+    const program::Mesh& mesh = plan.mesh;
+    return mesh.has_replicas() ? comm::make_part(*control, mesh.peers(axis, control->rank()),
+                                                 communicator->transport())
+                               : comm::Part();
   }
   checkpoint::Contents contents() const {
     checkpoint::Contents c = train::checkpoint_contents(plan, resident, {}, 1, {});

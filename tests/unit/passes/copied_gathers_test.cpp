@@ -91,17 +91,17 @@ TEST_CASE("shards are copied only while no rank writes them, however fast each o
        {chain(3, true), encoder_decoder(3), with_loss_scale(chain(2, true))})
     for (const int stage : {1, 2, 3})
       for (const int world : {2, 4})
-        for (const int shard_ranks : {0, 2})
+        for (const int shards : {world, 2})
           for (const int micro_steps : {1, 3})
             for (const bool early : {false, true})
               for (const DType exchanged : {DType::f32, DType::bf16}) {
                 StepProgram p = passes::accumulation(plain_program(graph, momentum()), micro_steps);
                 p = passes::activation_recomputation(p, graph, RecomputeLevel::full);
-                p = passes::zero(p, graph, momentum(), {world}, {stage, shard_ranks});
+                p = passes::zero(p, graph, momentum(), {{world, shards}}, {stage});
                 if (early) p = passes::update_in_backward(p);
                 p = passes::lower_collectives(p, exchanged);
                 const std::vector<bool> copied = copied_gathers(p);
-                CAPTURE(stage, world, shard_ranks, micro_steps, early, print(p, &graph));
+                CAPTURE(stage, world, shards, micro_steps, early, print(p, &graph));
                 // all but the first one, which the ranks meet at
                 CHECK(std::ranges::count(copied, true) == gathers(p) - 1);
                 REQUIRE(launch_begin(p) == 0);
@@ -113,7 +113,7 @@ TEST_CASE("shards are copied only while no rank writes them, however fast each o
 TEST_CASE("a first gather that is copied races with the launch before, and the test sees it") {
   std::mt19937 random(11);
   const ModelGraph graph = chain(3, true);
-  StepProgram p = passes::zero(plain_program(graph, momentum()), graph, momentum(), {2}, {3});
+  StepProgram p = passes::zero(plain_program(graph, momentum()), graph, momentum(), {{2, 2}}, {3});
   std::vector<bool> all(p.steady.size());
   for (std::size_t k = 0; k < all.size(); ++k) all[k] = p.steady[k].op == Op::gather;
   bool seen = false;
@@ -123,7 +123,8 @@ TEST_CASE("a first gather that is copied races with the launch before, and the t
 
 TEST_CASE("shards that lie on the host, or that nobody waits for, are gathered by all") {
   const ModelGraph graph = chain(2, true);
-  const StepProgram p = passes::zero(plain_program(graph, momentum()), graph, momentum(), {2}, {3});
+  const StepProgram p =
+      passes::zero(plain_program(graph, momentum()), graph, momentum(), {{2, 2}}, {3});
   StepProgram on_host = p;
   for (Buffer& b : on_host.buffers)
     if (b.role == Role::parameter && b.resident) b.space = Space::host;

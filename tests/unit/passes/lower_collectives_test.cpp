@@ -16,7 +16,7 @@ StepProgram repeated(const ModelGraph& graph) {
   return passes::accumulation(plain_program(graph, momentum()), 2);
 }
 StepProgram zero2(const ModelGraph& graph, int world) {
-  return passes::zero(repeated(graph), graph, momentum(), {world}, {2});
+  return passes::zero(repeated(graph), graph, momentum(), {{world, world}}, {2});
 }
 
 std::string problem_of(const StepProgram& p, const Training& t) {
@@ -77,7 +77,7 @@ TEST_CASE("the owner alone casts back what it sums") {
   const ModelGraph graph = chain(1, true);
   const auto casts = [&](int rank) {
     const StepProgram p = lower_collectives(
-        passes::data_parallel(plain_program(graph, momentum()), {2}, rank), DType::bf16);
+        passes::data_parallel(plain_program(graph, momentum()), {{2}}, rank), DType::bf16);
     return std::ranges::count(p.steady, Op::cast, &Instruction::op);
   };
   CHECK(casts(0) == 2 * 2);  // of two groups

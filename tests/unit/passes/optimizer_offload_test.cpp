@@ -122,10 +122,10 @@ TEST_CASE(
                   micro_steps == 1 ? RecomputeLevel::full : RecomputeLevel::none);
               if (micro_steps > 1) p = passes::activation_offload(std::move(p));
               if (stage > 0)
-                p = passes::zero(std::move(p), graph, update, {world}, {stage});
+                p = passes::zero(std::move(p), graph, update, {{world, world}}, {stage});
               else if (world > 1)
                 p = passes::distributed_data_parallel(std::move(p),
-                                                      {world, in_backward ? 0 : 1 << 20});
+                                                      {{world}, in_backward ? 0 : 1 << 20});
               if (in_backward) p = passes::update_in_backward(std::move(p));
               p = passes::optimizer_offload(std::move(p));
               Training t{&graph, update, micro_steps, world};
@@ -175,9 +175,10 @@ TEST_CASE("a launch begins with the updates of the step before, and launches mea
           if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
           auto p = passes::accumulation(plain_program(graph, with_master()), in_backward ? 1 : 2);
           if (stage > 0)
-            p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+            p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
           else if (world > 1)
-            p = passes::distributed_data_parallel(std::move(p), {world, in_backward ? 0 : 1 << 20});
+            p = passes::distributed_data_parallel(std::move(p),
+                                                  {{world}, in_backward ? 0 : 1 << 20});
           if (in_backward) p = passes::update_in_backward(std::move(p));
           const auto groups = graph.groups.size();
           std::vector<OptimizerLocation> locations(groups, OptimizerLocation::host);
@@ -236,7 +237,7 @@ TEST_CASE("evaluation has the residents of training at the same places") {
   for (const int stage : {0, 1, 3}) {
     const StepProgram plain = plain_program(graph, with_master());
     const auto finish = [&](StepProgram p) {
-      if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {2}, {stage});
+      if (stage > 0) p = passes::zero(std::move(p), graph, with_master(), {{2, 2}}, {stage});
       return passes::optimizer_offload(std::move(p));
     };
     const StepProgram train = finish(plain),
@@ -257,7 +258,7 @@ TEST_CASE("evaluation with an average has it brought to the device one block ahe
   const UpdateSpec update = averaging();
   const auto evaluated = [&](passes::OptimizerLocation location, bool weights_on_disk, int stage) {
     auto p = forward_program(plain_program(graph, update), graph, Op::evaluate, update.average());
-    if (stage > 0) p = passes::zero(std::move(p), graph, update, {2}, {stage});
+    if (stage > 0) p = passes::zero(std::move(p), graph, update, {{2, 2}}, {stage});
     p = passes::optimizer_offload(
         std::move(p), {.locations = std::vector<passes::OptimizerLocation>(4, location)});
     if (weights_on_disk) p = passes::parameter_offload(std::move(p), {.on_disk = true});
@@ -308,8 +309,8 @@ TEST_CASE(
   const ModelGraph graph = chain(2, true);
   for (const int stage : {0, 1, 3}) {
     auto p = passes::accumulation(plain_program(graph, with_master()), 2);
-    p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {2}, {stage})
-                  : passes::distributed_data_parallel(std::move(p), {2});
+    p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {{2, 2}}, {stage})
+                  : passes::distributed_data_parallel(std::move(p), {{2}});
     p = passes::optimizer_offload(std::move(p));
     const Training t{&graph, with_master(), 2, 2};
     REQUIRE(problem_of(p, t) == "");
@@ -397,10 +398,10 @@ TEST_CASE(
             if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
             auto p = passes::accumulation(plain_program(graph, with_master()), 2);
             if (stage > 0)
-              p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+              p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
             else if (world > 1)
               p = passes::distributed_data_parallel(std::move(p),
-                                                    {world, in_backward ? 0 : 1 << 20});
+                                                    {{world}, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep{{}, 1 + pattern};
             for (std::size_t g = 0; g < graph.groups.size(); ++g)
@@ -557,10 +558,10 @@ TEST_CASE(
             if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
             auto p = passes::accumulation(plain_program(graph, with_master()), 2);
             if (stage > 0)
-              p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+              p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
             else if (world > 1)
               p = passes::distributed_data_parallel(std::move(p),
-                                                    {world, in_backward ? 0 : 1 << 20});
+                                                    {{world}, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep = rounding;
             for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g)

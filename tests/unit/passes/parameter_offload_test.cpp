@@ -207,10 +207,10 @@ TEST_CASE(
                     micro_steps == 1 ? RecomputeLevel::full : RecomputeLevel::none);
                 if (micro_steps > 1) p = passes::activation_offload(std::move(p));
                 if (stage > 0)
-                  p = passes::zero(std::move(p), graph, update, {world}, {stage});
+                  p = passes::zero(std::move(p), graph, update, {{world, world}}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {world, in_backward ? 0 : 1 << 20});
+                                                        {{world}, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 if (updates_on_host) p = passes::optimizer_offload(std::move(p));
                 p = passes::parameter_offload(std::move(p), {on_disk, world});
@@ -239,10 +239,10 @@ TEST_CASE(
                 if ((in_backward && stage > 0) || (world == 1 && stage > 0)) continue;
                 auto p = passes::accumulation(plain_program(graph, with_master()), 2);
                 if (stage > 0)
-                  p = passes::zero(std::move(p), graph, with_master(), {world}, {stage});
+                  p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {world, in_backward ? 0 : 1 << 20});
+                                                        {{world}, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 passes::OptimizerOffloadOptions keep{{}, read_ahead};
                 for (std::size_t g = 0; g < graph.groups.size(); ++g)

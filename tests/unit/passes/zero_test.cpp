@@ -21,7 +21,7 @@ struct Sharded {
           int micro_steps = 1, RecomputeLevel level = RecomputeLevel::none)
       : graph(g),
         update(u),
-        training{&graph, update, micro_steps, how.world_size},
+        training{&graph, update, micro_steps, how.mesh.data},
         program(passes::zero(
             passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, update), micro_steps), graph, level),
@@ -43,7 +43,7 @@ bool is_exchange(const Instruction& i) { return is_collective(i.op); }
 }  // namespace
 
 TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
-  const Sharded s(chain(1, true), momentum(), 1, {2}, 2);
+  const Sharded s(chain(1, true), momentum(), 1, {{2, 2}}, 2);
   CHECK(squeezed(print(s.program, &s.graph)) ==
         "m0 gather @communication w.tied/ > w.tied\n"
         "m0 gather @communication w.b1/ > w.b1\n" +
@@ -106,7 +106,7 @@ TEST_CASE(
   std::ptrdiff_t before = 1000;
   Bytes least = 0;
   for (const int turns : {0, 6, 1000}) {
-    const StepProgram p = passes::zero(plain, graph, momentum(), {2}, {3, 0, turns});
+    const StepProgram p = passes::zero(plain, graph, momentum(), {{2, 2}}, {3, turns});
     CAPTURE(turns, print(p, &graph));
     CHECK(gathers(p) < before);
     CHECK(peak_of(p) >= least);
@@ -127,7 +127,8 @@ TEST_CASE(
            {RecomputeLevel::none, RecomputeLevel::selective, RecomputeLevel::full})
         for (const int world : {1, 2, 3})
           for (const int micro_steps : {1, 3})
-            for (const ReduceOptions& how : {ReduceOptions{world}, ReduceOptions{world, 1 << 20}}) {
+            for (const ReduceOptions& how :
+                 {ReduceOptions{{world, world}}, ReduceOptions{{world, world}, 1 << 20}}) {
               UpdateSpec update = momentum();
               if (stage == 2) update.master = Master::fp32;
               Sharded s(graph, update, stage, how, micro_steps, level);
@@ -155,7 +156,7 @@ UpdateSpec over_tensors(bool with_state_of_tensors) {
 }
 
 TEST_CASE("an optimizer that updates whole tensors sums over them, and the sums over ranks") {
-  const Sharded s(chain(1, true), over_tensors(true), 2, {2});
+  const Sharded s(chain(1, true), over_tensors(true), 2, {{2, 2}});
   const std::string text = squeezed(print(s.program, &s.graph));
   CAPTURE(text);
   CHECK(text.find("reduce @communication > ~ norm2\n"
@@ -179,7 +180,7 @@ TEST_CASE(
   for (const bool with_state : {false, true})
     for (const int stage : {1, 2, 3})
       for (const int world : {2, 3}) {
-        const Sharded s(chain(2, true), over_tensors(with_state), stage, {world}, 2,
+        const Sharded s(chain(2, true), over_tensors(with_state), stage, {{world, world}}, 2,
                         RecomputeLevel::full);
         CAPTURE(with_state, stage, world, print(s.program, &s.graph));
         REQUIRE(problem_of(s.program, s.training) == "");
@@ -205,7 +206,7 @@ TEST_CASE(
     "same") {
   const ModelGraph graph = chain(2, true);
   const StepProgram plain = passes::accumulation(plain_program(graph, momentum()), 2);
-  const StepProgram p = passes::zero(plain, graph, momentum(), {4}, {2, 2});
+  const StepProgram p = passes::zero(plain, graph, momentum(), {{4, 2}}, {2});
   const std::string text = squeezed(print(p, &graph));
   CAPTURE(text);
   CHECK(text.starts_with("m0 gather among shards @communication w.tied/ > w.tied\n"));
@@ -224,7 +225,7 @@ TEST_CASE(
               passes::accumulation(plain_program(graph, momentum()), micro_steps), graph,
               RecomputeLevel::full);
           const StepProgram grouped = passes::lower_collectives(
-              passes::zero(repeated, graph, momentum(), {world, 1 << 20}, {stage, shards}), sent);
+              passes::zero(repeated, graph, momentum(), {{world, shards}, 1 << 20}, {stage}), sent);
           CAPTURE(world, shards, stage, micro_steps, print(grouped, &graph));
           CHECK(prove(grouped, Training{&graph, momentum(), micro_steps, world},
                       {.steps = 3, .placements = {{.alignment = 8, .overlap = 1}}}) == "");
@@ -239,7 +240,7 @@ TEST_CASE(
     for (const int stage : {1, 2, 3}) {
       const UpdateSpec update = of_tensors ? over_tensors(true) : momentum();
       const StepProgram p = passes::zero(passes::accumulation(plain_program(graph, update), 2),
-                                         graph, update, {4}, {stage, 2});
+                                         graph, update, {{4, 2}}, {stage});
       const Training t{&graph, update, 2, 4};
       REQUIRE(problem_of(p, t) == "");
       for (std::size_t k = 0; k < p.steady.size(); ++k) {
@@ -253,11 +254,10 @@ TEST_CASE(
         const auto at = static_cast<std::ptrdiff_t>(k);
         CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
         CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
-        for (const int group : {MeshAxis::all, MeshAxis::shards, MeshAxis::replicas})
+        for (const Axis axis : {Axis::data, Axis::shard, Axis::replica})
           // all ranks together have the same weights
-          if (group != p.steady[k].axis &&
-              !(p.steady[k].op == Op::gather && group == MeshAxis::all))
-            CHECK(changed([&](auto& list) { list[k].axis = group; }) != "");
+          if (axis != p.steady[k].axis && !(p.steady[k].op == Op::gather && axis == Axis::data))
+            CHECK(changed([&](auto& list) { list[k].axis = axis; }) != "");
       }
     }
 }
@@ -267,7 +267,7 @@ TEST_CASE("activations on the host go together with shards") {
   const UpdateSpec update = momentum();
   for (const int stage : {1, 2, 3}) {
     auto p = passes::activation_offload(passes::accumulation(plain_program(graph, update), 2));
-    p = passes::zero(std::move(p), graph, update, {2}, {stage});
+    p = passes::zero(std::move(p), graph, update, {{2, 2}}, {stage});
     CHECK(prove(p, Training{&graph, update, 2, 2}) == "");
   }
 }
@@ -280,7 +280,7 @@ TEST_CASE("each stage keeps less, and what is kept is shared among the ranks") {
   std::map<std::pair<int, int>, Bytes> peak;
   for (const int stage : {1, 2, 3})
     for (const int world : {1, 2, 3})
-      peak[{stage, world}] = peak_of(Sharded(graph, update, stage, {world}, 2).program);
+      peak[{stage, world}] = peak_of(Sharded(graph, update, stage, {{world, world}}, 2).program);
   const Bytes ddp = peak_of(passes::distributed_data_parallel(
       passes::accumulation(plain_program(graph, update), 2), {3}));
   CHECK(peak[{1, 3}] < ddp);
@@ -296,12 +296,12 @@ TEST_CASE("evaluation gathers weights as training does, whatever type it compute
   const UpdateSpec update = momentum();
   const StepProgram plain = plain_program(graph, update);
   for (const int stage : {1, 2, 3}) {
-    const StepProgram train = passes::zero(plain, graph, update, {2}, {stage});
+    const StepProgram train = passes::zero(plain, graph, update, {{2, 2}}, {stage});
     for (const bool cast : {false, true}) {
       ModelGraph evaluated = graph;
       if (cast) evaluated.stored = DType::f32;
       const StepProgram p = passes::zero(forward_program(plain, evaluated, Op::evaluate), evaluated,
-                                         update, {2}, {stage});
+                                         update, {{2, 2}}, {stage});
       CAPTURE(stage, cast, print(p, &evaluated));
       for (std::size_t b = 0; b < train.buffers.size() && train.buffers[b].resident; ++b) {
         CHECK(p.buffers[b].name == train.buffers[b].name);
@@ -323,7 +323,7 @@ TEST_CASE("evaluation with an average gathers that, a block ahead of its use in 
       if (cast) evaluated.stored = DType::f32;
       const StepProgram p =
           passes::zero(forward_program(plain, evaluated, Op::evaluate, update.average()), evaluated,
-                       update, {2}, {stage});
+                       update, {{2, 2}}, {stage});
       const std::string text = squeezed(print(p, &evaluated));
       CAPTURE(stage, cast, text);
       CHECK(check_program(p, plan_memory(p)) == "");
@@ -352,7 +352,7 @@ TEST_CASE(
     "every other instruction that is left out") {
   const ModelGraph graph = chain(3, true);
   for (const int stage : {1, 2, 3}) {
-    const Sharded s(graph, momentum(), stage, {2}, 2);
+    const Sharded s(graph, momentum(), stage, {{2, 2}}, 2);
     REQUIRE(problem_of(s.program, s.training) == "");
     for (std::size_t k = 0; k < s.program.steady.size(); ++k) {
       CAPTURE(stage, k, print(s.program, &graph));

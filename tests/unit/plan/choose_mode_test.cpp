@@ -175,23 +175,23 @@ TEST_CASE(
   const std::string parallel = "mode: zero3, world_size: 8";
   const auto nodes = on_nodes(parallel, 4), node = on_nodes(parallel, 8),
              asked = on_nodes(parallel + ", shard_ranks: 2", 4);
-  CHECK(nodes.shard_ranks == 4);
+  CHECK(nodes.mesh.shard == 4);
   CHECK(*nodes.recipe.parallel.shard_ranks.value == 4);
   check_sentence("plan.choose_mode/shards_of_a_node",
                  line_with(all_of(nodes.choices), "parallel.shard_ranks 4"), Numbers::any);
-  CHECK(node.shard_ranks == 8);
+  CHECK(node.mesh.shard == 8);
   CHECK(all_of(node.choices).find("parallel.shard_ranks") == std::string::npos);
-  CHECK(asked.shard_ranks == 2);
+  CHECK(asked.mesh.shard == 2);
   CHECK(asked.memory.arena_bytes > nodes.memory.arena_bytes);
   CHECK(nodes.memory.arena_bytes > node.memory.arena_bytes);
   const auto tight = on_nodes(parallel, 4, budget(nodes.memory.total_bytes() - 1));
-  CHECK(tight.shard_ranks == 8);
+  CHECK(tight.mesh.shard == 8);
   check_sentence("plan.choose_mode/shards_of_all",
                  line_with(all_of(tight.choices), "parallel.shard_ranks 8"), Numbers::any);
-  CHECK(on_nodes(parallel, 3).shard_ranks == 8);  // no groups of three
+  CHECK(on_nodes(parallel, 3).mesh.shard == 8);  // no groups of three
   // more than the check follows: it looks at fewer, in groups too
   plan::Decisions many = nodes;
-  many.batch.world_size = 16;
+  many.mesh.data = 16;
   CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_programs(many)));
   // one rank: its shards are the whole
   CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);

@@ -53,7 +53,7 @@ plan::RunPlan planned(const Machine& m, const Workload& w) {
   // Whatever is chosen: the optimisation problem stays, it fits, and what is written down plans to
   // itself.
   CHECK(plan.batch.global_batch_size == 32);
-  CHECK(plan.batch.micro_batch_size * plan.batch.grad_accum_steps * plan.batch.world_size == 32);
+  CHECK(plan.batch.micro_batch_size * plan.batch.grad_accum_steps * plan.mesh.data == 32);
   CHECK(plan.memory.total_bytes() <= plan.memory.budget_bytes);
   const auto again = plan::make_run_plan(
       recipe::parse_recipe(recipe::dump(plan.recipe), "resolved").recipe, facts_of(m));
@@ -318,7 +318,7 @@ TEST_CASE(
     INFO(all_of(plan.choices));
     CHECK(plan.mode ==
           std::ranges::find_if(within, [&](const auto& w) { return w.second <= have; })->first);
-    CHECK(plan.shard_ranks == 4);
+    CHECK(plan.mesh.shard == 4);
     CHECK(*plan.recipe.parallel.shard_ranks.value == 4);
     CHECK(says(plan,
                "parallel.shard_ranks 4: shards lie among the 4 ranks of one node, so that weights "
@@ -329,7 +329,7 @@ TEST_CASE(
   REQUIRE(all < within[ParallelMode::zero3]);
   const auto wide = planned(nodes, {.memory = budget(within[ParallelMode::zero3] - 1, false)});
   INFO(all_of(wide.choices));
-  CHECK(wide.shard_ranks == 8);
+  CHECK(wide.mesh.shard == 8);
   CHECK(says(wide,
              "parallel.shard_ranks 8, all: in no mode shards among the 4 ranks of one node fit "));
   // With memory.fit recomputation comes after both.

@@ -12,7 +12,7 @@ const hardware::Hardware h100 = hardware::hardware_named("h100");
 Prediction predicted(std::int64_t ranks_per_host, const facts::NetworkFacts& measured,
                      double link_bytes_per_s = 0) {
   Decisions plan;
-  plan.batch.world_size = 16;
+  plan.mesh.data = 16;
   plan.rates = rates_of(h100, recipe::Compute::bf16);
   plan.rates->link_bytes_per_s = link_bytes_per_s;
   Prediction prediction;
@@ -68,7 +68,7 @@ TEST_CASE("on one host the network counts for nothing, and copies are as slow as
 
 TEST_CASE("without a device's rates the network is known if it was measured") {
   Decisions plan;
-  plan.batch.world_size = 4;
+  plan.mesh.data = 4;
   Prediction prediction;
   prediction.ranks_per_host = 2;
   predict_rates(prediction, plan, nullptr, {});

@@ -7,12 +7,11 @@ namespace {
 
 StepProgram of_ranks(int world, int shards) {
   StepProgram p;
-  p.world_size = world;
-  p.shard_ranks = shards;
+  p.mesh = {world, shards};
   return p;
 }
 
-Instruction among(Op op, int axis) {
+Instruction among(Op op, Axis axis) {
   Instruction i;
   i.op = op;
   i.axis = axis;
@@ -30,7 +29,7 @@ Rates links(double link, double network, std::int64_t ranks_per_host) {
 }  // namespace
 
 TEST_CASE("on one host a ring has all ranks, and its bytes take the links alone") {
-  const Ring ring = ring_of(among(Op::reduce, MeshAxis::all), of_ranks(4, 1), 0);
+  const Ring ring = ring_of(among(Op::reduce, Axis::data), of_ranks(4, 1), 0);
   CHECK_FALSE(ring.spans_hosts());
   CHECK(ring.passes == 1.5);  // 2 * 3 / 4
   CHECK(ring.within_a_host(100) == 600);
@@ -39,7 +38,7 @@ TEST_CASE("on one host a ring has all ranks, and its bytes take the links alone"
 }
 
 TEST_CASE("a ring over hosts takes the slower of links and network, which all ranks share") {
-  const Ring ring = ring_of(among(Op::gather, MeshAxis::all), of_ranks(8, 8), 4);
+  const Ring ring = ring_of(among(Op::gather, Axis::data), of_ranks(8, 8), 4);
   CHECK(ring.spans_hosts());
   CHECK(ring.rings_of_a_host == 1);
   CHECK(ring.passes == 0.875);
@@ -51,11 +50,11 @@ TEST_CASE("a ring over hosts takes the slower of links and network, which all ra
 
 TEST_CASE("hybrid: shards stay on a host, and those of one shard share the network with others") {
   const StepProgram p = of_ranks(64, 8);
-  const Ring shards = ring_of(among(Op::scatter, MeshAxis::shards), p, 8);
+  const Ring shards = ring_of(among(Op::scatter, Axis::shard), p, 8);
   CHECK_FALSE(shards.spans_hosts());
   CHECK(shards.rings_of_a_host == 1);
   CHECK(shards.within_a_host(8) == 8 * 7);
-  const Ring replicas = ring_of(among(Op::reduce, MeshAxis::replicas), p, 8);
+  const Ring replicas = ring_of(among(Op::reduce, Axis::replica), p, 8);
   CHECK(replicas.ranks == 8);
   CHECK(replicas.ranks_of_a_host == 1);
   CHECK(replicas.rings_of_a_host == 8);
@@ -66,14 +65,14 @@ TEST_CASE("hybrid: shards stay on a host, and those of one shard share the netwo
 }
 
 TEST_CASE("several shards' groups on a host, and a shard's group over several hosts") {
-  const Ring two_on_a_host = ring_of(among(Op::reduce, MeshAxis::replicas), of_ranks(8, 2), 4);
+  const Ring two_on_a_host = ring_of(among(Op::reduce, Axis::replica), of_ranks(8, 2), 4);
   CHECK(two_on_a_host.ranks_of_a_host == 2);
   CHECK(two_on_a_host.rings_of_a_host == 2);
   CHECK(two_on_a_host.to_next_host(4) == 2 * 1.5 * 4);
-  const Ring wide = ring_of(among(Op::gather, MeshAxis::shards), of_ranks(16, 8), 4);
+  const Ring wide = ring_of(among(Op::gather, Axis::shard), of_ranks(16, 8), 4);
   CHECK(wide.ranks_of_a_host == 4);
   CHECK(wide.spans_hosts());
-  CHECK(ring_of(among(Op::reduce, MeshAxis::replicas), of_ranks(16, 8), 4).rings_of_a_host == 4);
+  CHECK(ring_of(among(Op::reduce, Axis::replica), of_ranks(16, 8), 4).rings_of_a_host == 4);
 }
 
 TEST_CASE("a ring takes the latency of the network where it spans hosts, else that of the links") {
@@ -81,6 +80,6 @@ TEST_CASE("a ring takes the latency of the network where it spans hosts, else th
   rates.link_latency_s = 1;
   rates.network_latency_s = 5;
   const StepProgram p = of_ranks(8, 4);
-  CHECK(ring_of(among(Op::gather, MeshAxis::all), p, 4).seconds(80, rates) == 40);
-  CHECK(ring_of(among(Op::gather, MeshAxis::shards), p, 4).seconds(700, rates) == 1.75);
+  CHECK(ring_of(among(Op::gather, Axis::data), p, 4).seconds(80, rates) == 40);
+  CHECK(ring_of(among(Op::gather, Axis::shard), p, 4).seconds(700, rates) == 1.75);
 }

@@ -7,7 +7,7 @@
 
 namespace trainx::comm {
 
-class Mesh {
+class PeerSockets {
  public:
   /// What goes to one rank and comes from it in one transfer.
   struct Flow {
@@ -19,7 +19,7 @@ class Mesh {
   };
   /// Called by all ranks; nobody listens any more when it returns. Throws UserError: 69 a rank is
   /// not reached, the run's failure.
-  explicit Mesh(Control& control);
+  explicit PeerSockets(Control& control);
   /// All flows, by rank; that of the own rank is left out. Neither side waits for the other to
   /// receive before it receives itself. Throws the run's failure.
   void transfer(std::vector<Flow>& flows);

@@ -1,4 +1,4 @@
-#include "comm/mesh.hpp"
+#include "comm/peer_sockets.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "comm/bytes.hpp"
@@ -16,19 +16,23 @@ namespace {
 constexpr auto connecting_time = std::chrono::seconds(60), verdict_time = std::chrono::seconds(2);
 constexpr auto call_bytes = static_cast<std::int64_t>(sizeof(Call));
 
-std::int64_t bytes_out(const Mesh::Flow& f) { return f.out_bytes + (f.says ? call_bytes : 0); }
-std::int64_t bytes_in(const Mesh::Flow& f) { return f.in_bytes + (f.hears ? call_bytes : 0); }
+std::int64_t bytes_out(const PeerSockets::Flow& f) {
+  return f.out_bytes + (f.says ? call_bytes : 0);
+}
+std::int64_t bytes_in(const PeerSockets::Flow& f) {
+  return f.in_bytes + (f.hears ? call_bytes : 0);
+}
 
 }  // namespace
 
 /// A connection ended: Control knows, or is about to hear, why.
-void Mesh::await_verdict() {
+void PeerSockets::await_verdict() {
   for (const Time given_up = Clock::now() + verdict_time; Clock::now() < given_up;
        std::this_thread::sleep_for(std::chrono::milliseconds(5)))
     control_.throw_failure();
 }
 
-std::optional<Message> Mesh::hear(Connection& connection, Time deadline) {
+std::optional<Message> PeerSockets::hear(Connection& connection, Time deadline) {
   for (;;) {
     control_.throw_failure();
     auto message = wait_for_message(
@@ -39,7 +43,7 @@ std::optional<Message> Mesh::hear(Connection& connection, Time deadline) {
 
 /// Each rank connects to those below it. Who is connected to is told before who connects, so no
 /// pair waits for each other.
-Mesh::Mesh(Control& control)
+PeerSockets::PeerSockets(Control& control)
     : control_(control), sockets_(static_cast<std::size_t>(control.world_size())) {
   const WaitsForPeers waits(control_.progress());
   std::string problem;
@@ -59,7 +63,7 @@ Mesh::Mesh(Control& control)
   control.exchange("");  // nobody sends data while a greeting may still be read
 }
 
-Descriptor Mesh::reach(int below, int port, Time deadline) {
+Descriptor PeerSockets::reach(int below, int port, Time deadline) {
   const std::string& address = control_.addresses()[below];
   const Greeting greeting(control_.membership(), "data", below);
   std::string why = "it does not answer";
@@ -78,11 +82,11 @@ Descriptor Mesh::reach(int below, int port, Time deadline) {
                                              "; see whether a firewall is between the hosts");
 }
 
-void Mesh::connect_below(const std::vector<std::string>& ports, Time deadline) {
+void PeerSockets::connect_below(const std::vector<std::string>& ports, Time deadline) {
   for (int r = 0; r < control_.rank(); ++r) sockets_[r] = reach(r, std::stoi(ports[r]), deadline);
 }
 
-void Mesh::accept_above(PeerListener& listener, Time deadline) {
+void PeerSockets::accept_above(PeerListener& listener, Time deadline) {
   for (int missing = control_.world_size() - 1 - control_.rank(); missing > 0;) {
     std::vector<pollfd> polled;
     listener.add_to(polled);
@@ -104,7 +108,7 @@ void Mesh::accept_above(PeerListener& listener, Time deadline) {
   }
 }
 
-void Mesh::transfer(std::vector<Flow>& flows) {
+void PeerSockets::transfer(std::vector<Flow>& flows) {
   if (control_.failed()) control_.throw_failure();
   std::vector<Ends> ends(flows.size());
   for (;;) {
@@ -120,7 +124,7 @@ void Mesh::transfer(std::vector<Flow>& flows) {
   }
 }
 
-void Mesh::push(int rank, const Flow& f, Ends& e) {
+void PeerSockets::push(int rank, const Flow& f, Ends& e) {
   while (e.gone < bytes_out(f)) {
     const std::int64_t before = f.says ? call_bytes : 0,
                        of_call = std::max<std::int64_t>(0, before - e.gone),
@@ -142,7 +146,7 @@ void Mesh::push(int rank, const Flow& f, Ends& e) {
   }
 }
 
-void Mesh::pull(int rank, const Flow& f, Ends& e) {
+void PeerSockets::pull(int rank, const Flow& f, Ends& e) {
   while (e.come < bytes_in(f)) {
     const std::int64_t before = f.hears ? call_bytes : 0;
     const bool of_call = e.come < before;
@@ -163,7 +167,7 @@ void Mesh::pull(int rank, const Flow& f, Ends& e) {
   }
 }
 
-void Mesh::wait(const std::vector<Flow>& flows, const std::vector<Ends>& ends) {
+void PeerSockets::wait(const std::vector<Flow>& flows, const std::vector<Ends>& ends) {
   const WaitsForPeers waits(control_.progress());
   std::vector<pollfd> polled;
   for (int r = 0; r < control_.world_size(); ++r) {
@@ -176,7 +180,7 @@ void Mesh::wait(const std::vector<Flow>& flows, const std::vector<Ends>& ends) {
   if (control_.failed()) control_.throw_failure();
 }
 
-void Mesh::lose(int rank, int error) {
+void PeerSockets::lose(int rank, int error) {
   await_verdict();
   control_.fail(ExitCode::peer_lost, "the connection between " + control_.name_of(control_.rank()) +
                                          " and " + control_.name_of(rank) + " broke" +
@@ -184,7 +188,7 @@ void Mesh::lose(int rank, int error) {
                                          "; see the network between their hosts, and run the same "
                                          "command again to go on from the newest checkpoint");
   control_.throw_failure();
-  throw InternalError("Mesh: a failure that was told is not thrown");
+  throw InternalError("PeerSockets: a failure that was told is not thrown");
 }
 
 }  // namespace trainx::comm
