@@ -116,7 +116,7 @@ if(TRAINX_CUDA)
 endif()
 target_compile_definitions(trainx_hardware PRIVATE TRAINX_BUILT_ARCHITECTURES="${architectures}")
 layer(facts NEEDS recipe data hardware
-  ALONE /memory_bandwidth /offload_folder /links)
+  ALONE /memory_bandwidth /offload_folder /links /network)
 # What `trainx doctor` finds on this machine.
 layer(doctor QUICK NEEDS facts ALONE /measured_links)
 layer(plan NEEDS kernels facts hardware recipe passes

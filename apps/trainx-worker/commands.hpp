@@ -15,6 +15,7 @@ namespace trainx::worker {
 int train(const launch::Job& job, metrics::Console& console, train::LoopChannel* loop = nullptr);
 int evaluate(const launch::Job& job, metrics::Console& console);
 int generate(const launch::Job& job, metrics::Console& console);
+int doctor_hosts(const launch::Job& job);
 int bench_step(const launch::Job& job);
 int bench_memory_anatomy(const launch::Job& job);
 int bench_operations(const launch::Job& job);

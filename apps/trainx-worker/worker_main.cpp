@@ -8,6 +8,7 @@
 #include "core/short_slices.hpp"
 #include "library_exit.hpp"
 #include "exported/definition.hpp"
+#include "facts/core_binding.hpp"
 #include "facts/links.hpp"
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
@@ -33,6 +34,7 @@ int do_job(const launch::Job& job, metrics::Console& console, const worker::Trai
   if (job.command == "train") return train(job, console);
   execute::remove_signal_handlers();
   if (job.command == "eval") return worker::evaluate(job, console);
+  if (job.command == "doctor hosts") return worker::doctor_hosts(job);
   if (job.command == "bench step") return worker::bench_step(job);
   if (job.command == "bench memory-anatomy") return worker::bench_memory_anatomy(job);
   if (job.command == "bench operations") return worker::bench_operations(job);
@@ -66,6 +68,15 @@ void begin_log(const launch::Job& job) {
   if (job.membership.rank > 0) return;
   for (const auto& [level, text] : job.log)
     log::record(log::level_named(level).value_or(log::Level::debug), text);
+}
+
+/// Where the launcher bound this process to some of the host's cores.
+std::string words_for_cores(const launch::Job& job) {
+  if (job.cores.empty()) return "";
+  const std::string cores = facts::to_list(job.cores);
+  return facts::to_list(facts::allowed_cores()) == cores
+             ? ", bound to cores " + cores
+             : ", and could not be bound to cores " + cores;
 }
 
 std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
@@ -102,7 +113,7 @@ int worker::answer_or_run(const std::vector<std::string>& arguments, const Train
     begin_log(job);
     metrics::Console console(plain);
     log::debug("worker of " + job.command + " runs as process " + std::to_string(::getpid()) +
-               " on " + host_name());
+               " on " + host_name() + words_for_cores(job));
     return do_job(job, console, train);
   } catch (const std::exception& e) {
     metrics::Console console(plain);

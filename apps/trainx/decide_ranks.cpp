@@ -1,6 +1,7 @@
 #include "decide_ranks.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "launch/bind_workers.hpp"
 #include "launch/visible_gpus.hpp"
 #include "plan/run_plan.hpp"
 #include <cstdlib>
@@ -15,7 +16,8 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
   if (!recipe.parallel.mode.is_auto() &&
       *recipe.parallel.mode.value == recipe::ParallelMode::single)
     wish.world_size = 1;
-  if (plan::computes_on_gpu(recipe, facts)) {
+  const bool on_gpu = plan::computes_on_gpu(recipe, facts);
+  if (on_gpu) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     wish.visible_gpus = launch::visible_gpus(static_cast<int>(facts.hardware.gpus.size()),
                                              visible != nullptr, visible ? visible : "");
@@ -32,6 +34,7 @@ launch::LaunchPlan decide_ranks(recipe::Recipe& recipe, facts::Facts& facts,
                         " ranks; leave it at auto, or start as many");
   recipe.parallel.world_size.value = ranks;
   facts.hardware.local_ranks = plan.first.local_world_size;
+  launch::bind_workers(plan, on_gpu ? facts.hardware.gpus : std::vector<facts::Gpu>());
   return plan;
 }
 

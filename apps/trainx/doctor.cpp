@@ -2,12 +2,20 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "doctor/report.hpp"
+#include "doctor_hosts.hpp"
+#include "launch_options.hpp"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 namespace trainx::app {
 namespace {
+
+struct DoctorArguments {
+  launch::LaunchFlags launch;
+  bool hosts = false;
+};
 
 int run_doctor(const Context& context) {
   const auto& info = build_info();
@@ -30,10 +38,22 @@ int run_doctor(const Context& context) {
 void add_doctor(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("doctor", "Check this machine and measure what training needs.");
-  context.usage[command] = "";
-  command->callback([&context] {
+  context.usage[command] = "[--hosts]";
+  const auto a = std::make_shared<DoctorArguments>();
+  command->add_flag("--hosts", a->hosts,
+                    "Measure the network between hosts instead, with ranks that are started as "
+                    "those of a run. Plans of runs on these hosts go by it.");
+  add_launch_options(*command, a->launch);
+  command->callback([a, &context] {
     context.asks_worker = false;  // a worker that does not answer is a finding
-    context.run = [&context] { return run_doctor(context); };
+    context.run = [a, &context] {
+      if (a->hosts) return doctor_hosts(a->launch, context);
+      if (a->launch.ask_for_workers() || a->launch.secret_file)
+        throw UserError(ExitCode::usage,
+                        "doctor: flags of several hosts have no effect on one; add --hosts to "
+                        "measure the network between them, or leave the flags out");
+      return run_doctor(context);
+    };
   });
 }
 

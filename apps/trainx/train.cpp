@@ -197,6 +197,7 @@ void add_train(CLI::App& app, Context& context) {
                     "Try the longest rows, an evaluation, a save, a resume and the signals in "
                     "minutes, and predict the whole run. Leaves nothing behind.");
   add_launch_options(*command, a->launch);
+  add_restart_option(*command, a->launch);
   command->footer(
       "The same command again resumes from the newest checkpoint.\n"
       "SIGTERM, SIGHUP and Ctrl-C save and end (143, 129, 130; Ctrl-C twice: at once). SIGUSR1 "

@@ -1,6 +1,7 @@
 #include "doctor/nvml_device.hpp"
 #include "facts/gpu_hardware.hpp"
 #include "facts/nvml.hpp"
+#include "facts/nvml_pci.hpp"
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -27,12 +28,6 @@ struct Process {
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
 };
-// nvmlPciInfo_t
-struct PciInfo {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem;
-  char address[32];
-};
 // nvmlFieldValue_t
 struct FieldValue {
   unsigned field, scope;
@@ -49,15 +44,6 @@ struct FieldValue {
 };
 // NVML_FI_DEV_NVLINK_GET_SPEED, ..._SPEED_MBPS_COMMON
 constexpr unsigned speed_of_link = 164, speed_of_links = 90;
-
-/// NVML's "00000000:17:00.0" as the kernel writes it: "0000:17:00.0".
-std::string kernel_address(const PciInfo& pci) {
-  std::string address(pci.address, ::strnlen(pci.address, sizeof pci.address));
-  if (address.size() > 12) address = address.substr(address.size() - 12);
-  std::ranges::transform(address, address.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return address;
-}
 
 /// One GPU's answers: a failure other than 'not supported' is noted under the field.
 struct Asked {
@@ -117,7 +103,7 @@ std::optional<NvlinkFacts> ask_links(const NvmlLibrary& nvml, NvmlDevice device)
     }
     ++links.active;
     if (!links.bytes_per_second) links.bytes_per_second = link_speed(nvml, device, link);
-    PciInfo pci{};
+    NvmlPciInfo pci{};
     if (nvml.call("nvmlDeviceGetNvLinkRemoteDeviceType", device, link, &kind) == 0 &&
         kind == to_a_switch)
       ++links.to_switches;
@@ -185,7 +171,7 @@ GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roo
   GpuFacts gpu;
   gpu.name = nvml.name_of(device).value_or("unknown GPU");
   const Asked asked{nvml, device, gpu.unread};
-  if (PciInfo pci{}; asked.fine(nvml.call("nvmlDeviceGetPciInfo_v3", device, &pci), "address"))
+  if (NvmlPciInfo pci{}; asked.fine(nvml.call("nvmlDeviceGetPciInfo_v3", device, &pci), "address"))
     gpu.address = kernel_address(pci);
   if (Memory memory{};
       asked.fine(nvml.call("nvmlDeviceGetMemoryInfo", device, &memory), "memory_bytes"))

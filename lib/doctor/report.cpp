@@ -17,6 +17,7 @@ void for_each_section(const MachineReport& r, const Visit& visit) {
   visit("limits", "limits", r.limits);
   visit("disk", "disk", r.disk);
   visit("gpus", "GPUs", r.gpus);
+  visit("binding", "cores", r.binding);
   visit("versions", "versions", r.versions);
 }
 
@@ -38,6 +39,7 @@ MachineReport examine_machine(const std::string& worker, const BuildFacts& build
                               report.memory_bandwidth.threads);
   report.disk = detect_disk(folder, roots);
   report.gpus = detect_gpus(roots, build.cuda);
+  report.binding = detect_binding(roots, report.gpus);
   report.trainx = detect_installation(worker, build);
   if (report.trainx.worker_version) measure_links(worker, report.gpus);
   report.versions = detect_versions(roots, report.trainx.libtorch.value_or(""));

@@ -1,5 +1,6 @@
 // What this machine offers training: a section each, and what is wrong with it.
 #pragma once
+#include "doctor/binding.hpp"
 #include "doctor/cpu.hpp"
 #include "doctor/disk.hpp"
 #include "doctor/gpus.hpp"
@@ -21,6 +22,7 @@ struct MachineReport {
   LimitFacts limits;
   DiskFacts disk;
   GpusFacts gpus;
+  BindingFacts binding;
   VersionFacts versions;
 };
 

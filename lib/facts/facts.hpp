@@ -19,7 +19,17 @@ struct Gpu {
   int clock_mhz = 0;  // the highest of multiprocessors
   // of memory, by its highest clock and its bus
   std::int64_t memory_bytes_per_s = 0;
+  std::string address;  // PCI: "0000:17:00.0"; empty: not told
   bool operator==(const Gpu&) const = default;
+};
+
+/// Between this host and others, as `trainx doctor --hosts` measured it.
+struct NetworkFacts {
+  std::int64_t hosts = 0, ranks_per_host = 0;  // that took part; 0: it was not measured
+  // that a host sends to the next one in sums of all its ranks at once, and theirs of a few bytes
+  double bytes_per_s = 0, latency_s = 0;
+  // of sums among a host's ranks, sent by each; 0: not measured
+  double link_bytes_per_s = 0, link_latency_s = 0;
 };
 
 struct HardwareFacts {
@@ -35,6 +45,7 @@ struct HardwareFacts {
   double host_bytes_per_s = 0;
   // of optimizers' updates in the host's memory, by all cores together; 0: not measured
   double host_update_bytes_per_s = 0;
+  NetworkFacts network;
   std::vector<std::string> gpu_names() const;
   std::int64_t threads_of_rank() const {
     return std::max<std::int64_t>(1, cpu_cores / local_ranks);

@@ -45,7 +45,8 @@ nlohmann::json to_json(const Gpu& gpu) {
           {"memory_bytes", gpu.memory_bytes},
           {"cores", gpu.cores},
           {"clock_mhz", gpu.clock_mhz},
-          {"memory_bytes_per_s", gpu.memory_bytes_per_s}};
+          {"memory_bytes_per_s", gpu.memory_bytes_per_s},
+          {"address", gpu.address}};
 }
 
 std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
@@ -58,12 +59,12 @@ std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
     const auto has_integers = [&](auto... keys) {
       return (has(keys, &nlohmann::json::is_number_integer) && ...);
     };
-    if (!has("name", &nlohmann::json::is_string) ||
+    if (!has("name", &nlohmann::json::is_string) || !has("address", &nlohmann::json::is_string) ||
         !has_integers("compute_capability", "memory_bytes", "cores", "clock_mhz",
                       "memory_bytes_per_s"))
       return std::nullopt;
     gpus.push_back({g.at("name"), g.at("compute_capability"), g.at("memory_bytes"), g.at("cores"),
-                    g.at("clock_mhz"), g.at("memory_bytes_per_s")});
+                    g.at("clock_mhz"), g.at("memory_bytes_per_s"), g.at("address")});
   }
   return gpus;
 }

@@ -4,6 +4,7 @@
 #include "facts/gpus.hpp"
 #include "facts/host_update_rate.hpp"
 #include "facts/links.hpp"
+#include "facts/network.hpp"
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <algorithm>
@@ -60,6 +61,8 @@ HardwareFacts detect_hardware() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = visible_gpus();
   h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
+  if (const auto network = remembered_network(h.host, h.gpu_names()))
+    h.network = facts_of(*network);
   if (const auto links = h.gpus.empty() ? std::nullopt : remembered_links(h.gpu_names())) {
     if (links->sum)
       h.link_bytes_per_s = links->sum->bytes_per_second,

@@ -17,7 +17,14 @@ nlohmann::json to_json(const Facts& facts) {
                    {"link_bytes_per_s", h.link_bytes_per_s},
                    {"link_latency_s", h.link_latency_s},
                    {"host_bytes_per_s", h.host_bytes_per_s},
-                   {"host_update_bytes_per_s", h.host_update_bytes_per_s}};
+                   {"host_update_bytes_per_s", h.host_update_bytes_per_s},
+                   {"network",
+                    {{"hosts", h.network.hosts},
+                     {"ranks_per_host", h.network.ranks_per_host},
+                     {"bytes_per_s", h.network.bytes_per_s},
+                     {"latency_s", h.network.latency_s},
+                     {"link_bytes_per_s", h.network.link_bytes_per_s},
+                     {"link_latency_s", h.network.link_latency_s}}}};
   for (const Gpu& gpu : h.gpus) j["hardware"]["gpus"].push_back(to_json(gpu));
   j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present},
                {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
@@ -58,6 +65,13 @@ Facts facts_from_json(const nlohmann::json& j) {
   h.at("link_latency_s").get_to(facts.hardware.link_latency_s);
   h.at("host_bytes_per_s").get_to(facts.hardware.host_bytes_per_s);
   h.at("host_update_bytes_per_s").get_to(facts.hardware.host_update_bytes_per_s);
+  const auto& n = h.at("network");
+  n.at("hosts").get_to(facts.hardware.network.hosts);
+  n.at("ranks_per_host").get_to(facts.hardware.network.ranks_per_host);
+  n.at("bytes_per_s").get_to(facts.hardware.network.bytes_per_s);
+  n.at("latency_s").get_to(facts.hardware.network.latency_s);
+  n.at("link_bytes_per_s").get_to(facts.hardware.network.link_bytes_per_s);
+  n.at("link_latency_s").get_to(facts.hardware.network.link_latency_s);
   const auto& d = j.at("data");
   d.at("train_present").get_to(facts.data.train_present);
   d.at("eval_present").get_to(facts.data.eval_present);

@@ -1,5 +1,6 @@
 #include "facts/nvml.hpp"
 #include "facts/nvml_library.hpp"
+#include "facts/nvml_pci.hpp"
 
 namespace trainx::facts {
 
@@ -14,6 +15,8 @@ Gpu ask_gpu(const NvmlLibrary& nvml, NvmlDevice device, std::string name) {
     gpu.compute_capability = major * 10 + minor;
   if (Memory memory{}; nvml.call("nvmlDeviceGetMemoryInfo", device, &memory) == 0)
     gpu.memory_bytes = static_cast<std::int64_t>(memory.total);
+  if (NvmlPciInfo pci{}; nvml.call("nvmlDeviceGetPciInfo_v3", device, &pci) == 0)
+    gpu.address = kernel_address(pci);
   unsigned number = 0, width = 0;
   if (nvml.call("nvmlDeviceGetNumGpuCores", device, &number) == 0)
     gpu.cores = static_cast<int>(number);

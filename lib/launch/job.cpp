@@ -90,6 +90,7 @@ nlohmann::json to_json(const Job& job) {
       {"bench",
        {{"rounds", job.bench.rounds}, {"seconds", job.bench.seconds}, {"paced", job.bench.paced}}},
       {"membership", to_json(job.membership)},
+      {"cores", job.cores},
       {"output",
        {{"json", o.json},
         {"quiet", o.quiet},
@@ -123,6 +124,7 @@ Job job_from_json(const nlohmann::json& j) {
   b.at("seconds").get_to(job.bench.seconds);
   b.at("paced").get_to(job.bench.paced);
   job.membership = membership_from_json(j.at("membership"));
+  j.at("cores").get_to(job.cores);
   const auto& o = j.at("output");
   o.at("json").get_to(job.output.json);
   o.at("quiet").get_to(job.output.quiet);

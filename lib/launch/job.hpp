@@ -45,7 +45,8 @@ struct BenchOptions {
 };
 
 struct Job {
-  // "train", "eval", "generate", "bench step", "bench memory-anatomy", "bench operations"
+  // "train", "eval", "generate", "doctor hosts", "bench step", "bench memory-anatomy", "bench
+  // operations"
   std::string command;
   std::string resolved_recipe;  // YAML
   std::string recipe_source;    // text of the user's file, kept in the run's folder
@@ -69,6 +70,8 @@ struct Job {
   std::int64_t profile_steps = 0;  // train: how many are timed, instruction by instruction
   bool allow_degraded = false;     // train: goes on where what ran is not what was asked
   comm::Membership membership;     // train: which of the run's processes this worker is
+  // that the launcher bound it to (facts/core_binding.hpp); empty: to none
+  std::vector<int> cores;
   OutputOptions output;
 };
 nlohmann::json to_json(const Job& job);

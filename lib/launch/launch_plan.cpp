@@ -9,9 +9,9 @@ namespace {
 constexpr int default_port = 29500;  // torchrun's, which firewalls may know
 
 // Flags of several hosts are given all together.
-void check_flags(const LaunchFlags& flags) {
-  const auto refuse = [](const std::string& sentence) {
-    throw UserError(ExitCode::usage, "train: " + sentence);
+void check_flags(const LaunchFlags& flags, const std::string& command) {
+  const auto refuse = [&](const std::string& sentence) {
+    throw UserError(ExitCode::usage, command + ": " + sentence);
   };
   if (!flags.nnodes && (flags.node_rank || flags.master_addr || flags.master_port))
     refuse(
@@ -32,10 +32,10 @@ int workers_here(const LaunchFlags& flags, const LaunchRequest& wish, int nodes)
   const bool recipe_decides = wish.world_size > 0 && !flags.nproc_per_node;
   if (!recipe_decides) return std::max(wish.visible_gpus, 1);
   if (wish.world_size % nodes != 0)
-    throw UserError(ExitCode::usage, "train: the recipe's " + std::to_string(wish.world_size) +
-                                         " ranks do not divide among --nnodes " +
-                                         std::to_string(nodes) +
-                                         "; say with --nproc-per-node how many each host has");
+    throw UserError(ExitCode::usage,
+                    wish.command + ": the recipe's " + std::to_string(wish.world_size) +
+                        " ranks do not divide among --nnodes " + std::to_string(nodes) +
+                        "; say with --nproc-per-node how many each host has");
   return wish.world_size / nodes;
 }
 
@@ -50,7 +50,7 @@ comm::Membership LaunchPlan::membership(int i) const {
 
 LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& flags,
                              const LaunchRequest& wish) {
-  check_flags(flags);
+  check_flags(flags, wish.command);
   LaunchPlan plan;
   if (const auto given = membership_from_environment(environment, flags)) {
     plan.first = *given;
@@ -66,8 +66,9 @@ LaunchPlan decide_membership(const Environment& environment, const LaunchFlags& 
   if (nodes == 1) {  // they meet at a socket that the launcher makes
     if (flags.secret_file)
       throw UserError(ExitCode::usage,
-                      "train: --secret-file has no effect on one host, where ranks get a secret of "
-                      "their launch; leave it out");
+                      wish.command +
+                          ": --secret-file has no effect on one host, where ranks get a secret of "
+                          "their launch; leave it out");
     return plan;
   }
   m.rank = plan.workers * *flags.node_rank;

@@ -2,14 +2,17 @@
 #pragma once
 #include "launch/environment.hpp"
 #include "launch/launch_flags.hpp"
+#include <string>
+#include <vector>
 
 namespace trainx::launch {
 
 /// What is known beside flags and environment.
 struct LaunchRequest {
-  int world_size = 0;    // the recipe's; 0: it leaves that open
-  int visible_gpus = 0;  // that the run computes on; 0: on a CPU
-  std::string run_name;  // tells runs apart that use one port
+  int world_size = 0;             // the recipe's; 0: it leaves that open
+  int visible_gpus = 0;           // that the run computes on; 0: on a CPU
+  std::string run_name;           // tells runs apart that use one port
+  std::string command = "train";  // for the sentences
 };
 
 struct LaunchPlan {
@@ -18,6 +21,8 @@ struct LaunchPlan {
   int workers = 1;  // started here
   int max_restarts = 0;
   double hang_seconds = 0;  // run.hang_limit; 0: none
+  // of the workers started here, the cores that each is bound to; empty: to none
+  std::vector<std::vector<int>> cores;
 
   /// All ranks are started here: then this process makes the socket that they meet at.
   bool owns_all() const { return workers == first.world_size; }

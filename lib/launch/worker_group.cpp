@@ -42,6 +42,7 @@ WorkerGroup::WorkerGroup(const Job& job, const LaunchPlan& plan, const HeldSigna
     for (int i = 0; i < plan.workers; ++i) {
       Job its = job;
       its.membership = ranks.membership(i);
+      if (!plan.cores.empty()) its.cores = plan.cores[static_cast<std::size_t>(i)];
       WorkerFiles files = output_.files(i);
       if (its.membership.rank == 0) files.listener = point.listener.get();
       workers_.push_back(

@@ -3,6 +3,7 @@
 #include "core/process.hpp"
 #include "core/thread_limit.hpp"
 #include "core/descriptor.hpp"
+#include "launch/core_set.hpp"
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
@@ -54,13 +55,14 @@ struct Handed {
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec
 // closes.
 [[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed,
-                                pid_t parent, const sigset_t& mask) {
+                                pid_t parent, const sigset_t& mask, const CoreSet& cores) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the launcher's end is the worker's, kill -9 included
   if (::getppid() != parent) _exit(128 + SIGKILL);  // it ended before the line above
   // a background group may write to the terminal, also under `stty tostop`
   ::signal(SIGTTOU, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  cores.bind();  // before the first library counts them
   // Out of the way first: any of them may itself be one of the numbers that are handed out.
   const int failed_high = ::fcntl(failed, F_DUPFD_CLOEXEC, console_descriptor + 1);
   bool handed = failed_high >= 0;
@@ -112,10 +114,12 @@ WorkerProcess start_worker(const std::string& path, Job job, const WorkerFiles& 
                                       {nothing.get(), STDIN_FILENO},
                                       {files.output, STDOUT_FILENO},
                                       {files.errors, STDERR_FILENO}}};
+  const CoreSet cores(job.cores);
   const pid_t launcher = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
-  if (worker == 0) become_worker(path.c_str(), handed, failing.get(), launcher, held.of_worker());
+  if (worker == 0)
+    become_worker(path.c_str(), handed, failing.get(), launcher, held.of_worker(), cores);
   ::setpgid(worker, worker);  // whichever of the two comes first
   failing.close();
   if (const int error = exec_error(failure.get()); error != 0) {

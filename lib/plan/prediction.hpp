@@ -28,15 +28,25 @@ struct MemoryPlan {
   std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
 };
 
+/// Of the network between the run's hosts.
+struct NetworkPrediction {
+  double bytes_per_s = 0;  // for each rank, each way; 0: not known
+  double latency_s = 0;    // of a collective
+  // between how many hosts, of how many ranks each, it was measured; 0: it is a guess
+  std::int64_t measured_hosts = 0, measured_ranks_per_host = 0;
+};
+
 struct Prediction {
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;  // where rates of the device are known
   bool rates_are_estimated = false;             // else measured
+  // of the time: those of the device, with guesses where links or network were not measured
+  std::optional<program::Rates> step_rates;
   // of the time, where links were not measured: those of another machine; 0: left out
   double assumed_link_bytes_per_s = 0;
   // of several hosts, as many ranks on each; 0: one host
   std::int64_t ranks_per_host = 0;
-  double assumed_network_bytes_per_s = 0;  // between hosts, for each rank; 0: left out
+  NetworkPrediction network;
   // a second, of the chip in the plan's arithmetic; 0: not known
   double peak_flops = 0;
 };

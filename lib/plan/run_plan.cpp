@@ -18,6 +18,7 @@
 #include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
+#include "plan/step_rates.hpp"
 #include "facts/gpu_hardware.hpp"
 #include "hardware/support.hpp"
 #include "plan/update_rates.hpp"
@@ -71,29 +72,6 @@ std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDim
              ? ""
              : "model.type " + std::string(architectures::family_of(r.model.options)) +
                    " computes on CPUs so far: GPUs have no kernel for its " + operation;
-}
-
-/// nullopt if they were not measured.
-std::optional<program::Rates> rates_of(const hardware::Hardware& device, recipe::Compute compute) {
-  const program::Rates& rates = size_of(dtype_of(compute)) == 2    ? device.bf16
-                                : compute == recipe::Compute::tf32 ? device.tf32
-                                                                   : device.fp32;
-  return rates.gemm_flops_per_s > 0 ? std::optional(rates) : std::nullopt;
-}
-
-// Only for runs on one host: the network between hosts is not measured, and all hosts must make the
-// same plan.
-void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardware,
-                        std::int64_t world_size) {
-  if (hardware.host_bytes_per_s > 0 && world_size == 1)
-    rates.host_bytes_per_s = hardware.host_bytes_per_s;
-  if (world_size != hardware.local_ranks) return;
-  // all ranks update at once
-  rates.host_update_bytes_per_s = hardware.host_update_bytes_per_s /
-                                  static_cast<double>(hardware.local_ranks);
-  if (hardware.link_bytes_per_s <= 0) return;
-  rates.link_bytes_per_s = hardware.link_bytes_per_s;
-  rates.link_latency_s = hardware.link_latency_s;
 }
 
 /// Throws UserError 69 for a GPU of this machine that the kernels of this build do not run on.
@@ -428,26 +406,17 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_asynchronous(plan, programs, prediction.memory);
   const std::int64_t here = facts.hardware.local_ranks, ranks = plan.mesh.data;
   if (here < ranks && ranks % here == 0) prediction.ranks_per_host = here;
+  const bool of_this_machine = options.gpu.empty() && plan.on_gpu == !facts.hardware.gpus.empty();
+  predict_rates(prediction, plan, predicts ? &*device : nullptr,
+                of_this_machine ? facts.hardware.network : facts::NetworkFacts{});
   if (predicts) {
     prediction.rates_are_estimated = device->is_estimated;
     const bool tf32 = r.precision.compute == recipe::Compute::tf32,
                low = plan.compute != DType::f32;
-    if (rates) {
-      program::Rates known = *rates;
-      if (known.link_bytes_per_s <= 0 && plan.mesh.data > 1)
-        known.link_bytes_per_s = prediction.assumed_link_bytes_per_s = device->link_bytes_per_s;
-      known.ranks_per_host = prediction.ranks_per_host;
-      if (known.ranks_per_host > 0)
-        known.network_bytes_per_s = prediction.assumed_network_bytes_per_s =
-            device->network_bytes_per_s;
-      // slower links are so for both; between hosts there are no such copies
-      else if (device->link_bytes_per_s > 0)
-        known.link_copy_bytes_per_s =
-            std::min(1.0, known.link_bytes_per_s / device->link_bytes_per_s) *
-            device->link_copy_bytes_per_s;
-      prediction.time = program::predict_time(programs.train.back().program,
-                                              programs.train.back().order,
-                                              programs.train.back().graph, known);
+    if (prediction.step_rates) {
+      const PlacedProgram& longest = programs.train.back();
+      prediction.time = program::predict_time(longest.program, longest.order, longest.graph,
+                                              *prediction.step_rates);
       if (r.model.attention == AttentionKind::flash ||
           r.model.attention == AttentionKind::efficient)
         plan.notes.push_back("attention by " + std::string(name_of(r.model.attention)) +

@@ -23,7 +23,8 @@ double Ring::seconds(double bytes, const Rates& rates) const {
                             : 0;
   const double between = seconds_at(
       to_next_host(bytes), rates.network_bytes_per_s * static_cast<double>(rates.ranks_per_host));
-  return std::max(within, between);
+  return std::max(within, between) +
+         (spans_hosts() ? rates.network_latency_s : rates.link_latency_s);
 }
 
 // A ring: each byte passes (ranks - 1) / ranks of the links, twice where it is summed and handed

@@ -19,7 +19,8 @@ struct Ring {
   /// next host.
   double within_a_host(double bytes) const;
   double to_next_host(double bytes) const;
-  /// Until the slower of both has passed. A host's network is that of all its ranks together.
+  /// Until the slower of both has passed, and before that the first bytes. A host's network is that
+  /// of all its ranks together.
   double seconds(double bytes, const Rates& rates) const;
 };
 

@@ -96,12 +96,11 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
-    case Op::gather: {
-      const Ring ring = ring_of(i, p, rates.ranks_per_host);
-      Cost c{0, 0, ring.seconds(static_cast<double>(sent_bytes(i)), rates), 0};
-      c.memory_s += rates.link_latency_s;
-      return c;
-    }
+    case Op::gather:
+      return {
+          0, 0,
+          ring_of(i, p, rates.ranks_per_host).seconds(static_cast<double>(sent_bytes(i)), rates),
+          0};
     case Op::send:
     case Op::recv: {
       const bool is_here = rates.ranks_per_host == 0 || i.peer < rates.ranks_per_host;

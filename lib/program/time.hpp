@@ -54,6 +54,7 @@ struct Rates {
   FusedAttention heads_of_64, heads_of_128;
   // of the network between hosts, for each rank, each way; 0: not known, or one host
   double network_bytes_per_s = 0;
+  double network_latency_s = 0;     // of a collective that goes from host to host; 0: not known
   std::int64_t ranks_per_host = 0;  // where there are several hosts; 0: all
 };
 

@@ -84,14 +84,14 @@ class Hosts:
     def mend_cable(self):
         self.cut_cable("up")
 
-    def start(self, command, environment, errors):
+    def start(self, command, environment, errors, output=lambda _: os.devnull, folder=None):
         """A process on each host: `command(number, host)`, in `environment(number)`, which writes
-        its sentences to the path `errors(number)`."""
+        its sentences to the path `errors(number)`, and what it prints to `output(number)`."""
         started = []
         for number, host in enumerate(self.all):
-            with open(errors(number), "wb") as said:
+            with open(errors(number), "wb") as said, open(output(number), "wb") as printed:
                 started.append(subprocess.Popen(
-                    host.command(*command(number, host)), stdout=subprocess.DEVNULL, stderr=said,
+                    host.command(*command(number, host)), stdout=printed, stderr=said, cwd=folder,
                     env={**environment(number), MARK: self.mark}))
         return started
 

@@ -1,5 +1,6 @@
 """GPUs of two hosts, which one machine pretends to be: NCCL between them goes through sockets. The
 losses and weights of one host to the bit in every mode; a rank that dies ends all."""
+import json
 import os
 import signal
 import unittest
@@ -48,6 +49,14 @@ class GpusOfTwoHosts(TwoHosts):
         for mode, settings in MODES.items():
             with self.subTest(mode=mode):
                 self.assert_bits_of_one_host(mode, settings)
+
+    def test_the_network_is_measured_over_nccl(self):
+        told = json.loads(self.measure_network("--json", ranks=1))
+        self.assertEqual(told["transport"], "NCCL")
+        self.assertTrue(all(host["gpus"] for host in told["hosts"]), told["hosts"])
+        self.assertIn("NET/Socket", told["nccl"])
+        for each in (*told["pairs"], told["all"], told["across"]):
+            self.assertGreater(each["bytes_per_second"], 0)
 
     def test_a_rank_that_is_killed_ends_both_hosts(self):
         for mode in ("ddp", "zero3"):

@@ -40,7 +40,7 @@ COVERED = {
     },
     "apps/trainx/init.cpp": {"train": "init_gpt2", "init --list": "from_nothing"},
     "apps/trainx/inputs.cpp": {"init": "from_nothing", "list": "named_in_prose"},
-    "apps/trainx/launch_options.cpp": {"train --help": "help_that_refusals_name"},
+    "apps/trainx/launch_options.cpp": {"...": "help_that_refusals_name"},
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
     "lib/data/foreign_file.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
@@ -80,6 +80,7 @@ COVERED = {
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
     "lib/plan/choose/mode.cpp": {"doctor": "named_in_prose"},
     "lib/plan/explain/describe.cpp": {"doctor": "named_in_prose"},
+    "lib/plan/explain/host_traffic.cpp": {"doctor --hosts": "named_in_prose"},
     "lib/recipe/absent.cpp": {"export": "named_in_prose"},
     "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
@@ -287,6 +288,7 @@ class Recommended(Trainx):
         self.say("report", "outputs/small")
         page = (self.folder / "outputs" / "small" / "report.html").read_text()
         self.assertIn("train --profile", page)
+        self.assertIn("--nnodes", self.say("doctor", "--hosts", expect=2))
         self.say("train", path, "run.duration=8 steps", "--profile", "2")
         self.say("report", "outputs/small")
         self.assertNotEqual((self.folder / "outputs" / "small" / "report.html").read_text(), page)

@@ -27,14 +27,35 @@ class TwoHosts(Trainx):
 
     def start(self, name, *settings):
         (port,) = free_ports(1)
-        first = self.hosts.all[0]
         return self.hosts.start(
             lambda number, host: [
                 TRAINX, "train", self.config, f"run.name={name}", *settings,
                 f"run.output_dir={self.folder}/outputs",
-                f"--nproc-per-node={self.world // 2}", "--nnodes=2", f"--node-rank={number}",
-                f"--master-addr={first.address}", f"--master-port={port}"],
+                *self.flags(number, self.world // 2, port)],
             self.environment_of, self.errors)
+
+    def flags(self, number, ranks, port):
+        """Of trainx on a host, with so many ranks."""
+        return [f"--nproc-per-node={ranks}", "--nnodes=2", f"--node-rank={number}",
+                f"--master-addr={self.hosts.all[0].address}", f"--master-port={port}"]
+
+    def run_on_both(self, command, environment=None):
+        """The exit codes; what the hosts print is in `printed(number)`."""
+        started = self.hosts.start(command, environment or self.environment_of, self.errors,
+                                   self.printed, self.folder)
+        return [process.wait(timeout=120) for process in started]
+
+    def measure_network(self, *more, ranks):
+        """What `doctor --hosts` prints, with so many ranks on each host."""
+        (port,) = free_ports(1)
+        codes = self.run_on_both(lambda number, _: [TRAINX, "doctor", "--hosts", *more,
+                                                    *self.flags(number, ranks, port)])
+        self.assertEqual(codes, [0, 0], self.told())
+        self.assertEqual(self.printed(1).read_text(), "", "rank 0 alone prints")
+        return self.printed(0).read_text()
+
+    def printed(self, number):
+        return self.folder / f"printed-{number}"
 
     def errors(self, number):
         return self.folder / f"errors-{number}"

@@ -252,14 +252,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
                           ? ", for each of " + std::to_string(plan.mesh.data - 1) + " ranks"
                           : ""));
     if (const HostTraffic traffic = host_traffic(plan); traffic.hosts > 1)
-      out += row("a host of " + std::to_string(traffic.hosts),
-                 human_bytes(std::llround(traffic.within_bytes)) + " between its ranks, " +
-                     human_bytes(std::llround(traffic.network_bytes)) + " to the next host" +
-                     (plan.assumed_network_bytes_per_s > 0
-                          ? " in " + fixed(traffic.seconds * 1e3, 1) + " ms: a guess, by " +
-                                human_bytes(std::llround(plan.assumed_network_bytes_per_s)) +
-                                "/s of network for each rank"
-                          : ""));
+      out += row("a host of " + std::to_string(traffic.hosts), describe(traffic, plan.network));
     if (plan.assumed_link_bytes_per_s > 0)
       out += row("links",
                  "not measured (trainx doctor measures this machine's): the time below takes " +
@@ -464,11 +457,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["exchanges"].push_back(
         {{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
   if (const HostTraffic traffic = host_traffic(plan); traffic.hosts > 1)
-    j["host_traffic"] = {{"hosts", traffic.hosts},
-                         {"within_bytes", std::llround(traffic.within_bytes)},
-                         {"network_bytes", std::llround(traffic.network_bytes)},
-                         {"network_ms", traffic.seconds * 1e3},
-                         {"assumed_network_bytes_per_s", plan.assumed_network_bytes_per_s}};
+    j["host_traffic"] = to_json(traffic, plan.network);
   if (plan.assumed_link_bytes_per_s > 0)
     j["assumed_link_bytes_per_s"] = plan.assumed_link_bytes_per_s;
   const CheckpointSize saved = checkpoint_size(plan);

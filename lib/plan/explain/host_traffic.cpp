@@ -1,6 +1,9 @@
 #include "plan/explain/host_traffic.hpp"
 #include "program/operations.hpp"
 #include "program/ring.hpp"
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace trainx::plan {
 
@@ -13,7 +16,8 @@ HostTraffic host_traffic(const RunPlan& plan) {
   const auto& p = plan.train.back().program;
   program::Rates network;
   network.ranks_per_host = plan.ranks_per_host;
-  network.network_bytes_per_s = plan.assumed_network_bytes_per_s;
+  network.network_bytes_per_s = plan.network.bytes_per_s;
+  network.network_latency_s = plan.network.latency_s;
   for (const program::Instruction& i : p.steady) {
     if (!program::is_collective(i.op) || i.op == Op::send || i.op == Op::recv) continue;
     const program::Ring ring = program::ring_of(i, p, plan.ranks_per_host);
@@ -24,6 +28,36 @@ HostTraffic host_traffic(const RunPlan& plan) {
     if (ring.spans_hosts()) traffic.seconds += times * ring.seconds(bytes, network);
   }
   return traffic;
+}
+
+std::string describe(const HostTraffic& traffic, const NetworkPrediction& network) {
+  const std::string sent = human_bytes(std::llround(traffic.within_bytes)) +
+                           " between its ranks, " +
+                           human_bytes(std::llround(traffic.network_bytes)) + " to the next host";
+  if (network.bytes_per_s <= 0) return sent;
+  char ms[32];
+  std::snprintf(ms, sizeof ms, "%.1f ms", traffic.seconds * 1e3);
+  return sent + " in " + ms +
+         (network.measured_hosts > 0
+              ? ": measured, between " + std::to_string(network.measured_hosts) + " hosts of " +
+                    std::to_string(network.measured_ranks_per_host) + " ranks, as "
+              : ": a guess (trainx doctor --hosts measures a network), by ") +
+         human_bytes(std::llround(network.bytes_per_s)) + "/s of network for each rank";
+}
+
+nlohmann::json to_json(const HostTraffic& traffic, const NetworkPrediction& network) {
+  nlohmann::json j{{"hosts", traffic.hosts},
+                   {"within_bytes", std::llround(traffic.within_bytes)},
+                   {"network_bytes", std::llround(traffic.network_bytes)},
+                   {"network_ms", traffic.seconds * 1e3}};
+  if (network.measured_hosts == 0) {
+    j["assumed_network_bytes_per_s"] = network.bytes_per_s;
+    return j;
+  }
+  j["measured_network_bytes_per_s"] = network.bytes_per_s;
+  j["measured_network_latency_s"] = network.latency_s;
+  j["measured_hosts"] = network.measured_hosts;
+  return j;
 }
 
 }  // namespace trainx::plan

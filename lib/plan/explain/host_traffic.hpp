@@ -1,6 +1,8 @@
 // What a step sends over the links of a host and over the network between hosts.
 #pragma once
 #include "plan/run_plan.hpp"
+#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 namespace trainx::plan {
 
@@ -13,5 +15,9 @@ struct HostTraffic {
 
 /// Of the collectives; dp's, which rank 0 alone sends, are left out.
 HostTraffic host_traffic(const RunPlan& plan);
+
+/// "1 GiB between its ranks, 2 GiB to the next host in 3.0 ms: measured, ...".
+std::string describe(const HostTraffic& traffic, const NetworkPrediction& network);
+nlohmann::json to_json(const HostTraffic& traffic, const NetworkPrediction& network);
 
 }  // namespace trainx::plan

@@ -79,16 +79,6 @@ struct Weighed {
   bool fits = false;
 };
 
-/// Links that were not measured are the data sheet's, as in the plan's time.
-std::optional<program::Rates> rates_of(const RunPlan& plan) {
-  std::optional<program::Rates> rates = plan.rates;
-  if (!rates) return rates;
-  if (rates->link_bytes_per_s <= 0) rates->link_bytes_per_s = plan.assumed_link_bytes_per_s;
-  rates->ranks_per_host = plan.ranks_per_host;
-  rates->network_bytes_per_s = plan.assumed_network_bytes_per_s;
-  return rates;
-}
-
 /// `now` without the lever; `plan`: whose rates and budget hold.
 Weighed weigh(const RunPlan& plan, const Decisions& now, const Lever& lever) {
   Weighed w{now};
@@ -96,16 +86,16 @@ Weighed weigh(const RunPlan& plan, const Decisions& now, const Lever& lever) {
   const Programs programs = plan_programs(w.decided, Extent::candidate);
   const std::int64_t budget = plan.memory.budget_bytes;
   w.bytes = plan_memory_totals(w.decided, programs).total_bytes();
-  if (const auto rates = rates_of(plan)) w.seconds = step_seconds(programs, *rates);
+  if (plan.step_rates) w.seconds = step_seconds(programs, *plan.step_rates);
   w.fits = budget > 0 && w.bytes <= budget;
   return w;
 }
 
 bool knows_cost(const RunPlan& plan, const Lever& lever) {
   if (!lever.copies) return true;
-  const auto rates = rates_of(plan);
-  return lever.told.key == "parallel.mode" ? rates->link_bytes_per_s > 0
-                                           : rates->host_bytes_per_s > 0;
+  return plan.step_rates &&
+         (lever.told.key == "parallel.mode" ? plan.step_rates->link_bytes_per_s > 0
+                                            : plan.step_rates->host_bytes_per_s > 0);
 }
 
 std::string ms(double seconds) {
@@ -124,8 +114,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
   Decisions now = plan;
   now.searched = search_of(6'000);
   std::int64_t bytes = plan.memory.total_bytes();  // of now
-  const auto rates = rates_of(plan);
-  double seconds = rates ? step_seconds(plan, *rates) : 0;
+  double seconds = plan.step_rates ? step_seconds(plan, *plan.step_rates) : 0;
   const double whole_s = seconds;
   const auto take = [&](const Lever& lever, Weighed w) {
     Needless& told = out.emplace_back(lever.told);

@@ -74,3 +74,12 @@ TEST_CASE("several shards' groups on a host, and a shard's group over several ho
   CHECK(wide.spans_hosts());
   CHECK(ring_of(among(Op::reduce, Axis::replica), of_ranks(16, 8), 4).rings_of_a_host == 4);
 }
+
+TEST_CASE("a ring takes the latency of the network where it spans hosts, else that of the links") {
+  Rates rates = links(700, 0.5, 4);
+  rates.link_latency_s = 1;
+  rates.network_latency_s = 5;
+  const StepProgram p = of_ranks(8, 4);
+  CHECK(ring_of(among(Op::gather, Axis::data), p, 4).seconds(80, rates) == 40);
+  CHECK(ring_of(among(Op::gather, Axis::shard), p, 4).seconds(700, rates) == 1.75);
+}
