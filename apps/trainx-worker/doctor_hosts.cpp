@@ -12,10 +12,10 @@ namespace {
 
 /// On stdout, by rank 0.
 void print_rates(const NetworkRates& rates, bool as_json) {
-  const std::string text =
-      as_json ? facts::to_json(rates).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                 "\n"
-           : doctor::describe(rates);
+  const std::string text = as_json ? facts::to_json(rates).dump(
+                                         -1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                                         "\n"
+                                   : doctor::describe(rates);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw UserError(ExitCode::io_error, "stdout cannot be written");
 }
@@ -36,7 +36,11 @@ int doctor_hosts(const launch::Job& job) {
     if (control->rank() == 0) print_rates(rates, job.output.json);
     control->leave();
   } catch (const std::exception& e) {
-    if (!control->failed()) control->leave_with(exit_code_of(e), sentence_of(e));
+    // there is one host: all ranks find that, and none ends because of another
+    if (exit_code_of(e) == ExitCode::usage)
+      control->leave();
+    else if (!control->failed())
+      control->leave_with(exit_code_of(e), sentence_of(e));
     throw;
   }
   return 0;

@@ -120,9 +120,8 @@ std::vector<HostPairRate> measure_pairs(Control& control, Communicator& all,
     for (const Json& r : Json::parse(text)) rates.push_back({r.at(0), r.at(1), r.at(2), r.at(3)});
   std::ranges::sort(rates, {}, [](const HostPairRate& r) { return std::pair(r.from, r.to); });
   const auto there = [&](const HostPairRate& back) {
-    return *std::ranges::find_if(rates, [&](const HostPairRate& r) {
-      return r.from == back.to && r.to == back.from;
-    });
+    return *std::ranges::find_if(
+        rates, [&](const HostPairRate& r) { return r.from == back.to && r.to == back.from; });
   };
   for (HostPairRate& r : rates)
     if (r.from > r.to) r.round_trip_seconds = there(r).round_trip_seconds;
@@ -136,9 +135,9 @@ NetworkSum measure_sum(Control& control, int ranks, std::int64_t most_bytes, con
   };
   const double few = timed(small_sums, few_bytes), least = timed(1, least_sum_bytes);
   const double wanted = sum_seconds / least;  // in units of least_sum_bytes
-  const std::int64_t bytes = least_sum_bytes *
-                             std::clamp<std::int64_t>(std::llround(wanted), 1,
-                                                      most_bytes / least_sum_bytes);
+  const std::int64_t bytes =
+      least_sum_bytes *
+      std::clamp<std::int64_t>(std::llround(wanted), 1, most_bytes / least_sum_bytes);
   const double whole = timed(large_sums, bytes);
   return {ranks, 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes) / whole, few};
 }

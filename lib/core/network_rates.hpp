@@ -37,7 +37,8 @@ struct NetworkRates {
   NetworkSum all;  // over all ranks
   // among ranks of the same place on each host, all places at once; empty: hosts differ in ranks
   std::optional<NetworkSum> across;
-  std::optional<NetworkSum> within;  // among a host's ranks, all hosts at once; empty: one rank each
+  std::optional<NetworkSum>
+      within;  // among a host's ranks, all hosts at once; empty: one rank each
 };
 
 }  // namespace trainx

@@ -81,9 +81,8 @@ std::string pairs_table(const NetworkRates& rates) {
   for (const HostPairRate* p : there)
     rows.push_back({name(p->from) + " - " + name(p->to), time_with_unit(p->round_trip_seconds),
                     rate_with_unit(p->bytes_per_second), rate_with_unit(back(*p))});
-  return table(rows) + (all > there.size() ? "the slowest of " + std::to_string(all) +
-                                                 "; --json has all\n"
-                                           : "");
+  return table(rows) +
+         (all > there.size() ? "the slowest of " + std::to_string(all) + "; --json has all\n" : "");
 }
 
 std::string sums_table(const NetworkRates& rates) {

@@ -84,13 +84,12 @@ struct HostsOfRanks {
 };
 
 HostsOfRanks tell_hosts(comm::Control& control, const facts::HardwareFacts& hardware, bool on_gpu) {
-  const std::string address =
-      control.addresses().at(static_cast<std::size_t>(control.rank()));
-  const Json mine{{"id", read_file("/proc/sys/kernel/random/boot_id")},
-                  {"name", hardware.host},
-                  {"interface", comm::interface_of(address)},
-                  {"gpus", on_gpu ? facts::distinct(hardware.gpu_names())
-                                  : std::vector<std::string>()}};
+  const std::string address = control.addresses().at(static_cast<std::size_t>(control.rank()));
+  const Json mine{
+      {"id", read_file("/proc/sys/kernel/random/boot_id")},
+      {"name", hardware.host},
+      {"interface", comm::interface_of(address)},
+      {"gpus", on_gpu ? facts::distinct(hardware.gpu_names()) : std::vector<std::string>()}};
   std::vector<Json> all;
   std::vector<std::string> ids;
   for (const std::string& text :
@@ -102,8 +101,8 @@ HostsOfRanks tell_hosts(comm::Control& control, const facts::HardwareFacts& hard
   for (const Members& ranks : found.ranks) {
     const auto first = static_cast<std::size_t>(ranks.front());
     found.hosts.push_back({all[first].at("name"), control.addresses().at(first),
-                          all[first].at("interface"), static_cast<int>(ranks.size()),
-                          all[first].at("gpus")});
+                           all[first].at("interface"), static_cast<int>(ranks.size()),
+                           all[first].at("gpus")});
   }
   return found;
 }

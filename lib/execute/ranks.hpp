@@ -49,8 +49,6 @@ class Ranks {
   int rank() const { return control_ ? control_->rank() : 0; }
   int world_size() const { return control_ ? control_->world_size() : 1; }
   bool is_first() const { return rank() == 0; }
-  /// Trivially where there is one rank.
-  bool one_host() const { return !control_ || control_->one_host(); }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
   comm::Communicator* communicator(program::Axis axis = program::Axis::data) const {
     return communicators_.along(axis);

@@ -99,10 +99,10 @@ CoreBinding bind_near_gpus(const CoreTopology& topology, const std::vector<std::
 double share_of(const CoreBinding& binding, const Cores& cores) {
   double share = 0;
   for (const int core : cores)
-    share += 1 / static_cast<double>(
-                     std::ranges::count_if(binding.of_rank, [&](const Cores& others) {
-                       return std::ranges::binary_search(others, core);
-                     }));
+    share += 1 /
+             static_cast<double>(std::ranges::count_if(binding.of_rank, [&](const Cores& others) {
+               return std::ranges::binary_search(others, core);
+             }));
   return share;
 }
 
@@ -116,8 +116,7 @@ Cores cores_in_list(const std::string& list) {
     const auto first = parse_integer(part.substr(0, dash)),
                last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last >= most_cores) return {};
-    for (std::int64_t core = *first; core <= *last; ++core)
-      cores.push_back(static_cast<int>(core));
+    for (std::int64_t core = *first; core <= *last; ++core) cores.push_back(static_cast<int>(core));
   }
   return cores;
 }

@@ -15,28 +15,30 @@ std::string PeerMemory::offer(void* memory) {
   return {reinterpret_cast<const char*>(&handle), sizeof handle};
 }
 
-std::unique_ptr<PeerMemory> PeerMemory::open(const std::vector<std::string>& offers, int rank,
-                                             void* own) {
+std::unique_ptr<PeerMemory> PeerMemory::open(const std::vector<std::string>& offers,
+                                             const std::vector<int>& members, int rank, void* own) {
   std::unique_ptr<PeerMemory> peers(new PeerMemory(rank));
-  for (std::size_t r = 0; r < offers.size(); ++r) {
+  peers->bases_.resize(offers.size());
+  for (const int member : members) {
+    const std::string& offer = offers.at(static_cast<std::size_t>(member));
     void* base = own;
-    if (static_cast<int>(r) != rank) {
+    if (member != rank) {
       cudaIpcMemHandle_t handle{};
-      if (offers[r].size() != sizeof handle) return nullptr;
-      std::memcpy(&handle, offers[r].data(), sizeof handle);
+      if (offer.size() != sizeof handle) return nullptr;
+      std::memcpy(&handle, offer.data(), sizeof handle);
       if (cudaIpcOpenMemHandle(&base, handle, cudaIpcMemLazyEnablePeerAccess) != cudaSuccess) {
         cudaGetLastError();
         return nullptr;
       }
     }
-    peers->bases_.push_back(static_cast<std::byte*>(base));
+    peers->bases_[static_cast<std::size_t>(member)] = static_cast<std::byte*>(base);
   }
   return peers;
 }
 
 PeerMemory::~PeerMemory() {
   for (std::size_t r = 0; r < bases_.size(); ++r)
-    if (static_cast<int>(r) != rank_) cudaIpcCloseMemHandle(bases_[r]);
+    if (bases_[r] && static_cast<int>(r) != rank_) cudaIpcCloseMemHandle(bases_[r]);
 }
 
 }  // namespace trainx::gpu

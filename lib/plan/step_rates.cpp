@@ -53,9 +53,8 @@ void predict_rates(Prediction& prediction, const Decisions& plan, const hardware
     rates.network_latency_s = prediction.network.latency_s;
   } else if (device->link_bytes_per_s > 0) {
     // slower links are so for both; between hosts there are no such copies
-    rates.link_copy_bytes_per_s =
-        std::min(1.0, rates.link_bytes_per_s / device->link_bytes_per_s) *
-        device->link_copy_bytes_per_s;
+    rates.link_copy_bytes_per_s = std::min(1.0, rates.link_bytes_per_s / device->link_bytes_per_s) *
+                                  device->link_copy_bytes_per_s;
   }
   prediction.step_rates = rates;
 }

@@ -68,6 +68,10 @@ class Generations(Trainx):
         told = self.told(gpu, TRAINX_WORKER=self.worker())
         return json.loads(self.run_trainx("doctor", "--json", env=told, expect=None).stdout)
 
+    def print_row(self, gpu, planned_bytes, rates, answer):
+        print(f"  {gpu.name:24} {gpu.mib / 1024:7.1f} GiB {planned_bytes / 2**30:5.1f} GiB  "
+              f"{rates:10} {answer}")
+
     def refusals(self, report, gpu):
         return [f"{f['problem']}; {f['remedy']}" for f in report["findings"]
                 if f["weight"] == "error" and f["problem"].startswith(gpu.name)]
@@ -75,6 +79,8 @@ class Generations(Trainx):
     @unittest.skipUnless(BUILT, "built without CUDA")
     def test_doctor_validate_plan_and_train_say_the_same(self):
         recipe = self.recipe(tiny())
+        print("\n  GPU                         memory    plan's     rates      "
+              "doctor, validate, plan, train")
         for gpu in GPUS:
             with self.subTest(gpu=gpu.name):
                 report = self.examine(gpu)
@@ -92,6 +98,7 @@ class Generations(Trainx):
                     self.assertEqual(plan["rates"], rates)
                     share = plan["budget_bytes"] / (gpu.mib << 20)
                     self.assertTrue(0.975 < share < 1, f"{share} of NVML's memory")
+                    self.print_row(gpu, plan["budget_bytes"], rates, "take it")
                     continue
                 (sentence,) = refusals
                 self.assertIn("TRAINX_CUDA_ARCHITECTURES", sentence)
@@ -101,6 +108,9 @@ class Generations(Trainx):
                         self.assertEqual(code, UNAVAILABLE, (command, done.stdout, done.stderr))
                         self.assertIn(sentence, Refusal(done).message, command)
                 self.run_trainx("validate", recipe, "run.device=cpu", env=self.told(gpu))
+                planned = json.loads(self.run_trainx("plan", recipe, "--gpu", gpu.planned_as,
+                                                     "--json").stdout)["budget_bytes"]
+                self.print_row(gpu, planned, rates, "refuse it by one sentence")
         self.assertFalse((self.folder / "outputs").exists())
 
     @unittest.skipIf(fake_gpu.why_not() or not BUILT, fake_gpu.why_not() or "built without CUDA")

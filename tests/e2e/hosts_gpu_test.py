@@ -1,5 +1,6 @@
 """GPUs of two hosts, which one machine pretends to be: NCCL between them goes through sockets. The
-losses and weights of one host to the bit in every mode; a rank that dies ends all."""
+losses and weights of one host to the bit in every mode; a rank that dies ends all. Of hosts with
+two GPUs each, weights are gathered by copies within a host."""
 import json
 import os
 import signal
@@ -24,9 +25,10 @@ metrics: {{every: 1 steps}}
 MODES = {mode: [f"parallel.mode={mode}"] for mode in ("dp", "ddp")} | {
     mode: [f"parallel.mode={mode}", "parallel.shard_ranks=2"]
     for mode in ("zero1", "zero2", "zero3")}
-# Of NCCL: nothing but sockets, as between hosts that no faster network joins.
-APART = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_P2P_DISABLE": "1",
-         "NCCL_SHM_DISABLE": "1", "NCCL_MNNVL_ENABLE": "0", "NCCL_NVLS_ENABLE": "0"}
+# Of NCCL: sockets between hosts that no faster network joins; and nothing else within them.
+SOCKETS = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_MNNVL_ENABLE": "0",
+           "NCCL_NVLS_ENABLE": "0"}
+APART = SOCKETS | {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
 
 @unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
@@ -66,6 +68,35 @@ class GpusOfTwoHosts(TwoHosts):
                 self.wait_for_training(f"killed-{mode}", started)
                 os.kill(self.random.choice(self.workers()), signal.SIGKILL)
                 self.assert_all_end(started, (PEER_ENDED, KILLED))
+
+
+@unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+class TwoGpusOfTwoHosts(TwoHosts):
+    on_gpu = True
+    world = 4
+
+    def setUp(self):
+        super().setUp()
+        self.config = self.recipe(RECIPE)
+
+    def environment_of(self, number):
+        gpus = visible_gpus()
+        if number is None:
+            return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[:4]))
+        return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[2 * number:2 * number + 2]),
+                                NCCL_HOSTID=f"host{number}", TRAINX_LOG="debug", **SOCKETS)
+
+    def test_shards_within_a_host_train_as_on_one(self):
+        """Sums of four ranks go round the ring in another order: losses differ by their rounding."""
+        for mode in ("zero1", "zero3"):
+            with self.subTest(mode=mode):
+                self.train_on_one(f"{mode}-one", *MODES[mode])
+                self.train(f"{mode}-two", *MODES[mode])
+                one, two = ([m["loss"] for m in self.metrics(f"{mode}-{name}") if "loss" in m]
+                            for name in ("one", "two"))
+                self.assertEqual(len(one), 20)
+                for a, b in zip(one, two, strict=True):
+                    self.assertLess(abs(a - b), 1e-6 * a, mode)
 
 
 if __name__ == "__main__":

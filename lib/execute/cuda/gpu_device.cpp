@@ -1,4 +1,5 @@
 #include "execute/cuda/gpu_device.hpp"
+#include "core/files.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "hardware/support.hpp"
@@ -136,12 +137,17 @@ std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>
                                                  processors);
 }
 
-/// Null where a rank cannot reach another's memory: then none uses it. All ranks call it at the
-/// same time.
-std::unique_ptr<gpu::PeerMemory> memory_of_others(std::byte* own, const Ranks& ranks) {
-  if (!ranks.one_host()) return nullptr;
-  auto peers =
-      gpu::PeerMemory::open(ranks.exchange(gpu::PeerMemory::offer(own)), ranks.rank(), own);
+/// Of `members`, the ranks from which this one gathers. Null where a rank cannot reach a member's
+/// memory, or a member is on another host: then none copies. All ranks call it at the same time.
+std::unique_ptr<gpu::PeerMemory> memory_of_others(std::byte* own, const Ranks& ranks,
+                                                  const std::vector<int>& members) {
+  const std::vector<std::string> hosts =
+      ranks.exchange(read_file("/proc/sys/kernel/random/boot_id"));
+  const std::string& host = hosts.at(static_cast<std::size_t>(ranks.rank()));
+  const bool are_here = std::ranges::all_of(
+      members, [&](int member) { return hosts.at(static_cast<std::size_t>(member)) == host; });
+  const std::vector<std::string> offers = ranks.exchange(gpu::PeerMemory::offer(own));
+  auto peers = are_here ? gpu::PeerMemory::open(offers, members, ranks.rank(), own) : nullptr;
   const std::vector<std::string> opened = ranks.exchange(peers ? "opened" : "");
   return std::ranges::count(opened, "") == 0 ? std::move(peers) : nullptr;
 }
@@ -171,16 +177,18 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   gemm_ = std::make_unique<gpu::Gemm>(
       plan.recipe.run.deterministic ? "" : gpu::Gemm::default_cache_file());
   meter_ = std::make_unique<gpu::PowerMeter>();
-  if (plan.zero_stage() > 0 && ranks.world_size() > 1) peers_ = memory_of_others(arena_, ranks);
+  const program::Mesh& mesh = plan.mesh;
+  if (plan.zero_stage() > 0 && ranks.world_size() > 1)
+    peers_ = memory_of_others(arena_, ranks, mesh.peers(program::Axis::shard, ranks.rank()));
   const int processors = peers_ ? gpu::NcclCommunicator::many : gpu::NcclCommunicator::few;
   if (ranks.world_size() > 1)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
         ranks.world_size(), processors);
-  if (const program::StepProgram& p = plan.train.front().program; p.mesh.has_replicas())
+  if (mesh.has_replicas())
     for (const program::Axis axis : {program::Axis::shard, program::Axis::replica})
       along_[static_cast<std::size_t>(axis)] =
-          communicator_among(p.mesh.peers(axis, ranks.rank()), ranks, processors);
+          communicator_among(mesh.peers(axis, ranks.rank()), ranks, processors);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
   ops_.gemm = gemm_.get();

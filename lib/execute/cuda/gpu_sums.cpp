@@ -16,9 +16,9 @@ GpuSums::GpuSums(comm::Control& control, const std::vector<int>& members)
   const std::vector<std::string> ids =
       control.exchange(is_first ? gpu::NcclCommunicator::make_id() : "");
   const auto place = std::ranges::find(members, control.rank()) - members.begin();
-  nccl_ = std::make_unique<gpu::NcclCommunicator>(
-      ids.at(static_cast<std::size_t>(members.front())), static_cast<int>(place),
-      static_cast<int>(members.size()));
+  nccl_ = std::make_unique<gpu::NcclCommunicator>(ids.at(static_cast<std::size_t>(members.front())),
+                                                  static_cast<int>(place),
+                                                  static_cast<int>(members.size()));
 }
 
 void GpuSums::sum(std::int64_t bytes) const {

@@ -118,8 +118,7 @@ TEST_CASE("GPUs on one of two nodes leave ranks unbound: they would have half of
 TEST_CASE("GPUs whose near cores are not told, or are all, leave ranks unbound") {
   const TwoNodes machine;
   require_unbound(machine.bind(2, {machine.gpu(0, "0-63"), machine.gpu(1, "0-63")}), "near GPU");
-  require_unbound(machine.bind(2, {machine.gpu(0, "0-15,32-47"), "0000:99:00.0"}),
-                  "0000:99:00.0");
+  require_unbound(machine.bind(2, {machine.gpu(0, "0-15,32-47"), "0000:99:00.0"}), "0000:99:00.0");
   // one that is near all beside one that is not
   require_unbound(machine.bind(2, {machine.gpu(0, "0-15,32-47"), machine.gpu(1, "0-63")}), "near");
   // sets that overlap: a rank would have less than its share
