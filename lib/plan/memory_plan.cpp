@@ -1,6 +1,7 @@
 #include "plan/memory_plan.hpp"
 #include "core/file_writer.hpp"
 #include "hardware/hardware.hpp"
+#include "plan/choose/mode.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/custom_dims.hpp"
 #include "plan/largest_block.hpp"
@@ -323,7 +324,8 @@ std::string what_would_fit(const Decisions& plan, std::int64_t have) {
           auto levels = levers.levels;
           // Where activations wait elsewhere, the least to copy comes first.
           if (place != levers.places.front()) std::ranges::reverse(levels);
-          other.mode = mode;
+          set_mode(other, mode);
+          if (plan.zero_stage() > 0) other.mesh = plan.mesh;  // shards lie where they are written
           other.recipe.memory.activation_offload = place;
           other.recipe.memory.optimizer_offload.where = optimizer;
           other.recipe.memory.parameter_offload = weights;

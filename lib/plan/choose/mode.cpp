@@ -49,8 +49,8 @@ std::vector<std::string> changed_keys(const Decisions& plan, const Decisions& be
 Weighed weigh(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit,
               std::int64_t budget, const program::Rates* rates) {
   Decisions other = plan;
-  other.mode = mode;
-  other.mesh.shard = static_cast<int>(shard_ranks);
+  set_mode(other, mode);
+  if (other.zero_stage() > 0) other.mesh.shard = static_cast<int>(shard_ranks);
   other.recipe.memory.fit = fit;
   // What is chosen in the end is searched for anew.
   other.searched = search_of(most_weighed);
@@ -101,6 +101,11 @@ void require_shards_on_host(const Decisions& plan) {
           "optimizer, parallel.mode: ddp, or leave optimizer_offload out");
 }
 
+void set_mode(Decisions& plan, ParallelMode mode) {
+  plan.mode = mode;
+  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.data : 1;
+}
+
 void choose_mode(Decisions& plan, int rank) {
   auto& r = plan.recipe;
   const std::int64_t world = r.parallel.world_size.value.value_or(1);
@@ -123,7 +128,8 @@ void choose_mode(Decisions& plan, int rank) {
                     "precision.reduce is bf16, and with one rank no gradient travels; write fp32, "
                     "or start more ranks");
   plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
-  plan.mesh = {static_cast<int>(world), plan.zero_stage() > 0 ? static_cast<int>(world) : 1};
+  plan.mesh.data = static_cast<int>(world);
+  set_mode(plan, plan.mode);
   if (world == 1) r.parallel.shard_ranks = {};  // one rank's shards are the whole
   if (const auto asked = r.parallel.shard_ranks.value; asked && world % *asked != 0)
     throw UserError(ExitCode::invalid_recipe, "parallel.shard_ranks (" + std::to_string(*asked) +
@@ -222,7 +228,7 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   }
   // of equal ones the first
   const Weighed best = *std::ranges::min_element(all, {}, &Weighed::seconds);
-  plan.mode = best.mode;
+  set_mode(plan, best.mode);
   mode = {plan.mode};
   const auto cost = [&](const Weighed& w) {
     return w.seconds > 0 && ddp.seconds > 0

@@ -5,6 +5,9 @@
 
 namespace trainx::plan {
 
+/// Takes the mode; shards of zero lie among all ranks.
+void set_mode(Decisions& plan, recipe::ParallelMode mode);
+
 /// Takes the recipe's mode; auto becomes single or, for now, ddp. Throws UserError 78 for
 /// contradictions.
 void choose_mode(Decisions& plan, int rank);

@@ -1,4 +1,5 @@
 #include "plan/explain/needless.hpp"
+#include "plan/choose/mode.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/limits.hpp"
@@ -65,8 +66,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
         [](Decisions& p) { p.recipe.memory.parameter_offload = recipe::ParameterOffload::none; });
   if (plan.zero_stage() > 0)
     add("parallel.mode", recipe::write_value(plan.mode), "ddp", true, [](Decisions& p) {
-      p.mode = recipe::ParallelMode::ddp;
-      p.mesh.shard = p.mesh.data;
+      set_mode(p, recipe::ParallelMode::ddp);
       p.turns_kept = 0;
     });
   return out;

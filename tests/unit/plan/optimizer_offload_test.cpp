@@ -30,8 +30,10 @@ TEST_CASE(
          {"{}", "{mode: ddp, world_size: 2}", "{mode: zero1, world_size: 2}",
           "{mode: zero3, world_size: 2}", "{mode: zero3, world_size: 4, shard_ranks: 2}"})
       for (const std::string offload : {"cpu", "{where: cpu, gradients: bf16}"}) {
-        const auto plan = plan_of("precision: " + precision + "\nparallel: " + parallel + "\n",
-                                  "optimizer_offload: " + offload);
+        auto recipe = gpt2_recipe("memory: {optimizer_offload: " + offload +
+                                  "}\nprecision: " + precision + "\nparallel: " + parallel + "\n");
+        recipe.batch.micro_batch_size = {2};  // which four ranks have one of
+        const auto plan = planned(recipe, {std::int64_t{16} << 30, "h200", {}, 0});
         CAPTURE(precision, parallel, offload);
         const auto expected = plan::expected_kernels(plan, plan.train.back().graph);
         const auto copies = plan::optimizer_copies(plan.train.back().program);
