@@ -2,6 +2,7 @@
 #include "comm/measure_network.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
+#include <cstdlib>
 #include <algorithm>
 #include <cmath>
 #include <set>
