@@ -90,7 +90,7 @@ void drop_unused(StepProgram& p) {
 
 StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
   enter(p, Pass::data_parallel);
-  p.mesh.data = how.mesh.data;
+  join_whole(p, how.mesh);
   const bool owns = rank == owner;
   std::vector<std::vector<Instruction>> behind(p.steady.size());
   for (const Bucket& bucket : buckets_of(p, how.bucket_bytes)) {

@@ -8,7 +8,7 @@ using namespace program;
 
 StepProgram distributed_data_parallel(StepProgram p, const ReduceOptions& how) {
   enter(p, Pass::distributed_data_parallel);
-  p.mesh.data = how.mesh.data;
+  join_whole(p, how.mesh);
   std::vector<std::vector<Instruction>> behind(p.steady.size());
   for (const Bucket& bucket : buckets_of(p, how.bucket_bytes))
     behind[bucket.last_writer].push_back(reduce_of(p, bucket));

@@ -1,4 +1,5 @@
 #include "passes/summed.hpp"
+#include "core/error.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
 
@@ -61,6 +62,11 @@ Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
   for (int k = 0; const BufferId b : bucket.buffers)
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
   return i;
+}
+
+void join_whole(StepProgram& p, const Mesh& mesh) {
+  if (mesh.shard != 1) throw InternalError("ranks that keep everything have no shards");
+  p.mesh = mesh;
 }
 
 }  // namespace trainx::passes

@@ -24,4 +24,7 @@ std::size_t beside_sum(const std::vector<program::Instruction>& steady, std::siz
 /// Sums the bucket in place.
 program::Instruction reduce_of(const program::StepProgram& p, const Bucket& bucket);
 
+/// The program becomes one of these ranks, which have no shards.
+void join_whole(program::StepProgram& p, const program::Mesh& mesh);
+
 }  // namespace trainx::passes

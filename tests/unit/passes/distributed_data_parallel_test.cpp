@@ -107,17 +107,17 @@ TEST_CASE(
   const Bytes gradient = width * 4;
   // sums of the loss; embedding, four blocks, head
   CHECK(reduces(distributed_data_parallel(plain, {{2}})) == 1 + 6);
-  CHECK(reduces(distributed_data_parallel(plain, {2, 2 * gradient})) == 1 + 3);
+  CHECK(reduces(distributed_data_parallel(plain, {{2}, 2 * gradient})) == 1 + 3);
   // what is left is a bucket too
-  CHECK(reduces(distributed_data_parallel(plain, {2, 4 * gradient})) == 1 + 2);
-  CHECK(reduces(distributed_data_parallel(plain, {2, 1 << 20})) == 1 + 1);
+  CHECK(reduces(distributed_data_parallel(plain, {{2}, 4 * gradient})) == 1 + 2);
+  CHECK(reduces(distributed_data_parallel(plain, {{2}, 1 << 20})) == 1 + 1);
 }
 
 TEST_CASE("an overflow on one rank is skipped by all") {
   const ModelGraph graph = chain(2, true);
   Training t = over(3, graph, momentum());
   t.overflow = {1, 2};
-  CHECK(prove(distributed_data_parallel(plain_program(graph, momentum()), {3}), t) == "");
+  CHECK(prove(distributed_data_parallel(plain_program(graph, momentum()), {{3}}), t) == "");
 }
 
 TEST_CASE("with two ranks every sum that is missing, made twice or made early is refused") {

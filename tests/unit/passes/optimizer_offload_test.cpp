@@ -213,7 +213,7 @@ TEST_CASE("of single-owner data parallelism rank 0's host updates") {
   const auto plain = passes::accumulation(plain_program(graph, momentum()), 2);
   Roles roles{{}, {0, 1, 1}};
   for (const int rank : {0, 1})
-    roles.programs.push_back(passes::optimizer_offload(passes::data_parallel(plain, {3}, rank)));
+    roles.programs.push_back(passes::optimizer_offload(passes::data_parallel(plain, {{3}}, rank)));
   CHECK(prove(roles, {&graph, momentum(), 2, 3}) == "");
 }
 
@@ -527,7 +527,7 @@ TEST_CASE(
     "not wait for the sum") {
   const ModelGraph graph = chain(3, false);
   const StepProgram p = passes::optimizer_offload(
-      passes::distributed_data_parallel(plain_program(graph, momentum()), {2, 0}), rounding);
+      passes::distributed_data_parallel(plain_program(graph, momentum()), {{2}, 0}), rounding);
   int casts = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (p.steady[k].op != Op::cast) continue;
@@ -586,7 +586,7 @@ TEST_CASE("of single-owner data parallelism rank 0's gradients leave as bf16, an
   Roles roles{{}, {0, 1, 1}};
   for (const int rank : {0, 1})
     roles.programs.push_back(
-        passes::optimizer_offload(passes::data_parallel(plain, {3}, rank), rounding));
+        passes::optimizer_offload(passes::data_parallel(plain, {{3}}, rank), rounding));
   Training t{&graph, momentum(), 2, 3};
   t.rounded_gradients = rounded_of(graph);
   CHECK(prove(roles, t) == "");

@@ -70,7 +70,7 @@ TEST_CASE("stage 1 scatters what a step has summed and gathers weights once") {
 TEST_CASE(
     "stage 3 gathers weights one block ahead of each use; stage 2 and 3 scatter each micro-step's "
     "gradients") {
-  const Sharded s(chain(3, true), momentum(), 3, {3}, 2, RecomputeLevel::full);
+  const Sharded s(chain(3, true), momentum(), 3, {{3, 3}}, 2, RecomputeLevel::full);
   const std::string text = squeezed(print(s.program, &s.graph));
   CAPTURE(text);
   CHECK(
@@ -282,7 +282,7 @@ TEST_CASE("each stage keeps less, and what is kept is shared among the ranks") {
     for (const int world : {1, 2, 3})
       peak[{stage, world}] = peak_of(Sharded(graph, update, stage, {{world, world}}, 2).program);
   const Bytes ddp = peak_of(passes::distributed_data_parallel(
-      passes::accumulation(plain_program(graph, update), 2), {3}));
+      passes::accumulation(plain_program(graph, update), 2), {{3}}));
   CHECK(peak[{1, 3}] < ddp);
   for (const int world : {2, 3}) {
     CHECK(peak[{2, world}] < peak[{1, world}]);
