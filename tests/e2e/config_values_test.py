@@ -30,6 +30,8 @@ TAKEN = {
     ("ministral", "no head_dim"),                   # its default is hidden_size / heads
     ("hunyuan_v1_dense", "no head_dim"),            # its default is hidden_size / heads
     ("hunyuan_v1_dense", "no rope_parameters.factor"),      # which alpha does not need
+    # yarn's default, which this family's scores take from the file alone
+    ("deepseek_v3", "no rope_parameters.factor"),
     ("smollm3", "no sliding_window"),               # layers are said to slide, by no window
     # layers are said to slide, and nothing does
     *((family, what) for family in ("qwen2", "qwen3")
