@@ -52,7 +52,7 @@ void predict_rates(Prediction& prediction, const Decisions& plan, const hardware
     rates.network_bytes_per_s = prediction.network.bytes_per_s;
     rates.network_latency_s = prediction.network.latency_s;
   } else if (device->link_bytes_per_s > 0) {
-    // slower links are so for both; between hosts there are no such copies
+    // slower links are so for both; of several hosts NCCL is counted where shards are copied, too
     rates.link_copy_bytes_per_s = std::min(1.0, rates.link_bytes_per_s / device->link_bytes_per_s) *
                                   device->link_copy_bytes_per_s;
   }

@@ -31,21 +31,27 @@ SOCKETS = {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_MNNVL_ENABLE"
 APART = SOCKETS | {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
 
 
-@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
-class GpusOfTwoHosts(TwoHosts):
+class GpusOfHosts(TwoHosts):
     on_gpu = True
-    world = 2
+    nccl = {}                           # its variables on each host
 
     def setUp(self):
         super().setUp()
         self.config = self.recipe(RECIPE)
 
     def environment_of(self, number):
-        gpus = visible_gpus()
+        gpus, each = visible_gpus()[:self.world], self.world // 2
         if number is None:
-            return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[:2]))
-        return self.environment(CUDA_VISIBLE_DEVICES=gpus[number], NCCL_HOSTID=f"host{number}",
-                                **APART)
+            return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus))
+        return self.environment(
+            CUDA_VISIBLE_DEVICES=",".join(gpus[each * number:each * (number + 1)]),
+            NCCL_HOSTID=f"host{number}", TRAINX_LOG="debug", **self.nccl)
+
+
+@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
+class GpusOfTwoHosts(GpusOfHosts):
+    world = 2
+    nccl = APART
 
     def test_every_mode_has_the_bits_of_one_host(self):
         for mode, settings in MODES.items():
@@ -71,27 +77,19 @@ class GpusOfTwoHosts(TwoHosts):
 
 
 @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
-class TwoGpusOfTwoHosts(TwoHosts):
-    on_gpu = True
+class TwoGpusOfTwoHosts(GpusOfHosts):
     world = 4
-
-    def setUp(self):
-        super().setUp()
-        self.config = self.recipe(RECIPE)
-
-    def environment_of(self, number):
-        gpus = visible_gpus()
-        if number is None:
-            return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[:4]))
-        return self.environment(CUDA_VISIBLE_DEVICES=",".join(gpus[2 * number:2 * number + 2]),
-                                NCCL_HOSTID=f"host{number}", TRAINX_LOG="debug", **SOCKETS)
+    nccl = SOCKETS
 
     def test_shards_within_a_host_train_as_on_one(self):
-        """Sums of four ranks go round the ring in another order: losses differ by their rounding."""
+        """Losses differ by rounding: sums of four ranks go round the ring in another order."""
         for mode in ("zero1", "zero3"):
             with self.subTest(mode=mode):
                 self.train_on_one(f"{mode}-one", *MODES[mode])
                 self.train(f"{mode}-two", *MODES[mode])
+                logs = self.folder / "outputs" / f"{mode}-two" / "logs"
+                for rank in range(self.world):
+                    self.assertIn("gathers by copies", (logs / f"rank-{rank}.log").read_text())
                 one, two = ([m["loss"] for m in self.metrics(f"{mode}-{name}") if "loss" in m]
                             for name in ("one", "two"))
                 self.assertEqual(len(one), 20)

@@ -3,6 +3,7 @@
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "hardware/support.hpp"
+#include "log/log.hpp"
 #include "plan/memory_plan.hpp"
 #include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
@@ -180,6 +181,9 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   const program::Mesh& mesh = plan.mesh;
   if (plan.zero_stage() > 0 && ranks.world_size() > 1)
     peers_ = memory_of_others(arena_, ranks, mesh.peers(program::Axis::shard, ranks.rank()));
+  if (peers_)
+    log::debug("gathers by copies from " + std::to_string(mesh.size(program::Axis::shard)) +
+               " GPUs of this host");
   const int processors = peers_ ? gpu::NcclCommunicator::many : gpu::NcclCommunicator::few;
   if (ranks.world_size() > 1)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
