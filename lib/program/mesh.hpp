@@ -18,6 +18,10 @@ struct Mesh {
   int data = 1;   // ranks that share a batch
   int shard = 1;  // divides data: how many of them, neighbours, share what is cut into shards
 
+  Mesh() = default;
+  /// Both are said, so that a number in braces is never taken for one of them.
+  Mesh(int data_ranks, int shard_ranks) : data(data_ranks), shard(shard_ranks) {}
+
   int ranks() const { return data; }
   bool has_replicas() const { return shard > 1 && shard < data; }
   /// Ranks along it.

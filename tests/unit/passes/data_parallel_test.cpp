@@ -18,9 +18,9 @@ std::string squeezed(const std::string& text) {
 }
 
 Roles roles_of(const StepProgram& p, int world, Bytes bucket_bytes = 0) {
-  Roles roles{
-      {data_parallel(p, {{world}, bucket_bytes}, 0), data_parallel(p, {{world}, bucket_bytes}, 1)},
-      {0}};
+  Roles roles{{data_parallel(p, {{world, 1}, bucket_bytes}, 0),
+               data_parallel(p, {{world, 1}, bucket_bytes}, 1)},
+              {0}};
   for (int r = 1; r < world; ++r) roles.of_rank.push_back(1);
   return roles;
 }

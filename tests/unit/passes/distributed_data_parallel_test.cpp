@@ -28,7 +28,7 @@ int reduces(const StepProgram& p) {
 
 TEST_CASE("gradients and sums are reduced behind their last writer, beside the rest of backward") {
   const ModelGraph graph = chain(2, true);
-  const StepProgram p = distributed_data_parallel(plain_program(graph, momentum()), {{2}});
+  const StepProgram p = distributed_data_parallel(plain_program(graph, momentum()), {{2, 1}});
   CHECK(print(p, &graph) ==
         "m0 fetch_batch                           step               > x target\n"
         "m0 forward         embed                 x w.tied           > h0\n"
@@ -64,8 +64,8 @@ TEST_CASE(
       for (const int world : {1, 2, 3})
         for (const int micro_steps : {1, 2})
           for (const ReduceOptions& how :
-               {ReduceOptions{{world}}, ReduceOptions{{world}, 2 * width * 4},
-                ReduceOptions{{world}, 1 << 20}}) {
+               {ReduceOptions{{world, 1}}, ReduceOptions{{world, 1}, 2 * width * 4},
+                ReduceOptions{{world, 1}, 1 << 20}}) {
             auto p = passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, momentum()), micro_steps), graph, level);
             p = distributed_data_parallel(std::move(p), how);
@@ -82,7 +82,7 @@ TEST_CASE(
   const ModelGraph graph = chain(3, false);
   for (const int world : {2, 3}) {
     const auto p = passes::update_in_backward(
-        distributed_data_parallel(plain_program(graph, momentum()), {{world}}));
+        distributed_data_parallel(plain_program(graph, momentum()), {{world, 1}}));
     CAPTURE(print(p, &graph));
     for (std::size_t k = 0; k + 1 < p.steady.size(); ++k) {
       const bool gradient_summed =
@@ -106,24 +106,24 @@ TEST_CASE(
   const auto plain = plain_program(graph, momentum());
   const Bytes gradient = width * 4;
   // sums of the loss; embedding, four blocks, head
-  CHECK(reduces(distributed_data_parallel(plain, {{2}})) == 1 + 6);
-  CHECK(reduces(distributed_data_parallel(plain, {{2}, 2 * gradient})) == 1 + 3);
+  CHECK(reduces(distributed_data_parallel(plain, {{2, 1}})) == 1 + 6);
+  CHECK(reduces(distributed_data_parallel(plain, {{2, 1}, 2 * gradient})) == 1 + 3);
   // what is left is a bucket too
-  CHECK(reduces(distributed_data_parallel(plain, {{2}, 4 * gradient})) == 1 + 2);
-  CHECK(reduces(distributed_data_parallel(plain, {{2}, 1 << 20})) == 1 + 1);
+  CHECK(reduces(distributed_data_parallel(plain, {{2, 1}, 4 * gradient})) == 1 + 2);
+  CHECK(reduces(distributed_data_parallel(plain, {{2, 1}, 1 << 20})) == 1 + 1);
 }
 
 TEST_CASE("an overflow on one rank is skipped by all") {
   const ModelGraph graph = chain(2, true);
   Training t = over(3, graph, momentum());
   t.overflow = {1, 2};
-  CHECK(prove(distributed_data_parallel(plain_program(graph, momentum()), {{3}}), t) == "");
+  CHECK(prove(distributed_data_parallel(plain_program(graph, momentum()), {{3, 1}}), t) == "");
 }
 
 TEST_CASE("with two ranks every sum that is missing, made twice or made early is refused") {
   const ModelGraph graph = chain(3, true);
-  const auto p =
-      distributed_data_parallel(passes::accumulation(plain_program(graph, momentum()), 2), {{2}});
+  const auto p = distributed_data_parallel(
+      passes::accumulation(plain_program(graph, momentum()), 2), {{2, 1}});
   const Training t = over(2, graph, momentum(), 2);
   REQUIRE(problem_of(p, t) == "");
   for (std::size_t k = 0; k < p.steady.size(); ++k) {

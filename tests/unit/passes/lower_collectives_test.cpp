@@ -43,7 +43,7 @@ bool is_lowered(const StepProgram& p) {
 TEST_CASE("sums in bf16 are cast before and behind the reduce, beside the rest of backward") {
   const ModelGraph graph = chain(1, false);
   const StepProgram summed =
-      passes::distributed_data_parallel(plain_program(graph, momentum()), {{2}, 2 * width * 4});
+      passes::distributed_data_parallel(plain_program(graph, momentum()), {{2, 1}, 2 * width * 4});
   const std::string text = squeezed(print(lower_collectives(summed, DType::bf16), &graph));
   CAPTURE(text);
   CHECK(text.find("reduce @communication > ~ loss_sum ~ target_count\n") != std::string::npos);
@@ -77,7 +77,7 @@ TEST_CASE("the owner alone casts back what it sums") {
   const ModelGraph graph = chain(1, true);
   const auto casts = [&](int rank) {
     const StepProgram p = lower_collectives(
-        passes::data_parallel(plain_program(graph, momentum()), {{2}}, rank), DType::bf16);
+        passes::data_parallel(plain_program(graph, momentum()), {{2, 1}}, rank), DType::bf16);
     return std::ranges::count(p.steady, Op::cast, &Instruction::op);
   };
   CHECK(casts(0) == 2 * 2);  // of two groups
@@ -90,7 +90,7 @@ TEST_CASE("every cast, addition and collective is needed, and lowering is the la
     for (const bool in_shards : {false, true}) {
       const StepProgram p = lower_collectives(
           in_shards ? zero2(graph, 2)
-                    : passes::distributed_data_parallel(repeated(graph), {{2}, 1 << 20}),
+                    : passes::distributed_data_parallel(repeated(graph), {{2, 1}, 1 << 20}),
           sent);
       const Training t{&graph, momentum(), 2, 2};
       CHECK(is_lowered(p));

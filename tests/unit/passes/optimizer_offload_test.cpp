@@ -125,7 +125,7 @@ TEST_CASE(
                 p = passes::zero(std::move(p), graph, update, {{world, world}}, {stage});
               else if (world > 1)
                 p = passes::distributed_data_parallel(std::move(p),
-                                                      {{world}, in_backward ? 0 : 1 << 20});
+                                                      {{world, 1}, in_backward ? 0 : 1 << 20});
               if (in_backward) p = passes::update_in_backward(std::move(p));
               p = passes::optimizer_offload(std::move(p));
               Training t{&graph, update, micro_steps, world};
@@ -178,7 +178,7 @@ TEST_CASE("a launch begins with the updates of the step before, and launches mea
             p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
           else if (world > 1)
             p = passes::distributed_data_parallel(std::move(p),
-                                                  {{world}, in_backward ? 0 : 1 << 20});
+                                                  {{world, 1}, in_backward ? 0 : 1 << 20});
           if (in_backward) p = passes::update_in_backward(std::move(p));
           const auto groups = graph.groups.size();
           std::vector<OptimizerLocation> locations(groups, OptimizerLocation::host);
@@ -213,7 +213,8 @@ TEST_CASE("of single-owner data parallelism rank 0's host updates") {
   const auto plain = passes::accumulation(plain_program(graph, momentum()), 2);
   Roles roles{{}, {0, 1, 1}};
   for (const int rank : {0, 1})
-    roles.programs.push_back(passes::optimizer_offload(passes::data_parallel(plain, {{3}}, rank)));
+    roles.programs.push_back(
+        passes::optimizer_offload(passes::data_parallel(plain, {{3, 1}}, rank)));
   CHECK(prove(roles, {&graph, momentum(), 2, 3}) == "");
 }
 
@@ -310,7 +311,7 @@ TEST_CASE(
   for (const int stage : {0, 1, 3}) {
     auto p = passes::accumulation(plain_program(graph, with_master()), 2);
     p = stage > 0 ? passes::zero(std::move(p), graph, with_master(), {{2, 2}}, {stage})
-                  : passes::distributed_data_parallel(std::move(p), {{2}});
+                  : passes::distributed_data_parallel(std::move(p), {{2, 1}});
     p = passes::optimizer_offload(std::move(p));
     const Training t{&graph, with_master(), 2, 2};
     REQUIRE(problem_of(p, t) == "");
@@ -401,7 +402,7 @@ TEST_CASE(
               p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
             else if (world > 1)
               p = passes::distributed_data_parallel(std::move(p),
-                                                    {{world}, in_backward ? 0 : 1 << 20});
+                                                    {{world, 1}, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep{{}, 1 + pattern};
             for (std::size_t g = 0; g < graph.groups.size(); ++g)
@@ -527,7 +528,7 @@ TEST_CASE(
     "not wait for the sum") {
   const ModelGraph graph = chain(3, false);
   const StepProgram p = passes::optimizer_offload(
-      passes::distributed_data_parallel(plain_program(graph, momentum()), {{2}, 0}), rounding);
+      passes::distributed_data_parallel(plain_program(graph, momentum()), {{2, 1}, 0}), rounding);
   int casts = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (p.steady[k].op != Op::cast) continue;
@@ -561,7 +562,7 @@ TEST_CASE(
               p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
             else if (world > 1)
               p = passes::distributed_data_parallel(std::move(p),
-                                                    {{world}, in_backward ? 0 : 1 << 20});
+                                                    {{world, 1}, in_backward ? 0 : 1 << 20});
             if (in_backward) p = passes::update_in_backward(std::move(p));
             passes::OptimizerOffloadOptions keep = rounding;
             for (std::size_t g = 0; pattern >= 0 && g < graph.groups.size(); ++g)
@@ -586,7 +587,7 @@ TEST_CASE("of single-owner data parallelism rank 0's gradients leave as bf16, an
   Roles roles{{}, {0, 1, 1}};
   for (const int rank : {0, 1})
     roles.programs.push_back(
-        passes::optimizer_offload(passes::data_parallel(plain, {{3}}, rank), rounding));
+        passes::optimizer_offload(passes::data_parallel(plain, {{3, 1}}, rank), rounding));
   Training t{&graph, momentum(), 2, 3};
   t.rounded_gradients = rounded_of(graph);
   CHECK(prove(roles, t) == "");

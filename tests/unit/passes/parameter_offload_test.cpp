@@ -210,7 +210,7 @@ TEST_CASE(
                   p = passes::zero(std::move(p), graph, update, {{world, world}}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {{world}, in_backward ? 0 : 1 << 20});
+                                                        {{world, 1}, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 if (updates_on_host) p = passes::optimizer_offload(std::move(p));
                 p = passes::parameter_offload(std::move(p), {on_disk, world});
@@ -242,7 +242,7 @@ TEST_CASE(
                   p = passes::zero(std::move(p), graph, with_master(), {{world, world}}, {stage});
                 else if (world > 1)
                   p = passes::distributed_data_parallel(std::move(p),
-                                                        {{world}, in_backward ? 0 : 1 << 20});
+                                                        {{world, 1}, in_backward ? 0 : 1 << 20});
                 if (in_backward) p = passes::update_in_backward(std::move(p));
                 passes::OptimizerOffloadOptions keep{{}, read_ahead};
                 for (std::size_t g = 0; g < graph.groups.size(); ++g)

@@ -282,7 +282,7 @@ TEST_CASE("each stage keeps less, and what is kept is shared among the ranks") {
     for (const int world : {1, 2, 3})
       peak[{stage, world}] = peak_of(Sharded(graph, update, stage, {{world, world}}, 2).program);
   const Bytes ddp = peak_of(passes::distributed_data_parallel(
-      passes::accumulation(plain_program(graph, update), 2), {{3}}));
+      passes::accumulation(plain_program(graph, update), 2), {{3, 1}}));
   CHECK(peak[{1, 3}] < ddp);
   for (const int world : {2, 3}) {
     CHECK(peak[{2, world}] < peak[{1, world}]);
