@@ -2,6 +2,7 @@
 // all ranks to rank 0, beside the collectives of training.
 #pragma once
 #include "core/error.hpp"
+#include "comm/host_pairs.hpp"
 #include "comm/membership.hpp"
 #include <atomic>
 #include <cstdint>
@@ -51,8 +52,9 @@ class Control {
   const Membership& membership() const { return membership_; }
   int rank() const { return membership_.rank; }
   int world_size() const { return membership_.world_size; }
+  virtual const HostRanks& hosts() const = 0;
   /// All ranks run on this host.
-  virtual bool one_host() const = 0;
+  virtual bool one_host() const { return hosts().size() == 1; }
   /// Addresses by which the other hosts reach each rank.
   virtual const std::vector<std::string>& addresses() const = 0;
   /// "rank 2 (host b, pid 77)"

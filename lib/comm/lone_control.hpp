@@ -8,7 +8,7 @@ class LoneControl final : public Control {
  public:
   explicit LoneControl(const Membership& membership)
       : Control(membership), addresses_{membership.address} {}
-  bool one_host() const override { return true; }
+  const HostRanks& hosts() const override { return hosts_; }
   const std::vector<std::string>& addresses() const override { return addresses_; }
   std::vector<std::string> exchange(std::string_view mine) override;
   void throw_failure() const override;
@@ -18,6 +18,7 @@ class LoneControl final : public Control {
 
  private:
   std::vector<std::string> addresses_;
+  const HostRanks hosts_{{0}};
   ExitCode code_ = ExitCode::ok;
   std::string sentence_;
 };

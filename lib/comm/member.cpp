@@ -9,6 +9,12 @@ namespace {
 // for rank 0 to hear of this rank's end; it may be the one that hangs
 constexpr auto hearing_time = std::chrono::seconds(1);
 
+HostRanks hosts_of(const std::vector<Identity>& members) {
+  std::vector<std::string> boot_ids;
+  for (const Identity& m : members) boot_ids.push_back(m.boot_id);
+  return ranks_by_host(boot_ids);
+}
+
 std::vector<std::string> addresses_of(const std::vector<Identity>& members) {
   std::vector<std::string> addresses;
   for (const Identity& m : members) addresses.push_back(m.address);
@@ -22,6 +28,7 @@ Member::Member(const Membership& membership, ControlOptions options, Joined join
     : Control(membership),
       options_(std::move(options)),
       members_(std::move(joined.members)),
+      hosts_(hosts_of(members_)),
       addresses_(addresses_of(members_)),
       hub_(std::move(hub)),
       connection_(std::move(joined.connection)),
@@ -33,11 +40,6 @@ Member::~Member() {
   wake_.wake();
   thread_.join();
   connection_.close();
-}
-
-bool Member::one_host() const {
-  return std::ranges::all_of(members_,
-                             [&](const Identity& m) { return m.boot_id == members_[0].boot_id; });
 }
 
 void Member::run() {

@@ -20,7 +20,7 @@ class Member final : public Control {
          std::unique_ptr<Hub> hub);
   ~Member() override;
 
-  bool one_host() const override;
+  const HostRanks& hosts() const override { return hosts_; }
   const std::vector<std::string>& addresses() const override { return addresses_; }
   std::string name_of(int rank) const override { return members_.at(rank).name(); }
   std::vector<std::string> exchange(std::string_view mine) override;
@@ -43,6 +43,7 @@ class Member final : public Control {
 
   const ControlOptions options_;
   const std::vector<Identity> members_;
+  const HostRanks hosts_;
   std::vector<std::string> addresses_;
   std::unique_ptr<Hub> hub_;  // outlives the connection to it
 

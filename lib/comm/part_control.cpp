@@ -20,6 +20,14 @@ PartControl::PartControl(Control& all, std::vector<int> members)
     : Control(membership_in(members, all.membership())), all_(all), members_(std::move(members)) {
   for (const int m : members_)
     addresses_.push_back(all.addresses().at(static_cast<std::size_t>(m)));
+  for (const std::vector<int>& of_host : all.hosts()) {
+    std::vector<int> places;
+    for (std::size_t place = 0; place < members_.size(); ++place)
+      if (std::ranges::count(of_host, members_[place]) > 0)
+        places.push_back(static_cast<int>(place));
+    if (!places.empty()) hosts_.push_back(std::move(places));
+  }
+  std::ranges::sort(hosts_);  // by their first rank
 }
 
 std::vector<std::string> PartControl::exchange(std::string_view mine) {

@@ -10,6 +10,7 @@ class PartControl final : public Control {
   /// part, all parts are made at the same time, and their exchanges are made together.
   PartControl(Control& all, std::vector<int> members);
 
+  const HostRanks& hosts() const override { return hosts_; }
   // of all, so that all parts take the same transport
   bool one_host() const override { return all_.one_host(); }
   const std::vector<std::string>& addresses() const override { return addresses_; }
@@ -29,6 +30,7 @@ class PartControl final : public Control {
   Control& all_;
   std::vector<int> members_;
   std::vector<std::string> addresses_;
+  HostRanks hosts_;
 };
 
 /// Collectives among some of the ranks, through the transport that all take.

@@ -3,7 +3,6 @@
 #include "comm/measure_network.hpp"
 #include "comm/part_control.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/process.hpp"
 #include "facts/nccl_log.hpp"
 #include "facts/network.hpp"
@@ -77,34 +76,26 @@ std::unique_ptr<Summing> make_summing(comm::Control& control, comm::Communicator
   return std::make_unique<SumsOnHost>(control, all);
 }
 
-/// What each rank tells of its host.
-struct HostsOfRanks {
-  comm::HostRanks ranks;  // of each host
-  std::vector<NetworkHost> hosts;
-};
-
-HostsOfRanks tell_hosts(comm::Control& control, const facts::HardwareFacts& hardware, bool on_gpu) {
+/// As their ranks tell of them.
+std::vector<NetworkHost> tell_hosts(comm::Control& control, const facts::HardwareFacts& hardware,
+                                    bool on_gpu) {
   const std::string address = control.addresses().at(static_cast<std::size_t>(control.rank()));
   const Json mine{
-      {"id", read_file("/proc/sys/kernel/random/boot_id")},
       {"name", hardware.host},
       {"interface", comm::interface_of(address)},
       {"gpus", on_gpu ? facts::distinct(hardware.gpu_names()) : std::vector<std::string>()}};
   std::vector<Json> all;
-  std::vector<std::string> ids;
   for (const std::string& text :
-       control.exchange(mine.dump(-1, ' ', false, Json::error_handler_t::replace))) {
+       control.exchange(mine.dump(-1, ' ', false, Json::error_handler_t::replace)))
     all.push_back(Json::parse(text));
-    ids.push_back(all.back().at("id"));
-  }
-  HostsOfRanks found{comm::ranks_by_host(ids), {}};
-  for (const Members& ranks : found.ranks) {
+  std::vector<NetworkHost> hosts;
+  for (const Members& ranks : control.hosts()) {
     const auto first = static_cast<std::size_t>(ranks.front());
-    found.hosts.push_back({all[first].at("name"), control.addresses().at(first),
-                           all[first].at("interface"), static_cast<int>(ranks.size()),
-                           all[first].at("gpus")});
+    hosts.push_back({all[first].at("name"), control.addresses().at(first),
+                     all[first].at("interface"), static_cast<int>(ranks.size()),
+                     all[first].at("gpus")});
   }
-  return found;
+  return hosts;
 }
 
 /// This rank's host, and its place among the ranks there.
@@ -130,18 +121,19 @@ std::string measuring_device([[maybe_unused]] bool on_gpu, [[maybe_unused]] int 
 
 NetworkRates measure_network(comm::Control& control, const facts::HardwareFacts& hardware,
                              bool on_gpu) {
-  HostsOfRanks found = tell_hosts(control, hardware, on_gpu);
-  if (found.hosts.size() < 2)
+  std::vector<NetworkHost> hosts = tell_hosts(control, hardware, on_gpu);
+  if (hosts.size() < 2)
     throw UserError(ExitCode::usage,
                     "doctor --hosts: all " + std::to_string(control.world_size()) +
-                        " ranks run on " + found.hosts.front().name +
+                        " ranks run on " + hosts.front().name +
                         ", and links are measured between hosts; start ranks on two or more");
   const facts::NcclLog log(on_gpu);  // before NCCL begins
   const auto all = comm::make_communicator(control, "TCP");
+  const comm::HostRanks& by_host = control.hosts();
   NetworkRates rates{.transport = on_gpu ? "NCCL" : all->transport(),
                      .nccl = {},
-                     .hosts = std::move(found.hosts),
-                     .pairs = comm::measure_pairs(control, *all, found.ranks),
+                     .hosts = std::move(hosts),
+                     .pairs = comm::measure_pairs(control, *all, by_host),
                      .all = {},
                      .across = {},
                      .within = {}};
@@ -153,16 +145,15 @@ NetworkRates measure_network(comm::Control& control, const facts::HardwareFacts&
   Members everybody(static_cast<std::size_t>(control.world_size()));
   for (std::size_t r = 0; r < everybody.size(); ++r) everybody[r] = static_cast<int>(r);
   rates.all = measure(everybody);
-  const auto [host, place] = place_of(control.rank(), found.ranks);
-  const bool alike = std::ranges::all_of(found.ranks, [&](const Members& ranks) {
-    return ranks.size() == found.ranks.front().size();
-  });
-  if (alike && found.ranks.front().size() == 1) rates.across = rates.all;
-  if (alike && found.ranks.front().size() > 1) {
+  const auto [host, place] = place_of(control.rank(), by_host);
+  const bool alike = std::ranges::all_of(
+      by_host, [&](const Members& ranks) { return ranks.size() == by_host.front().size(); });
+  if (alike && by_host.front().size() == 1) rates.across = rates.all;
+  if (alike && by_host.front().size() > 1) {
     Members same_place;
-    for (const Members& ranks : found.ranks) same_place.push_back(ranks[place]);
+    for (const Members& ranks : by_host) same_place.push_back(ranks[place]);
     rates.across = measure(same_place);
-    rates.within = measure(found.ranks[host]);
+    rates.within = measure(by_host[host]);
   }
   rates.nccl = control.exchange(log.network()).front();
   return rates;

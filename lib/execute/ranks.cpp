@@ -1,4 +1,5 @@
 #include "execute/ranks.hpp"
+#include <algorithm>
 #include <cstring>
 
 namespace trainx::execute {
@@ -89,6 +90,13 @@ StepAgreement Ranks::agree(std::int64_t step, AfterStep says, double seconds,
                           "memory there, then run again from the newest checkpoint");
   }
   return agreed;
+}
+
+bool Ranks::are_on_one_host(const std::vector<int>& ranks) const {
+  if (!control_) return true;
+  return std::ranges::any_of(control_->hosts(), [&](const std::vector<int>& here) {
+    return std::ranges::all_of(ranks, [&](int rank) { return std::ranges::count(here, rank) > 0; });
+  });
 }
 
 std::function<void()> Ranks::failure_check() const {

@@ -50,6 +50,7 @@ class Ranks {
   int world_size() const { return control_ ? control_->world_size() : 1; }
   bool is_first() const { return rank() == 0; }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
+  bool are_on_one_host(const std::vector<int>& ranks) const;
   comm::Communicator* communicator(program::Axis axis = program::Axis::data) const {
     return communicators_.along(axis);
   }

@@ -1,5 +1,4 @@
 #include "execute/cuda/gpu_device.hpp"
-#include "core/files.hpp"
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "hardware/support.hpp"
@@ -142,13 +141,10 @@ std::unique_ptr<gpu::NcclCommunicator> communicator_among(const std::vector<int>
 /// memory, or a member is on another host: then none copies. All ranks call it at the same time.
 std::unique_ptr<gpu::PeerMemory> memory_of_others(std::byte* own, const Ranks& ranks,
                                                   const std::vector<int>& members) {
-  const std::vector<std::string> hosts =
-      ranks.exchange(read_file("/proc/sys/kernel/random/boot_id"));
-  const std::string& host = hosts.at(static_cast<std::size_t>(ranks.rank()));
-  const bool are_here = std::ranges::all_of(
-      members, [&](int member) { return hosts.at(static_cast<std::size_t>(member)) == host; });
   const std::vector<std::string> offers = ranks.exchange(gpu::PeerMemory::offer(own));
-  auto peers = are_here ? gpu::PeerMemory::open(offers, members, ranks.rank(), own) : nullptr;
+  auto peers = ranks.are_on_one_host(members)
+                   ? gpu::PeerMemory::open(offers, members, ranks.rank(), own)
+                   : nullptr;
   const std::vector<std::string> opened = ranks.exchange(peers ? "opened" : "");
   return std::ranges::count(opened, "") == 0 ? std::move(peers) : nullptr;
 }

@@ -31,6 +31,8 @@ TEST_CASE(
       throw InternalError("other ranks than asked for");
     if (across.control->name_of(1) != control->name_of(m.rank % 2 + 2))
       throw InternalError("a rank of a part has another's name");
+    if (control->hosts() != HostRanks{{0, 1, 2, 3}} || half.control->hosts() != HostRanks{{0, 1}})
+      throw InternalError("ranks of this host are elsewhere");
     std::uint64_t seed = 3;
     for (const std::int64_t n : {1, 4097, 80'001})
       for (int kind = 0; kind < 7; ++kind)
