@@ -109,6 +109,17 @@ bool check_bytes(const std::string& text, const std::string& file, Problems& pro
   return true;
 }
 
+std::string as_utf8(const std::string& scalar) {
+  std::string text;
+  for (std::size_t i = 0; i < scalar.size();) {
+    const std::size_t length = character_length(scalar, i);
+    if (length == 0) text += '\xC2';
+    text.append(scalar, i, std::max<std::size_t>(length, 1));
+    i += std::max<std::size_t>(length, 1);
+  }
+  return text;
+}
+
 bool replace_tabs(std::string& text, const std::string& file, Problems& problems) {
   bool found = false;
   int number = 1;

@@ -3,6 +3,7 @@
 #pragma once
 #include "yaml/problems.hpp"
 #include <optional>
+#include <string>
 
 namespace trainx::yaml {
 
@@ -12,6 +13,10 @@ Location locate(const std::string& text, std::size_t byte, const std::string& fi
 /// Size, byte order mark, NUL and other control characters, UTF-8. False where the text cannot be
 /// read on.
 bool check_bytes(const std::string& text, const std::string& file, Problems& problems);
+
+/// A scalar as yaml-cpp gives it, in UTF-8: of the escapes \_ (U+00A0) and \N (U+0085) it makes one
+/// byte each.
+std::string as_utf8(const std::string& scalar);
 
 /// Reports each line indented with a tab and gives it blanks instead. True where there was one.
 bool replace_tabs(std::string& text, const std::string& file, Problems& problems);

@@ -116,11 +116,11 @@ void TreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML:
     open_quote_ = open_quote_at(text_, byte, !levels_.empty() && levels_.back().is_flow);
     if (open_quote_) throw StopReading();
   }
-  if (key_expected()) return take_key(location(mark), value);
+  if (key_expected()) return take_key(location(mark), as_utf8(value));
   Node node;
   node.kind = Node::Kind::scalar;
   node.where = location(mark);
-  node.text = value;
+  node.text = as_utf8(value);
   node.quoted = tag == "!";
   take(std::move(node), anchor);
 }

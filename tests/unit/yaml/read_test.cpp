@@ -52,6 +52,17 @@ TEST_CASE("null is told from an empty value and from the text null") {
   CHECK(d.root.find("d")->value.text == "~");
 }
 
+TEST_CASE("escapes beyond ASCII become UTF-8, in keys too") {
+  Problems problems;
+  const Document d = read_document(
+      R"("k\_": "\_\N\L\P \xA0\x85\xE9 \u00e9\u2028 \U0001F600 é\_ é")", "f", problems);
+  REQUIRE(problems.empty());
+  REQUIRE(d.root.find("k\xC2\xA0"));
+  CHECK(d.root.find("k\xC2\xA0")->value.text ==
+        "\xC2\xA0\xC2\x85\xE2\x80\xA8\xE2\x80\xA9 \xC2\xA0\xC2\x85\xC3\xA9 \xC3\xA9\xE2\x80\xA8 "
+        "\xF0\x9F\x98\x80 \xC3\xA9\xC2\xA0 \xC3\xA9");
+}
+
 TEST_CASE("what YAML would let pass is refused, with its place") {
   check_problems("yaml.read/b_c_given_twice_first", problems_of("a: 1\nb: {c: 1, c: 2}\na: 2\n"),
                  {"f:2:11: b.c:", "f:3:1: a:"});
