@@ -62,6 +62,7 @@ endfunction()
 # Kernels depend on nothing of lib/: raw pointers, sizes, stream. Their CPU references are plain C++; some are what the CPU trains with.
 file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cpp)
 file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*.cu)
+list(FILTER kernel_sources EXCLUDE REGEX "/hopper/")
 if(reference_sources)
   add_library(trainx_kernel_references STATIC ${reference_sources})
   compile_in_batches(trainx_kernel_references ALONE /layer_norm_backward /lamb)
@@ -76,6 +77,15 @@ if(TRAINX_CUDA AND kernel_sources)
   list(APPEND TRAINX_LAYERS trainx_kernels)
   target_link_libraries(trainx_kernels PUBLIC CUDA::cudart)
   target_compile_options(trainx_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>")
+endif()
+# Kernels of Hopper's own instructions (wgmma, setmaxnreg), which only code for 90a may use: it runs on
+# compute capability 9.0 alone. Built where kernels for 9.0 are.
+if(TRAINX_CUDA AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a?(-real|-virtual)?(;|$)")
+  file(GLOB_RECURSE hopper_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/hopper/*.cu)
+  add_library(trainx_hopper_kernels STATIC ${hopper_sources})
+  set_target_properties(trainx_hopper_kernels PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  target_include_directories(trainx_hopper_kernels PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
+  target_link_libraries(trainx_hopper_kernels PUBLIC CUDA::cudart)
 endif()
 
 # The torch-free half.

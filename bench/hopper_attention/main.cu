@@ -1,0 +1,408 @@
+// Checks and times the Hopper attention; needs a GPU of compute capability 9.0.
+//   hopper_attention            all groups, each in a process of its own with a time limit, so that
+//                               a fault or a hang in one does not keep the others from running
+//   hopper_attention GROUP      one of: boxes products moves forward backward repeats times
+// Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
+// forward, 10 T^2 D backward, half of that if causal.
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+#include "bench/hopper_attention/harness.hpp"
+#include "bench/hopper_attention/parts.cuh"
+#include "bench/hopper_attention/reference.cuh"
+
+namespace trainx::bench {
+
+namespace {
+
+struct Shape {
+  int batch, tokens, heads, head_size;
+  bool causal;
+  // packed: [B, T, 3, H, D]; else [B, H, T, D] each
+  bool packed = true;
+  // of queries; large ones make scores of a row differ by more than exponentials can hold
+  float query_scale = 1;
+  bool growing = false;  // keys grow with their distance from the end: maxima move in every tile
+
+  std::string name() const {
+    char text[160];
+    std::snprintf(text, sizeof text, "B %d T %d H %d D %d%s%s%s%s", batch, tokens, heads, head_size,
+                  causal ? " causal" : "", packed ? "" : " [B, H, T, D]",
+                  query_scale > 1 ? " steep" : "", growing ? " growing" : "");
+    return text;
+  }
+  hopper::Size size() const {
+    hopper::Size s;
+    s.batch = batch, s.tokens = tokens, s.heads = heads, s.head_size = head_size, s.causal = causal;
+    s.scale = 1 / std::sqrt(static_cast<double>(head_size));
+    return s;
+  }
+  std::size_t elements() const {
+    return static_cast<std::size_t>(batch) * tokens * heads * head_size;
+  }
+  std::size_t rows() const { return static_cast<std::size_t>(batch) * tokens * heads; }
+};
+
+/// Random operands of a shape and room for all results.
+struct Operands {
+  Shape shape;
+  hopper::Size size;
+  Device<Bf16> qkv, out, d_out, d_qkv;
+  Device<float> lse;
+  Device<unsigned char> workspace;
+
+  Operands(const Shape& of, std::uint64_t seed)
+      : shape(of),
+        size(of.size()),
+        qkv(random_qkv(of, seed)),
+        out(of.elements()),
+        d_out(random(of.elements(), seed + 1)),
+        d_qkv(3 * of.elements()),
+        lse(of.rows()),
+        workspace(hopper::workspace_bytes(of.size())) {}
+
+  static std::vector<Bf16> random(std::size_t count, std::uint64_t seed) {
+    Random numbers(seed);
+    std::vector<Bf16> to(count);
+    for (Bf16& x : to) x = bf16(numbers.normal());
+    return to;
+  }
+  static std::vector<Bf16> random_qkv(const Shape& of, std::uint64_t seed) {
+    std::vector<Bf16> to = random(3 * of.elements(), seed);
+    const auto scale_part = [&](std::size_t part, auto factor) {
+      for (std::size_t i = 0; i < of.elements(); ++i) {
+        const std::size_t D = static_cast<std::size_t>(of.head_size),
+                          H = static_cast<std::size_t>(of.heads),
+                          T = static_cast<std::size_t>(of.tokens), d = i % D, h = i / D % H,
+                          t = i / (D * H) % T, b = i / (D * H * T);
+        const std::size_t at = of.packed ? (((b * T + t) * 3 + part) * H + h) * D + d
+                                         : part * of.elements() + ((b * H + h) * T + t) * D + d;
+        to[at] = bf16(trainx::kernels::widened(to[at]) * factor(t));
+      }
+    };
+    if (of.query_scale != 1) scale_part(0, [&](std::size_t) { return of.query_scale; });
+    if (of.growing)
+      scale_part(1, [&](std::size_t t) {
+        return 0.05f + 4.0f * static_cast<float>(of.tokens - static_cast<int>(t)) /
+                           static_cast<float>(of.tokens);
+      });
+    return to;
+  }
+  template <class T>
+  hopper::Rows<T> part(T* data, int which) const {
+    if (shape.packed) return hopper::packed_rows(data, which, size);
+    return {data + static_cast<std::int64_t>(which) * static_cast<std::int64_t>(shape.elements()),
+            size.heads * size.tokens * size.head_size, size.head_size,
+            size.tokens * size.head_size};
+  }
+  hopper::Forward forward() const {
+    const Bf16* const in = qkv.get();
+    return {part(in, 0), part(in, 1), part(in, 2), hopper::plain_rows(out.get(), size), lse.get()};
+  }
+  hopper::Backward backward() const {
+    const Bf16 *const in = qkv.get(), *const o = out.get(), *const dy = d_out.get();
+    hopper::Backward pass;
+    pass.query = part(in, 0), pass.key = part(in, 1), pass.value = part(in, 2);
+    pass.out = hopper::plain_rows(o, size), pass.d_out = hopper::plain_rows(dy, size);
+    pass.lse = lse.get();
+    pass.d_query = part(d_qkv.get(), 0), pass.d_key = part(d_qkv.get(), 1),
+    pass.d_value = part(d_qkv.get(), 2);
+    pass.workspace = workspace.get();
+    return pass;
+  }
+};
+
+/// Exact results of operands, on the device.
+struct ExactResults {
+  Device<double> out, lse, d_query, d_key, d_value;
+  explicit ExactResults(const Operands& of)
+      : out(of.shape.elements()),
+        lse(of.shape.rows()),
+        d_query(of.shape.elements()),
+        d_key(of.shape.elements()),
+        d_value(of.shape.elements()) {}
+  Exact pointers() const {
+    return {out.get(), lse.get(), d_query.get(), d_key.get(), d_value.get()};
+  }
+};
+
+/// Row (b, t, h) and column d of element i of [B, T, H, D]: rows count tokens.
+auto token_of(const Operands& of) {
+  return [&of](std::size_t i) {
+    const auto D = static_cast<std::size_t>(of.shape.head_size),
+               H = static_cast<std::size_t>(of.shape.heads),
+               T = static_cast<std::size_t>(of.shape.tokens);
+    return std::pair<long, long>(static_cast<long>(i / (D * H) % T), static_cast<long>(i % D));
+  };
+}
+
+// What rounding of weights and results to bf16 leaves: 2^-9 each, so 0.4 % of the rms; single
+// values may be off by more where large weights cancel.
+constexpr double rms_allowed = 0.008, of_rms = 0.15, of_value = 0.03;
+
+bool check_forward(const Shape& shape, const hopper::Tuning& tuning) {
+  Operands operands(shape, 7);
+  ExactResults exact(operands);
+  operands.out.spoil(), operands.lse.spoil();
+  require(hopper::attention_forward(operands.forward(), operands.size, nullptr, tuning),
+          "attention_forward");
+  const std::vector<Bf16> out = operands.out.host();
+  const std::vector<float> lse = operands.lse.host();
+  reference_forward(operands.forward(), operands.size, exact.pointers());
+  const Difference of_out = compare(
+      "out", exact.out.host(), [&](std::size_t i) { return trainx::kernels::widened(out[i]); },
+      rms_allowed, of_rms, of_value, token_of(operands));
+  const Difference of_lse = compare(
+      "lse", exact.lse.host(), [&](std::size_t i) { return static_cast<double>(lse[i]); }, 1e-3,
+      1e-3, 1e-3,
+      [&](std::size_t i) {
+        return std::pair<long, long>(static_cast<long>(i % static_cast<std::size_t>(shape.tokens)),
+                                     static_cast<long>(i / static_cast<std::size_t>(shape.tokens)));
+      });
+  std::printf("    errors of out %.2e, lse %.2e of their rms\n", of_out.rms, of_lse.rms);
+  return of_out.bad + of_lse.bad == 0;
+}
+
+void forward_checks(Checks& checks) {
+  const std::vector<Shape> shapes = {
+      {1, 64, 1, 64, false},
+      {1, 128, 1, 64, false},
+      {1, 128, 1, 64, true},
+      {1, 512, 1, 64, false},
+      {1, 1024, 2, 64, true},
+      {2, 1000, 3, 64, true},
+      {2, 333, 3, 64, false},
+      {1, 17, 2, 64, true},
+      {2, 384, 3, 64, true, false},
+      {1, 768, 2, 64, true, true, 8},
+      {1, 768, 2, 64, false, true, 2, true},
+      {1, 128, 1, 128, false},
+      {1, 1024, 2, 128, true},
+      {2, 1000, 3, 128, true},
+      {2, 333, 3, 128, false},
+      {1, 768, 2, 128, true, true, 8},
+      {1, 768, 2, 128, false, true, 2, true},
+  };
+  for (const Shape& shape : shapes)
+    for (const int share : {0, 2}) {
+      hopper::Tuning tuning;
+      tuning.polynomial_share = share;
+      const bool good = check_forward(shape, tuning);
+      checks.say(good, "forward " + shape.name() + (share ? ", with polynomials" : ""));
+    }
+}
+
+bool check_backward(const Shape& shape, const hopper::Tuning& tuning) {
+  Operands operands(shape, 9);
+  ExactResults exact(operands);
+  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
+          "attention_forward");
+  operands.d_qkv.spoil(), operands.workspace.spoil();
+  require(hopper::attention_backward(operands.backward(), operands.size, nullptr, tuning),
+          "attention_backward");
+  const std::vector<Bf16> found = operands.d_qkv.host();
+  reference_forward(operands.forward(), operands.size, exact.pointers());
+  reference_backward(operands.backward(), operands.size, exact.pointers());
+  const std::vector<double> wanted[] = {exact.d_query.host(), exact.d_key.host(),
+                                        exact.d_value.host()};
+  static const char* const names[] = {"d_query", "d_key", "d_value"};
+  std::size_t bad = 0;
+  double rms[3];
+  for (int part = 0; part < 3; ++part) {
+    const hopper::Rows<const Bf16> rows = operands.part(found.data(), part);
+    const std::size_t D = static_cast<std::size_t>(shape.head_size),
+                      H = static_cast<std::size_t>(shape.heads),
+                      T = static_cast<std::size_t>(shape.tokens);
+    const auto value = [&](std::size_t i) {
+      const std::size_t d = i % D, h = i / D % H, t = i / (D * H) % T, b = i / (D * H * T);
+      const std::int64_t at =
+          static_cast<std::int64_t>(b) * rows.batch + static_cast<std::int64_t>(t) * rows.token +
+          static_cast<std::int64_t>(h) * rows.head + static_cast<std::int64_t>(d);
+      return trainx::kernels::widened(rows.data[at]);
+    };
+    const Difference difference = compare(names[part], wanted[part], value, 2 * rms_allowed,
+                                          2 * of_rms, 2 * of_value, token_of(operands));
+    bad += difference.bad, rms[part] = difference.rms;
+  }
+  std::printf("    errors of d_query %.2e, d_key %.2e, d_value %.2e of their rms\n", rms[0], rms[1],
+              rms[2]);
+  return bad == 0;
+}
+
+void backward_checks(Checks& checks) {
+  const std::vector<Shape> shapes = {
+      {1, 64, 1, 64, false},          {1, 128, 1, 64, false}, {1, 128, 1, 64, true},
+      {1, 512, 1, 64, false},         {1, 1024, 2, 64, true}, {2, 1000, 3, 64, true},
+      {2, 333, 3, 64, false},         {1, 17, 2, 64, true},   {2, 384, 3, 64, true, false},
+      {1, 768, 2, 64, true, true, 4},
+  };
+  for (const Shape& shape : shapes)
+    for (const bool reduce : {false, true}) {
+      hopper::Tuning tuning;
+      tuning.reduce_in_l2 = reduce;
+      const bool good = check_backward(shape, tuning);
+      checks.say(good, "backward " + shape.name() + (reduce ? ", reduced in L2" : ""));
+    }
+}
+
+// More blocks than run at once, in another order each time.
+void repeat_checks(Checks& checks) {
+  for (const Shape& shape : {Shape{8, 1024, 12, 64, true}, Shape{8, 1024, 12, 64, false},
+                             Shape{4, 2048, 8, 128, true}}) {
+    Operands operands(shape, 3);
+    std::vector<Bf16> out, d_qkv;
+    bool same_out = true, same_gradients = true;
+    const bool backward = hopper::supports_backward(operands.size);
+    for (int round = 0; round < 6; ++round) {
+      operands.out.spoil(), operands.d_qkv.spoil(), operands.workspace.spoil();
+      require(hopper::attention_forward(operands.forward(), operands.size, nullptr), "forward");
+      if (backward)
+        require(hopper::attention_backward(operands.backward(), operands.size, nullptr),
+                "backward");
+      const std::vector<Bf16> now = operands.out.host(), d_now = operands.d_qkv.host();
+      const auto equal = [](const std::vector<Bf16>& x, const std::vector<Bf16>& y) {
+        return std::memcmp(x.data(), y.data(), x.size() * sizeof(Bf16)) == 0;
+      };
+      if (round > 0) same_out &= equal(now, out), same_gradients &= equal(d_now, d_qkv);
+      out = now, d_qkv = d_now;
+    }
+    checks.say(same_out, "forward repeats to the bit, " + shape.name());
+    if (backward) checks.say(same_gradients, "backward repeats to the bit, " + shape.name());
+  }
+}
+
+/// Median milliseconds of a launch, after a warm-up of 50 ms.
+double median_ms(const std::function<cudaError_t()>& launch) {
+  cudaEvent_t begin, end;
+  require(cudaEventCreate(&begin), "event");
+  require(cudaEventCreate(&end), "event");
+  const auto time = [&](int launches) {
+    require(cudaEventRecord(begin), "event");
+    for (int i = 0; i < launches; ++i) require(launch(), "launch");
+    require(cudaEventRecord(end), "event");
+    require(cudaEventSynchronize(end), "kernel");
+    float ms = 0;
+    require(cudaEventElapsedTime(&ms, begin, end), "event");
+    return static_cast<double>(ms) / launches;
+  };
+  time(1);
+  const double once = time(3);
+  time(std::max(1, static_cast<int>(50 / once)));
+  // long enough that starting the first launch does not count
+  const int launches = std::max(1, static_cast<int>(std::ceil(3 / once)));
+  std::vector<double> times(15);
+  for (double& t : times) t = time(launches);
+  std::nth_element(times.begin(), times.begin() + 7, times.end());
+  return times[7];
+}
+
+void measure() {
+  const std::vector<Shape> shapes = {
+      {32, 1024, 12, 64, true},  {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
+      {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
+      {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false},
+  };
+  std::printf("\n%-28s %10s %10s %10s %10s %10s\n", "TFLOP/s", "fwd mufu", "fwd poly", "bwd",
+              "bwd L2 red", "best both");
+  for (const Shape& shape : shapes) {
+    Operands operands(shape, 5);
+    const double product = 4.0 * shape.batch * shape.heads * shape.head_size *
+                           static_cast<double>(shape.tokens) * shape.tokens *
+                           (shape.causal ? 0.5 : 1) * 1e-9;  // GFLOP
+    double forward[2], backward[2] = {0, 0};
+    for (int i = 0; i < 2; ++i) {
+      hopper::Tuning tuning;
+      tuning.polynomial_share = 2 * i;
+      forward[i] = median_ms([&] {
+        return hopper::attention_forward(operands.forward(), operands.size, nullptr, tuning);
+      });
+    }
+    const bool has_backward = hopper::supports_backward(operands.size);
+    if (has_backward)
+      for (int i = 0; i < 2; ++i) {
+        hopper::Tuning tuning;
+        tuning.reduce_in_l2 = i == 1;
+        backward[i] = median_ms([&] {
+          return hopper::attention_backward(operands.backward(), operands.size, nullptr, tuning);
+        });
+      }
+    std::printf("%-28s %10.1f %10.1f", shape.name().c_str(), product / forward[0],
+                product / forward[1]);
+    if (has_backward)
+      std::printf(
+          " %10.1f %10.1f %10.1f", 2.5 * product / backward[0], 2.5 * product / backward[1],
+          3.5 * product / (std::min(forward[0], forward[1]) + std::min(backward[0], backward[1])));
+    std::printf("   ms: %.3f %.3f %.3f %.3f\n", forward[0], forward[1], backward[0], backward[1]);
+    std::fflush(stdout);
+  }
+}
+
+struct Group {
+  const char* name;
+  int seconds;
+  void (*run)(Checks&);
+};
+const Group groups[] = {
+    {"boxes", 60, parts::check_boxes},          {"products", 60, parts::check_products},
+    {"moves", 60, parts::check_moves},          {"forward", 120, forward_checks},
+    {"backward", 120, backward_checks},         {"repeats", 60, repeat_checks},
+    {"times", 120, [](Checks&) { measure(); }},
+};
+
+int run_group(const Group& group) {
+  alarm(static_cast<unsigned>(group.seconds));
+  std::uint32_t* words = nullptr;
+  require(cudaHostAlloc(&words, 8 * sizeof *words, cudaHostAllocMapped), "cudaHostAlloc");
+  std::fill(words, words + 8, 0u);
+  if (hopper::watch_waits(words) == cudaSuccess) wait_words = words;
+  cudaGetLastError();
+  Checks checks;
+  group.run(checks);
+  if (checks.done > 0)
+    std::printf("%s: %d of %d checks failed\n", group.name, checks.failed, checks.done);
+  std::fflush(stdout);
+  return checks.failed > 0 ? 1 : 0;
+}
+
+int run_all(const char* self) {
+  int bad = 0;
+  for (const Group& group : groups) {
+    std::printf("-- %s\n", group.name);
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/proc/self/exe", self, group.name, static_cast<char*>(nullptr));
+      std::_Exit(127);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child) return 2;
+    if (WIFSIGNALED(status))
+      std::printf("FAIL %s: stopped by signal %d%s\n", group.name, WTERMSIG(status),
+                  WTERMSIG(status) == SIGALRM ? ", past its time limit" : "");
+    bad += status != 0;
+  }
+  std::printf("%s\n", bad ? "SOME GROUPS FAILED" : "all checks good");
+  return bad ? 1 : 0;
+}
+
+}  // namespace
+
+}  // namespace trainx::bench
+
+int main(int argc, char** argv) {
+  using namespace trainx::bench;
+  if (argc < 2) return run_all(argv[0]);
+  for (const Group& group : groups)
+    if (std::strcmp(group.name, argv[1]) == 0) return run_group(group);
+  std::fprintf(stderr, "hopper_attention: no such group: %s\n", argv[1]);
+  return 2;
+}

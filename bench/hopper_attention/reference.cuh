@@ -1,0 +1,141 @@
+// Attention forward and backward written out, one block for a row, sums in double precision: what
+// the fast kernels are checked against.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include "bench/hopper_attention/harness.hpp"
+
+namespace trainx::bench {
+
+/// Exact results, [B, T, H, D] each; lse [B, H, T].
+struct Exact {
+  double *out, *lse, *d_query, *d_key, *d_value;
+};
+
+namespace reference {
+
+using namespace hopper;
+
+constexpr int threads = 128;
+
+__device__ inline double number(const ConstRows& rows, long b, long t, long h, long d) {
+  const std::uint32_t bits = rows.data[b * rows.batch + t * rows.token + h * rows.head + d].bits;
+  return __uint_as_float(bits << 16);
+}
+__device__ inline double dot(const ConstRows& x, long t, const ConstRows& y, long u, long b, long h,
+                             long count) {
+  double sum = 0;
+  for (long d = 0; d < count; ++d) sum += number(x, b, t, h, d) * number(y, b, u, h, d);
+  return sum;
+}
+template <class Join>
+__device__ double over_block(double mine, Join join) {
+  __shared__ double all[threads];
+  __syncthreads();
+  all[threadIdx.x] = mine;
+  __syncthreads();
+  for (int i = 1; i < threads; ++i) mine = i == 1 ? join(all[0], all[1]) : join(mine, all[i]);
+  return mine;
+}
+
+// Block x is token t of head h of sample b.
+struct Row {
+  long b, t, h, at, lse;
+  __device__ explicit Row(const Size& s)
+      : b(blockIdx.x / (s.tokens * s.heads)),
+        t(blockIdx.x / s.heads % s.tokens),
+        h(blockIdx.x % s.heads),
+        at(static_cast<long>(blockIdx.x) * s.head_size),
+        lse((b * s.heads + h) * s.tokens + t) {}
+};
+
+__global__ void forward(Forward pass, Size s, Exact exact) {
+  extern __shared__ double weights[];
+  const Row row(s);
+  const long seen = s.causal ? row.t + 1 : s.tokens;
+  double largest = -INFINITY, sum = 0;
+  for (long u = threadIdx.x; u < seen; u += threads) {
+    weights[u] = s.scale * dot(pass.query, row.t, pass.key, u, row.b, row.h, s.head_size);
+    largest = fmax(largest, weights[u]);
+  }
+  largest = over_block(largest, [](double x, double y) { return fmax(x, y); });
+  for (long u = threadIdx.x; u < seen; u += threads) sum += weights[u] = exp(weights[u] - largest);
+  sum = over_block(sum, [](double x, double y) { return x + y; });
+  if (threadIdx.x == 0) exact.lse[row.lse] = largest + log(sum);
+  for (long d = threadIdx.x; d < s.head_size; d += threads) {
+    double out = 0;
+    for (long u = 0; u < seen; ++u) out += weights[u] * number(pass.value, row.b, u, row.h, d);
+    exact.out[row.at + d] = out / sum;
+  }
+}
+
+__device__ inline double weight(const Backward& pass, const Size& s, const Exact& exact,
+                                const Row& of, long t, long u) {
+  return exp(s.scale * dot(pass.query, t, pass.key, u, of.b, of.h, s.head_size) -
+             exact.lse[(of.b * s.heads + of.h) * s.tokens + t]);
+}
+// of the scaled score of t and u
+__device__ inline double d_score(const Backward& pass, const Size& s, const Exact& exact,
+                                 const Row& of, long t, long u, double weight) {
+  double delta = 0;
+  for (long d = 0; d < s.head_size; ++d)
+    delta += number(pass.d_out, of.b, t, of.h, d) *
+             exact.out[((of.b * s.tokens + t) * s.heads + of.h) * s.head_size + d];
+  return weight * (dot(pass.d_out, t, pass.value, u, of.b, of.h, s.head_size) - delta);
+}
+
+__global__ void query_gradient(Backward pass, Size s, Exact exact) {
+  extern __shared__ double slopes[];
+  const Row row(s);
+  const long seen = s.causal ? row.t + 1 : s.tokens;
+  for (long u = threadIdx.x; u < seen; u += threads)
+    slopes[u] = d_score(pass, s, exact, row, row.t, u, weight(pass, s, exact, row, row.t, u));
+  __syncthreads();
+  for (long d = threadIdx.x; d < s.head_size; d += threads) {
+    double sum = 0;
+    for (long u = 0; u < seen; ++u) sum += slopes[u] * number(pass.key, row.b, u, row.h, d);
+    exact.d_query[row.at + d] = s.scale * sum;
+  }
+}
+
+__global__ void key_value_gradient(Backward pass, Size s, Exact exact) {
+  extern __shared__ double both[];
+  double *const weights = both, *const slopes = both + s.tokens;
+  const Row row(s);
+  const long first = s.causal ? row.t : 0;
+  for (long t = first + threadIdx.x; t < s.tokens; t += threads) {
+    weights[t] = weight(pass, s, exact, row, t, row.t);
+    slopes[t] = d_score(pass, s, exact, row, t, row.t, weights[t]);
+  }
+  __syncthreads();
+  for (long d = threadIdx.x; d < s.head_size; d += threads) {
+    double of_key = 0, of_value = 0;
+    for (long t = first; t < s.tokens; ++t) {
+      of_key += slopes[t] * number(pass.query, row.b, t, row.h, d);
+      of_value += weights[t] * number(pass.d_out, row.b, t, row.h, d);
+    }
+    exact.d_key[row.at + d] = s.scale * of_key;
+    exact.d_value[row.at + d] = of_value;
+  }
+}
+
+}  // namespace reference
+
+inline void reference_forward(const hopper::Forward& pass, const hopper::Size& size,
+                              const Exact& exact) {
+  reference::forward<<<static_cast<unsigned>(size.batch * size.tokens * size.heads),
+                       reference::threads, static_cast<std::size_t>(size.tokens) * 8>>>(pass, size,
+                                                                                        exact);
+  require(cudaDeviceSynchronize(), "reference forward");
+}
+/// After reference_forward.
+inline void reference_backward(const hopper::Backward& pass, const hopper::Size& size,
+                               const Exact& exact) {
+  const auto blocks = static_cast<unsigned>(size.batch * size.tokens * size.heads);
+  const auto bytes = static_cast<std::size_t>(size.tokens) * 8;
+  reference::query_gradient<<<blocks, reference::threads, bytes>>>(pass, size, exact);
+  reference::key_value_gradient<<<blocks, reference::threads, 2 * bytes>>>(pass, size, exact);
+  require(cudaDeviceSynchronize(), "reference backward");
+}
+
+}  // namespace trainx::bench

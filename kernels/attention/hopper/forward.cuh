@@ -1,0 +1,368 @@
+// Attention forward on Hopper. A block has 128 queries of a head, 64 for each of its two warp
+// groups (Dao 2023, arXiv:2307.08691, algorithm 1). One warp also issues copies of keys and values
+// into rings in shared memory, several tiles ahead: that takes fewer registers than a copying warp,
+// of which a multiprocessor's quarter would hold one more. The products of a tile of keys run while
+// the weights of the tile before it are multiplied with its values, and while exponentials are
+// taken (Shah et al. 2024, arXiv:2407.08608, algorithm 2). Keys are visited from the last that is
+// seen to the first, so that the only tile with hidden scores is the first one.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include "kernels/attention/hopper/box.cuh"
+#include "kernels/attention/hopper/hopper_attention.hpp"
+#include "kernels/attention/hopper/products.cuh"
+#include "kernels/attention/hopper/turns.cuh"
+
+namespace trainx::kernels::hopper {
+
+struct ForwardArguments {
+  CUtensorMap query, key, value, out;
+  float* lse;               // [B * H, T]
+  int tokens, heads, rows;  // rows: B * H
+  int query_tiles;          // of 128 queries
+  int rows_together;        // heads whose keys and values share the L2 cache
+  bool causal;
+  float scale;  // of scores, times log2(e)
+};
+
+/// How the work of a block is cut, by head size. With 64, two blocks fit a multiprocessor, whose
+/// four warp groups hide each other's waits; with 128, two warp groups take turns by themselves.
+template <int Head>
+struct ForwardCut {
+  static constexpr int keys = Head == 64 ? 64 : 128, stages = Head == 64 ? 4 : 2,
+                       blocks = Head == 64 ? 2 : 1;
+  static constexpr bool take_turns = Head == 128;
+  static constexpr int groups = 2, group_rows = 64, queries = groups * group_rows,
+                       panels = Head / box_columns;
+  static constexpr int threads = 128 * groups;
+  // tiles on their way or in use when a tile was freed; one less than stages: a group need not wait
+  // for the other to free the same tile
+  static constexpr int ahead = take_turns ? stages : stages - 1;
+  // a tile of keys has `panels` panels of 64 columns, each of keys / 64 boxes
+  static constexpr int panel_bytes = keys * box_row_bytes, tile_bytes = panels * panel_bytes,
+                       query_bytes = panels * box_bytes;  // of a warp group
+  static constexpr int key_at = groups * query_bytes, value_at = key_at + stages * tile_bytes,
+                       barriers_at = value_at + stages * tile_bytes, barriers = groups + 4 * stages;
+  static constexpr int shared_bytes = barriers_at + 8 * barriers + atom_bytes;  // and alignment
+};
+
+/// 2^x for x <= 8, to 7.5e-5 of the result; exponents below -126 count as -126. Rounds x to a whole
+/// number in the exponent bits and takes the rest, in [-1/2, 1/2], by a polynomial of least largest
+/// relative error (Remez).
+__device__ __forceinline__ float power_of_two_by_polynomial(float x) {
+  x = fmaxf(x, -126.0f);
+  constexpr float round_to_whole = 12582912.0f;  // 1.5 * 2^23
+  const float shifted = x + round_to_whole, rest = x - (shifted - round_to_whole);
+  float power = fmaf(0.055171669f, rest, 0.242611122f);
+  power = fmaf(power, rest, 0.693260985f);
+  power = fmaf(power, rest, 0.999928074f);
+  return __int_as_float(__float_as_int(power) + (__float_as_int(shifted) << 23));
+}
+__device__ __forceinline__ float power_of_two(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+/// Running maximum and sum of the two rows of a thread. The maximum is that of the tile that was
+/// last taken as a reference: weights may grow to 2^slack before all sums are rescaled.
+struct RunningRows {
+  static constexpr float slack = 8;
+  float top[2] = {-INFINITY, -INFINITY};  // times scale, base 2
+  float sum[2] = {0, 0};                  // of this thread's columns
+  float rescale[2];
+  bool moved;  // by this tile, in this warp: sums so far are to be multiplied with `rescale`
+
+  /// Scores become weights, 2^(score * scale - top).
+  template <int PolynomialShare, int Count>
+  __device__ __forceinline__ void weigh(float (&scores)[Count], float scale) {
+    float largest[2] = {scores[0], scores[2]};
+#pragma unroll
+    for (int i = 0; i < Count; i += 4)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        largest[half] = fmaxf(largest[half], fmaxf(scores[i + 2 * half], scores[i + 2 * half + 1]));
+    moved = __any_sync(0xffffffff,
+                       largest[0] * scale > top[0] + slack || largest[1] * scale > top[1] + slack);
+    if (moved) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float all = largest[half];
+        all = fmaxf(all, __shfl_xor_sync(0xffffffff, all, 1));
+        all = fmaxf(all, __shfl_xor_sync(0xffffffff, all, 2));
+        // none seen: stays finite, and weights 0
+        const float now = fmaxf(fmaxf(top[half], all * scale), -1e30f);
+        rescale[half] = power_of_two(top[half] - now);
+        top[half] = now;
+        sum[half] *= rescale[half];
+      }
+    }
+    float part[2][2] = {{0, 0}, {0, 0}};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      const int half = i / 2 % 2;
+      const float x = fmaf(scores[i], scale, -top[half]);
+      // neighbours of one row: the polynomials are spread evenly
+      const bool by_polynomial = i / 4 % 4 == 3 && PolynomialShare == 2;
+      scores[i] = by_polynomial ? power_of_two_by_polynomial(x) : power_of_two(x);
+      part[half][i % 2] += scores[i];
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) sum[half] += part[half][0] + part[half][1];
+  }
+  template <int Count>
+  __device__ __forceinline__ void rescale_rows(float (&rows)[Count]) const {
+    if (!moved) return;
+#pragma unroll
+    for (int i = 0; i < Count; ++i) rows[i] *= rescale[i / 2 % 2];
+  }
+};
+
+/// Barriers of a block, by their address in shared memory.
+template <class Cut>
+struct ForwardBarriers {
+  std::uint32_t at;
+  __device__ std::uint32_t query(int group) const { return at + 8 * group; }
+  __device__ std::uint32_t key_copied(int stage) const { return at + 8 * (Cut::groups + stage); }
+  __device__ std::uint32_t value_copied(int stage) const {
+    return key_copied(stage) + 8 * Cut::stages;
+  }
+  __device__ std::uint32_t key_free(int stage) const {
+    return key_copied(stage) + 8 * 2 * Cut::stages;
+  }
+  __device__ std::uint32_t value_free(int stage) const {
+    return key_copied(stage) + 8 * 3 * Cut::stages;
+  }
+};
+
+/// What a block works on. Heads are taken in bunches whose keys and values fit the L2 cache, and in
+/// a bunch the tiles with most keys first, so that the last blocks are short.
+struct ForwardWork {
+  int row, sample, head, first_query;
+  __device__ ForwardWork(const ForwardArguments& a, int queries) {
+    const int bunch = blockIdx.x / (a.rows_together * a.query_tiles),
+              place = blockIdx.x % (a.rows_together * a.query_tiles),
+              rows = min(a.rows_together, a.rows - bunch * a.rows_together);
+    row = bunch * a.rows_together + place % rows;
+    sample = row / a.heads, head = row % a.heads;
+    first_query = (a.query_tiles - 1 - place / rows) * queries;
+  }
+  /// Tiles of keys that queries before `end` see.
+  static __device__ int key_tiles(const ForwardArguments& a, int end, int keys) {
+    return ((a.causal ? min(end, a.tokens) : a.tokens) + keys - 1) / keys;
+  }
+};
+
+/// Copies of a block, issued by one warp of the second warp group, which sees all of the block's
+/// tiles and goes behind the first group where they take turns. All of the warp's threads call.
+template <int Head>
+struct ForwardCopies {
+  using Cut = ForwardCut<Head>;
+  const ForwardArguments& a;
+  const ForwardWork& work;
+  std::uint32_t shared;
+  ForwardBarriers<Cut> barriers;
+  int key_tile, value_tile;  // to be copied next
+  Ring<Cut::stages> keys = {}, values = {};
+
+  __device__ __forceinline__ void start() {
+    if (threadIdx.x % 32 == 0)
+      for (int group = 0; group < Cut::groups; ++group) {
+        arrive_expecting(barriers.query(group), Cut::query_bytes);
+        for (int panel = 0; panel < Cut::panels; ++panel)
+          load_box(shared + group * Cut::query_bytes + panel * box_bytes, a.query,
+                   panel * box_columns, work.head, work.first_query + group * Cut::group_rows,
+                   work.sample, barriers.query(group));
+      }
+    for (int i = 0; i < Cut::ahead; ++i) next_keys(), next_values();
+  }
+  __device__ __forceinline__ void next_keys() {
+    if (key_tile < 0) return;
+    wait(barriers.key_free(keys.stage), keys.parity ^ 1, Waiting::key_free);
+    copy(a.key, shared + Cut::key_at + keys.stage * Cut::tile_bytes,
+         barriers.key_copied(keys.stage), key_tile--);
+    keys.advance();
+  }
+  __device__ __forceinline__ void next_values() {
+    if (value_tile < 0) return;
+    wait(barriers.value_free(values.stage), values.parity ^ 1, Waiting::value_free);
+    copy(a.value, shared + Cut::value_at + values.stage * Cut::tile_bytes,
+         barriers.value_copied(values.stage), value_tile--);
+    values.advance();
+  }
+
+ private:
+  __device__ __forceinline__ void copy(const CUtensorMap& map, std::uint32_t to,
+                                       std::uint32_t copied, int tile) {
+    if (threadIdx.x % 32 == 0) {
+      arrive_expecting(copied, Cut::tile_bytes);
+#pragma unroll
+      for (int panel = 0; panel < Cut::panels; ++panel)
+#pragma unroll
+        for (int box = 0; box < Cut::keys / box_rows; ++box)
+          load_box(to + panel * Cut::panel_bytes + box * box_bytes, map, panel * box_columns,
+                   work.head, tile * Cut::keys + box * box_rows, work.sample, copied);
+    }
+    __syncwarp();
+  }
+};
+
+/// A warp group with 64 queries.
+template <int Head, int PolynomialShare>
+__device__ __forceinline__ void compute_forward(const ForwardArguments& a, const ForwardWork& work,
+                                                std::uint32_t shared,
+                                                ForwardBarriers<ForwardCut<Head>> barriers,
+                                                int warp) {
+  using Cut = ForwardCut<Head>;
+  constexpr int score_count = Cut::keys / 2, out_count = Head / 2;
+  const int group = warp / 4, thread = threadIdx.x % 128, lane = threadIdx.x % 32,
+            first_query = work.first_query + group * Cut::group_rows,
+            my_query = first_query + thread / 32 * 16 + lane / 4;  // and 8 below
+  const std::uint32_t queries = shared + group * Cut::query_bytes;
+  const int tiles = ForwardWork::key_tiles(a, work.first_query + Cut::queries, Cut::keys),
+            my_tiles = ForwardWork::key_tiles(a, first_query + Cut::group_rows, Cut::keys);
+  Ring<Cut::stages> keys, values;
+  const bool copies_tiles = warp == 4;
+  ForwardCopies<Head> copies{a, work, shared, barriers, tiles - 1, tiles - 1};
+  if (copies_tiles) copies.start();
+  const auto free_keys = [&] {
+    if (lane == 0) arrive(barriers.key_free(keys.stage));
+    keys.advance();
+    if (copies_tiles) copies.next_keys();
+  };
+  const auto free_values = [&] {
+    if (lane == 0) arrive(barriers.value_free(values.stage));
+    values.advance();
+    if (copies_tiles) copies.next_values();
+  };
+  // the two warp groups issue products one after the other, by named barriers 3 and 4
+  [[maybe_unused]] const auto take_turn = [&] {
+    if constexpr (Cut::take_turns) sync_threads(3 + group, 256);
+  };
+  [[maybe_unused]] const auto pass_turn = [&](bool is_last) {
+    if constexpr (Cut::take_turns)
+      if (group == 0 || !is_last) arrive_threads(4 - group, 256);
+  };
+  if constexpr (Cut::take_turns)
+    if (group == 1) arrive_threads(3, 256);
+
+  // tiles that only the other group sees
+  for (int skipped = my_tiles; skipped < tiles; ++skipped) {
+    free_keys();
+    free_values();
+  }
+
+  float out[out_count] = {}, scores[score_count];
+  std::uint32_t weights[score_count / 2];
+  RunningRows rows;
+
+  wait(barriers.query(group), 0, Waiting::query);
+  wait(barriers.key_copied(keys.stage), keys.parity, Waiting::key_copied);
+  take_turn();
+  begin_products();
+  rows_by_rows<Cut::panels, Cut::keys>(scores, queries, box_bytes,
+                                       shared + Cut::key_at + keys.stage * Cut::tile_bytes,
+                                       Cut::panel_bytes);
+  commit_products();
+  pass_turn(my_tiles == 1);
+  wait_for_products<0>(scores);
+  free_keys();
+
+  // hides keys after the query and after the last token
+  {
+    const int first_key = (my_tiles - 1) * Cut::keys + 2 * (lane % 4),
+              last = a.causal ? my_query : a.tokens - 1, step = a.causal ? 8 : 0;
+#pragma unroll
+    for (int i = 0; i < score_count; ++i)
+      if (first_key + i / 4 * 8 + i % 2 > last + i / 2 % 2 * step) scores[i] = -INFINITY;
+  }
+  rows.weigh<PolynomialShare>(scores, a.scale);
+  as_weights<score_count>(weights, scores);
+
+  for (int left = my_tiles - 1; left > 0; --left) {
+    wait(barriers.key_copied(keys.stage), keys.parity, Waiting::key_copied);
+    take_turn();
+    begin_products();
+    rows_by_rows<Cut::panels, Cut::keys>(scores, queries, box_bytes,
+                                         shared + Cut::key_at + keys.stage * Cut::tile_bytes,
+                                         Cut::panel_bytes);
+    commit_products();
+    wait(barriers.value_copied(values.stage), values.parity, Waiting::value_copied);
+    begin_products();
+    weights_by_columns<Cut::keys / 16, Head>(
+        out, weights, shared + Cut::value_at + values.stage * Cut::tile_bytes, Cut::panel_bytes,
+        true);
+    commit_products();
+    pass_turn(left == 1);
+    wait_for_products<1>(scores);
+    free_keys();
+    rows.weigh<PolynomialShare>(scores, a.scale);
+    wait_for_products<0>(out, weights);
+    free_values();
+    rows.rescale_rows(out);
+    as_weights<score_count>(weights, scores);
+  }
+
+  wait(barriers.value_copied(values.stage), values.parity, Waiting::value_copied);
+  begin_products();
+  weights_by_columns<Cut::keys / 16, Head>(out, weights,
+                                           shared + Cut::value_at + values.stage * Cut::tile_bytes,
+                                           Cut::panel_bytes, true);
+  commit_products();
+  float factor[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = rows.sum[half];
+    sum += __shfl_xor_sync(0xffffffff, sum, 1);
+    sum += __shfl_xor_sync(0xffffffff, sum, 2);
+    factor[half] = 1 / sum;
+    const int query = my_query + 8 * half;
+    if (lane % 4 == 0 && query < a.tokens)
+      a.lse[static_cast<std::int64_t>(work.row) * a.tokens + query] =
+          (rows.top[half] + log2f(sum)) * 0.693147180559945f;
+  }
+  wait_for_products<0>(out);
+
+  // through the shared memory of this group's queries, which are no longer read
+  sync_threads(1 + group, 128);
+  std::uint32_t rounded[out_count / 2];
+#pragma unroll
+  for (int i = 0; i < out_count; ++i) out[i] *= factor[i / 2 % 2];
+  as_weights<out_count>(rounded, out);
+  write_rows(queries, box_bytes, rounded, thread);
+  show_to_async_readers();
+  sync_threads(1 + group, 128);
+  if (thread == 0 && first_query < a.tokens) {
+    for (int panel = 0; panel < Cut::panels; ++panel)
+      store_box(a.out, panel * box_columns, work.head, first_query, work.sample,
+                queries + panel * box_bytes);
+    commit_stores();
+    wait_for_stores();
+  }
+}
+
+template <int Head, int PolynomialShare>
+__global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::blocks)
+    forward_kernel(const __grid_constant__ ForwardArguments a) {
+  using Cut = ForwardCut<Head>;
+  extern __shared__ unsigned char memory[];
+  const std::uint32_t shared = (shared_address(memory) + atom_bytes - 1) / atom_bytes * atom_bytes;
+  const ForwardBarriers<Cut> barriers{shared + Cut::barriers_at};
+  // the same for all threads of a warp, which the compiler cannot know
+  const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Cut::groups; ++i) init_barrier(barriers.query(i), 1);
+    for (int i = 0; i < Cut::stages; ++i) {
+      init_barrier(barriers.key_copied(i), 1);
+      init_barrier(barriers.value_copied(i), 1);
+      init_barrier(barriers.key_free(i), 4 * Cut::groups);  // a warp each
+      init_barrier(barriers.value_free(i), 4 * Cut::groups);
+    }
+    publish_barriers();
+  }
+  const ForwardWork work(a, Cut::queries);
+  __syncthreads();
+  compute_forward<Head, PolynomialShare>(a, work, shared, barriers, warp);
+}
+
+}  // namespace trainx::kernels::hopper

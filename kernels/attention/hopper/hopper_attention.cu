@@ -1,0 +1,98 @@
+#include "kernels/attention/hopper/hopper_attention.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include "kernels/attention/hopper/forward.cuh"
+
+namespace trainx::kernels::hopper {
+
+namespace {
+
+constexpr double log2_of_e = 1.4426950408889634;
+
+double scale_of(const Size& size) {
+  return size.scale > 0 ? size.scale : 1 / std::sqrt(static_cast<double>(size.head_size));
+}
+
+bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
+
+// Coordinates and block counts are 32 bits.
+bool fits(const Size& size) {
+  return size.batch >= 0 && size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) &&
+         size.batch * size.heads * (size.tokens + 128) / 64 < (std::int64_t{1} << 31);
+}
+
+bool is_hopper() {
+  int device = 0, major = 0, minor = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
+         major == 9 && minor == 0;
+}
+
+template <class Kernel, class Arguments>
+cudaError_t launch(Kernel* kernel, int blocks, int threads, int shared_bytes,
+                   const Arguments& arguments, cudaStream_t stream) {
+  if (const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+      error != cudaSuccess)
+    return error;
+  kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(arguments);
+  return cudaGetLastError();
+}
+
+template <int Head, int PolynomialShare>
+cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t stream) {
+  using Cut = ForwardCut<Head>;
+  ForwardArguments a{};
+  for (const cudaError_t error :
+       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size),
+        make_map(a.value, pass.value, size), make_map(a.out, pass.out, size)})
+    if (error != cudaSuccess) return error;
+  a.lse = pass.lse;
+  a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
+  a.rows = static_cast<int>(size.batch * size.heads);
+  a.query_tiles = (a.tokens + Cut::queries - 1) / Cut::queries;
+  // a third of Hopper's L2 cache: other heads' tiles pass through it too
+  constexpr std::int64_t together_bytes = 16 << 20;
+  a.rows_together = static_cast<int>(
+      std::clamp<std::int64_t>(together_bytes / (size.tokens * Head * 4), 1, a.rows));
+  a.causal = size.causal;
+  a.scale = static_cast<float>(scale_of(size) * log2_of_e);
+  return launch(forward_kernel<Head, PolynomialShare>, a.rows * a.query_tiles, Cut::threads,
+                Cut::shared_bytes, a, stream);
+}
+
+}  // namespace
+
+bool supports_forward(const Size& size) {
+  return (size.head_size == 64 || size.head_size == 128) && fits(size) && is_hopper();
+}
+
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream,
+                              const Tuning& tuning) {
+  if (!supports_forward(size)) return cudaErrorNotSupported;
+  if (is_empty(size)) return cudaSuccess;
+  const bool by_polynomial = tuning.polynomial_share > 0;
+  if (size.head_size == 64)
+    return by_polynomial ? forward_of<64, 2>(pass, size, stream)
+                         : forward_of<64, 0>(pass, size, stream);
+  return by_polynomial ? forward_of<128, 2>(pass, size, stream)
+                       : forward_of<128, 0>(pass, size, stream);
+}
+
+bool supports_backward(const Size&) { return false; }
+std::size_t workspace_bytes(const Size&) { return 0; }
+cudaError_t attention_backward(const Backward&, const Size&, cudaStream_t, const Tuning&) {
+  return cudaErrorNotSupported;
+}
+
+cudaError_t watch_waits([[maybe_unused]] std::uint32_t* mapped_words) {
+#ifdef TRAINX_CHECK_WAITS
+  return cudaMemcpyToSymbol(wait_report, &mapped_words, sizeof mapped_words);
+#else
+  return cudaErrorNotSupported;
+#endif
+}
+
+}  // namespace trainx::kernels::hopper

@@ -1,0 +1,87 @@
+// Attention for Hopper GPUs (compute capability 9.0) by warp-group matrix products (wgmma) and the
+// bulk tensor copy engine (TMA): the algorithms of Dao 2023 (arXiv:2307.08691) with warps that only
+// copy and warp groups that only compute, after Shah et al. 2024 (arXiv:2407.08608, section 3).
+//
+// bf16 in and out, sums in fp32. A row is one token of one head, head_size elements side by side;
+// strides are in elements. So a packed [B, T, 3, H, D], a [B, T, H, D] and a [B, H, T, D] are all
+// accepted. Pointers are aligned to 16 bytes, strides are multiples of 8.
+#pragma once
+#include "kernels/bits.hpp"
+#include "kernels/cuda_types.hpp"
+#include <cstddef>
+#include <cstdint>
+
+namespace trainx::kernels::hopper {
+
+/// Element (b, t, h, d) lies at data[b * batch + t * token + h * head + d].
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t batch = 0, token = 0, head = 0;  // strides
+};
+using ConstRows = Rows<const Bf16>;
+using MutableRows = Rows<Bf16>;
+
+struct Size {
+  std::int64_t batch = 0, tokens = 0, heads = 0;
+  std::int64_t head_size = 0;  // 64 or 128 forward, 64 backward
+  bool causal = false;         // a token sees itself and those before it
+  double scale = 0;            // of scores; 0: 1 / sqrt(head_size)
+};
+
+/// Rows of `part` (0: queries, 1: keys, 2: values) of a packed [B, T, 3, H, D].
+template <class T>
+Rows<T> packed_rows(T* qkv, int part, const Size& size) {
+  const std::int64_t row = size.heads * size.head_size;
+  return {qkv + part * row, 3 * row * size.tokens, 3 * row, size.head_size};
+}
+/// Rows of a contiguous [B, T, H, D].
+template <class T>
+Rows<T> plain_rows(T* data, const Size& size) {
+  const std::int64_t row = size.heads * size.head_size;
+  return {data, row * size.tokens, row, size.head_size};
+}
+
+struct Forward {
+  ConstRows query, key, value;
+  MutableRows out;
+  float* lse = nullptr;  // [B, H, T], natural logarithm of the sum of exp(scores)
+};
+
+struct Backward {
+  ConstRows query, key, value, out, d_out;
+  const float* lse = nullptr;  // as forward wrote it
+  MutableRows d_query, d_key, d_value;
+  void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
+};
+
+/// Choices that only change speed (and the last bits of results); benches compare them.
+struct Tuning {
+  // Of eight exponentials of the forward pass so many are polynomials on the FMA units instead of
+  // the special-function units: 0 or 2.
+  int polynomial_share = 2;
+  // Partial query gradients are added by the L2 cache (red.v4) instead of read, added to and
+  // written back by the block.
+  bool reduce_in_l2 = false;
+};
+
+/// True if this size, these strides and the current device are supported; the launch functions
+/// return cudaErrorNotSupported otherwise.
+bool supports_forward(const Size& size);
+bool supports_backward(const Size& size);
+
+/// Both are asynchronous on `stream`, may be captured in a graph, and sum in one fixed order:
+/// repeats give the same bits.
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream,
+                              const Tuning& tuning = {});
+/// fp32 partial sums of the query gradient, row statistics and turn counters.
+std::size_t workspace_bytes(const Size& size);
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
+                               const Tuning& tuning = {});
+
+/// Only in builds with TRAINX_CHECK_WAITS, where a wait of more than two seconds writes what was
+/// waited for into these 8 words of mapped host memory and stops the kernel with an error; see
+/// turns.cuh. Other builds return cudaErrorNotSupported.
+cudaError_t watch_waits(std::uint32_t* mapped_words);
+
+}  // namespace trainx::kernels::hopper
