@@ -17,14 +17,14 @@ namespace trainx::bench {
 namespace hopper = trainx::kernels::hopper;
 using trainx::kernels::Bf16;
 
-/// What a stopped kernel waited for (hopper::watch_waits); null without TRAINX_CHECK_WAITS.
+/// What a kernel waited for in vain (hopper::watch_waits); null without TRAINX_CHECK_WAITS.
 inline std::uint32_t* wait_words = nullptr;
 
 inline void print_wait() {
   static const char* const names[] = {
       "nothing",    "query",           "key_copied",   "value_copied", "key_free",
       "value_free", "block_copied",    "query_copied", "d_out_copied", "query_free",
-      "d_out_free", "d_score_written", "d_score_free", "turn"};
+      "d_out_free", "d_score_written", "d_score_free", "keys_read",    "turn"};
   if (!wait_words || wait_words[0] == 0 || wait_words[0] >= std::size(names)) return;
   std::printf("    waited too long for %s: block %u, thread %u, parity or turn %u\n",
               names[wait_words[0]], wait_words[1], wait_words[2], wait_words[3]);

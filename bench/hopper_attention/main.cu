@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -358,7 +359,15 @@ const Group groups[] = {
     {"times", 120, [](Checks&) { measure(); }},
 };
 
+void time_is_up(int) {
+  std::printf("FAIL past its time limit\n");
+  print_wait();
+  std::fflush(stdout);
+  std::_Exit(4);
+}
+
 int run_group(const Group& group) {
+  std::signal(SIGALRM, time_is_up);
   alarm(static_cast<unsigned>(group.seconds));
   std::uint32_t* words = nullptr;
   require(cudaHostAlloc(&words, 8 * sizeof *words, cudaHostAllocMapped), "cudaHostAlloc");
@@ -367,6 +376,8 @@ int run_group(const Group& group) {
   cudaGetLastError();
   Checks checks;
   group.run(checks);
+  if (wait_words && wait_words[0] != 0) checks.say(false, "all waits end");
+  print_wait();
   if (checks.done > 0)
     std::printf("%s: %d of %d checks failed\n", group.name, checks.failed, checks.done);
   std::fflush(stdout);
@@ -386,8 +397,7 @@ int run_all(const char* self) {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 2;
     if (WIFSIGNALED(status))
-      std::printf("FAIL %s: stopped by signal %d%s\n", group.name, WTERMSIG(status),
-                  WTERMSIG(status) == SIGALRM ? ", past its time limit" : "");
+      std::printf("FAIL %s: stopped by signal %d\n", group.name, WTERMSIG(status));
     bad += status != 0;
   }
   std::printf("%s\n", bad ? "SOME GROUPS FAILED" : "all checks good");

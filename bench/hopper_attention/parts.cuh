@@ -64,11 +64,11 @@ struct Offsets {
 
 // One product of a warp group. rows_by_rows: A[64, 64 Panels] and B[N, 64 Panels] from boxes.
 // weights_by_columns: A[64, 64] in registers and B[64, N] from boxes, transposed.
-// columns_by_columns: A is the transpose of a box [64, 64]. `tried`: by these offsets instead of
+// columns_by_columns: A is the transpose of a box [64, 64]. Tried: by these offsets instead of
 // the library's.
-template <Way Kind, int N, int Panels>
-__global__ void __launch_bounds__(128) multiply(const __grid_constant__ Maps maps, const float* a,
-                                                float* d, bool tried, Offsets offsets) {
+template <Way Kind, int N, int Panels, bool Tried>
+__global__ void __launch_bounds__(128)
+    multiply(const __grid_constant__ Maps maps, const float* a, float* d, Offsets offsets) {
   extern __shared__ unsigned char memory[];
   constexpr bool by_rows = Kind == Way::rows_by_rows;
   constexpr int b_panels = by_rows ? Panels : N / 64, b_boxes = by_rows ? N / 64 : 1,
@@ -91,51 +91,43 @@ __global__ void __launch_bounds__(128) multiply(const __grid_constant__ Maps map
         load_box(at_b + panel * b_panel + box * box_bytes, maps.b, 64 * panel, 0, 64 * box, 0,
                  barrier);
   }
+  std::uint32_t weights[16] = {};
+  if constexpr (Kind == Way::weights_by_columns)
+    for (int i = 0; i < 16; ++i) {
+      const float* from = a + (row + i % 2 * 8) * 64 + i / 4 * 16 + lane % 4 * 2 + i / 2 % 2 * 8;
+      weights[i] = bf16_pair(from[0], from[1]);
+    }
   wait(barrier, 0, Waiting::query);
-  float sums[N / 2];
-  for (float& sum : sums) sum = 0;
-  if constexpr (by_rows) {
-    if (!tried) {
-      begin_products();
+  float sums[N / 2] = {};
+  pin(sums), pin(weights);
+  const auto of_a = [&](int at) {
+    return further(operand(shared, offsets.leading, offsets.stride), at);
+  };
+  const auto of_b = [&](int at) {
+    return further(operand(at_b, offsets.leading, offsets.stride), at);
+  };
+  begin_products();
+  if constexpr (!Tried) {
+    if constexpr (by_rows)
       hopper::rows_by_rows<Panels, N>(sums, shared, box_bytes, at_b, b_panel);
-    } else {
-      begin_products();
-#pragma unroll
-      for (int panel = 0; panel < Panels; ++panel)
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-          Product<N>::shared(sums,
-                             further(operand(shared, offsets.leading, offsets.stride),
-                                     panel * box_bytes + k * offsets.step),
-                             further(operand(at_b, offsets.leading, offsets.stride),
-                                     panel * b_panel + k * offsets.step),
-                             true);
-    }
+    else if constexpr (Kind == Way::weights_by_columns)
+      hopper::weights_by_columns<4, N>(sums, weights, at_b, b_panel, true);
+    else
+      hopper::columns_by_columns<4>(sums, shared, at_b, true);
   } else {
-    std::uint32_t weights[4][4];
-    if constexpr (Kind == Way::columns_by_columns) {
-      read_columns(weights, shared, thread);
-    } else {
-      for (int k = 0; k < 4; ++k)
-        for (int i = 0; i < 4; ++i) {
-          const float* from = a + (row + i % 2 * 8) * 64 + 16 * k + lane % 4 * 2 + i / 2 * 8;
-          weights[k][i] = bf16_pair(from[0], from[1]);
-        }
-    }
-    if (!tried) {
-      begin_products();
-      const Operand right = operand(at_b, b_panel);
 #pragma unroll
-      for (int k = 0; k < 4; ++k)
-        Product<N>::registers(sums, weights[k], further(right, k * transposed_step), true);
-    } else {
-      begin_products();
+    for (int panel = 0; panel < (by_rows ? Panels : 1); ++panel)
 #pragma unroll
-      for (int k = 0; k < 4; ++k)
-        Product<N>::registers(
-            sums, weights[k],
-            further(operand(at_b, offsets.leading, offsets.stride), k * offsets.step), true);
-    }
+      for (int k = 0; k < 4; ++k) {
+        const int step = k * offsets.step;
+        if constexpr (by_rows)
+          Product<N>::shared(sums, of_a(panel * box_bytes + step), of_b(panel * b_panel + step),
+                             true);
+        else if constexpr (Kind == Way::weights_by_columns)
+          Product<N>::registers(sums, weights + 4 * k, of_b(step), true);
+        else
+          Product<N>::template shared<1, 1>(sums, of_a(step), of_b(step), true);
+      }
   }
   commit_products();
   wait_for_products<0>(sums);
@@ -269,19 +261,20 @@ void check_product(Checks& checks, const char* name) {
                                                          b[static_cast<std::size_t>(of_right)];
       }
   constexpr int shared_bytes = (Panels + N / 64 * Panels) * box_bytes + 2 * atom_bytes;
-  const auto kernel = multiply<Kind, N, Panels>;
-  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-          "shared memory");
+  const auto kernel = multiply<Kind, N, Panels, false>, tried = multiply<Kind, N, Panels, true>;
+  for (const auto each : {kernel, tried})
+    require(cudaFuncSetAttribute(each, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+            "shared memory");
   const auto at = [](std::size_t i) {
     return std::pair<long, long>(static_cast<long>(i / N), static_cast<long>(i % N));
   };
-  const auto run = [&](bool tried, Offsets offsets) {
+  const auto run = [&](auto of, Offsets offsets) {
     d.spoil();
-    kernel<<<1, 128, shared_bytes>>>(maps, floats.get(), d.get(), tried, offsets);
+    of<<<1, 128, shared_bytes>>>(maps, floats.get(), d.get(), offsets);
     require(cudaGetLastError(), name);
     return d.host();
   };
-  const std::vector<float> found = run(false, {});
+  const std::vector<float> found = run(kernel, {});
   const bool good = compare(
                         name, expected, [&](std::size_t i) { return found[i]; }, 0, 0, 0, at)
                         .bad == 0;
@@ -291,7 +284,7 @@ void check_product(Checks& checks, const char* name) {
   for (const int leading : {16, 128, 1024, 2048, panel})
     for (const int stride : {16, 128, 1024, 2048, panel})
       for (const int step : {32, 256, 1024, 2048, 4096}) {
-        const std::vector<float> other = run(true, {leading, stride, step});
+        const std::vector<float> other = run(tried, {leading, stride, step});
         const bool right = std::equal(other.begin(), other.end(), expected.begin(),
                                       [](float x, double y) { return x == y; });
         if (right)

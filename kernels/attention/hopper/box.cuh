@@ -103,7 +103,7 @@ __device__ __forceinline__ void wait_for_stores() {
 
 /// Four 8 x 8 matrices of 16-bit elements, of which a thread has two neighbours in row lane / 4,
 /// columns 2 (lane % 4) and one more; lane l addresses row l % 8 of matrix l / 8. Transposed: the
-/// rows in memory are the matrices' columns. (PTX ISA, "stmatrix", "ldmatrix")
+/// rows in memory are the matrices' columns. (PTX ISA, "stmatrix")
 template <bool Transposed>
 __device__ __forceinline__ void store_matrices(std::uint32_t at, std::uint32_t a, std::uint32_t b,
                                                std::uint32_t c, std::uint32_t d) {
@@ -115,12 +115,6 @@ __device__ __forceinline__ void store_matrices(std::uint32_t at, std::uint32_t a
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
                  "r"(a), "r"(b), "r"(c), "r"(d)
                  : "memory");
-}
-__device__ __forceinline__ void load_transposed_matrices(std::uint32_t (&to)[4], std::uint32_t at) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(at)
-               : "memory");
 }
 
 /// Rounds to bf16, to nearest; `first` in the lower half.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
 
 namespace trainx::kernels::hopper {
@@ -63,6 +64,19 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
                 Cut::shared_bytes, a, stream);
 }
 
+// Parts of backward's workspace: row statistics, partial query gradients, turns.
+struct Workspace {
+  std::int64_t query_tiles, tiles;
+  std::size_t partial_at, turns_at, bytes;
+  explicit Workspace(const Size& size)
+      : query_tiles((size.tokens + BackwardCut::queries - 1) / BackwardCut::queries),
+        tiles(size.batch * size.heads * query_tiles),
+        partial_at(static_cast<std::size_t>(tiles) * BackwardCut::statistics_bytes),
+        turns_at(partial_at +
+                 static_cast<std::size_t>(tiles) * BackwardCut::queries * BackwardCut::head * 4),
+        bytes(turns_at + static_cast<std::size_t>(tiles) * sizeof(int)) {}
+};
+
 }  // namespace
 
 bool supports_forward(const Size& size) {
@@ -81,10 +95,43 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
                        : forward_of<128, 0>(pass, size, stream);
 }
 
-bool supports_backward(const Size&) { return false; }
-std::size_t workspace_bytes(const Size&) { return 0; }
-cudaError_t attention_backward(const Backward&, const Size&, cudaStream_t, const Tuning&) {
-  return cudaErrorNotSupported;
+bool supports_backward(const Size& size) {
+  return size.head_size == BackwardCut::head && fits(size) && is_hopper();
+}
+
+std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
+
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
+                               const Tuning& tuning) {
+  if (!supports_backward(size)) return cudaErrorNotSupported;
+  if (is_empty(size)) return cudaSuccess;
+  using Cut = BackwardCut;
+  BackwardArguments a{};
+  for (const cudaError_t error :
+       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size),
+        make_map(a.value, pass.value, size), make_map(a.d_out, pass.d_out, size),
+        make_map(a.d_query, pass.d_query, size), make_map(a.d_key, pass.d_key, size),
+        make_map(a.d_value, pass.d_value, size)})
+    if (error != cudaSuccess) return error;
+  const Workspace room(size);
+  unsigned char* const workspace = static_cast<unsigned char*>(pass.workspace);
+  a.statistics = reinterpret_cast<float*>(workspace);
+  a.partial = reinterpret_cast<float4*>(workspace + room.partial_at);
+  a.turns = reinterpret_cast<int*>(workspace + room.turns_at);
+  a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
+  a.rows = static_cast<int>(size.batch * size.heads);
+  a.query_tiles = static_cast<int>(room.query_tiles);
+  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
+  a.causal = size.causal;
+  a.scale = static_cast<float>(scale_of(size));
+  a.scale_log2 = static_cast<float>(scale_of(size) * log2_of_e);
+  const std::int64_t threads = 8 * room.tiles * Cut::queries;
+  row_statistics<<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
+      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
+      a.heads, a.query_tiles);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  const auto kernel = tuning.reduce_in_l2 ? backward_kernel<true> : backward_kernel<false>;
+  return launch(kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
 cudaError_t watch_waits([[maybe_unused]] std::uint32_t* mapped_words) {

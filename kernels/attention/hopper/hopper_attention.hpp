@@ -79,9 +79,9 @@ std::size_t workspace_bytes(const Size& size);
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
                                const Tuning& tuning = {});
 
-/// Only in builds with TRAINX_CHECK_WAITS, where a wait of more than two seconds writes what was
-/// waited for into these 8 words of mapped host memory and stops the kernel with an error; see
-/// turns.cuh. Other builds return cudaErrorNotSupported.
+/// Only in builds with TRAINX_CHECK_WAITS, where a wait that does not end is given up, after which
+/// results are wrong: writes what was waited for into these 8 words of mapped host memory, whose
+/// first is 0 until then; see turns.cuh. Other builds return cudaErrorNotSupported.
 cudaError_t watch_waits(std::uint32_t* mapped_words);
 
 }  // namespace trainx::kernels::hopper

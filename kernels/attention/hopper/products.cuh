@@ -71,7 +71,7 @@ struct Product;
 
 template <>
 struct Product<64> {
-  template <int TransposedB = 0>
+  template <int TransposedA = 0, int TransposedB = 0>
   static __device__ __forceinline__ void shared(float (&d)[32], Operand a, Operand b, bool add) {
     asm volatile(
         "{\n"
@@ -80,14 +80,32 @@ struct Product<64> {
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-        "%32, %33, p, 1, 1, 0, %35;\n"
+        "%32, %33, p, 1, 1, %35, %36;\n"
         "}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
           "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
           "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
           "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
           "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(TransposedB));
+        : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(TransposedA), "n"(TransposedB));
+  }
+  /// The same without `add`. The old D is not an operand: it need not be kept.
+  static __device__ __forceinline__ void first_shared(float (&d)[32], Operand a, Operand b) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+        "%32, %33, p, 1, 1, 0, 0;\n"
+        "}"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]),
+          "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]), "=f"(d[12]), "=f"(d[13]),
+          "=f"(d[14]), "=f"(d[15]), "=f"(d[16]), "=f"(d[17]), "=f"(d[18]), "=f"(d[19]), "=f"(d[20]),
+          "=f"(d[21]), "=f"(d[22]), "=f"(d[23]), "=f"(d[24]), "=f"(d[25]), "=f"(d[26]), "=f"(d[27]),
+          "=f"(d[28]), "=f"(d[29]), "=f"(d[30]), "=f"(d[31])
+        : "l"(a), "l"(b));
   }
   template <int TransposedB = 1>
   static __device__ __forceinline__ void registers(float (&d)[32], const std::uint32_t* a,
@@ -113,7 +131,7 @@ struct Product<64> {
 
 template <>
 struct Product<128> {
-  template <int TransposedB = 0>
+  template <int TransposedA = 0, int TransposedB = 0>
   static __device__ __forceinline__ void shared(float (&d)[64], Operand a, Operand b, bool add) {
     asm volatile(
         "{\n"
@@ -124,7 +142,7 @@ struct Product<128> {
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-        "%64, %65, p, 1, 1, 0, %67;\n"
+        "%64, %65, p, 1, 1, %67, %68;\n"
         "}"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
           "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -136,7 +154,32 @@ struct Product<128> {
           "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
           "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
           "+f"(d[63])
-        : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(TransposedB));
+        : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(TransposedA), "n"(TransposedB));
+  }
+  /// The same without `add`. The old D is not an operand: it need not be kept.
+  static __device__ __forceinline__ void first_shared(float (&d)[64], Operand a, Operand b) {
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, 0, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+        "%64, %65, p, 1, 1, 0, 0;\n"
+        "}"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]), "=f"(d[6]),
+          "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]), "=f"(d[12]), "=f"(d[13]),
+          "=f"(d[14]), "=f"(d[15]), "=f"(d[16]), "=f"(d[17]), "=f"(d[18]), "=f"(d[19]), "=f"(d[20]),
+          "=f"(d[21]), "=f"(d[22]), "=f"(d[23]), "=f"(d[24]), "=f"(d[25]), "=f"(d[26]), "=f"(d[27]),
+          "=f"(d[28]), "=f"(d[29]), "=f"(d[30]), "=f"(d[31]), "=f"(d[32]), "=f"(d[33]), "=f"(d[34]),
+          "=f"(d[35]), "=f"(d[36]), "=f"(d[37]), "=f"(d[38]), "=f"(d[39]), "=f"(d[40]), "=f"(d[41]),
+          "=f"(d[42]), "=f"(d[43]), "=f"(d[44]), "=f"(d[45]), "=f"(d[46]), "=f"(d[47]), "=f"(d[48]),
+          "=f"(d[49]), "=f"(d[50]), "=f"(d[51]), "=f"(d[52]), "=f"(d[53]), "=f"(d[54]), "=f"(d[55]),
+          "=f"(d[56]), "=f"(d[57]), "=f"(d[58]), "=f"(d[59]), "=f"(d[60]), "=f"(d[61]), "=f"(d[62]),
+          "=f"(d[63])
+        : "l"(a), "l"(b));
   }
   template <int TransposedB = 1>
   static __device__ __forceinline__ void registers(float (&d)[64], const std::uint32_t* a,
@@ -176,9 +219,14 @@ __device__ __forceinline__ void rows_by_rows(float (&d)[N / 2], std::uint32_t a,
 #pragma unroll
   for (int panel = 0; panel < Panels; ++panel)
 #pragma unroll
-    for (int step = 0; step < box_row_bytes / k_major_step; ++step)
-      Product<N>::shared(d, further(left, panel * a_panel + step * k_major_step),
-                         further(right, panel * b_panel + step * k_major_step), panel + step > 0);
+    for (int step = 0; step < box_row_bytes / k_major_step; ++step) {
+      const Operand l = further(left, panel * a_panel + step * k_major_step),
+                    r = further(right, panel * b_panel + step * k_major_step);
+      if (panel + step == 0)
+        Product<N>::first_shared(d, l, r);
+      else
+        Product<N>::shared(d, l, r, true);
+    }
 }
 
 /// d (+)= A B, of A[64, 16 Steps] in registers and the transposed boxes B[16 Steps, N], whose
@@ -194,6 +242,17 @@ __device__ __forceinline__ void weights_by_columns(float (&d)[N / 2],
     Product<N>::registers(d, a + 4 * step, further(right, step * transposed_step), add || step > 0);
 }
 
+/// d (+)= A B, of the transposed boxes A[16 Steps, 64]^T and B[16 Steps, 64].
+template <int Steps>
+__device__ __forceinline__ void columns_by_columns(float (&d)[32], std::uint32_t a, std::uint32_t b,
+                                                   bool add) {
+  const Operand left = operand(a, box_bytes), right = operand(b, box_bytes);
+#pragma unroll
+  for (int step = 0; step < Steps; ++step)
+    Product<64>::shared<1, 1>(d, further(left, step * transposed_step),
+                              further(right, step * transposed_step), add || step > 0);
+}
+
 /// D of products as A of others.
 template <int Count>
 __device__ __forceinline__ void as_weights(std::uint32_t (&a)[Count / 2], const float (&d)[Count]) {
@@ -202,15 +261,16 @@ __device__ __forceinline__ void as_weights(std::uint32_t (&a)[Count / 2], const 
 }
 
 /// Writes rows (`as_weights`) of this warp group into boxes of 64 rows whose panels of 64 columns
-/// lie `panel` bytes apart. `thread` counts in the warp group.
+/// lie `panel` bytes apart, both aligned to atoms. `thread` counts in the warp group.
 template <int Count>
 __device__ __forceinline__ void write_rows(std::uint32_t box, int panel,
                                            const std::uint32_t (&rows)[Count], int thread) {
   const int lane = thread % 32, row = thread / 32 * 16 + lane % 16, side = lane / 16;
+  const std::uint32_t at = box + chunk_at(row, side);
 #pragma unroll
-  for (int n = 0; n < Count / 2; n += 2)  // 8 columns each
-    store_matrices<false>(box + n / 8 * panel + chunk_at(row, n % 8 + side), rows[2 * n],
-                          rows[2 * n + 1], rows[2 * n + 2], rows[2 * n + 3]);
+  for (int n = 0; n < Count / 2; n += 2)  // 8 columns each; a swizzled place by one operation
+    store_matrices<false>((at + n / 8 * panel) ^ (n % 8 << 4), rows[2 * n], rows[2 * n + 1],
+                          rows[2 * n + 2], rows[2 * n + 3]);
 }
 
 /// The same into a box whose rows are the columns of D[64, 8 * Count / 2].
@@ -223,17 +283,6 @@ __device__ __forceinline__ void write_columns(std::uint32_t box, const std::uint
   for (int n = 0; n < Count / 2; n += 2)
     store_matrices<true>(box + chunk_at(8 * n + row, chunk), rows[2 * n], rows[2 * n + 1],
                          rows[2 * n + 2], rows[2 * n + 3]);
-}
-
-/// A[64, 16 Steps] whose rows are the columns of boxes of 16 Steps rows, into registers.
-template <int Steps>
-__device__ __forceinline__ void read_columns(std::uint32_t (&a)[Steps][4], std::uint32_t box,
-                                             int thread) {
-  const int lane = thread % 32, row = lane / 16 * 8 + lane % 8,
-            chunk = thread / 32 * 2 + lane / 8 % 2;
-#pragma unroll
-  for (int step = 0; step < Steps; ++step)
-    load_transposed_matrices(a[step], box + chunk_at(16 * step + row, chunk));
 }
 
 }  // namespace trainx::kernels::hopper

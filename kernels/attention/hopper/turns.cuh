@@ -21,27 +21,26 @@ enum class Waiting : std::uint32_t {
   d_out_free,       // backward: tile of output gradients no longer read
   d_score_written,  // backward: score gradients in shared memory
   d_score_free,     // backward: score gradients no longer read
+  keys_read,        // backward: keys no longer read for query gradients
   turn,             // backward: turn of this block to add to a query gradient
 };
 
 #ifdef TRAINX_CHECK_WAITS
-// Mapped host memory, which can still be read after the kernel was stopped.
+// Mapped host memory, which the host can read while the kernel runs.
 __device__ std::uint32_t* wait_report;
 
-__device__ __forceinline__ std::uint64_t nanoseconds() {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-__device__ __forceinline__ void stop_after(std::uint64_t begin, Waiting what, std::uint32_t value) {
-  if (nanoseconds() - begin < 2'000'000'000) return;
-  if (wait_report) {
-    volatile std::uint32_t* const report = wait_report;
+// Tries before a wait is given up: at least 20 ms, and up to seconds where a try itself waits. The
+// kernel goes on with wrong results: a trap here would make the compiler run products one by one.
+constexpr int most_tries = 1 << 20;
+
+__device__ __forceinline__ bool gives_up(int tries, Waiting what, std::uint32_t value) {
+  if (tries < most_tries) return false;
+  volatile std::uint32_t* const report = wait_report;
+  if (report && report[0] == 0) {
     report[1] = blockIdx.x, report[2] = threadIdx.x, report[3] = value;
     report[0] = static_cast<std::uint32_t>(what);
-    __threadfence_system();
   }
-  asm volatile("trap;");
+  return true;
 }
 #endif
 
@@ -86,8 +85,8 @@ __device__ __forceinline__ void wait(std::uint32_t barrier, std::uint32_t parity
                                      [[maybe_unused]] Waiting what) {
   if (has_passed(barrier, parity)) return;
 #ifdef TRAINX_CHECK_WAITS
-  const std::uint64_t begin = nanoseconds();
-  while (!has_passed(barrier, parity)) stop_after(begin, what, parity);
+  for (int tries = 0; !has_passed(barrier, parity); ++tries)
+    if (gives_up(tries, what, parity)) break;
 #else
   while (!has_passed(barrier, parity)) {}
 #endif
@@ -124,9 +123,8 @@ __device__ __forceinline__ void wait_for_turn(const int* counter, int value) {
     return found;
   };
 #ifdef TRAINX_CHECK_WAITS
-  if (now() == value) return;
-  const std::uint64_t begin = nanoseconds();
-  while (now() != value) stop_after(begin, Waiting::turn, static_cast<std::uint32_t>(value));
+  for (int tries = 0; now() != value; ++tries)
+    if (gives_up(tries, Waiting::turn, static_cast<std::uint32_t>(value))) break;
 #else
   while (now() != value) {}
 #endif
