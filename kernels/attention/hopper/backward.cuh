@@ -18,10 +18,10 @@
 #include <cstdint>
 #include <type_traits>
 #include "kernels/attention/hopper/box.cuh"
-#include "kernels/attention/hopper/forward.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/products.cuh"
 #include "kernels/attention/hopper/turns.cuh"
+#include "kernels/attention/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 
@@ -85,9 +85,7 @@ struct BackwardBarriers {
 struct BackwardWork {
   int row, sample, head, key_tile, first_tile, steps;
   __device__ explicit BackwardWork(const BackwardArguments& a) {
-    // Volatile, so that work can be found anew after a loop that needs all registers.
-    unsigned block;
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    const unsigned block = block_index();
     row = block / a.key_tiles;
     sample = row / a.heads, head = row % a.heads;
     key_tile = a.key_tiles - 1 - block % a.key_tiles;
@@ -138,18 +136,6 @@ __global__ void __launch_bounds__(256)
   to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
   to[BackwardCut::queries] = sum;
   if (token % BackwardCut::queries == 0) turns[tile] = 0;
-}
-
-__device__ __forceinline__ float lower_half(std::uint32_t pair) {
-  return __uint_as_float(pair << 16);
-}
-__device__ __forceinline__ float upper_half(std::uint32_t pair) {
-  return __uint_as_float(pair & 0xffff0000u);
-}
-__device__ __forceinline__ float2 load_pair(std::uint32_t shared) {
-  float2 pair;
-  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(shared));
-  return pair;
 }
 
 /// Copies of a block, issued by one warp. All of its threads call.
@@ -360,18 +346,17 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
     float sums[32];
 #pragma unroll
     for (float& sum : sums) sum = 0;
-    const auto wait_turn = [&] {
+    // before the wait for score gradients, which hides it
+    if (!is_first) {
       if (lane == 0) wait_for_turn(a.turns + tile, turn);
       __syncwarp();
-    };
-    if (!ReduceInL2 && !is_first) {
-      wait_turn();
+      if (is_last || !ReduceInL2)
 #pragma unroll
-      for (int n = 0; n < 8; ++n) {
-        const float4 four = __ldcg(partial + n * 128);
-        sums[4 * n] = four.x, sums[4 * n + 1] = four.y, sums[4 * n + 2] = four.z,
-                 sums[4 * n + 3] = four.w;
-      }
+        for (int n = 0; n < 8; ++n) {
+          const float4 four = __ldcg(partial + n * 128);
+          sums[4 * n] = four.x, sums[4 * n + 1] = four.y, sums[4 * n + 2] = four.z,
+                   sums[4 * n + 3] = four.w;
+        }
     }
     wait(barriers.d_score_written(buffer.stage), buffer.parity, Waiting::d_score_written);
     // a tile that both groups of keys left before they came to this step is free
@@ -393,19 +378,11 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
       if (step + 1 == work.steps) arrive(barriers.keys_read());
     }
 
-    if (ReduceInL2 && !is_first) wait_turn();
     if (is_last) {
       if (thread == 0) wait_for_stores();
       sync_threads(1, 128);
 #pragma unroll
-      for (int n = 0; n < 8; ++n) {
-        float4 four = make_float4(0, 0, 0, 0);
-        if (ReduceInL2 && !is_first) four = __ldcg(partial + n * 128);
-        sums[4 * n] = (sums[4 * n] + four.x) * a.scale;
-        sums[4 * n + 1] = (sums[4 * n + 1] + four.y) * a.scale;
-        sums[4 * n + 2] = (sums[4 * n + 2] + four.z) * a.scale;
-        sums[4 * n + 3] = (sums[4 * n + 3] + four.w) * a.scale;
-      }
+      for (float& sum : sums) sum *= a.scale;
       std::uint32_t rounded[16];
       as_weights<32>(rounded, sums);
       write_columns(box, rounded, thread);
@@ -419,15 +396,12 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
     } else {
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
-        float4* const to = partial + n * 128;
+        const float4 four =
+            make_float4(sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]);
         if (ReduceInL2 && !is_first)
-          asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(
-                           __cvta_generic_to_global(to)),
-                       "f"(sums[4 * n]), "f"(sums[4 * n + 1]), "f"(sums[4 * n + 2]),
-                       "f"(sums[4 * n + 3])
-                       : "memory");
+          add_in_l2(partial + n * 128, four);
         else
-          __stcg(to, make_float4(sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]));
+          __stcg(partial + n * 128, four);
       }
       sync_threads(1, 128);
       if (thread == 0) give_turn(a.turns + tile, turn + 1);

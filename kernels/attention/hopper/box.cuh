@@ -117,11 +117,4 @@ __device__ __forceinline__ void store_matrices(std::uint32_t at, std::uint32_t a
                  : "memory");
 }
 
-/// Rounds to bf16, to nearest; `first` in the lower half.
-__device__ __forceinline__ std::uint32_t bf16_pair(float first, float second) {
-  std::uint32_t pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  return pair;
-}
-
 }  // namespace trainx::kernels::hopper

@@ -12,6 +12,7 @@
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/products.cuh"
 #include "kernels/attention/hopper/turns.cuh"
+#include "kernels/attention/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 
@@ -45,24 +46,6 @@ struct ForwardCut {
                        barriers_at = value_at + stages * tile_bytes, barriers = groups + 4 * stages;
   static constexpr int shared_bytes = barriers_at + 8 * barriers + atom_bytes;  // and alignment
 };
-
-/// 2^x for x <= 8, to 7.5e-5 of the result; exponents below -126 count as -126. Rounds x to a whole
-/// number in the exponent bits and takes the rest, in [-1/2, 1/2], by a polynomial of least largest
-/// relative error (Remez).
-__device__ __forceinline__ float power_of_two_by_polynomial(float x) {
-  x = fmaxf(x, -126.0f);
-  constexpr float round_to_whole = 12582912.0f;  // 1.5 * 2^23
-  const float shifted = x + round_to_whole, rest = x - (shifted - round_to_whole);
-  float power = fmaf(0.055171669f, rest, 0.242611122f);
-  power = fmaf(power, rest, 0.693260985f);
-  power = fmaf(power, rest, 0.999928074f);
-  return __int_as_float(__float_as_int(power) + (__float_as_int(shifted) << 23));
-}
-__device__ __forceinline__ float power_of_two(float x) {
-  float power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-  return power;
-}
 
 /// Running maximum and sum of the two rows of a thread. The maximum is that of the tile that was
 /// last taken as a reference: weights may grow to 2^slack before all sums are rescaled.

@@ -62,7 +62,7 @@ struct Tuning {
   int polynomial_share = 2;
   // Partial query gradients are added by the L2 cache (red.v4) instead of read, added to and
   // written back by the block.
-  bool reduce_in_l2 = false;
+  bool reduce_in_l2 = true;
 };
 
 /// True if this size, these strides and the current device are supported; the launch functions

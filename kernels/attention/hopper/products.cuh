@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 #include "kernels/attention/hopper/box.cuh"
+#include "kernels/attention/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 

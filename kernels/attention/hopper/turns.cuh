@@ -129,8 +129,8 @@ __device__ __forceinline__ void wait_for_turn(const int* counter, int value) {
   while (now() != value) {}
 #endif
 }
+/// Shows what this thread stored, and others before they waited for it.
 __device__ __forceinline__ void give_turn(int* counter, int value) {
-  __threadfence();
   asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
