@@ -307,6 +307,9 @@ double median_ms(const std::function<cudaError_t()>& launch) {
 }
 
 void measure() {
+  cudaDeviceProp device;
+  require(cudaGetDeviceProperties(&device, 0), "device");
+  std::printf("%s, %d multiprocessors\n", device.name, device.multiProcessorCount);
   const std::vector<Shape> shapes = {
       {32, 1024, 12, 64, true},  {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
       {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},

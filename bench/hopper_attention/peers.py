@@ -26,22 +26,23 @@ SHAPES = [
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 
 
-def median_ms(run, prepare=lambda: None):
-    """Median milliseconds of run(); prepare() goes before each, untimed."""
+def median_ms(run):
+    """Median milliseconds of run(), called several times in a row so that the GPU never waits."""
 
-    def once():
-        prepare()
+    def time(calls):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        run()
+        for _ in range(calls):
+            run()
         end.record()
         end.synchronize()
-        return begin.elapsed_time(end)
+        return begin.elapsed_time(end) / calls
 
-    first = [once() for _ in range(4)][-1]
-    for _ in range(max(1, math.ceil(50 / first))):
-        once()
-    return statistics.median(once() for _ in range(25))
+    time(1)
+    once = time(3)
+    time(max(1, int(50 / once)))
+    calls = max(1, math.ceil(3 / once))
+    return statistics.median(time(calls) for _ in range(15))
 
 
 def main():
@@ -63,11 +64,9 @@ def main():
                     )
                     out = scaled_dot_product_attention(q, k, v, is_causal=causal)
                     d_out = torch.randn_like(out)
-
-                    def clear():
-                        q.grad = k.grad = v.grad = None
-
-                    backward = median_ms(lambda: out.backward(d_out, retain_graph=True), clear)
+                    backward = median_ms(
+                        lambda: torch.autograd.grad(out, (q, k, v), d_out, retain_graph=True)
+                    )
             except RuntimeError as error:
                 print(f"{shape:30} {name:8} {str(error).splitlines()[0]}")
                 continue

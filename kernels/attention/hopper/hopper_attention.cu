@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
 
@@ -34,10 +35,14 @@ bool is_hopper() {
 template <class Kernel, class Arguments>
 cudaError_t launch(Kernel* kernel, int blocks, int threads, int shared_bytes,
                    const Arguments& arguments, cudaStream_t stream) {
-  if (const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
-      error != cudaSuccess)
-    return error;
+  // all of the L1 cache as shared memory, or two blocks may find no room side by side
+  for (const auto& [attribute, value] :
+       {std::pair{cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes},
+        std::pair{cudaFuncAttributePreferredSharedMemoryCarveout,
+                  static_cast<int>(cudaSharedmemCarveoutMaxShared)}})
+    if (const cudaError_t error = cudaFuncSetAttribute(kernel, attribute, value);
+        error != cudaSuccess)
+      return error;
   kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(arguments);
   return cudaGetLastError();
 }
