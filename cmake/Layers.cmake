@@ -83,9 +83,15 @@ endif()
 if(TRAINX_CUDA AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a?(-real|-virtual)?(;|$)")
   file(GLOB_RECURSE hopper_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/hopper/*.cu)
   add_library(trainx_hopper_kernels STATIC ${hopper_sources})
-  set_target_properties(trainx_hopper_kernels PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  set_target_properties(trainx_hopper_kernels PROPERTIES CUDA_ARCHITECTURES 90a-real
+    EXPORT_NAME hopper_kernels)
+  list(APPEND TRAINX_LAYERS trainx_hopper_kernels)
   target_include_directories(trainx_hopper_kernels PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
   target_link_libraries(trainx_hopper_kernels PUBLIC CUDA::cudart)
+  target_compile_options(trainx_hopper_kernels PRIVATE --compress-mode=size)
+  target_link_libraries(trainx_kernels PUBLIC trainx_hopper_kernels)
+elseif(TRAINX_CUDA)
+  add_compile_definitions(TRAINX_WITHOUT_HOPPER_KERNELS)  # plans and kernels agree
 endif()
 
 # The torch-free half.

@@ -60,6 +60,7 @@ graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_
           .length = length,
           .compute = compute,
           .gpu = machine.gpu,
+          .compute_capability = machine.compute_capability,
           .scaled = compute == DType::f16 || machine.seeded};
 }
 

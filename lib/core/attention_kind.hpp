@@ -5,12 +5,16 @@
 namespace trainx {
 
 /// Who computes attention (model.attention). All give the same result within rounding.
-///   automatic  cuDNN on a GPU in 16 bits, where it takes the heads and rows hold no documents
-///   (data.packed), else trainx's own kernels; on a CPU flash cudnn      its fused kernels flash
-///   ATen's flash attention (Dao 2023, arXiv:2307.08691) efficient  ATen's memory-efficient
-///   attention (Rabe & Staats 2021, arXiv:2112.05682, as xFormers has it) math       as the formula
-///   is written: all scores lie in memory
-enum class AttentionKind : std::uint8_t { automatic, cudnn, flash, efficient, math };
+enum class AttentionKind : std::uint8_t {
+  // on a GPU trainx's kernels for its generation where it has them (kernels/attention/hopper), else
+  // cuDNN in 16 bits where it takes the heads and rows hold no documents (data.packed), else
+  // trainx's kernels for all GPUs; on a CPU flash
+  automatic,
+  cudnn,      // its fused kernels
+  flash,      // ATen's flash attention (Dao 2023, arXiv:2307.08691)
+  efficient,  // ATen's memory-efficient attention (Rabe & Staats 2021, arXiv:2112.05682)
+  math,       // as the formula is written: all scores lie in memory
+};
 
 constexpr std::string_view name_of(AttentionKind kind) {
   constexpr std::string_view names[] = {"auto", "cudnn", "flash", "efficient", "math"};

@@ -1,6 +1,8 @@
 #include "gpu/attention.hpp"
+#include "core/hopper_kernels.hpp"
 #include "gpu/cudnn_attention.hpp"
 #include "gpu/gpu_error.hpp"
+#include "gpu/hopper_attention.hpp"
 #include "kernels/attention/across_attention.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/biased_attention.hpp"
@@ -221,14 +223,45 @@ std::string describe(const AttentionProblem& p) {
          (p.value_size > 0 ? " values " + std::to_string(p.value_size) : "");
 }
 
-AttentionPath path_of(const AttentionProblem& p) {
+namespace {
+
+int capability_of_device() {
+  int device = 0, major = 0, minor = 0;
+  const bool told =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  if (!told) cudaGetLastError();  // it is no later call's
+  return told ? major * 10 + minor : 0;
+}
+
+}  // namespace
+
+AttentionPath path_of(const AttentionProblem& p, AttentionPass pass) {
+  // shorter rows: not measured
+  if (has_hopper_kernels && p.compute_capability == 90 && p.dtype == DType::bf16 && p.causal &&
+      !p.padded && !p.documents && !p.is_grouped() && !p.dropped && !p.biased &&
+      p.memory_tokens == 0 && p.value_size == 0 && p.tokens >= 256 &&
+      (p.head_size == 64 || (p.head_size == 128 && pass == AttentionPass::forward)))
+    return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
                        p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
                        p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
+std::string_view name_of(AttentionPath path) {
+  switch (path) {
+    case AttentionPath::cudnn: return "cudnn";
+    case AttentionPath::hopper: return "hopper";
+    case AttentionPath::kernels: return "kernels";
+  }
+  return "";
+}
+
 struct Attention::State {
+  int compute_capability = capability_of_device();
+
   CudnnAttention& cudnn() {
     if (!cudnn_) cudnn_ = std::make_unique<CudnnAttention>();
     return *cudnn_;
@@ -242,15 +275,17 @@ Attention::Attention() : state_(std::make_unique<State>()) {}
 Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;
 
+int Attention::compute_capability() const { return state_->compute_capability; }
+
 std::int64_t Attention::forward_workspace_bytes(const AttentionProblem& p) {
   if (p.value_size > 0) {
     AttentionProblem wide = p;
     wide.value_size = 0;
     return widened_bytes(p, false) + forward_workspace_bytes(wide);
   }
-  return p.batch > 0 && path_of(p) == AttentionPath::cudnn
-             ? state_->cudnn().forward_workspace_bytes(p)
-             : scratch_bytes(p, false);
+  const AttentionPath path = path_of(p, AttentionPass::forward);
+  if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, false);
+  return path == AttentionPath::cudnn ? state_->cudnn().forward_workspace_bytes(p) : 0;
 }
 std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
   if (p.value_size > 0) {
@@ -258,9 +293,10 @@ std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
     wide.value_size = 0;
     return widened_bytes(p, true) + backward_workspace_bytes(wide);
   }
-  return p.batch > 0 && path_of(p) == AttentionPath::cudnn
-             ? state_->cudnn().backward_workspace_bytes(p)
-             : scratch_bytes(p, true);
+  const AttentionPath path = path_of(p, AttentionPass::backward);
+  if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, true);
+  if (path == AttentionPath::hopper) return hopper::backward_workspace_bytes(p);
+  return state_->cudnn().backward_workspace_bytes(p);
 }
 
 void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, void* out, float* lse,
@@ -280,7 +316,9 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
     return;
   }
   const std::string doing = "attention " + describe(p) + " failed";
-  if (path_of(p) == AttentionPath::cudnn) {
+  const AttentionPath path = path_of(p, AttentionPass::forward);
+  if (path == AttentionPath::hopper) return hopper::forward(p, in.qkv, out, lse, space.stream);
+  if (path == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
     if (p.padded)
       require(kernels::zero_padding(static_cast<std::uint16_t*>(out), in.seen, p.batch, p.tokens,
@@ -346,7 +384,10 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
     return;
   }
   const std::string doing = "attention " + describe(p) + " backward failed";
-  if (path_of(p) == AttentionPath::cudnn) {
+  const AttentionPath path = path_of(p, AttentionPass::backward);
+  if (path == AttentionPath::hopper)
+    return hopper::backward(p, in.qkv, out, lse, d_out, to.qkv, space);
+  if (path == AttentionPath::cudnn) {
     state_->cudnn().backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
     if (p.padded)
       require(kernels::zero_padding(static_cast<std::uint16_t*>(to.qkv), in.seen, p.batch, p.tokens,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include "core/dtype.hpp"
 #include "gpu/stream_space.hpp"
 #include "kernels/attention/score_biases.hpp"
@@ -39,6 +40,8 @@ struct AttentionProblem {
   // of values' heads and the result's, below head_size: they are widened with zeros in the
   // workspace; 0: head_size
   std::int64_t value_size = 0;
+  // of the device, 90: 9.0; 0: kernels for one generation alone do not take part
+  int compute_capability = 0;
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
   /// Elements of a row of qkv.
@@ -79,14 +82,18 @@ struct AttentionGradients {
   Parameter bias_table = {}, sinks = {};
 };
 
-/// Who computes a problem: a pure function of it. cudnn: bf16 and f16 of at least 2 tokens, with a
+/// Who computes a problem: a pure function of it. hopper: trainx's kernels for compute
+/// capability 9.0 (kernels/attention/hopper: deterministic), causal ones in bf16 of at least 256
+/// tokens with heads of 64, and of 128 forward. cudnn: bf16 and f16 of at least 2 tokens, with a
 /// head size that is a multiple of 8 up to 128, without a soft cap, dropout, biases or a memory; of
 /// grouped heads, windows and scales causal ones. kernels: trainx's own (kernels/attention: the
 /// accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all
 /// others. Documents are the kernels': libraries have to be told on the host how many there are,
 /// and a step is launched as it was captured.
-enum class AttentionPath : std::uint8_t { cudnn, kernels };
-AttentionPath path_of(const AttentionProblem& p);
+enum class AttentionPath : std::uint8_t { cudnn, hopper, kernels };
+enum class AttentionPass : std::uint8_t { forward, backward };
+AttentionPath path_of(const AttentionProblem& p, AttentionPass pass);
+std::string_view name_of(AttentionPath path);
 
 /// For one device, the current one at construction, and one thread at a time. cuDNN is loaded when
 /// a problem first needs it.
@@ -95,6 +102,9 @@ class Attention {
   Attention();
   ~Attention();
   Attention(Attention&&) noexcept;
+
+  /// Of the device, 90: 9.0; 0 without one.
+  int compute_capability() const;
 
   /// Of the workspace that forward and backward need. Builds and keeps the plan of the problem:
   /// take it before capture.

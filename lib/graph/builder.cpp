@@ -355,7 +355,8 @@ Value ModelBuilder::attention(Value qkv, const AttentionOptions& o, Value memory
                            .alibi = o.alibi,
                            .has_sinks = !o.sinks.empty(),
                            .memory_length = memory.id == none ? 0 : options_.length,
-                           .bias = o.bias},
+                           .bias = o.bias,
+                           .compute_capability = options_.compute_capability},
                  {qkv.id, o.mask == AttentionMask::causal ? none : batch(seen).id,
                   p > 0 ? model_.positions : none, memory.id},
                  std::move(parameters)));

@@ -16,7 +16,9 @@ struct BuilderOptions {
   std::int64_t batch_size = 1, length = 1;  // samples of a micro-batch, tokens of each
   std::int64_t target_length = 0;           // of a text that is another than the tokens'; 0: none
   DType compute = DType::f32;
-  bool gpu = false, scaled = false;
+  bool gpu = false;
+  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
+  bool scaled = false;
   double dropout = 0;  // of embeddings and residual branches
   double attention_dropout = 0;
   double label_smoothing = 0, z_loss = 0;  // operations::CrossEntropy

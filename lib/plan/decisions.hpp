@@ -40,8 +40,9 @@ struct Decisions : Explanation {
   // ones, it is elsewhere than on the host
   int groups_on_device = 0, groups_on_disk = 0;
   DType compute = DType::f32;
-  bool on_gpu = false;       // the arena is the device's, not the process's
-  std::int64_t threads = 1;  // that compute with; what libraries allocate depends on it
+  bool on_gpu = false;         // the arena is the device's, not the process's
+  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
+  std::int64_t threads = 1;    // that compute with; what libraries allocate depends on it
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
   std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own

@@ -14,8 +14,9 @@ namespace trainx::plan {
 
 architectures::Machine machine_of(const Decisions& plan) {
   architectures::Machine machine =
-      plan.on_gpu ? architectures::Machine::one_gpu(plan.recipe.run.deterministic)
-                  : architectures::Machine(plan.threads);
+      plan.on_gpu
+          ? architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability)
+          : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
   machine.rules = parameter_rules(plan);
   return machine;

@@ -278,6 +278,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                     "planned GPU memory once, and no library caches more; leave it out");
   if (device && plan.on_gpu) {
     require_type(r, device->name, device->compute_capability);
+    plan.compute_capability = device->compute_capability;
     if (const auto no = hardware::why_unsupported(device->name, device->compute_capability))
       plan.notes.push_back("this is a plan alone: " + no->sentence());
   } else if (plan.on_gpu && !facts.hardware.gpus.empty()) {
@@ -285,6 +286,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     require_supported(facts.hardware);
     require_type(r, gpu.name, gpu.compute_capability);
     device = facts::hardware_of(gpu);
+    plan.compute_capability = gpu.compute_capability;
   }
 
   const std::int64_t length = r.data.sequence_length,

@@ -81,7 +81,7 @@ void visit_fields(Visitor& field, ModelSection& s) {
         "local Hugging Face cache to start from");
   field("attention", s.attention, anything(),
         "Attention kernels; all agree within rounding. cudnn; flash and efficient: LibTorch's; "
-        "math: all scores in memory; auto: GPU: cudnn in 16 bits, else trainx's own; CPU: flash");
+        "math: all scores in memory; auto: GPU: cudnn or trainx's own, the faster; CPU: flash");
 }
 
 struct DataSection {

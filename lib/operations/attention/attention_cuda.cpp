@@ -7,7 +7,8 @@
 namespace trainx::operations::cuda {
 namespace {
 
-gpu::AttentionProblem problem_of(const Gpu& gpu, const Tensor& qkv) {  // [B, T, 3, H, D]
+gpu::AttentionProblem problem_of(const Gpu& gpu, const Tensor& qkv,
+                                 AttentionKind kind) {  // [B, T, 3, H, D]
   gpu::AttentionProblem p;
   p.batch = qkv.size(0);
   p.tokens = qkv.size(1);
@@ -16,25 +17,26 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Tensor& qkv) {  // [B, T,
   p.dtype = qkv.dtype;
   p.deterministic = gpu.deterministic;
   p.tf32 = gpu.tf32 && p.dtype == DType::f32;
+  if (kind == AttentionKind::automatic) p.compute_capability = gpu.attention->compute_capability();
   return p;
 }
 
-gpu::AttentionProblem causal(const Gpu& gpu, const Tensor& qkv) {
-  gpu::AttentionProblem p = problem_of(gpu, qkv);
+gpu::AttentionProblem causal(const Gpu& gpu, const Tensor& qkv, AttentionKind kind) {
+  gpu::AttentionProblem p = problem_of(gpu, qkv, kind);
   p.causal = true;
   return p;
 }
 
 // Without padding there is nothing to leave out, and the kernels that look at no lengths are
 // faster.
-gpu::AttentionProblem bidirectional(const Gpu& gpu, const Tensor& qkv) {
-  gpu::AttentionProblem p = problem_of(gpu, qkv);
+gpu::AttentionProblem bidirectional(const Gpu& gpu, const Tensor& qkv, AttentionKind kind) {
+  gpu::AttentionProblem p = problem_of(gpu, qkv, kind);
   p.padded = gpu.needs.padded;
   return p;
 }
 
-gpu::AttentionProblem documents(const Gpu& gpu, const Tensor& qkv) {
-  gpu::AttentionProblem p = causal(gpu, qkv);
+gpu::AttentionProblem documents(const Gpu& gpu, const Tensor& qkv, AttentionKind kind) {
+  gpu::AttentionProblem p = causal(gpu, qkv, kind);
   p.documents = true;
   return p;
 }
@@ -49,7 +51,8 @@ at::Tensor lengths_seen(const Gpu& gpu, const Tensor& lengths) {
 }
 
 void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
-  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn)
+  if (kind == AttentionKind::cudnn &&
+      gpu::path_of(p, gpu::AttentionPass::forward) != gpu::AttentionPath::cudnn)
     throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
 }
 
@@ -74,7 +77,7 @@ void causal_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, cons
   if (is_torch(kind))
     torch_attention(gpu, kind, out, lse, qkv, {.causal = true});
   else
-    forward(gpu, causal(gpu, qkv), kind, out, lse, qkv, nullptr);
+    forward(gpu, causal(gpu, qkv, kind), kind, out, lse, qkv, nullptr);
   gpu.done(Work::attention);
 }
 
@@ -84,7 +87,7 @@ void causal_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor
   if (is_torch(kind))
     torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
   else
-    backward(gpu, causal(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse, nullptr);
+    backward(gpu, causal(gpu, qkv, kind), kind, d_qkv, d_out, qkv, out, lse, nullptr);
   gpu.done(Work::attention);
 }
 
@@ -104,7 +107,7 @@ void bidirectional_attention(const Gpu& gpu, const Tensor& out, const Tensor& ls
   if (is_torch(kind))
     torch_attention(gpu, kind, out, lse, qkv, {.lengths = lengths_seen(gpu, lengths)});
   else
-    forward(gpu, bidirectional(gpu, qkv), kind, out, lse, qkv, lengths_of(gpu, lengths));
+    forward(gpu, bidirectional(gpu, qkv, kind), kind, out, lse, qkv, lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
 
@@ -115,7 +118,7 @@ void bidirectional_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const
     torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
                              {.lengths = lengths_seen(gpu, lengths)});
   else
-    backward(gpu, bidirectional(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+    backward(gpu, bidirectional(gpu, qkv, kind), kind, d_qkv, d_out, qkv, out, lse,
              lengths_of(gpu, lengths));
   gpu.done(Work::attention);
 }
@@ -126,7 +129,7 @@ void document_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, co
     torch_attention(gpu, kind, out, lse, qkv,
                     {.causal = true, .starts = tensor::torch_view(starts)});
   else
-    forward(gpu, documents(gpu, qkv), kind, out, lse, qkv, pointer<std::int32_t>(starts));
+    forward(gpu, documents(gpu, qkv, kind), kind, out, lse, qkv, pointer<std::int32_t>(starts));
   gpu.done(Work::attention);
 }
 
@@ -137,7 +140,7 @@ void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tens
     torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
                              {.causal = true, .starts = tensor::torch_view(starts)});
   else
-    backward(gpu, documents(gpu, qkv), kind, d_qkv, d_out, qkv, out, lse,
+    backward(gpu, documents(gpu, qkv, kind), kind, d_qkv, d_out, qkv, out, lse,
              pointer<std::int32_t>(starts));
   gpu.done(Work::attention);
 }

@@ -1,4 +1,5 @@
 #include "operations/attention/attention_gpu_spec.hpp"
+#include "core/hopper_kernels.hpp"
 #include <algorithm>
 
 namespace trainx::operations {
@@ -7,8 +8,9 @@ namespace {
 using program::Bytes;
 
 constexpr std::int64_t mib = std::int64_t{1} << 20;
-constexpr std::int64_t multiprocessors = 160;  // at least as many as a GPU has
-constexpr std::int64_t most_buckets = 32;      // kernels/attention/score_biases.hpp
+constexpr std::int64_t multiprocessors = 160;      // at least as many as a GPU has
+constexpr std::int64_t most_buckets = 32;          // kernels/attention/score_biases.hpp
+constexpr std::int64_t shortest_hopper_row = 256;  // lib/gpu/attention.cpp
 
 std::int64_t up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -51,6 +53,14 @@ Bytes efficient_bytes(const Attention& a, DType compute) {
   return bias + std::max(forward, rows * 4 * e + tiles + 2 * sums + (e == 4 ? rows * 4 : 0));
 }
 
+// Of kernels/attention/hopper: sums of query gradients in fp32, two numbers of each row and a
+// counter for tiles of 64 queries.
+Bytes hopper_bytes(const Attention& a) {
+  constexpr std::int64_t queries = 64;
+  const std::int64_t tiles = a.batch * a.query_heads * ((a.length + queries - 1) / queries);
+  return tiles * (queries * (a.head_size + 2) + 1) * 4;
+}
+
 Bytes score_bytes(const Attention& a) {  // of a sample
   const std::int64_t padded = up(a.length, 64);
   return a.query_heads * padded * padded * 2;
@@ -77,14 +87,22 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 
 }  // namespace
 
-bool is_by_cudnn(const Attention& a, DType compute) {
-  return (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
+bool is_by_hopper(const Attention& a, DType compute, Direction direction) {
+  return has_hopper_kernels && a.kind == AttentionKind::automatic && a.compute_capability == 90 &&
+         compute == DType::bf16 && a.is_plain() && a.mask == AttentionMask::causal &&
+         a.length >= shortest_hopper_row &&
+         (a.head_size == 64 || (a.head_size == 128 && direction == Direction::forward));
+}
+
+bool is_by_cudnn(const Attention& a, DType compute, Direction direction) {
+  return !is_by_hopper(a, compute, direction) &&
+         (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
          size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
          a.values() <= a.head_size && !is_packed(a) && !a.is_trainx_own();
 }
 
 std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool deterministic) {
-  if (!deterministic || !is_by_cudnn(a, compute)) return 1;
+  if (!deterministic || !is_by_cudnn(a, compute, Direction::backward)) return 1;
   const std::int64_t most = std::max<std::int64_t>(1, 256 * mib / score_bytes(a));
   return (a.batch + most - 1) / most;
 }
@@ -102,7 +120,9 @@ Bytes gpu_workspace_bytes(const Attention& a, DType compute, bool deterministic,
     return std::max(usual, flash_bytes(a, compute, deterministic) + small);
   if (a.kind == AttentionKind::efficient)
     return std::max(usual, efficient_bytes(a, compute) + small);
-  if (!is_by_cudnn(a, compute)) return usual;
+  if (is_by_hopper(a, compute, Direction::backward))
+    return std::max(usual, beside + hopper_bytes(a));
+  if (!is_by_cudnn(a, compute, Direction::backward)) return usual;
   // cuDNN makes gradients of keys and values for each head of queries before it sums them; that it
   // keeps them in fp32 is the most that they can be
   const Bytes by_query_head = a.query_heads != a.key_value_heads ? 8 * rows * width_of(a) : 0;

@@ -38,6 +38,7 @@ struct Attention {
   bool has_sinks = false;  // a learned score of each head takes probability, and has no value
   std::int64_t memory_length = 0;  // of `memory`, tokens of a sample; 0: there is none
   RelativeBias bias = {};          // of scores, behind scale and cap
+  int compute_capability = 0;      // of the GPU, 90: 9.0; 0: not known
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 

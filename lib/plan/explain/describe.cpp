@@ -50,13 +50,15 @@ std::string describe_attention(const RunPlan& plan) {
     return architectures::has_own_attention(plan.dims) ? "auto: trainx's own loops"
                                                        : "auto: LibTorch's flash for CPUs";
   std::vector<operations::Attention> all = architectures::attention_of(plan.dims);
-  const auto by_library = std::ranges::count_if(all, [&](operations::Attention& a) {
+  bool by_library = false, by_trainx = false;
+  for (operations::Attention& a : all) {
     a.length = plan.row_lengths.back();
-    return operations::is_by_cudnn(a, plan.compute);
-  });
-  if (by_library == 0) return "auto: trainx's own kernels";
-  return by_library == std::ssize(all) ? "auto: cuDNN's fused kernels"
-                                       : "auto: cuDNN's fused kernels and trainx's own";
+    a.compute_capability = plan.compute_capability;
+    for (const auto direction : {operations::Direction::forward, operations::Direction::backward})
+      (operations::is_by_cudnn(a, plan.compute, direction) ? by_library : by_trainx) = true;
+  }
+  if (!by_library) return "auto: trainx's own kernels";
+  return by_trainx ? "auto: cuDNN's fused kernels and trainx's own" : "auto: cuDNN's fused kernels";
 }
 
 /// Bytes that each memory lever saves: the plan without it, minus the plan with it.

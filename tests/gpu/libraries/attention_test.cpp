@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 
 using namespace trainx;
 using namespace trainx::gpu;
@@ -90,7 +91,7 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
 }
 
 void check(const AttentionProblem& p, const Results& got, const Results& want, double tolerance) {
-  INFO(describe(p) << (path_of(p) == AttentionPath::cudnn ? " by cuDNN" : " by kernels"));
+  INFO(describe(p) << " by " << name_of(path_of(p, AttentionPass::backward)));
   const auto lengths = lengths_of(p);
   const std::int64_t row = p.heads * p.head_size;
   CHECK(relative_error(got.out, want.out) <= tolerance);
@@ -154,6 +155,21 @@ TEST_CASE(
       }
 }
 
+TEST_CASE("attention by Hopper's own instructions equals the reference and repeats to the bit",
+          "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  if (attention.compute_capability() != 90) SKIP("takes a GPU of compute capability 9.0");
+  for (const auto& [tokens, heads, head_size] :
+       {std::tuple{256, 3, 64}, {257, 2, 64}, {1000, 1, 64}, {300, 2, 128}}) {
+    AttentionProblem p{3, tokens, heads, head_size, DType::bf16, true};
+    p.compute_capability = 90;
+    REQUIRE(path_of(p, AttentionPass::forward) == AttentionPath::hopper);
+    const Inputs in = inputs_of(p);
+    check(p, computed<Bf16>(attention, p, in, 20), reference(p, in), 6e-3);
+  }
+}
+
 TEST_CASE(
     "attention inside documents is that of the kernels in all types, within the workspace that it "
     "asks for",
@@ -173,7 +189,7 @@ TEST_CASE(
                                         {p.batch, p.tokens, p.heads, p.head_size});
   const auto compare = [&]<class T>(T, DType type, double tolerance) {
     p.dtype = type;
-    REQUIRE(path_of(p) == AttentionPath::kernels);
+    REQUIRE(path_of(p, AttentionPass::backward) == AttentionPath::kernels);
     const Workspace workspace(attention.backward_workspace_bytes(p));
     const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)),
         out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
@@ -206,8 +222,8 @@ TEST_CASE("attention of grouped heads and windows equals the reference, whoever 
     p.window = s.window;
     p.soft_cap = s.soft_cap;
     p.scale = s.tokens % 2 ? 0.07 : 0;
-    INFO(describe(p) << (path_of(p) == AttentionPath::cudnn ? " by cuDNN" : " by kernels"));
-    CHECK((path_of(p) == AttentionPath::cudnn) ==
+    INFO(describe(p) << " by " << name_of(path_of(p, AttentionPass::backward)));
+    CHECK((path_of(p, AttentionPass::backward) == AttentionPath::cudnn) ==
           (type != DType::f32 && s.soft_cap == 0 && s.head_size <= 128 && s.tokens > 1));
     const std::int64_t rows = s.batch * s.tokens;
     const std::vector<float> qkv = kernels::random_values(rows * p.row(), 1),

@@ -1,0 +1,60 @@
+#include "gpu/hopper_attention.hpp"
+#include "core/hopper_kernels.hpp"
+#include "gpu/gpu_error.hpp"
+#include "kernels/attention/hopper/hopper_attention.hpp"
+
+namespace trainx::gpu::hopper {
+namespace {
+
+using kernels::Bf16;
+using kernels::hopper::packed_rows, kernels::hopper::plain_rows;
+
+kernels::hopper::Size size_of(const AttentionProblem& p) {
+  return {p.batch, p.tokens, p.heads, p.head_size, p.causal, 0};
+}
+
+}  // namespace
+
+void forward(const AttentionProblem& p, const void* qkv, void* out, float* lse,
+             cudaStream_t stream) {
+  const kernels::hopper::Size size = size_of(p);
+  const auto* const from = static_cast<const Bf16*>(qkv);
+  const kernels::hopper::Forward pass{packed_rows(from, 0, size), packed_rows(from, 1, size),
+                                      packed_rows(from, 2, size),
+                                      plain_rows(static_cast<Bf16*>(out), size), lse};
+  if constexpr (has_hopper_kernels)
+    require(kernels::hopper::attention_forward(pass, size, stream),
+            "attention " + describe(p) + " failed");
+}
+
+std::int64_t backward_workspace_bytes(const AttentionProblem& p) {
+  if constexpr (has_hopper_kernels)
+    return static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
+  return 0;
+}
+
+void backward(const AttentionProblem& p, const void* qkv, const void* out, const float* lse,
+              const void* d_out, void* d_qkv, const StreamSpace& space) {
+  if (const std::int64_t needed = backward_workspace_bytes(p); space.workspace_bytes < needed)
+    throw InternalError("attention " + describe(p) + " needs a workspace of " +
+                        std::to_string(needed) + " bytes");
+  const kernels::hopper::Size size = size_of(p);
+  const auto* const from = static_cast<const Bf16*>(qkv);
+  auto* const to = static_cast<Bf16*>(d_qkv);
+  const kernels::hopper::Backward pass{
+      packed_rows(from, 0, size),
+      packed_rows(from, 1, size),
+      packed_rows(from, 2, size),
+      plain_rows(static_cast<const Bf16*>(out), size),
+      plain_rows(static_cast<const Bf16*>(d_out), size),
+      lse,
+      packed_rows(to, 0, size),
+      packed_rows(to, 1, size),
+      packed_rows(to, 2, size),
+      space.workspace};
+  if constexpr (has_hopper_kernels)
+    require(kernels::hopper::attention_backward(pass, size, space.stream),
+            "attention " + describe(p) + " backward failed");
+}
+
+}  // namespace trainx::gpu::hopper

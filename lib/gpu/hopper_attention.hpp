@@ -1,0 +1,15 @@
+// Attention by trainx's kernels of Hopper's own instructions (kernels/attention/hopper).
+#pragma once
+#include "gpu/attention.hpp"
+
+namespace trainx::gpu::hopper {
+
+/// Causal attention in bf16, of what path_of gives to hopper. Operands and results as in
+/// gpu/attention.hpp. Asynchronous on the stream.
+void forward(const AttentionProblem& p, const void* qkv, void* out, float* lse,
+             cudaStream_t stream);
+std::int64_t backward_workspace_bytes(const AttentionProblem& p);
+void backward(const AttentionProblem& p, const void* qkv, const void* out, const float* lse,
+              const void* d_out, void* d_qkv, const StreamSpace& space);
+
+}  // namespace trainx::gpu::hopper
