@@ -150,11 +150,11 @@ auto token_of(const Operands& of) {
 // values may be off by more where large weights cancel.
 constexpr double rms_allowed = 0.008, of_rms = 0.15, of_value = 0.03;
 
-bool check_forward(const Shape& shape, const hopper::Tuning& tuning) {
+bool check_forward(const Shape& shape) {
   Operands operands(shape, 7);
   ExactResults exact(operands);
   operands.out.spoil(), operands.lse.spoil();
-  require(hopper::attention_forward(operands.forward(), operands.size, nullptr, tuning),
+  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   const std::vector<Bf16> out = operands.out.host();
   const std::vector<float> lse = operands.lse.host();
@@ -193,22 +193,19 @@ void forward_checks(Checks& checks) {
       {1, 768, 2, 128, true, true, 8},
       {1, 768, 2, 128, false, true, 2, true},
   };
-  for (const Shape& shape : shapes)
-    for (const int share : {0, 2}) {
-      hopper::Tuning tuning;
-      tuning.polynomial_share = share;
-      const bool good = check_forward(shape, tuning);
-      checks.say(good, "forward " + shape.name() + (share ? ", with polynomials" : ""));
-    }
+  for (const Shape& shape : shapes) {
+    const bool good = check_forward(shape);
+    checks.say(good, "forward " + shape.name());
+  }
 }
 
-bool check_backward(const Shape& shape, const hopper::Tuning& tuning) {
+bool check_backward(const Shape& shape) {
   Operands operands(shape, 9);
   ExactResults exact(operands);
   require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   operands.d_qkv.spoil(), operands.workspace.spoil();
-  require(hopper::attention_backward(operands.backward(), operands.size, nullptr, tuning),
+  require(hopper::attention_backward(operands.backward(), operands.size, nullptr),
           "attention_backward");
   const std::vector<Bf16> found = operands.d_qkv.host();
   reference_forward(operands.forward(), operands.size, exact.pointers());
@@ -246,13 +243,10 @@ void backward_checks(Checks& checks) {
       {2, 333, 3, 64, false},         {1, 17, 2, 64, true},   {2, 384, 3, 64, true, false},
       {1, 768, 2, 64, true, true, 4},
   };
-  for (const Shape& shape : shapes)
-    for (const bool reduce : {false, true}) {
-      hopper::Tuning tuning;
-      tuning.reduce_in_l2 = reduce;
-      const bool good = check_backward(shape, tuning);
-      checks.say(good, "backward " + shape.name() + (reduce ? ", reduced in L2" : ""));
-    }
+  for (const Shape& shape : shapes) {
+    const bool good = check_backward(shape);
+    checks.say(good, "backward " + shape.name());
+  }
 }
 
 // More blocks than run at once, in another order each time.
@@ -315,37 +309,22 @@ void measure() {
       {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
       {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false},
   };
-  std::printf("\n%-28s %10s %10s %10s %10s %10s\n", "TFLOP/s", "fwd mufu", "fwd poly", "bwd",
-              "bwd L2 red", "best both");
+  std::printf("\n%-32s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd", "both");
   for (const Shape& shape : shapes) {
     Operands operands(shape, 5);
     const double product = 4.0 * shape.batch * shape.heads * shape.head_size *
                            static_cast<double>(shape.tokens) * shape.tokens *
                            (shape.causal ? 0.5 : 1) * 1e-9;  // GFLOP
-    double forward[2], backward[2] = {0, 0};
-    for (int i = 0; i < 2; ++i) {
-      hopper::Tuning tuning;
-      tuning.polynomial_share = 2 * i;
-      forward[i] = median_ms([&] {
-        return hopper::attention_forward(operands.forward(), operands.size, nullptr, tuning);
-      });
+    const double forward = median_ms(
+        [&] { return hopper::attention_forward(operands.forward(), operands.size, nullptr); });
+    std::printf("%-32s %8.1f", shape.name().c_str(), product / forward);
+    if (hopper::supports_backward(operands.size)) {
+      const double backward = median_ms(
+          [&] { return hopper::attention_backward(operands.backward(), operands.size, nullptr); });
+      std::printf(" %8.1f %8.1f  ms %.3f %.3f", 2.5 * product / backward,
+                  3.5 * product / (forward + backward), forward, backward);
     }
-    const bool has_backward = hopper::supports_backward(operands.size);
-    if (has_backward)
-      for (int i = 0; i < 2; ++i) {
-        hopper::Tuning tuning;
-        tuning.reduce_in_l2 = i == 1;
-        backward[i] = median_ms([&] {
-          return hopper::attention_backward(operands.backward(), operands.size, nullptr, tuning);
-        });
-      }
-    std::printf("%-28s %10.1f %10.1f", shape.name().c_str(), product / forward[0],
-                product / forward[1]);
-    if (has_backward)
-      std::printf(
-          " %10.1f %10.1f %10.1f", 2.5 * product / backward[0], 2.5 * product / backward[1],
-          3.5 * product / (std::min(forward[0], forward[1]) + std::min(backward[0], backward[1])));
-    std::printf("   ms: %.3f %.3f %.3f %.3f\n", forward[0], forward[1], backward[0], backward[1]);
+    std::printf("\n");
     std::fflush(stdout);
   }
 }

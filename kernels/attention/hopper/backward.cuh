@@ -325,7 +325,6 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, const B
 }
 
 /// The warp group that sums query gradients.
-template <bool ReduceInL2>
 __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
                                                 const BackwardWork& work, std::uint32_t shared,
                                                 BackwardBarriers barriers, int warp) {
@@ -350,13 +349,12 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
     if (!is_first) {
       if (lane == 0) wait_for_turn(a.turns + tile, turn);
       __syncwarp();
-      if (is_last || !ReduceInL2)
 #pragma unroll
-        for (int n = 0; n < 8; ++n) {
-          const float4 four = __ldcg(partial + n * 128);
-          sums[4 * n] = four.x, sums[4 * n + 1] = four.y, sums[4 * n + 2] = four.z,
-                   sums[4 * n + 3] = four.w;
-        }
+      for (int n = 0; n < 8; ++n) {
+        const float4 four = __ldcg(partial + n * 128);
+        sums[4 * n] = four.x, sums[4 * n + 1] = four.y, sums[4 * n + 2] = four.z,
+                 sums[4 * n + 3] = four.w;
+      }
     }
     wait(barriers.d_score_written(buffer.stage), buffer.parity, Waiting::d_score_written);
     // a tile that both groups of keys left before they came to this step is free
@@ -396,12 +394,8 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
     } else {
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
-        const float4 four =
-            make_float4(sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]);
-        if (ReduceInL2 && !is_first)
-          add_in_l2(partial + n * 128, four);
-        else
-          __stcg(partial + n * 128, four);
+        __stcg(partial + n * 128,
+               make_float4(sums[4 * n], sums[4 * n + 1], sums[4 * n + 2], sums[4 * n + 3]));
       }
       sync_threads(1, 128);
       if (thread == 0) give_turn(a.turns + tile, turn + 1);
@@ -410,7 +404,6 @@ __device__ __forceinline__ void compute_queries(const BackwardArguments& a,
   if (thread == 0) wait_for_stores();
 }
 
-template <bool ReduceInL2>
 __global__ void __launch_bounds__(BackwardCut::threads, 1)
     backward_kernel(const __grid_constant__ BackwardArguments a) {
   using Cut = BackwardCut;
@@ -438,7 +431,7 @@ __global__ void __launch_bounds__(BackwardCut::threads, 1)
   __syncthreads();
   if (group == 2) {
     give_registers<Cut::query_registers>();
-    compute_queries<ReduceInL2>(a, work, shared, barriers, warp);
+    compute_queries(a, work, shared, barriers, warp);
   } else {
     take_registers<Cut::key_registers>();
     compute_keys(a, work, shared, barriers, group);

@@ -57,7 +57,7 @@ struct RunningRows {
   bool moved;  // by this tile, in this warp: sums so far are to be multiplied with `rescale`
 
   /// Scores become weights, 2^(score * scale - top).
-  template <int PolynomialShare, int Count>
+  template <int Count>
   __device__ __forceinline__ void weigh(float (&scores)[Count], float scale) {
     float largest[2] = {scores[0], scores[2]};
 #pragma unroll
@@ -84,10 +84,7 @@ struct RunningRows {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
       const int half = i / 2 % 2;
-      const float x = fmaf(scores[i], scale, -top[half]);
-      // neighbours of one row: the polynomials are spread evenly
-      const bool by_polynomial = i / 4 % 4 == 3 && PolynomialShare == 2;
-      scores[i] = by_polynomial ? power_of_two_by_polynomial(x) : power_of_two(x);
+      scores[i] = power_of_two(fmaf(scores[i], scale, -top[half]));
       part[half][i % 2] += scores[i];
     }
 #pragma unroll
@@ -191,7 +188,7 @@ struct ForwardCopies {
 };
 
 /// A warp group with 64 queries.
-template <int Head, int PolynomialShare>
+template <int Head>
 __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const ForwardWork& work,
                                                 std::uint32_t shared,
                                                 ForwardBarriers<ForwardCut<Head>> barriers,
@@ -259,7 +256,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     for (int i = 0; i < score_count; ++i)
       if (first_key + i / 4 * 8 + i % 2 > last + i / 2 % 2 * step) scores[i] = -INFINITY;
   }
-  rows.weigh<PolynomialShare>(scores, a.scale);
+  rows.weigh(scores, a.scale);
   as_weights<score_count>(weights, scores);
 
   for (int left = my_tiles - 1; left > 0; --left) {
@@ -279,7 +276,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     pass_turn(left == 1);
     wait_for_products<1>(scores);
     free_keys();
-    rows.weigh<PolynomialShare>(scores, a.scale);
+    rows.weigh(scores, a.scale);
     wait_for_products<0>(out, weights);
     free_values();
     rows.rescale_rows(out);
@@ -324,7 +321,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   }
 }
 
-template <int Head, int PolynomialShare>
+template <int Head>
 __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::blocks)
     forward_kernel(const __grid_constant__ ForwardArguments a) {
   using Cut = ForwardCut<Head>;
@@ -345,7 +342,7 @@ __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::b
   }
   const ForwardWork work(a, Cut::queries);
   __syncthreads();
-  compute_forward<Head, PolynomialShare>(a, work, shared, barriers, warp);
+  compute_forward<Head>(a, work, shared, barriers, warp);
 }
 
 }  // namespace trainx::kernels::hopper

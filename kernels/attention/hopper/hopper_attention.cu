@@ -47,7 +47,7 @@ cudaError_t launch(Kernel* kernel, int blocks, int threads, int shared_bytes,
   return cudaGetLastError();
 }
 
-template <int Head, int PolynomialShare>
+template <int Head>
 cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t stream) {
   using Cut = ForwardCut<Head>;
   ForwardArguments a{};
@@ -65,8 +65,8 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
       std::clamp<std::int64_t>(together_bytes / (size.tokens * Head * 4), 1, a.rows));
   a.causal = size.causal;
   a.scale = static_cast<float>(scale_of(size) * log2_of_e);
-  return launch(forward_kernel<Head, PolynomialShare>, a.rows * a.query_tiles, Cut::threads,
-                Cut::shared_bytes, a, stream);
+  return launch(forward_kernel<Head>, a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a,
+                stream);
 }
 
 // Parts of backward's workspace: row statistics, partial query gradients, turns.
@@ -88,16 +88,11 @@ bool supports_forward(const Size& size) {
   return (size.head_size == 64 || size.head_size == 128) && fits(size) && is_hopper();
 }
 
-cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream,
-                              const Tuning& tuning) {
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
   if (!supports_forward(size)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
-  const bool by_polynomial = tuning.polynomial_share > 0;
-  if (size.head_size == 64)
-    return by_polynomial ? forward_of<64, 2>(pass, size, stream)
-                         : forward_of<64, 0>(pass, size, stream);
-  return by_polynomial ? forward_of<128, 2>(pass, size, stream)
-                       : forward_of<128, 0>(pass, size, stream);
+  return size.head_size == 64 ? forward_of<64>(pass, size, stream)
+                              : forward_of<128>(pass, size, stream);
 }
 
 bool supports_backward(const Size& size) {
@@ -106,8 +101,7 @@ bool supports_backward(const Size& size) {
 
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
-cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
-                               const Tuning& tuning) {
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
   if (!supports_backward(size)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   using Cut = BackwardCut;
@@ -135,8 +129,7 @@ cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStrea
       pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
       a.heads, a.query_tiles);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  const auto kernel = tuning.reduce_in_l2 ? backward_kernel<true> : backward_kernel<false>;
-  return launch(kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
+  return launch(backward_kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
 cudaError_t watch_waits([[maybe_unused]] std::uint32_t* mapped_words) {

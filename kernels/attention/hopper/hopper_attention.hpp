@@ -55,16 +55,6 @@ struct Backward {
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
 };
 
-/// Choices that only change speed (and the last bits of results); benches compare them.
-struct Tuning {
-  // Of eight exponentials of the forward pass so many are polynomials on the FMA units instead of
-  // the special-function units: 0 or 2.
-  int polynomial_share = 2;
-  // Partial query gradients are added by the L2 cache (red.v4) instead of read, added to and
-  // written back by the block.
-  bool reduce_in_l2 = true;
-};
-
 /// True if this size, these strides and the current device are supported; the launch functions
 /// return cudaErrorNotSupported otherwise.
 bool supports_forward(const Size& size);
@@ -72,12 +62,10 @@ bool supports_backward(const Size& size);
 
 /// Both are asynchronous on `stream`, may be captured in a graph, and sum in one fixed order:
 /// repeats give the same bits.
-cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream,
-                              const Tuning& tuning = {});
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream);
 /// fp32 partial sums of the query gradient, row statistics and turn counters.
 std::size_t workspace_bytes(const Size& size);
-cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
-                               const Tuning& tuning = {});
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream);
 
 /// Only in builds with TRAINX_CHECK_WAITS, where a wait that does not end is given up, after which
 /// results are wrong: writes what was waited for into these 8 words of mapped host memory, whose
