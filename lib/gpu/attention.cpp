@@ -225,6 +225,9 @@ std::string describe(const AttentionProblem& p) {
 
 namespace {
 
+constexpr std::int64_t shortest_hopper_row = 256;  // shorter ones: not measured
+constexpr std::int64_t longest_hopper_backward = 2048;
+
 int capability_of_device() {
   int device = 0, major = 0, minor = 0;
   const bool told =
@@ -238,10 +241,13 @@ int capability_of_device() {
 }  // namespace
 
 AttentionPath path_of(const AttentionProblem& p, AttentionPass pass) {
-  // shorter rows: not measured
+  // bench/results/h100/hopper_attention.md: cuDNN's backward is the faster one on long rows,
+  // unless it is to repeat
+  const bool is_fastest = pass == AttentionPass::forward || p.tokens <= longest_hopper_backward ||
+                          p.deterministic;
   if (has_hopper_kernels && p.compute_capability == 90 && p.dtype == DType::bf16 && p.causal &&
       !p.padded && !p.documents && !p.is_grouped() && !p.dropped && !p.biased &&
-      p.memory_tokens == 0 && p.value_size == 0 && p.tokens >= 256 &&
+      p.memory_tokens == 0 && p.value_size == 0 && p.tokens >= shortest_hopper_row && is_fastest &&
       (p.head_size == 64 || (p.head_size == 128 && pass == AttentionPass::forward)))
     return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&

@@ -82,14 +82,15 @@ struct AttentionGradients {
   Parameter bias_table = {}, sinks = {};
 };
 
-/// Who computes a problem: a pure function of it. hopper: trainx's kernels for compute
-/// capability 9.0 (kernels/attention/hopper: deterministic), causal ones in bf16 of at least 256
-/// tokens with heads of 64, and of 128 forward. cudnn: bf16 and f16 of at least 2 tokens, with a
+/// Who computes a problem: a pure function of it. hopper: trainx's kernels for compute capability
+/// 9.0 (kernels/attention/hopper, always deterministic), causal problems in bf16 of at least 256
+/// tokens; forward with heads of 64 and 128, backward with heads of 64 and up to 2,048 tokens, or
+/// more where repeats are to give the same bits. cudnn: bf16 and f16 of at least 2 tokens, with a
 /// head size that is a multiple of 8 up to 128, without a soft cap, dropout, biases or a memory; of
-/// grouped heads, windows and scales causal ones. kernels: trainx's own (kernels/attention: the
-/// accuracy of fp32 unless tf32 is asked for, always deterministic, head sizes to 256), for all
-/// others. Documents are the kernels': libraries have to be told on the host how many there are,
-/// and a step is launched as it was captured.
+/// grouped heads, windows and scales causal ones. kernels: trainx's own for all GPUs
+/// (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always deterministic, head
+/// sizes to 256), for all others. Documents are the kernels': libraries have to be told on the host
+/// how many there are, and a step is launched as it was captured.
 enum class AttentionPath : std::uint8_t { cudnn, hopper, kernels };
 enum class AttentionPass : std::uint8_t { forward, backward };
 AttentionPath path_of(const AttentionProblem& p, AttentionPass pass);

@@ -41,17 +41,16 @@ void backward(const AttentionProblem& p, const void* qkv, const void* out, const
   const kernels::hopper::Size size = size_of(p);
   const auto* const from = static_cast<const Bf16*>(qkv);
   auto* const to = static_cast<Bf16*>(d_qkv);
-  const kernels::hopper::Backward pass{
-      packed_rows(from, 0, size),
-      packed_rows(from, 1, size),
-      packed_rows(from, 2, size),
-      plain_rows(static_cast<const Bf16*>(out), size),
-      plain_rows(static_cast<const Bf16*>(d_out), size),
-      lse,
-      packed_rows(to, 0, size),
-      packed_rows(to, 1, size),
-      packed_rows(to, 2, size),
-      space.workspace};
+  const kernels::hopper::Backward pass{packed_rows(from, 0, size),
+                                       packed_rows(from, 1, size),
+                                       packed_rows(from, 2, size),
+                                       plain_rows(static_cast<const Bf16*>(out), size),
+                                       plain_rows(static_cast<const Bf16*>(d_out), size),
+                                       lse,
+                                       packed_rows(to, 0, size),
+                                       packed_rows(to, 1, size),
+                                       packed_rows(to, 2, size),
+                                       space.workspace};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_backward(pass, size, space.stream),
             "attention " + describe(p) + " backward failed");

@@ -8,9 +8,10 @@ namespace {
 using program::Bytes;
 
 constexpr std::int64_t mib = std::int64_t{1} << 20;
-constexpr std::int64_t multiprocessors = 160;      // at least as many as a GPU has
-constexpr std::int64_t most_buckets = 32;          // kernels/attention/score_biases.hpp
-constexpr std::int64_t shortest_hopper_row = 256;  // lib/gpu/attention.cpp
+constexpr std::int64_t multiprocessors = 160;  // at least as many as a GPU has
+constexpr std::int64_t most_buckets = 32;      // kernels/attention/score_biases.hpp
+// lib/gpu/attention.cpp
+constexpr std::int64_t shortest_hopper_row = 256, longest_hopper_backward = 2048;
 
 std::int64_t up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -87,22 +88,24 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 
 }  // namespace
 
-bool is_by_hopper(const Attention& a, DType compute, Direction direction) {
+bool is_by_hopper(const Attention& a, DType compute, Direction direction, bool deterministic) {
+  const bool forward = direction == Direction::forward;
   return has_hopper_kernels && a.kind == AttentionKind::automatic && a.compute_capability == 90 &&
          compute == DType::bf16 && a.is_plain() && a.mask == AttentionMask::causal &&
          a.length >= shortest_hopper_row &&
-         (a.head_size == 64 || (a.head_size == 128 && direction == Direction::forward));
+         (forward || a.length <= longest_hopper_backward || deterministic) &&
+         (a.head_size == 64 || (a.head_size == 128 && forward));
 }
 
-bool is_by_cudnn(const Attention& a, DType compute, Direction direction) {
-  return !is_by_hopper(a, compute, direction) &&
+bool is_by_cudnn(const Attention& a, DType compute, Direction direction, bool deterministic) {
+  return !is_by_hopper(a, compute, direction, deterministic) &&
          (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
          size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
          a.values() <= a.head_size && !is_packed(a) && !a.is_trainx_own();
 }
 
 std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool deterministic) {
-  if (!deterministic || !is_by_cudnn(a, compute, Direction::backward)) return 1;
+  if (!deterministic || !is_by_cudnn(a, compute, Direction::backward, deterministic)) return 1;
   const std::int64_t most = std::max<std::int64_t>(1, 256 * mib / score_bytes(a));
   return (a.batch + most - 1) / most;
 }
@@ -120,9 +123,9 @@ Bytes gpu_workspace_bytes(const Attention& a, DType compute, bool deterministic,
     return std::max(usual, flash_bytes(a, compute, deterministic) + small);
   if (a.kind == AttentionKind::efficient)
     return std::max(usual, efficient_bytes(a, compute) + small);
-  if (is_by_hopper(a, compute, Direction::backward))
+  if (is_by_hopper(a, compute, Direction::backward, deterministic))
     return std::max(usual, beside + hopper_bytes(a));
-  if (!is_by_cudnn(a, compute, Direction::backward)) return usual;
+  if (!is_by_cudnn(a, compute, Direction::backward, deterministic)) return usual;
   // cuDNN makes gradients of keys and values for each head of queries before it sums them; that it
   // keeps them in fp32 is the most that they can be
   const Bytes by_query_head = a.query_heads != a.key_value_heads ? 8 * rows * width_of(a) : 0;

@@ -77,7 +77,13 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
     CHECK(is_by_hopper(p, AttentionPass::forward) == has_hopper_kernels);
     CHECK(is_by_hopper(p, AttentionPass::backward) == has_hopper_kernels);
   }
-  AttentionProblem wide = p;
+  AttentionProblem wide = p, longer = p;
+  longer.tokens = 2049;
+  CHECK(is_by_hopper(longer, AttentionPass::forward) == has_hopper_kernels);
+  CHECK(is_by_hopper(longer, AttentionPass::backward) == has_hopper_kernels);
+  longer.deterministic = false;
+  CHECK(is_by_hopper(longer, AttentionPass::forward) == has_hopper_kernels);
+  CHECK_FALSE(is_by_hopper(longer, AttentionPass::backward));
   wide.head_size = 128;
   CHECK(is_by_hopper(wide, AttentionPass::forward) == has_hopper_kernels);
   CHECK_FALSE(is_by_hopper(wide, AttentionPass::backward));
