@@ -74,14 +74,16 @@ class Fp8(Trainx):
         self.train(recipe, "without", "model.options.num_layers=4")
         self.assertEqual(sha256(self.weights("offload")), sha256(self.weights("without")))
 
-    def test_checkpoints_know_nothing_of_it(self):
+    def test_other_products_go_on_from_a_checkpoint_in_a_run_of_their_own(self):
         recipe = self.recipe(tiny(10, every=100, precision=fp8()).replace("cosine, warmup: 5 steps", "constant"))
-        self.train(recipe, "mixed", "run.duration=5 steps")
-        losses = self.train(recipe, "mixed", "precision.products=compute")
-        self.assertEqual(len(losses), 10)
-        self.train(recipe, "fp8")
-        self.assertEqual(losses[:5], self.losses("fp8")[:5])
-        self.assertNotEqual(losses[5:], self.losses("fp8")[5:])
+        self.train(recipe, "half", "run.duration=5 steps")
+        self.refused("train", recipe, "run.name=half", "precision.products=compute", names=("precision.products",))
+        self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.products=compute")
+        self.train(recipe, "half")
+        # the same data from the same weights
+        self.assertEqual(self.metrics("other")[-1]["step"], 10)
+        self.assertNotEqual(self.losses("other")[-5:], self.losses("half")[-5:])
+        self.assertLess(largest_difference(self.losses("other")[-5:], self.losses("half")[-5:]), 1e-2)
 
     def test_scales_follow_the_micro_batch_and_not_the_rank(self):
         recipe = self.recipe(tiny(20, dropout=0, precision=fp8()))
@@ -91,9 +93,9 @@ class Fp8(Trainx):
             # alone, which moves a rounded value now and then
             ranks = self.train(recipe, mode, "parallel.world_size=2", f"parallel.mode={mode}")
             self.assertLess(largest_difference(ranks, one), 1e-3, mode)
-            self.assertEqual(ranks[0], one[0], mode)
+            self.assertLess(abs(ranks[0] / one[0] - 1), 1e-6, mode)
         cut = self.train(recipe, "cut", "batch.micro_batch_size=2")
-        self.assertNotEqual(cut[0], one[0])     # other scales
+        self.assertGreater(abs(cut[0] / one[0] - 1), 1e-6)      # other scales
         self.assertLess(largest_difference(cut, one), 1e-2)
 
     def test_the_plan_says_it_and_keeps_less(self):

@@ -3,8 +3,8 @@
 #include "graph/to_blocks.hpp"
 #include "program/check.hpp"
 #include "program/plain.hpp"
+#include "architectures/architecture.hpp"
 #include "architectures/bert.hpp"
-#include "architectures/decoder.hpp"
 #include "architectures/gpt2.hpp"
 #include "support/catch.hpp"
 
@@ -51,15 +51,12 @@ program::ModelGraph bert(Fp8Layers fp8) {
 
 /// Gated, without biases.
 program::ModelGraph decoder(Fp8Layers fp8) {
-  architectures::DecoderDims d;
-  d.num_layers = 2;
-  d.num_heads = d.num_key_value_heads = 2;
-  d.head_size = 4;
-  d.hidden_size = 8;
-  d.intermediate_size = 16;
-  d.max_positions = 8;
-  d.vocab_size = 9;
-  return architectures::graph_of(d, 2, 4, DType::bf16, machine(fp8));
+  const architectures::ModelDims d = architectures::dims_from_config(
+      R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2,
+          "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 8,
+          "vocab_size": 9, "rms_norm_eps": 1e-6, "hidden_act": "silu"})",
+      "config.json");
+  return architectures::model_graph(d, 2, 4, DType::bf16, machine(fp8));
 }
 
 int count_of(const std::vector<BoundOp>& ops, bool fp8_linears) {
