@@ -1,4 +1,5 @@
 #include "operations/activation/activation.hpp"
+#include "operations/column_sum/column_sum.hpp"
 #include "operations/linear/linear_fp8.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/op_context.hpp"
@@ -36,6 +37,8 @@ void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates
 void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) const {
   const Tensor d_weight = c.parameter_gradient(weight), d_sum = c.input_gradient(input_sum),
                dx = d_sum.defined() ? d_sum : c.input_gradient(x), wide = c.scratch(fp8_wide);
+  if (const Tensor d_bias = c.parameter_gradient(bias); d_bias.defined() && !differentiates())
+    column_sum(d_bias, dy, c.accumulates(bias));
   if (!d_weight.defined() && !dx.defined()) return;
   const Fp8Tensor gradient = quantized(c, dy, fp8_gradient, fp8_gradient_scale, Fp8::e5m2);
   if (d_weight.defined())

@@ -38,14 +38,12 @@ void Linear::run_backward(const OpContext& c) const {
   if (differentiates())
     activate_backward(activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias), dy,
                       c.output(is_in_place(activation) ? y : preactivation), c.accumulates(bias));
-  else if (d_bias.defined())
-    column_sum(d_bias, dy, c.accumulates(bias));
   fp8 ? run_fp8_products_backward(c, dy) : run_products_backward(c, dy);
 }
 
 void Linear::run_products_backward(const OpContext& c, const Tensor& dy) const {
   const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight);
-  const Tensor d_weight = c.parameter_gradient(weight);
+  const Tensor d_weight = c.parameter_gradient(weight), d_bias = c.parameter_gradient(bias);
   Tensor rounded = dy, exact = x_rows;
   if (const Tensor low_dy = c.scratch(low); low_dy.defined()) {
     rounded = low_dy;
@@ -58,6 +56,7 @@ void Linear::run_products_backward(const OpContext& c, const Tensor& dy) const {
   if (d_weight.defined())
     linear_backward_weight(d_weight, dy, exact, c.accumulates(weight),
                            logits ? Tensor() : c.scratch(cast));
+  if (!differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
   if (const Tensor d_sum = c.input_gradient(input_sum); d_sum.defined()) {
     const Tensor of_bias = c.parameter_gradient(input_bias);
     return linear_activation_backward(input_activation, d_sum,
