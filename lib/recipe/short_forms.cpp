@@ -8,6 +8,12 @@ const std::vector<ShortForm>& short_forms() {
   return all;
 }
 
+const std::vector<ShortWord>& short_words() {
+  static const std::vector<ShortWord> all{
+      {"precision", "fp8", {{"compute", "bf16"}, {"products", "fp8"}}}};
+  return all;
+}
+
 namespace {
 
 /// A key that is called otherwise now, in the same section.
@@ -33,6 +39,19 @@ std::optional<std::string_view> former_key(std::string_view path) {
 }
 
 void expand_short_forms(yaml::Node& root) {
+  for (const ShortWord& word : short_words()) {
+    yaml::Entry* section = find_path(root, word.section);
+    if (!section || !section->value.is_scalar() || section->value.text != word.word) continue;
+    yaml::Node map;
+    map.kind = yaml::Node::Kind::map;
+    map.where = section->value.where;
+    for (const auto& [key, value] : word.means) {
+      yaml::Node scalar = section->value;
+      scalar.text = value;
+      map.entries.push_back({std::string(key), section->where, std::move(scalar)});
+    }
+    section->value = std::move(map);
+  }
   for (const ShortForm& form : short_forms()) {
     yaml::Entry* section = find_path(root, form.section);
     if (!section || !section->value.is_scalar()) continue;

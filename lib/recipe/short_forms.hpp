@@ -2,6 +2,9 @@
 #pragma once
 #include "yaml/node.hpp"
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace trainx::recipe {
 
@@ -11,10 +14,19 @@ struct ShortForm {
 /// `precision: bf16` is short for `precision: {compute: bf16}`.
 const std::vector<ShortForm>& short_forms();
 
+/// A word that stands for several keys of its section: `precision: fp8` is short for
+/// `precision: {compute: bf16, products: fp8}`.
+struct ShortWord {
+  std::string_view section, word;
+  std::vector<std::pair<std::string_view, std::string_view>> means;  // keys and values
+};
+const std::vector<ShortWord>& short_words();
+
 /// What the dotted key that was called `path` before is called today, in the same section.
 std::optional<std::string_view> former_key(std::string_view path);
 
-/// Both. Before trees are merged: what is merged later may name other keys of the same section.
+/// All of them. Before trees are merged: what is merged later may name other keys of the same
+/// section.
 void expand_short_forms(yaml::Node& root);
 
 }  // namespace trainx::recipe

@@ -102,6 +102,7 @@ class Fp8(Trainx):
         recipe = self.recipe(tiny(precision="bf16"))
         said = self.run_trainx("plan", recipe, FP8).stdout
         self.assertRegex(said, r"products +fp8 in 2 of 2 layers: e4m3 inputs and weights, e5m2 output gradients.*[0-9.]+ [KMG]iB of inputs kept")
+        self.assertEqual(self.run_trainx("plan", self.recipe(tiny()), "precision=fp8").stdout, said)
         self.assertIn("fp8 in 2 of 4 layers", self.run_trainx("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=4").stdout)
         self.assertNotRegex(self.run_trainx("plan", recipe).stdout, r"products +\w")
         self.assertRegex(self.run_trainx("plan", recipe, FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8")
