@@ -245,8 +245,7 @@ class SchemaWalker {
     return out;
   }
 
-  static std::string joined(
-      const std::vector<std::pair<std::string_view, std::string_view>>& entries) {
+  static std::string joined(const KeysAndValues& entries) {
     std::string out;
     for (const auto& [key, value] : entries)
       out += (out.empty() ? "" : ", ") + std::string(key) + ": " + std::string(value);

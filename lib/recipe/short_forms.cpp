@@ -3,8 +3,10 @@
 namespace trainx::recipe {
 
 const std::vector<ShortForm>& short_forms() {
-  static const std::vector<ShortForm> all{
-      {"precision", "compute"}, {"memory.optimizer_offload", "where"}, {"eval.best", "metric"}};
+  static const std::vector<ShortForm> all{// so that `precision=bf16` takes the fp8 of a recipe away
+                                          {"precision", "compute", {{"products", "compute"}}},
+                                          {"memory.optimizer_offload", "where"},
+                                          {"eval.best", "metric"}};
   return all;
 }
 
@@ -39,27 +41,28 @@ std::optional<std::string_view> former_key(std::string_view path) {
 }
 
 void expand_short_forms(yaml::Node& root) {
-  for (const ShortWord& word : short_words()) {
-    yaml::Entry* section = find_path(root, word.section);
-    if (!section || !section->value.is_scalar() || section->value.text != word.word) continue;
+  const auto expand = [](yaml::Entry& section, const KeysAndValues& entries) {
     yaml::Node map;
     map.kind = yaml::Node::Kind::map;
-    map.where = section->value.where;
-    for (const auto& [key, value] : word.means) {
-      yaml::Node scalar = section->value;
+    map.where = section.value.where;
+    for (const auto& [key, value] : entries) {
+      yaml::Node scalar = section.value;
       scalar.text = value;
-      map.entries.push_back({std::string(key), section->where, std::move(scalar)});
+      map.entries.push_back({std::string(key), section.where, std::move(scalar)});
     }
-    section->value = std::move(map);
-  }
+    section.value = std::move(map);
+  };
+  for (const ShortWord& word : short_words())
+    if (yaml::Entry* section = find_path(root, word.section);
+        section && section->value.is_scalar() && section->value.text == word.word)
+      expand(*section, word.means);
   for (const ShortForm& form : short_forms()) {
     yaml::Entry* section = find_path(root, form.section);
     if (!section || !section->value.is_scalar()) continue;
-    yaml::Node map;
-    map.kind = yaml::Node::Kind::map;
-    map.where = section->value.where;
-    map.entries.push_back({std::string(form.key), section->where, std::move(section->value)});
-    section->value = std::move(map);
+    const std::string text = section->value.text;
+    KeysAndValues entries{{form.key, text}};
+    entries.insert(entries.end(), form.beside.begin(), form.beside.end());
+    expand(*section, entries);
   }
   for (const FormerKey& former : former_keys) {
     yaml::Entry* section = find_path(root, former.section);

@@ -8,17 +8,20 @@
 
 namespace trainx::recipe {
 
+using KeysAndValues = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// `precision: bf16` is short for `precision: {compute: bf16, products: compute}`.
 struct ShortForm {
-  std::string_view section, key;
-};  // section: a path, memory.optimizer_offload
-/// `precision: bf16` is short for `precision: {compute: bf16}`.
+  std::string_view section, key;  // section: a path, memory.optimizer_offload
+  KeysAndValues beside = {};      // what else it says
+};
 const std::vector<ShortForm>& short_forms();
 
-/// A word that stands for several keys of its section: `precision: fp8` is short for
+/// A word that is no value of that key: `precision: fp8` is short for
 /// `precision: {compute: bf16, products: fp8}`.
 struct ShortWord {
   std::string_view section, word;
-  std::vector<std::pair<std::string_view, std::string_view>> means;  // keys and values
+  KeysAndValues means;
 };
 const std::vector<ShortWord>& short_words();
 
