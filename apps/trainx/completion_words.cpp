@@ -106,6 +106,8 @@ std::vector<CompletedKey> completed_keys() {
         add_key(std::string(form.section), field.doc, field.words);
     if (is_plain(field.key)) add_key(field.key, field.doc, field.words);
   }
+  for (const recipe::ShortWord& short_word : recipe::short_words())
+    add_key(std::string(short_word.section), "", {std::string(short_word.word)});
   return keys;
 }
 

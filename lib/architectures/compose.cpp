@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "graph/fuse.hpp"
 #include "graph/parameter_rules.hpp"
+#include "graph/quantize_products.hpp"
 #include "graph/to_blocks.hpp"
 #include "architectures/library_bytes.hpp"
 #include <algorithm>
@@ -106,6 +107,7 @@ Head first_rows(const ModelBuilder& m, const std::string& targets) {
 program::ModelGraph compose(graph::Model model, const Machine& machine) {
   graph::apply(machine.rules, model);
   graph::fuse(model);
+  graph::quantize_products(model, machine.fp8);
   program::ModelGraph graph = graph::to_blocks(model);
   const LibraryCalls calls = library_calls(model);
   graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)

@@ -1,5 +1,6 @@
 #pragma once
 #include "graph/parameter_rules.hpp"
+#include "graph/quantize_products.hpp"
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -24,6 +25,8 @@ struct Machine {
   // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
   // given it
   bool seeded = false;
+  // whose linear layers multiply operands in fp8
+  graph::Fp8Layers fp8 = graph::Fp8Layers::off;
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   bool operator==(const Machine&) const = default;

@@ -26,8 +26,10 @@ bool picks_rows(const Node& op, const Types& types) {
 
 void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient& g,
                          BoundOp& bound) {
-  const ValueId v = op.inputs[static_cast<std::size_t>(g.input)];
-  if (v == none || of_.value(v).batch != none) return;
+  const ValueId read = op.inputs[static_cast<std::size_t>(g.input)];
+  if (read == none || of_.value(read).batch != none) return;
+  // the gradient of a value that is cast here belongs to the value before the cast
+  const ValueId v = of_.is_made_here(read) ? target_of(op, g.input) : read;
   // inside a block whose operations change gradients in place each value has its own
   if (g.same_as != program::none && !of_.is_made_here(v)) return;
   BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
@@ -50,7 +52,8 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
   }
   const auto out = static_cast<std::size_t>(g.over == program::none ? 0 : g.over);
   const Slot before = at(v), over = g.over == program::none ? none : bound.output_gradients[out];
-  const TensorType& type = types.inputs[static_cast<std::size_t>(g.input)];
+  const TensorType& type = v == read ? types.inputs[static_cast<std::size_t>(g.input)]
+                                     : of_.value(v).type;
   if (before != none) {
     to.addend = before;
     if (!scratch_.owns(before)) uses_.read(before);

@@ -44,7 +44,11 @@ ValueMap::ValueMap(const Model& model) {
       for (const ValueId v : op.outputs)
         if (v != none) wanted[at(v)] = trains || f.backward.is_needed();
       for (const operations::InputGradient& g : f.backward.inputs) {
-        const ValueId v = op.inputs[at(g.input)];
+        // the gradient of a value that is cast here belongs to the value before the cast
+        const ValueId read = op.inputs[at(g.input)],
+                      v = read != none && producer[at(read)] == static_cast<int>(b)
+                              ? target_of(op, g.input)
+                              : read;
         if (g.unused || v == none || producer[at(v)] == none ||
             producer[at(v)] == static_cast<int>(b))
           continue;

@@ -12,6 +12,7 @@
 #include "operations/mean_pool/mean_pool_spec.hpp"
 #include "operations/module/module_spec.hpp"
 #include "operations/norm/residual_norm_spec.hpp"
+#include "operations/quantize/quantize_spec.hpp"
 #include "operations/rotary/rotary_spec.hpp"
 #include "operations/value_loss/value_loss_spec.hpp"
 #include <variant>
@@ -20,7 +21,7 @@ namespace trainx::operations {
 
 using Operation =
     std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
-                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module>;
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Quantize>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

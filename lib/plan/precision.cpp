@@ -17,6 +17,13 @@ DType evaluation_dtype_of(const recipe::Recipe& r) {
   return *r.eval.precision.value == recipe::EvalPrecision::bf16 ? DType::bf16 : DType::f16;
 }
 
+graph::Fp8Layers fp8_layers_of(const recipe::PrecisionSection& precision) {
+  if (precision.products == recipe::Products::compute) return graph::Fp8Layers::off;
+  return precision.first_last.value.value_or(recipe::Products::fp8) == recipe::Products::fp8
+             ? graph::Fp8Layers::all
+             : graph::Fp8Layers::inner;
+}
+
 program::Master master_of(const recipe::PrecisionSection& precision) {
   const DType compute = dtype_of(precision.compute);
   if (compute == DType::f32) return program::Master::absent;

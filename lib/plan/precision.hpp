@@ -1,6 +1,7 @@
 // What the recipe's precision means for the program.
 #pragma once
 #include "core/dtype.hpp"
+#include "graph/quantize_products.hpp"
 #include "program/plain.hpp"
 #include "recipe/sections.hpp"
 
@@ -10,6 +11,8 @@ namespace trainx::plan {
 DType dtype_of(recipe::Compute compute);
 /// Of values in evaluations.
 DType evaluation_dtype_of(const recipe::Recipe& recipe);
+/// Whose linear layers multiply operands in fp8.
+graph::Fp8Layers fp8_layers_of(const recipe::PrecisionSection& precision);
 /// Where the exact weights are.
 program::Master master_of(const recipe::PrecisionSection& precision);
 

@@ -18,6 +18,7 @@ architectures::Machine machine_of(const Decisions& plan) {
           ? architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability)
           : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
+  machine.fp8 = fp8_layers_of(plan.recipe.precision);
   machine.rules = parameter_rules(plan);
   return machine;
 }

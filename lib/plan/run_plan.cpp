@@ -67,6 +67,8 @@ void require_measured_there(const Decisions& plan) {
 
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
+  if (r.precision.products == recipe::Products::fp8)
+    return "precision.products is fp8, which CPUs compute so far: GPUs have no kernel for it";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -109,6 +111,17 @@ void require_level_for_each_layer(const Decisions& plan) {
                     "memory.activation_checkpoint lists " + std::to_string(levels->size()) +
                         " levels, and the model has " + std::to_string(layers) +
                         " layers; give one for each, or one for all");
+}
+
+/// Throws UserError 78 where precision.first_last leaves no layer to precision.products.
+void require_layer_in_fp8(const Decisions& plan) {
+  if (fp8_layers_of(plan.recipe.precision) != graph::Fp8Layers::inner) return;
+  const int layers = graph_of(plan, plan.row_lengths.back(), plan.compute).layers();
+  if (layers <= 2)
+    throw UserError(ExitCode::invalid_recipe,
+                    "precision.first_last is compute, which leaves precision.products: fp8 no "
+                    "layer: the model has " +
+                        std::to_string(layers) + "; write first_last: fp8, or products: compute");
 }
 
 bool asks_for_gpu(const recipe::Recipe& r) {
@@ -378,6 +391,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                                      static_cast<double>(facts.hardware.local_ranks);
   }
   require_level_for_each_layer(plan);
+  require_layer_in_fp8(plan);
   if (!r.optimizer.groups.empty())
     require_groups_match(plan, graph_of(plan, plan.row_lengths.back(), plan.compute));
   place_optimizer(plan);

@@ -245,12 +245,25 @@ class SchemaWalker {
     return out;
   }
 
+  static std::string joined(const KeysAndValues& entries) {
+    std::string out;
+    for (const auto& [key, value] : entries)
+      out += (out.empty() ? "" : ", ") + std::string(key) + ": " + std::string(value);
+    return out;
+  }
+
   static Json either(const Json& field, const ShortForm& form, Json section) {
     Json forms = field.at("anyOf");
-    forms.push_back(std::move(section));
     const std::string name(form.section), key(form.key);
-    return {{"description", "a value is short for " + name + ": {" + key +
-                                ": value}: " + field.at("description").get<std::string>()},
+    std::string words;
+    for (const ShortWord& word : short_words())
+      if (word.section == form.section) {
+        forms.push_back({{"const", word.word}});
+        words += "; " + std::string(word.word) + " for {" + joined(word.means) + "}";
+      }
+    forms.push_back(std::move(section));
+    return {{"description", "a value is short for " + name + ": {" + key + ": value}" + words +
+                                ": " + field.at("description").get<std::string>()},
             {"anyOf", std::move(forms)}};
   }
 

@@ -12,6 +12,7 @@ class OptimizerRules : public RuleSet {
 
   void check() {
     precision();
+    products();
     optimizer();
     update_in_backward();
   }
@@ -62,6 +63,20 @@ class OptimizerRules : public RuleSet {
       refuse(!half && written, key, {"precision.compute"}, unscaled);
       refuse(half && !p.loss_scale.is_auto() && written, key, {"precision.loss_scale"}, fixed);
     }
+  }
+
+  void products() {
+    const PrecisionSection& p = r_.precision;
+    const bool fp8 = p.products == Products::fp8;
+    refuse(!fp8 && !p.first_last.is_auto(), "precision.first_last", {"precision.products"},
+           "can have no effect without products: fp8: remove it, or write products: fp8");
+    refuse(fp8 && p.compute == Compute::fp16, "precision.products", {"precision.compute"},
+           "fp8 cannot go together with compute: fp16, whose one loss scale keeps all gradients in "
+           "range, while fp8 scales each tensor: write compute: bf16 or fp32");
+    refuse(fp8 && std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+           "precision.products", {"model.type"},
+           "fp8 can have no effect with " + alternative_name(r_.model.options) +
+               ", whose modules multiply themselves: remove it");
   }
 
   void groups() {

@@ -146,6 +146,12 @@ inline const EnumNames<Compute>& enum_names(Compute) {
                                         {Compute::fp16, "fp16"}};
   return names;
 }
+/// Of the blocks' linear layers. compute: as PrecisionSection::compute says.
+enum class Products : std::uint8_t { compute, fp8 };
+inline const EnumNames<Products>& enum_names(Products) {
+  static const EnumNames<Products> names{{Products::compute, "compute"}, {Products::fp8, "fp8"}};
+  return names;
+}
 enum class MasterWeights : std::uint8_t { fp32, split, none };
 inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
   static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"},
@@ -166,6 +172,8 @@ inline const EnumNames<Reduce>& enum_names(Reduce) {
 }
 struct PrecisionSection {
   Compute compute = Compute::fp32;
+  Products products = Products::compute;
+  Auto<Products> first_last;
   Auto<MasterWeights> master;
   Rounding rounding = Rounding::nearest;
   Auto<double> loss_scale;
@@ -178,6 +186,12 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
   field("compute", s.compute, anything(),
         "Arithmetic of forward and backward. tf32 (GPU): fp32 whose matrix products round "
         "operands to 10 mantissa bits");
+  field("products", s.products, anything(),
+        "Operands of matrix products in the blocks' linear layers. fp8 (CPU so far): e4m3 inputs "
+        "and weights, e5m2 output gradients, scaled by each tensor's largest value; compute: as "
+        "compute says");
+  field("first_last", s.first_last, anything(),
+        "Operands of those products in the first and the last layer. auto: as in all others");
   field("master", s.master, anything(),
         "Exact weights beside 16-bit ones. fp32: a full copy; split: the low 16 bits of bf16 "
         "weights (2 bytes less); none: lost; auto: split under bf16, fp32 under fp16");

@@ -3,8 +3,16 @@
 namespace trainx::recipe {
 
 const std::vector<ShortForm>& short_forms() {
-  static const std::vector<ShortForm> all{
-      {"precision", "compute"}, {"memory.optimizer_offload", "where"}, {"eval.best", "metric"}};
+  static const std::vector<ShortForm> all{// so that `precision=bf16` takes the fp8 of a recipe away
+                                          {"precision", "compute", {{"products", "compute"}}},
+                                          {"memory.optimizer_offload", "where"},
+                                          {"eval.best", "metric"}};
+  return all;
+}
+
+const std::vector<ShortWord>& short_words() {
+  static const std::vector<ShortWord> all{
+      {"precision", "fp8", {{"compute", "bf16"}, {"products", "fp8"}}}};
   return all;
 }
 
@@ -33,14 +41,28 @@ std::optional<std::string_view> former_key(std::string_view path) {
 }
 
 void expand_short_forms(yaml::Node& root) {
+  const auto expand = [](yaml::Entry& section, const KeysAndValues& entries) {
+    yaml::Node map;
+    map.kind = yaml::Node::Kind::map;
+    map.where = section.value.where;
+    for (const auto& [key, value] : entries) {
+      yaml::Node scalar = section.value;
+      scalar.text = value;
+      map.entries.push_back({std::string(key), section.where, std::move(scalar)});
+    }
+    section.value = std::move(map);
+  };
+  for (const ShortWord& word : short_words())
+    if (yaml::Entry* section = find_path(root, word.section);
+        section && section->value.is_scalar() && section->value.text == word.word)
+      expand(*section, word.means);
   for (const ShortForm& form : short_forms()) {
     yaml::Entry* section = find_path(root, form.section);
     if (!section || !section->value.is_scalar()) continue;
-    yaml::Node map;
-    map.kind = yaml::Node::Kind::map;
-    map.where = section->value.where;
-    map.entries.push_back({std::string(form.key), section->where, std::move(section->value)});
-    section->value = std::move(map);
+    const std::string text = section->value.text;
+    KeysAndValues entries{{form.key, text}};
+    entries.insert(entries.end(), form.beside.begin(), form.beside.end());
+    expand(*section, entries);
   }
   for (const FormerKey& former : former_keys) {
     yaml::Entry* section = find_path(root, former.section);

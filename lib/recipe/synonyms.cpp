@@ -123,6 +123,7 @@ const std::map<std::string_view, std::string_view>& other_names() {
       {"dtype", "precision.compute"},
       {"fp16", "precision.compute"},
       {"bf16", "precision.compute: bf16"},
+      {"fp8", "precision.products: fp8"},
       {"mixed_precision", "precision.compute"},
       {"amp", "precision.compute"},
       {"gradient_checkpointing", "memory.activation_checkpoint"},

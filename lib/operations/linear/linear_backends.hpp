@@ -1,6 +1,7 @@
 // Backends of these operations, for tensors of the host and of a GPU. The dispatchers choose by
 // Tensor::place.
 #pragma once
+#include "operations/linear/linear_fp8.hpp"
 #include "tensor/tensor.hpp"
 
 namespace trainx::operations {
@@ -17,6 +18,12 @@ void linear_gelu(const Tensor& activated, const Tensor& preactivation, const Ten
                  const Tensor& weight, const Tensor& bias);
 void linear_gelu_backward(const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
                           const Tensor& weight, const Tensor& x, bool accumulate);
+void fp8_linear(const Tensor& y, const Fp8Tensor& x, const Fp8Tensor& weight, const Tensor& bias,
+                const Tensor& wide);
+void fp8_linear_backward_input(const Tensor& dx, const Fp8Tensor& dy, const Fp8Tensor& weight,
+                               const Tensor& sum, const Tensor& wide);
+void fp8_linear_backward_weight(const Tensor& d_weight, const Fp8Tensor& dy, const Fp8Tensor& x,
+                                bool accumulate, const Tensor& wide);
 }  // namespace cpu
 
 namespace cuda {

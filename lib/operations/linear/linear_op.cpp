@@ -13,6 +13,7 @@ void Linear::run_forward(const OpContext& c) const {
                  is_in_place(activation) || activation == Activation::none ? y : preactivation),
              activates = activation != Activation::none && c.writes(y);
   if (!multiplies && !activates) return;
+  if (fp8) return run_fp8_forward(c, multiplies, activates);
   const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight), b = c.parameter(bias);
   if (activation == Activation::none || is_in_place(activation)) {
     const Tensor out = rows_like(x_rows, c.output(y), c.past());
@@ -33,11 +34,16 @@ void Linear::run_forward(const OpContext& c) const {
 
 void Linear::run_backward(const OpContext& c) const {
   const Tensor dy = c.output_gradient(differentiated_behind ? preactivation : y);
-  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight);
-  const Tensor d_weight = c.parameter_gradient(weight), d_bias = c.parameter_gradient(bias);
+  const Tensor d_bias = c.parameter_gradient(bias);
   if (differentiates())
     activate_backward(activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias), dy,
                       c.output(is_in_place(activation) ? y : preactivation), c.accumulates(bias));
+  fp8 ? run_fp8_products_backward(c, dy) : run_products_backward(c, dy);
+}
+
+void Linear::run_products_backward(const OpContext& c, const Tensor& dy) const {
+  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight);
+  const Tensor d_weight = c.parameter_gradient(weight), d_bias = c.parameter_gradient(bias);
   Tensor rounded = dy, exact = x_rows;
   if (const Tensor low_dy = c.scratch(low); low_dy.defined()) {
     rounded = low_dy;

@@ -1,4 +1,5 @@
 #include "operations/linear/linear_spec.hpp"
+#include <algorithm>
 
 namespace trainx::operations {
 
@@ -9,17 +10,18 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
   const TensorType type{logits && t.host_16_bits() ? DType::f32 : t.compute, {n, columns}};
   std::vector<OperandId> from{input(x), parameter(weight)};
   if (t.has_parameter(bias)) from.push_back(parameter(bias));
+  if (fp8) from.push_back(input(input_scale));
   if (activation == Activation::none || is_in_place(activation)) return {{}, {"y", type, from}};
   return {{"preactivation", type, from}, {"activated", type, {output(preactivation)}, true}};
 }
 
 BackwardSpec Linear::backward(const Types& t) const {
-  const bool keeps_sum = activation != Activation::none && !is_in_place(activation);
   BackwardSpec b;
   if (t.trains(weight)) b.reads.push_back(input(x));
+  if (t.trains(weight) && fp8) b.reads.push_back(input(input_scale));
   if (wants_input_gradient(t)) b.reads.push_back(parameter(weight));
   if (differentiates()) {
-    b.reads.push_back(output(keeps_sum ? preactivation : y));
+    b.reads.push_back(output(keeps_sum() ? preactivation : y));
     b.changes = y;
   }
   if (input_activation != Activation::none) {
@@ -37,14 +39,14 @@ BackwardSpec Linear::backward(const Types& t) const {
 Cost Linear::cost(Direction direction, const Types& t) const {
   const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
                      out = t.parameters[weight].rows();
-  const bool activates = activation != Activation::none,
-             keeps_sum = activates && !is_in_place(activation);
+  const bool activates = activation != Activation::none;
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
-  c.scratch.resize(4);
+  c.scratch.resize(9);
+  if (fp8) add_fp8_scratch(c, direction, t);
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
-    c.products = {{Gemm{N, out, in}, keeps_sum ? preactivation : y}};
+    c.products = {{Gemm{N, out, in}, keeps_sum() ? preactivation : y}};
     if (activates) {
       c.kernels.push_back({KernelFamily::activation});
       c.element_flops = static_cast<double>(N * out) * activation_flops;
@@ -53,7 +55,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     }
     return c;
   }
-  if (t.host_16_bits() && t.trains(weight))
+  if (t.host_16_bits() && t.trains(weight) && !fp8)
     c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
   if (wants_input_gradient(t)) c.products.push_back({Gemm{N, in, out}});
   if (t.trains(weight))
@@ -77,7 +79,35 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   return c;
 }
 
+void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const {
+  const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
+                     out = t.parameters[weight].rows();
+  const bool forward = direction == Direction::forward,
+             multiplies_weight = forward || wants_input_gradient(t);
+  // in fp32, before it is rounded
+  const auto result = [&](std::int64_t elements) { return t.compute == DType::f32 ? 0 : elements; };
+  std::int64_t wide = 0;  // products are made one after the other
+  if (forward)
+    wide = N * in + out * in + result(N * out);
+  else if (multiplies_weight)
+    wide = N * out + out * in + result(N * in);
+  if (!forward && t.trains(weight)) wide = std::max(wide, N * out + N * in);
+  if (wide == 0) return;  // a bias alone is trained
+  const TensorType scale{DType::f32, {1}};
+  if (multiplies_weight) {
+    cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
+    cost.scratch[fp8_weight_scale] = {"fp8_weight_scale", scale};
+  }
+  if (!forward) {
+    cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
+    cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale", scale};
+  }
+  cost.scratch[fp8_wide] = {"fp8_wide", {DType::f32, {wide}}};
+}
+
 std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
+  // a part of a tensor has another largest value
+  if (fp8) return std::nullopt;
   const bool biased = t.has_parameter(bias);
   Split s;
   s.parameters.resize(t.parameters.size());
@@ -94,6 +124,6 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
   return s;
 }
 
-bool Linear::has_gpu_kernel(const Types&) const { return true; }
+bool Linear::has_gpu_kernel(const Types&) const { return !fp8; }
 
 }  // namespace trainx::operations

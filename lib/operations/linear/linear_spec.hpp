@@ -2,6 +2,10 @@
 #include "operations/activation/activation_spec.hpp"
 #include "operations/op_spec.hpp"
 
+namespace trainx {
+struct Tensor;
+}
+
 namespace trainx::operations {
 
 /// y[N, out] = x[N, in] weight[out, in]^T + bias[out], and an activation of it.
@@ -12,7 +16,8 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   static constexpr Work work = Work::activation;  // beside products
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
-  enum Input : int { x, input_sum };
+  /// input_scale: f32 [1], of x where `fp8`.
+  enum Input : int { x, input_sum, input_scale };
   /// input_bias: of input_sum; its gradient is a by-product.
   enum Parameter : int { weight, bias, input_bias };
   enum Output : int { preactivation, y };
@@ -21,6 +26,9 @@ struct Linear {
   Activation input_activation = Activation::none;  // of input_sum
   bool differentiated_behind = false;              // its activation, by the operation that reads it
   bool logits = false;                             // on a CPU y is f32 whatever is computed in
+  // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
+  // quantized to e4m3 and output gradients to e5m2 for the products alone.
+  bool fp8 = false;
 
   bool operator==(const Linear&) const = default;
 
@@ -33,9 +41,26 @@ struct Linear {
   void run_backward(const OpContext& c) const;
 
   // unused_bias, unused_input_bias: of frozen ones, which kernels sum beside other work
-  enum Scratch : int { cast, low, unused_bias, unused_input_bias };
+  // fp8_*: operands of products in fp8 and their scales; fp8_wide: the same in f32, as a CPU
+  // multiplies them, and results before they are rounded
+  enum Scratch : int {
+    cast,
+    low,
+    unused_bias,
+    unused_input_bias,
+    fp8_weight,
+    fp8_weight_scale,
+    fp8_gradient,
+    fp8_gradient_scale,
+    fp8_wide
+  };
 
  private:
+  void run_products_backward(const OpContext& c, const Tensor& dy) const;
+  void run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const;
+  void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;
+  void add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
+  bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }
   bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
   bool wants_input_gradient(const Types& t) const {
     return t.wants_gradient(input_activation != Activation::none ? input_sum : x);

@@ -8,6 +8,7 @@
 #include "plan/explain/host_traffic.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/explain/products.hpp"
 #include "plan/explain/summary.hpp"
 #include "program/print.hpp"
 #include "recipe/value.hpp"
@@ -167,6 +168,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
                                  ? ", weights too, rounded stochastically (seed " +
                                        std::to_string(plan.recipe.run.seed) + ")"
                                  : ", weights too"));
+  if (const std::string fp8 = describe_products(plan); !fp8.empty()) out += row("products", fp8);
   if (plan.compute == DType::f16)
     out +=
         row("loss scale",
@@ -405,6 +407,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["trained_parameters"] = trained_parameter_count(plan);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
+  if (const std::string fp8 = describe_products(plan); !fp8.empty()) j["products"] = fp8;
   if (!std::holds_alternative<architectures::CustomDims>(plan.dims))
     j["attention"] = describe_attention(plan);
   if (const auto& evaluate = plan.evaluate.back(); evaluate.graph.stored)

@@ -45,6 +45,25 @@ AnyCase bert_case(const model::test::BertCase& t) {
           t.dims};
 }
 
+/// With products in fp8.
+AnyCase fp8_case(const model::test::Case& t) {
+  return {t.name + std::string(" in fp8"),
+          [t](DType compute, std::int64_t threads) {
+            architectures::Machine machine(threads);
+            machine.fp8 = graph::Fp8Layers::all;
+            return make_run(t,
+                            architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
+          },
+          t.dims};
+}
+/// 100 and more: of BERT; 200 and more: in fp8.
+AnyCase any_case(int which) {
+  const auto at = static_cast<std::size_t>(which % 100);
+  return which >= 200   ? fp8_case(cases().at(at))
+         : which >= 100 ? bert_case(bert_cases().at(at))
+                        : gpt2_case(cases().at(at));
+}
+
 /// Operands of a block's operation by slot, as the run holds them.
 std::vector<Tensor> operands_of(PlainRun& run, int block, Op op) {
   const program::BlockSpec& spec = run.graph.blocks[block];
@@ -84,9 +103,7 @@ std::multiset<std::vector<std::int64_t>> declared(const program::Phase& phase) {
 }  // namespace
 
 TEST_CASE("each forward output follows from the slots it declares, bit for bit") {
-  const int which = GENERATE(0, 1, 3, 100, 101, 102, 105, 106);
-  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
-                                : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = any_case(GENERATE(0, 1, 3, 100, 101, 102, 105, 106, 200, 203));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun run = t.make(compute, 2);
@@ -94,12 +111,21 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
   for (int k = 0; k + 1 < static_cast<int>(run.graph.blocks.size()); ++k) {
     const program::BlockSpec& spec = run.graph.blocks[k];
     const std::vector<Tensor> kept = operands_of(run, k, Op::forward);
+    // of the operation as a whole
+    const auto is_workspace = [&](Slot s) {
+      return spec.slots[s].role == program::Role::scratch && spec.slots[s].from.empty() &&
+             std::ranges::none_of(spec.slots, [&](const program::SlotSpec& other) {
+               return std::ranges::find(other.from, s) != other.from.end();
+             });
+    };
     for (const auto& use : spec.phases.at(Op::forward).uses) {
-      if (use.how == How::read) continue;
+      if (use.how == How::read || is_workspace(use.slot)) continue;
       INFO(spec.name << " " << spec.slots[use.slot].name);
       std::vector<Tensor> operands(spec.slots.size());
       std::vector<How> how(spec.slots.size(), How::read);
       for (Slot from : spec.slots[use.slot].from) operands[from] = kept[from];
+      for (const auto& other : spec.phases.at(Op::forward).uses)
+        if (is_workspace(other.slot)) operands[other.slot] = kept[other.slot];
       std::vector<at::Tensor> outputs;
       for (Slot s : computed_with(spec, use.slot)) {
         operands[s] = outputs.emplace_back(at::empty_like(tensor::torch_view(kept[s])));
@@ -115,9 +141,7 @@ TEST_CASE("each forward output follows from the slots it declares, bit for bit")
 }
 
 TEST_CASE("the matrix products of the spec are those that are issued") {
-  const int which = GENERATE(0, 2, 6, 100, 103, 104, 108);
-  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
-                                : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = any_case(GENERATE(0, 2, 6, 100, 103, 104, 108, 200, 202));
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
   INFO(t.name << " " << name_of(compute));
   PlainRun train = t.make(compute, 2);
@@ -151,9 +175,7 @@ TEST_CASE("the matrix products of the spec are those that are issued") {
 }
 
 TEST_CASE("the kernels of the spec are the operations that are computed") {
-  const int which = GENERATE(0, 1, 3, 103, 104);
-  const AnyCase t = which < 100 ? gpt2_case(cases().at(which))
-                                : bert_case(bert_cases().at(which - 100));
+  const AnyCase t = any_case(GENERATE(0, 1, 3, 103, 104, 200, 203));
   const auto* bert = std::get_if<architectures::BertDims>(&t.dims);
   if (bert && bert->task != architectures::Task::classification)
     return;  // a batch decides how often
@@ -191,7 +213,7 @@ TEST_CASE(
   const int threads_before = at::get_num_threads();
   const int threads = GENERATE(1, 2);
   const DType compute = GENERATE(DType::f32, DType::bf16, DType::f16);
-  const int which = GENERATE(0, 1, 2, 3, 98, 7, 99, 100, 103, 104, 106, 198, 109, 199);
+  const int which = GENERATE(0, 1, 2, 3, 98, 7, 99, 100, 103, 104, 106, 198, 109, 199, 200, 299);
   const model::test::Case wide{"wide",
                                {.num_layers = 1,
                                 .num_heads = 4,
@@ -218,8 +240,8 @@ TEST_CASE(
                     : which == 198 ? bert_case(large_masked_head)
                     : which == 99  ? gpt2_case(wide)
                     : which == 199 ? bert_case(wide_bert)
-                    : which < 99   ? gpt2_case(cases().at(which))
-                                   : bert_case(bert_cases().at(which - 100));
+                    : which == 299 ? fp8_case(wide)
+                                   : any_case(which);
   at::set_num_threads(threads);
   PlainRun run = t.make(compute, threads);
   const std::int64_t before = tensor::allocator_bytes().current;

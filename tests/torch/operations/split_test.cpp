@@ -72,7 +72,8 @@ class OneOperation {
     const OpContext c(block, bound, op_);
     std::visit(
         [&](const auto& o) {
-          if constexpr (requires { o.run_forward(c); }) o.run_forward(c), o.run_backward(c);
+          if constexpr (requires { o.run_forward(c), o.run_backward(c); })
+            o.run_forward(c), o.run_backward(c);
         },
         op_.operation);
     for (std::size_t p = 0; p < parameters_.size(); ++p)

@@ -120,6 +120,14 @@ TEST_CASE("settings from outside are checked like a recipe's") {
   CHECK(problems_of(r, {"run.seed=1", "run.seed=2", "x-note=3", "run.x-note=4"}).empty());
   CHECK(value(parse(r, {"run.seed=1", "run.seed=2"}), "run.seed") == "2");
   CHECK(value(parse(r, {"precision=bf16"}), "precision.compute") == "bf16");
+  CHECK(value(parse(r, {"precision=fp8"}), "precision.compute") == "bf16");
+  CHECK(value(parse(r, {"precision=fp8"}), "precision.products") == "fp8");
+  const std::vector<std::string> compute{"precision=fp8", "precision.compute=fp32"},
+      back{"precision=fp8", "precision=bf16"}, both{"precision=bf16", "precision.products=fp8"};
+  CHECK(value(parse(r, compute), "precision.compute") == "fp32");
+  CHECK(value(parse(r, compute), "precision.products") == "fp8");
+  CHECK(value(parse(r, back), "precision.products") == "compute");
+  CHECK(value(parse(r, both), "precision.products") == "fp8");
   for (const std::vector<std::string>& settings :
        {std::vector<std::string>{"precision=bf16", "precision.master=fp32"},
         {"precision.master=fp32", "precision=bf16"}}) {

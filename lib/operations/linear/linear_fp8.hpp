@@ -1,0 +1,22 @@
+// Products of a linear layer whose operands are in fp8: y[N, out] = x[N, in] weight[out, in]^T +
+// bias[out].
+//
+// Values are multiplied and summed in fp32; the product of the two scales multiplies the sum. A CPU
+// widens operands into `wide` (f32) first, and results of 16 bits are made there before they are
+// rounded: as many elements as the operands and such a result have.
+#pragma once
+#include "operations/quantize/quantize.hpp"
+
+namespace trainx::operations {
+
+/// `bias` may be undefined: none is added.
+void fp8_linear(const Tensor& y, const Fp8Tensor& x, const Fp8Tensor& weight, const Tensor& bias,
+                const Tensor& wide);
+/// dx[N, in] = dy[N, out] weight, plus `sum`[N, in] where given, which may be `dx`.
+void fp8_linear_backward_input(const Tensor& dx, const Fp8Tensor& dy, const Fp8Tensor& weight,
+                               const Tensor& sum, const Tensor& wide);
+/// d_weight[out, in] (f32) = or += dy^T x.
+void fp8_linear_backward_weight(const Tensor& d_weight, const Fp8Tensor& dy, const Fp8Tensor& x,
+                                bool accumulate, const Tensor& wide);
+
+}  // namespace trainx::operations

@@ -1,0 +1,121 @@
+"""Products in fp8 on CPUs, as a user meets them: losses close to those without, the same bits however a run is stopped or recomputed, and what cannot be."""
+import json
+
+from support import Trainx, main, sha256, tiny
+
+CLASSES = """\
+run: {duration: 20 steps, deterministic: true}
+model: {type: bert, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, dropout: 0, task: classification, num_labels: 3}}
+data: {type: jsonl, train: train.jsonl, sequence_length: 32}
+batch: {global_batch_size: 8}
+optimizer: {type: adamw, lr: 1e-3}
+metrics: {every: 1 steps}
+"""
+FP8 = "precision.products=fp8"
+
+
+def fp8(compute="fp32", **more):
+    return "{compute: %s, products: fp8%s}" % (compute, "".join(f", {k}: {v}" for k, v in more.items()))
+
+
+def largest_difference(a, b):
+    return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
+
+
+class Fp8(Trainx):
+    def losses(self, run):
+        return [m["loss"] for m in self.metrics(run)]
+
+    def train(self, recipe, name, *settings):
+        self.run_trainx("train", recipe, f"run.name={name}", *settings)
+        return self.losses(name)
+
+    def test_losses_are_close_to_those_without_and_are_others(self):
+        for compute in ("fp32", "bf16"):
+            with self.subTest(compute=compute):
+                recipe = self.recipe(tiny(20, precision=compute))
+                exact = self.train(recipe, f"exact-{compute}")
+                got = self.train(recipe, f"fp8-{compute}", FP8)
+                self.assertEqual(len(got), 20)
+                self.assertLess(largest_difference(got, exact), 1e-2, (got, exact))
+                self.assertGreater(largest_difference(got, exact), 1e-5)
+                self.assertLess(got[-1], got[0])
+                inner = self.train(recipe, f"inner-{compute}", FP8, "precision.first_last=compute", "model.options.num_layers=4")
+                whole = self.train(recipe, f"whole-{compute}", FP8, "model.options.num_layers=4")
+                self.assertNotEqual(inner, whole)
+                self.assertLess(largest_difference(inner, whole), 1e-2)
+
+    def test_other_families(self):
+        with open(self.folder / "train.jsonl", "w") as out:
+            for _ in range(64):
+                print(json.dumps({"input_ids": [self.random.randrange(104, 200) for _ in range(self.random.randrange(6, 32))], "label": self.random.randrange(3)}), file=out)
+        self.recipe(CLASSES, "bert.yaml")
+        decoder = tiny(20, dropout=0).replace("type: gpt2", "type: FAMILY").replace(", dropout: 0}", "}")
+        for family in ("qwen3", "gpt_neox"):        # gated with grouped heads; two branches of one residual
+            self.recipe(decoder.replace("FAMILY", family), f"{family}.yaml")
+        for family in ("bert", "qwen3", "gpt_neox"):
+            with self.subTest(family=family):
+                exact = self.train(f"{family}.yaml", f"{family}-exact")
+                got = self.train(f"{family}.yaml", f"{family}-fp8", FP8)
+                self.assertLess(largest_difference(got, exact), 3e-2, (got, exact))
+                self.assertNotEqual(got, exact)
+
+    def test_resumed_and_recomputed_runs_have_the_same_bits(self):
+        recipe = self.recipe(tiny(10, every=100, precision=fp8("bf16")).replace("cosine, warmup: 5 steps", "constant"))
+        self.train(recipe, "ten")
+        want = sha256(self.weights("ten"))
+        self.train(recipe, "five", "run.duration=5 steps")
+        self.train(recipe, "five")
+        self.assertEqual(sha256(self.weights("five")), want)
+        for level in ("selective", "mlp", "full"):
+            self.train(recipe, level, f"memory.activation_checkpoint={level}")
+            self.assertEqual(sha256(self.weights(level)), want, level)
+        self.train(recipe, "offload", "memory.activation_offload=cpu", "model.options.num_layers=4")
+        self.train(recipe, "without", "model.options.num_layers=4")
+        self.assertEqual(sha256(self.weights("offload")), sha256(self.weights("without")))
+
+    def test_other_products_go_on_from_a_checkpoint_in_a_run_of_their_own(self):
+        recipe = self.recipe(tiny(10, every=100, precision=fp8()).replace("cosine, warmup: 5 steps", "constant"))
+        self.train(recipe, "half", "run.duration=5 steps")
+        self.refused("train", recipe, "run.name=half", "precision.products=compute", names=("precision.products",))
+        self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.products=compute")
+        self.train(recipe, "half")
+        # the same data from the same weights
+        self.assertEqual(self.metrics("other")[-1]["step"], 10)
+        self.assertNotEqual(self.losses("other")[-5:], self.losses("half")[-5:])
+        self.assertLess(largest_difference(self.losses("other")[-5:], self.losses("half")[-5:]), 1e-2)
+
+    def test_scales_follow_the_micro_batch_and_not_the_rank(self):
+        recipe = self.recipe(tiny(20, dropout=0, precision=fp8()))
+        one = self.train(recipe, "one")
+        for mode in ("ddp", "dp", "zero3"):
+            # the same micro-batches of 4, so the same scales: sums over them differ in their order
+            # alone, which moves a rounded value now and then
+            ranks = self.train(recipe, mode, "parallel.world_size=2", f"parallel.mode={mode}")
+            self.assertLess(largest_difference(ranks, one), 1e-3, mode)
+            self.assertLess(abs(ranks[0] / one[0] - 1), 1e-6, mode)
+        cut = self.train(recipe, "cut", "batch.micro_batch_size=2")
+        self.assertGreater(abs(cut[0] / one[0] - 1), 1e-6)      # other scales
+        self.assertLess(largest_difference(cut, one), 1e-2)
+
+    def test_the_plan_says_it_and_keeps_less(self):
+        recipe = self.recipe(tiny(precision="bf16"))
+        said = self.run_trainx("plan", recipe, FP8).stdout
+        self.assertRegex(said, r"products +fp8 in 2 of 2 layers: e4m3 inputs and weights, e5m2 output gradients.*[0-9.]+ [KMG]iB of inputs kept")
+        self.assertEqual(self.run_trainx("plan", self.recipe(tiny()), "precision=fp8").stdout, said)
+        self.assertIn("fp8 in 2 of 4 layers", self.run_trainx("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=4").stdout)
+        self.assertNotRegex(self.run_trainx("plan", recipe).stdout, r"products +\w")
+        self.assertRegex(self.run_trainx("plan", recipe, FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8")
+
+    def test_what_cannot_be_is_refused(self):
+        recipe = self.recipe(tiny())
+        self.refused("plan", recipe, FP8, "run.device=gpu", names=("run.device", "precision.products"))
+        self.refused("plan", recipe, FP8, "precision.first_last=compute", names=("precision.first_last", "precision.products"))
+        self.refused("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=1", names=("precision.first_last", "precision.products"))
+        self.refused("validate", recipe, FP8, "precision.compute=fp16", key="precision.products", names=("compute: bf16",))
+        self.refused("validate", recipe, "precision.first_last=compute", key="precision.first_last")
+        self.refused("validate", recipe, "precision.products=int8", key="precision.products")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+// What a block's linear layers multiply in fp8: which operands, of which format, in which product.
+#include "cases.hpp"
+#include "operations/quantize/quantize.hpp"
+#include "architectures/gpt2.hpp"
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
+#include <algorithm>
+#include <cmath>
+#include "support/catch.hpp"
+
+using namespace trainx;
+using model::test::PlainRun;
+using operations::Fp8;
+
+namespace {
+
+constexpr std::int64_t batch = 2, length = 8, hidden = 16, wide = 48, tokens = batch * length;
+
+PlainRun run_in_fp8(DType compute) {
+  const model::test::Case t{"fp8",
+                            {.num_layers = 1,
+                             .num_heads = 2,
+                             .hidden_size = hidden,
+                             .intermediate_size = wide,
+                             .max_positions = length,
+                             .vocab_size = 30},
+                            batch,
+                            length};
+  architectures::Machine machine(1);
+  machine.fp8 = graph::Fp8Layers::all;
+  PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
+  run.run();
+  return run;
+}
+
+/// A tensor in fp8 that the run left in `values` and `scale`.
+struct Operand {
+  at::Tensor values;  // doubles, times the scale
+  int largest_bits = 0;
+};
+Operand operand(PlainRun& run, const std::string& values, const std::string& scale, Fp8 format,
+                at::IntArrayRef dims) {
+  Operand out;
+  const at::Tensor bytes = run.buffer(values, DType::u8).narrow(0, 0, dims[0] * dims[1]);
+  out.values = bytes.to(at::kDouble).view(dims);
+  auto* const to = out.values.mutable_data_ptr<double>();
+  for (std::int64_t i = 0; i < bytes.numel(); ++i) {
+    const std::uint8_t bits = bytes.const_data_ptr<std::uint8_t>()[i];
+    out.largest_bits = std::max(out.largest_bits, bits & 0x7f);
+    to[i] = format == Fp8::e4m3 ? operations::widened_fp8<Fp8::e4m3>(bits)
+                                : operations::widened_fp8<Fp8::e5m2>(bits);
+  }
+  out.values *= run.buffer(scale, DType::f32).item<float>();
+  return out;
+}
+
+double difference(const at::Tensor& got, const at::Tensor& want) {
+  return ((got.to(at::kDouble) - want).abs().max() / want.abs().max()).item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("a linear layer multiplies e4m3 inputs and weights and e5m2 gradients in its products") {
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  INFO(name_of(compute));
+  PlainRun run = run_in_fp8(compute);
+  const double tolerance = compute == DType::f32 ? 1e-5 : 1e-2;
+  // of c_fc, whose backward is the block's last product
+  const std::string block = "h0.mlp.";
+  const Operand x = operand(run, block + "normed_fp8", block + "normed_fp8_scale", Fp8::e4m3,
+                            {tokens, hidden}),
+                w = operand(run, block + "fp8_weight", block + "fp8_weight_scale", Fp8::e4m3,
+                            {wide, hidden}),
+                dy = operand(run, block + "fp8_gradient", block + "fp8_gradient_scale", Fp8::e5m2,
+                             {tokens, wide});
+  // the largest values of their formats
+  CHECK(x.largest_bits == 0x7e);
+  CHECK(w.largest_bits == 0x7e);
+  CHECK(dy.largest_bits == 0x7b);
+
+  const at::Tensor exact = run.parameters("w.", compute).at("h.0.mlp.c_fc.weight"),
+                   bias = run.parameters("w.", compute).at("h.0.mlp.c_fc.bias"),
+                   normed = run.buffer(block + "normed", compute).view({tokens, hidden});
+  const double fp8_error = std::ldexp(1, -4);
+  CHECK(difference(exact, w.values) <= fp8_error);
+  CHECK(difference(exact, w.values) > 1e-4);
+  CHECK(difference(normed, x.values) <= fp8_error);
+  CHECK(difference(normed, x.values) > 1e-4);
+
+  const at::Tensor y = run.buffer(block + "preactivation", compute).view({tokens, wide}),
+                   dx = run.buffer(block + "d_normed", compute).view({tokens, hidden}),
+                   dw = run.parameters("g.", DType::f32).at("h.0.mlp.c_fc.weight");
+  CHECK(difference(y, at::matmul(x.values, w.values.t()) + bias.to(at::kDouble)) <= tolerance);
+  CHECK(difference(dx, at::matmul(dy.values, w.values)) <= tolerance);
+  CHECK(difference(dw, at::matmul(dy.values.t(), x.values)) <= 1e-5);
+}

@@ -1,0 +1,167 @@
+// Which products get operands in fp8, what is kept of them, and that programs still mean the same.
+#include "graph/quantize_products.hpp"
+#include "graph/to_blocks.hpp"
+#include "program/check.hpp"
+#include "program/plain.hpp"
+#include "architectures/architecture.hpp"
+#include "architectures/bert.hpp"
+#include "architectures/gpt2.hpp"
+#include "support/catch.hpp"
+
+using namespace trainx;
+using graph::Fp8Layers;
+using operations::BoundOp;
+using operations::Linear;
+using operations::Quantize;
+using program::Op;
+using program::Role;
+
+namespace {
+
+const program::UpdateSpec momentum{{{"m"}}};
+
+architectures::Machine machine(Fp8Layers layers) {
+  architectures::Machine m(1);
+  m.fp8 = layers;
+  return m;
+}
+
+program::ModelGraph gpt2(Fp8Layers fp8, int layers = 4, DType compute = DType::f32) {
+  return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
+                                                         .num_heads = 2,
+                                                         .hidden_size = 8,
+                                                         .intermediate_size = 16,
+                                                         .max_positions = 8,
+                                                         .vocab_size = 9,
+                                                         .dropout = 0},
+                                 2, 4, compute, machine(fp8));
+}
+
+/// Norms follow the sums, so that products read values of other blocks.
+program::ModelGraph bert(Fp8Layers fp8) {
+  return architectures::graph_of(architectures::BertDims{.num_layers = 2,
+                                                         .num_heads = 2,
+                                                         .hidden_size = 8,
+                                                         .intermediate_size = 16,
+                                                         .max_positions = 8,
+                                                         .vocab_size = 9,
+                                                         .dropout = 0},
+                                 2, 4, DType::bf16, machine(fp8));
+}
+
+/// Gated, without biases.
+program::ModelGraph decoder(Fp8Layers fp8) {
+  const architectures::ModelDims d = architectures::dims_from_config(
+      R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2,
+          "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 8,
+          "vocab_size": 9, "rms_norm_eps": 1e-6, "hidden_act": "silu"})",
+      "config.json");
+  return architectures::model_graph(d, 2, 4, DType::bf16, machine(fp8));
+}
+
+int count_of(const std::vector<BoundOp>& ops, bool fp8_linears) {
+  int n = 0;
+  for (const BoundOp& op : ops) {
+    if (const auto* linear = std::get_if<Linear>(&op.operation)) n += fp8_linears && linear->fp8;
+    n += !fp8_linears && std::holds_alternative<Quantize>(op.operation);
+  }
+  return n;
+}
+
+/// "name fp8 linears/casts" of each block that has some.
+std::string fp8_of(const program::ModelGraph& graph) {
+  std::string out;
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    const auto& ops = graph.composition->blocks[b]->forward;
+    const int linears = count_of(ops, true), casts = count_of(ops, false);
+    if (linears + casts > 0)
+      out += graph.blocks[b].name + " " + std::to_string(linears) + "/" + std::to_string(casts) +
+             "\n";
+  }
+  return out;
+}
+
+std::string problem_of(const program::ModelGraph& graph, const program::StepProgram& p) {
+  const program::Reference reference{&graph, momentum};
+  return program::check_program(p, program::plan_memory(p), &reference);
+}
+
+/// Of forward's values for backward: those that are kept, by type and name.
+std::string kept(const program::ModelGraph& graph, const std::string& block) {
+  std::string out;
+  for (const program::BlockSpec& b : graph.blocks)
+    if (b.name == block)
+      for (const program::SlotSpec& s : b.slots)
+        if (s.role == Role::saved) out += std::string(name_of(s.tensor.dtype)) + " " + s.name + " ";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("linear layers of blocks get operands in fp8, embedding and head do not") {
+  CHECK(fp8_of(gpt2(Fp8Layers::off)).empty());
+  CHECK(fp8_of(gpt2(Fp8Layers::all, 2)) ==
+        "h0.attention 2/2\nh0.mlp 2/2\nh1.attention 2/2\nh1.mlp 2/2\n");
+  CHECK(fp8_of(gpt2(Fp8Layers::inner)) ==
+        "h1.attention 2/2\nh1.mlp 2/2\nh2.attention 2/2\nh2.mlp 2/2\n");
+  CHECK(fp8_of(gpt2(Fp8Layers::inner, 2)).empty());
+  CHECK(fp8_of(bert(Fp8Layers::all)) ==
+        "h0.attention 2/2\nh0.mlp 2/2\nh1.attention 2/2\nh1.mlp 2/2\n");
+}
+
+TEST_CASE("layers that are alike still share one block") {
+  const program::ModelGraph graph = gpt2(Fp8Layers::all, 5);
+  for (std::size_t b = 5; b + 1 < graph.blocks.size(); ++b) {
+    INFO(graph.blocks[b].name);
+    CHECK(graph.composition->blocks[b] == graph.composition->blocks[b - 2]);
+  }
+}
+
+TEST_CASE("backward keeps inputs in fp8 instead of the values that they were cast from") {
+  CHECK(kept(gpt2(Fp8Layers::off), "h1.mlp").find("u8") == std::string::npos);
+  const std::string mlp = kept(gpt2(Fp8Layers::all), "h1.mlp");
+  INFO(mlp);
+  CHECK(mlp.find("u8 normed_fp8 f32 normed_fp8_scale") != std::string::npos);
+  CHECK(mlp.find("u8 activated_fp8 f32 activated_fp8_scale") != std::string::npos);
+  CHECK(mlp.find("f32 preactivation") != std::string::npos);
+  CHECK(mlp.find("f32 normed ") == std::string::npos);
+  CHECK(mlp.find("f32 activated ") == std::string::npos);
+}
+
+TEST_CASE("programs with products in fp8 mean sequential training") {
+  for (const program::ModelGraph& graph :
+       {gpt2(Fp8Layers::all), gpt2(Fp8Layers::inner, 3, DType::bf16), bert(Fp8Layers::all),
+        decoder(Fp8Layers::all)})
+    CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+}
+
+TEST_CASE("the check misses no cast, scale or reader that a program leaves out") {
+  const program::ModelGraph graph = gpt2(Fp8Layers::all, 2);
+  const program::StepProgram whole = program::plain_program(graph, momentum);
+  int left_out = 0;
+  for (std::size_t k = 0; k < whole.steady.size(); ++k)
+    for (std::size_t u = 0; u < whole.steady[k].uses.size(); ++u) {
+      const program::Buffer& b =
+          whole.buffers[static_cast<std::size_t>(whole.steady[k].uses[u].buffer)];
+      if (b.role != Role::saved || b.name.find("_fp8") == std::string::npos) continue;
+      program::StepProgram p = whole;
+      p.steady[k].uses.erase(p.steady[k].uses.begin() + static_cast<std::ptrdiff_t>(u));
+      INFO(name_of(p.steady[k].op) << " without " << b.name);
+      CHECK_FALSE(problem_of(graph, p).empty());
+      ++left_out;
+    }
+  // values and scale of four products a layer, written by forward and read by backward
+  CHECK(left_out == 2 * 4 * 2 * 2);
+}
+
+TEST_CASE("a GPU has no kernel for products in fp8") {
+  architectures::Machine gpu = architectures::Machine::one_gpu();
+  gpu.fp8 = Fp8Layers::all;
+  const architectures::Gpt2Dims d{.num_layers = 2,
+                                  .num_heads = 2,
+                                  .hidden_size = 8,
+                                  .intermediate_size = 16,
+                                  .max_positions = 8,
+                                  .vocab_size = 9};
+  CHECK(architectures::graph_of(d, 2, 4, DType::bf16, gpu).without_gpu_kernel == "quantize");
+}
