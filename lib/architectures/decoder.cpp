@@ -208,7 +208,8 @@ class DecoderBuilder {
                        .experts = name(n.experts),
                        .up = n.stacked ? parts(n.up) : n.up,
                        .down = n.stacked ? name(n.down) : n.down,
-                       .stacked = n.stacked},
+                       .stacked = n.stacked,
+                       .loss = e.loss},
                       shared, gate);
   }
 

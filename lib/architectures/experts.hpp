@@ -25,6 +25,7 @@ struct Experts {
   std::int64_t shared_features = 0;  // of one that computes all tokens; 0: there is none
   operations::Router router;
   ExpertNames names;
+  double loss = 0;  // scale of the loss that keeps experts evenly busy
   // layers that folders hold behind the model's, for tokens further ahead: they are not read
   std::int64_t later_layers = 0;
 

@@ -104,6 +104,7 @@ struct MixtureOptions {
   std::vector<std::string> up = {};
   std::string down = "";
   bool stacked = false;
+  double loss = 0;  // scale of the loss that keeps experts evenly busy: operations::RouterLoss
 };
 
 struct ModuleOptions {
@@ -208,7 +209,9 @@ class ModelBuilder {
   BuilderOptions options_;
   Model model_;
   std::int64_t length_ = 1;
-  int sums_ = 0;  // residual branches so far
+  Value balance_;                            // of the routers so far
+  operations::RouterLoss router_loss_ = {};  // of those
+  int sums_ = 0;                             // residual branches so far
 };
 
 }  // namespace trainx::graph

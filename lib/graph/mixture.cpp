@@ -50,9 +50,18 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
     model_.parameters.back().training.trained = false;
     model_.parameters.back().constant = true;
   }
+  Router choice = o.router;
+  choice.balances = o.loss > 0;
   // operations are added to a list that moves: values, not nodes, are kept
-  const Node& router = add(o.router, {x.id}, std::move(routing));
+  const Node& router = add(choice, {x.id, balance_.id}, std::move(routing));
   const Value weights = out(router, Router::weights), indices = out(router, Router::indices);
+  if (choice.balances) {
+    balance_ = out(router, Router::balanced);
+    router_loss_ = {
+        .experts = E,
+        .rows = (router_loss_.scale > 0 ? router_loss_.rows : 0) + options_.batch_size * length_,
+        .scale = o.loss};
+  }
   const Node& dispatch = add(Dispatch{.experts = E}, {x.id, indices.id}, {});
   const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
               offsets = out(dispatch, Dispatch::offsets);

@@ -17,14 +17,16 @@
 #include "operations/norm/residual_norm_spec.hpp"
 #include "operations/rotary/rotary_spec.hpp"
 #include "operations/router/router_spec.hpp"
+#include "operations/router_loss/router_loss_spec.hpp"
 #include "operations/value_loss/value_loss_spec.hpp"
 #include <variant>
 
 namespace trainx::operations {
 
-using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss,
-                               MeanPool, Module, Router, Dispatch, GroupedLinear, Combine>;
+using Operation =
+    std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
+                 Dispatch, GroupedLinear, Combine, RouterLoss>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -26,6 +26,8 @@ schedule: {{type: constant}}
 metrics: {{every: 1 steps}}
 """
 RUNS = ((8, "none"), (2, "none"), (1, "none"), (2, "full"))     # micro-batch, what is recomputed
+UNCUT = ((8, "none"), (8, "full"))
+MODELS = 10                 # that are tried until routers choose clearly
 TOLERANCE = 1e-5            # of losses, and of the largest logit before training
 # The rounding of gradients that are all but zero becomes steps, which later layers multiply.
 TRAINED = 1e-4
@@ -149,18 +151,23 @@ class Families(Trainx):
                                     for end in ("", "-trained", "-talking"))
         asked = [{"ids": [self.token() for _ in range(size)], "new": new}
                  for size, new in prompt_sizes(case) for _ in range(PROMPTS)]
-        _, _, want, texts = self.reference(
-            ["make", case, str(folder), self.model_seed],
-            ["make", case, str(talking), self.model_seed, "talks"],
-            ["train", str(folder), str(self.tokens), str(trained)],
-            ["generate", str(talking), asked])
+        for seed in range(self.model_seed, self.model_seed + MODELS):
+            _, want = self.reference(["make", case, str(folder), seed],
+                                     ["train", str(folder), str(self.tokens), str(trained)])
+            if want["clear"]:
+                break
+        else:
+            self.fail(f"{case}: routers of {MODELS} models choose experts by rounding")
+        _, texts = self.reference(["make", case, str(talking), self.model_seed, "talks"],
+                                  ["generate", str(talking), asked])
         self.assertTrue(all(map(math.isfinite, want["losses"])), want)
         self.assertLess(want["losses"][-1], want["losses"][0])
 
         self.run_trainx("export", case, f"{case}-start")            # without it nothing is
         kept = [("at its start", folder, f"{case}-start", 0)]
         with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            runs = {how: pool.submit(self.train, case, *how) for how in RUNS}
+            runs = {how: pool.submit(self.train, case, *how)
+                    for how in (UNCUT if tiny_families.depends_on_cut(case) else RUNS)}
             for how, run in runs.items():
                 with self.subTest(micro_batch_size=how[0], recomputed=how[1]):
                     got, name = run.result(), "-".join(map(str, (case, *how)))
@@ -180,7 +187,9 @@ class Families(Trainx):
             with self.subTest(prompt_tokens=len(question["ids"])):
                 self.check_text(talking.name, question["ids"], text)
         with self.subTest(precision="bf16"):
-            self.check_rounded_text(talking.name, asked[-1]["ids"], asked[-1]["new"])
+            # Of experts that talk rounding chooses others, and moves logits by most of their size.
+            self.check_rounded_text(case if want["routers"] else talking.name, asked[-1]["ids"],
+                                    asked[-1]["new"])
 
 
 if __name__ == "__main__":

@@ -46,8 +46,10 @@ LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
           "head_dim": 8}        # what turns
 
 
-# experts from the second layer on, half of the groups for a token
+# Experts from the second layer on, half of the groups for a token
 GROUPS = {"first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
+# With the loss that keeps experts evenly busy
+BALANCED = {"output_router_logits": True, "router_aux_loss_coef": 0.5}
 
 
 def plain_rope(theta=1e4, **more):
@@ -236,23 +238,27 @@ CASES = {
     "mixtral": ("mixtral", {}),
     "mixtral_window": ("mixtral", {"sliding_window": 8, "num_experts_per_tok": 3}),
     "mixtral_odd": ("mixtral", ODD | {"num_local_experts": 5}),
-    "mixtral_one": ("mixtral", {"num_experts_per_tok": 1}),
     "mixtral_all": ("mixtral", {"num_local_experts": 4, "num_experts_per_tok": 4}),
+    "mixtral_balanced": ("mixtral", BALANCED | {"num_experts_per_tok": 3}),
     "qwen2_moe": ("qwen2_moe", {}),
     "qwen2_moe_some": ("qwen2_moe", {
         "decoder_sparse_step": 2, "mlp_only_layers": [3], "norm_topk_prob": True,
         "qkv_bias": False}),
+    "qwen2_moe_balanced": ("qwen2_moe", BALANCED | {"mlp_only_layers": [1]}),
     "qwen3_moe": ("qwen3_moe", {}),
     "qwen3_moe_some": ("qwen3_moe", {
         "mlp_only_layers": [0, 2], "norm_topk_prob": True, "attention_bias": True,
         "use_sliding_window": True}),
     "olmoe": ("olmoe", {}),
-    "olmoe_clip": ("olmoe", {"clip_qkv": 0.5, "norm_topk_prob": True}),
+    "olmoe_one": ("olmoe", {"num_experts_per_tok": 1}),
+    "olmoe_clip": ("olmoe", {"clip_qkv": 2.5, "norm_topk_prob": True}),
     "granitemoe": ("granitemoe", {
         "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
         "logits_scaling": 4.0}),
     "granitemoe_tied": ("granitemoe", {
-        "tie_word_embeddings": True, "attention_bias": True, "num_experts_per_tok": 3}),
+        "tie_word_embeddings": True, "attention_bias": True, "num_experts_per_tok": 3,
+        "attention_multiplier": 0.25}),
+    "granitemoe_balanced": ("granitemoe", BALANCED | {"attention_multiplier": 0.25}),
     "glm4_moe": ("glm4_moe", GROUPS),
     "glm4_moe_norms": ("glm4_moe", GROUPS | {
         "use_qk_norm": True, "attention_bias": True, "norm_topk_prob": False,
@@ -319,6 +325,11 @@ OLDER = {
 
 def names():
     return [*CASES, *OLDER]
+
+
+def depends_on_cut(case):
+    """Whether the loss depends on how the batch is cut into micro-batches."""
+    return CASES[OLDER.get(case, (case,))[0]][1].get("output_router_logits", False)
 
 
 def longrope_limit(case):

@@ -83,10 +83,7 @@ void FamilyReader::experts(const ExpertKeys& keys, std::vector<char> layers) {
   file_.require("router_jitter_noise", {0.0, 0});
   const double loss =
       file_.number("router_aux_loss_coef", keys.usual_loss.value_or(0), non_negative());
-  if (keys.usual_loss && loss > 0 && flag("output_router_logits", false))
-    file_.fail(
-        "output_router_logits is true, which adds a loss of routers that trainx does not compute; "
-        "leave it out, or set router_aux_loss_coef to 0");
+  if (flag("output_router_logits", false) && keys.usual_loss) e.loss = loss;
 }
 
 void FamilyReader::grouped_experts(GroupedExperts usual) {

@@ -19,9 +19,13 @@ void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const
 /// may be undefined: it is not wanted. A score that is no number counts as the largest.
 void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
                     const Tensor& scores, const Tensor& correction);
-/// d_logits[N, E] of d_weights[N, k].
+/// balanced[2, E] of these tokens, plus `before` (undefined: 0).
+void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
+                     const Tensor& scores, const Tensor& indices);
+/// d_logits[N, E] of d_weights[N, k] and d_balanced[2, E] (undefined: 0), of which the counts have
+/// no gradient.
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& scores, const Tensor& indices);
+                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices);
 /// dx[N, H] = d_logits weight, plus `addend`[N, H] where given, which may be dx.
 void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
                            const Tensor& addend, const RouterCasts& casts);

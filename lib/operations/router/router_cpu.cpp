@@ -200,29 +200,62 @@ void choose_experts(const Router& r, const Tensor& weights, const Tensor& indice
   });
 }
 
-void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& scores, const Tensor& indices) {
+void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
+                     const Tensor& scores, const Tensor& indices) {
   const TimedWork timed(Work::activation);
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
+  std::vector<double> sums(static_cast<std::size_t>(2 * E));
+  std::vector<float> share(static_cast<std::size_t>(E));
+  for (std::int64_t n = 0; n < N; ++n) {
+    const float* const of = scores.as<const float>() + n * E;
+    std::copy(of, of + E, share.begin());
+    if (r.score == Router::Score::chosen_softmax) to_softmax(share.data(), E);
+    for (std::int64_t e = 0; e < E; ++e)
+      sums[static_cast<std::size_t>(E + e)] +=
+          static_cast<double>(share[static_cast<std::size_t>(e)]);
+    for (std::int64_t j = n * k; j < (n + 1) * k; ++j)
+      ++sums[static_cast<std::size_t>(indices.as<const std::int32_t>()[j])];
+  }
+  for (std::int64_t i = 0; i < 2 * E; ++i)
+    balanced.as<float>()[i] = static_cast<float>(sums[static_cast<std::size_t>(i)]) +
+                              (before.defined() ? before.as<const float>()[i] : 0);
+}
+
+void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
+                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
+  // of each token's softmax over all experts
+  const float* const of_share = d_balanced.defined() ? d_balanced.as<const float>() + E : nullptr;
   at::parallel_for(0, N, row_grain(E), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> d(static_cast<std::size_t>(k)), values(static_cast<std::size_t>(k));
+    std::vector<float> d(static_cast<std::size_t>(k)), values(static_cast<std::size_t>(k)),
+        shares(static_cast<std::size_t>(E));
     for (std::int64_t n = begin; n < end; ++n) {
       const float* const of = scores.as<const float>() + n * E;
       const std::int32_t* const chosen = indices.as<const std::int32_t>() + n * k;
       float* const to = d_logits.as<float>() + n * E;
       weigh_backward(r, of, chosen, d_weights.as<const float>() + n * k, d.data(), values.data());
+      const bool of_all = r.score == Router::Score::softmax;
       float along = 0;  // of a softmax over all experts
-      if (r.score == Router::Score::softmax)
+      if (of_all)
         for (std::int64_t j = 0; j < k; ++j)
           along += d[static_cast<std::size_t>(j)] * of[chosen[j]];
+      const float* share = of;
+      if (of_share && !of_all) {
+        std::copy(of, of + E, shares.begin());
+        to_softmax(shares.data(), E);
+        share = shares.data();
+      }
+      if (of_share)
+        for (std::int64_t e = 0; e < E; ++e) along += of_share[e] * share[e];
       for (std::int64_t e = 0; e < E; ++e)
-        to[e] = r.score == Router::Score::softmax ? -along * of[e] : 0;
+        to[e] = of_all || of_share ? share[e] * ((of_share ? of_share[e] : 0) - along) : 0;
       for (std::int64_t j = 0; j < k; ++j) {
         const float s = of[chosen[j]], slope = d[static_cast<std::size_t>(j)];
         switch (r.score) {
           case Router::Score::softmax: to[chosen[j]] += slope * s; break;
-          case Router::Score::sigmoid: to[chosen[j]] = slope * s * (1 - s); break;
-          case Router::Score::chosen_softmax: to[chosen[j]] = slope; break;
+          case Router::Score::sigmoid: to[chosen[j]] += slope * s * (1 - s); break;
+          case Router::Score::chosen_softmax: to[chosen[j]] += slope; break;
         }
       }
     }

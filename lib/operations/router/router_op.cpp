@@ -1,3 +1,4 @@
+#include "operations/cast/cast.hpp"
 #include "operations/op_context.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router/router_spec.hpp"
@@ -20,11 +21,17 @@ void Router::run_forward(const OpContext& c) const {
   const Tensor to_weights = written(weights), to_indices = written(indices);
   if (to_weights.defined() || to_indices.defined())
     choose_experts(*this, to_weights, to_indices, of_all, c.parameter(correction));
+  if (balances && c.writes(balanced))
+    balance_experts(*this, c.output(balanced), c.input(balance), of_all, c.output(indices));
 }
 
 void Router::run_backward(const OpContext& c) const {
-  const Tensor d = c.scratch(d_logits), x_rows = by_row(c.input(x));
-  router_scores_backward(*this, d, c.output_gradient(weights), c.output(scores), c.output(indices));
+  const Tensor d = c.scratch(d_logits), x_rows = by_row(c.input(x)),
+               d_balanced = balances ? c.output_gradient(balanced) : Tensor();
+  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
+                         c.output(indices));
+  // a layer before adds to the same sums
+  if (const Tensor to = c.input_gradient(balance); to.defined()) operations::cast(to, d_balanced);
   const RouterCasts casts = casts_of(c);
   if (const Tensor dw = c.parameter_gradient(weight); dw.defined())
     router_backward_weight(dw, d, x_rows, c.accumulates(weight), casts);

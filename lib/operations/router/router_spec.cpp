@@ -10,14 +10,23 @@ std::vector<OutputSpec> Router::outputs(const Types& t) const {
   const std::int64_t n = t.inputs[x].rows();
   std::vector<OperandId> from{output(scores)};
   if (t.has_parameter(correction)) from.push_back(parameter(correction));
-  return {{"router_weights", {DType::f32, {n, per_token}}, from},
-          {"router_indices", {DType::i32, {n, per_token}}, from},
-          {"router_scores", {DType::f32, {n, experts}}, {input(x), parameter(weight)}}};
+  std::vector<OutputSpec> all{
+      {"router_weights", {DType::f32, {n, per_token}}, from},
+      {"router_indices", {DType::i32, {n, per_token}}, from},
+      {"router_scores", {DType::f32, {n, experts}}, {input(x), parameter(weight)}},
+      {}};
+  if (balances) {
+    all[balanced] = {
+        "router_balance", {DType::f32, {2, experts}}, {output(scores), output(indices)}};
+    if (t.has_input(balance)) all[balanced].from.push_back(input(balance));
+  }
+  return all;
 }
 
 BackwardSpec Router::backward(const Types& t) const {
   BackwardSpec b{
       .reads = {output(scores), output(indices)}, .inputs = {{.input = x}}, .parameters = {weight}};
+  if (t.has_input(balance)) b.inputs.push_back({.input = balance});
   if (t.trains(weight)) b.reads.push_back(input(x));
   if (t.wants_gradient(x)) b.reads.push_back(parameter(weight));
   return b;

@@ -13,12 +13,14 @@ namespace trainx::operations {
 struct Router {
   static constexpr std::string_view name = "router";
   static constexpr Work work = Work::activation;  // beside products
-  enum Input : int { x };
+  /// balance: of the layer before, where there is one.
+  enum Input : int { x, balance };
   /// correction is a constant.
   enum Parameter : int { weight, correction };
   /// weights f32 [N, k]; indices i32 [N, k], all k different; scores f32 [N, E], of
-  /// `chosen_softmax` the logits.
-  enum Output : int { weights, indices, scores };
+  /// `chosen_softmax` the logits; balanced f32 [2, E]: how many tokens chose an expert, and the sum
+  /// of its softmax over all tokens, added to `balance`: RouterLoss reads it.
+  enum Output : int { weights, indices, scores, balanced };
 
   /// chosen_softmax: of the chosen logits alone.
   enum class Score : std::uint8_t { softmax, sigmoid, chosen_softmax };
@@ -31,6 +33,7 @@ struct Router {
   double scale = 1;         // of the weights, at last
   std::int64_t groups = 1, kept_groups = 1;
   GroupScore group_score = GroupScore::largest;
+  bool balances = false;
 
   bool operator==(const Router&) const = default;
 

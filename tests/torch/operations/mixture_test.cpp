@@ -6,6 +6,7 @@
 #include "operations/dispatch/dispatch.hpp"
 #include "operations/grouped_linear/grouped_linear.hpp"
 #include "operations/router/router.hpp"
+#include "operations/router_loss/router_loss.hpp"
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <numeric>
@@ -142,6 +143,8 @@ TEST_CASE("routers: choice, weights and gradients") {
   const RouterCase c = any_router();
   const std::int64_t N = GENERATE(1, 7), H = 6, E = c.router.experts, k = c.router.per_token;
   const bool adds = GENERATE(false, true);
+  // sums of the softmax, for a loss; of sigmoids there are none
+  const bool balances = adds && c.router.score != Router::Score::sigmoid;
   Operands operands(type);
   INFO(c10::toString(type) << " " << c.name << " tokens " << N << " adds " << adds << " seed "
                            << operands.seed());
@@ -180,7 +183,25 @@ TEST_CASE("routers: choice, weights and gradients") {
                    dx = adds ? there.clone() : operands.empty({N, H}),
                    dw = adds ? operands.normal({E, H}, 1, at::kFloat) : f32({E, H});
   const Doubles dw_before = doubles(dw);
-  operations::router_scores_backward(c.router, d_logits, dy, scores, indices);
+  const at::Tensor balanced = f32({2, E}), before = operands.normal({2, E}, 1, at::kFloat),
+                   d_balanced = operands.normal({2, E}, 1, at::kFloat);
+  const Doubles d_sums = doubles(d_balanced.select(0, 1));
+  const auto sums_of = [&](const Doubles& at_logits) {
+    Doubles out(idx(E));
+    for (std::int64_t n = 0; n < N; ++n)
+      out = sum(out, softmax({at_logits.begin() + n * E, at_logits.begin() + (n + 1) * E}));
+    return out;
+  };
+  if (balances) {
+    operations::balance_experts(c.router, balanced, before, scores, indices);
+    Doubles want = doubles(before);
+    for (const std::int32_t e : want_indices) ++want[idx(e)];
+    const Doubles sums = sums_of(logits);
+    for (std::int64_t e = 0; e < E; ++e) want[idx(E + e)] += sums[idx(e)];
+    CHECK(error(balanced, want) <= 2e-5);
+  }
+  operations::router_scores_backward(c.router, d_logits, dy,
+                                     balances ? Tensor(d_balanced) : Tensor(), scores, indices);
   operations::router_backward_weight(dw, d_logits, x, adds, casts.get());
   operations::router_backward_input(dx, d_logits, weight, adds ? Tensor(dx) : Tensor(),
                                     casts.get());
@@ -195,7 +216,7 @@ TEST_CASE("routers: choice, weights and gradients") {
           {want_indices.begin() + n * k, want_indices.begin() + (n + 1) * k});
       out.insert(out.end(), of.begin(), of.end());
     }
-    return dot(out, d);
+    return dot(out, d) + (balances ? dot(sums_of(at_logits), d_sums) : 0);
   };
   Doubles want_dx = slopes(in, loss), want_dw = slopes(w, loss);
   if (adds) want_dx = sum(want_dx, doubles(there)), want_dw = sum(want_dw, dw_before);
@@ -376,4 +397,21 @@ TEST_CASE("what experts made, back to tokens") {
   CHECK(error(d_weights, slopes(parts[1], loss)) <= 2e-5);
   if (beside > 0) CHECK(error(d_shared, slopes(parts[2], loss)) <= operands.tolerance());
   if (beside > 1) CHECK(error(d_gate, slopes(parts[3], loss)) <= operands.tolerance());
+}
+
+TEST_CASE("the loss that keeps experts evenly busy, and its gradient") {
+  const operations::RouterLoss l{.experts = 3, .rows = 10, .scale = 0.5};
+  Operands operands(at::kFloat);
+  INFO("seed " << operands.seed());
+  const at::Tensor balance = operands.normal({2, 3}).abs(), d = operands.empty({2, 3}),
+                   sum = at::full({1}, 7, at::kDouble);
+  operations::add_router_loss(l, sum, balance, 4);
+  const Doubles b = doubles(balance);
+  Doubles p(b.begin() + 3, b.end());
+  const auto loss = [&] { return 0.5 * 3 * (b[0] * p[0] + b[1] * p[1] + b[2] * p[2]) / 100; };
+  CHECK(error(doubles(sum), {7 + 4 * loss()}) <= 1e-6);
+  operations::router_loss_backward(l, d, balance, 8);
+  Doubles want{0, 0, 0};
+  for (const double slope : slopes(p, loss)) want.push_back(8 * slope);
+  CHECK(error(d, want) <= 2e-5);
 }

@@ -384,7 +384,7 @@ TEST_CASE("settings of a family that must be numbers, flags or names of function
       {"mixtral", "num_experts_per_tok", 0},
       {"mixtral", "router_jitter_noise", 0.1},
       {"mixtral", "router_aux_loss_coef", -1},
-      {"mixtral", "output_router_logits", true},
+      {"mixtral", "output_router_logits", 1},
       {"qwen2_moe", "num_experts", 2.5},
       {"qwen2_moe", "decoder_sparse_step", 0},
       {"dots1", "routed_scaling_factor", 0},
@@ -509,6 +509,19 @@ TEST_CASE("experts: which layers have some, and what their router does") {
   CHECK(d.experts.names.correction == "mlp.gate.e_score_correction_bias");
 }
 
+TEST_CASE("the loss of routers is that of the families that have one") {
+  json config = small("mixtral");
+  config["router_aux_loss_coef"] = 0.25;
+  CHECK(dims_of(config).experts.loss == 0);
+  config["output_router_logits"] = true;
+  CHECK(dims_of(config).experts.loss == 0.25);
+  config.erase("router_aux_loss_coef");
+  CHECK(dims_of(config).experts.loss == 0.001);
+  config = small("dots1");
+  config.update({{"output_router_logits", true}, {"router_aux_loss_coef", 0.25}});
+  CHECK(dims_of(config).experts.loss == 0);
+}
+
 TEST_CASE("routers that cannot choose are refused") {
   json config = small("dots1");
   const auto with = [&](json changes) {
@@ -524,9 +537,6 @@ TEST_CASE("routers that cannot choose are refused") {
                 "num_experts_per_tok (3) must be at most the experts of topk_group (1) groups (2)");
   config = small("mixtral");
   check_refused(with({{"num_experts", 8}, {"num_local_experts", 4}}), "differ");
-  // a loss that is weighed with nothing
-  CHECK(refusal(with({{"output_router_logits", true}, {"router_aux_loss_coef", 0.0}})) ==
-        "nothing thrown");
 }
 
 TEST_CASE("layers that predict tokens further ahead are no parameters") {
