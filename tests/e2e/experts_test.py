@@ -73,10 +73,8 @@ class Experts(Trainx):
         family = self.drawn(tuple(FAMILIES))[0]
         self.write(family)
         want = self.train("whole")
-        self.train("cut", "run.duration=6 steps")
-        self.run_trainx("train", "--resume", "outputs/cut", "run.duration=12 steps",
-                        env=self.environment(OMP_NUM_THREADS="1"))
-        self.assertEqual([m["loss"] for m in self.metrics("cut")][-6:], want[-6:])
+        self.assertEqual(self.train("cut", "run.duration=6 steps"), want[:6])
+        self.assertEqual(self.train("cut"), want)
 
     def test_16_bits_learn_what_32_do(self):
         self.write("olmoe")

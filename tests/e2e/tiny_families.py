@@ -258,7 +258,8 @@ CASES = {
     "granitemoe_tied": ("granitemoe", {
         "tie_word_embeddings": True, "attention_bias": True, "num_experts_per_tok": 3,
         "attention_multiplier": 0.25}),
-    "granitemoe_balanced": ("granitemoe", BALANCED | {"attention_multiplier": 0.25}),
+    "granitemoe_balanced": ("granitemoe", BALANCED | {
+        "attention_multiplier": 0.25, "residual_multiplier": 0.3}),
     "glm4_moe": ("glm4_moe", GROUPS),
     "glm4_moe_norms": ("glm4_moe", GROUPS | {
         "use_qk_norm": True, "attention_bias": True, "norm_topk_prob": False,
@@ -269,8 +270,8 @@ CASES = {
         "routed_scaling_factor": 2.5}),
     "deepseek_v2_experts": ("deepseek_v2", LATENT | GROUPS),
     "deepseek_v2_groups": ("deepseek_v2", LATENT | GROUPS | {
-        "topk_method": "group_limited_greedy", "routed_scaling_factor": 4.0, "mlp_bias": True}),
-    "deepseek_v3_experts": ("deepseek_v3", LATENT | GROUPS),
+        "topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0, "mlp_bias": True}),
+    "deepseek_v3_experts": ("deepseek_v3", LATENT | GROUPS | {"routed_scaling_factor": 1.2}),
     "deepseek_v3_plain": ("deepseek_v3", LATENT | GROUPS | {
         "n_group": 1, "norm_topk_prob": False, "n_shared_experts": 2}),
 
