@@ -61,6 +61,7 @@ class Experts(Trainx):
             for number, settings in enumerate((
                     ["batch.micro_batch_size=1"], ["batch.micro_batch_size=8"],
                     ["memory.activation_checkpoint=selective"],
+                    ["memory.activation_checkpoint=mlp"],
                     ["memory.activation_checkpoint=full"])):
                 with self.subTest(family=family, settings=settings):
                     got = self.train(f"{family}-{number}", *settings)
