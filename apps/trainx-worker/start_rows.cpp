@@ -76,7 +76,7 @@ std::vector<metrics::StartRow> start_rows(const plan::RunPlan& plan, const launc
                                    : "; no held-out data";
   std::vector<metrics::StartRow> rows{
       {"model", human_count(plan::parameter_count(plan)) + " parameters" +
-                    plan::trained_words(plan) + ", computed in " +
+                    plan::trained_words(plan) + plan::active_words(plan) + ", computed in " +
                     std::string(name_of(plan.compute))},
       {"data", samples + held_out},
       {"batch", batch_words(plan.batch, plan.mesh.ranks())},

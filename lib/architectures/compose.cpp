@@ -37,6 +37,8 @@ LibraryCalls library_calls(const graph::Model& model) {
           l && (!l->logits || model.head.rows != operations::HeadRows::first))
         calls.widest = std::max(
             calls.widest, model.types_of(op).parameters[operations::Linear::weight].dims.front());
+      if (const auto* g = std::get_if<operations::GroupedLinear>(&op.operation))
+        calls.widest = std::max(calls.widest, g->features(model.types_of(op)));
     }
   return calls;
 }

@@ -53,7 +53,7 @@ class DecoderBuilder {
       return after(attention(before(x, d_.names.norm1)), d_.names.post1);
     };
     const auto transform = [&](Value x) {
-      return after(mlp(before(x, d_.names.norm2)), d_.names.post2);
+      return after(transformed(before(x, d_.names.norm2)), d_.names.post2);
     };
     const int number = static_cast<int>(layer_);
     if (d_.parallel == DecoderDims::Parallel::no)
@@ -63,7 +63,7 @@ class DecoderBuilder {
     Value normed;
     return m_.parallel_residual(
         number, "layer", h, [&](Value x) { return attention(normed = before(x, d_.names.norm1)); },
-        [&](Value) { return mlp(normed); });
+        [&](Value) { return transformed(normed); });
   }
   Value before(Value x, const std::string& norm) {
     return d_.norms_before ? m_.layer_norm(x, name(norm)) : x;
@@ -174,15 +174,43 @@ class DecoderBuilder {
     return m_.head_norm(x, o);
   }
 
-  Value mlp(Value x) {
-    const std::int64_t features = d_.intermediate_size * (d_.gated ? 2 : 1);
+  Value transformed(Value x) {
+    return d_.experts.in(layer_) ? mixture(x)
+                                 : mlp(x, d_.names.up, d_.names.down, d_.intermediate_size);
+  }
+
+  Value mlp(Value x, const std::vector<std::string>& up, const std::string& down,
+            std::int64_t width) {
     x = m_.linear(x, "",
-                  {.features = features,
-                   .parts = parts(d_.names.up),
+                  {.features = width * (d_.gated ? 2 : 1),
+                   .parts = parts(up),
                    .bias = d_.mlp_bias,
                    .activation = d_.gated ? operations::Activation::none : d_.activation});
     if (d_.gated) x = m_.gated(x, d_.activation);
-    return m_.linear(x, name(d_.names.down), {.features = d_.hidden_size, .bias = d_.mlp_bias});
+    return m_.linear(x, name(down), {.features = d_.hidden_size, .bias = d_.mlp_bias});
+  }
+
+  Value mixture(Value x) {
+    const Experts& e = d_.experts;
+    const ExpertNames& n = e.names;
+    Value shared, gate;
+    if (e.shared_features > 0)
+      shared = mlp(x, {n.shared + ".gate_proj", n.shared + ".up_proj"}, n.shared + ".down_proj",
+                   e.shared_features);
+    if (!n.shared_gate.empty())
+      gate = m_.linear(x, name(n.shared_gate), {.features = 1, .bias = false});
+    return m_.mixture(x,
+                      {.router = e.router,
+                       .features = e.features,
+                       .activation = d_.activation,
+                       .router_name = name(n.router),
+                       .correction = n.correction.empty() ? "" : name(n.correction),
+                       .experts = name(n.experts),
+                       .up = n.stacked ? parts(n.up) : n.up,
+                       .down = n.stacked ? name(n.down) : n.down,
+                       .stacked = n.stacked,
+                       .loss = e.loss},
+                      shared, gate);
   }
 
   const DecoderDims& d_;
@@ -212,10 +240,22 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
   return compose(m.finish(), machine);
 }
 
+namespace {
+
+/// Of a layer behind the model's, which folders hold to predict tokens further ahead.
+bool is_of_later_layer(const DecoderDims& d, std::string_view saved_name) {
+  for (std::int64_t i = 0; i < d.experts.later_layers; ++i)
+    if (saved_name.starts_with(d.names.layers + "." + std::to_string(d.num_layers + i) + "."))
+      return true;
+  return false;
+}
+
+}  // namespace
+
 /// Tables that transformers computes anew are no parameters. A tied head is the embedding.
 std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
   if (saved_name.ends_with("rotary_emb.inv_freq") || saved_name.ends_with(".attention.bias") ||
-      saved_name.ends_with(".attention.masked_bias"))
+      saved_name.ends_with(".attention.masked_bias") || is_of_later_layer(d, saved_name))
     return {};
   if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
   if (!saved_name.starts_with(d.names.prefix) && !saved_name.starts_with(d.names.head + "."))

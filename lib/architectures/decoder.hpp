@@ -1,6 +1,7 @@
 // One description of decoders that learn the next token: its values make Llama, Qwen, Gemma and
 // some thirty families more. A family is a file in families/ that reads its config.json into them.
 #pragma once
+#include "architectures/experts.hpp"
 #include "architectures/rope.hpp"
 #include "architectures/transformer.hpp"
 #include "operations/activation/activation_spec.hpp"
@@ -113,6 +114,7 @@ struct DecoderDims {
 
   bool alibi = false;  // scores fall with distance
   Latent latent;
+  Experts experts;
   bool fourfold_mlp = false;  // its width is no setting
   double clip = 0, score_scale = 0, score_cap = 0, logit_cap = 0;
   double embedding_scale = 1, branch_scale = 1, logit_scale = 1;

@@ -96,9 +96,9 @@ FolderConfig config_with(const DecoderDims& d) {
   if (config.values().value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
     for (const char* key : {"layer_types", "no_rope_layers", "layer_rope_theta"})
       config.values().erase(key);
-  // layers from there on have experts
+  // layers from there on would have experts
   const char* const experts = "first_k_dense_replace";
-  if (d.latent && config.has(experts) && config.values()[experts] < d.num_layers)
+  if (d.latent && !d.experts && config.has(experts) && config.values()[experts] < d.num_layers)
     config.put(experts, d.num_layers);
   config.put(config.spelled("n_layer", "num_hidden_layers"), d.num_layers);
   config.put(config.spelled("n_head", "num_attention_heads"), d.num_heads);

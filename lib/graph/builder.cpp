@@ -456,6 +456,7 @@ void ModelBuilder::value_loss(Value h, const LogitsOptions& o, ValueLossKind kin
 }
 
 void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
+  if (balance_.id != none) add(router_loss_, {balance_.id, model_.head.targets}, {});
   add(CrossEntropy{.classes = o.classes,
                    .score = score,
                    .scale = o.scale,

@@ -93,6 +93,22 @@ struct EmbeddingOptions {
   std::int64_t first_position = 0;
 };
 
+/// A mixture of experts: gated MLPs, of which a router chooses some for each token.
+struct MixtureOptions {
+  operations::Router router = {};
+  std::int64_t features = 0;  // of an expert, between its products
+  operations::Activation activation = operations::Activation::silu;
+  std::string router_name;      // of the weight, without ".weight"
+  std::string correction = "";  // operations::Router's constant; "": there is none
+  // Parameters are <experts>.<number>.<part>.weight, parts those of `up`, the gate and what it
+  // opens, and of `down`. Stacked: one for all experts, <part>.weight, of dims [experts, out, in].
+  std::string experts = "";
+  std::vector<std::string> up = {};
+  std::string down = "";
+  bool stacked = false;
+  double loss = 0;  // scale of the loss that keeps experts evenly busy: operations::RouterLoss
+};
+
 struct ModuleOptions {
   std::string name;  // its block's
   // in the module's order; one of a name that is known already is that parameter
@@ -133,6 +149,9 @@ class ModelBuilder {
   /// `memory`: keys and values of another text, where qkv are queries alone.
   Value attention(Value qkv, const AttentionOptions& options, Value memory = {});
   Value gated(Value x, operations::Activation activation);
+  /// What experts make of x, plus `shared`, what one made that computes all tokens, times the
+  /// sigmoid of `shared_gate` [rows, 1], where there are these.
+  Value mixture(Value x, const MixtureOptions& options, Value shared = {}, Value shared_gate = {});
   /// `probability` 0: the options'.
   Value dropout(Value x, std::int64_t length, int site, double probability = 0);
   /// A module of the user's own, and the values that it makes.
@@ -186,11 +205,15 @@ class ModelBuilder {
   std::vector<ParameterId> norm_parameters(const std::string& name, std::int64_t columns,
                                            bool optional);
   std::int64_t columns_of(Value x) const;
+  Value expert_layer(Value x, Value offsets, const MixtureOptions& options,
+                     const std::vector<std::string>& parts, std::int64_t features);
 
   BuilderOptions options_;
   Model model_;
   std::int64_t length_ = 1;
-  int sums_ = 0;  // residual branches so far
+  Value balance_;                            // of the routers so far
+  operations::RouterLoss router_loss_ = {};  // of those
+  int sums_ = 0;                             // residual branches so far
 };
 
 }  // namespace trainx::graph

@@ -7,12 +7,12 @@ using operations::TensorType;
 
 Slot GradientScratch::take(const std::string& name, const TensorType& type) {
   for (Entry& e : entries_)
-    if (e.free && e.dtype == type.dtype && e.elements == type.elements()) {
+    if (e.free && e.dtype == type.dtype && e.rows == type.rows() && e.elements == type.elements()) {
       e.free = false;
       return e.slot;
     }
   const Slot s = slots_.scratch("d_" + name, type);
-  entries_.push_back({s, type.dtype, type.elements()});
+  entries_.push_back({s, type.dtype, type.rows(), type.elements()});
   return s;
 }
 

@@ -3,7 +3,7 @@
 
 namespace trainx::graph {
 
-/// Scratch for gradients inside a block: what was used up is used again.
+/// Scratch for gradients inside a block: what was used up is used again, by one of as many rows.
 class GradientScratch {
  public:
   explicit GradientScratch(Slots& slots) : slots_(slots) {}
@@ -16,7 +16,7 @@ class GradientScratch {
   struct Entry {
     Slot slot;
     DType dtype;
-    std::int64_t elements;
+    std::int64_t rows, elements;
     bool free = false;
   };
   Slots& slots_;

@@ -28,6 +28,7 @@ struct ModelParameter {
   std::string group;       // by itself: the group that it is in; "": its block's
   bool continues = false;  // lies right behind the one before it, which is in the same group
   program::GroupTraining training = {};
+  bool constant = false;  // whatever rules say: it has no gradient
 };
 
 struct Node {

@@ -42,6 +42,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 void apply(const std::vector<ParameterRule>& rules, Model& model) {
   if (rules.empty()) return;
   for (ModelParameter& parameter : model.parameters) {
+    if (parameter.constant) continue;
     for (const ParameterRule& rule : rules)
       if (matches(rule.pattern, parameter.spec.name)) apply(rule, parameter);
     settle(parameter);

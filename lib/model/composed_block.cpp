@@ -101,6 +101,13 @@ void ComposedBlock::loss(BlockContext& c) {
     run_all_backward(c, block_.backward, some);
   });
   around([](const auto& sum, const OpContext& at) { sum.finish_backward(at); });
+  // what is of no row
+  for (const BoundOp& op : block_.forward)
+    if (const auto* router = std::get_if<operations::RouterLoss>(&op.operation))
+      router->finish_loss(context(c, op));
+  for (const BoundOp& op : block_.backward)
+    if (const auto* router = std::get_if<operations::RouterLoss>(&op.operation))
+      router->finish_gradient(context(c, op));
 }
 
 void ComposedBlock::evaluate(BlockContext& c) {

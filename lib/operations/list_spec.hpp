@@ -2,10 +2,13 @@
 #pragma once
 #include "operations/attention/attention_spec.hpp"
 #include "operations/columns/columns_spec.hpp"
+#include "operations/combine/combine_spec.hpp"
 #include "operations/cross_entropy/cross_entropy_spec.hpp"
+#include "operations/dispatch/dispatch_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
 #include "operations/gated/gated_spec.hpp"
+#include "operations/grouped_linear/grouped_linear_spec.hpp"
 #include "operations/head_norm/head_norm_spec.hpp"
 #include "operations/latent_heads/latent_heads_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
@@ -14,6 +17,8 @@
 #include "operations/norm/residual_norm_spec.hpp"
 #include "operations/quantize/quantize_spec.hpp"
 #include "operations/rotary/rotary_spec.hpp"
+#include "operations/router/router_spec.hpp"
+#include "operations/router_loss/router_loss_spec.hpp"
 #include "operations/value_loss/value_loss_spec.hpp"
 #include <variant>
 
@@ -21,7 +26,8 @@ namespace trainx::operations {
 
 using Operation =
     std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
-                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Quantize>;
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
+                 Dispatch, GroupedLinear, Combine, RouterLoss, Quantize>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

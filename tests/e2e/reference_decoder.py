@@ -3,7 +3,9 @@ AutoModelForCausalLM loads.
 
     reference_decoder.py make CASE FOLDER SEED [talks]    a tiny random folder (tiny_families.py)
     reference_decoder.py train FOLDER TOKENS [OUT [MICRO]]    20 AdamW steps on a token file in file
-                                                      order (and saves the model): {"losses"}
+                                                      order (and saves the model): {"losses",
+                                                      "routers", "clear"}: how many there are,
+                                                      and that none chooses experts by rounding
     reference_decoder.py generate FOLDER              on stdin [{"ids": [...], "new": n}, ...]:
                                                       [{"ids": [...], "gaps": [...]}, ...], greedy
     reference_decoder.py short FOLDER                 on stdin [{"ids": [...], "prompt": n}, ...]:
@@ -37,23 +39,58 @@ import reference_gpt2
 import tiny_families
 
 MOST_BYTES = 6 << 30        # of what first_loss allocates
+ROUNDING = 3e-5             # of what a router chooses by, while training
 # AdamW's own 1e-8 turns the rounding of gradients that are all but zero into steps, which is seen
 # in the sixth digit of a logit.
 EPS = 1e-6
 
 
 def load(folder, dtype=torch.float32, **how):
+    """Experts one after the other: products of all at once take no odd sizes."""
     return transformers.AutoModelForCausalLM.from_pretrained(
-        folder, attn_implementation="eager", dtype=dtype, **how)
+        folder, attn_implementation="eager", experts_implementation="eager", dtype=dtype, **how)
 
 
 def logits_of(model, rows):
     return model(rows[:, :-1], use_cache=False).logits
 
 
+def loss_of(model, rows, reduction="mean"):
+    """Of the next tokens, and what the model adds for its routers."""
+    out = model(rows[:, :-1], use_cache=False)
+    loss = torch.nn.functional.cross_entropy(
+        out.logits.flatten(0, 1), rows[:, 1:].flatten(), reduction=reduction)
+    routers = getattr(out, "aux_loss", None)
+    if routers is not None:
+        loss = loss + model.router_aux_loss_coef * routers * (
+            rows[:, 1:].numel() if reduction == "sum" else 1)
+    return loss
+
+
+class Choices:
+    """Whether routers choose the same experts of inputs that rounding might have made."""
+
+    def __init__(self, model):
+        self.clear, self.routers = True, 0
+        self.generator = torch.Generator().manual_seed(1)
+        for module in model.modules():
+            if type(module).__name__.lower().endswith("topkrouter"):
+                module.register_forward_hook(self.look)
+                self.routers += 1
+
+    @torch.no_grad()
+    def look(self, router, inputs, output):
+        x = inputs[0].detach()
+        for _ in range(2):
+            noise = torch.randn(x.shape, generator=self.generator) * ROUNDING * x.abs().mean()
+            other = router.forward(x + noise)[2]
+            self.clear &= bool((other.sort(-1).values == output[2].sort(-1).values).all())
+
+
 def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
     """The loss of a step: the mean over all target tokens of its global batch."""
     model = load(folder).train()
+    choices = Choices(model)
     optimizer = reference_gpt2.optimizer_of("adamw", model)
     for group in optimizer.param_groups:
         group["eps"] = EPS
@@ -62,10 +99,7 @@ def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
         optimizer.zero_grad()
         total = 0.0
         for part in rows.split(int(micro)):
-            logits = logits_of(model, part)
-            loss = torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1), part[:, 1:].flatten(), reduction="sum")
-            loss = loss / rows[:, 1:].numel()
+            loss = loss_of(model, part, "sum") / rows[:, 1:].numel()
             loss.backward()
             total += loss.item()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -73,7 +107,7 @@ def train(folder, tokens, out=None, micro=reference_gpt2.BATCH):
         losses.append(total)
     if out:
         model.save_pretrained(out)
-    return {"losses": losses}
+    return {"losses": losses, "routers": choices.routers, "clear": choices.clear}
 
 
 @torch.no_grad()
@@ -145,8 +179,7 @@ def first_loss(folder, tokens, *configs):
             tied = {k for k, v in model.state_dict().items() if k not in found["missing_keys"]}
             if found["unexpected_keys"] or weights.keys() - tied:
                 raise ValueError("a tensor has no place")
-            loss = torch.nn.functional.cross_entropy(
-                logits_of(model.eval(), rows).flatten(0, 1), rows[:, 1:].flatten()).item()
+            loss = loss_of(model.eval(), rows).item()
             answer.append(loss if math.isfinite(loss) else None)
         except Exception:       # whatever it says of such a file
             answer.append(None)

@@ -25,6 +25,8 @@ SIZES = {
     "attention_dropout": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0,
     "hidden_dropout": 0.0, "residual_dropout": 0.0, "embedding_dropout": 0.0, "dropout": 0.0,
     "layerdrop": 0.0,
+    "num_experts": 8, "num_local_experts": 8, "n_routed_experts": 8, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32, "shared_expert_intermediate_size": 48, "n_shared_experts": 1,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }
 FIRST_TOKEN = 3             # those below are padding, begin and end: no text of a test has them
@@ -42,6 +44,12 @@ DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
           "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
           "head_dim": 8}        # what turns
+
+
+# Experts from the second layer on, half of the groups for a token
+GROUPS = {"first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
+# With the loss that keeps experts evenly busy
+BALANCED = {"output_router_logits": True, "router_aux_loss_coef": 0.5}
 
 
 def plain_rope(theta=1e4, **more):
@@ -227,6 +235,46 @@ CASES = {
     "minicpm3_scalars": ("minicpm3", LATENT | {
         "scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
 
+    "mixtral": ("mixtral", {}),
+    "mixtral_window": ("mixtral", {"sliding_window": 8, "num_experts_per_tok": 3}),
+    "mixtral_odd": ("mixtral", ODD | {"num_local_experts": 5}),
+    "mixtral_all": ("mixtral", {"num_local_experts": 4, "num_experts_per_tok": 4}),
+    "mixtral_balanced": ("mixtral", BALANCED | {"num_experts_per_tok": 3}),
+    "qwen2_moe": ("qwen2_moe", {}),
+    "qwen2_moe_some": ("qwen2_moe", {
+        "decoder_sparse_step": 2, "mlp_only_layers": [3], "norm_topk_prob": True,
+        "qkv_bias": False}),
+    "qwen2_moe_balanced": ("qwen2_moe", BALANCED | {"mlp_only_layers": [1]}),
+    "qwen3_moe": ("qwen3_moe", {}),
+    "qwen3_moe_some": ("qwen3_moe", {
+        "mlp_only_layers": [0, 2], "norm_topk_prob": True, "attention_bias": True,
+        "use_sliding_window": True}),
+    "olmoe": ("olmoe", {}),
+    "olmoe_one": ("olmoe", {"num_experts_per_tok": 1}),
+    "olmoe_clip": ("olmoe", {"clip_qkv": 2.5, "norm_topk_prob": True}),
+    "granitemoe": ("granitemoe", {
+        "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
+        "logits_scaling": 4.0}),
+    "granitemoe_tied": ("granitemoe", {
+        "tie_word_embeddings": True, "attention_bias": True, "num_experts_per_tok": 3,
+        "attention_multiplier": 0.25}),
+    "granitemoe_balanced": ("granitemoe", BALANCED | {
+        "attention_multiplier": 0.25, "residual_multiplier": 0.3}),
+    "glm4_moe": ("glm4_moe", GROUPS),
+    "glm4_moe_norms": ("glm4_moe", GROUPS | {
+        "use_qk_norm": True, "attention_bias": True, "norm_topk_prob": False,
+        "routed_scaling_factor": 1.5, "topk_group": 2, "n_shared_experts": 2}),
+    "dots1": ("dots1", GROUPS),
+    "dots1_window": ("dots1", GROUPS | {
+        "first_k_dense_replace": 0, "n_group": 1, "max_window_layers": 2, "norm_topk_prob": True,
+        "routed_scaling_factor": 2.5}),
+    "deepseek_v2_experts": ("deepseek_v2", LATENT | GROUPS),
+    "deepseek_v2_groups": ("deepseek_v2", LATENT | GROUPS | {
+        "topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0, "mlp_bias": True}),
+    "deepseek_v3_experts": ("deepseek_v3", LATENT | GROUPS | {"routed_scaling_factor": 1.2}),
+    "deepseek_v3_plain": ("deepseek_v3", LATENT | GROUPS | {
+        "n_group": 1, "norm_topk_prob": False, "n_shared_experts": 2}),
+
     "bloom": ("bloom", {"layer_norm_epsilon": 0.1}),      # seen, beside what is refused
     "bloom_untied": ("bloom", {"tie_word_embeddings": False}),
     "bloom_odd": ("bloom", {"n_head": 6, "hidden_size": 48, "vocab_size": 131, "n_layer": 3}),
@@ -280,6 +328,11 @@ def names():
     return [*CASES, *OLDER]
 
 
+def depends_on_cut(case):
+    """Whether the loss depends on how the batch is cut into micro-batches."""
+    return CASES[OLDER.get(case, (case,))[0]][1].get("output_router_logits", False)
+
+
 def longrope_limit(case):
     """Positions up to which the short factors hold, beyond them the long ones; else None."""
     rope = CASES[OLDER.get(case, (case,))[0]][1].get("rope_parameters", {})
@@ -312,8 +365,12 @@ def randomize(model, talks):
             gain = 1.3
             if talks:
                 gain = 0.4 if p is tokens else 2.0 if "attn" in name or "attention" in name else 1.3
-            fan_in = p.shape[0 if id(p) in inputs_first else 1]
+            # of experts that lie in one tensor, [experts, out, in], the last is the input
+            fan_in = p.shape[0 if id(p) in inputs_first else -1]
             p.copy_(torch.randn_like(p) * gain / fan_in ** 0.5)
+        for name, b in model.named_buffers():
+            if "correction_bias" in name:
+                b.copy_(0.2 * torch.randn_like(b))
 
 
 def make(case, folder, seed=3, talks=False):

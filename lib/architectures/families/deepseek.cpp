@@ -1,27 +1,10 @@
-// Multi-head latent attention: DeepSeek-V2 (arXiv:2405.04434) and V3 (2412.19437) whose layers are
-// dense, Youtu-LLM and MiniCPM3.
+// Multi-head latent attention: DeepSeek-V2 (arXiv:2405.04434) and V3 (2412.19437), Youtu-LLM and
+// MiniCPM3.
 #include "architectures/families/family.hpp"
 #include <cmath>
 
 namespace trainx::architectures {
 namespace {
-
-/// Layers from first_k_dense_replace on have experts.
-void require_dense(FamilyReader& r, const DecoderDims& d, std::int64_t usual) {
-  const ConfigReader& f = r.file();
-  const nlohmann::json* first = f.find("first_k_dense_replace");
-  const std::int64_t dense = first && first->is_number_integer() ? first->get<std::int64_t>()
-                                                                 : usual;
-  if (dense < d.num_layers && !f.is_null("n_routed_experts"))
-    f.fail("first_k_dense_replace is " + std::to_string(dense) +
-           ": layers from there on have experts, which trainx does not compute");
-  for (const char* key :
-       {"n_routed_experts", "n_shared_experts", "num_experts", "num_local_experts",
-        "num_experts_per_tok", "moe_intermediate_size", "moe_layer_freq", "routed_scaling_factor",
-        "n_group", "topk_group", "topk_method", "norm_topk_prob", "scoring_func", "aux_loss_alpha",
-        "seq_aux", "ep_size", "output_router_logits", "num_nextn_predict_layers", "num_mtp_layers"})
-    f.find(key);
-}
 
 constexpr Latent deepseek{
     .query_rank = 1536, .key_value_rank = 512, .plain = 128, .rope = 64, .value_size = 128};
@@ -31,17 +14,32 @@ void deepseek_v2(FamilyReader& r, DecoderDims& d) {
   r.epsilon("rms_norm_eps", 1e-6);
   r.latent_attention(deepseek);
   r.mlp_bias();
-  require_dense(r, d, 0);
   r.file().find("rope_interleave");
   d.neighbours = true;
+  r.file().require("topk_method", {"greedy", "group_limited_greedy"});
+  const nlohmann::json* method = r.file().find("topk_method");
+  // transformers divides no weights by their sum, whatever norm_topk_prob says
+  r.grouped_experts({.keys = {.count = {"n_routed_experts", "num_experts"},
+                              .usual_count = 64,
+                              .usual_features = 1407},
+                     .usual_shared = 2,
+                     .corrects = false,
+                     .groups = method && *method == "group_limited_greedy"});
 }
 
 void deepseek_v3(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 4096, .key_value_heads = 128});
   r.epsilon("rms_norm_eps", 1e-6);
   r.latent_attention(deepseek);
-  require_dense(r, d, 3);
   d.neighbours = r.flag("rope_interleave", true);
+  r.grouped_experts(
+      {.keys = {.usual_count = 256,
+                .usual_per_token = 8,
+                .usual_features = 2048,
+                .router = {.normalized = true, .scale = 2.5, .groups = 8, .kept_groups = 4}},
+       .usual_dense = 3,
+       .usual_shared = 1,
+       .later_layers = true});
 }
 
 void youtu(FamilyReader& r, DecoderDims& d) {
@@ -76,17 +74,31 @@ void minicpm3(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> deepseek_families() {
   return {
       {"deepseek_v2",
-       "DeepSeek-V2 without experts: latent attention",
+       "DeepSeek-V2: latent attention, experts",
        deepseek_v2,
        {{"lite-dense", R"({"hidden_size": 2048, "intermediate_size": 10944, "num_hidden_layers": 27,
                     "num_attention_heads": 16, "vocab_size": 102400, "q_lora_rank": null,
-                    "max_position_embeddings": 163840, "first_k_dense_replace": 27})"}}},
+                    "max_position_embeddings": 163840, "first_k_dense_replace": 27})"},
+        {"lite", R"({"hidden_size": 2048, "intermediate_size": 10944, "num_hidden_layers": 27,
+                     "num_attention_heads": 16, "vocab_size": 102400, "q_lora_rank": null,
+                     "max_position_embeddings": 163840, "first_k_dense_replace": 1,
+                     "n_routed_experts": 64, "num_experts_per_tok": 6, "n_shared_experts": 2,
+                     "moe_intermediate_size": 1408})"}}},
       {"deepseek_v3",
-       "DeepSeek-V3 without experts: latent attention",
+       "DeepSeek-V3: latent attention, experts in groups",
        deepseek_v3,
        {{"lite-dense", R"({"hidden_size": 2048, "intermediate_size": 10944, "num_hidden_layers": 27,
                     "num_attention_heads": 16, "num_key_value_heads": 16, "vocab_size": 129280,
-                    "max_position_embeddings": 163840, "first_k_dense_replace": 27})"}}},
+                    "max_position_embeddings": 163840, "first_k_dense_replace": 27})"},
+        {"16b-a3b", R"({"hidden_size": 2048, "intermediate_size": 11264, "num_hidden_layers": 27,
+                        "num_attention_heads": 16, "num_key_value_heads": 16,
+                        "vocab_size": 163840, "q_lora_rank": null,
+                        "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
+                        "first_k_dense_replace": 1, "n_routed_experts": 64,
+                        "num_experts_per_tok": 6, "n_shared_experts": 2, "n_group": 1,
+                        "topk_group": 1, "moe_intermediate_size": 1408,
+                        "routed_scaling_factor": 2.446,
+                        "rope_parameters": {"rope_type": "default", "rope_theta": 50000.0}})"}}},
       {"youtu",
        "Youtu-LLM: latent attention",
        youtu,

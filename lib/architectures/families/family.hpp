@@ -2,6 +2,7 @@
 #pragma once
 #include "architectures/config_reader.hpp"
 #include "architectures/decoder.hpp"
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,33 @@ class FamilyReader {
   void windows_everywhere(std::int64_t otherwise = 0);
   /// Latent attention and its rope; `usual`: sizes that are absent.
   void latent_attention(const Latent& usual);
+  struct ExpertKeys {
+    // spellings of the key
+    std::vector<const char*> count = {"n_routed_experts", "num_local_experts"};
+    std::int64_t usual_count = 0;                    // where the file has none; 0: it must have one
+    std::int64_t usual_per_token = 0;                // likewise
+    const char* features = "moe_intermediate_size";  // null: as wide as an MLP
+    std::int64_t usual_features = 0;
+    operations::Router router = {};
+    // of the loss that transformers adds where output_router_logits asks for it; none: it adds none
+    std::optional<double> usual_loss = {};
+  };
+  /// Experts in these layers, if there are such layers.
+  void experts(const ExpertKeys& keys, std::vector<char> layers);
+  /// Experts of DeepSeek and its kin in layers from first_k_dense_replace on: groups and a scale of
+  /// the router, and one expert for all tokens, as wide as n_shared_experts others.
+  struct GroupedExperts {
+    ExpertKeys keys;
+    std::int64_t usual_dense = 0, usual_shared = 0;  // 0 shared: the file must say
+    bool corrects = true;                            // sigmoids, with a correction of the choice
+    bool groups = true;                              // else n_group and topk_group mean nothing
+    bool later_layers = false;  // folders hold some to predict tokens further ahead
+  };
+  void grouped_experts(GroupedExperts usual);
   /// Biases of all products of attention.
   void attention_bias(bool otherwise = false);
+  /// Granite's multipliers, biases of attention and rope.
+  void granite_scalars();
   void mlp_bias(bool otherwise = false) { d_.mlp_bias = flag("mlp_bias", otherwise); }
   void dropout(const char* key, double otherwise = 0);
   void plain_mlp(std::vector<std::string> up, std::string down);
@@ -95,5 +121,6 @@ std::vector<Family> nanochat_families();
 std::vector<Family> opt_families();
 std::vector<Family> bloom_families();
 std::vector<Family> deepseek_families();
+std::vector<Family> mixture_families();
 
 }  // namespace trainx::architectures

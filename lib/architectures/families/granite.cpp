@@ -3,24 +3,25 @@
 #include <algorithm>
 
 namespace trainx::architectures {
+
+void FamilyReader::granite_scalars() {
+  attention_bias();
+  rope();
+  d_.score_scale = positive_number("attention_multiplier", 1);
+  d_.branch_scale = positive_number("residual_multiplier", 1);
+  d_.embedding_scale = positive_number("embedding_multiplier", 1);
+  d_.logit_scale = 1 / positive_number("logits_scaling", 1);
+}
+
 namespace {
 
 using nlohmann::json;
 
-void scalars_and_biases(FamilyReader& r, DecoderDims& d) {
-  r.attention_bias();
-  r.mlp_bias();
-  r.rope();
-  d.score_scale = r.positive_number("attention_multiplier", 1);
-  d.branch_scale = r.positive_number("residual_multiplier", 1);
-  d.embedding_scale = r.positive_number("embedding_multiplier", 1);
-  d.logit_scale = 1 / r.positive_number("logits_scaling", 1);
-}
-
-void granite(FamilyReader& r, DecoderDims& d) {
+void granite(FamilyReader& r, DecoderDims&) {
   r.sizes({});
   r.epsilon("rms_norm_eps", 1e-6);
-  scalars_and_biases(r, d);
+  r.granite_scalars();
+  r.mlp_bias();
 }
 
 /// Of each layer the theta of its rope; 0: the layer knows no positions.
@@ -45,7 +46,8 @@ void rope_of_layers(const ConfigReader& file, DecoderDims& d) {
 void granite_swa(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 8192, .key_value_heads = 4, .tied = true});
   r.epsilon("rms_norm_eps", 1e-5);
-  scalars_and_biases(r, d);
+  r.granite_scalars();
+  r.mlp_bias();
   rope_of_layers(r.file(), d);
   std::vector<bool> sliding = r.sliding(0);
   if (!r.file().find("layer_types"))

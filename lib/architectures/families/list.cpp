@@ -12,7 +12,8 @@ const std::vector<Family>& families() {
                       exaone_families,   qwen_families,      gemma_families,    phi_families,
                       olmo_families,     cohere_families,    glm_families,      gpt_neox_families,
                       granite_families,  starcoder_families, stablelm_families, nemotron_families,
-                      nanochat_families, opt_families,       bloom_families,    deepseek_families})
+                      nanochat_families, opt_families,       bloom_families,    deepseek_families,
+                      mixture_families})
       std::ranges::move(list(), std::back_inserter(out));
     return out;
   }();

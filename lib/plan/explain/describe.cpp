@@ -153,7 +153,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
   if (!plan.choices.empty()) out += "chosen\n";
   for (const auto& choice : plan.choices) out += "  " + choice + "\n";
   out += "model\n";
-  out += row("parameters", human_count(parameter_count(plan)) + trained_words(plan));
+  out += row("parameters",
+             human_count(parameter_count(plan)) + trained_words(plan) + active_words(plan));
   if (const auto padded = padded_vocabulary(plan.dims);
       padded != architectures::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(architectures::vocab_size(plan.dims)) +
@@ -405,6 +406,8 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   j["parameters"] = parameter_count(plan);
   if (!plan.recipe.optimizer.groups.empty())
     j["trained_parameters"] = trained_parameter_count(plan);
+  if (const double active = active_parameter_count(plan); active < parameter_count(plan))
+    j["active_parameters"] = active;
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
   if (const std::string fp8 = describe_products(plan); !fp8.empty()) j["products"] = fp8;

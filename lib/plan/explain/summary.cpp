@@ -1,4 +1,5 @@
 #include "plan/explain/summary.hpp"
+#include "architectures/active_parameters.hpp"
 #include "recipe/walk.hpp"
 #include <cstdio>
 
@@ -34,6 +35,16 @@ double trained_parameter_count(const RunPlan& plan) {
 std::string trained_words(const RunPlan& plan) {
   const double trained = trained_parameter_count(plan);
   return trained < parameter_count(plan) ? " (" + human_count(trained) + " trained)" : "";
+}
+
+double active_parameter_count(const RunPlan& plan) {
+  return parameter_count(plan) - architectures::idle_parameters(plan.train.back().graph);
+}
+
+std::string active_words(const RunPlan& plan) {
+  const double active = active_parameter_count(plan);
+  return active < parameter_count(plan) ? ", of which " + human_count(active) + " compute a token"
+                                        : "";
 }
 
 std::string schedule_words(const RunPlan& plan) {

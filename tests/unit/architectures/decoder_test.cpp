@@ -43,6 +43,8 @@ json small(const std::string& family) {
               {"v_head_dim", 5},
               {"head_dim", 4}});
   if (family.starts_with("deepseek")) c["first_k_dense_replace"] = 3;
+  if (family == "dots1")
+    c.update({{"n_routed_experts", 8}, {"num_experts_per_tok", 2}, {"n_shared_experts", 1}});
   if (turns_pairs(family)) c["partial_rotary_factor"] = 0.25;  // 2 of 10
   if (family == "bloom") c.erase("max_position_embeddings"), c["seq_length"] = 32;
   return c;
@@ -378,7 +380,14 @@ TEST_CASE("settings of a family that must be numbers, flags or names of function
       {"opt", "word_embed_proj_dim", 20},
       {"bloom", "apply_residual_connection_post_layernorm", true},
       {"bloom", "intermediate_size", 60},
-      {"deepseek_v3", "first_k_dense_replace", 2},
+      {"deepseek_v3", "first_k_dense_replace", -1},
+      {"mixtral", "num_experts_per_tok", 0},
+      {"mixtral", "router_jitter_noise", 0.1},
+      {"mixtral", "router_aux_loss_coef", -1},
+      {"mixtral", "output_router_logits", 1},
+      {"qwen2_moe", "num_experts", 2.5},
+      {"qwen2_moe", "decoder_sparse_step", 0},
+      {"dots1", "routed_scaling_factor", 0},
       {"deepseek_v2", "kv_lora_rank", 0},
       {"minicpm3", "scale_depth", 0},
       {"bloom", "attention_dropout", 1},
@@ -444,10 +453,11 @@ TEST_CASE("latent attention: its sizes, yarn's stretch of scores, layers with ex
   CHECK(std::abs(dims_of(config).score_scale - stretch * stretch / std::sqrt(10.0)) < 1e-12);
   config["q_lora_rank"] = nullptr;
   CHECK(dims_of(config).latent.query_rank == 0);
+  CHECK_FALSE(dims_of(config).experts);
   config["first_k_dense_replace"] = 2;
-  check_refused(config, "layers from there on have experts");
+  CHECK(dims_of(config).experts.layers == std::vector<char>{0, 0, 1});
   config["n_routed_experts"] = nullptr;
-  CHECK(refusal(config) == "nothing thrown");
+  CHECK_FALSE(dims_of(config).experts);
   config["num_key_value_heads"] = 2;
   check_refused(config, "num_key_value_heads (2) must be num_attention_heads (4)");
   // heads are what the file says
@@ -470,4 +480,70 @@ TEST_CASE("HunYuan's alpha stretches theta once") {
   config = small("llama");
   config["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
   check_refused(config, "rope_scaling.alpha is ");
+}
+
+TEST_CASE("experts: which layers have some, and what their router does") {
+  using operations::Router;
+  DecoderDims d = dims_of(small("mixtral"));
+  CHECK(d.experts.layers == std::vector<char>{1, 1, 1});
+  CHECK(d.experts.features == 60);
+  CHECK(d.experts.router == Router{.experts = 8, .per_token = 2, .normalized = true});
+  json config = small("qwen2_moe");
+  config["decoder_sparse_step"] = 2;
+  CHECK(dims_of(config).experts.layers == std::vector<char>{0, 1, 0});
+  config["mlp_only_layers"] = {1, 7};
+  CHECK_FALSE(dims_of(config).experts);
+  config["mlp_only_layers"] = {"1"};
+  check_refused(config, "mlp_only_layers must be a list of whole numbers");
+  config = small("dots1");
+  config.update({{"n_group", 4}, {"topk_group", 2}, {"routed_scaling_factor", 2.5}});
+  d = dims_of(config);
+  CHECK(d.experts.router == Router{.experts = 8,
+                                   .per_token = 2,
+                                   .score = Router::Score::sigmoid,
+                                   .scale = 2.5,
+                                   .groups = 4,
+                                   .kept_groups = 2,
+                                   .group_score = Router::GroupScore::two_largest});
+  CHECK(d.experts.shared_features == 1408);
+  CHECK(d.experts.names.correction == "mlp.gate.e_score_correction_bias");
+}
+
+TEST_CASE("the loss of routers is that of the families that have one") {
+  json config = small("mixtral");
+  config["router_aux_loss_coef"] = 0.25;
+  CHECK(dims_of(config).experts.loss == 0);
+  config["output_router_logits"] = true;
+  CHECK(dims_of(config).experts.loss == 0.25);
+  config.erase("router_aux_loss_coef");
+  CHECK(dims_of(config).experts.loss == 0.001);
+  config = small("dots1");
+  config.update({{"output_router_logits", true}, {"router_aux_loss_coef", 0.25}});
+  CHECK(dims_of(config).experts.loss == 0);
+}
+
+TEST_CASE("routers that cannot choose are refused") {
+  json config = small("dots1");
+  const auto with = [&](json changes) {
+    json c = config;
+    c.update(changes);
+    return c;
+  };
+  check_refused(with({{"num_experts_per_tok", 9}}), "must be at most the experts (8)");
+  check_refused(with({{"n_group", 3}}), "n_group (3) must divide the experts (8)");
+  check_refused(with({{"n_group", 8}}), "into groups of at least 2");
+  check_refused(with({{"n_group", 2}, {"topk_group", 3}}), "must be at most n_group (2)");
+  check_refused(with({{"n_group", 4}, {"num_experts_per_tok", 3}}),
+                "num_experts_per_tok (3) must be at most the experts of topk_group (1) groups (2)");
+  config = small("mixtral");
+  check_refused(with({{"num_experts", 8}, {"num_local_experts", 4}}), "differ");
+}
+
+TEST_CASE("layers that predict tokens further ahead are no parameters") {
+  json config = small("deepseek_v3");
+  config["first_k_dense_replace"] = 1;
+  const DecoderDims d = dims_of(config);
+  CHECK(parameter_of(d, "model.layers.3.mlp.gate.weight").empty());
+  CHECK(parameter_of(d, "model.layers.2.mlp.gate.weight") == "model.layers.2.mlp.gate.weight");
+  CHECK(parameter_of(d, "model.layers.30.mlp.gate.weight") == "model.layers.30.mlp.gate.weight");
 }

@@ -1,0 +1,25 @@
+#include "architectures/active_parameters.hpp"
+#include "graph/to_blocks.hpp"
+
+namespace trainx::architectures {
+
+double idle_parameters(const program::ModelGraph& graph) {
+  double idle = 0;
+  for (std::size_t b = 0; graph.composition && b < graph.blocks.size(); ++b)
+    for (const operations::BoundOp& op : graph.composition->blocks[b]->forward) {
+      const auto* experts = std::get_if<operations::GroupedLinear>(&op.operation);
+      if (!experts) continue;
+      const operations::BoundParameter& of =
+          op.parameters[static_cast<std::size_t>(operations::GroupedLinear::weight)];
+      const program::SlotSpec& slot = graph.blocks[b].slots[static_cast<std::size_t>(of.value)];
+      const auto& parameters = graph.groups[static_cast<std::size_t>(slot.index)].parameters;
+      for (int i = 0; i < of.count; ++i)
+        idle += static_cast<double>(
+                    parameters[static_cast<std::size_t>(of.first + i)].tensor_elements()) *
+                static_cast<double>(experts->experts - experts->per_token) /
+                static_cast<double>(experts->experts);
+    }
+  return idle;
+}
+
+}  // namespace trainx::architectures

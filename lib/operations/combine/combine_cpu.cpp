@@ -1,0 +1,82 @@
+#include "operations/combine/combine.hpp"
+#include "operations/common/element.hpp"
+#include "operations/common/timed_work.hpp"
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace trainx::operations {
+
+namespace {
+
+/// Of element n of the gate; 1 without a gate.
+template <class T>
+float opened(const Tensor& gate, std::int64_t n) {
+  return gate.defined() ? 1 / (1 + std::exp(-load(data<const T>(gate)[n]))) : 1;
+}
+
+template <class T>
+float dot(const T* a, const T* b, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t c = 0; c < n; ++c) sum += load(a[c]) * load(b[c]);
+  return sum;
+}
+
+}  // namespace
+
+void combine(const Tensor& y, const CombineParts& of) {
+  const TimedWork timed(Work::sum);
+  const std::int64_t N = y.size(0), H = y.size(1), k = of.weights.size(1);
+  const auto* const place = of.places.as<const std::int32_t>();
+  const auto* const weight = of.weights.as<const float>();
+  with_element(y, [&]<class T>(T) {
+    at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> sums(static_cast<std::size_t>(H));
+      float* const sum = sums.data();
+      for (std::int64_t n = begin; n < end; ++n) {
+        std::fill(sums.begin(), sums.end(), 0.0F);
+        for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          const T* const from = data<const T>(of.rows) + place[j] * H;
+          for (std::int64_t c = 0; c < H; ++c) sum[c] += weight[j] * load(from[c]);
+        }
+        if (of.shared.defined()) {
+          const T* const from = data<const T>(of.shared) + n * H;
+          const float open = opened<T>(of.gate, n);
+          for (std::int64_t c = 0; c < H; ++c) sum[c] += open * load(from[c]);
+        }
+        for (std::int64_t c = 0; c < H; ++c) store(data<T>(y)[n * H + c], sum[c]);
+      }
+    });
+  });
+}
+
+void combine_backward(const CombineParts& to, const Tensor& dy, const CombineParts& of) {
+  const TimedWork timed(Work::sum);
+  const std::int64_t N = dy.size(0), H = dy.size(1), k = of.places.numel() / N;
+  const auto* const place = of.places.as<const std::int32_t>();
+  with_element(dy, [&]<class T>(T) {
+    at::parallel_for(0, N, row_grain(2 * k * H), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const T* const d = data<const T>(dy) + n * H;
+        for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          if (to.weights.defined())
+            to.weights.as<float>()[j] = dot(d, data<const T>(of.rows) + place[j] * H, H);
+          if (!to.rows.defined()) continue;
+          const float weight = of.weights.as<const float>()[j];
+          T* const d_row = data<T>(to.rows) + place[j] * H;
+          for (std::int64_t c = 0; c < H; ++c) store(d_row[c], weight * load(d[c]));
+        }
+        const float open = opened<T>(of.gate, n);
+        if (to.gate.defined())
+          store(data<T>(to.gate)[n],
+                open * (1 - open) * dot(d, data<const T>(of.shared) + n * H, H));
+        if (!to.shared.defined()) continue;
+        T* const d_shared = data<T>(to.shared) + n * H;
+        for (std::int64_t c = 0; c < H; ++c) store(d_shared[c], open * load(d[c]));
+      }
+    });
+  });
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,41 @@
+#include "operations/combine/combine_spec.hpp"
+
+namespace trainx::operations {
+
+std::vector<OutputSpec> Combine::outputs(const Types& t) const {
+  std::vector<OperandId> from{input(rows), input(weights), input(places)};
+  for (const int i : {shared, gate})
+    if (t.has_input(i)) from.push_back(input(i));
+  return {{"combined",
+           {t.inputs[rows].dtype, {t.inputs[weights].rows(), t.inputs[rows].columns()}},
+           from}};
+}
+
+BackwardSpec Combine::backward(const Types& t) const {
+  BackwardSpec b{.reads = {input(places)}, .inputs = {{.input = rows}, {.input = weights}}};
+  if (t.wants_gradient(rows)) b.reads.push_back(input(weights));
+  if (t.wants_gradient(weights)) b.reads.push_back(input(rows));
+  if (t.has_input(shared)) b.inputs.push_back({.input = shared});
+  if (!t.has_input(gate)) return b;
+  b.inputs.push_back({.input = gate});
+  b.reads.push_back(input(gate));
+  if (t.wants_gradient(gate)) b.reads.push_back(input(shared));
+  return b;
+}
+
+Cost Combine::cost(Direction direction, const Types& t) const {
+  const double all = t.inputs[rows].bytes(),
+               one = all / static_cast<double>(t.inputs[weights].columns());
+  const bool forward = direction == Direction::forward, shares = t.has_input(shared);
+  Cost c;
+  c.element_bytes = forward ? all + (shares ? 2 : 1) * one : 2 * all + (shares ? 2 : 1) * one;
+  c.element_flops = static_cast<double>(t.inputs[rows].elements()) * (forward ? 2 : 3);
+  if (forward) c.element_output = y;
+  return c;
+}
+
+std::optional<Split> Combine::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+bool Combine::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+
+}  // namespace trainx::operations

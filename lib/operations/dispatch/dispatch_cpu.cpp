@@ -1,0 +1,68 @@
+#include "core/error.hpp"
+#include "operations/common/element.hpp"
+#include "operations/common/timed_work.hpp"
+#include "operations/dispatch/dispatch.hpp"
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace trainx::operations {
+
+// A counting sort: with experts of a few thousand tokens it takes less than the rows' copy.
+void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
+                    std::int64_t experts) {
+  const TimedWork timed(Work::copy);
+  const std::int64_t n = indices.numel();
+  const auto* const expert = indices.as<const std::int32_t>();
+  std::vector<std::int32_t> next(static_cast<std::size_t>(experts) + 1);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (expert[i] < 0 || expert[i] >= experts)
+      throw InternalError("dispatch: " + std::to_string(expert[i]) + " is none of " +
+                          std::to_string(experts) + " experts");
+    ++next[static_cast<std::size_t>(expert[i]) + 1];
+  }
+  for (std::size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
+  if (offsets.defined()) std::ranges::copy(next, offsets.as<std::int32_t>());
+  if (!places.defined()) return;
+  for (std::int64_t i = 0; i < n; ++i)
+    places.as<std::int32_t>()[i] = next[static_cast<std::size_t>(expert[i])]++;
+}
+
+void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
+  const TimedWork timed(Work::copy);
+  const std::int64_t N = x.size(0), k = places.numel() / N, bytes = x.nbytes() / N;
+  const auto* const place = places.as<const std::int32_t>();
+  at::parallel_for(0, N, row_grain(k * x.size(1)), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin * k; i < end * k; ++i)
+      std::memcpy(rows.as<std::byte>() + place[i] * bytes, x.as<const std::byte>() + i / k * bytes,
+                  static_cast<std::size_t>(bytes));
+  });
+}
+
+void dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor& places,
+                            const Tensor& addend) {
+  const TimedWork timed(Work::copy);
+  const std::int64_t N = dx.size(0), H = dx.size(1), k = places.numel() / N;
+  const auto* const place = places.as<const std::int32_t>();
+  with_element(dx, [&]<class T>(T) {
+    at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> sum(static_cast<std::size_t>(H));
+      for (std::int64_t n = begin; n < end; ++n) {
+        std::fill(sum.begin(), sum.end(), 0.0F);
+        if (addend.defined())
+          for (std::int64_t c = 0; c < H; ++c)
+            sum[static_cast<std::size_t>(c)] = load(data<const T>(addend)[n * H + c]);
+        for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          const T* const from = data<const T>(d_rows) + place[j] * H;
+          for (std::int64_t c = 0; c < H; ++c) sum[static_cast<std::size_t>(c)] += load(from[c]);
+        }
+        for (std::int64_t c = 0; c < H; ++c)
+          store(data<T>(dx)[n * H + c], sum[static_cast<std::size_t>(c)]);
+      }
+    });
+  });
+}
+
+}  // namespace trainx::operations

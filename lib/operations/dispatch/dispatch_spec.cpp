@@ -1,0 +1,31 @@
+#include "operations/dispatch/dispatch_spec.hpp"
+
+namespace trainx::operations {
+
+std::vector<OutputSpec> Dispatch::outputs(const Types& t) const {
+  const TensorType& chosen = t.inputs[indices];
+  return {{"expert_rows",
+           {t.inputs[x].dtype, {chosen.elements(), t.inputs[x].columns()}},
+           {input(x), output(places)},
+           true},
+          {"expert_places", {DType::i32, chosen.dims}, {input(indices)}},
+          {"expert_offsets", {DType::i32, {experts + 1}}, {input(indices)}}};
+}
+
+BackwardSpec Dispatch::backward(const Types&) const {
+  return {.reads = {output(places)}, .inputs = {{.input = x}}};
+}
+
+Cost Dispatch::cost(Direction direction, const Types& t) const {
+  const double moved = static_cast<double>(t.inputs[indices].columns()) * t.inputs[x].bytes();
+  Cost c;
+  c.element_bytes = moved + (direction == Direction::forward ? moved : t.inputs[x].bytes());
+  if (direction == Direction::forward) c.element_output = rows;
+  return c;
+}
+
+std::optional<Split> Dispatch::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+bool Dispatch::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+
+}  // namespace trainx::operations

@@ -1,0 +1,31 @@
+#pragma once
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// A token's row once for each of its k experts, sorted by expert: rows[N * k, H] of x[N, H]. The
+/// sort is stable, so that an expert has its tokens in their order. How many an expert has is known
+/// where it is computed alone; buffers hold the N * k rows that there are however they are spread.
+struct Dispatch {
+  static constexpr std::string_view name = "dispatch";
+  static constexpr Work work = Work::copy;
+  /// indices i32 [N, k]: experts of each token.
+  enum Input : int { x, indices };
+  /// places i32 [N, k]: the row of each token and expert; offsets i32 [experts + 1]: an expert's
+  /// first row, and last of all their count.
+  enum Output : int { rows, places, offsets };
+
+  std::int64_t experts = 1;
+
+  bool operator==(const Dispatch&) const = default;
+
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  bool has_gpu_kernel(const Types& t) const;
+  void run_forward(const OpContext& c) const;
+  void run_backward(const OpContext& c) const;
+};
+
+}  // namespace trainx::operations

@@ -1,0 +1,85 @@
+#include "core/error.hpp"
+#include "operations/common/issued_gemms.hpp"
+#include "operations/common/timed_work.hpp"
+#include "operations/grouped_linear/grouped_linear.hpp"
+#include "tensor/torch_view.hpp"
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/mm.h>
+#include <algorithm>
+
+namespace trainx::operations {
+
+using tensor::torch_view;
+
+namespace {
+
+/// Calls f(expert, first row, rows) for each expert that has some.
+template <class F>
+void for_experts(const Tensor& offsets, F f) {
+  const auto* const of = offsets.as<const std::int32_t>();
+  for (std::int64_t e = 0; e + 1 < offsets.numel(); ++e)
+    if (of[e + 1] > of[e]) f(e, of[e], of[e + 1] - of[e]);
+}
+
+/// Rows of the expert in a weight of as many experts as `offsets` has.
+at::Tensor of_expert(const Tensor& weight, const Tensor& offsets, std::int64_t expert) {
+  const std::int64_t out = weight.size(0) / (offsets.numel() - 1);
+  return torch_view(weight.narrow(0, expert * out, out));
+}
+
+/// x in f32 at the given element of `room`.
+at::Tensor cast_into(const Tensor& x, const Tensor& room, std::int64_t first) {
+  at::Tensor to = torch_view(room.view({-1}).narrow(0, first, x.numel()).view(x.dims));
+  to.copy_(torch_view(x));
+  return to;
+}
+
+}  // namespace
+
+void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& offsets) {
+  const TimedWork timed(Work::matrix_product);
+  for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+    note_gemm(rows, y.size(1), x.size(1));
+    at::Tensor out = torch_view(y.narrow(0, first, rows));
+    at::mm_out(out, torch_view(x.narrow(0, first, rows)), of_expert(weight, offsets, e).t());
+  });
+}
+
+void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                                   const Tensor& offsets) {
+  const TimedWork timed(Work::matrix_product);
+  for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+    note_gemm(rows, dx.size(1), dy.size(1));
+    at::Tensor out = torch_view(dx.narrow(0, first, rows));
+    at::mm_out(out, torch_view(dy.narrow(0, first, rows)), of_expert(weight, offsets, e));
+  });
+}
+
+void grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
+                                    const Tensor& offsets, bool accumulate, const Tensor& cast) {
+  const TimedWork timed(Work::matrix_product);
+  const bool casts = x.dtype != DType::f32;
+  const std::int64_t width = dy.size(1) + x.size(1);
+  if (casts && (!cast.defined() || cast.numel() < width))
+    throw InternalError("grouped_linear_backward_weight: no room for operands in fp32");
+  const auto* const of = offsets.as<const std::int32_t>();
+  for (std::int64_t e = 0; !accumulate && e + 1 < offsets.numel(); ++e)
+    if (of[e + 1] == of[e]) of_expert(d_weight, offsets, e).zero_();
+  for_experts(offsets, [&](std::int64_t e, std::int64_t begin, std::int64_t rows) {
+    note_gemm(dy.size(1), x.size(1), rows);
+    at::Tensor out = of_expert(d_weight, offsets, e);
+    const std::int64_t most = casts ? std::min(rows, cast.numel() / width) : rows;
+    for (std::int64_t first = begin; first < begin + rows; first += most) {
+      const std::int64_t some = std::min(most, begin + rows - first);
+      const Tensor left = dy.narrow(0, first, some), right = x.narrow(0, first, some);
+      const at::Tensor l = casts ? cast_into(left, cast, 0) : torch_view(left),
+                       r = casts ? cast_into(right, cast, left.numel()) : torch_view(right);
+      if (accumulate || first > begin)
+        at::addmm_out(out, out, l.t(), r);
+      else
+        at::mm_out(out, l.t(), r);
+    }
+  });
+}
+
+}  // namespace trainx::operations

@@ -1,0 +1,33 @@
+#include "operations/grouped_linear/grouped_linear.hpp"
+#include "operations/grouped_linear/grouped_linear_spec.hpp"
+#include "operations/op_context.hpp"
+
+namespace trainx::operations {
+
+namespace {
+
+/// [experts * out, in], however the parameter's dims are.
+Tensor by_input(const Tensor& weight, std::int64_t in) {
+  return weight.defined() ? weight.view({-1, in}) : weight;
+}
+
+}  // namespace
+
+void GroupedLinear::run_forward(const OpContext& c) const {
+  if (!c.writes(y)) return;
+  const Tensor rows = by_row(c.input(x));
+  grouped_linear(c.output(y), rows, by_input(c.parameter(weight), rows.size(1)), c.input(offsets));
+}
+
+void GroupedLinear::run_backward(const OpContext& c) const {
+  const Tensor dy = c.output_gradient(y), of = c.input(offsets);
+  if (const Tensor dw = c.parameter_gradient(weight); dw.defined()) {
+    const Tensor rows = by_row(c.input(x));
+    grouped_linear_backward_weight(by_input(dw, rows.size(1)), dy, rows, of, c.accumulates(weight),
+                                   c.scratch(cast));
+  }
+  if (const Tensor dx = c.input_gradient(x); dx.defined())
+    grouped_linear_backward_input(dx, dy, by_input(c.parameter(weight), dx.size(1)), of);
+}
+
+}  // namespace trainx::operations

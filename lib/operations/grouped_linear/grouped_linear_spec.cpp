@@ -1,0 +1,66 @@
+#include "operations/grouped_linear/grouped_linear_spec.hpp"
+#include <algorithm>
+
+namespace trainx::operations {
+
+using program::Gemm;
+
+namespace {
+
+/// One product for each expert, of rows that are spread evenly; make(rows) is of an expert.
+template <class Make>
+void add_products(Cost& c, std::int64_t rows, std::int64_t experts, int output, Make make) {
+  const auto add = [&](std::int64_t some, std::int64_t count) {
+    if (some == 0 || count == 0) return;
+    Gemm gemm = make(some);
+    gemm.count = count;
+    c.products.push_back({gemm, output});
+  };
+  add(rows / experts + 1, rows % experts);
+  add(rows / experts, experts - rows % experts);
+}
+
+}  // namespace
+
+std::int64_t GroupedLinear::features(const Types& t) const {
+  return t.parameters[weight].elements() / (experts * t.inputs[x].columns());
+}
+
+std::vector<OutputSpec> GroupedLinear::outputs(const Types& t) const {
+  return {{"expert_features",
+           {t.compute, {t.inputs[x].rows(), features(t)}},
+           {input(x), input(offsets), parameter(weight)}}};
+}
+
+BackwardSpec GroupedLinear::backward(const Types& t) const {
+  BackwardSpec b{.reads = {input(offsets)}, .inputs = {{.input = x}}, .parameters = {weight}};
+  if (t.trains(weight)) b.reads.push_back(input(x));
+  if (t.wants_gradient(x)) b.reads.push_back(parameter(weight));
+  return b;
+}
+
+Cost GroupedLinear::cost(Direction direction, const Types& t) const {
+  const std::int64_t R = t.inputs[x].rows(), in = t.inputs[x].columns(), out = features(t);
+  Cost c;
+  c.scratch.resize(1);
+  if (direction == Direction::forward) {
+    add_products(c, R, experts, y, [&](std::int64_t rows) { return Gemm{rows, out, in}; });
+    return c;
+  }
+  const auto none = program::none;
+  if (t.wants_gradient(x))
+    add_products(c, R, experts, none, [&](std::int64_t rows) { return Gemm{rows, in, out}; });
+  if (!t.trains(weight)) return c;
+  add_products(c, R, experts, none, [&](std::int64_t rows) {
+    return Gemm{.m = out, .n = in, .k = rows, .a_transposed = true};
+  });
+  if (t.host_16_bits())
+    c.scratch[cast] = {"cast", {DType::f32, {std::min(R, cast_rows) * (in + out)}}};
+  return c;
+}
+
+std::optional<Split> GroupedLinear::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+bool GroupedLinear::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+
+}  // namespace trainx::operations

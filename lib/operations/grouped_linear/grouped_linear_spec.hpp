@@ -1,0 +1,36 @@
+#pragma once
+#include "operations/op_spec.hpp"
+
+namespace trainx::operations {
+
+/// A linear layer for each expert, of the rows that the expert has: y[R, out] of x[R, in], rows
+/// sorted by expert, and weight, whose elements are those of [experts, out, in].
+struct GroupedLinear {
+  static constexpr std::string_view name = "grouped_linear";
+  static constexpr Work work = Work::matrix_product;
+  /// offsets i32 [experts + 1], as Dispatch makes them.
+  enum Input : int { x, offsets };
+  enum Parameter : int { weight };
+  enum Output : int { y };
+
+  std::int64_t experts = 1;
+  std::int64_t per_token = 1;  // experts that compute a token: what is active of the parameters
+
+  bool operator==(const GroupedLinear&) const = default;
+
+  /// Columns of y.
+  std::int64_t features(const Types& t) const;
+  std::vector<OutputSpec> outputs(const Types& t) const;
+  BackwardSpec backward(const Types& t) const;
+  Cost cost(Direction direction, const Types& t) const;
+  std::optional<Split> split(SplitAxis axis, const Types& t) const;
+  bool has_gpu_kernel(const Types& t) const;
+  void run_forward(const OpContext& c) const;
+  void run_backward(const OpContext& c) const;
+
+  /// Of 16 bits: operands of a weight gradient in f32, so many rows at a time.
+  enum Scratch : int { cast };
+  static constexpr std::int64_t cast_rows = 1024;
+};
+
+}  // namespace trainx::operations

@@ -1,0 +1,36 @@
+// Which experts compute a token, and their weights (router_spec.hpp). Tensors of the host.
+#pragma once
+#include "operations/router/router_spec.hpp"
+#include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+
+/// Room for operands in f32, some rows at a time: where x has 16 bits, else undefined.
+struct RouterCasts {
+  Tensor x;       // [rows, H]
+  Tensor weight;  // [E, H]
+  Tensor d_x;     // [rows, H]
+};
+
+/// scores[N, E] of x[N, H] and weight[E, H].
+void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const Tensor& weight,
+                   const RouterCasts& casts);
+/// weights[N, k] and indices[N, k] of scores[N, E] and correction[E] (undefined: 0). One of both
+/// may be undefined: it is not wanted. A score that is no number counts as the largest.
+void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
+                    const Tensor& scores, const Tensor& correction);
+/// balanced[2, E] of these tokens, plus `before` (undefined: 0).
+void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
+                     const Tensor& scores, const Tensor& indices);
+/// d_logits[N, E] of d_weights[N, k] and d_balanced[2, E] (undefined: 0), of which the counts have
+/// no gradient.
+void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
+                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices);
+/// dx[N, H] = d_logits weight, plus `addend`[N, H] where given, which may be dx.
+void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
+                           const Tensor& addend, const RouterCasts& casts);
+/// d_weight[E, H] (f32) = or += d_logits^T x.
+void router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, const Tensor& x,
+                            bool accumulate, const RouterCasts& casts);
+
+}  // namespace trainx::operations

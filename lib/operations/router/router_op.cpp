@@ -1,0 +1,42 @@
+#include "operations/cast/cast.hpp"
+#include "operations/op_context.hpp"
+#include "operations/router/router.hpp"
+#include "operations/router/router_spec.hpp"
+
+namespace trainx::operations {
+
+namespace {
+
+RouterCasts casts_of(const OpContext& c) {
+  return {c.scratch(Router::x_cast), c.scratch(Router::weight_cast), c.scratch(Router::d_x)};
+}
+
+}  // namespace
+
+void Router::run_forward(const OpContext& c) const {
+  const Tensor of_all = c.output(scores);
+  if (c.writes(scores))
+    router_scores(*this, of_all, by_row(c.input(x)), c.parameter(weight), casts_of(c));
+  const auto written = [&](int o) { return c.writes(o) ? c.output(o) : Tensor(); };
+  const Tensor to_weights = written(weights), to_indices = written(indices);
+  if (to_weights.defined() || to_indices.defined())
+    choose_experts(*this, to_weights, to_indices, of_all, c.parameter(correction));
+  if (balances && c.writes(balanced))
+    balance_experts(*this, c.output(balanced), c.input(balance), of_all, c.output(indices));
+}
+
+void Router::run_backward(const OpContext& c) const {
+  const Tensor d = c.scratch(d_logits), x_rows = by_row(c.input(x)),
+               d_balanced = balances ? c.output_gradient(balanced) : Tensor();
+  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
+                         c.output(indices));
+  // a layer before adds to the same sums
+  if (const Tensor to = c.input_gradient(balance); to.defined()) operations::cast(to, d_balanced);
+  const RouterCasts casts = casts_of(c);
+  if (const Tensor dw = c.parameter_gradient(weight); dw.defined())
+    router_backward_weight(dw, d, x_rows, c.accumulates(weight), casts);
+  if (const Tensor dx = c.input_gradient(x); dx.defined())
+    router_backward_input(dx, d, c.parameter(weight), c.addend(x), casts);
+}
+
+}  // namespace trainx::operations

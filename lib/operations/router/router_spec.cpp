@@ -1,0 +1,64 @@
+#include "operations/router/router_spec.hpp"
+#include "operations/activation/activation_spec.hpp"
+#include <algorithm>
+
+namespace trainx::operations {
+
+using program::Gemm;
+
+std::vector<OutputSpec> Router::outputs(const Types& t) const {
+  const std::int64_t n = t.inputs[x].rows();
+  std::vector<OperandId> from{output(scores)};
+  if (t.has_parameter(correction)) from.push_back(parameter(correction));
+  std::vector<OutputSpec> all{
+      {"router_weights", {DType::f32, {n, per_token}}, from},
+      {"router_indices", {DType::i32, {n, per_token}}, from},
+      {"router_scores", {DType::f32, {n, experts}}, {input(x), parameter(weight)}},
+      {}};
+  if (balances) {
+    all[balanced] = {
+        "router_balance", {DType::f32, {2, experts}}, {output(scores), output(indices)}};
+    if (t.has_input(balance)) all[balanced].from.push_back(input(balance));
+  }
+  return all;
+}
+
+BackwardSpec Router::backward(const Types& t) const {
+  BackwardSpec b{
+      .reads = {output(scores), output(indices)}, .inputs = {{.input = x}}, .parameters = {weight}};
+  if (t.has_input(balance)) b.inputs.push_back({.input = balance});
+  if (t.trains(weight)) b.reads.push_back(input(x));
+  if (t.wants_gradient(x)) b.reads.push_back(parameter(weight));
+  return b;
+}
+
+Cost Router::cost(Direction direction, const Types& t) const {
+  const std::int64_t N = t.inputs[x].rows(), H = t.inputs[x].columns();
+  const bool forward = direction == Direction::forward, casts = t.host_16_bits(),
+             wants_x = !forward && t.wants_gradient(x), trains = !forward && t.trains(weight);
+  const TensorType some_rows{DType::f32, {std::min(N, cast_rows), H}}, none{};
+  const auto elements = static_cast<double>(N * experts);
+  Cost c;
+  c.scratch.resize(4);
+  c.scratch[x_cast] = {"router_x", casts && (forward || trains) ? some_rows : none};
+  c.scratch[weight_cast] = {
+      "router_weight", casts && (forward || wants_x) ? TensorType{DType::f32, {experts, H}} : none};
+  c.scratch[d_logits] = {"d_router_logits", forward ? none : TensorType{DType::f32, {N, experts}}};
+  c.scratch[d_x] = {"d_router_x", casts && wants_x ? some_rows : none};
+  if (forward) {
+    c.products = {{Gemm{N, experts, H}, scores}};
+    c.element_output = scores;
+  }
+  if (wants_x) c.products.push_back({Gemm{N, H, experts}});
+  if (trains) c.products.push_back({Gemm{.m = experts, .n = H, .k = N, .a_transposed = true}});
+  // scores, and a comparison with what is chosen so far
+  c.element_flops = elements * (forward ? activation_flops : activation_gradient_flops);
+  c.element_bytes = 2 * 4 * elements;
+  return c;
+}
+
+std::optional<Split> Router::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+bool Router::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+
+}  // namespace trainx::operations

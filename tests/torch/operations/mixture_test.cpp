@@ -1,0 +1,417 @@
+// Operations of mixtures of experts against loops of doubles: routers, rows by expert, products of
+// each expert, sums of what they make.
+#include "torch/operations/double_reference.hpp"
+#include "core/error.hpp"
+#include "operations/combine/combine.hpp"
+#include "operations/dispatch/dispatch.hpp"
+#include "operations/grouped_linear/grouped_linear.hpp"
+#include "operations/router/router.hpp"
+#include "operations/router_loss/router_loss.hpp"
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+#include <numeric>
+
+using namespace trainx;
+using namespace double_reference;
+using operations::Router;
+
+namespace {
+
+using Index = std::vector<std::int32_t>;
+
+std::size_t idx(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Index ints(const at::Tensor& t) {
+  return {t.const_data_ptr<std::int32_t>(), t.const_data_ptr<std::int32_t>() + t.numel()};
+}
+at::Tensor as_tensor(const Index& values, at::IntArrayRef dims) {
+  return at::tensor(at::ArrayRef<std::int32_t>(values), at::kInt).view(dims).clone();
+}
+
+/// out[rows, n] = a[rows, m] b[n, m]^T.
+Doubles product(const Doubles& a, const Doubles& b, std::int64_t m) {
+  Doubles out;
+  for (std::int64_t r = 0; r * m < std::ssize(a); ++r)
+    for (std::int64_t c = 0; c * m < std::ssize(b); ++c) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < m; ++i) sum += a[idx(r * m + i)] * b[idx(c * m + i)];
+      out.push_back(sum);
+    }
+  return out;
+}
+
+Doubles softmax(Doubles v) {
+  double sum = 0;
+  for (double& x : v) sum += x = std::exp(x);
+  for (double& x : v) x /= sum;
+  return v;
+}
+
+/// What a router does for one token whose logits these are.
+struct Token {
+  Doubles scores, weights;
+  Index chosen;
+};
+Doubles scores_of(const Router& r, const Doubles& logits) {
+  if (r.score == Router::Score::softmax) return softmax(logits);
+  Doubles out = logits;
+  if (r.score == Router::Score::sigmoid)
+    for (double& x : out) x = 1 / (1 + std::exp(-x));
+  return out;
+}
+Doubles weights_of(const Router& r, const Doubles& scores, const Index& chosen) {
+  Doubles out;
+  for (const std::int32_t e : chosen) out.push_back(scores[idx(e)]);
+  if (r.score == Router::Score::chosen_softmax) out = softmax(out);
+  const double sum = r.normalized ? std::accumulate(out.begin(), out.end(), 0.0) : 1;
+  for (double& w : out) w *= r.scale / sum;
+  return out;
+}
+/// Indices of the k largest.
+Index largest(const Doubles& v, std::int64_t k) {
+  Index order(v.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return v[idx(a)] > v[idx(b)]; });
+  order.resize(idx(k));
+  return order;
+}
+Token token_of(const Router& r, const Doubles& logits, const Doubles& correction) {
+  Token t{scores_of(r, logits), {}, {}};
+  Doubles by = t.scores;
+  for (std::size_t e = 0; e < correction.size(); ++e) by[e] += correction[e];
+  if (r.groups > 1) {
+    const std::int64_t each = r.experts / r.groups;
+    Doubles of_groups;
+    for (std::int64_t g = 0; g < r.groups; ++g) {
+      Doubles of(by.begin() + g * each, by.begin() + (g + 1) * each);
+      std::sort(of.rbegin(), of.rend());
+      of_groups.push_back(r.group_score == Router::GroupScore::largest ? of[0] : of[0] + of[1]);
+    }
+    const Index kept = largest(of_groups, r.kept_groups);
+    for (std::int64_t e = 0; e < r.experts; ++e)
+      if (std::find(kept.begin(), kept.end(), e / each) == kept.end()) by[idx(e)] = -1e30;
+  }
+  t.chosen = largest(by, r.per_token);
+  t.weights = weights_of(r, t.scores, t.chosen);
+  return t;
+}
+
+struct RouterCase {
+  const char* name;
+  Router router;
+  bool corrects = false;
+};
+RouterCase any_router() {
+  using enum Router::Score;
+  using enum Router::GroupScore;
+  return GENERATE(
+      RouterCase{"softmax", {.experts = 8, .per_token = 2}},
+      RouterCase{"softmax, normalized", {.experts = 8, .per_token = 3, .normalized = true}},
+      RouterCase{"one expert", {.experts = 1, .per_token = 1}},
+      RouterCase{"all experts", {.experts = 5, .per_token = 5, .normalized = true}},
+      RouterCase{"of the chosen", {.experts = 7, .per_token = 3, .score = chosen_softmax}},
+      RouterCase{"sigmoid", {.experts = 8, .per_token = 2, .score = sigmoid, .scale = 2.5}},
+      RouterCase{"sigmoids in groups",
+                 {.experts = 12,
+                  .per_token = 4,
+                  .score = sigmoid,
+                  .normalized = true,
+                  .scale = 2.5,
+                  .groups = 4,
+                  .kept_groups = 2,
+                  .group_score = two_largest},
+                 true},
+      RouterCase{"softmax in groups",
+                 {.experts = 12, .per_token = 3, .scale = 1.5, .groups = 3, .kept_groups = 1}});
+}
+
+/// Room for operands in fp32, `rows` at a time.
+struct Casts {
+  Casts(std::int64_t rows, const Router& r, std::int64_t hidden)
+      : x(at::empty({rows, hidden}, at::kFloat)),
+        weight(at::empty({r.experts, hidden}, at::kFloat)),
+        d_x(at::empty({rows, hidden}, at::kFloat)) {}
+  operations::RouterCasts get() const { return {x, weight, d_x}; }
+  at::Tensor x, weight, d_x;
+};
+
+}  // namespace
+
+TEST_CASE("routers: choice, weights and gradients") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const RouterCase c = any_router();
+  const std::int64_t N = GENERATE(1, 7), H = 6, E = c.router.experts, k = c.router.per_token;
+  const bool adds = GENERATE(false, true);
+  // sums of the softmax, for a loss; of sigmoids there are none
+  const bool balances = adds && c.router.score != Router::Score::sigmoid;
+  Operands operands(type);
+  INFO(c10::toString(type) << " " << c.name << " tokens " << N << " adds " << adds << " seed "
+                           << operands.seed());
+  const at::Tensor x = operands.normal({N, H}), weight = operands.normal({E, H}, 0.7),
+                   correction = c.corrects ? operands.normal({E}, 0.3) : at::Tensor();
+  const auto f32 = [&](at::IntArrayRef dims) { return operands.empty(dims, at::kFloat); };
+  const at::Tensor scores = f32({N, E}), weights = f32({N, k}), d_logits = f32({N, E});
+  const at::Tensor indices = at::full({N, k}, -1, at::kInt);
+  const Casts casts(3, c.router, H);
+  operations::router_scores(c.router, scores, x, weight, casts.get());
+  operations::choose_experts(c.router, weights, indices, scores, correction);
+
+  Doubles in = doubles(x), w = doubles(weight);
+  const Doubles logits = product(in, w, H), shift = doubles(correction);
+  Doubles want_scores, want_weights;
+  Index want_indices;
+  for (std::int64_t n = 0; n < N; ++n) {
+    const Token t =
+        token_of(c.router, {logits.begin() + n * E, logits.begin() + (n + 1) * E}, shift);
+    want_scores.insert(want_scores.end(), t.scores.begin(), t.scores.end());
+    want_weights.insert(want_weights.end(), t.weights.begin(), t.weights.end());
+    want_indices.insert(want_indices.end(), t.chosen.begin(), t.chosen.end());
+  }
+  CHECK(error(scores, want_scores) <= 2e-5);  // of bf16 operands, too
+  CHECK(error(weights, want_weights) <= 2e-5);
+  CHECK(ints(indices) == want_indices);
+
+  // of a part of its outputs a recomputation writes no others
+  const at::Tensor again = at::full({N, k}, -1, at::kInt), weights_again = f32({N, k});
+  operations::choose_experts(c.router, {}, again, scores, correction);
+  operations::choose_experts(c.router, weights_again, {}, scores, correction);
+  CHECK(at::equal(again, indices));
+  CHECK(at::equal(weights_again, weights));
+
+  const at::Tensor dy = operands.normal({N, k}, 1, at::kFloat), there = operands.normal({N, H}),
+                   dx = adds ? there.clone() : operands.empty({N, H}),
+                   dw = adds ? operands.normal({E, H}, 1, at::kFloat) : f32({E, H});
+  const Doubles dw_before = doubles(dw);
+  const at::Tensor balanced = f32({2, E}), before = operands.normal({2, E}, 1, at::kFloat),
+                   d_balanced = operands.normal({2, E}, 1, at::kFloat);
+  const Doubles d_sums = doubles(d_balanced.select(0, 1));
+  const auto sums_of = [&](const Doubles& at_logits) {
+    Doubles out(idx(E));
+    for (std::int64_t n = 0; n < N; ++n)
+      out = sum(out, softmax({at_logits.begin() + n * E, at_logits.begin() + (n + 1) * E}));
+    return out;
+  };
+  if (balances) {
+    operations::balance_experts(c.router, balanced, before, scores, indices);
+    Doubles want = doubles(before);
+    for (const std::int32_t e : want_indices) ++want[idx(e)];
+    const Doubles sums = sums_of(logits);
+    for (std::int64_t e = 0; e < E; ++e) want[idx(E + e)] += sums[idx(e)];
+    CHECK(error(balanced, want) <= 2e-5);
+  }
+  operations::router_scores_backward(c.router, d_logits, dy,
+                                     balances ? Tensor(d_balanced) : Tensor(), scores, indices);
+  operations::router_backward_weight(dw, d_logits, x, adds, casts.get());
+  operations::router_backward_input(dx, d_logits, weight, adds ? Tensor(dx) : Tensor(),
+                                    casts.get());
+  const Doubles d = doubles(dy);
+  const auto loss = [&] {
+    const Doubles at_logits = product(in, w, H);
+    Doubles out;
+    for (std::int64_t n = 0; n < N; ++n) {
+      const Doubles of = weights_of(
+          c.router,
+          scores_of(c.router, {at_logits.begin() + n * E, at_logits.begin() + (n + 1) * E}),
+          {want_indices.begin() + n * k, want_indices.begin() + (n + 1) * k});
+      out.insert(out.end(), of.begin(), of.end());
+    }
+    return dot(out, d) + (balances ? dot(sums_of(at_logits), d_sums) : 0);
+  };
+  Doubles want_dx = slopes(in, loss), want_dw = slopes(w, loss);
+  if (adds) want_dx = sum(want_dx, doubles(there)), want_dw = sum(want_dw, dw_before);
+  CHECK(error(dx, want_dx) <= operands.tolerance());
+  CHECK(error(dw, want_dw) <= 2e-5);
+}
+
+TEST_CASE("ties go to the lower expert, and what is no number is chosen, once") {
+  const Router r{.experts = 4, .per_token = 3};
+  const at::Tensor scores = at::full({2, 4}, 0.25, at::kFloat),
+                   weights = at::full({2, 3}, 0, at::kFloat),
+                   indices = at::full({2, 3}, -1, at::kInt);
+  auto* const second = scores.mutable_data_ptr<float>() + 4;
+  std::fill(second, second + 4, std::numeric_limits<float>::quiet_NaN());
+  operations::choose_experts(r, weights, indices, scores, {});
+  CHECK(ints(indices) == Index{0, 1, 2, 0, 1, 2});
+  CHECK(std::isnan(doubles(weights)[3]));
+}
+
+namespace {
+
+/// How tokens are spread over experts.
+enum class Spread : std::uint8_t { drawn, one_expert, none_to_first, all_experts };
+
+/// Experts of N tokens, k different ones each.
+Index spread_over(Spread spread, std::int64_t N, std::int64_t k, std::int64_t E) {
+  Index out;
+  std::mt19937 random(17);
+  for (std::int64_t n = 0; n < N; ++n) {
+    Index all(idx(E));
+    std::iota(all.begin(), all.end(), 0);
+    if (spread == Spread::drawn) std::shuffle(all.begin(), all.end(), random);
+    if (spread == Spread::one_expert) std::rotate(all.begin(), all.begin() + E - 1, all.end());
+    if (spread == Spread::none_to_first) std::reverse(all.begin(), all.end());
+    out.insert(out.end(), all.begin(), all.begin() + k);
+  }
+  return out;
+}
+
+struct Sizes {
+  std::int64_t tokens, per_token, experts;
+  Spread spread;
+};
+Sizes any_sizes() {
+  return GENERATE(Sizes{9, 2, 5, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
+                  Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
+                  Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 3, Spread::drawn},
+                  Sizes{1, 3, 3, Spread::all_experts});
+}
+
+/// Places and offsets by their documentation.
+struct Sorted {
+  Index places, offsets;
+};
+Sorted sorted(const Index& experts, std::int64_t E) {
+  Sorted s{Index(experts.size()), {0}};
+  std::int32_t row = 0;
+  for (std::int32_t e = 0; e < E; ++e) {
+    for (std::size_t i = 0; i < experts.size(); ++i)
+      if (experts[i] == e) s.places[i] = row++;
+    s.offsets.push_back(row);
+  }
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("rows by expert, and their gradients back") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto [N, k, E, spread] = any_sizes();
+  const bool adds = GENERATE(false, true);
+  const std::int64_t H = 5;
+  Operands operands(type);
+  INFO(c10::toString(type) << " tokens " << N << " of " << k << " of " << E << " adds " << adds
+                           << " seed " << operands.seed());
+  const Index experts = spread_over(spread, N, k, E);
+  const Sorted want = sorted(experts, E);
+  const at::Tensor indices = as_tensor(experts, {N, k}), places = at::full({N, k}, -1, at::kInt),
+                   offsets = at::full({E + 1}, -1, at::kInt);
+  operations::sort_by_expert(places, offsets, indices, E);
+  CHECK(ints(places) == want.places);
+  CHECK(ints(offsets) == want.offsets);
+  const at::Tensor x = operands.normal({N, H}), rows = operands.empty({N * k, H});
+  operations::dispatch_rows(rows, x, places);
+  for (std::int64_t i = 0; i < N * k; ++i) CHECK(at::equal(rows[want.places[idx(i)]], x[i / k]));
+
+  const at::Tensor d = operands.normal({N * k, H}), there = operands.normal({N, H}),
+                   dx = adds ? there.clone() : operands.empty({N, H});
+  operations::dispatch_rows_backward(dx, d, places, adds ? Tensor(dx) : Tensor());
+  Doubles want_dx = adds ? doubles(there) : Doubles(idx(N * H));
+  const Doubles of = doubles(d);
+  for (std::int64_t i = 0; i < N * k; ++i)
+    for (std::int64_t c = 0; c < H; ++c)
+      want_dx[idx(i / k * H + c)] += of[idx(want.places[idx(i)] * H + c)];
+  CHECK(error(dx, want_dx) <= operands.tolerance());
+}
+
+TEST_CASE("an index that is no expert's is refused") {
+  const at::Tensor indices = as_tensor({0, GENERATE(-1, 3)}, {1, 2}),
+                   places = at::full({1, 2}, -1, at::kInt);
+  CHECK_THROWS_AS(operations::sort_by_expert(places, {}, indices, 3), InternalError);
+}
+
+TEST_CASE("products of each expert, and their gradients") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto [N, k, E, spread] = any_sizes();
+  const bool adds = GENERATE(false, true);
+  const std::int64_t R = N * k, in = 6, out = 4;
+  Operands operands(type);
+  INFO(c10::toString(type) << " tokens " << N << " of " << k << " of " << E << " adds " << adds
+                           << " seed " << operands.seed());
+  const Sorted s = sorted(spread_over(spread, N, k, E), E);
+  const at::Tensor offsets = as_tensor(s.offsets, {E + 1}), x = operands.normal({R, in}),
+                   weight = operands.normal({E * out, in}), y = operands.empty({R, out}),
+                   dy = operands.normal({R, out}), dx = operands.empty({R, in}),
+                   dw = adds ? operands.normal({E * out, in}, 1, at::kFloat)
+                             : operands.empty({E * out, in}, at::kFloat),
+                   cast = operands.empty({2 * (in + out) + 3}, at::kFloat);
+  Doubles a = doubles(x), w = doubles(weight);
+  const auto formula = [&] {
+    Doubles all;
+    for (std::int64_t e = 0; e < E; ++e) {
+      const Doubles some =
+          product({a.begin() + s.offsets[idx(e)] * in, a.begin() + s.offsets[idx(e + 1)] * in},
+                  {w.begin() + e * out * in, w.begin() + (e + 1) * out * in}, in);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  };
+  operations::grouped_linear(y, x, weight, offsets);
+  CHECK(error(y, formula()) <= operands.tolerance());
+  const Doubles d = doubles(dy), before = doubles(dw);
+  const auto loss = [&] { return dot(formula(), d); };
+  operations::grouped_linear_backward_input(dx, dy, weight, offsets);
+  CHECK(error(dx, slopes(a, loss)) <= operands.tolerance());
+  operations::grouped_linear_backward_weight(dw, dy, x, offsets, adds, cast);
+  Doubles want = slopes(w, loss);
+  if (adds) want = sum(want, before);
+  CHECK(error(dw, want) <= 2e-5);  // sums are of fp32, whatever the operands
+}
+
+TEST_CASE("what experts made, back to tokens") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto [N, k, E, spread] = any_sizes();
+  const int beside = GENERATE(0, 1, 2);  // nothing, one for all tokens, one behind a gate
+  const std::int64_t H = 5;
+  Operands operands(type);
+  INFO(c10::toString(type) << " tokens " << N << " of " << k << " of " << E << " beside " << beside
+                           << " seed " << operands.seed());
+  const Sorted s = sorted(spread_over(spread, N, k, E), E);
+  const at::Tensor rows = operands.normal({N * k, H}), places = as_tensor(s.places, {N, k}),
+                   weights = operands.normal({N, k}, 1, at::kFloat),
+                   shared = beside > 0 ? operands.normal({N, H}) : at::Tensor(),
+                   gate = beside > 1 ? operands.normal({N, 1}) : at::Tensor(),
+                   y = operands.empty({N, H}), dy = operands.normal({N, H});
+  operations::combine(y, {rows, weights, places, shared, gate});
+  Doubles parts[] = {doubles(rows), doubles(weights), doubles(shared), doubles(gate)};
+  const auto formula = [&] {
+    Doubles out(idx(N * H));
+    for (std::int64_t i = 0; i < N * k; ++i)
+      for (std::int64_t c = 0; c < H; ++c)
+        out[idx(i / k * H + c)] += parts[1][idx(i)] * parts[0][idx(s.places[idx(i)] * H + c)];
+    for (std::int64_t i = 0; beside > 0 && i < N * H; ++i)
+      out[idx(i)] += parts[2][idx(i)] *
+                     (beside > 1 ? 1 / (1 + std::exp(-parts[3][idx(i / H)])) : 1);
+    return out;
+  };
+  CHECK(error(y, formula()) <= operands.tolerance());
+  const at::Tensor d_rows = operands.empty({N * k, H}),
+                   d_weights = operands.empty({N, k}, at::kFloat),
+                   d_shared = beside > 0 ? operands.empty({N, H}) : at::Tensor(),
+                   d_gate = beside > 1 ? operands.empty({N, 1}) : at::Tensor();
+  operations::combine_backward({d_rows, d_weights, {}, d_shared, d_gate}, dy,
+                               {rows, weights, places, shared, gate});
+  const Doubles d = doubles(dy);
+  const auto loss = [&] { return dot(formula(), d); };
+  CHECK(error(d_rows, slopes(parts[0], loss)) <= operands.tolerance());
+  CHECK(error(d_weights, slopes(parts[1], loss)) <= 2e-5);
+  if (beside > 0) CHECK(error(d_shared, slopes(parts[2], loss)) <= operands.tolerance());
+  if (beside > 1) CHECK(error(d_gate, slopes(parts[3], loss)) <= operands.tolerance());
+}
+
+TEST_CASE("the loss that keeps experts evenly busy, and its gradient") {
+  const operations::RouterLoss l{.experts = 3, .rows = 10, .scale = 0.5};
+  Operands operands(at::kFloat);
+  INFO("seed " << operands.seed());
+  const at::Tensor balance = operands.normal({2, 3}).abs(), d = operands.empty({2, 3}),
+                   sum = at::full({1}, 7, at::kDouble);
+  operations::add_router_loss(l, sum, balance, 4);
+  const Doubles b = doubles(balance);
+  Doubles p(b.begin() + 3, b.end());
+  const auto loss = [&] { return 0.5 * 3 * (b[0] * p[0] + b[1] * p[1] + b[2] * p[2]) / 100; };
+  CHECK(error(doubles(sum), {7 + 4 * loss()}) <= 1e-6);
+  operations::router_loss_backward(l, d, balance, 8);
+  Doubles want{0, 0, 0};
+  for (const double slope : slopes(p, loss)) want.push_back(8 * slope);
+  CHECK(error(d, want) <= 2e-5);
+}

@@ -1,0 +1,145 @@
+// Mixtures of experts as blocks: sound programs, layers that are alike, sizes that do not depend on
+// the routing.
+#include "architectures/active_parameters.hpp"
+#include "architectures/architecture.hpp"
+#include "core/error.hpp"
+#include "graph/to_blocks.hpp"
+#include "program/check.hpp"
+#include "program/plain.hpp"
+#include "support/catch.hpp"
+#include <algorithm>
+#include <set>
+
+using namespace trainx;
+
+namespace {
+
+constexpr std::int64_t batch = 2, length = 4, hidden = 8, width = 6, experts = 4, chosen = 2;
+
+std::string config(const std::string& family, int layers) {
+  std::string text = R"({"model_type": ")" + family + R"(", "num_hidden_layers": )" +
+                     std::to_string(layers) + R"(, "hidden_size": 8, "intermediate_size": 6,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 9,
+      "max_position_embeddings": 8, "num_experts_per_tok": 2,
+      "output_router_logits": true, "router_aux_loss_coef": 0.1, )";
+  if (family == "mixtral") return text + R"("num_local_experts": 4})";
+  if (family == "granitemoe") return text + R"("num_local_experts": 4})";
+  if (family == "qwen2_moe")
+    return text + R"("num_experts": 4, "moe_intermediate_size": 6,
+                     "shared_expert_intermediate_size": 5})";
+  return text + R"("n_routed_experts": 4, "moe_intermediate_size": 6, "n_shared_experts": 1,
+                   "n_group": 2, "topk_group": 1, "first_k_dense_replace": 1})";
+}
+
+program::ModelGraph graph_of(const std::string& family, int layers, DType compute,
+                             const std::vector<graph::ParameterRule>& rules = {}) {
+  architectures::Machine machine(1);
+  machine.rules = rules;
+  return architectures::model_graph(
+      architectures::dims_from_config(config(family, layers), "config.json"), batch, length,
+      compute, machine);
+}
+
+std::string problem_of(const program::ModelGraph& graph) {
+  const program::UpdateSpec update{{{"m"}}, program::Master::fp32};
+  const program::StepProgram p = program::plain_program(graph, update);
+  const program::Reference reference{&graph, update};
+  return program::check_program(p, program::plan_memory(p), &reference);
+}
+
+const program::BlockSpec& block(const program::ModelGraph& graph, const std::string& name) {
+  for (const program::BlockSpec& b : graph.blocks)
+    if (b.name == name) return b;
+  throw InternalError("no block " + name);
+}
+
+double flops(const program::ModelGraph& graph) {
+  double sum = 0;
+  for (const program::BlockSpec& b : graph.blocks)
+    if (const auto forward = b.phases.find(program::Op::forward); forward != b.phases.end())
+      sum += forward->second.gemm_flops();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("programs of mixtures are sound, whichever parameter is trained alone or frozen") {
+  const std::string family = GENERATE("mixtral", "granitemoe", "qwen2_moe", "dots1");
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  const program::ModelGraph whole = graph_of(family, 2, compute);
+  CHECK(problem_of(whole) == "");
+  std::set<std::string> names;
+  for (const auto& g : whole.groups)
+    for (const auto& p : g.parameters) names.insert(p.name);
+  for (const std::string& name : names)
+    for (const bool alone : {false, true}) {
+      // experts of a layer are trained alike
+      if (name.find("experts.") != std::string::npos) continue;
+      CAPTURE(family, name, alone);
+      std::vector<graph::ParameterRule> rules{{.pattern = name, .trained = alone}};
+      if (alone) rules.insert(rules.begin(), {.pattern = "*", .trained = false});
+      if (alone && name.ends_with("e_score_correction_bias")) continue;  // none is trained
+      program::ModelGraph graph;
+      try {
+        graph = graph_of(family, 2, compute, rules);
+      } catch (const UserError& e) {  // one product's
+        CHECK(e.code() == ExitCode::invalid_recipe);
+        continue;
+      }
+      CHECK(problem_of(graph) == "");
+    }
+  for (const bool alone : {false, true}) {
+    std::vector<graph::ParameterRule> rules{{.pattern = "*experts.*", .trained = alone}};
+    if (alone) rules.insert(rules.begin(), {.pattern = "*", .trained = false});
+    CAPTURE(family, alone);
+    if (family != "granitemoe") CHECK(problem_of(graph_of(family, 2, compute, rules)) == "");
+  }
+}
+
+TEST_CASE("experts that are computed as one are trained alike") {
+  CHECK_THROWS_AS(
+      graph_of("mixtral", 1, DType::f32, {{.pattern = "*experts.1.w1*", .trained = false}}),
+      UserError);
+}
+
+TEST_CASE("a router's correction is a constant, whatever is asked for") {
+  const program::ModelGraph g =
+      graph_of("dots1", 2, DType::f32, {{.pattern = "*", .trained = true, .lr_scale = 2.0}});
+  for (const auto& group : g.groups)
+    for (const auto& p : group.parameters)
+      CHECK(group.training.trained != p.name.ends_with("e_score_correction_bias"));
+}
+
+TEST_CASE("layers with experts that are alike share what executors walk") {
+  const program::ModelGraph g = graph_of("dots1", 4, DType::f32);
+  const auto& walked = g.composition->blocks;  // the first layer is dense
+  CHECK(walked.at(4) != walked.at(2));
+  CHECK(walked.at(6) == walked.at(4));
+  CHECK(walked.at(8) == walked.at(4));
+}
+
+TEST_CASE("buffers hold the rows that experts compute, however they are spread") {
+  const program::ModelGraph g = graph_of("mixtral", 1, DType::f32);
+  const auto rows_of = [&](const std::string& name) {
+    for (const auto& s : block(g, "h0.mlp").slots)
+      if (s.name == name) return s.tensor.dims;
+    throw InternalError("no slot " + name);
+  };
+  constexpr std::int64_t rows = batch * length * chosen;
+  CHECK(rows_of("expert_rows") == std::vector<std::int64_t>{rows, hidden});
+  CHECK(rows_of("expert_features") == std::vector<std::int64_t>{rows, 2 * width});
+  CHECK(rows_of("activated") == std::vector<std::int64_t>{rows, width});
+  CHECK(rows_of("router_indices") == std::vector<std::int64_t>{batch * length, chosen});
+  CHECK(rows_of("expert_offsets") == std::vector<std::int64_t>{experts + 1});
+}
+
+TEST_CASE("products and parameters of a token are those of its experts") {
+  const program::ModelGraph g = graph_of("mixtral", 2, DType::f32);
+  constexpr double of_experts = 2 * 3 * hidden * width;  // two layers, an expert each
+  CHECK(architectures::idle_parameters(g) == of_experts * (experts - chosen));
+  const double dense = flops(graph_of("mixtral", 2, DType::f32)) -
+                       2 * batch * length * of_experts * chosen;
+  // attention's products and the router's are left
+  CHECK(dense == 2.0 * 2 * batch * length * (4 * hidden * hidden + hidden * experts));
+  CHECK(architectures::idle_parameters(graph_of("dots1", 1, DType::f32)) == 0);
+}
