@@ -1,4 +1,5 @@
 #include "graph/quantize_products.hpp"
+#include "core/error.hpp"
 #include "graph/model.hpp"
 #include <algorithm>
 #include <limits>
@@ -39,6 +40,10 @@ class Quantizing {
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
     for (Node& op : block.ops) {
+      if (std::holds_alternative<operations::GroupedLinear>(op.operation))
+        throw UserError(ExitCode::invalid_recipe,
+                        "precision.products: fp8 does not reach experts, whose products take most "
+                        "of a step: leave it out for a mixture of experts");
       if (auto* linear = std::get_if<Linear>(&op.operation)) {
         const ValueId x = op.inputs[Linear::x];
         if (!known.contains(x)) known[x] = add_quantize(ops, x);

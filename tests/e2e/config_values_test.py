@@ -32,6 +32,8 @@ TAKEN = {
     ("hunyuan_v1_dense", "no rope_parameters.factor"),      # which alpha does not need
     # yarn's default, which this family's scores take from the file alone
     ("deepseek_v3", "no rope_parameters.factor"),
+    # a layer behind the model's predicts tokens further ahead: transformers knows them by number
+    *((family, "num_hidden_layers = 3") for family in ("glm4_moe", "deepseek_v3")),
     ("smollm3", "no sliding_window"),               # layers are said to slide, by no window
     # layers are said to slide, and nothing does
     *((family, what) for family in ("qwen2", "qwen3")

@@ -52,13 +52,13 @@ void check_groups(const ConfigReader& file, const Router& r) {
   if (r.per_token > r.experts)
     file.fail("num_experts_per_tok" + number(r.per_token) + " must be at most the experts" +
               number(r.experts));
+  if (r.kept_groups > r.groups)
+    file.fail("topk_group" + number(r.kept_groups) + " must be at most n_group" + number(r.groups));
   if (r.groups == 1) return;
   const std::int64_t each = r.experts / r.groups;
   if (r.experts % r.groups != 0 || each < 2)
     file.fail("n_group" + number(r.groups) + " must divide the experts" + number(r.experts) +
               " into groups of at least 2");
-  if (r.kept_groups > r.groups)
-    file.fail("topk_group" + number(r.kept_groups) + " must be at most n_group" + number(r.groups));
   if (r.per_token > r.kept_groups * each)
     file.fail("num_experts_per_tok" + number(r.per_token) + " must be at most the experts of " +
               "topk_group" + number(r.kept_groups) + " groups" + number(r.kept_groups * each));

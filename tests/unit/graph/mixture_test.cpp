@@ -102,6 +102,13 @@ TEST_CASE("experts that are computed as one are trained alike") {
       UserError);
 }
 
+TEST_CASE("experts have no products in fp8, and whoever asks for them is told") {
+  architectures::Machine machine(1);
+  machine.fp8 = graph::Fp8Layers::all;
+  const auto dims = architectures::dims_from_config(config("mixtral", 1), "config.json");
+  CHECK_THROWS_AS(architectures::model_graph(dims, batch, length, DType::bf16, machine), UserError);
+}
+
 TEST_CASE("a router's correction is a constant, whatever is asked for") {
   const program::ModelGraph g =
       graph_of("dots1", 2, DType::f32, {{.pattern = "*", .trained = true, .lr_scale = 2.0}});
