@@ -1,7 +1,8 @@
 // Checks and times the Hopper attention; needs a GPU of compute capability 9.0.
 //   hopper_attention            all groups, each in a process of its own with a time limit, so that
 //                               a fault or a hang in one does not keep the others from running
-//   hopper_attention GROUP      one of: boxes products moves forward backward repeats times
+//   hopper_attention GROUP      one of: boxes products moves forward backward sending sending_128
+//                               repeats times
 // Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
 // forward, 10 T^2 D backward, half of that if causal.
 #include <sys/wait.h>
@@ -28,28 +29,33 @@ namespace {
 struct Shape {
   int batch, tokens, heads, head_size;
   bool causal;
-  // packed: [B, T, 3, H, D]; else [B, H, T, D] each
+  int key_heads = 0;  // 0: as many as heads
+  // packed: [B, T, H + 2 K, D]; else [B, H or K, T, D] each
   bool packed = true;
   // of queries; large ones make scores of a row differ by more than exponentials can hold
   float query_scale = 1;
   bool growing = false;  // keys grow with their distance from the end: maxima move in every tile
 
   std::string name() const {
-    char text[160];
-    std::snprintf(text, sizeof text, "B %d T %d H %d D %d%s%s%s%s", batch, tokens, heads, head_size,
-                  causal ? " causal" : "", packed ? "" : " [B, H, T, D]",
+    char text[160], of_keys[24] = "";
+    if (key_heads > 0) std::snprintf(of_keys, sizeof of_keys, " K %d", key_heads);
+    std::snprintf(text, sizeof text, "B %d T %d H %d%s D %d%s%s%s%s", batch, tokens, heads, of_keys,
+                  head_size, causal ? " causal" : "", packed ? "" : " [B, H, T, D]",
                   query_scale > 1 ? " steep" : "", growing ? " growing" : "");
     return text;
   }
   hopper::Size size() const {
     hopper::Size s;
     s.batch = batch, s.tokens = tokens, s.heads = heads, s.head_size = head_size, s.causal = causal;
+    s.key_value_heads = key_heads;
     s.scale = 1 / std::sqrt(static_cast<double>(head_size));
     return s;
   }
-  std::size_t elements() const {
-    return static_cast<std::size_t>(batch) * tokens * heads * head_size;
+  int heads_of(int part) const { return part == 0 || key_heads == 0 ? heads : key_heads; }
+  std::size_t elements(int part = 0) const {
+    return static_cast<std::size_t>(batch) * tokens * heads_of(part) * head_size;
   }
+  std::size_t all_elements() const { return elements(0) + 2 * elements(1); }
   std::size_t rows() const { return static_cast<std::size_t>(batch) * tokens * heads; }
 };
 
@@ -67,7 +73,7 @@ struct Operands {
         qkv(random_qkv(of, seed)),
         out(of.elements()),
         d_out(random(of.elements(), seed + 1)),
-        d_qkv(3 * of.elements()),
+        d_qkv(of.all_elements()),
         lse(of.rows()),
         workspace(hopper::workspace_bytes(of.size())) {}
 
@@ -78,32 +84,37 @@ struct Operands {
     return to;
   }
   static std::vector<Bf16> random_qkv(const Shape& of, std::uint64_t seed) {
-    std::vector<Bf16> to = random(3 * of.elements(), seed);
-    const auto scale_part = [&](std::size_t part, auto factor) {
-      for (std::size_t i = 0; i < of.elements(); ++i) {
-        const std::size_t D = static_cast<std::size_t>(of.head_size),
-                          H = static_cast<std::size_t>(of.heads),
-                          T = static_cast<std::size_t>(of.tokens), d = i % D, h = i / D % H,
-                          t = i / (D * H) % T, b = i / (D * H * T);
-        const std::size_t at = of.packed ? (((b * T + t) * 3 + part) * H + h) * D + d
-                                         : part * of.elements() + ((b * H + h) * T + t) * D + d;
-        to[at] = bf16(trainx::kernels::widened(to[at]) * factor(t));
-      }
+    std::vector<Bf16> to = random(of.all_elements(), seed);
+    const auto scale_part = [&](int part, auto factor) {
+      const hopper::Rows<Bf16> rows = part_of(of, to.data(), part);
+      for (std::int64_t b = 0; b < of.batch; ++b)
+        for (std::int64_t t = 0; t < of.tokens; ++t)
+          for (std::int64_t h = 0; h < of.heads_of(part); ++h)
+            for (std::int64_t d = 0; d < of.head_size; ++d) {
+              Bf16& x = rows.data[b * rows.batch + t * rows.token + h * rows.head + d];
+              x = bf16(trainx::kernels::widened(x) * factor(t));
+            }
     };
-    if (of.query_scale != 1) scale_part(0, [&](std::size_t) { return of.query_scale; });
+    if (of.query_scale != 1) scale_part(0, [&](std::int64_t) { return of.query_scale; });
     if (of.growing)
-      scale_part(1, [&](std::size_t t) {
+      scale_part(1, [&](std::int64_t t) {
         return 0.05f + 4.0f * static_cast<float>(of.tokens - static_cast<int>(t)) /
                            static_cast<float>(of.tokens);
       });
     return to;
   }
   template <class T>
+  static hopper::Rows<T> part_of(const Shape& shape, T* data, int which) {
+    if (shape.packed) return hopper::packed_rows(data, which, shape.size());
+    const std::size_t before =
+        which == 0 ? 0
+                   : shape.elements(0) + static_cast<std::size_t>(which - 1) * shape.elements(1);
+    const std::int64_t tokens = shape.tokens, D = shape.head_size;
+    return {data + before, shape.heads_of(which) * tokens * D, D, tokens * D};
+  }
+  template <class T>
   hopper::Rows<T> part(T* data, int which) const {
-    if (shape.packed) return hopper::packed_rows(data, which, size);
-    return {data + static_cast<std::int64_t>(which) * static_cast<std::int64_t>(shape.elements()),
-            size.heads * size.tokens * size.head_size, size.head_size,
-            size.tokens * size.head_size};
+    return part_of(shape, data, which);
   }
   hopper::Forward forward() const {
     const Bf16* const in = qkv.get();
@@ -129,18 +140,18 @@ struct ExactResults {
       : out(of.shape.elements()),
         lse(of.shape.rows()),
         d_query(of.shape.elements()),
-        d_key(of.shape.elements()),
-        d_value(of.shape.elements()) {}
+        d_key(of.shape.elements(1)),
+        d_value(of.shape.elements(1)) {}
   Exact pointers() const {
     return {out.get(), lse.get(), d_query.get(), d_key.get(), d_value.get()};
   }
 };
 
-/// Row (b, t, h) and column d of element i of [B, T, H, D]: rows count tokens.
-auto token_of(const Operands& of) {
-  return [&of](std::size_t i) {
+/// Token and column d of element i of a part's [B, T, H or K, D].
+auto token_of(const Operands& of, int part = 0) {
+  return [&of, part](std::size_t i) {
     const auto D = static_cast<std::size_t>(of.shape.head_size),
-               H = static_cast<std::size_t>(of.shape.heads),
+               H = static_cast<std::size_t>(of.shape.heads_of(part)),
                T = static_cast<std::size_t>(of.shape.tokens);
     return std::pair<long, long>(static_cast<long>(i / (D * H) % T), static_cast<long>(i % D));
   };
@@ -154,7 +165,7 @@ bool check_forward(const Shape& shape) {
   Operands operands(shape, 7);
   ExactResults exact(operands);
   operands.out.spoil(), operands.lse.spoil();
-  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
+  require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   const std::vector<Bf16> out = operands.out.host();
   const std::vector<float> lse = operands.lse.host();
@@ -183,15 +194,18 @@ void forward_checks(Checks& checks) {
       {2, 1000, 3, 64, true},
       {2, 333, 3, 64, false},
       {1, 17, 2, 64, true},
-      {2, 384, 3, 64, true, false},
-      {1, 768, 2, 64, true, true, 8},
-      {1, 768, 2, 64, false, true, 2, true},
+      {2, 384, 3, 64, true, 0, false},
+      {1, 768, 2, 64, true, 0, true, 8},
+      {1, 768, 2, 64, false, 0, true, 2, true},
+      {2, 500, 6, 64, true, 2},
       {1, 128, 1, 128, false},
       {1, 1024, 2, 128, true},
       {2, 1000, 3, 128, true},
       {2, 333, 3, 128, false},
-      {1, 768, 2, 128, true, true, 8},
-      {1, 768, 2, 128, false, true, 2, true},
+      {1, 768, 2, 128, true, 0, true, 8},
+      {1, 768, 2, 128, false, 0, true, 2, true},
+      {2, 500, 4, 128, true, 1},
+      {1, 384, 4, 128, false, 2, false},
   };
   for (const Shape& shape : shapes) {
     const bool good = check_forward(shape);
@@ -199,13 +213,15 @@ void forward_checks(Checks& checks) {
   }
 }
 
-bool check_backward(const Shape& shape) {
+using hopper::benched::QueryGradients;
+
+bool check_backward(const Shape& shape, QueryGradients way) {
   Operands operands(shape, 9);
   ExactResults exact(operands);
-  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
+  require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   operands.d_qkv.spoil(), operands.workspace.spoil();
-  require(hopper::attention_backward(operands.backward(), operands.size, nullptr),
+  require(hopper::benched::attention_backward(operands.backward(), operands.size, nullptr, way),
           "attention_backward");
   const std::vector<Bf16> found = operands.d_qkv.host();
   reference_forward(operands.forward(), operands.size, exact.pointers());
@@ -218,7 +234,7 @@ bool check_backward(const Shape& shape) {
   for (int part = 0; part < 3; ++part) {
     const hopper::Rows<const Bf16> rows = operands.part(found.data(), part);
     const std::size_t D = static_cast<std::size_t>(shape.head_size),
-                      H = static_cast<std::size_t>(shape.heads),
+                      H = static_cast<std::size_t>(shape.heads_of(part)),
                       T = static_cast<std::size_t>(shape.tokens);
     const auto value = [&](std::size_t i) {
       const std::size_t d = i % D, h = i / D % H, t = i / (D * H) % T, b = i / (D * H * T);
@@ -228,7 +244,7 @@ bool check_backward(const Shape& shape) {
       return trainx::kernels::widened(rows.data[at]);
     };
     const Difference difference = compare(names[part], wanted[part], value, 2 * rms_allowed,
-                                          2 * of_rms, 2 * of_value, token_of(operands));
+                                          2 * of_rms, 2 * of_value, token_of(operands, part));
     bad += difference.bad, rms[part] = difference.rms;
   }
   std::printf("    errors of d_query %.2e, d_key %.2e, d_value %.2e of their rms\n", rms[0], rms[1],
@@ -236,33 +252,67 @@ bool check_backward(const Shape& shape) {
   return bad == 0;
 }
 
-void backward_checks(Checks& checks) {
-  const std::vector<Shape> shapes = {
-      {1, 64, 1, 64, false},          {1, 128, 1, 64, false}, {1, 128, 1, 64, true},
-      {1, 512, 1, 64, false},         {1, 1024, 2, 64, true}, {2, 1000, 3, 64, true},
-      {2, 333, 3, 64, false},         {1, 17, 2, 64, true},   {2, 384, 3, 64, true, false},
-      {1, 768, 2, 64, true, true, 4},
-  };
+void check_backwards(Checks& checks, const std::vector<Shape>& shapes, QueryGradients way) {
   for (const Shape& shape : shapes) {
-    const bool good = check_backward(shape);
+    const bool good = check_backward(shape, way);
     checks.say(good, "backward " + shape.name());
   }
 }
 
+void backward_checks(Checks& checks) {
+  check_backwards(checks,
+                  {{1, 64, 1, 64, false},
+                   {1, 128, 1, 64, false},
+                   {1, 128, 1, 64, true},
+                   {1, 512, 1, 64, false},
+                   {1, 1024, 2, 64, true},
+                   {2, 1000, 3, 64, true},
+                   {2, 333, 3, 64, false},
+                   {1, 17, 2, 64, true},
+                   {2, 384, 3, 64, true, 0, false},
+                   {1, 768, 2, 64, true, 0, true, 4}},
+                  QueryGradients::by_registers);
+}
+
+std::vector<Shape> shapes_of_backward(int head_size) {
+  return {{1, 64, 1, head_size, false},           {1, 128, 1, head_size, false},
+          {1, 128, 1, head_size, true},           {1, 512, 1, head_size, false},
+          {1, 1024, 2, head_size, true},          {2, 1000, 3, head_size, true},
+          {2, 333, 3, head_size, false},          {1, 17, 2, head_size, true},
+          {2, 384, 3, head_size, true, 0, false}, {1, 768, 2, head_size, true, 0, true, 4},
+          {2, 64, 4, head_size, true, 2},         {2, 500, 6, head_size, true, 2},
+          {1, 333, 4, head_size, false, 1},       {1, 384, 4, head_size, true, 2, false}};
+}
+void sending_checks(Checks& checks) {
+  check_backwards(checks, shapes_of_backward(64), QueryGradients::sent);
+}
+void sending_128_checks(Checks& checks) {
+  check_backwards(checks, shapes_of_backward(128), QueryGradients::sent);
+}
+
 // More blocks than run at once, in another order each time.
 void repeat_checks(Checks& checks) {
-  for (const Shape& shape : {Shape{8, 1024, 12, 64, true}, Shape{8, 1024, 12, 64, false},
-                             Shape{4, 2048, 8, 128, true}}) {
+  struct Case {
+    Shape shape;
+    QueryGradients way;
+  };
+  for (const auto& [shape, way] : {Case{{8, 1024, 12, 64, true}, QueryGradients::by_registers},
+                                   Case{{8, 1024, 12, 64, false}, QueryGradients::by_registers},
+                                   Case{{8, 1024, 12, 64, true}, QueryGradients::sent},
+                                   Case{{8, 1024, 12, 64, false}, QueryGradients::sent},
+                                   Case{{8, 1024, 12, 64, true, 3}, QueryGradients::sent},
+                                   Case{{4, 2048, 8, 128, true}, QueryGradients::sent},
+                                   Case{{4, 2048, 8, 128, false}, QueryGradients::sent},
+                                   Case{{4, 2048, 8, 128, true, 2}, QueryGradients::sent}}) {
     Operands operands(shape, 3);
     std::vector<Bf16> out, d_qkv;
     bool same_out = true, same_gradients = true;
-    const bool backward = hopper::supports_backward(operands.size);
     for (int round = 0; round < 6; ++round) {
       operands.out.spoil(), operands.d_qkv.spoil(), operands.workspace.spoil();
-      require(hopper::attention_forward(operands.forward(), operands.size, nullptr), "forward");
-      if (backward)
-        require(hopper::attention_backward(operands.backward(), operands.size, nullptr),
-                "backward");
+      require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
+              "forward");
+      require(hopper::benched::attention_backward(operands.backward(), operands.size, nullptr, way),
+              "backward");
       const std::vector<Bf16> now = operands.out.host(), d_now = operands.d_qkv.host();
       const auto equal = [](const std::vector<Bf16>& x, const std::vector<Bf16>& y) {
         return std::memcmp(x.data(), y.data(), x.size() * sizeof(Bf16)) == 0;
@@ -270,8 +320,9 @@ void repeat_checks(Checks& checks) {
       if (round > 0) same_out &= equal(now, out), same_gradients &= equal(d_now, d_qkv);
       out = now, d_qkv = d_now;
     }
-    checks.say(same_out, "forward repeats to the bit, " + shape.name());
-    if (backward) checks.say(same_gradients, "backward repeats to the bit, " + shape.name());
+    const std::string name = shape.name() + (way == QueryGradients::sent ? ", sent" : "");
+    checks.say(same_out, "forward repeats to the bit, " + name);
+    checks.say(same_gradients, "backward repeats to the bit, " + name);
   }
 }
 
@@ -307,24 +358,28 @@ void measure() {
   const std::vector<Shape> shapes = {
       {32, 1024, 12, 64, true},  {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
       {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
-      {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false},
+      {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false}, {4, 4096, 32, 128, true, 8},
   };
-  std::printf("\n%-32s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd", "both");
+  std::printf("\n%-32s %8s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd old", "bwd", "both");
   for (const Shape& shape : shapes) {
     Operands operands(shape, 5);
     const double product = 4.0 * shape.batch * shape.heads * shape.head_size *
                            static_cast<double>(shape.tokens) * shape.tokens *
                            (shape.causal ? 0.5 : 1) * 1e-9;  // GFLOP
-    const double forward = median_ms(
-        [&] { return hopper::attention_forward(operands.forward(), operands.size, nullptr); });
-    std::printf("%-32s %8.1f", shape.name().c_str(), product / forward);
-    if (hopper::supports_backward(operands.size)) {
-      const double backward = median_ms(
-          [&] { return hopper::attention_backward(operands.backward(), operands.size, nullptr); });
-      std::printf(" %8.1f %8.1f  ms %.3f %.3f", 2.5 * product / backward,
-                  3.5 * product / (forward + backward), forward, backward);
-    }
-    std::printf("\n");
+    const double forward = median_ms([&] {
+      return hopper::benched::attention_forward(operands.forward(), operands.size, nullptr);
+    });
+    const auto backward = [&](QueryGradients way) {
+      return median_ms([&] {
+        return hopper::benched::attention_backward(operands.backward(), operands.size, nullptr,
+                                                   way);
+      });
+    };
+    const double before = backward(QueryGradients::by_registers),
+                 now = backward(QueryGradients::sent);
+    std::printf("%-32s %8.1f %8.1f %8.1f %8.1f  ms %.3f %.3f %.3f\n", shape.name().c_str(),
+                product / forward, 2.5 * product / before, 2.5 * product / now,
+                3.5 * product / (forward + now), forward, before, now);
     std::fflush(stdout);
   }
 }
@@ -337,7 +392,8 @@ struct Group {
 const Group groups[] = {
     {"boxes", 60, parts::check_boxes},          {"products", 60, parts::check_products},
     {"moves", 60, parts::check_moves},          {"forward", 120, forward_checks},
-    {"backward", 120, backward_checks},         {"repeats", 60, repeat_checks},
+    {"backward", 60, backward_checks},          {"sending", 60, sending_checks},
+    {"sending_128", 60, sending_128_checks},    {"repeats", 60, repeat_checks},
     {"times", 120, [](Checks&) { measure(); }},
 };
 

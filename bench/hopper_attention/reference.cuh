@@ -7,7 +7,7 @@
 
 namespace trainx::bench {
 
-/// Exact results, [B, T, H, D] each; lse [B, H, T].
+/// Exact results, [B, T, H, D] each, d_key and d_value [B, T, K, D]; lse [B, H, T].
 struct Exact {
   double *out, *lse, *d_query, *d_key, *d_value;
 };
@@ -22,10 +22,11 @@ __device__ inline double number(const ConstRows& rows, long b, long t, long h, l
   const std::uint32_t bits = rows.data[b * rows.batch + t * rows.token + h * rows.head + d].bits;
   return __uint_as_float(bits << 16);
 }
-__device__ inline double dot(const ConstRows& x, long t, const ConstRows& y, long u, long b, long h,
-                             long count) {
+// of row t of head h and row u of its key head k
+__device__ inline double dot(const ConstRows& x, long t, long h, const ConstRows& y, long u, long k,
+                             long b, long count) {
   double sum = 0;
-  for (long d = 0; d < count; ++d) sum += number(x, b, t, h, d) * number(y, b, u, h, d);
+  for (long d = 0; d < count; ++d) sum += number(x, b, t, h, d) * number(y, b, u, k, d);
   return sum;
 }
 template <class Join>
@@ -38,13 +39,14 @@ __device__ double over_block(double mine, Join join) {
   return mine;
 }
 
-// Block x is token t of head h of sample b.
+// Block x is token t of head h of sample b; k is the key head of h.
 struct Row {
-  long b, t, h, at, lse;
+  long b, t, h, k, at, lse;
   __device__ explicit Row(const Size& s)
       : b(blockIdx.x / (s.tokens * s.heads)),
         t(blockIdx.x / s.heads % s.tokens),
         h(blockIdx.x % s.heads),
+        k(h / (s.heads / s.key_value_heads)),
         at(static_cast<long>(blockIdx.x) * s.head_size),
         lse((b * s.heads + h) * s.tokens + t) {}
 };
@@ -55,7 +57,7 @@ __global__ void forward(Forward pass, Size s, Exact exact) {
   const long seen = s.causal ? row.t + 1 : s.tokens;
   double largest = -INFINITY, sum = 0;
   for (long u = threadIdx.x; u < seen; u += threads) {
-    weights[u] = s.scale * dot(pass.query, row.t, pass.key, u, row.b, row.h, s.head_size);
+    weights[u] = s.scale * dot(pass.query, row.t, row.h, pass.key, u, row.k, row.b, s.head_size);
     largest = fmax(largest, weights[u]);
   }
   largest = over_block(largest, [](double x, double y) { return fmax(x, y); });
@@ -64,24 +66,24 @@ __global__ void forward(Forward pass, Size s, Exact exact) {
   if (threadIdx.x == 0) exact.lse[row.lse] = largest + log(sum);
   for (long d = threadIdx.x; d < s.head_size; d += threads) {
     double out = 0;
-    for (long u = 0; u < seen; ++u) out += weights[u] * number(pass.value, row.b, u, row.h, d);
+    for (long u = 0; u < seen; ++u) out += weights[u] * number(pass.value, row.b, u, row.k, d);
     exact.out[row.at + d] = out / sum;
   }
 }
 
 __device__ inline double weight(const Backward& pass, const Size& s, const Exact& exact,
-                                const Row& of, long t, long u) {
-  return exp(s.scale * dot(pass.query, t, pass.key, u, of.b, of.h, s.head_size) -
-             exact.lse[(of.b * s.heads + of.h) * s.tokens + t]);
+                                const Row& of, long h, long t, long u) {
+  return exp(s.scale * dot(pass.query, t, h, pass.key, u, of.k, of.b, s.head_size) -
+             exact.lse[(of.b * s.heads + h) * s.tokens + t]);
 }
 // of the scaled score of t and u
 __device__ inline double d_score(const Backward& pass, const Size& s, const Exact& exact,
-                                 const Row& of, long t, long u, double weight) {
+                                 const Row& of, long h, long t, long u, double weight) {
   double delta = 0;
   for (long d = 0; d < s.head_size; ++d)
-    delta += number(pass.d_out, of.b, t, of.h, d) *
-             exact.out[((of.b * s.tokens + t) * s.heads + of.h) * s.head_size + d];
-  return weight * (dot(pass.d_out, t, pass.value, u, of.b, of.h, s.head_size) - delta);
+    delta += number(pass.d_out, of.b, t, h, d) *
+             exact.out[((of.b * s.tokens + t) * s.heads + h) * s.head_size + d];
+  return weight * (dot(pass.d_out, t, h, pass.value, u, of.k, of.b, s.head_size) - delta);
 }
 
 __global__ void query_gradient(Backward pass, Size s, Exact exact) {
@@ -89,52 +91,64 @@ __global__ void query_gradient(Backward pass, Size s, Exact exact) {
   const Row row(s);
   const long seen = s.causal ? row.t + 1 : s.tokens;
   for (long u = threadIdx.x; u < seen; u += threads)
-    slopes[u] = d_score(pass, s, exact, row, row.t, u, weight(pass, s, exact, row, row.t, u));
+    slopes[u] =
+        d_score(pass, s, exact, row, row.h, row.t, u, weight(pass, s, exact, row, row.h, row.t, u));
   __syncthreads();
   for (long d = threadIdx.x; d < s.head_size; d += threads) {
     double sum = 0;
-    for (long u = 0; u < seen; ++u) sum += slopes[u] * number(pass.key, row.b, u, row.h, d);
+    for (long u = 0; u < seen; ++u) sum += slopes[u] * number(pass.key, row.b, u, row.k, d);
     exact.d_query[row.at + d] = s.scale * sum;
   }
 }
 
+// Block x is token t of key head k of sample b.
 __global__ void key_value_gradient(Backward pass, Size s, Exact exact) {
   extern __shared__ double both[];
   double *const weights = both, *const slopes = both + s.tokens;
-  const Row row(s);
+  const long K = s.key_value_heads, group = s.heads / K;
+  Row row(s);
+  row.b = blockIdx.x / (s.tokens * K), row.t = blockIdx.x / K % s.tokens, row.k = blockIdx.x % K;
   const long first = s.causal ? row.t : 0;
-  for (long t = first + threadIdx.x; t < s.tokens; t += threads) {
-    weights[t] = weight(pass, s, exact, row, t, row.t);
-    slopes[t] = d_score(pass, s, exact, row, t, row.t, weights[t]);
-  }
-  __syncthreads();
-  for (long d = threadIdx.x; d < s.head_size; d += threads) {
-    double of_key = 0, of_value = 0;
-    for (long t = first; t < s.tokens; ++t) {
-      of_key += slopes[t] * number(pass.query, row.b, t, row.h, d);
-      of_value += weights[t] * number(pass.d_out, row.b, t, row.h, d);
+  for (long d = threadIdx.x; d < s.head_size; d += threads)
+    exact.d_key[row.at + d] = exact.d_value[row.at + d] = 0;
+  for (long h = row.k * group; h < (row.k + 1) * group; ++h) {
+    __syncthreads();
+    for (long t = first + threadIdx.x; t < s.tokens; t += threads) {
+      weights[t] = weight(pass, s, exact, row, h, t, row.t);
+      slopes[t] = d_score(pass, s, exact, row, h, t, row.t, weights[t]);
     }
-    exact.d_key[row.at + d] = s.scale * of_key;
-    exact.d_value[row.at + d] = of_value;
+    __syncthreads();
+    for (long d = threadIdx.x; d < s.head_size; d += threads) {
+      double of_key = 0, of_value = 0;
+      for (long t = first; t < s.tokens; ++t) {
+        of_key += slopes[t] * number(pass.query, row.b, t, h, d);
+        of_value += weights[t] * number(pass.d_out, row.b, t, h, d);
+      }
+      exact.d_key[row.at + d] += s.scale * of_key;
+      exact.d_value[row.at + d] += of_value;
+    }
   }
 }
 
 }  // namespace reference
 
-inline void reference_forward(const hopper::Forward& pass, const hopper::Size& size,
-                              const Exact& exact) {
+inline void reference_forward(const hopper::Forward& pass, hopper::Size size, const Exact& exact) {
+  size.key_value_heads = size.of_keys();
   reference::forward<<<static_cast<unsigned>(size.batch * size.tokens * size.heads),
                        reference::threads, static_cast<std::size_t>(size.tokens) * 8>>>(pass, size,
                                                                                         exact);
   require(cudaDeviceSynchronize(), "reference forward");
 }
 /// After reference_forward.
-inline void reference_backward(const hopper::Backward& pass, const hopper::Size& size,
+inline void reference_backward(const hopper::Backward& pass, hopper::Size size,
                                const Exact& exact) {
+  size.key_value_heads = size.of_keys();
   const auto blocks = static_cast<unsigned>(size.batch * size.tokens * size.heads);
   const auto bytes = static_cast<std::size_t>(size.tokens) * 8;
   reference::query_gradient<<<blocks, reference::threads, bytes>>>(pass, size, exact);
-  reference::key_value_gradient<<<blocks, reference::threads, 2 * bytes>>>(pass, size, exact);
+  reference::
+      key_value_gradient<<<static_cast<unsigned>(size.batch * size.tokens * size.key_value_heads),
+                           reference::threads, 2 * bytes>>>(pass, size, exact);
   require(cudaDeviceSynchronize(), "reference backward");
 }
 

@@ -20,6 +20,7 @@
 #include "kernels/attention/hopper/box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/products.cuh"
+#include "kernels/attention/hopper/row_statistics.cuh"
 #include "kernels/attention/hopper/turns.cuh"
 #include "kernels/attention/hopper/values.cuh"
 
@@ -102,41 +103,6 @@ struct BackwardWork {
     return (a.causal ? (first_tile + step) / 2 : a.key_tiles - 1) - key_tile;
   }
 };
-
-/// delta, and lse in base 2, of every row and those that pad the last tile; counters of turns
-/// become 0. Eight threads a row of out[B, T, H, 64].
-__global__ void __launch_bounds__(256)
-    row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
-                   int batch, int tokens, int heads, int query_tiles) {
-  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x) / 8;
-  const int lane = threadIdx.x % 8, padded = query_tiles * BackwardCut::queries,
-            head = static_cast<int>(i % heads), token = static_cast<int>(i / heads % padded),
-            sample = static_cast<int>(i / heads / padded);
-  if (sample >= batch) return;  // all of a row together
-  const bool real = token < tokens;
-  float sum = 0;
-  if (real) {
-    const auto eight = [&](const ConstRows& rows) {
-      return *reinterpret_cast<const uint4*>(rows.data + sample * rows.batch + token * rows.token +
-                                             head * rows.head + 8 * lane);
-    };
-    const uint4 x = eight(out), y = eight(d_out);
-    const auto add = [&](std::uint32_t a, std::uint32_t b) {
-      sum = fmaf(__uint_as_float(a << 16), __uint_as_float(b << 16), sum);
-      sum = fmaf(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u), sum);
-    };
-    add(x.x, y.x), add(x.y, y.y), add(x.z, y.z), add(x.w, y.w);
-  }
-  const unsigned mask = 0xffu << (threadIdx.x % 32 / 8 * 8);
-  for (int other = 4; other > 0; other /= 2) sum += __shfl_xor_sync(mask, sum, other);
-  if (lane > 0) return;
-  const std::int64_t row = static_cast<std::int64_t>(sample) * heads + head,
-                     tile = row * query_tiles + token / BackwardCut::queries;
-  float* const to = statistics + tile * 2 * BackwardCut::queries + token % BackwardCut::queries;
-  to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
-  to[BackwardCut::queries] = sum;
-  if (token % BackwardCut::queries == 0) turns[tile] = 0;
-}
 
 /// Copies of a block, issued by one warp. All of its threads call.
 struct BackwardCopies {

@@ -39,12 +39,12 @@ inline EncodeTensorMap tensor_map_encoder() {
 /// Map of rows (b, t, h): coordinates of a box are {element, head, token, sample}. Elements past
 /// the last token are read as zeros and not written.
 template <class T>
-cudaError_t make_map(CUtensorMap& map, const Rows<T>& rows, const Size& size) {
+cudaError_t make_map(CUtensorMap& map, const Rows<T>& rows, const Size& size, std::int64_t heads) {
   const EncodeTensorMap encode = tensor_map_encoder();
   if (!encode) return cudaErrorNotSupported;
   const auto bytes = [](std::int64_t elements) { return static_cast<cuuint64_t>(2 * elements); };
   const auto count = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
-  const cuuint64_t extent[] = {count(size.head_size), count(size.heads), count(size.tokens),
+  const cuuint64_t extent[] = {count(size.head_size), count(heads), count(size.tokens),
                                count(size.batch)},
                    stride[] = {bytes(rows.head), bytes(rows.token), bytes(rows.batch)};
   const cuuint32_t box[] = {box_columns, 1, box_rows, 1}, step[] = {1, 1, 1, 1};
@@ -54,6 +54,11 @@ cudaError_t make_map(CUtensorMap& map, const Rows<T>& rows, const Size& size) {
                                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+template <class T>
+cudaError_t make_map(CUtensorMap& map, const Rows<T>& rows, const Size& size) {
+  return make_map(map, rows, size, size.heads);
 }
 
 /// Byte of chunk `chunk` (8 columns) of row `row` of a box.
@@ -95,6 +100,24 @@ __device__ __forceinline__ void store_box(const CUtensorMap& map, int column, in
 }
 __device__ __forceinline__ void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/// One thread, as above. Bytes side by side, a multiple of 16 and aligned to it.
+__device__ __forceinline__ void store_bytes(void* to, std::uint32_t shared, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                   __cvta_generic_to_global(to)),
+               "r"(shared), "r"(bytes)
+               : "memory");
+}
+/// The same, numbers of fp32 that are added to what is there.
+__device__ __forceinline__ void add_bytes(void* to, std::uint32_t shared, int bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
+                   __cvta_generic_to_global(to)),
+               "r"(shared), "r"(bytes)
+               : "memory");
+}
+/// Until all stores of this thread are seen by it, and by those that it gives a turn to.
+__device__ __forceinline__ void finish_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 /// Until shared memory was read by all stores of this thread.
 __device__ __forceinline__ void wait_for_stores() {

@@ -20,6 +20,7 @@ struct ForwardArguments {
   CUtensorMap query, key, value, out;
   float* lse;               // [B * H, T]
   int tokens, heads, rows;  // rows: B * H
+  int group_heads;          // query heads of a key head
   int query_tiles;          // of 128 queries
   int rows_together;        // heads whose keys and values share the L2 cache
   bool causal;
@@ -118,13 +119,13 @@ struct ForwardBarriers {
 /// What a block works on. Heads are taken in bunches whose keys and values fit the L2 cache, and in
 /// a bunch the tiles with most keys first, so that the last blocks are short.
 struct ForwardWork {
-  int row, sample, head, first_query;
+  int row, sample, head, key_head, first_query;
   __device__ ForwardWork(const ForwardArguments& a, int queries) {
     const int bunch = blockIdx.x / (a.rows_together * a.query_tiles),
               place = blockIdx.x % (a.rows_together * a.query_tiles),
               rows = min(a.rows_together, a.rows - bunch * a.rows_together);
     row = bunch * a.rows_together + place % rows;
-    sample = row / a.heads, head = row % a.heads;
+    sample = row / a.heads, head = row % a.heads, key_head = head / a.group_heads;
     first_query = (a.query_tiles - 1 - place / rows) * queries;
   }
   /// Tiles of keys that queries before `end` see.
@@ -181,7 +182,7 @@ struct ForwardCopies {
 #pragma unroll
         for (int box = 0; box < Cut::keys / box_rows; ++box)
           load_box(to + panel * Cut::panel_bytes + box * box_bytes, map, panel * box_columns,
-                   work.head, tile * Cut::keys + box * box_rows, work.sample, copied);
+                   work.key_head, tile * Cut::keys + box * box_rows, work.sample, copied);
     }
     __syncwarp();
   }

@@ -5,10 +5,17 @@
 #include <utility>
 #include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
+#include "kernels/attention/hopper/row_statistics.cuh"
+#include "kernels/attention/hopper/sending_backward.cuh"
 
 namespace trainx::kernels::hopper {
 
 namespace {
+
+// What bench/hopper_attention has checked on a GPU; the rest is not offered.
+constexpr bool grouped_heads_are_checked = false;  // in forward and sending_backward.cuh
+constexpr bool sending_backward_is_checked =
+    false;  // sending_backward.cuh: heads of 128, and of 64
 
 constexpr double log2_of_e = 1.4426950408889634;
 
@@ -18,9 +25,13 @@ double scale_of(const Size& size) {
 
 bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
 
+bool is_grouped(const Size& size) { return size.of_keys() != size.heads; }
+
 // Coordinates and block counts are 32 bits.
 bool fits(const Size& size) {
-  return size.batch >= 0 && size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) &&
+  return (size.head_size == 64 || size.head_size == 128) && size.key_value_heads >= 0 &&
+         (is_empty(size) || size.heads % size.of_keys() == 0) && size.batch >= 0 &&
+         size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) &&
          size.batch * size.heads * (size.tokens + 128) / 64 < (std::int64_t{1} << 31);
 }
 
@@ -52,12 +63,13 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
   using Cut = ForwardCut<Head>;
   ForwardArguments a{};
   for (const cudaError_t error :
-       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size),
-        make_map(a.value, pass.value, size), make_map(a.out, pass.out, size)})
+       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size, size.of_keys()),
+        make_map(a.value, pass.value, size, size.of_keys()), make_map(a.out, pass.out, size)})
     if (error != cudaSuccess) return error;
   a.lse = pass.lse;
   a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
   a.rows = static_cast<int>(size.batch * size.heads);
+  a.group_heads = static_cast<int>(size.heads / size.of_keys());
   a.query_tiles = (a.tokens + Cut::queries - 1) / Cut::queries;
   // a third of Hopper's L2 cache: other heads' tiles pass through it too
   constexpr std::int64_t together_bytes = 16 << 20;
@@ -74,63 +86,115 @@ struct Workspace {
   std::int64_t query_tiles, tiles;
   std::size_t partial_at, turns_at, bytes;
   explicit Workspace(const Size& size)
-      : query_tiles((size.tokens + BackwardCut::queries - 1) / BackwardCut::queries),
+      : query_tiles((size.tokens + tile_queries - 1) / tile_queries),
         tiles(size.batch * size.heads * query_tiles),
-        partial_at(static_cast<std::size_t>(tiles) * BackwardCut::statistics_bytes),
+        partial_at(static_cast<std::size_t>(tiles) * 2 * tile_queries * sizeof(float)),
         turns_at(partial_at +
-                 static_cast<std::size_t>(tiles) * BackwardCut::queries * BackwardCut::head * 4),
+                 static_cast<std::size_t>(tiles * size.head_size) * tile_queries * sizeof(float)),
         bytes(turns_at + static_cast<std::size_t>(tiles) * sizeof(int)) {}
 };
+
+// What both kernels of backward are told, and the kernel that goes before them.
+template <int Head, class Arguments>
+cudaError_t prepare_backward(Arguments& a, const Backward& pass, const Size& size,
+                             cudaStream_t stream) {
+  const std::int64_t of_keys = size.of_keys();
+  for (const cudaError_t error :
+       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size, of_keys),
+        make_map(a.value, pass.value, size, of_keys), make_map(a.d_out, pass.d_out, size),
+        make_map(a.d_query, pass.d_query, size), make_map(a.d_key, pass.d_key, size, of_keys),
+        make_map(a.d_value, pass.d_value, size, of_keys)})
+    if (error != cudaSuccess) return error;
+  const Workspace room(size);
+  unsigned char* const workspace = static_cast<unsigned char*>(pass.workspace);
+  a.statistics = reinterpret_cast<float*>(workspace);
+  a.partial = reinterpret_cast<decltype(a.partial)>(workspace + room.partial_at);
+  a.turns = reinterpret_cast<int*>(workspace + room.turns_at);
+  a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
+  a.query_tiles = static_cast<int>(room.query_tiles);
+  a.causal = size.causal;
+  a.scale = static_cast<float>(scale_of(size));
+  a.scale_log2 = static_cast<float>(scale_of(size) * log2_of_e);
+  const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
+  row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
+      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
+      a.heads, a.query_tiles);
+  return cudaGetLastError();
+}
+
+cudaError_t backward_by_registers(const Backward& pass, const Size& size, cudaStream_t stream) {
+  using Cut = BackwardCut;
+  BackwardArguments a{};
+  if (const cudaError_t error = prepare_backward<Cut::head>(a, pass, size, stream);
+      error != cudaSuccess)
+    return error;
+  a.rows = static_cast<int>(size.batch * size.heads);
+  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
+  return launch(backward_kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
+}
+
+template <int Head>
+cudaError_t sending_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
+  using Cut = SendingCut<Head>;
+  SendingArguments a{};
+  if (const cudaError_t error = prepare_backward<Head>(a, pass, size, stream); error != cudaSuccess)
+    return error;
+  a.key_heads = static_cast<int>(size.of_keys());
+  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
+  return launch(sending_backward_kernel<Head>,
+                static_cast<int>(size.batch) * a.key_heads * a.key_tiles, Cut::threads,
+                Cut::shared_bytes, a, stream);
+}
 
 }  // namespace
 
 bool supports_forward(const Size& size) {
-  return (size.head_size == 64 || size.head_size == 128) && fits(size) && is_hopper();
+  return (grouped_heads_are_checked || !is_grouped(size)) && benched::has_kernels(size);
 }
 
 cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
   if (!supports_forward(size)) return cudaErrorNotSupported;
-  if (is_empty(size)) return cudaSuccess;
-  return size.head_size == 64 ? forward_of<64>(pass, size, stream)
-                              : forward_of<128>(pass, size, stream);
+  return benched::attention_forward(pass, size, stream);
 }
 
 bool supports_backward(const Size& size) {
-  return size.head_size == BackwardCut::head && fits(size) && is_hopper();
+  return (grouped_heads_are_checked || !is_grouped(size)) &&
+         (sending_backward_is_checked || size.head_size == BackwardCut::head) &&
+         benched::has_kernels(size);
 }
 
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
   if (!supports_backward(size)) return cudaErrorNotSupported;
-  if (is_empty(size)) return cudaSuccess;
-  using Cut = BackwardCut;
-  BackwardArguments a{};
-  for (const cudaError_t error :
-       {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size),
-        make_map(a.value, pass.value, size), make_map(a.d_out, pass.d_out, size),
-        make_map(a.d_query, pass.d_query, size), make_map(a.d_key, pass.d_key, size),
-        make_map(a.d_value, pass.d_value, size)})
-    if (error != cudaSuccess) return error;
-  const Workspace room(size);
-  unsigned char* const workspace = static_cast<unsigned char*>(pass.workspace);
-  a.statistics = reinterpret_cast<float*>(workspace);
-  a.partial = reinterpret_cast<float4*>(workspace + room.partial_at);
-  a.turns = reinterpret_cast<int*>(workspace + room.turns_at);
-  a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
-  a.rows = static_cast<int>(size.batch * size.heads);
-  a.query_tiles = static_cast<int>(room.query_tiles);
-  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
-  a.causal = size.causal;
-  a.scale = static_cast<float>(scale_of(size));
-  a.scale_log2 = static_cast<float>(scale_of(size) * log2_of_e);
-  const std::int64_t threads = 8 * room.tiles * Cut::queries;
-  row_statistics<<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
-      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
-      a.heads, a.query_tiles);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  return launch(backward_kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
+  return benched::attention_backward(pass, size, stream,
+                                     sending_backward_is_checked
+                                         ? benched::QueryGradients::sent
+                                         : benched::QueryGradients::by_registers);
 }
+
+namespace benched {
+
+bool has_kernels(const Size& size) { return fits(size) && is_hopper(); }
+
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
+  if (!has_kernels(size)) return cudaErrorNotSupported;
+  if (is_empty(size)) return cudaSuccess;
+  return size.head_size == 64 ? forward_of<64>(pass, size, stream)
+                              : forward_of<128>(pass, size, stream);
+}
+
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
+                               QueryGradients way) {
+  if (!has_kernels(size)) return cudaErrorNotSupported;
+  if (is_empty(size)) return cudaSuccess;
+  if (size.head_size == 128) return sending_backward<128>(pass, size, stream);
+  return way == QueryGradients::sent || is_grouped(size)
+             ? sending_backward<64>(pass, size, stream)
+             : backward_by_registers(pass, size, stream);
+}
+
+}  // namespace benched
 
 cudaError_t watch_waits([[maybe_unused]] std::uint32_t* mapped_words) {
 #ifdef TRAINX_CHECK_WAITS

@@ -24,16 +24,21 @@ using MutableRows = Rows<Bf16>;
 
 struct Size {
   std::int64_t batch = 0, tokens = 0, heads = 0;
-  std::int64_t head_size = 0;  // 64 or 128 forward, 64 backward
+  std::int64_t head_size = 0;  // 64 or 128
   bool causal = false;         // a token sees itself and those before it
   double scale = 0;            // of scores; 0: 1 / sqrt(head_size)
+  // K, which divides heads: H / K query heads side by side share a key head; 0: as many as heads
+  std::int64_t key_value_heads = 0;
+
+  std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
 };
 
-/// Rows of `part` (0: queries, 1: keys, 2: values) of a packed [B, T, 3, H, D].
+/// Rows of `part` (0: queries, 1: keys, 2: values) of a packed [B, T, H + 2 K, D].
 template <class T>
 Rows<T> packed_rows(T* qkv, int part, const Size& size) {
-  const std::int64_t row = size.heads * size.head_size;
-  return {qkv + part * row, 3 * row * size.tokens, 3 * row, size.head_size};
+  const std::int64_t K = size.of_keys(), row = (size.heads + 2 * K) * size.head_size,
+                     first_head = part == 0 ? 0 : size.heads + (part - 1) * K;
+  return {qkv + first_head * size.head_size, row * size.tokens, row, size.head_size};
 }
 /// Rows of a contiguous [B, T, H, D].
 template <class T>
@@ -66,6 +71,18 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
 /// fp32 partial sums of the query gradient, row statistics and turn counters.
 std::size_t workspace_bytes(const Size& size);
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream);
+
+/// The same for benches, which check and time kernels before supports_forward() and
+/// supports_backward() let others have them.
+namespace benched {
+bool has_kernels(const Size& size);
+/// Backward of heads of 64 that are not grouped: the kernel whose query gradients go through
+/// registers, or, as for all others, the one that sends them through shared memory.
+enum class QueryGradients : std::uint8_t { by_registers, sent };
+cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream);
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
+                               QueryGradients way);
+}  // namespace benched
 
 /// Only in builds with TRAINX_CHECK_WAITS, where a wait that does not end is given up, after which
 /// results are wrong: writes what was waited for into these 8 words of mapped host memory, whose

@@ -23,6 +23,8 @@ enum class Waiting : std::uint32_t {
   d_score_free,     // backward: score gradients no longer read
   keys_read,        // backward: keys no longer read for query gradients
   turn,             // backward: turn of this block to add to a query gradient
+  part_ready,       // backward: room for a part of a query gradient, or the sum of those before it
+  part_written,     // backward: part of a query gradient in shared memory
 };
 
 #ifdef TRAINX_CHECK_WAITS
@@ -113,6 +115,11 @@ __device__ __forceinline__ void arrive_threads(int barrier, int threads) {
 /// What this thread stored in shared memory becomes visible to the copy engine and to products.
 __device__ __forceinline__ void show_to_async_readers() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// Between copies of device memory by the copy engine and what other blocks are shown or show.
+__device__ __forceinline__ void order_copies() {
+  asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
 /// Waits until a counter in device memory has this value; sees what was stored before it was set.

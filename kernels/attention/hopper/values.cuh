@@ -30,6 +30,20 @@ __device__ __forceinline__ float2 load_pair(std::uint32_t shared) {
   return pair;
 }
 
+__device__ __forceinline__ float4 load_four(std::uint32_t shared) {
+  float4 four;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "r"(shared)
+               : "memory");
+  return four;
+}
+__device__ __forceinline__ void store_four(std::uint32_t shared, const float* four) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "f"(four[0]), "f"(four[1]),
+               "f"(four[2]), "f"(four[3])
+               : "memory");
+}
+
 /// blockIdx.x, read anew each time: what follows from it need not be kept in registers.
 __device__ __forceinline__ unsigned block_index() {
   unsigned block;

@@ -1,0 +1,50 @@
+// What backward needs of every query: delta = dO . O and the logarithm of its sum of exponentials.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include "kernels/attention/hopper/hopper_attention.hpp"
+
+namespace trainx::kernels::hopper {
+
+/// Queries of a tile of backward.
+constexpr int tile_queries = 64;
+
+/// Writes statistics[B * H, query_tiles, 2, 64]: log2(e) lse, infinite past the last token, and
+/// delta. Counters of turns[B * H, query_tiles] become 0. Head / 8 threads a row of out[B, T, H,
+/// Head].
+template <int Head>
+__global__ void __launch_bounds__(256)
+    row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
+                   int batch, int tokens, int heads, int query_tiles) {
+  constexpr int lanes = Head / 8;
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
+  const int lane = threadIdx.x % lanes, padded = query_tiles * tile_queries,
+            head = static_cast<int>(i % heads), token = static_cast<int>(i / heads % padded),
+            sample = static_cast<int>(i / heads / padded);
+  if (sample >= batch) return;  // all of a row together
+  const bool real = token < tokens;
+  float sum = 0;
+  if (real) {
+    const auto eight = [&](const ConstRows& rows) {
+      return *reinterpret_cast<const uint4*>(rows.data + sample * rows.batch + token * rows.token +
+                                             head * rows.head + 8 * lane);
+    };
+    const uint4 x = eight(out), y = eight(d_out);
+    const auto add = [&](std::uint32_t a, std::uint32_t b) {
+      sum = fmaf(__uint_as_float(a << 16), __uint_as_float(b << 16), sum);
+      sum = fmaf(__uint_as_float(a & 0xffff0000u), __uint_as_float(b & 0xffff0000u), sum);
+    };
+    add(x.x, y.x), add(x.y, y.y), add(x.z, y.z), add(x.w, y.w);
+  }
+  const unsigned mask = ((1u << lanes) - 1) << (threadIdx.x % 32 / lanes * lanes);
+  for (int other = lanes / 2; other > 0; other /= 2) sum += __shfl_xor_sync(mask, sum, other);
+  if (lane > 0) return;
+  const std::int64_t row = static_cast<std::int64_t>(sample) * heads + head,
+                     tile = row * query_tiles + token / tile_queries;
+  float* const to = statistics + tile * 2 * tile_queries + token % tile_queries;
+  to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
+  to[tile_queries] = sum;
+  if (token % tile_queries == 0) turns[tile] = 0;
+}
+
+}  // namespace trainx::kernels::hopper
