@@ -91,7 +91,7 @@ struct Workspace {
         partial_at(static_cast<std::size_t>(tiles) * 2 * tile_queries * sizeof(float)),
         turns_at(partial_at +
                  static_cast<std::size_t>(tiles * size.head_size) * tile_queries * sizeof(float)),
-        bytes(turns_at + static_cast<std::size_t>(tiles) * sizeof(int)) {}
+        bytes(turns_at + static_cast<std::size_t>(tiles + 1) * sizeof(int)) {}
 };
 
 // What both kernels of backward are told, and the kernel that goes before them.
@@ -141,9 +141,15 @@ cudaError_t sending_backward(const Backward& pass, const Size& size, cudaStream_
     return error;
   a.key_heads = static_cast<int>(size.of_keys());
   a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
-  return launch(sending_backward_kernel<Head>,
-                static_cast<int>(size.batch) * a.key_heads * a.key_tiles, Cut::threads,
-                Cut::shared_bytes, a, stream);
+  a.items = static_cast<int>(size.batch) * a.key_heads * a.key_tiles;
+  a.next_item = a.turns + Workspace(size).tiles;
+  int device = 0, multiprocessors = 0;
+  for (const cudaError_t error :
+       {cudaGetDevice(&device),
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)})
+    if (error != cudaSuccess) return error;
+  const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
+  return launch(sending_backward_kernel<Head>, blocks, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace trainx::kernels::hopper {
 constexpr int tile_queries = 64;
 
 /// Writes statistics[B * H, query_tiles, 2, 64]: log2(e) lse, infinite past the last token, and
-/// delta. Counters of turns[B * H, query_tiles] become 0. Head / 8 threads a row of out[B, T, H,
-/// Head].
+/// delta. Counters of turns[B * H * query_tiles + 1] become 0. Head / 8 threads a row of out[B, T,
+/// H, Head].
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(256)
   to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
   to[tile_queries] = sum;
   if (token % tile_queries == 0) turns[tile] = 0;
+  if (i == 0) turns[static_cast<std::int64_t>(batch) * heads * query_tiles] = 0;
 }
 
 }  // namespace trainx::kernels::hopper

@@ -1,6 +1,6 @@
-// Attention backward on Hopper, heads of 64 and 128. A block has 128 keys and values of a head and
-// goes over the tiles of 64 queries that see them (Dao 2023, arXiv:2307.08691, algorithm 2), of one
-// query head after the other where several share the keys. Its warp groups:
+// Attention backward on Hopper, heads of 64 and 128. An item of work is 128 keys and values of a
+// head: a block goes over the tiles of 64 queries that see them (Dao 2023, arXiv:2307.08691,
+// algorithm 2), of one query head after the other where several share the keys. Its warp groups:
 //   keys     two of 64 keys each: scores and their gradients with keys as rows, S^T = K Q^T and
 //            dP^T = V dO^T, so that P^T and dS^T are left operands of dV += P^T dO and dK += dS^T Q
 //            as they lie in registers
@@ -12,8 +12,8 @@
 // where P = exp(scale S - lse), dS = P (dP - delta), delta = dO . O; dQ and dK are scaled last.
 //
 // Sums of query gradients over blocks are made in one order: a counter per tile of queries tells
-// whose turn it is, from the last keys that see the tile to the first. Blocks start in that order,
-// so whoever waits waits for a block that runs; under a causal mask the block before is two tiles
+// whose turn it is, from the last keys that see the tile to the first. Blocks take items in that
+// order, so whoever waits waits for an item that is under way; under a causal mask it is two tiles
 // ahead. Turns take two trips to the L2 cache and the sum a third, more time than all products of a
 // tile: so parts go through shared memory, where a sending warp for each buffer waits for the turn,
 // lets the copy engine store the part or add it, and passes the turn on. The last in turn gets the
@@ -37,8 +37,10 @@ struct SendingArguments {
   float* statistics;  // of row_statistics()
   // [B * H, query_tiles, 64 * Head]: sums so far of a query gradient, as they lie in shared memory
   float* partial;
-  int* turns;  // [B * H, query_tiles]
+  int* turns;      // [B * H, query_tiles]
+  int* next_item;  // that no block has taken; at first 0
   int tokens, heads, key_heads, query_tiles, key_tiles;
+  int items;  // B * K * key_tiles
   bool causal;
   float scale, scale_log2;  // the latter times log2(e)
 };
@@ -50,8 +52,13 @@ struct SendingCut {
   static constexpr bool query_group = Head == 64;
   static constexpr int stages = Head == 64 ? 4 : 2,
                        buffers = 2,  // of score gradients
-      parts = Head == 64 ? 3 : 2;    // of query gradients, and warps that send them
+      parts = Head == 64 ? 3 : 2,    // of query gradients, and warps that send them
+      key_buffers = Head == 64 ? 2 : 1;
   static constexpr int threads = query_group ? 512 : 384;
+  // A block for each multiprocessor, which takes items until there is none left: copies of the next
+  // item hide behind the last steps of one. With heads of 128 registers do not allow it, and items
+  // have twice the products: a block has one item.
+  static constexpr bool takes_items = Head == 64;
   // of a thread, by role; all threads start with equal numbers of a multiprocessor's 65536
   static constexpr int key_registers = query_group ? 200 : 240,
                        query_registers = query_group ? 80 : 0,
@@ -59,15 +66,15 @@ struct SendingCut {
   static_assert((2 * key_registers + query_registers + service_registers) * 128 <= 65536);
   static constexpr int tile_bytes = panels * box_bytes, statistics_bytes = 2 * queries * 4,
                        part_bytes = queries * Head * 4,
-                       panel_bytes = 2 * box_bytes;  // of keys and of values
-  static constexpr int key_at = 0, value_at = key_at + panels * panel_bytes,
-                       query_at = value_at + panels * panel_bytes,
-                       d_out_at = query_at + stages * tile_bytes,
-                       d_score_at = d_out_at + stages * tile_bytes,
+                       panel_bytes = 2 * box_bytes,  // of keys and of values
+      value_bytes = panels * panel_bytes;
+  static constexpr int query_at = key_buffers * 2 * value_bytes,  // keys and values before
+      d_out_at = query_at + stages * tile_bytes, d_score_at = d_out_at + stages * tile_bytes,
                        part_at = d_score_at + buffers * 2 * box_bytes,
                        statistics_at = part_at + parts * part_bytes,
-                       barriers_at = statistics_at + stages * statistics_bytes;
-  static constexpr int barriers = 2 + 4 * stages + 2 * buffers + 2 * parts;
+                       items_at = statistics_at + stages * statistics_bytes,
+                       barriers_at = items_at + 16;
+  static constexpr int barriers = 9 + 4 * stages + 2 * buffers + 2 * parts;
   static constexpr int shared_bytes = barriers_at + 8 * barriers + atom_bytes;  // and alignment
   static_assert(shared_bytes <= 227 << 10);
 };
@@ -76,10 +83,14 @@ template <int Head>
 struct SendingBarriers {
   using Cut = SendingCut<Head>;
   std::uint32_t at;
-  __device__ std::uint32_t block_copied() const { return at; }
+  __device__ std::uint32_t block_copied(int block) const { return at + 8 * block; }
+  /// Keys and values were read, and gradients written from their place.
+  __device__ std::uint32_t keys_free(int block) const { return at + 8 * (2 + block); }
   /// Keys were read for all query gradients.
-  __device__ std::uint32_t keys_read() const { return at + 8; }
-  __device__ std::uint32_t query_copied(int stage) const { return at + 8 * (2 + stage); }
+  __device__ std::uint32_t keys_read() const { return at + 8 * 4; }
+  __device__ std::uint32_t item_given(int item) const { return at + 8 * (5 + item); }
+  __device__ std::uint32_t item_free(int item) const { return at + 8 * (7 + item); }
+  __device__ std::uint32_t query_copied(int stage) const { return at + 8 * (9 + stage); }
   __device__ std::uint32_t d_out_copied(int stage) const {
     return query_copied(stage) + 8 * Cut::stages;
   }
@@ -104,15 +115,14 @@ struct SendingBarriers {
   }
 };
 
-/// What a block works on: keys from key_tile * 128 on, and of each of `group_heads` query heads
+/// An item of work: keys from key_tile * 128 on, and of each of `group_heads` query heads
 /// from `first_head` on the `steps` tiles of queries from first_tile on.
 struct SendingWork {
   int sample, key_head, key_tile, first_tile, steps, first_head, group_heads;
-  __device__ explicit SendingWork(const SendingArguments& a) {
-    const unsigned block = block_index();
-    const int row = static_cast<int>(block / a.key_tiles);
+  __device__ SendingWork(const SendingArguments& a, int item) {
+    const int row = item / a.key_tiles;
     sample = row / a.key_heads, key_head = row % a.key_heads;
-    key_tile = a.key_tiles - 1 - static_cast<int>(block % a.key_tiles);
+    key_tile = a.key_tiles - 1 - item % a.key_tiles;
     first_tile = a.causal ? 2 * key_tile : 0;
     steps = a.query_tiles - first_tile;
     group_heads = a.heads / a.key_heads;
@@ -132,6 +142,31 @@ struct SendingWork {
   __device__ bool is_last() const { return key_tile == 0; }
 };
 
+/// Place in a ring of two after so many advances.
+__device__ __forceinline__ Ring<2> place_of(std::uint32_t count) {
+  return {static_cast<int>(count & 1), count >> 1 & 1};
+}
+
+/// Items of this block, as those hear of them who do not take them. All threads of a warp, or one.
+template <int Head, int Threads>
+struct Items {
+  std::uint32_t shared;
+  SendingBarriers<Head> barriers;
+  std::uint32_t heard = 0;
+  /// As many as `items` if there is none left.
+  __device__ __forceinline__ int next(int items) {
+    if constexpr (!SendingCut<Head>::takes_items)
+      return heard++ == 0 ? static_cast<int>(block_index()) : items;
+    const Ring<2> at = place_of(heard++);
+    wait(barriers.item_given(at.stage), at.parity, Waiting::item_given);
+    int item = load_int(shared + SendingCut<Head>::items_at + 4 * at.stage);
+    // the first thread's, so that the compiler knows that all have the same
+    if constexpr (Threads > 1) item = __shfl_sync(0xffffffff, item, 0);
+    if (Threads == 1 || threadIdx.x % 32 == 0) arrive(barriers.item_free(at.stage));
+    return item;
+  }
+};
+
 /// Tiles of queries in the order in which a block goes over them.
 struct QueryTiles {
   int step = 0, head;
@@ -144,87 +179,116 @@ struct QueryTiles {
   }
 };
 
-/// Copies keys, values, and all tiles of queries and output gradients. One thread.
+/// Takes items until there is none left, and copies their keys, values, and all tiles of queries
+/// and output gradients. One thread.
 template <int Head>
-__device__ __forceinline__ void copy_tiles(const SendingArguments& a, const SendingWork& work,
-                                           std::uint32_t shared, SendingBarriers<Head> barriers) {
+__device__ __forceinline__ void copy_tiles(const SendingArguments& a, std::uint32_t shared,
+                                           SendingBarriers<Head> barriers) {
   using Cut = SendingCut<Head>;
-  arrive_expecting(barriers.block_copied(), 4 * Cut::tile_bytes);
-  for (int box = 0; box < 2 * Cut::panels; ++box) {
-    const int panel = box / 2, key = work.key_tile * Cut::keys + box % 2 * Cut::group_keys;
-    load_box(shared + Cut::key_at + box * box_bytes, a.key, panel * box_columns, work.key_head, key,
-             work.sample, barriers.block_copied());
-    load_box(shared + Cut::value_at + box * box_bytes, a.value, panel * box_columns, work.key_head,
-             key, work.sample, barriers.block_copied());
-  }
-  QueryTiles tiles(work);
+  Ring<2> items;
+  Ring<Cut::key_buffers> blocks;
   Ring<Cut::stages> ring;
-  for (int left = work.all_steps(); left > 0; --left, ring.advance(), tiles.advance(work)) {
-    const int stage = ring.stage, tile = tiles.tile(work);
-    wait(barriers.query_free(stage), ring.parity ^ 1, Waiting::query_free);
-    arrive_expecting(barriers.query_copied(stage), Cut::tile_bytes + Cut::statistics_bytes);
-    for (int panel = 0; panel < Cut::panels; ++panel)
-      load_box(shared + Cut::query_at + stage * Cut::tile_bytes + panel * box_bytes, a.query,
-               panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
-               barriers.query_copied(stage));
-    const std::int64_t row = static_cast<std::int64_t>(work.sample) * a.heads + tiles.head;
-    load_bytes(shared + Cut::statistics_at + stage * Cut::statistics_bytes,
-               a.statistics + (row * a.query_tiles + tile) * 2 * Cut::queries,
-               Cut::statistics_bytes, barriers.query_copied(stage));
-    wait(barriers.d_out_free(stage), ring.parity ^ 1, Waiting::d_out_free);
-    arrive_expecting(barriers.d_out_copied(stage), Cut::tile_bytes);
-    for (int panel = 0; panel < Cut::panels; ++panel)
-      load_box(shared + Cut::d_out_at + stage * Cut::tile_bytes + panel * box_bytes, a.d_out,
-               panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
-               barriers.d_out_copied(stage));
+  while (true) {
+    int item;
+    if constexpr (Cut::takes_items) {
+      wait(barriers.item_free(items.stage), items.parity ^ 1, Waiting::item_free);
+      item = atomicAdd(a.next_item, 1);
+      store_int(shared + Cut::items_at + 4 * items.stage, item);
+      arrive(barriers.item_given(items.stage));
+      items.advance();
+      if (item >= a.items) return;
+    } else {
+      item = static_cast<int>(block_index());
+    }
+    const SendingWork work(a, item);
+    const int block = blocks.stage;
+    wait(barriers.keys_free(block), blocks.parity ^ 1, Waiting::keys_free);
+    arrive_expecting(barriers.block_copied(block), 2 * Cut::value_bytes);
+    for (int box = 0; box < 2 * Cut::panels; ++box) {
+      const int column = box / 2 * box_columns,
+                key = work.key_tile * Cut::keys + box % 2 * Cut::group_keys;
+      const std::uint32_t to = shared + block * 2 * Cut::value_bytes + box * box_bytes;
+      load_box(to, a.key, column, work.key_head, key, work.sample, barriers.block_copied(block));
+      load_box(to + Cut::value_bytes, a.value, column, work.key_head, key, work.sample,
+               barriers.block_copied(block));
+    }
+    blocks.advance();
+    QueryTiles tiles(work);
+    for (int left = work.all_steps(); left > 0; --left, ring.advance(), tiles.advance(work)) {
+      const int stage = ring.stage, tile = tiles.tile(work);
+      wait(barriers.query_free(stage), ring.parity ^ 1, Waiting::query_free);
+      arrive_expecting(barriers.query_copied(stage), Cut::tile_bytes + Cut::statistics_bytes);
+      for (int panel = 0; panel < Cut::panels; ++panel)
+        load_box(shared + Cut::query_at + stage * Cut::tile_bytes + panel * box_bytes, a.query,
+                 panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
+                 barriers.query_copied(stage));
+      const std::int64_t row = static_cast<std::int64_t>(work.sample) * a.heads + tiles.head;
+      load_bytes(shared + Cut::statistics_at + stage * Cut::statistics_bytes,
+                 a.statistics + (row * a.query_tiles + tile) * 2 * Cut::queries,
+                 Cut::statistics_bytes, barriers.query_copied(stage));
+      wait(barriers.d_out_free(stage), ring.parity ^ 1, Waiting::d_out_free);
+      arrive_expecting(barriers.d_out_copied(stage), Cut::tile_bytes);
+      for (int panel = 0; panel < Cut::panels; ++panel)
+        load_box(shared + Cut::d_out_at + stage * Cut::tile_bytes + panel * box_bytes, a.d_out,
+                 panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
+                 barriers.d_out_copied(stage));
+    }
+    if (!Cut::takes_items) return;
   }
 }
 
 /// Sends every part of query gradients that comes into buffer `part`. One thread.
 template <int Head>
-__device__ __forceinline__ void send_parts(const SendingArguments& a, const SendingWork& work,
-                                           std::uint32_t shared, SendingBarriers<Head> barriers,
-                                           int part) {
+__device__ __forceinline__ void send_parts(const SendingArguments& a, std::uint32_t shared,
+                                           SendingBarriers<Head> barriers, int part) {
   using Cut = SendingCut<Head>;
   const std::uint32_t at = shared + Cut::part_at + part * Cut::part_bytes,
                       ready = barriers.part_ready(part);
-  const bool is_last = work.is_last();
-  QueryTiles tiles(work);
+  Items<Head, 1> items{shared, barriers};
   std::uint32_t parity = 0;
-  const int all = work.all_steps();
-  for (int i = 0; i < all; ++i, tiles.advance(work)) {
-    if (i % Cut::parts != part) continue;
-    const int tile = tiles.tile(work), turn = work.turn(a, tile);
-    const std::int64_t place =
-        (static_cast<std::int64_t>(work.sample) * a.heads + tiles.head) * a.query_tiles + tile;
-    int* const counter = a.turns + place;
-    float* const partial = a.partial + place * (Cut::queries * Head);
-    if (!is_last || turn == 0) arrive(ready);
-    if (turn > 0) {
-      wait_for_turn(counter, turn);
-      order_copies();
-      if (is_last) {
-        arrive_expecting(ready, Cut::part_bytes);
-        load_bytes(at, partial, Cut::part_bytes, ready);
+  int buffer = 0;  // of the next part
+  while (true) {
+    const int item = items.next(a.items);
+    if (item >= a.items) return;
+    const SendingWork work(a, item);
+    const bool is_last = work.is_last();
+    QueryTiles tiles(work);
+    for (int left = work.all_steps(); left > 0; --left, tiles.advance(work)) {
+      const bool is_mine = buffer == part;
+      if (++buffer == Cut::parts) buffer = 0;
+      if (!is_mine) continue;
+      const int tile = tiles.tile(work), turn = work.turn(a, tile);
+      const std::int64_t place =
+          (static_cast<std::int64_t>(work.sample) * a.heads + tiles.head) * a.query_tiles + tile;
+      int* const counter = a.turns + place;
+      float* const partial = a.partial + place * (Cut::queries * Head);
+      if (!is_last || turn == 0) arrive(ready);
+      if (turn > 0) {
+        wait_for_turn(counter, turn);
+        order_copies();
+        if (is_last) {
+          arrive_expecting(ready, Cut::part_bytes);
+          load_bytes(at, partial, Cut::part_bytes, ready);
+        }
       }
-    }
-    wait(barriers.part_written(part), parity, Waiting::part_written);
-    parity ^= 1;
-    if (is_last) {
-      for (int panel = 0; panel < Cut::panels; ++panel)
-        store_box(a.d_query, panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
-                  at + panel * (Cut::part_bytes / Cut::panels));
-      commit_stores();
-      wait_for_stores();
-    } else {
-      if (turn == 0)
-        store_bytes(partial, at, Cut::part_bytes);
-      else
-        add_bytes(partial, at, Cut::part_bytes);
-      commit_stores();
-      finish_stores();
-      order_copies();
-      give_turn(counter, turn + 1);
+      wait(barriers.part_written(part), parity, Waiting::part_written);
+      parity ^= 1;
+      if (is_last) {
+        for (int panel = 0; panel < Cut::panels; ++panel)
+          store_box(a.d_query, panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
+                    at + panel * (Cut::part_bytes / Cut::panels));
+        commit_stores();
+        wait_for_stores();
+      } else {
+        if (turn == 0)
+          store_bytes(partial, at, Cut::part_bytes);
+        else
+          add_bytes(partial, at, Cut::part_bytes);
+        commit_stores();
+        finish_stores();
+        order_copies();
+        give_turn(counter, turn + 1);
+      }
     }
   }
 }
@@ -273,39 +337,47 @@ __device__ __forceinline__ void hand_over(const SendingArguments& a, std::uint32
 
 /// The warp group that computes query gradients of heads of 64.
 __device__ __forceinline__ void compute_query_gradients(const SendingArguments& a,
-                                                        const SendingWork& work,
                                                         std::uint32_t shared,
                                                         SendingBarriers<64> barriers) {
   using Cut = SendingCut<64>;
-  const int lane = threadIdx.x % 32, all = work.all_steps(),
-            alone = work.first_step<64>(a, 1);  // steps of the first group of keys only
+  const int lane = threadIdx.x % 32;
+  Items<64, 32> items{shared, barriers};
+  Ring<Cut::key_buffers> block;
   Ring<Cut::buffers> buffer;
   Ring<Cut::parts> part;
-  QueryTiles tiles(work);
-  wait(barriers.block_copied(), 0, Waiting::block_copied);
-  for (int i = 0; i < all; ++i, buffer.advance(), tiles.advance(work)) {
-    float sums[32];
+  while (true) {
+    const int item = items.next(a.items);
+    if (item >= a.items) return;
+    const SendingWork work(a, item);
+    const int all = work.all_steps(),
+              alone = work.first_step<64>(a, 1);  // steps of the first group of keys only
+    const std::uint32_t keys = shared + block.stage * 2 * Cut::value_bytes;
+    QueryTiles tiles(work);
+    wait(barriers.block_copied(block.stage), block.parity, Waiting::block_copied);
+    block.advance();
+    for (int i = 0; i < all; ++i, buffer.advance(), tiles.advance(work)) {
+      float sums[32];
 #pragma unroll
-    for (float& sum : sums) sum = 0;
-    wait(barriers.d_score_written(buffer.stage), buffer.parity, Waiting::d_score_written);
-    const auto multiply = [&](auto steps) {
-      begin_products();
-      columns_by_columns<decltype(steps)::value>(
-          sums, shared + Cut::key_at, shared + Cut::d_score_at + buffer.stage * 2 * box_bytes,
-          true);
-      commit_products();
-      wait_for_products<0>(sums);
-    };
-    if (i >= alone)
-      multiply(std::integral_constant<int, 8>{});
-    else
-      multiply(std::integral_constant<int, 4>{});
-    if (lane == 0) {
-      arrive(barriers.d_score_free(buffer.stage));
-      if (i + 1 == all) arrive(barriers.keys_read());
+      for (float& sum : sums) sum = 0;
+      wait(barriers.d_score_written(buffer.stage), buffer.parity, Waiting::d_score_written);
+      const auto multiply = [&](auto steps) {
+        begin_products();
+        columns_by_columns<decltype(steps)::value>(
+            sums, keys, shared + Cut::d_score_at + buffer.stage * 2 * box_bytes, true);
+        commit_products();
+        wait_for_products<0>(sums);
+      };
+      if (i >= alone)
+        multiply(std::integral_constant<int, 8>{});
+      else
+        multiply(std::integral_constant<int, 4>{});
+      if (lane == 0) {
+        arrive(barriers.d_score_free(buffer.stage));
+        if (i + 1 == all) arrive(barriers.keys_read());
+      }
+      hand_over<64, true>(a, shared, barriers, part, sums, work.is_last(),
+                          work.turn(a, tiles.tile(work)), 0, 1);
     }
-    hand_over<64, true>(a, shared, barriers, part, sums, work.is_last(),
-                        work.turn(a, tiles.tile(work)), 0, 1);
   }
 }
 
@@ -316,18 +388,19 @@ struct KeyGroup {
   const SendingArguments& a;
   std::uint32_t shared;
   SendingBarriers<Head> barriers;
-  int group, first_key;
+  int group, block, first_key;
   std::uint32_t keys, values;
 
   __device__ KeyGroup(const SendingArguments& arguments, const SendingWork& work, std::uint32_t at,
-                      SendingBarriers<Head> of, int which)
+                      SendingBarriers<Head> of, int which, int key_buffer)
       : a(arguments),
         shared(at),
         barriers(of),
         group(which),
+        block(key_buffer),
         first_key(work.key_tile * Cut::keys + which * Cut::group_keys),
-        keys(at + Cut::key_at + which * box_bytes),
-        values(at + Cut::value_at + which * box_bytes) {}
+        keys(at + key_buffer * 2 * Cut::value_bytes + which * box_bytes),
+        values(keys + Cut::value_bytes) {}
   __device__ __forceinline__ std::uint32_t queries(int stage) const {
     return shared + Cut::query_at + stage * Cut::tile_bytes;
   }
@@ -396,7 +469,8 @@ struct KeyGroup {
   }
   /// Writes both gradients through the shared memory of this group's keys and values, when these
   /// are no longer read.
-  __device__ __forceinline__ void finish(float (&d_key)[Head / 2], float (&d_value)[Head / 2]) {
+  __device__ __forceinline__ void finish(float (&d_key)[Head / 2], float (&d_value)[Head / 2],
+                                         int item) {
     const int thread = threadIdx.x % 128;
     std::uint32_t rounded[Head / 4];
 #pragma unroll
@@ -407,9 +481,10 @@ struct KeyGroup {
     write_rows(values, Cut::panel_bytes, rounded, thread);
     show_to_async_readers();
     sync_threads(2 + group, 128);
-    const SendingWork again(a);
+    if (thread > 0) return;
+    const SendingWork again(a, Cut::takes_items ? anew(item) : static_cast<int>(block_index()));
     const int key = again.key_tile * Cut::keys + group * Cut::group_keys;
-    if (thread == 0 && key < a.tokens) {
+    if (key < a.tokens) {
       for (int panel = 0; panel < Cut::panels; ++panel) {
         store_box(a.d_key, panel * box_columns, again.key_head, key, again.sample,
                   keys + panel * Cut::panel_bytes);
@@ -419,19 +494,36 @@ struct KeyGroup {
       commit_stores();
       wait_for_stores();
     }
+    arrive(barriers.keys_free(block));
   }
 };
 
+/// Places of a group of keys in rings, which go on from item to item. With heads of 128 all rings
+/// have two places: the number of steps tells them, in one register.
+template <int Head>
+struct KeyRings {
+  Ring<SendingCut<Head>::stages> stage;
+  Ring<SendingCut<Head>::buffers> buffer;
+};
+template <>
+struct KeyRings<128> {
+  std::uint32_t steps = 0;
+};
+
 /// A warp group with 64 keys of heads of 64.
-__device__ __forceinline__ void compute_keys(const SendingArguments& a, const SendingWork& work,
+/// One item.
+__device__ __forceinline__ void compute_keys(const SendingArguments& a, int item,
                                              std::uint32_t shared, SendingBarriers<64> barriers,
-                                             int group) {
+                                             int group, KeyRings<64>& rings,
+                                             std::uint32_t items_before) {
   using Cut = SendingCut<64>;
-  KeyGroup<64> mine(a, work, shared, barriers, group);
+  const SendingWork work(a, item);
+  const Ring<Cut::key_buffers> block = place_of(items_before);
+  KeyGroup<64> mine(a, work, shared, barriers, group, block.stage);
   const int lane = threadIdx.x % 32, all = work.all_steps(),
             first_step = work.first_step<64>(a, group);
-  Ring<Cut::stages> ring;
-  Ring<Cut::buffers> buffer;
+  Ring<Cut::stages>& ring = rings.stage;
+  Ring<Cut::buffers>& buffer = rings.buffer;
   // steps that only the other group takes part in
   for (int step = 0; step < first_step; ++step) {
     if (lane == 0) {
@@ -445,7 +537,7 @@ __device__ __forceinline__ void compute_keys(const SendingArguments& a, const Se
 
   float d_key[32] = {}, d_value[32] = {}, scores[32], d_scores[32];
   std::uint32_t weights[16], slopes[16];
-  wait(barriers.block_copied(), 0, Waiting::block_copied);
+  wait(barriers.block_copied(block.stage), block.parity, Waiting::block_copied);
   // zeros now, not while products are under way
   pin(d_key), pin(d_value);
 
@@ -492,83 +584,100 @@ __device__ __forceinline__ void compute_keys(const SendingArguments& a, const Se
   weights_by_columns<4, 64>(d_key, slopes, mine.queries(ring.stage), box_bytes, true);
   commit_products();
   wait_for_products<0>(d_key, d_value);
-  wait(barriers.keys_read(), 0, Waiting::keys_read);
+  if (lane == 0) {
+    arrive(barriers.query_free(ring.stage));
+    arrive(barriers.d_out_free(ring.stage));
+  }
+  ring.advance();
+  wait(barriers.keys_read(), items_before & 1, Waiting::keys_read);
   sync_threads(2 + group, 128);  // values were read by all of this group
-  mine.finish(d_key, d_value);
+  mine.finish(d_key, d_value, item);
 }
 
 /// A warp group with 64 keys of heads of 128, which also computes 64 columns of query gradients.
-__device__ __forceinline__ void compute_keys(const SendingArguments& a, const SendingWork& work,
+/// One item.
+__device__ __forceinline__ void compute_keys(const SendingArguments& a, int item,
                                              std::uint32_t shared, SendingBarriers<128> barriers,
-                                             int group) {
+                                             int group, KeyRings<128>& rings,
+                                             std::uint32_t items_before) {
   using Cut = SendingCut<128>;
-  KeyGroup<128> mine(a, work, shared, barriers, group);
+  const SendingWork work(a, item);
+  KeyGroup<128> mine(a, work, shared, barriers, group, 0);
   const int lane = threadIdx.x % 32, all = work.all_steps();
-  Ring<Cut::stages> ring;
-  Ring<Cut::buffers> buffer, other;  // written next, multiplied next
-  Ring<Cut::parts> part;
+  static_assert(Cut::stages == 2 && Cut::buffers == 2 && Cut::parts == 2 && Cut::key_buffers == 1);
+  std::uint32_t& now = rings.steps;
   int tile = work.first_tile;
 
   float d_key[64] = {}, d_value[64] = {}, scores[32], d_scores[32], sums[32];
   std::uint32_t weights[16], slopes[16];
-  wait(barriers.block_copied(), 0, Waiting::block_copied);
+  wait(barriers.block_copied(0), items_before & 1, Waiting::block_copied);
   // zeros now, not while products are under way
   pin(d_key), pin(d_value);
 
-  // dQ of the tile before, of all 128 keys
+  const auto start_scores = [&] {
+    const Ring<2> at = place_of(now);
+    wait(barriers.query_copied(at.stage), at.parity, Waiting::query_copied);
+    mine.start_scores(scores, at.stage);
+  };
+  const auto free_queries = [&](std::uint32_t step) {
+    if (lane == 0) arrive(barriers.query_free(place_of(step).stage));
+  };
+  // dQ of the step before, of all 128 keys
   const auto start_query_gradient = [&] {
-    wait(barriers.d_score_written(other.stage), other.parity, Waiting::d_score_written);
+    const Ring<2> at = place_of(now - 1);
+    wait(barriers.d_score_written(at.stage), at.parity, Waiting::d_score_written);
 #pragma unroll
     for (float& sum : sums) sum = 0;
     begin_products();
-    columns_by_columns<8>(sums, shared + Cut::d_score_at + other.stage * 2 * box_bytes,
-                          shared + Cut::key_at + group * Cut::panel_bytes, true);
+    columns_by_columns<8>(sums, shared + Cut::d_score_at + at.stage * 2 * box_bytes,
+                          shared + group * Cut::panel_bytes, true);
     commit_products();
   };
   const auto hand_over_query_gradient = [&](int of_tile) {
-    if (lane == 0) arrive(barriers.d_score_free(other.stage));
-    other.advance();
-    hand_over<128, false>(a, shared, barriers, part, sums, work.is_last(), work.turn(a, of_tile),
+    Ring<2> at = place_of(now - 1);
+    if (lane == 0) arrive(barriers.d_score_free(at.stage));
+    hand_over<128, false>(a, shared, barriers, at, sums, work.is_last(), work.turn(a, of_tile),
                           group, 2 + group);
   };
   const auto multiply_weights = [&] {
-    wait(barriers.d_out_copied(ring.stage), ring.parity, Waiting::d_out_copied);
+    const Ring<2> at = place_of(now);
+    wait(barriers.d_out_copied(at.stage), at.parity, Waiting::d_out_copied);
     begin_products();
-    weights_by_columns<4, 128>(d_value, weights, mine.d_outs(ring.stage), box_bytes, true);
+    weights_by_columns<4, 128>(d_value, weights, mine.d_outs(at.stage), box_bytes, true);
     commit_products();
   };
   // dP^T, then dS^T, then dK += dS^T Q
   const auto finish_step = [&] {
+    Ring<2> at = place_of(now);
+    const int stage = at.stage;
     begin_products();
-    mine.multiply_d_outs(d_scores, ring.stage);
+    mine.multiply_d_outs(d_scores, stage);
     commit_products();
     wait_for_products<0>(d_scores, weights);
-    if (lane == 0) arrive(barriers.d_out_free(ring.stage));
-    mine.slope(slopes, weights, d_scores, ring.stage, buffer);
+    if (lane == 0) arrive(barriers.d_out_free(stage));
+    mine.slope(slopes, weights, d_scores, stage, at);
     begin_products();
-    weights_by_columns<4, 128>(d_key, slopes, mine.queries(ring.stage), box_bytes, true);
+    weights_by_columns<4, 128>(d_key, slopes, mine.queries(stage), box_bytes, true);
     commit_products();
+    ++now;
   };
 
-  wait(barriers.query_copied(ring.stage), ring.parity, Waiting::query_copied);
-  mine.start_scores(scores, ring.stage);
+  start_scores();
   wait_for_products<0>(scores);
-  mine.weigh(weights, scores, ring.stage, tile);
+  mine.weigh(weights, scores, place_of(now).stage, tile);
   multiply_weights();
   finish_step();
   // Between steps d_key is under way. Registers do for two products of 64 x 64 at a time, also
   // those whose sums are being read: dP^T waits until dQ was handed over, which dV hides.
   for (int step = 1; step < all; ++step) {
-    const int stage = ring.stage, tile_before = tile;
-    ring.advance();
+    const int tile_before = tile;
     if (++tile == a.query_tiles) tile = work.first_tile;  // of the next head
-    wait(barriers.query_copied(ring.stage), ring.parity, Waiting::query_copied);
-    mine.start_scores(scores, ring.stage);
+    start_scores();
     wait_for_products<1>(slopes);
-    if (lane == 0) arrive(barriers.query_free(stage));
+    free_queries(now - 1);
     start_query_gradient();
     wait_for_products<1>(scores);
-    mine.weigh(weights, scores, ring.stage, tile);
+    mine.weigh(weights, scores, place_of(now).stage, tile);
     multiply_weights();
     wait_for_products<1>(sums);
     hand_over_query_gradient(tile_before);
@@ -576,11 +685,12 @@ __device__ __forceinline__ void compute_keys(const SendingArguments& a, const Se
   }
   // one after the other: with both under way the compiler runs all products one by one
   wait_for_products<0>(d_key, d_value, slopes);
+  free_queries(now - 1);
   start_query_gradient();
   wait_for_products<0>(sums);
   sync_threads(1, 256);  // keys were read by both groups
   hand_over_query_gradient(tile);
-  mine.finish(d_key, d_value);
+  mine.finish(d_key, d_value, item);
 }
 
 template <int Head>
@@ -594,8 +704,15 @@ __global__ void __launch_bounds__(SendingCut<Head>::threads, 1)
   // the same for all threads of a warp, which the compiler cannot know
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0), group = warp / 4;
   if (threadIdx.x == 0) {
-    init_barrier(barriers.block_copied(), 1);
+    for (int i = 0; i < Cut::key_buffers; ++i) {
+      init_barrier(barriers.block_copied(i), 1);
+      init_barrier(barriers.keys_free(i), 2);  // a group of keys each
+    }
     init_barrier(barriers.keys_read(), 4);  // a warp each
+    for (int i = 0; i < 2; ++i) {
+      init_barrier(barriers.item_given(i), 1);
+      init_barrier(barriers.item_free(i), Cut::parts + (Cut::query_group ? 12 : 8));
+    }
     for (int i = 0; i < Cut::stages; ++i) {
       init_barrier(barriers.query_copied(i), 1);
       init_barrier(barriers.d_out_copied(i), 1);
@@ -612,25 +729,31 @@ __global__ void __launch_bounds__(SendingCut<Head>::threads, 1)
     }
     publish_barriers();
   }
-  const SendingWork work(a);
   __syncthreads();
   if (group == service) {
     give_registers<Cut::service_registers>();
     const int role = warp - 4 * service;
     if (threadIdx.x % 32 == 0) {
       if (role == 0)
-        copy_tiles<Head>(a, work, shared, barriers);
+        copy_tiles<Head>(a, shared, barriers);
       else if (role <= Cut::parts)
-        send_parts<Head>(a, work, shared, barriers, role - 1);
+        send_parts<Head>(a, shared, barriers, role - 1);
     }
   } else if (Cut::query_group && group == 2) {
     if constexpr (Cut::query_group) {
       give_registers<Cut::query_registers>();
-      compute_query_gradients(a, work, shared, barriers);
+      compute_query_gradients(a, shared, barriers);
     }
   } else {
     take_registers<Cut::key_registers>();
-    compute_keys(a, work, shared, barriers, group);
+    KeyRings<Head> rings;
+    if constexpr (Cut::takes_items) {
+      Items<Head, 32> items{shared, barriers};
+      for (int item; (item = items.next(a.items)) < a.items;)
+        compute_keys(a, item, shared, barriers, group, rings, items.heard - 1);
+    } else {
+      compute_keys(a, static_cast<int>(blockIdx.x), shared, barriers, group, rings, 0);
+    }
   }
 }
 

@@ -25,6 +25,9 @@ enum class Waiting : std::uint32_t {
   turn,             // backward: turn of this block to add to a query gradient
   part_ready,       // backward: room for a part of a query gradient, or the sum of those before it
   part_written,     // backward: part of a query gradient in shared memory
+  item_given,       // backward: next work of the block known
+  item_free,        // backward: work of the block known to all
+  keys_free,        // backward: keys and values of the block no longer needed
 };
 
 #ifdef TRAINX_CHECK_WAITS

@@ -30,6 +30,14 @@ __device__ __forceinline__ float2 load_pair(std::uint32_t shared) {
   return pair;
 }
 
+__device__ __forceinline__ int load_int(std::uint32_t shared) {
+  int x;
+  asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(shared) : "memory");
+  return x;
+}
+__device__ __forceinline__ void store_int(std::uint32_t shared, int x) {
+  asm volatile("st.shared.s32 [%0], %1;" ::"r"(shared), "r"(x) : "memory");
+}
 __device__ __forceinline__ float4 load_four(std::uint32_t shared) {
   float4 four;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -42,6 +50,13 @@ __device__ __forceinline__ void store_four(std::uint32_t shared, const float* fo
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "f"(four[0]), "f"(four[1]),
                "f"(four[2]), "f"(four[3])
                : "memory");
+}
+
+/// The same number, of which the compiler does not know what was computed from it before: what
+/// follows from it need not be kept in registers.
+__device__ __forceinline__ int anew(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
 }
 
 /// blockIdx.x, read anew each time: what follows from it need not be kept in registers.
