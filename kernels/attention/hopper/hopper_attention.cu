@@ -148,6 +148,10 @@ cudaError_t sending_backward(const Backward& pass, const Size& size, cudaStream_
        {cudaGetDevice(&device),
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)})
     if (error != cudaSuccess) return error;
+  // two items each; all of the heads may wait for each other's keys where there are no others
+  const int rows = a.items / a.key_tiles,
+            last_rows = (2 * multiprocessors + a.key_tiles - 1) / a.key_tiles;
+  a.last_rows = a.causal && last_rows < rows ? last_rows : 0;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
   return launch(sending_backward_kernel<Head>, blocks, Cut::threads, Cut::shared_bytes, a, stream);
 }

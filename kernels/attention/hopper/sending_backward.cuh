@@ -12,13 +12,16 @@
 // where P = exp(scale S - lse), dS = P (dP - delta), delta = dO . O; dQ and dK are scaled last.
 //
 // Sums of query gradients over blocks are made in one order: a counter per tile of queries tells
-// whose turn it is, from the last keys that see the tile to the first. Blocks take items in that
-// order, so whoever waits waits for an item that is under way; under a causal mask it is two tiles
-// ahead. Turns take two trips to the L2 cache and the sum a third, more time than all products of a
-// tile: so parts go through shared memory, where a sending warp for each buffer waits for the turn,
-// lets the copy engine store the part or add it, and passes the turn on. The last in turn gets the
-// sum of the others into that buffer ahead of time and writes the result: nothing is zeroed and
-// nothing converted afterwards.
+// whose turn it is, in the order in which items are taken, so that whoever waits waits for an item
+// that is under way. Of a head under a causal mask the last keys come first: an item that is waited
+// for is two tiles ahead. In the last heads the first keys do, which most queries see, of all these
+// heads together: the last items are short, and the multiprocessors end at about the same time.
+//
+// Turns take two trips to the L2 cache and the sum a third, more time than all products of a tile:
+// so parts go through shared memory, where a sending warp for each buffer waits for the turn, lets
+// the copy engine store the part or add it, and passes the turn on. The last in turn gets the sum
+// of the others into that buffer ahead of time and writes the result: nothing is zeroed and nothing
+// converted afterwards.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -40,7 +43,8 @@ struct SendingArguments {
   int* turns;      // [B * H, query_tiles]
   int* next_item;  // that no block has taken; at first 0
   int tokens, heads, key_heads, query_tiles, key_tiles;
-  int items;  // B * K * key_tiles
+  int items;      // B * K * key_tiles
+  int last_rows;  // of B * K: keys that most queries see come first
   bool causal;
   float scale, scale_log2;  // the latter times log2(e)
 };
@@ -119,10 +123,14 @@ struct SendingBarriers {
 /// from `first_head` on the `steps` tiles of queries from first_tile on.
 struct SendingWork {
   int sample, key_head, key_tile, first_tile, steps, first_head, group_heads;
+  bool long_first;
   __device__ SendingWork(const SendingArguments& a, int item) {
-    const int row = item / a.key_tiles;
+    const int last_item = a.items - a.last_rows * a.key_tiles;  // first of the last rows
+    long_first = item >= last_item;
+    const int row = long_first ? last_item / a.key_tiles + (item - last_item) % a.last_rows
+                               : item / a.key_tiles;
     sample = row / a.key_heads, key_head = row % a.key_heads;
-    key_tile = a.key_tiles - 1 - item % a.key_tiles;
+    key_tile = long_first ? (item - last_item) / a.last_rows : a.key_tiles - 1 - item % a.key_tiles;
     first_tile = a.causal ? 2 * key_tile : 0;
     steps = a.query_tiles - first_tile;
     group_heads = a.heads / a.key_heads;
@@ -135,11 +143,13 @@ struct SendingWork {
   __device__ int first_step(const SendingArguments& a, int group) const {
     return Head == 64 && a.causal && group == 1 && steps > 1 && group_heads == 1 ? 1 : 0;
   }
-  /// Keys that see a tile last come first.
+  /// The order in which items are taken.
   __device__ int turn(const SendingArguments& a, int tile) const {
-    return (a.causal ? tile / 2 : a.key_tiles - 1) - key_tile;
+    return long_first ? key_tile : last_turn(a, tile) - key_tile;
   }
-  __device__ bool is_last() const { return key_tile == 0; }
+  static __device__ int last_turn(const SendingArguments& a, int tile) {
+    return a.causal ? tile / 2 : a.key_tiles - 1;
+  }
 };
 
 /// Place in a ring of two after so many advances.
@@ -251,13 +261,13 @@ __device__ __forceinline__ void send_parts(const SendingArguments& a, std::uint3
     const int item = items.next(a.items);
     if (item >= a.items) return;
     const SendingWork work(a, item);
-    const bool is_last = work.is_last();
     QueryTiles tiles(work);
     for (int left = work.all_steps(); left > 0; --left, tiles.advance(work)) {
       const bool is_mine = buffer == part;
       if (++buffer == Cut::parts) buffer = 0;
       if (!is_mine) continue;
       const int tile = tiles.tile(work), turn = work.turn(a, tile);
+      const bool is_last = turn == work.last_turn(a, tile);
       const std::int64_t place =
           (static_cast<std::int64_t>(work.sample) * a.heads + tiles.head) * a.query_tiles + tile;
       int* const counter = a.turns + place;
@@ -300,8 +310,10 @@ template <int Head, bool Transposed>
 __device__ __forceinline__ void hand_over(const SendingArguments& a, std::uint32_t shared,
                                           SendingBarriers<Head> barriers,
                                           Ring<SendingCut<Head>::parts>& part, float (&sums)[32],
-                                          bool is_last, int turn, int panel, int sync) {
+                                          const SendingWork& work, int tile, int panel, int sync) {
   using Cut = SendingCut<Head>;
+  const int turn = work.turn(a, tile);
+  const bool is_last = turn == work.last_turn(a, tile);
   const int thread = threadIdx.x % 128;
   const std::uint32_t at = shared + Cut::part_at + part.stage * Cut::part_bytes +
                            panel * (Cut::part_bytes / Cut::panels),
@@ -375,8 +387,7 @@ __device__ __forceinline__ void compute_query_gradients(const SendingArguments& 
         arrive(barriers.d_score_free(buffer.stage));
         if (i + 1 == all) arrive(barriers.keys_read());
       }
-      hand_over<64, true>(a, shared, barriers, part, sums, work.is_last(),
-                          work.turn(a, tiles.tile(work)), 0, 1);
+      hand_over<64, true>(a, shared, barriers, part, sums, work, tiles.tile(work), 0, 1);
     }
   }
 }
@@ -636,8 +647,7 @@ __device__ __forceinline__ void compute_keys(const SendingArguments& a, int item
   const auto hand_over_query_gradient = [&](int of_tile) {
     Ring<2> at = place_of(now - 1);
     if (lane == 0) arrive(barriers.d_score_free(at.stage));
-    hand_over<128, false>(a, shared, barriers, at, sums, work.is_last(), work.turn(a, of_tile),
-                          group, 2 + group);
+    hand_over<128, false>(a, shared, barriers, at, sums, work, of_tile, group, 2 + group);
   };
   const auto multiply_weights = [&] {
     const Ring<2> at = place_of(now);
