@@ -42,8 +42,9 @@ auto decide(Options& o, const recipe::Recipe& recipe, const facts::Facts& facts)
     if constexpr (requires { o.rope_scaling; })
       stretch_positions(o, dims, recipe.data.sequence_length);
   } else {
+    // an option, for a decoder that follows its encoder in it
     if (o.hidden_size && !o.intermediate_size)
-      dims.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
+      o.intermediate_size = 4 * std::min(*o.hidden_size, largest_dimension);
     if (!o.vocab_size && facts.data.vocab_size > 0) dims.vocab_size = facts.data.vocab_size;
     if (!o.max_positions && !recipe.model.size && recipe.data.sequence_length > dims.max_positions)
       dims.max_positions = recipe.data.sequence_length;

@@ -53,6 +53,26 @@ TEST_CASE("durations become steps") {
   CHECK(timed.total_seconds == 120);
 }
 
+TEST_CASE("what a plan has settled is planned to the same programs") {
+  const auto settled = [](const std::string& type, const std::string& data) {
+    const recipe::Recipe recipe =
+        recipe::parse_recipe("model: {type: " + type +
+                                 ", options: {num_layers: 2, num_heads: 2, hidden_size: 32, "
+                                 "vocab_size: 200}}\ndata: {type: jsonl, train: t.jsonl, "
+                                 "sequence_length: 32" +
+                                 data + "}\nbatch: {global_batch_size: 4}\n",
+                             "test")
+            .recipe;
+    INFO(type);
+    const plan::RunPlan once = plan::make_run_plan(recipe, some_facts()),
+                        again = plan::make_run_plan(once.recipe, some_facts());
+    CHECK(plan::fingerprint(once) == plan::fingerprint(again));
+    CHECK(once.memory.arena_bytes == again.memory.arena_bytes);
+  };
+  for (const char* type : {"gpt2", "llama", "qwen3", "gemma2"}) settled(type, "");
+  for (const char* type : {"bart", "mbart", "t5"}) settled(type, ", target_length: 16");
+}
+
 TEST_CASE(
     "activation checkpointing lowers the arena, level by level; split master weights save two "
     "bytes a parameter") {
