@@ -18,13 +18,16 @@ void deepseek_v2(FamilyReader& r, DecoderDims& d) {
   d.neighbours = true;
   r.file().require("topk_method", {"greedy", "group_limited_greedy"});
   const nlohmann::json* method = r.file().find("topk_method");
+  const bool by_groups = method && *method == "group_limited_greedy";
+  if (by_groups)  // of them transformers has no usual numbers
+    for (const char* key : {"n_group", "topk_group"}) r.file().dimension(key);
   // transformers divides no weights by their sum, whatever norm_topk_prob says
   r.grouped_experts({.keys = {.count = {"n_routed_experts", "num_experts"},
                               .usual_count = 64,
                               .usual_features = 1407},
                      .usual_shared = 2,
                      .corrects = false,
-                     .groups = method && *method == "group_limited_greedy"});
+                     .groups = by_groups});
 }
 
 void deepseek_v3(FamilyReader& r, DecoderDims& d) {
