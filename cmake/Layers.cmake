@@ -78,8 +78,8 @@ if(TRAINX_CUDA AND kernel_sources)
   target_link_libraries(trainx_kernels PUBLIC CUDA::cudart)
   target_compile_options(trainx_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>")
 endif()
-# Kernels of Hopper's own instructions (wgmma, setmaxnreg), which only code for 90a may use: it runs on
-# compute capability 9.0 alone. Built where kernels for 9.0 are.
+# Kernels of Hopper's own instructions (wgmma, setmaxnreg). Only code for 90a may use them; it runs
+# on compute capability 9.0 alone. Built where kernels for 9.0 are.
 if(TRAINX_CUDA AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90a?(-real|-virtual)?(;|$)")
   file(GLOB_RECURSE hopper_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/hopper/*.cu)
   add_library(trainx_hopper_kernels STATIC ${hopper_sources})
