@@ -10,7 +10,11 @@ using kernels::Bf16;
 using kernels::hopper::packed_rows, kernels::hopper::plain_rows;
 
 kernels::hopper::Size size_of(const AttentionProblem& p) {
-  return {p.batch, p.tokens, p.heads, p.head_size, p.causal, 0};
+  return {.batch = p.batch,
+          .tokens = p.tokens,
+          .heads = p.heads,
+          .head_size = p.head_size,
+          .causal = p.causal};
 }
 
 }  // namespace
