@@ -1,8 +1,8 @@
 // Checks and times the Hopper attention; needs a GPU of compute capability 9.0.
 //   hopper_attention            all groups, each in a process of its own with a time limit, so that
 //                               a fault or a hang in one does not keep the others from running
-//   hopper_attention GROUP      one of: boxes products moves forward backward sending sending_128
-//                               repeats times
+//   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 repeats
+//                               times
 // Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
 // forward, 10 T^2 D backward, half of that if causal.
 #include <sys/wait.h>
@@ -165,7 +165,7 @@ bool check_forward(const Shape& shape) {
   Operands operands(shape, 7);
   ExactResults exact(operands);
   operands.out.spoil(), operands.lse.spoil();
-  require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
+  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   const std::vector<Bf16> out = operands.out.host();
   const std::vector<float> lse = operands.lse.host();
@@ -213,15 +213,13 @@ void forward_checks(Checks& checks) {
   }
 }
 
-using hopper::benched::QueryGradients;
-
-bool check_backward(const Shape& shape, QueryGradients way) {
+bool check_backward(const Shape& shape) {
   Operands operands(shape, 9);
   ExactResults exact(operands);
-  require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
+  require(hopper::attention_forward(operands.forward(), operands.size, nullptr),
           "attention_forward");
   operands.d_qkv.spoil(), operands.workspace.spoil();
-  require(hopper::benched::attention_backward(operands.backward(), operands.size, nullptr, way),
+  require(hopper::attention_backward(operands.backward(), operands.size, nullptr),
           "attention_backward");
   const std::vector<Bf16> found = operands.d_qkv.host();
   reference_forward(operands.forward(), operands.size, exact.pointers());
@@ -252,28 +250,6 @@ bool check_backward(const Shape& shape, QueryGradients way) {
   return bad == 0;
 }
 
-void check_backwards(Checks& checks, const std::vector<Shape>& shapes, QueryGradients way) {
-  for (const Shape& shape : shapes) {
-    const bool good = check_backward(shape, way);
-    checks.say(good, "backward " + shape.name());
-  }
-}
-
-void backward_checks(Checks& checks) {
-  check_backwards(checks,
-                  {{1, 64, 1, 64, false},
-                   {1, 128, 1, 64, false},
-                   {1, 128, 1, 64, true},
-                   {1, 512, 1, 64, false},
-                   {1, 1024, 2, 64, true},
-                   {2, 1000, 3, 64, true},
-                   {2, 333, 3, 64, false},
-                   {1, 17, 2, 64, true},
-                   {2, 384, 3, 64, true, 0, false},
-                   {1, 768, 2, 64, true, 0, true, 4}},
-                  QueryGradients::by_registers);
-}
-
 std::vector<Shape> shapes_of_backward(int head_size) {
   return {{1, 64, 1, head_size, false},           {1, 128, 1, head_size, false},
           {1, 128, 1, head_size, true},           {1, 512, 1, head_size, false},
@@ -283,36 +259,26 @@ std::vector<Shape> shapes_of_backward(int head_size) {
           {2, 64, 4, head_size, true, 2},         {2, 500, 6, head_size, true, 2},
           {1, 333, 4, head_size, false, 1},       {1, 384, 4, head_size, true, 2, false}};
 }
-void sending_checks(Checks& checks) {
-  check_backwards(checks, shapes_of_backward(64), QueryGradients::sent);
-}
-void sending_128_checks(Checks& checks) {
-  check_backwards(checks, shapes_of_backward(128), QueryGradients::sent);
+void backward_checks(Checks& checks, int head_size) {
+  for (const Shape& shape : shapes_of_backward(head_size)) {
+    const bool good = check_backward(shape);
+    checks.say(good, "backward " + shape.name());
+  }
 }
 
 // More blocks than run at once, in another order each time.
 void repeat_checks(Checks& checks) {
-  struct Case {
-    Shape shape;
-    QueryGradients way;
-  };
-  for (const auto& [shape, way] : {Case{{8, 1024, 12, 64, true}, QueryGradients::by_registers},
-                                   Case{{8, 1024, 12, 64, false}, QueryGradients::by_registers},
-                                   Case{{8, 1024, 12, 64, true}, QueryGradients::sent},
-                                   Case{{8, 1024, 12, 64, false}, QueryGradients::sent},
-                                   Case{{8, 1024, 12, 64, true, 3}, QueryGradients::sent},
-                                   Case{{4, 2048, 8, 128, true}, QueryGradients::sent},
-                                   Case{{4, 2048, 8, 128, false}, QueryGradients::sent},
-                                   Case{{4, 2048, 8, 128, true, 2}, QueryGradients::sent}}) {
+  const std::vector<Shape> shapes = {{8, 1024, 12, 64, true},    {8, 1024, 12, 64, false},
+                                     {8, 1024, 12, 64, true, 3}, {4, 2048, 8, 128, true},
+                                     {4, 2048, 8, 128, false},   {4, 2048, 8, 128, true, 2}};
+  for (const Shape& shape : shapes) {
     Operands operands(shape, 3);
     std::vector<Bf16> out, d_qkv;
     bool same_out = true, same_gradients = true;
     for (int round = 0; round < 6; ++round) {
       operands.out.spoil(), operands.d_qkv.spoil(), operands.workspace.spoil();
-      require(hopper::benched::attention_forward(operands.forward(), operands.size, nullptr),
-              "forward");
-      require(hopper::benched::attention_backward(operands.backward(), operands.size, nullptr, way),
-              "backward");
+      require(hopper::attention_forward(operands.forward(), operands.size, nullptr), "forward");
+      require(hopper::attention_backward(operands.backward(), operands.size, nullptr), "backward");
       const std::vector<Bf16> now = operands.out.host(), d_now = operands.d_qkv.host();
       const auto equal = [](const std::vector<Bf16>& x, const std::vector<Bf16>& y) {
         return std::memcmp(x.data(), y.data(), x.size() * sizeof(Bf16)) == 0;
@@ -320,9 +286,8 @@ void repeat_checks(Checks& checks) {
       if (round > 0) same_out &= equal(now, out), same_gradients &= equal(d_now, d_qkv);
       out = now, d_qkv = d_now;
     }
-    const std::string name = shape.name() + (way == QueryGradients::sent ? ", sent" : "");
-    checks.say(same_out, "forward repeats to the bit, " + name);
-    checks.say(same_gradients, "backward repeats to the bit, " + name);
+    checks.say(same_out, "forward repeats to the bit, " + shape.name());
+    checks.say(same_gradients, "backward repeats to the bit, " + shape.name());
   }
 }
 
@@ -357,29 +322,23 @@ void measure() {
   std::printf("%s, %d multiprocessors\n", device.name, device.multiProcessorCount);
   const std::vector<Shape> shapes = {
       {32, 1024, 12, 64, true},  {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
+      {128, 256, 12, 64, true},  {64, 512, 12, 64, true},   {16, 2048, 12, 64, true},
+      {64, 256, 16, 128, true},  {16, 1024, 16, 128, true}, {4, 4096, 14, 64, true, 2},
       {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
       {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false}, {4, 4096, 32, 128, true, 8},
   };
-  std::printf("\n%-32s %8s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd old", "bwd", "both");
+  std::printf("\n%-32s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd", "both");
   for (const Shape& shape : shapes) {
     Operands operands(shape, 5);
     const double product = 4.0 * shape.batch * shape.heads * shape.head_size *
                            static_cast<double>(shape.tokens) * shape.tokens *
                            (shape.causal ? 0.5 : 1) * 1e-9;  // GFLOP
-    const double forward = median_ms([&] {
-      return hopper::benched::attention_forward(operands.forward(), operands.size, nullptr);
-    });
-    const auto backward = [&](QueryGradients way) {
-      return median_ms([&] {
-        return hopper::benched::attention_backward(operands.backward(), operands.size, nullptr,
-                                                   way);
-      });
-    };
-    const double before = backward(QueryGradients::by_registers),
-                 now = backward(QueryGradients::sent);
-    std::printf("%-32s %8.1f %8.1f %8.1f %8.1f  ms %.3f %.3f %.3f\n", shape.name().c_str(),
-                product / forward, 2.5 * product / before, 2.5 * product / now,
-                3.5 * product / (forward + now), forward, before, now);
+    const double forward = median_ms(
+        [&] { return hopper::attention_forward(operands.forward(), operands.size, nullptr); });
+    const double backward = median_ms(
+        [&] { return hopper::attention_backward(operands.backward(), operands.size, nullptr); });
+    std::printf("%-32s %8.1f %8.1f %8.1f  ms %.3f %.3f\n", shape.name().c_str(), product / forward,
+                2.5 * product / backward, 3.5 * product / (forward + backward), forward, backward);
     std::fflush(stdout);
   }
 }
@@ -390,10 +349,13 @@ struct Group {
   void (*run)(Checks&);
 };
 const Group groups[] = {
-    {"boxes", 60, parts::check_boxes},          {"products", 60, parts::check_products},
-    {"moves", 60, parts::check_moves},          {"forward", 120, forward_checks},
-    {"backward", 60, backward_checks},          {"sending", 60, sending_checks},
-    {"sending_128", 60, sending_128_checks},    {"repeats", 60, repeat_checks},
+    {"boxes", 60, parts::check_boxes},
+    {"products", 60, parts::check_products},
+    {"moves", 60, parts::check_moves},
+    {"forward", 120, forward_checks},
+    {"backward", 60, [](Checks& checks) { backward_checks(checks, 64); }},
+    {"backward_128", 60, [](Checks& checks) { backward_checks(checks, 128); }},
+    {"repeats", 60, repeat_checks},
     {"times", 120, [](Checks&) { measure(); }},
 };
 

@@ -176,7 +176,7 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
   std::printf(
       "%s\n",
       nlohmann::json{{"attention", describe(p)},
-                     {"path", name_of(path_of(p, AttentionPass::backward))},
+                     {"path", name_of(path_of(p))},
                      {"forward_ms", forward_ms},
                      {"backward_ms", backward_ms},
                      {"forward_tflops", flops / forward_ms / 1e9},

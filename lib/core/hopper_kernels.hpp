@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include "core/dtype.hpp"
 
 namespace trainx {
 
@@ -9,5 +11,20 @@ inline constexpr bool has_hopper_kernels = false;
 #else
 inline constexpr bool has_hopper_kernels = true;
 #endif
+
+/// Causal attention over whole rows, with scores that are scaled and nothing else.
+struct CausalAttention {
+  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
+  DType compute = DType::bf16;
+  std::int64_t tokens = 0, head_size = 0;
+};
+
+/// Do kernels/attention/hopper compute it? Wherever they do they are faster than cuDNN's
+/// (bench/results/h100/hopper_attention.md).
+constexpr bool is_by_hopper(const CausalAttention& a) {
+  constexpr std::int64_t shortest_row = 256;  // shorter ones: not measured
+  return has_hopper_kernels && a.compute_capability == 90 && a.compute == DType::bf16 &&
+         a.tokens >= shortest_row && (a.head_size == 64 || a.head_size == 128);
+}
 
 }  // namespace trainx

@@ -225,9 +225,6 @@ std::string describe(const AttentionProblem& p) {
 
 namespace {
 
-constexpr std::int64_t shortest_hopper_row = 256;  // shorter ones: not measured
-constexpr std::int64_t longest_hopper_backward = 2048;
-
 int capability_of_device() {
   int device = 0, major = 0, minor = 0;
   const bool told =
@@ -240,15 +237,10 @@ int capability_of_device() {
 
 }  // namespace
 
-AttentionPath path_of(const AttentionProblem& p, AttentionPass pass) {
-  // bench/results/h100/hopper_attention.md: cuDNN's backward is the faster one on long rows,
-  // unless it is to repeat
-  const bool is_fastest = pass == AttentionPass::forward || p.tokens <= longest_hopper_backward ||
-                          p.deterministic;
-  if (has_hopper_kernels && p.compute_capability == 90 && p.dtype == DType::bf16 && p.causal &&
-      !p.padded && !p.documents && !p.is_grouped() && !p.dropped && !p.biased &&
-      p.memory_tokens == 0 && p.value_size == 0 && p.tokens >= shortest_hopper_row && is_fastest &&
-      (p.head_size == 64 || (p.head_size == 128 && pass == AttentionPass::forward)))
+AttentionPath path_of(const AttentionProblem& p) {
+  if (p.causal && !p.padded && !p.documents && p.window == 0 && p.soft_cap == 0 && !p.dropped &&
+      !p.biased && p.memory_tokens == 0 &&
+      is_by_hopper({p.compute_capability, p.dtype, p.tokens, p.head_size}))
     return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
                        p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
@@ -289,7 +281,7 @@ std::int64_t Attention::forward_workspace_bytes(const AttentionProblem& p) {
     wide.value_size = 0;
     return widened_bytes(p, false) + forward_workspace_bytes(wide);
   }
-  const AttentionPath path = path_of(p, AttentionPass::forward);
+  const AttentionPath path = path_of(p);
   if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, false);
   return path == AttentionPath::cudnn ? state_->cudnn().forward_workspace_bytes(p) : 0;
 }
@@ -299,7 +291,7 @@ std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
     wide.value_size = 0;
     return widened_bytes(p, true) + backward_workspace_bytes(wide);
   }
-  const AttentionPath path = path_of(p, AttentionPass::backward);
+  const AttentionPath path = path_of(p);
   if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, true);
   if (path == AttentionPath::hopper) return hopper::backward_workspace_bytes(p);
   return state_->cudnn().backward_workspace_bytes(p);
@@ -322,7 +314,7 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
     return;
   }
   const std::string doing = "attention " + describe(p) + " failed";
-  const AttentionPath path = path_of(p, AttentionPass::forward);
+  const AttentionPath path = path_of(p);
   if (path == AttentionPath::hopper) return hopper::forward(p, in.qkv, out, lse, space.stream);
   if (path == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
@@ -390,7 +382,7 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
     return;
   }
   const std::string doing = "attention " + describe(p) + " backward failed";
-  const AttentionPath path = path_of(p, AttentionPass::backward);
+  const AttentionPath path = path_of(p);
   if (path == AttentionPath::hopper)
     return hopper::backward(p, in.qkv, out, lse, d_out, to.qkv, space);
   if (path == AttentionPath::cudnn) {

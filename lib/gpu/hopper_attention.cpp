@@ -14,7 +14,9 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
           .tokens = p.tokens,
           .heads = p.heads,
           .head_size = p.head_size,
-          .causal = p.causal};
+          .causal = p.causal,
+          .scale = p.scale,
+          .key_value_heads = p.key_value_heads};
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.own_attention = cost.attention->own;
     phase.attention_keys = cost.attention->keys;
     phase.attention_causal = cost.attention->causal;
+    phase.hopper_attention = cost.attention->hopper;
   }
   phase.measured_s += cost.measured_s * static_cast<double>(times);
   for (const KernelLaunches& k : cost.kernels) {

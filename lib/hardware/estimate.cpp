@@ -16,10 +16,12 @@ struct Shares {
 
 program::Rates scaled(program::Rates rates, const Shares& share, int multiprocessors) {
   rates.source = "data sheets, by the shares measured on an H200";
-  for (double* flops : {&rates.gemm_flops_per_s, &rates.attention_flops_per_s,
-                        &rates.tiles.flops_per_s, &rates.tiles.sustained_flops_per_s,
-                        &rates.plain_attention_flops_per_s, &rates.own_attention_flops_per_s,
-                        &rates.heads_of_64.flops_per_s, &rates.heads_of_128.flops_per_s})
+  for (double* flops :
+       {&rates.gemm_flops_per_s, &rates.attention_flops_per_s, &rates.tiles.flops_per_s,
+        &rates.tiles.sustained_flops_per_s, &rates.plain_attention_flops_per_s,
+        &rates.own_attention_flops_per_s, &rates.heads_of_64.flops_per_s,
+        &rates.heads_of_128.flops_per_s, &rates.hopper_heads_of_64.flops_per_s,
+        &rates.hopper_heads_of_128.flops_per_s})
     *flops *= share.flops;
   rates.memory_bytes_per_s *= share.memory;
   rates.tiles.memory_bytes_per_s *= share.memory;

@@ -104,6 +104,7 @@ struct AttentionCost {
   bool own = false;   // of a GPU, by trainx's kernels where a library has none
   double keys = 0;    // that a row sees, on average
   bool causal = false;
+  bool hopper = false;  // by trainx's kernels for Hopper
 };
 
 struct ScratchSpec {

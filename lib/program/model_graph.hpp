@@ -159,8 +159,9 @@ struct Phase {
   std::int64_t attention_rows = 0;  // of all samples and heads, a token each
   double attention_keys = 0;        // that one of them sees, on average; 0: not known
   bool attention_causal = false;
-  bool plain_attention = false;  // none of the fused kernels, whatever the head
-  bool own_attention = false;    // trainx's kernels, because libraries have none
+  bool plain_attention = false;   // none of the fused kernels, whatever the head
+  bool own_attention = false;     // trainx's kernels, because libraries have none
+  bool hopper_attention = false;  // trainx's kernels for Hopper
   // that a GPU launches beside products and attention: norms, activations, sums
   std::int64_t other_kernels = 0;
   std::vector<KernelLaunches> kernels;  // what those are, as far as operations say

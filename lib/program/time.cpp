@@ -181,7 +181,9 @@ double attention_s(const Phase& phase, const Rates& rates) {
   const std::int64_t computed = fused_attention_head(phase.attention_head);
   const double flops = phase.attention_flops * static_cast<double>(computed) /
                        static_cast<double>(phase.attention_head);
-  const FusedAttention& fused = computed == 64 ? rates.heads_of_64 : rates.heads_of_128;
+  const FusedAttention &own = computed == 64 ? rates.hopper_heads_of_64 : rates.hopper_heads_of_128,
+                       &library = computed == 64 ? rates.heads_of_64 : rates.heads_of_128,
+                       &fused = phase.hopper_attention && own.flops_per_s > 0 ? own : library;
   if (fused.flops_per_s <= 0 || phase.attention_keys <= 0)
     return seconds(flops, rates.attention_flops_per_s);
   const double lost = phase.attention_causal ? fused.lost_keys_causal : fused.lost_keys;

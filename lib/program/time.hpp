@@ -17,7 +17,7 @@ struct UpdateRates {
   int kernels = 1;
 };
 
-/// Of a library's fused attention with heads of one size, forward and backward together. What a row
+/// Of fused attention with heads of one size, forward and backward together. What a row
 /// takes beside its keys, in keys: with a mask some of a tile are computed for nothing.
 struct FusedAttention {
   double flops_per_s = 0;  // of long rows; 0: not known
@@ -52,6 +52,8 @@ struct Rates {
   // of gathers that copies make (copied_gathers.hpp); 0: as collectives
   double link_copy_bytes_per_s = 0;
   FusedAttention heads_of_64, heads_of_128;
+  // of trainx's kernels for Hopper; not known: as the library's
+  FusedAttention hopper_heads_of_64 = {}, hopper_heads_of_128 = {};
   // of the network between hosts, for each rank, each way; 0: not known, or one host
   double network_bytes_per_s = 0;
   double network_latency_s = 0;     // of a collective that goes from host to host; 0: not known

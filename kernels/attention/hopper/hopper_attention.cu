@@ -6,16 +6,10 @@
 #include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
 #include "kernels/attention/hopper/row_statistics.cuh"
-#include "kernels/attention/hopper/sending_backward.cuh"
 
 namespace trainx::kernels::hopper {
 
 namespace {
-
-// What bench/hopper_attention has checked on a GPU; the rest is not offered.
-constexpr bool grouped_heads_are_checked = false;  // in forward and sending_backward.cuh
-constexpr bool sending_backward_is_checked =
-    false;  // sending_backward.cuh: heads of 128, and of 64
 
 constexpr double log2_of_e = 1.4426950408889634;
 
@@ -24,8 +18,6 @@ double scale_of(const Size& size) {
 }
 
 bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
-
-bool is_grouped(const Size& size) { return size.of_keys() != size.heads; }
 
 // Coordinates and block counts are 32 bits.
 bool fits(const Size& size) {
@@ -94,11 +86,11 @@ struct Workspace {
         bytes(turns_at + static_cast<std::size_t>(tiles + 1) * sizeof(int)) {}
 };
 
-// What both kernels of backward are told, and the kernel that goes before them.
-template <int Head, class Arguments>
-cudaError_t prepare_backward(Arguments& a, const Backward& pass, const Size& size,
-                             cudaStream_t stream) {
+template <int Head>
+cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t stream) {
+  using Cut = BackwardCut<Head>;
   const std::int64_t of_keys = size.of_keys();
+  BackwardArguments a{};
   for (const cudaError_t error :
        {make_map(a.query, pass.query, size), make_map(a.key, pass.key, size, of_keys),
         make_map(a.value, pass.value, size, of_keys), make_map(a.d_out, pass.d_out, size),
@@ -108,41 +100,17 @@ cudaError_t prepare_backward(Arguments& a, const Backward& pass, const Size& siz
   const Workspace room(size);
   unsigned char* const workspace = static_cast<unsigned char*>(pass.workspace);
   a.statistics = reinterpret_cast<float*>(workspace);
-  a.partial = reinterpret_cast<decltype(a.partial)>(workspace + room.partial_at);
+  a.partial = reinterpret_cast<float*>(workspace + room.partial_at);
   a.turns = reinterpret_cast<int*>(workspace + room.turns_at);
+  a.next_item = a.turns + room.tiles;
   a.tokens = static_cast<int>(size.tokens), a.heads = static_cast<int>(size.heads);
+  a.key_heads = static_cast<int>(of_keys);
   a.query_tiles = static_cast<int>(room.query_tiles);
+  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
+  a.items = static_cast<int>(size.batch) * a.key_heads * a.key_tiles;
   a.causal = size.causal;
   a.scale = static_cast<float>(scale_of(size));
   a.scale_log2 = static_cast<float>(scale_of(size) * log2_of_e);
-  const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
-  row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
-      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
-      a.heads, a.query_tiles);
-  return cudaGetLastError();
-}
-
-cudaError_t backward_by_registers(const Backward& pass, const Size& size, cudaStream_t stream) {
-  using Cut = BackwardCut;
-  BackwardArguments a{};
-  if (const cudaError_t error = prepare_backward<Cut::head>(a, pass, size, stream);
-      error != cudaSuccess)
-    return error;
-  a.rows = static_cast<int>(size.batch * size.heads);
-  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
-  return launch(backward_kernel, a.rows * a.key_tiles, Cut::threads, Cut::shared_bytes, a, stream);
-}
-
-template <int Head>
-cudaError_t sending_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
-  using Cut = SendingCut<Head>;
-  SendingArguments a{};
-  if (const cudaError_t error = prepare_backward<Head>(a, pass, size, stream); error != cudaSuccess)
-    return error;
-  a.key_heads = static_cast<int>(size.of_keys());
-  a.key_tiles = (a.tokens + Cut::keys - 1) / Cut::keys;
-  a.items = static_cast<int>(size.batch) * a.key_heads * a.key_tiles;
-  a.next_item = a.turns + Workspace(size).tiles;
   int device = 0, multiprocessors = 0;
   for (const cudaError_t error :
        {cudaGetDevice(&device),
@@ -152,59 +120,34 @@ cudaError_t sending_backward(const Backward& pass, const Size& size, cudaStream_
   const int rows = a.items / a.key_tiles,
             last_rows = (2 * multiprocessors + a.key_tiles - 1) / a.key_tiles;
   a.last_rows = a.causal && last_rows < rows ? last_rows : 0;
+  const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
+  row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
+      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
+      a.heads, a.query_tiles);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
-  return launch(sending_backward_kernel<Head>, blocks, Cut::threads, Cut::shared_bytes, a, stream);
+  return launch(backward_kernel<Head>, blocks, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
 }  // namespace
 
-bool supports_forward(const Size& size) {
-  return (grouped_heads_are_checked || !is_grouped(size)) && benched::has_kernels(size);
-}
+bool is_supported(const Size& size) { return fits(size) && is_hopper(); }
 
 cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
-  if (!supports_forward(size)) return cudaErrorNotSupported;
-  return benched::attention_forward(pass, size, stream);
-}
-
-bool supports_backward(const Size& size) {
-  return (grouped_heads_are_checked || !is_grouped(size)) &&
-         (sending_backward_is_checked || size.head_size == BackwardCut::head) &&
-         benched::has_kernels(size);
-}
-
-std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
-
-cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
-  if (!supports_backward(size)) return cudaErrorNotSupported;
-  return benched::attention_backward(pass, size, stream,
-                                     sending_backward_is_checked
-                                         ? benched::QueryGradients::sent
-                                         : benched::QueryGradients::by_registers);
-}
-
-namespace benched {
-
-bool has_kernels(const Size& size) { return fits(size) && is_hopper(); }
-
-cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
-  if (!has_kernels(size)) return cudaErrorNotSupported;
+  if (!is_supported(size)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? forward_of<64>(pass, size, stream)
                               : forward_of<128>(pass, size, stream);
 }
 
-cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
-                               QueryGradients way) {
-  if (!has_kernels(size)) return cudaErrorNotSupported;
-  if (is_empty(size)) return cudaSuccess;
-  if (size.head_size == 128) return sending_backward<128>(pass, size, stream);
-  return way == QueryGradients::sent || is_grouped(size)
-             ? sending_backward<64>(pass, size, stream)
-             : backward_by_registers(pass, size, stream);
-}
+std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
-}  // namespace benched
+cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
+  if (!is_supported(size)) return cudaErrorNotSupported;
+  if (is_empty(size)) return cudaSuccess;
+  return size.head_size == 64 ? backward_of<64>(pass, size, stream)
+                              : backward_of<128>(pass, size, stream);
+}
 
 cudaError_t watch_waits([[maybe_unused]] std::uint32_t* mapped_words) {
 #ifdef TRAINX_CHECK_WAITS

@@ -60,10 +60,9 @@ struct Backward {
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
 };
 
-/// True if this size, these strides and the current device are supported; the launch functions
-/// return cudaErrorNotSupported otherwise.
-bool supports_forward(const Size& size);
-bool supports_backward(const Size& size);
+/// Of this size, on the current device. The launch functions return cudaErrorNotSupported where it
+/// is not.
+bool is_supported(const Size& size);
 
 /// Both are asynchronous on `stream`, may be captured in a graph, and sum in one fixed order:
 /// repeats give the same bits.
@@ -71,18 +70,6 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
 /// fp32 partial sums of the query gradient, row statistics and turn counters.
 std::size_t workspace_bytes(const Size& size);
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream);
-
-/// The same for benches, which check and time kernels before supports_forward() and
-/// supports_backward() let others have them.
-namespace benched {
-bool has_kernels(const Size& size);
-/// Backward of heads of 64 that are not grouped: the kernel whose query gradients go through
-/// registers, or, as for all others, the one that sends them through shared memory.
-enum class QueryGradients : std::uint8_t { by_registers, sent };
-cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream);
-cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream,
-                               QueryGradients way);
-}  // namespace benched
 
 /// Only in builds with TRAINX_CHECK_WAITS, where a wait that does not end is given up, after which
 /// results are wrong: writes what was waited for into these 8 words of mapped host memory, whose

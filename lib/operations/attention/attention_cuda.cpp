@@ -51,8 +51,7 @@ at::Tensor lengths_seen(const Gpu& gpu, const Tensor& lengths) {
 }
 
 void require_kind(AttentionKind kind, const gpu::AttentionProblem& p) {
-  if (kind == AttentionKind::cudnn &&
-      gpu::path_of(p, gpu::AttentionPass::forward) != gpu::AttentionPath::cudnn)
+  if (kind == AttentionKind::cudnn && gpu::path_of(p) != gpu::AttentionPath::cudnn)
     throw InternalError("attention " + gpu::describe(p) + " is none of cuDNN's");
 }
 

@@ -10,8 +10,6 @@ using program::Bytes;
 constexpr std::int64_t mib = std::int64_t{1} << 20;
 constexpr std::int64_t multiprocessors = 160;  // at least as many as a GPU has
 constexpr std::int64_t most_buckets = 32;      // kernels/attention/score_biases.hpp
-// lib/gpu/attention.cpp
-constexpr std::int64_t shortest_hopper_row = 256, longest_hopper_backward = 2048;
 
 std::int64_t up(std::int64_t n, std::int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -88,24 +86,21 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 
 }  // namespace
 
-bool is_by_hopper(const Attention& a, DType compute, Direction direction, bool deterministic) {
-  const bool forward = direction == Direction::forward;
-  return has_hopper_kernels && a.kind == AttentionKind::automatic && a.compute_capability == 90 &&
-         compute == DType::bf16 && a.is_plain() && a.mask == AttentionMask::causal &&
-         a.length >= shortest_hopper_row &&
-         (forward || a.length <= longest_hopper_backward || deterministic) &&
-         (a.head_size == 64 || (a.head_size == 128 && forward));
+bool is_by_hopper(const Attention& a, DType compute) {
+  return a.kind == AttentionKind::automatic && a.mask == AttentionMask::causal && a.window == 0 &&
+         a.values() <= a.head_size && !a.is_trainx_own() &&
+         trainx::is_by_hopper({a.compute_capability, compute, a.length, a.head_size});
 }
 
-bool is_by_cudnn(const Attention& a, DType compute, Direction direction, bool deterministic) {
-  return !is_by_hopper(a, compute, direction, deterministic) &&
+bool is_by_cudnn(const Attention& a, DType compute) {
+  return !is_by_hopper(a, compute) &&
          (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
          size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
          a.values() <= a.head_size && !is_packed(a) && !a.is_trainx_own();
 }
 
 std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool deterministic) {
-  if (!deterministic || !is_by_cudnn(a, compute, Direction::backward, deterministic)) return 1;
+  if (!deterministic || !is_by_cudnn(a, compute)) return 1;
   const std::int64_t most = std::max<std::int64_t>(1, 256 * mib / score_bytes(a));
   return (a.batch + most - 1) / most;
 }
@@ -123,9 +118,8 @@ Bytes gpu_workspace_bytes(const Attention& a, DType compute, bool deterministic,
     return std::max(usual, flash_bytes(a, compute, deterministic) + small);
   if (a.kind == AttentionKind::efficient)
     return std::max(usual, efficient_bytes(a, compute) + small);
-  if (is_by_hopper(a, compute, Direction::backward, deterministic))
-    return std::max(usual, beside + hopper_bytes(a));
-  if (!is_by_cudnn(a, compute, Direction::backward, deterministic)) return usual;
+  if (is_by_hopper(a, compute)) return std::max(usual, beside + widened + hopper_bytes(a));
+  if (!is_by_cudnn(a, compute)) return usual;
   // cuDNN makes gradients of keys and values for each head of queries before it sums them; that it
   // keeps them in fp32 is the most that they can be
   const Bytes by_query_head = a.query_heads != a.key_value_heads ? 8 * rows * width_of(a) : 0;

@@ -6,10 +6,10 @@ namespace trainx::operations {
 
 /// Are they trainx's kernels of Hopper's own instructions (kernels/attention/hopper)? They are the
 /// fastest where they are, and repeat to the bit.
-bool is_by_hopper(const Attention& a, DType compute, Direction direction, bool deterministic);
+bool is_by_hopper(const Attention& a, DType compute);
 /// Are they cuDNN's kernels, those of a library that trainx calls itself? Else trainx's own or
 /// LibTorch's, by a.kind.
-bool is_by_cudnn(const Attention& a, DType compute, Direction direction, bool deterministic);
+bool is_by_cudnn(const Attention& a, DType compute);
 /// In how many calls backward goes through a micro-batch: one, but where cuDNN's is to be
 /// deterministic. It then keeps the gradients of all scores, 2 bytes each, of as many samples as
 /// 256 MiB hold, and at least one (lib/gpu/cudnn_attention.cpp).

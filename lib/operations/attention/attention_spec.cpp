@@ -1,4 +1,5 @@
 #include "operations/attention/attention_spec.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
 #include <algorithm>
 
 namespace trainx::operations {
@@ -71,7 +72,8 @@ Cost Attention::cost(Direction direction, const Types& t) const {
                               kind != AttentionKind::math,
                               t.gpu && is_trainx_own(),
                               pairs_of(*this) / static_cast<double>(length),
-                              mask != AttentionMask::lengths && memory_length == 0};
+                              mask != AttentionMask::lengths && memory_length == 0,
+                              t.gpu && is_by_hopper(*this, t.compute)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients

@@ -34,6 +34,7 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Atten
   p.biased = is_biased(a);
   p.memory_tokens = a.memory_length;
   p.value_size = a.values() == a.head_size ? 0 : a.values();
+  p.compute_capability = gpu.attention->compute_capability();
   return p;
 }
 

@@ -55,10 +55,7 @@ std::string describe_attention(const RunPlan& plan) {
   for (operations::Attention& a : all) {
     a.length = plan.row_lengths.back();
     a.compute_capability = plan.compute_capability;
-    for (const auto direction : {operations::Direction::forward, operations::Direction::backward})
-      (operations::is_by_cudnn(a, plan.compute, direction, plan.recipe.run.deterministic)
-           ? by_library
-           : by_trainx) = true;
+    (operations::is_by_cudnn(a, plan.compute) ? by_library : by_trainx) = true;
   }
   if (!by_library) return "auto: trainx's own kernels";
   return by_trainx ? "auto: cuDNN's fused kernels and trainx's own" : "auto: cuDNN's fused kernels";

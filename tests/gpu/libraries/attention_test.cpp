@@ -91,7 +91,7 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
 }
 
 void check(const AttentionProblem& p, const Results& got, const Results& want, double tolerance) {
-  INFO(describe(p) << " by " << name_of(path_of(p, AttentionPass::backward)));
+  INFO(describe(p) << " by " << name_of(path_of(p)));
   const auto lengths = lengths_of(p);
   const std::int64_t row = p.heads * p.head_size;
   CHECK(relative_error(got.out, want.out) <= tolerance);
@@ -161,10 +161,10 @@ TEST_CASE("attention by Hopper's own instructions equals the reference and repea
   Attention attention;
   if (attention.compute_capability() != 90) return;  // no such GPU
   for (const auto& [tokens, heads, head_size] :
-       {std::tuple{256, 3, 64}, {257, 2, 64}, {1000, 1, 64}, {300, 2, 128}}) {
+       {std::tuple{256, 3, 64}, {257, 2, 64}, {1000, 1, 64}, {300, 2, 128}, {513, 1, 128}}) {
     AttentionProblem p{3, tokens, heads, head_size, DType::bf16, true};
     p.compute_capability = 90;
-    REQUIRE(path_of(p, AttentionPass::forward) == AttentionPath::hopper);
+    REQUIRE(path_of(p) == AttentionPath::hopper);
     const Inputs in = inputs_of(p);
     check(p, computed<Bf16>(attention, p, in, 20), reference(p, in), 6e-3);
   }
@@ -189,7 +189,7 @@ TEST_CASE(
                                         {p.batch, p.tokens, p.heads, p.head_size});
   const auto compare = [&]<class T>(T, DType type, double tolerance) {
     p.dtype = type;
-    REQUIRE(path_of(p, AttentionPass::backward) == AttentionPath::kernels);
+    REQUIRE(path_of(p) == AttentionPath::kernels);
     const Workspace workspace(attention.backward_workspace_bytes(p));
     const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)),
         out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
@@ -216,15 +216,17 @@ TEST_CASE("attention of grouped heads and windows equals the reference, whoever 
     double soft_cap;
   };
   const auto compare = [&]<class T>(T, DType type, const Size& s, bool deterministic,
-                                    double tolerance) {
+                                    double tolerance, int compute_capability = 0) {
     AttentionProblem p{s.batch, s.tokens, s.heads, s.head_size, type, true, false, deterministic};
+    p.compute_capability = compute_capability;
     p.key_value_heads = s.of_keys;
     p.window = s.window;
     p.soft_cap = s.soft_cap;
     p.scale = s.tokens % 2 ? 0.07 : 0;
-    INFO(describe(p) << " by " << name_of(path_of(p, AttentionPass::backward)));
-    CHECK((path_of(p, AttentionPass::backward) == AttentionPath::cudnn) ==
-          (type != DType::f32 && s.soft_cap == 0 && s.head_size <= 128 && s.tokens > 1));
+    INFO(describe(p) << " by " << name_of(path_of(p)));
+    CHECK((path_of(p) == AttentionPath::hopper) == (compute_capability == 90));
+    CHECK((path_of(p) == AttentionPath::kernels) ==
+          (type == DType::f32 || s.soft_cap > 0 || s.head_size > 128 || s.tokens == 1));
     const std::int64_t rows = s.batch * s.tokens;
     const std::vector<float> qkv = kernels::random_values(rows * p.row(), 1),
                              d_out = kernels::random_values(rows * s.heads * s.head_size, 2);
@@ -268,6 +270,13 @@ TEST_CASE("attention of grouped heads and windows equals the reference, whoever 
       compare(Fp16{}, DType::f16, s, deterministic, 1e-3);
     }
   }
+  if (attention.compute_capability() != 90) return;
+  for (const Size& s : {Size{2, 256, 14, 2, 64, 0, 0},
+                        {1, 301, 4, 2, 64, 0, 0},
+                        {1, 420, 4, 4, 64, 0, 0},
+                        {2, 256, 8, 2, 128, 0, 0},
+                        {1, 301, 6, 1, 128, 0, 0}})
+    compare(Bf16{}, DType::bf16, s, true, 6e-3, 90);
 }
 
 TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]") {
@@ -291,7 +300,8 @@ TEST_CASE("ten repeats of the deterministic backward have the same bits", "[gpu]
 TEST_CASE("what is not finite shows in attention", "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
-  AttentionProblem p{1, 128, 1, 64, DType::f32, true, false, false};
+  AttentionProblem p{1, 256, 1, 64, DType::f32, true, false, false};
+  p.compute_capability = attention.compute_capability();
   Inputs in = inputs_of(p);
   in.qkv[static_cast<std::size_t>(70 * 192 + 3)] = std::nanf("");  // of query 70
   const auto out_of = [&](const Results& r, std::size_t t) { return r.out[t * 64]; };
@@ -309,11 +319,12 @@ TEST_CASE("what is not finite shows in attention", "[gpu]") {
 TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
-  const AttentionProblem p{4, 256, 2, 64, DType::bf16, true, false, true};
+  AttentionProblem p{4, 256, 2, 64, DType::bf16, true, false, true};
   const Inputs in = inputs_of(p);
   cudaStream_t stream = nullptr;
   kernels::require_success(cudaStreamCreate(&stream), "stream");
-  {
+  for (const int compute_capability : {0, attention.compute_capability()}) {
+    p.compute_capability = compute_capability;
     const Workspace workspace(
         std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
     StreamSpace space = workspace.space();

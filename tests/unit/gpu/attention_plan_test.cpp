@@ -18,7 +18,7 @@ gpu::AttentionProblem problem_of(const operations::Attention& a, DType compute) 
   p.dropped = a.dropout > 0;
   p.biased = a.alibi || a.has_sinks || a.bias.buckets > 0;
   p.memory_tokens = a.memory_length;
-  p.compute_capability = a.is_plain() ? a.compute_capability : 0;
+  p.compute_capability = a.compute_capability;
   return p;
 }
 
@@ -62,20 +62,12 @@ TEST_CASE("plans of attention name who computes it and hold what it works in") {
               gpu::Attention attention;
               const std::int64_t planned =
                   operations::gpu_workspace_bytes(a, compute, deterministic, 2048);  // gaps
-              for (const bool backward : {false, true}) {
-                CAPTURE(backward);
-                const auto direction = backward ? operations::Direction::backward
-                                                : operations::Direction::forward;
-                const gpu::AttentionPath path = gpu::path_of(
-                    p, backward ? gpu::AttentionPass::backward : gpu::AttentionPass::forward);
-                CHECK(operations::is_by_hopper(a, compute, direction, deterministic) ==
-                      (path == gpu::AttentionPath::hopper));
-                CHECK(operations::is_by_cudnn(a, compute, direction, deterministic) ==
-                      (path == gpu::AttentionPath::cudnn));
-                // cuDNN says on a GPU alone what it needs
-                if (path == gpu::AttentionPath::cudnn) continue;
-                CHECK((backward ? attention.backward_workspace_bytes(p)
-                                : attention.forward_workspace_bytes(p)) <= planned);
-              }
+              const gpu::AttentionPath path = gpu::path_of(p);
+              CHECK(operations::is_by_hopper(a, compute) == (path == gpu::AttentionPath::hopper));
+              CHECK(operations::is_by_cudnn(a, compute) == (path == gpu::AttentionPath::cudnn));
+              // cuDNN says on a GPU alone what it needs
+              if (path == gpu::AttentionPath::cudnn) continue;
+              CHECK(attention.forward_workspace_bytes(p) <= planned);
+              CHECK(attention.backward_workspace_bytes(p) <= planned);
             }
 }

@@ -51,7 +51,7 @@ TEST_CASE("without a GPU matrix products and cuDNN's attention say so") {
 
 TEST_CASE("who computes an attention follows from the problem alone") {
   const auto path = [](std::int64_t tokens, std::int64_t head_size, DType type) {
-    return path_of({1, tokens, 1, head_size, type, true, false, true}, AttentionPass::backward);
+    return path_of({1, tokens, 1, head_size, type, true, false, true});
   };
   CHECK(path(2, 64, DType::bf16) == AttentionPath::cudnn);
   CHECK(path(1024, 128, DType::bf16) == AttentionPath::cudnn);
@@ -60,38 +60,33 @@ TEST_CASE("who computes an attention follows from the problem alone") {
   CHECK(path(64, 136, DType::bf16) == AttentionPath::kernels);
   CHECK(path(64, 64, DType::f32) == AttentionPath::kernels);
   AttentionProblem documents{1, 64, 1, 64, DType::bf16, true, false, true};
-  CHECK(path_of(documents, AttentionPass::backward) == AttentionPath::cudnn);
+  CHECK(path_of(documents) == AttentionPath::cudnn);
   documents.documents = true;
-  CHECK(path_of(documents, AttentionPass::backward) == AttentionPath::kernels);
+  CHECK(path_of(documents) == AttentionPath::kernels);
 }
 
 TEST_CASE("kernels of Hopper's own instructions compute what they are the fastest at") {
-  AttentionProblem p{1, 256, 1, 64, DType::bf16, true};
-  const auto is_by_hopper = [](const AttentionProblem& of, AttentionPass pass) {
-    return path_of(of, pass) == AttentionPath::hopper;
+  const auto is_by_hopper = [](const AttentionProblem& of) {
+    return path_of(of) == AttentionPath::hopper;
   };
-  CHECK_FALSE(is_by_hopper(p, AttentionPass::forward));
+  AttentionProblem p{1, 256, 6, 64, DType::bf16, true};
+  CHECK_FALSE(is_by_hopper(p));
   p.compute_capability = 90;
-  for (const bool deterministic : {false, true}) {
-    p.deterministic = deterministic;
-    CHECK(is_by_hopper(p, AttentionPass::forward) == has_hopper_kernels);
-    CHECK(is_by_hopper(p, AttentionPass::backward) == has_hopper_kernels);
-  }
-  AttentionProblem wide = p, longer = p;
-  longer.tokens = 2049;
-  CHECK(is_by_hopper(longer, AttentionPass::forward) == has_hopper_kernels);
-  CHECK(is_by_hopper(longer, AttentionPass::backward) == has_hopper_kernels);
-  longer.deterministic = false;
-  CHECK(is_by_hopper(longer, AttentionPass::forward) == has_hopper_kernels);
-  CHECK_FALSE(is_by_hopper(longer, AttentionPass::backward));
-  wide.head_size = 128;
-  CHECK(is_by_hopper(wide, AttentionPass::forward) == has_hopper_kernels);
-  CHECK_FALSE(is_by_hopper(wide, AttentionPass::backward));
   const auto changed = [&](auto change) {
     AttentionProblem other = p;
     change(other);
     return other;
   };
+  for (const AttentionProblem& other :
+       {p, changed([](AttentionProblem& o) { o.tokens = 2049; }),
+        changed([](AttentionProblem& o) { o.deterministic = true; }),
+        changed([](AttentionProblem& o) { o.head_size = 128; }),
+        changed([](AttentionProblem& o) { o.key_value_heads = 2; }),
+        changed([](AttentionProblem& o) { o.value_size = 32; }),
+        changed([](AttentionProblem& o) { o.scale = 1; })}) {
+    CAPTURE(describe(other));
+    CHECK(is_by_hopper(other) == has_hopper_kernels);
+  }
   for (const AttentionProblem& other :
        {changed([](AttentionProblem& o) { o.tokens = 255; }),
         changed([](AttentionProblem& o) { o.head_size = 96; }),
@@ -99,14 +94,12 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
         changed([](AttentionProblem& o) { o.causal = false; }),
         changed([](AttentionProblem& o) { o.padded = true; }),
         changed([](AttentionProblem& o) { o.documents = true; }),
-        changed([](AttentionProblem& o) { o.scale = 1; }),
         changed([](AttentionProblem& o) { o.window = 9; }),
+        changed([](AttentionProblem& o) { o.soft_cap = 30; }),
         changed([](AttentionProblem& o) { o.dropped = true; }),
         changed([](AttentionProblem& o) { o.biased = true; }),
-        changed([](AttentionProblem& o) { o.value_size = 32; }),
         changed([](AttentionProblem& o) { o.compute_capability = 100; })}) {
     CAPTURE(describe(other), other.compute_capability);
-    CHECK_FALSE(is_by_hopper(other, AttentionPass::forward));
-    CHECK_FALSE(is_by_hopper(other, AttentionPass::backward));
+    CHECK_FALSE(is_by_hopper(other));
   }
 }

@@ -1,0 +1,80 @@
+// Items of work of backward.cuh: who takes which, and the order of their steps and turns.
+#pragma once
+#include <cstdint>
+#include "kernels/attention/hopper/backward_cut.cuh"
+#include "kernels/attention/hopper/turns.cuh"
+#include "kernels/attention/hopper/values.cuh"
+
+namespace trainx::kernels::hopper {
+
+/// An item of work: keys from key_tile * 128 on, and of each of `group_heads` query heads
+/// from `first_head` on the `steps` tiles of queries from first_tile on.
+struct BackwardWork {
+  int sample, key_head, key_tile, first_tile, steps, first_head, group_heads;
+  bool long_first;
+  __device__ BackwardWork(const BackwardArguments& a, int item) {
+    const int last_item = a.items - a.last_rows * a.key_tiles;  // first of the last rows
+    long_first = item >= last_item;
+    const int row = long_first ? last_item / a.key_tiles + (item - last_item) % a.last_rows
+                               : item / a.key_tiles;
+    sample = row / a.key_heads, key_head = row % a.key_heads;
+    key_tile = long_first ? (item - last_item) / a.last_rows : a.key_tiles - 1 - item % a.key_tiles;
+    first_tile = a.causal ? 2 * key_tile : 0;
+    steps = a.query_tiles - first_tile;
+    group_heads = a.heads / a.key_heads;
+    first_head = key_head * group_heads;
+  }
+  __device__ int all_steps() const { return steps * group_heads; }
+  /// Under a causal mask the second group's keys are after all queries of the first tile. With
+  /// heads of 64 it leaves this step out, unless there is no other or there are several heads.
+  template <int Head>
+  __device__ int first_step(const BackwardArguments& a, int group) const {
+    return Head == 64 && a.causal && group == 1 && steps > 1 && group_heads == 1 ? 1 : 0;
+  }
+  /// The order in which items are taken.
+  __device__ int turn(const BackwardArguments& a, int tile) const {
+    return long_first ? key_tile : last_turn(a, tile) - key_tile;
+  }
+  static __device__ int last_turn(const BackwardArguments& a, int tile) {
+    return a.causal ? tile / 2 : a.key_tiles - 1;
+  }
+};
+
+/// Place in a ring of two after so many advances.
+__device__ __forceinline__ Ring<2> place_of(std::uint32_t count) {
+  return {static_cast<int>(count & 1), count >> 1 & 1};
+}
+
+/// Items of this block, as those hear of them who do not take them. All threads of a warp, or one.
+template <int Head, int Threads>
+struct Items {
+  std::uint32_t shared;
+  BackwardBarriers<Head> barriers;
+  std::uint32_t heard = 0;
+  /// As many as `items` if there is none left.
+  __device__ __forceinline__ int next(int items) {
+    if constexpr (!BackwardCut<Head>::takes_items)
+      return heard++ == 0 ? static_cast<int>(block_index()) : items;
+    const Ring<2> at = place_of(heard++);
+    wait(barriers.item_given(at.stage), at.parity, Waiting::item_given);
+    int item = load_int(shared + BackwardCut<Head>::items_at + 4 * at.stage);
+    // the first thread's, so that the compiler knows that all have the same
+    if constexpr (Threads > 1) item = __shfl_sync(0xffffffff, item, 0);
+    if (Threads == 1 || threadIdx.x % 32 == 0) arrive(barriers.item_free(at.stage));
+    return item;
+  }
+};
+
+/// Tiles of queries in the order in which a block goes over them.
+struct QueryTiles {
+  int step = 0, head;
+  __device__ explicit QueryTiles(const BackwardWork& work) : head(work.first_head) {}
+  __device__ __forceinline__ int tile(const BackwardWork& work) const {
+    return work.first_tile + step;
+  }
+  __device__ __forceinline__ void advance(const BackwardWork& work) {
+    if (++step == work.steps) step = 0, ++head;
+  }
+};
+
+}  // namespace trainx::kernels::hopper
