@@ -1,8 +1,8 @@
 // Checks and times the Hopper attention; needs a GPU of compute capability 9.0.
 //   hopper_attention            all groups, each in a process of its own with a time limit, so that
 //                               a fault or a hang in one does not keep the others from running
-//   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 repeats
-//                               times
+//   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 spans
+//                               repeats times
 // Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
 // forward, 10 T^2 D backward, half of that if causal.
 #include <sys/wait.h>
@@ -35,19 +35,25 @@ struct Shape {
   // of queries; large ones make scores of a row differ by more than exponentials can hold
   float query_scale = 1;
   bool growing = false;  // keys grow with their distance from the end: maxima move in every tile
+  int window = 0;
+  int document = 0;  // tokens of one on average, with padding behind the last; 0: one for a row
 
   std::string name() const {
-    char text[160], of_keys[24] = "";
+    char text[200], of_keys[24] = "", spans[60] = "";
     if (key_heads > 0) std::snprintf(of_keys, sizeof of_keys, " K %d", key_heads);
-    std::snprintf(text, sizeof text, "B %d T %d H %d%s D %d%s%s%s%s", batch, tokens, heads, of_keys,
-                  head_size, causal ? " causal" : "", packed ? "" : " [B, H, T, D]",
+    if (window > 0) std::snprintf(spans, sizeof spans, " window %d", window);
+    if (document > 0)
+      std::snprintf(spans + std::strlen(spans), sizeof spans - std::strlen(spans),
+                    " documents of %d", document);
+    std::snprintf(text, sizeof text, "B %d T %d H %d%s D %d%s%s%s%s%s", batch, tokens, heads,
+                  of_keys, head_size, causal ? " causal" : "", spans, packed ? "" : " [B, H, T, D]",
                   query_scale > 1 ? " steep" : "", growing ? " growing" : "");
     return text;
   }
   hopper::Size size() const {
     hopper::Size s;
     s.batch = batch, s.tokens = tokens, s.heads = heads, s.head_size = head_size, s.causal = causal;
-    s.key_value_heads = key_heads;
+    s.key_value_heads = key_heads, s.window = window;
     s.scale = 1 / std::sqrt(static_cast<double>(head_size));
     return s;
   }
@@ -57,6 +63,32 @@ struct Shape {
   }
   std::size_t all_elements() const { return elements(0) + 2 * elements(1); }
   std::size_t rows() const { return static_cast<std::size_t>(batch) * tokens * heads; }
+  /// [B, T], random documents: where in the row a token's begins; -1: padding.
+  std::vector<std::int32_t> starts(std::uint64_t seed) const {
+    Random numbers(seed);
+    std::vector<std::int32_t> to;
+    for (int b = 0; b < batch; ++b) {
+      const int padding = b % 2 ? numbers.whole(1, std::min(tokens / 3 + 1, 2 * document)) : 0;
+      int start = 0, end = 0;
+      for (int t = 0; t < tokens; ++t) {
+        if (t == end) start = t, end = t + numbers.whole(1, 2 * document);
+        to.push_back(t < tokens - padding ? start : -1);
+      }
+    }
+    return to;
+  }
+  /// Of keys that all queries see, times heads.
+  double pairs(const std::vector<std::int32_t>& starts) const {
+    double all = 0;
+    for (int b = 0; b < batch; ++b)
+      for (int t = 0; t < tokens; ++t) {
+        int first = document == 0 ? 0 : starts[static_cast<std::size_t>(b) * tokens + t];
+        if (first < 0) continue;
+        if (window > 0) first = std::max(first, t - window + 1);
+        all += causal ? t + 1 - first : tokens;
+      }
+    return all * heads;
+  }
 };
 
 /// Random operands of a shape and room for all results.
@@ -65,6 +97,7 @@ struct Operands {
   hopper::Size size;
   Device<Bf16> qkv, out, d_out, d_qkv;
   Device<float> lse;
+  Device<std::int32_t> starts;
   Device<unsigned char> workspace;
 
   Operands(const Shape& of, std::uint64_t seed)
@@ -75,6 +108,7 @@ struct Operands {
         d_out(random(of.elements(), seed + 1)),
         d_qkv(of.all_elements()),
         lse(of.rows()),
+        starts(of.document > 0 ? of.starts(seed + 2) : std::vector<std::int32_t>(1)),
         workspace(hopper::workspace_bytes(of.size())) {}
 
   static std::vector<Bf16> random(std::size_t count, std::uint64_t seed) {
@@ -118,7 +152,8 @@ struct Operands {
   }
   hopper::Forward forward() const {
     const Bf16* const in = qkv.get();
-    return {part(in, 0), part(in, 1), part(in, 2), hopper::plain_rows(out.get(), size), lse.get()};
+    return {part(in, 0), part(in, 1), part(in, 2), hopper::plain_rows(out.get(), size),
+            lse.get(),   documents()};
   }
   hopper::Backward backward() const {
     const Bf16 *const in = qkv.get(), *const o = out.get(), *const dy = d_out.get();
@@ -129,8 +164,10 @@ struct Operands {
     pass.d_query = part(d_qkv.get(), 0), pass.d_key = part(d_qkv.get(), 1),
     pass.d_value = part(d_qkv.get(), 2);
     pass.workspace = workspace.get();
+    pass.starts = documents();
     return pass;
   }
+  const std::int32_t* documents() const { return shape.document > 0 ? starts.get() : nullptr; }
 };
 
 /// Exact results of operands, on the device.
@@ -257,7 +294,8 @@ std::vector<Shape> shapes_of_backward(int head_size) {
           {2, 333, 3, head_size, false},          {1, 17, 2, head_size, true},
           {2, 384, 3, head_size, true, 0, false}, {1, 768, 2, head_size, true, 0, true, 4},
           {2, 64, 4, head_size, true, 2},         {2, 500, 6, head_size, true, 2},
-          {1, 333, 4, head_size, false, 1},       {1, 384, 4, head_size, true, 2, false}};
+          {1, 333, 4, head_size, false, 1},       {1, 384, 4, head_size, true, 2, false},
+          {2, 2048, 14, head_size, true, 7}};
 }
 void backward_checks(Checks& checks, int head_size) {
   for (const Shape& shape : shapes_of_backward(head_size)) {
@@ -266,11 +304,49 @@ void backward_checks(Checks& checks, int head_size) {
   }
 }
 
+std::vector<Shape> shapes_of_spans(int head_size) {
+  std::vector<Shape> all;
+  const auto add = [&](Shape shape, int window, int document) {
+    shape.window = window, shape.document = document;
+    all.push_back(shape);
+  };
+  add({1, 64, 1, head_size, true}, 2, 0);
+  add({1, 64, 1, head_size, true}, 7, 0);
+  add({1, 128, 1, head_size, true}, 64, 0);
+  add({1, 512, 2, head_size, true}, 65, 0);
+  add({2, 1000, 3, head_size, true}, 300, 0);
+  add({1, 1024, 2, head_size, true}, 1024, 0);
+  add({1, 1024, 2, head_size, true}, 5000, 0);
+  add({2, 333, 6, head_size, true, 2}, 40, 0);
+  add({1, 768, 2, head_size, true, 0, true, 4}, 200, 0);
+  add({2, 64, 1, head_size, true}, 0, 1);
+  add({2, 128, 1, head_size, true}, 0, 20);
+  add({4, 512, 2, head_size, true}, 0, 100);
+  add({4, 1000, 3, head_size, true}, 0, 60);
+  add({4, 1024, 4, head_size, true, 2}, 0, 400);
+  add({4, 333, 2, head_size, true, 0, false}, 0, 50);
+  add({2, 768, 2, head_size, true, 0, true, 4}, 0, 200);
+  add({4, 2048, 6, head_size, true, 3}, 150, 300);
+  add({2, 2048, 14, head_size, true, 7}, 0, 500);
+  return all;
+}
+void span_checks(Checks& checks) {
+  for (const int head_size : {64, 128})
+    for (const Shape& shape : shapes_of_spans(head_size)) {
+      checks.say(check_forward(shape), "forward " + shape.name());
+      checks.say(check_backward(shape), "backward " + shape.name());
+    }
+}
+
 // More blocks than run at once, in another order each time.
 void repeat_checks(Checks& checks) {
-  const std::vector<Shape> shapes = {{8, 1024, 12, 64, true},    {8, 1024, 12, 64, false},
-                                     {8, 1024, 12, 64, true, 3}, {4, 2048, 8, 128, true},
-                                     {4, 2048, 8, 128, false},   {4, 2048, 8, 128, true, 2}};
+  std::vector<Shape> shapes = {{8, 1024, 12, 64, true},    {8, 1024, 12, 64, false},
+                               {8, 1024, 12, 64, true, 3}, {4, 2048, 8, 128, true},
+                               {4, 2048, 8, 128, false},   {4, 2048, 8, 128, true, 2}};
+  for (const int head_size : {64, 128}) {
+    shapes.push_back({8, 1024, 12, head_size, true}), shapes.back().document = 300;
+    shapes.push_back({8, 1024, 12, head_size, true}), shapes.back().window = 200;
+  }
   for (const Shape& shape : shapes) {
     Operands operands(shape, 3);
     std::vector<Bf16> out, d_qkv;
@@ -320,24 +396,35 @@ void measure() {
   cudaDeviceProp device;
   require(cudaGetDeviceProperties(&device, 0), "device");
   std::printf("%s, %d multiprocessors\n", device.name, device.multiProcessorCount);
-  const std::vector<Shape> shapes = {
-      {32, 1024, 12, 64, true},  {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
-      {128, 256, 12, 64, true},  {64, 512, 12, 64, true},   {16, 2048, 12, 64, true},
-      {64, 256, 16, 128, true},  {16, 1024, 16, 128, true}, {4, 4096, 14, 64, true, 2},
-      {32, 1024, 12, 64, false}, {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
-      {8, 2048, 16, 128, true},  {4, 4096, 16, 128, false}, {4, 4096, 32, 128, true, 8},
+  std::vector<Shape> shapes = {
+      {32, 1024, 12, 64, true},    {16, 1024, 25, 64, true},  {8, 4096, 12, 64, true},
+      {128, 256, 12, 64, true},    {64, 512, 12, 64, true},   {16, 2048, 12, 64, true},
+      {64, 256, 16, 128, true},    {16, 1024, 16, 128, true}, {4, 4096, 14, 64, true, 2},
+      {32, 1024, 14, 64, true, 2}, {32, 512, 16, 64, false},  {128, 128, 12, 64, false},
+      {32, 1024, 12, 64, false},   {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
+      {8, 2048, 16, 128, true},    {4, 4096, 16, 128, false}, {4, 4096, 32, 128, true, 8},
   };
-  std::printf("\n%-32s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd", "both");
+  for (const int window : {512, 1024}) {
+    shapes.push_back({4, 4096, 32, 128, true, 8}), shapes.back().window = window;
+    shapes.push_back({8, 4096, 12, 64, true}), shapes.back().window = window;
+  }
+  for (const int document : {300, 1000}) {
+    shapes.push_back({16, 2048, 12, 64, true}), shapes.back().document = document;
+    shapes.push_back({8, 2048, 16, 128, true}), shapes.back().document = document;
+  }
+  std::printf("\n%-40s %8s %8s %8s  TFLOP/s\n", "", "fwd", "bwd", "both");
   for (const Shape& shape : shapes) {
     Operands operands(shape, 5);
-    const double product = 4.0 * shape.batch * shape.heads * shape.head_size *
-                           static_cast<double>(shape.tokens) * shape.tokens *
-                           (shape.causal ? 0.5 : 1) * 1e-9;  // GFLOP
+    const double product = 4.0 * shape.head_size * 1e-9 *  // GFLOP
+                           (shape.window > 0 || shape.document > 0
+                                ? shape.pairs(operands.starts.host())
+                                : shape.batch * shape.heads * static_cast<double>(shape.tokens) *
+                                      shape.tokens * (shape.causal ? 0.5 : 1));
     const double forward = median_ms(
         [&] { return hopper::attention_forward(operands.forward(), operands.size, nullptr); });
     const double backward = median_ms(
         [&] { return hopper::attention_backward(operands.backward(), operands.size, nullptr); });
-    std::printf("%-32s %8.1f %8.1f %8.1f  ms %.3f %.3f\n", shape.name().c_str(), product / forward,
+    std::printf("%-40s %8.1f %8.1f %8.1f  ms %.3f %.3f\n", shape.name().c_str(), product / forward,
                 2.5 * product / backward, 3.5 * product / (forward + backward), forward, backward);
     std::fflush(stdout);
   }
@@ -355,6 +442,7 @@ const Group groups[] = {
     {"forward", 120, forward_checks},
     {"backward", 60, [](Checks& checks) { backward_checks(checks, 64); }},
     {"backward_128", 60, [](Checks& checks) { backward_checks(checks, 128); }},
+    {"spans", 120, span_checks},
     {"repeats", 60, repeat_checks},
     {"times", 120, [](Checks&) { measure(); }},
 };

@@ -51,23 +51,37 @@ struct Row {
         lse((b * s.heads + h) * s.tokens + t) {}
 };
 
+/// Of the keys that token t of sample b sees.
+struct Seen {
+  long first, end;
+  __device__ Seen(const std::int32_t* starts, const Size& s, long b, long t)
+      : first(starts ? starts[b * s.tokens + t] : 0), end(s.causal ? t + 1 : s.tokens) {
+    if (first < 0) first = end;
+    if (s.window > 0 && first < t - s.window + 1) first = t - s.window + 1;
+  }
+  __device__ bool has(long u) const { return u >= first && u < end; }
+};
+
 __global__ void forward(Forward pass, Size s, Exact exact) {
   extern __shared__ double weights[];
   const Row row(s);
-  const long seen = s.causal ? row.t + 1 : s.tokens;
+  const Seen seen(pass.starts, s, row.b, row.t);
   double largest = -INFINITY, sum = 0;
-  for (long u = threadIdx.x; u < seen; u += threads) {
+  for (long u = seen.first + threadIdx.x; u < seen.end; u += threads) {
     weights[u] = s.scale * dot(pass.query, row.t, row.h, pass.key, u, row.k, row.b, s.head_size);
     largest = fmax(largest, weights[u]);
   }
   largest = over_block(largest, [](double x, double y) { return fmax(x, y); });
-  for (long u = threadIdx.x; u < seen; u += threads) sum += weights[u] = exp(weights[u] - largest);
+  for (long u = seen.first + threadIdx.x; u < seen.end; u += threads)
+    sum += weights[u] = exp(weights[u] - largest);
   sum = over_block(sum, [](double x, double y) { return x + y; });
-  if (threadIdx.x == 0) exact.lse[row.lse] = largest + log(sum);
+  const bool none = seen.first >= seen.end;
+  if (threadIdx.x == 0) exact.lse[row.lse] = none ? 0 : largest + log(sum);
   for (long d = threadIdx.x; d < s.head_size; d += threads) {
     double out = 0;
-    for (long u = 0; u < seen; ++u) out += weights[u] * number(pass.value, row.b, u, row.k, d);
-    exact.out[row.at + d] = out / sum;
+    for (long u = seen.first; u < seen.end; ++u)
+      out += weights[u] * number(pass.value, row.b, u, row.k, d);
+    exact.out[row.at + d] = none ? 0 : out / sum;
   }
 }
 
@@ -89,14 +103,15 @@ __device__ inline double d_score(const Backward& pass, const Size& s, const Exac
 __global__ void query_gradient(Backward pass, Size s, Exact exact) {
   extern __shared__ double slopes[];
   const Row row(s);
-  const long seen = s.causal ? row.t + 1 : s.tokens;
-  for (long u = threadIdx.x; u < seen; u += threads)
+  const Seen seen(pass.starts, s, row.b, row.t);
+  for (long u = seen.first + threadIdx.x; u < seen.end; u += threads)
     slopes[u] =
         d_score(pass, s, exact, row, row.h, row.t, u, weight(pass, s, exact, row, row.h, row.t, u));
   __syncthreads();
   for (long d = threadIdx.x; d < s.head_size; d += threads) {
     double sum = 0;
-    for (long u = 0; u < seen; ++u) sum += slopes[u] * number(pass.key, row.b, u, row.k, d);
+    for (long u = seen.first; u < seen.end; ++u)
+      sum += slopes[u] * number(pass.key, row.b, u, row.k, d);
     exact.d_query[row.at + d] = s.scale * sum;
   }
 }
@@ -114,6 +129,8 @@ __global__ void key_value_gradient(Backward pass, Size s, Exact exact) {
   for (long h = row.k * group; h < (row.k + 1) * group; ++h) {
     __syncthreads();
     for (long t = first + threadIdx.x; t < s.tokens; t += threads) {
+      weights[t] = slopes[t] = 0;
+      if (!Seen(pass.starts, s, row.b, t).has(row.t)) continue;
       weights[t] = weight(pass, s, exact, row, h, t, row.t);
       slopes[t] = d_score(pass, s, exact, row, h, t, row.t, weights[t]);
     }

@@ -3,10 +3,11 @@
 // at the power limit. One JSON object a line; times in ms.
 //   bench_libraries              what a step of GPT-2 124M has
 //   bench_libraries lengths      attention of rows of 256 to 8192 tokens
+//   bench_libraries spans        attention inside documents and in windows
 //   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside
-//   cuDNN's on the same rows as if each were one bench_libraries dimensions   sizes that plan's
-//   advice is about: last waves of tiles, rows off 16 bytes, heads of many sizes
-//   (program::TileRates, attention_s)
+//                                cuDNN's on the same rows as if each were one
+//   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off
+//                                16 bytes, heads of many sizes (program::TileRates, attention_s)
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -160,6 +161,8 @@ void bench_attention(Attention& attention, const DeviceMemory& memory, const Att
                   : std::vector<std::int32_t>(static_cast<std::size_t>(p.batch),
                                               static_cast<std::int32_t>(p.tokens * 3 / 4));
   if (p.documents) pairs = of_documents;
+  if (p.causal && p.window > 0 && p.window < p.tokens)
+    pairs -= static_cast<double>(p.batch * (p.tokens - p.window) * (p.tokens - p.window)) / 2;
   const auto qkv = memory.at<char>(0), out = memory.at<char>(3 * out_bytes),
              d_out = memory.at<char>(4 * out_bytes), d_qkv = memory.at<char>(5 * out_bytes);
   const auto lse = memory.at<float>(8 * out_bytes);
@@ -241,6 +244,23 @@ void bench_own_attention(Attention& attention, const DeviceMemory& scratch) {
     }
 }
 
+/// Documents and windows: by whom all GPUs have, and by kernels for this one.
+void bench_spans(Attention& attention, const DeviceMemory& scratch) {
+  for (const std::int64_t head_size : {64, 128})
+    for (const int capability : {0, attention.compute_capability()}) {
+      AttentionProblem packed{32, 1024, 768 / head_size, head_size, DType::bf16, true};
+      packed.documents = true;
+      packed.compute_capability = capability;
+      bench_attention(attention, scratch, packed);
+      for (const std::int64_t window : {512, 1024}) {
+        AttentionProblem near{8, 4096, 768 / head_size, head_size, DType::bf16, true};
+        near.window = window;
+        near.compute_capability = capability;
+        bench_attention(attention, scratch, near);
+      }
+    }
+}
+
 /// Of 32,768 tokens in rows of several lengths, and near each other.
 void bench_lengths(Attention& attention, const DeviceMemory& scratch) {
   for (const std::int64_t length : {256, 512, 1024, 2048, 4096, 8192}) {
@@ -265,6 +285,10 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "attention") {
       bench_own_attention(attention, scratch);
+      return 0;
+    }
+    if (what == "spans") {
+      bench_spans(attention, scratch);
       return 0;
     }
     if (what == "lengths") {

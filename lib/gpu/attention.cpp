@@ -238,9 +238,8 @@ int capability_of_device() {
 }  // namespace
 
 AttentionPath path_of(const AttentionProblem& p) {
-  if (p.causal && !p.padded && !p.documents && p.window == 0 && p.soft_cap == 0 && !p.dropped &&
-      !p.biased && p.memory_tokens == 0 &&
-      is_by_hopper({p.compute_capability, p.dtype, p.tokens, p.head_size}))
+  if (p.causal && !p.padded && p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0 &&
+      is_by_hopper({p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents}))
     return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
                        p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
@@ -315,7 +314,8 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
   }
   const std::string doing = "attention " + describe(p) + " failed";
   const AttentionPath path = path_of(p);
-  if (path == AttentionPath::hopper) return hopper::forward(p, in.qkv, out, lse, space.stream);
+  if (path == AttentionPath::hopper)
+    return hopper::forward(p, in.qkv, in.seen, out, lse, space.stream);
   if (path == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
     if (p.padded)
@@ -384,7 +384,7 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
   const std::string doing = "attention " + describe(p) + " backward failed";
   const AttentionPath path = path_of(p);
   if (path == AttentionPath::hopper)
-    return hopper::backward(p, in.qkv, out, lse, d_out, to.qkv, space);
+    return hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
   if (path == AttentionPath::cudnn) {
     state_->cudnn().backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
     if (p.padded)

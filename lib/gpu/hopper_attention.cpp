@@ -16,18 +16,22 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
           .head_size = p.head_size,
           .causal = p.causal,
           .scale = p.scale,
-          .key_value_heads = p.key_value_heads};
+          .key_value_heads = p.key_value_heads,
+          .window = p.window};
 }
 
 }  // namespace
 
-void forward(const AttentionProblem& p, const void* qkv, void* out, float* lse,
-             cudaStream_t stream) {
+void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts, void* out,
+             float* lse, cudaStream_t stream) {
   const kernels::hopper::Size size = size_of(p);
   const auto* const from = static_cast<const Bf16*>(qkv);
-  const kernels::hopper::Forward pass{packed_rows(from, 0, size), packed_rows(from, 1, size),
+  const kernels::hopper::Forward pass{packed_rows(from, 0, size),
+                                      packed_rows(from, 1, size),
                                       packed_rows(from, 2, size),
-                                      plain_rows(static_cast<Bf16*>(out), size), lse};
+                                      plain_rows(static_cast<Bf16*>(out), size),
+                                      lse,
+                                      starts};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_forward(pass, size, stream),
             "attention " + describe(p) + " failed");
@@ -39,8 +43,9 @@ std::int64_t backward_workspace_bytes(const AttentionProblem& p) {
   return 0;
 }
 
-void backward(const AttentionProblem& p, const void* qkv, const void* out, const float* lse,
-              const void* d_out, void* d_qkv, const StreamSpace& space) {
+void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts,
+              const void* out, const float* lse, const void* d_out, void* d_qkv,
+              const StreamSpace& space) {
   if (const std::int64_t needed = backward_workspace_bytes(p); space.workspace_bytes < needed)
     throw InternalError("attention " + describe(p) + " needs a workspace of " +
                         std::to_string(needed) + " bytes");
@@ -56,7 +61,8 @@ void backward(const AttentionProblem& p, const void* qkv, const void* out, const
                                        packed_rows(to, 0, size),
                                        packed_rows(to, 1, size),
                                        packed_rows(to, 2, size),
-                                       space.workspace};
+                                       space.workspace,
+                                       starts};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_backward(pass, size, space.stream),
             "attention " + describe(p) + " backward failed");

@@ -45,6 +45,9 @@ void call(const std::string& who, const std::function<void()>& rule) {
     rule();
   } catch (const UserError&) {  // of the memory that it asks for
     throw;
+  } catch (const c10::OutOfMemoryError& e) {
+    throw UserError(ExitCode::out_of_memory,
+                    who + "finds no memory: " + e.what_without_backtrace());
   } catch (const c10::Error& e) {
     throw UserError(ExitCode::invalid_recipe, who + "fails: " + e.what_without_backtrace());
   } catch (const std::exception& e) {

@@ -66,7 +66,8 @@ StepShape shape_of(const Decisions& plan) {
 
 StepCost step_cost(const Decisions& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
-  auto machine = architectures::Machine::one_gpu(plan.recipe.run.deterministic);
+  auto machine =
+      architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability);
   machine.rules = parameter_rules(plan);
   const auto graph = architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length,
                                                 plan.compute, std::move(machine));

@@ -9,10 +9,11 @@ namespace trainx::kernels::hopper {
 
 /// Takes items until there is none left, and copies their keys, values, and all tiles of queries
 /// and output gradients. One thread.
-template <int Head>
+template <int Head, bool Whole>
 __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint32_t shared,
                                            BackwardBarriers<Head> barriers) {
   using Cut = BackwardCut<Head>;
+  constexpr int statistics_bytes = (Whole ? query_numbers - 1 : query_numbers) * Cut::queries * 4;
   Ring<2> items;
   Ring<Cut::key_buffers> blocks;
   Ring<Cut::stages> ring;
@@ -28,7 +29,7 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
     } else {
       item = static_cast<int>(block_index());
     }
-    const BackwardWork work(a, item);
+    const BackwardWork<Whole> work(a, item);
     const int block = blocks.stage;
     wait(barriers.keys_free(block), blocks.parity ^ 1, Waiting::keys_free);
     arrive_expecting(barriers.block_copied(block), 2 * Cut::value_bytes);
@@ -45,15 +46,15 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
     for (int left = work.all_steps(); left > 0; --left, ring.advance(), tiles.advance(work)) {
       const int stage = ring.stage, tile = tiles.tile(work);
       wait(barriers.query_free(stage), ring.parity ^ 1, Waiting::query_free);
-      arrive_expecting(barriers.query_copied(stage), Cut::tile_bytes + Cut::statistics_bytes);
+      arrive_expecting(barriers.query_copied(stage), Cut::tile_bytes + statistics_bytes);
       for (int panel = 0; panel < Cut::panels; ++panel)
         load_box(shared + Cut::query_at + stage * Cut::tile_bytes + panel * box_bytes, a.query,
                  panel * box_columns, tiles.head, tile * Cut::queries, work.sample,
                  barriers.query_copied(stage));
       const std::int64_t row = static_cast<std::int64_t>(work.sample) * a.heads + tiles.head;
       load_bytes(shared + Cut::statistics_at + stage * Cut::statistics_bytes,
-                 a.statistics + (row * a.query_tiles + tile) * 2 * Cut::queries,
-                 Cut::statistics_bytes, barriers.query_copied(stage));
+                 a.statistics + (row * a.query_tiles + tile) * query_numbers * Cut::queries,
+                 statistics_bytes, barriers.query_copied(stage));
       wait(barriers.d_out_free(stage), ring.parity ^ 1, Waiting::d_out_free);
       arrive_expecting(barriers.d_out_copied(stage), Cut::tile_bytes);
       for (int panel = 0; panel < Cut::panels; ++panel)
@@ -66,7 +67,7 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
 }
 
 /// Sends every part of query gradients that comes into buffer `part`. One thread.
-template <int Head>
+template <int Head, bool Whole>
 __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint32_t shared,
                                            BackwardBarriers<Head> barriers, int part) {
   using Cut = BackwardCut<Head>;
@@ -78,14 +79,16 @@ __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint
   while (true) {
     const int item = items.next(a.items);
     if (item >= a.items) return;
-    const BackwardWork work(a, item);
+    const BackwardWork<Whole> work(a, item);
     QueryTiles tiles(work);
     for (int left = work.all_steps(); left > 0; --left, tiles.advance(work)) {
       const bool is_mine = buffer == part;
       if (++buffer == Cut::parts) buffer = 0;
       if (!is_mine) continue;
-      const int tile = tiles.tile(work), turn = work.turn(a, tile);
-      const bool is_last = turn == work.last_turn(a, tile);
+      const int tile = tiles.tile(work);
+      const Turn turns = work.turn(a, tile);
+      const int turn = turns.mine;
+      const bool is_last = turns.is_last();
       const std::int64_t place =
           (static_cast<std::int64_t>(work.sample) * a.heads + tiles.head) * a.query_tiles + tile;
       int* const counter = a.turns + place;
@@ -124,21 +127,21 @@ __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint
 /// Hands a query gradient, 64 queries by 64 columns, to the warp that sends it. Of all columns they
 /// are panel `panel`; `Transposed` means that the columns are the rows of `sums`. A warp group,
 /// which uses the named barrier `sync`.
-template <int Head, bool Transposed>
+template <int Head, bool Transposed, bool Whole>
 __device__ __forceinline__ void hand_over(const BackwardArguments& a, std::uint32_t shared,
                                           BackwardBarriers<Head> barriers,
                                           Ring<BackwardCut<Head>::parts>& part, float (&sums)[32],
-                                          const BackwardWork& work, int tile, int panel, int sync) {
+                                          const BackwardWork<Whole>& work, int tile, int panel,
+                                          int sync) {
   using Cut = BackwardCut<Head>;
-  const int turn = work.turn(a, tile);
-  const bool is_last = turn == work.last_turn(a, tile);
+  const Turn turn = work.turn(a, tile);
   const int thread = threadIdx.x % 128;
   const std::uint32_t at = shared + Cut::part_at + part.stage * Cut::part_bytes +
                            panel * (Cut::part_bytes / Cut::panels),
                       mine = at + thread * 16;
   wait(barriers.part_ready(part.stage), part.parity, Waiting::part_ready);
-  if (is_last) {
-    if (turn > 0) {
+  if (turn.is_last()) {
+    if (turn.mine > 0) {
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
         const float4 four = load_four(mine + n * 128 * 16);

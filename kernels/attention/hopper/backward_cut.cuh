@@ -17,13 +17,16 @@ struct BackwardArguments {
   int tokens, heads, key_heads, query_tiles, key_tiles;
   int items;      // B * K * key_tiles
   int last_rows;  // of B * K: keys that most queries see come first
+  Spans spans;
+  // of note_spans(), where queries do not see all keys before them; else null
+  const int *first_key_tiles, *query_ends;
   bool causal;
   float scale, scale_log2;  // the latter times log2(e)
 };
 
 template <int Head>
 struct BackwardCut {
-  static constexpr int queries = tile_queries, group_keys = 64, keys = 128,
+  static constexpr int queries = tile_queries, group_keys = 64, keys = tile_keys,
                        panels = Head / box_columns;
   static constexpr bool query_group = Head == 64;
   static constexpr int stages = Head == 64 ? 4 : 2,
@@ -40,7 +43,8 @@ struct BackwardCut {
                        query_registers = query_group ? 80 : 0,
                        service_registers = query_group ? 32 : 24;
   static_assert((2 * key_registers + query_registers + service_registers) * 128 <= 65536);
-  static constexpr int tile_bytes = panels * box_bytes, statistics_bytes = 2 * queries * 4,
+  static constexpr int tile_bytes = panels * box_bytes,
+                       statistics_bytes = query_numbers * queries * 4,
                        part_bytes = queries * Head * 4,
                        panel_bytes = 2 * box_bytes,  // of keys and of values
       value_bytes = panels * panel_bytes;

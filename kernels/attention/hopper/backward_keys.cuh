@@ -8,7 +8,7 @@
 namespace trainx::kernels::hopper {
 
 /// What both kinds of groups of 64 keys do in a step, and at the end.
-template <int Head>
+template <int Head, bool Whole>
 struct KeyGroup {
   using Cut = BackwardCut<Head>;
   const BackwardArguments& a;
@@ -17,7 +17,7 @@ struct KeyGroup {
   int group, block, first_key;
   std::uint32_t keys, values;
 
-  __device__ KeyGroup(const BackwardArguments& arguments, const BackwardWork& work,
+  __device__ KeyGroup(const BackwardArguments& arguments, const BackwardWork<Whole>& work,
                       std::uint32_t at, BackwardBarriers<Head> of, int which, int key_buffer)
       : a(arguments),
         shared(at),
@@ -58,6 +58,23 @@ struct KeyGroup {
       for (int i = 0; i < 32; ++i) {
         const int query = first_query + i / 4 * 8 + i % 2, key = my_key + i / 2 % 2 * 8;
         if (key > (a.causal ? query : a.tokens - 1)) scores[i] = -INFINITY;
+      }
+    }
+    if constexpr (!Whole) {
+      // the last query's first key is the last one
+      const int latest = load_int(shared + Cut::statistics_at + stage * Cut::statistics_bytes +
+                                  (query_numbers * Cut::queries - 1) * 4);
+      if (latest > first_key) {
+        const int lane = threadIdx.x % 32,
+                  my_key = first_key + threadIdx.x % 128 / 32 * 16 + lane / 4;  // and 8 below
+#pragma unroll
+        for (int n = 0; n < 8; ++n) {
+          const float2 pair = load_pair(statistics(stage) + 2 * Cut::queries * 4 + n * 32);
+#pragma unroll
+          for (int i = 4 * n; i < 4 * n + 4; ++i)
+            if (my_key + i / 2 % 2 * 8 < __float_as_int(i % 2 ? pair.y : pair.x))
+              scores[i] = -INFINITY;
+        }
       }
     }
 #pragma unroll
@@ -108,7 +125,8 @@ struct KeyGroup {
     show_to_async_readers();
     sync_threads(2 + group, 128);
     if (thread > 0) return;
-    const BackwardWork again(a, Cut::takes_items ? anew(item) : static_cast<int>(block_index()));
+    const BackwardWork<Whole> again(
+        a, Cut::takes_items ? anew(item) : static_cast<int>(block_index()));
     const int key = again.key_tile * Cut::keys + group * Cut::group_keys;
     if (key < a.tokens) {
       for (int panel = 0; panel < Cut::panels; ++panel) {
@@ -138,16 +156,17 @@ struct KeyRings<128> {
 
 /// A warp group with 64 keys of heads of 64.
 /// One item.
+template <bool Whole>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<64> barriers,
                                              int group, KeyRings<64>& rings,
                                              std::uint32_t items_before) {
   using Cut = BackwardCut<64>;
-  const BackwardWork work(a, item);
+  const BackwardWork<Whole> work(a, item);
   const Ring<Cut::key_buffers> block = place_of(items_before);
-  KeyGroup<64> mine(a, work, shared, barriers, group, block.stage);
+  KeyGroup<64, Whole> mine(a, work, shared, barriers, group, block.stage);
   const int lane = threadIdx.x % 32, all = work.all_steps(),
-            first_step = work.first_step<64>(a, group);
+            first_step = work.template first_step<64>(a, group);
   Ring<Cut::stages>& ring = rings.stage;
   Ring<Cut::buffers>& buffer = rings.buffer;
   // steps that only the other group takes part in
@@ -159,6 +178,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
     }
     ring.advance(), buffer.advance();
   }
+  const int end_tile = Whole ? a.query_tiles : work.first_tile + work.steps;
   int tile = work.first_tile + first_step;
 
   float d_key[32] = {}, d_value[32] = {}, scores[32], d_scores[32];
@@ -191,7 +211,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   for (int step = first_step + 1; step < all; ++step) {
     const int stage = ring.stage;
     ring.advance();
-    if (++tile == a.query_tiles) tile = work.first_tile;  // of the next head
+    if (++tile == end_tile) tile = work.first_tile;  // of the next head
     start_scores();
     mine.slope(slopes, weights, d_scores, stage, buffer);
     wait(barriers.d_out_copied(ring.stage), ring.parity, Waiting::d_out_copied);
@@ -222,16 +242,18 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
 
 /// A warp group with 64 keys of heads of 128, which also computes 64 columns of query gradients.
 /// One item.
+template <bool Whole>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<128> barriers,
                                              int group, KeyRings<128>& rings,
                                              std::uint32_t items_before) {
   using Cut = BackwardCut<128>;
-  const BackwardWork work(a, item);
-  KeyGroup<128> mine(a, work, shared, barriers, group, 0);
+  const BackwardWork<Whole> work(a, item);
+  KeyGroup<128, Whole> mine(a, work, shared, barriers, group, 0);
   const int lane = threadIdx.x % 32, all = work.all_steps();
   static_assert(Cut::stages == 2 && Cut::buffers == 2 && Cut::parts == 2 && Cut::key_buffers == 1);
   std::uint32_t& now = rings.steps;
+  const int end_tile = Whole ? a.query_tiles : work.first_tile + work.steps;
   int tile = work.first_tile;
 
   float d_key[64] = {}, d_value[64] = {}, scores[32], d_scores[32], sums[32];
@@ -296,7 +318,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   // those whose sums are being read: dP^T waits until dQ was handed over, which dV hides.
   for (int step = 1; step < all; ++step) {
     const int tile_before = tile;
-    if (++tile == a.query_tiles) tile = work.first_tile;  // of the next head
+    if (++tile == end_tile) tile = work.first_tile;  // of the next head
     start_scores();
     wait_for_products<1>(slopes);
     free_queries(now - 1);

@@ -7,8 +7,16 @@
 
 namespace trainx::kernels::hopper {
 
+/// Of an item's part of the query gradients of a tile, and of the last part, in the order in which
+/// items are taken.
+struct Turn {
+  int mine, last;
+  __device__ bool is_last() const { return mine == last; }
+};
+
 /// An item of work: keys from key_tile * 128 on, and of each of `group_heads` query heads
 /// from `first_head` on the `steps` tiles of queries from first_tile on.
+template <bool Whole>
 struct BackwardWork {
   int sample, key_head, key_tile, first_tile, steps, first_head, group_heads;
   bool long_first;
@@ -20,7 +28,7 @@ struct BackwardWork {
     sample = row / a.key_heads, key_head = row % a.key_heads;
     key_tile = long_first ? (item - last_item) / a.last_rows : a.key_tiles - 1 - item % a.key_tiles;
     first_tile = a.causal ? 2 * key_tile : 0;
-    steps = a.query_tiles - first_tile;
+    steps = (Whole ? a.query_tiles : a.query_ends[sample * a.key_tiles + key_tile]) - first_tile;
     group_heads = a.heads / a.key_heads;
     first_head = key_head * group_heads;
   }
@@ -31,12 +39,10 @@ struct BackwardWork {
   __device__ int first_step(const BackwardArguments& a, int group) const {
     return Head == 64 && a.causal && group == 1 && steps > 1 && group_heads == 1 ? 1 : 0;
   }
-  /// The order in which items are taken.
-  __device__ int turn(const BackwardArguments& a, int tile) const {
-    return long_first ? key_tile : last_turn(a, tile) - key_tile;
-  }
-  static __device__ int last_turn(const BackwardArguments& a, int tile) {
-    return a.causal ? tile / 2 : a.key_tiles - 1;
+  __device__ Turn turn(const BackwardArguments& a, int tile) const {
+    const int first = Whole ? 0 : __ldg(a.first_key_tiles + sample * a.query_tiles + tile),
+              last = a.causal ? tile / 2 : a.key_tiles - 1;
+    return {long_first ? key_tile - first : last - key_tile, last - first};
   }
 };
 
@@ -68,11 +74,14 @@ struct Items {
 /// Tiles of queries in the order in which a block goes over them.
 struct QueryTiles {
   int step = 0, head;
-  __device__ explicit QueryTiles(const BackwardWork& work) : head(work.first_head) {}
-  __device__ __forceinline__ int tile(const BackwardWork& work) const {
+  template <class Work>
+  __device__ explicit QueryTiles(const Work& work) : head(work.first_head) {}
+  template <class Work>
+  __device__ __forceinline__ int tile(const Work& work) const {
     return work.first_tile + step;
   }
-  __device__ __forceinline__ void advance(const BackwardWork& work) {
+  template <class Work>
+  __device__ __forceinline__ void advance(const Work& work) {
     if (++step == work.steps) step = 0, ++head;
   }
 };

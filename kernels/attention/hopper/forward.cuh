@@ -4,13 +4,15 @@
 // of which a multiprocessor's quarter would hold one more. The products of a tile of keys run while
 // the weights of the tile before it are multiplied with its values, and while exponentials are
 // taken (Shah et al. 2024, arXiv:2407.08608, algorithm 2). Keys are visited from the last that is
-// seen to the first, so that the only tile with hidden scores is the first one.
+// seen to the first, so that the only tile with hidden scores is the first one; where spans are not
+// whole, those in which a query's first key lies have some too.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include "kernels/attention/hopper/box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/products.cuh"
+#include "kernels/attention/hopper/spans.cuh"
 #include "kernels/attention/hopper/turns.cuh"
 #include "kernels/attention/hopper/values.cuh"
 
@@ -25,6 +27,7 @@ struct ForwardArguments {
   int rows_together;        // heads whose keys and values share the L2 cache
   bool causal;
   float scale;  // of scores, times log2(e)
+  Spans spans;
 };
 
 /// How the work of a block is cut, by head size. With 64, two blocks fit a multiprocessor, whose
@@ -51,9 +54,10 @@ struct ForwardCut {
 /// Running maximum and sum of the two rows of a thread. The maximum is that of the tile that was
 /// last taken as a reference: weights may grow to 2^slack before all sums are rescaled.
 struct RunningRows {
-  static constexpr float slack = 8;
-  float top[2] = {-INFINITY, -INFINITY};  // times scale, base 2
-  float sum[2] = {0, 0};                  // of this thread's columns
+  static constexpr float slack = 8,
+                         lowest = -1e30f;  // of rows that saw nothing yet: weights of nothing are 0
+  float top[2] = {lowest, lowest};         // times scale, base 2
+  float sum[2] = {0, 0};                   // of this thread's columns
   float rescale[2];
   bool moved;  // by this tile, in this warp: sums so far are to be multiplied with `rescale`
 
@@ -74,8 +78,7 @@ struct RunningRows {
         float all = largest[half];
         all = fmaxf(all, __shfl_xor_sync(0xffffffff, all, 1));
         all = fmaxf(all, __shfl_xor_sync(0xffffffff, all, 2));
-        // none seen: stays finite, and weights 0
-        const float now = fmaxf(fmaxf(top[half], all * scale), -1e30f);
+        const float now = fmaxf(top[half], all * scale);
         rescale[half] = power_of_two(top[half] - now);
         top[half] = now;
         sum[half] *= rescale[half];
@@ -143,7 +146,7 @@ struct ForwardCopies {
   const ForwardWork& work;
   std::uint32_t shared;
   ForwardBarriers<Cut> barriers;
-  int key_tile, value_tile;  // to be copied next
+  int key_tile, value_tile, first_tile;  // to be copied next, and last
   Ring<Cut::stages> keys = {}, values = {};
 
   __device__ __forceinline__ void start() {
@@ -158,14 +161,14 @@ struct ForwardCopies {
     for (int i = 0; i < Cut::ahead; ++i) next_keys(), next_values();
   }
   __device__ __forceinline__ void next_keys() {
-    if (key_tile < 0) return;
+    if (key_tile < first_tile) return;
     wait(barriers.key_free(keys.stage), keys.parity ^ 1, Waiting::key_free);
     copy(a.key, shared + Cut::key_at + keys.stage * Cut::tile_bytes,
          barriers.key_copied(keys.stage), key_tile--);
     keys.advance();
   }
   __device__ __forceinline__ void next_values() {
-    if (value_tile < 0) return;
+    if (value_tile < first_tile) return;
     wait(barriers.value_free(values.stage), values.parity ^ 1, Waiting::value_free);
     copy(a.value, shared + Cut::value_at + values.stage * Cut::tile_bytes,
          barriers.value_copied(values.stage), value_tile--);
@@ -189,7 +192,7 @@ struct ForwardCopies {
 };
 
 /// A warp group with 64 queries.
-template <int Head>
+template <int Head, bool Whole>
 __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const ForwardWork& work,
                                                 std::uint32_t shared,
                                                 ForwardBarriers<ForwardCut<Head>> barriers,
@@ -202,9 +205,18 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   const std::uint32_t queries = shared + group * Cut::query_bytes;
   const int tiles = ForwardWork::key_tiles(a, work.first_query + Cut::queries, Cut::keys),
             my_tiles = ForwardWork::key_tiles(a, first_query + Cut::group_rows, Cut::keys);
+  // both groups go down to the tile with the first key of the block's first query, or to that
+  // query's own, which gives zeros where nothing is seen
+  int first_tile = 0, seen_from[2] = {0, 0};
+  if constexpr (!Whole) {
+    first_tile = min(a.spans.first_key(work.sample, work.first_query), work.first_query) /
+                 Cut::keys;
+    for (int half = 0; half < 2; ++half)
+      seen_from[half] = a.spans.first_key(work.sample, my_query + 8 * half);
+  }
   Ring<Cut::stages> keys, values;
   const bool copies_tiles = warp == 4;
-  ForwardCopies<Head> copies{a, work, shared, barriers, tiles - 1, tiles - 1};
+  ForwardCopies<Head> copies{a, work, shared, barriers, tiles - 1, tiles - 1, first_tile};
   if (copies_tiles) copies.start();
   const auto free_keys = [&] {
     if (lane == 0) arrive(barriers.key_free(keys.stage));
@@ -245,7 +257,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
                                        shared + Cut::key_at + keys.stage * Cut::tile_bytes,
                                        Cut::panel_bytes);
   commit_products();
-  pass_turn(my_tiles == 1);
+  pass_turn(my_tiles - 1 == first_tile);
   wait_for_products<0>(scores);
   free_keys();
 
@@ -257,10 +269,22 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     for (int i = 0; i < score_count; ++i)
       if (first_key + i / 4 * 8 + i % 2 > last + i / 2 % 2 * step) scores[i] = -INFINITY;
   }
+  // hides keys before the first one that a query sees
+  const auto hide_others = [&]([[maybe_unused]] int tile) {
+    if constexpr (!Whole) {
+      // of the two rows the lower one sees fewer
+      if (!__any_sync(0xffffffff, tile * Cut::keys < seen_from[1])) return;
+      const int first_key = tile * Cut::keys + 2 * (lane % 4);
+#pragma unroll
+      for (int i = 0; i < score_count; ++i)
+        if (first_key + i / 4 * 8 + i % 2 < seen_from[i / 2 % 2]) scores[i] = -INFINITY;
+    }
+  };
+  hide_others(my_tiles - 1);
   rows.weigh(scores, a.scale);
   as_weights<score_count>(weights, scores);
 
-  for (int left = my_tiles - 1; left > 0; --left) {
+  for (int tile = my_tiles - 2; tile >= first_tile; --tile) {
     wait(barriers.key_copied(keys.stage), keys.parity, Waiting::key_copied);
     take_turn();
     begin_products();
@@ -274,9 +298,10 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
         out, weights, shared + Cut::value_at + values.stage * Cut::tile_bytes, Cut::panel_bytes,
         true);
     commit_products();
-    pass_turn(left == 1);
+    pass_turn(tile == first_tile);
     wait_for_products<1>(scores);
     free_keys();
+    hide_others(tile);
     rows.weigh(scores, a.scale);
     wait_for_products<0>(out, weights);
     free_values();
@@ -296,11 +321,11 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     float sum = rows.sum[half];
     sum += __shfl_xor_sync(0xffffffff, sum, 1);
     sum += __shfl_xor_sync(0xffffffff, sum, 2);
-    factor[half] = 1 / sum;
+    factor[half] = !Whole && sum == 0 ? 0 : 1 / sum;
     const int query = my_query + 8 * half;
     if (lane % 4 == 0 && query < a.tokens)
       a.lse[static_cast<std::int64_t>(work.row) * a.tokens + query] =
-          (rows.top[half] + log2f(sum)) * 0.693147180559945f;
+          !Whole && sum == 0 ? 0 : (rows.top[half] + log2f(sum)) * 0.693147180559945f;
   }
   wait_for_products<0>(out);
 
@@ -322,7 +347,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   }
 }
 
-template <int Head>
+template <int Head, bool Whole>
 __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::blocks)
     forward_kernel(const __grid_constant__ ForwardArguments a) {
   using Cut = ForwardCut<Head>;
@@ -343,7 +368,7 @@ __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::b
   }
   const ForwardWork work(a, Cut::queries);
   __syncthreads();
-  compute_forward<Head>(a, work, shared, barriers, warp);
+  compute_forward<Head, Whole>(a, work, shared, barriers, warp);
 }
 
 }  // namespace trainx::kernels::hopper

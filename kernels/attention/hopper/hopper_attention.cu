@@ -6,6 +6,7 @@
 #include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
 #include "kernels/attention/hopper/row_statistics.cuh"
+#include "kernels/attention/hopper/spans.cuh"
 
 namespace trainx::kernels::hopper {
 
@@ -17,13 +18,19 @@ double scale_of(const Size& size) {
   return size.scale > 0 ? size.scale : 1 / std::sqrt(static_cast<double>(size.head_size));
 }
 
+Spans spans_of(const std::int32_t* starts, const Size& size) {
+  return {starts, static_cast<int>(std::min(size.window, size.tokens)),
+          static_cast<int>(size.tokens)};
+}
+
 bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
 
 // Coordinates and block counts are 32 bits.
 bool fits(const Size& size) {
   return (size.head_size == 64 || size.head_size == 128) && size.key_value_heads >= 0 &&
          (is_empty(size) || size.heads % size.of_keys() == 0) && size.batch >= 0 &&
-         size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) &&
+         size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) && size.window >= 0 &&
+         (size.causal || size.window == 0) &&
          size.batch * size.heads * (size.tokens + 128) / 64 < (std::int64_t{1} << 31);
 }
 
@@ -69,21 +76,27 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
       std::clamp<std::int64_t>(together_bytes / (size.tokens * Head * 4), 1, a.rows));
   a.causal = size.causal;
   a.scale = static_cast<float>(scale_of(size) * log2_of_e);
-  return launch(forward_kernel<Head>, a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a,
-                stream);
+  a.spans = spans_of(pass.starts, size);
+  return launch(a.spans.is_whole() ? forward_kernel<Head, true> : forward_kernel<Head, false>,
+                a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
-// Parts of backward's workspace: row statistics, partial query gradients, turns.
+// Parts of backward's workspace: row statistics, partial query gradients, turns and the next item,
+// first keys of tiles of queries and ends of queries of tiles of keys.
 struct Workspace {
-  std::int64_t query_tiles, tiles;
-  std::size_t partial_at, turns_at, bytes;
+  std::int64_t query_tiles, key_tiles, tiles;
+  std::size_t partial_at, turns_at, first_keys_at, query_ends_at, bytes;
   explicit Workspace(const Size& size)
       : query_tiles((size.tokens + tile_queries - 1) / tile_queries),
+        key_tiles((size.tokens + tile_keys - 1) / tile_keys),
         tiles(size.batch * size.heads * query_tiles),
-        partial_at(static_cast<std::size_t>(tiles) * 2 * tile_queries * sizeof(float)),
+        partial_at(static_cast<std::size_t>(tiles) * query_numbers * tile_queries * sizeof(float)),
         turns_at(partial_at +
                  static_cast<std::size_t>(tiles * size.head_size) * tile_queries * sizeof(float)),
-        bytes(turns_at + static_cast<std::size_t>(tiles + 1) * sizeof(int)) {}
+        first_keys_at(turns_at + static_cast<std::size_t>(tiles + 1) * sizeof(int)),
+        query_ends_at(first_keys_at +
+                      static_cast<std::size_t>(size.batch * query_tiles) * sizeof(int)),
+        bytes(query_ends_at + static_cast<std::size_t>(size.batch * key_tiles) * sizeof(int)) {}
 };
 
 template <int Head>
@@ -116,17 +129,29 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
        {cudaGetDevice(&device),
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)})
     if (error != cudaSuccess) return error;
-  // two items each; all of the heads may wait for each other's keys where there are no others
+  // Two items each. Rows that begin with their first keys wait for each other at first, which
+  // costs little while there are others: where there are few rows, half of them.
   const int rows = a.items / a.key_tiles,
-            last_rows = (2 * multiprocessors + a.key_tiles - 1) / a.key_tiles;
-  a.last_rows = a.causal && last_rows < rows ? last_rows : 0;
+            two_each = (2 * multiprocessors + a.key_tiles - 1) / a.key_tiles;
+  if (a.causal && a.items > multiprocessors) a.last_rows = two_each < rows ? two_each : rows / 2;
+  a.spans = spans_of(pass.starts, size);
+  const int batch = static_cast<int>(size.batch);
+  if (!a.spans.is_whole()) {
+    int* const first_keys = reinterpret_cast<int*>(workspace + room.first_keys_at);
+    int* const query_ends = reinterpret_cast<int*>(workspace + room.query_ends_at);
+    note_spans<<<static_cast<unsigned>((batch * a.query_tiles + 255) / 256), 256, 0, stream>>>(
+        a.spans, batch, a.query_tiles, a.key_tiles, first_keys, query_ends);
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+    a.first_key_tiles = first_keys, a.query_ends = query_ends;
+  }
   const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
   row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
-      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, static_cast<int>(size.batch), a.tokens,
-      a.heads, a.query_tiles);
+      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, batch, a.tokens, a.heads,
+      a.query_tiles, a.spans);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
-  return launch(backward_kernel<Head>, blocks, Cut::threads, Cut::shared_bytes, a, stream);
+  return launch(a.spans.is_whole() ? backward_kernel<Head, true> : backward_kernel<Head, false>,
+                blocks, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
 }  // namespace
@@ -134,7 +159,7 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
 bool is_supported(const Size& size) { return fits(size) && is_hopper(); }
 
 cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size)) return cudaErrorNotSupported;
+  if (!is_supported(size) || (pass.starts && !size.causal)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? forward_of<64>(pass, size, stream)
                               : forward_of<128>(pass, size, stream);
@@ -143,7 +168,7 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size)) return cudaErrorNotSupported;
+  if (!is_supported(size) || (pass.starts && !size.causal)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? backward_of<64>(pass, size, stream)
                               : backward_of<128>(pass, size, stream);

@@ -29,6 +29,8 @@ struct Size {
   double scale = 0;            // of scores; 0: 1 / sqrt(head_size)
   // K, which divides heads: H / K query heads side by side share a key head; 0: as many as heads
   std::int64_t key_value_heads = 0;
+  // causal alone: a token sees itself and window - 1 tokens before it; 0: all
+  std::int64_t window = 0;
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
 };
@@ -51,6 +53,9 @@ struct Forward {
   ConstRows query, key, value;
   MutableRows out;
   float* lse = nullptr;  // [B, H, T], natural logarithm of the sum of exp(scores)
+  // causal alone, [B, T]: where in the row a token's document begins, before which it sees nothing;
+  // -1: padding, behind all documents, whose results and gradients are 0. Null: one document
+  const std::int32_t* starts = nullptr;
 };
 
 struct Backward {
@@ -58,6 +63,7 @@ struct Backward {
   const float* lse = nullptr;  // as forward wrote it
   MutableRows d_query, d_key, d_value;
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
+  const std::int32_t* starts = nullptr;  // as forward
 };
 
 /// Of this size, on the current device. The launch functions return cudaErrorNotSupported where it

@@ -3,19 +3,20 @@
 #include <cmath>
 #include <cstdint>
 #include "kernels/attention/hopper/hopper_attention.hpp"
+#include "kernels/attention/hopper/spans.cuh"
 
 namespace trainx::kernels::hopper {
 
-/// Queries of a tile of backward.
-constexpr int tile_queries = 64;
+/// Numbers of a query: log2(e) lse, infinite past the last token, delta, and as an integer the
+/// first key that it sees, where that is not the row's first.
+constexpr int query_numbers = 3;
 
-/// Writes statistics[B * H, query_tiles, 2, 64]: log2(e) lse, infinite past the last token, and
-/// delta. Counters of turns[B * H * query_tiles + 1] become 0. Head / 8 threads a row of out[B, T,
-/// H, Head].
+/// Writes statistics[B * H, query_tiles, query_numbers, 64]. Counters of turns[B * H * query_tiles
+/// + 1] become 0. Head / 8 threads a row of out[B, T, H, Head].
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
-                   int batch, int tokens, int heads, int query_tiles) {
+                   int batch, int tokens, int heads, int query_tiles, Spans spans) {
   constexpr int lanes = Head / 8;
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
   const int lane = threadIdx.x % lanes, padded = query_tiles * tile_queries,
@@ -41,9 +42,10 @@ __global__ void __launch_bounds__(256)
   if (lane > 0) return;
   const std::int64_t row = static_cast<std::int64_t>(sample) * heads + head,
                      tile = row * query_tiles + token / tile_queries;
-  float* const to = statistics + tile * 2 * tile_queries + token % tile_queries;
+  float* const to = statistics + tile * query_numbers * tile_queries + token % tile_queries;
   to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
   to[tile_queries] = sum;
+  if (!spans.is_whole()) to[2 * tile_queries] = __int_as_float(spans.first_key(sample, token));
   if (token % tile_queries == 0) turns[tile] = 0;
   if (i == 0) turns[static_cast<std::int64_t>(batch) * heads * query_tiles] = 0;
 }

@@ -52,12 +52,15 @@ Bytes efficient_bytes(const Attention& a, DType compute) {
   return bias + std::max(forward, rows * 4 * e + tiles + 2 * sums + (e == 4 ? rows * 4 : 0));
 }
 
-// Of kernels/attention/hopper: sums of query gradients in fp32, two numbers of each row and a
-// counter for tiles of 64 queries.
+// Of kernels/attention/hopper: sums of query gradients in fp32, three numbers of each row and a
+// counter for tiles of 64 queries; which keys these see, and who sees tiles of 128 keys.
 Bytes hopper_bytes(const Attention& a) {
-  constexpr std::int64_t queries = 64;
-  const std::int64_t tiles = a.batch * a.query_heads * ((a.length + queries - 1) / queries);
-  return tiles * (queries * (a.head_size + 2) + 1) * 4;
+  constexpr std::int64_t queries = 64, keys = 128;
+  const std::int64_t query_tiles = (a.length + queries - 1) / queries,
+                     key_tiles = (a.length + keys - 1) / keys,
+                     tiles = a.batch * a.query_heads * query_tiles;
+  return tiles * (queries * (a.head_size + 3) + 1) * 4 +
+         (1 + a.batch * (query_tiles + key_tiles)) * 4;
 }
 
 Bytes score_bytes(const Attention& a) {  // of a sample
@@ -87,9 +90,10 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 }  // namespace
 
 bool is_by_hopper(const Attention& a, DType compute) {
-  return a.kind == AttentionKind::automatic && a.mask == AttentionMask::causal && a.window == 0 &&
+  return a.kind == AttentionKind::automatic && a.mask != AttentionMask::lengths &&
          a.values() <= a.head_size && !a.is_trainx_own() &&
-         trainx::is_by_hopper({a.compute_capability, compute, a.length, a.head_size});
+         trainx::is_by_hopper(
+             {a.compute_capability, compute, a.length, a.head_size, a.window, is_packed(a)});
 }
 
 bool is_by_cudnn(const Attention& a, DType compute) {

@@ -176,20 +176,21 @@ TEST_CASE(
     "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
-  AttentionProblem p{2, 200, 3, 64, DType::bf16, true, false, true};
+  AttentionProblem p{2, 300, 3, 64, DType::bf16, true, false, true};
   p.documents = true;
   const Inputs in = inputs_of(p);
   std::vector<std::int32_t> starts;
-  for (std::int32_t t = 0; t < 400; ++t)
-    starts.push_back(t < 200 ? (t < 90 ? 0 : t < 91 ? 90 : 91) : t < 330 ? 0 : -1);
-  Results want{std::vector<float>(in.d_out.size()), std::vector<float>(2 * 3 * 200),
+  for (std::int32_t t = 0; t < 600; ++t)
+    starts.push_back(t < 300 ? (t < 90 ? 0 : t < 91 ? 90 : 91) : t < 430 ? 0 : -1);
+  Results want{std::vector<float>(in.d_out.size()), std::vector<float>(2 * 3 * 300),
                std::vector<float>(in.qkv.size())};
   kernels::document_attention_reference(in.qkv.data(), starts.data(), in.d_out.data(),
                                         want.out.data(), want.lse.data(), want.d_qkv.data(),
                                         {p.batch, p.tokens, p.heads, p.head_size});
-  const auto compare = [&]<class T>(T, DType type, double tolerance) {
+  const auto compare = [&]<class T>(T, DType type, double tolerance,
+                                    AttentionPath path = AttentionPath::kernels) {
     p.dtype = type;
-    REQUIRE(path_of(p) == AttentionPath::kernels);
+    REQUIRE(path_of(p) == path);
     const Workspace workspace(attention.backward_workspace_bytes(p));
     const OnDevice<T> qkv(narrowed<T>(in.qkv)), d_out(narrowed<T>(in.d_out)),
         out(narrowed<T>(in.d_out)), d_qkv(narrowed<T>(in.qkv));
@@ -205,6 +206,8 @@ TEST_CASE(
   compare(float{}, DType::f32, 3e-6);
   compare(Bf16{}, DType::bf16, 6e-3);
   compare(Fp16{}, DType::f16, 1e-3);
+  p.compute_capability = attention.compute_capability();
+  if (p.compute_capability == 90) compare(Bf16{}, DType::bf16, 6e-3, AttentionPath::hopper);
 }
 
 TEST_CASE("attention of grouped heads and windows equals the reference, whoever computes it",
@@ -274,6 +277,8 @@ TEST_CASE("attention of grouped heads and windows equals the reference, whoever 
   for (const Size& s : {Size{2, 256, 14, 2, 64, 0, 0},
                         {1, 301, 4, 2, 64, 0, 0},
                         {1, 420, 4, 4, 64, 0, 0},
+                        {2, 257, 4, 2, 64, 100, 0},
+                        {1, 420, 4, 4, 128, 500, 0},
                         {2, 256, 8, 2, 128, 0, 0},
                         {1, 301, 6, 1, 128, 0, 0}})
     compare(Bf16{}, DType::bf16, s, true, 6e-3, 90);

@@ -177,6 +177,23 @@ TEST_CASE("a rule that computes with tensors is given the step's numbers as tens
   CHECK(mine.gaps_untouched());
 }
 
+TEST_CASE("a rule that finds no memory is told from one that fails") {
+  const auto code_of = [](const char* name, auto rule) {
+    const auto options = own(name, {{"velocity"}}, rule);
+    GroupFixture group(10, options, DType::f32, Master::absent, 5);
+    try {
+      make_optimizer(options)->update(group.memory(), step_of(group, 0));
+    } catch (const UserError& e) { return e.code(); }
+    return ExitCode::ok;
+  };
+  CHECK(code_of("starving", [](const HeavyBallOptions&, const UpdateTensors&) {
+          throw c10::OutOfMemoryError({__func__, __FILE__, __LINE__}, "none is left");
+        }) == ExitCode::out_of_memory);
+  CHECK(code_of("failing", [](const HeavyBallOptions&, const UpdateTensors&) {
+          throw c10::Error({__func__, __FILE__, __LINE__}, "no such operation");
+        }) == ExitCode::invalid_recipe);
+}
+
 TEST_CASE("laid out, given to the rule and put back, weights are those that it updates in place") {
   const auto [dtype, master, stochastic] = GENERATE(
       std::tuple{DType::f32, Master::absent, false}, std::tuple{DType::bf16, Master::absent, false},

@@ -83,6 +83,10 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
         changed([](AttentionProblem& o) { o.head_size = 128; }),
         changed([](AttentionProblem& o) { o.key_value_heads = 2; }),
         changed([](AttentionProblem& o) { o.value_size = 32; }),
+        changed([](AttentionProblem& o) { o.documents = true; }),
+        changed([](AttentionProblem& o) { o.window = 9; }),
+        changed([](AttentionProblem& o) { o.head_size = 128, o.window = 256; }),
+        changed([](AttentionProblem& o) { o.head_size = 128, o.window = 9, o.documents = true; }),
         changed([](AttentionProblem& o) { o.scale = 1; })}) {
     CAPTURE(describe(other));
     CHECK(is_by_hopper(other) == has_hopper_kernels);
@@ -90,11 +94,10 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
   for (const AttentionProblem& other :
        {changed([](AttentionProblem& o) { o.tokens = 255; }),
         changed([](AttentionProblem& o) { o.head_size = 96; }),
+        changed([](AttentionProblem& o) { o.head_size = 128, o.window = 255; }),
         changed([](AttentionProblem& o) { o.dtype = DType::f16; }),
         changed([](AttentionProblem& o) { o.causal = false; }),
         changed([](AttentionProblem& o) { o.padded = true; }),
-        changed([](AttentionProblem& o) { o.documents = true; }),
-        changed([](AttentionProblem& o) { o.window = 9; }),
         changed([](AttentionProblem& o) { o.soft_cap = 30; }),
         changed([](AttentionProblem& o) { o.dropped = true; }),
         changed([](AttentionProblem& o) { o.biased = true; }),

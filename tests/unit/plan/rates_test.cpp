@@ -87,6 +87,38 @@ TEST_CASE("fused attention takes what was measured of it, by length, mask and si
   CHECK(rows == 20);
 }
 
+TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
+  std::istringstream lines(
+      read_file(source_dir() + "/bench/results/h100/hopper_attention/kernels.txt"));
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    long batch = 0, length = 0, heads = 0, head = 0;
+    double forward_ms = 0, backward_ms = 0;
+    const std::string causal = "causal", who = "trainx", times = " ms ";
+    // heads that share keys are fewer items of work, and take longer
+    if (line.find(who) == line.npos || line.find(causal) == line.npos ||
+        std::sscanf(line.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) != 4)
+      continue;
+    REQUIRE(std::sscanf(line.c_str() + line.find(times), " ms %lf %lf", &forward_ms,
+                        &backward_ms) == 2);
+    if (length < 512) continue;  // shorter rows take longer than their share of tiles
+    CAPTURE(line);
+    program::Phase both;
+    both.attention_rows = batch * heads * length;
+    both.attention_head = head;
+    both.attention_causal = both.hopper_attention = true;
+    both.attention_keys = static_cast<double>(length + 1) / 2;
+    both.attention_flops = 3.5 * 4 * static_cast<double>(both.attention_rows * head) *
+                           both.attention_keys;
+    const double planned = program::attention_s(both, hardware::hardware_named("h100").bf16);
+    CHECK(std::abs(planned / (forward_ms + backward_ms) * 1e3 - 1) < 0.05);
+    both.hopper_attention = false;  // cuDNN's
+    CHECK(program::attention_s(both, hardware::hardware_named("h100").bf16) > planned);
+    ++rows;
+  }
+  CHECK(rows == 9);
+}
+
 TEST_CASE(
     "attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
   const auto file =
