@@ -12,7 +12,7 @@ void for_rows(const GroupedSizes& s, F f) {
 }
 
 template <class T>
-double wide(const T* x, std::int64_t i) {
+double product_element(const T* x, std::int64_t i) {
   return static_cast<double>(widened(x[i]));
 }
 
@@ -25,7 +25,8 @@ void grouped_linear_reference(const GroupedLinear<T>& op) {
     for (std::int64_t o = 0; o < s.out; ++o) {
       double sum = 0;
       for (std::int64_t i = 0; i < s.in; ++i)
-        sum += wide(op.x, r * s.in + i) * wide(op.weight, (e * s.out + o) * s.in + i);
+        sum += product_element(op.x, r * s.in + i) *
+               product_element(op.weight, (e * s.out + o) * s.in + i);
       narrow(static_cast<float>(sum), op.y[r * s.out + o]);
     }
   });
@@ -39,8 +40,8 @@ void grouped_linear_backward_input_reference(const GroupedLinearBackwardInput<T>
     sums.assign(sums.size(), 0);
     for (std::int64_t o = 0; o < s.out; ++o)
       for (std::int64_t i = 0; i < s.in; ++i)
-        sums[static_cast<std::size_t>(i)] += wide(op.dy, r * s.out + o) *
-                                             wide(op.weight, (e * s.out + o) * s.in + i);
+        sums[static_cast<std::size_t>(i)] += product_element(op.dy, r * s.out + o) *
+                                             product_element(op.weight, (e * s.out + o) * s.in + i);
     for (std::int64_t i = 0; i < s.in; ++i)
       narrow(static_cast<float>(sums[static_cast<std::size_t>(i)]), op.dx[r * s.in + i]);
   });
@@ -56,8 +57,8 @@ void grouped_linear_backward_weight_reference(const GroupedLinearBackwardWeight<
   for_rows(s, [&](std::int64_t e, std::int64_t r) {
     for (std::int64_t o = 0; o < s.out; ++o)
       for (std::int64_t i = 0; i < s.in; ++i)
-        sums[static_cast<std::size_t>((e * s.out + o) * s.in + i)] += wide(op.dy, r * s.out + o) *
-                                                                      wide(op.x, r * s.in + i);
+        sums[static_cast<std::size_t>((e * s.out + o) * s.in + i)] +=
+            product_element(op.dy, r * s.out + o) * product_element(op.x, r * s.in + i);
   });
   for (std::size_t i = 0; i < elements; ++i) op.d_weight[i] = static_cast<float>(sums[i]);
 }
