@@ -46,15 +46,6 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
   const std::int64_t R = t.inputs[x].rows(), in = t.inputs[x].columns(), out = features(t);
   Cost c;
   c.scratch.resize(1);
-  // Each expert's operand or result beside the one that the product of all rows counts.
-  if (t.gpu) {
-    const double others = static_cast<double>((experts - 1) * in * out),
-                 wide = static_cast<double>(size_of(DType::f32)),
-                 narrow = static_cast<double>(size_of(t.compute));
-    if (direction == Direction::forward || t.wants_gradient(x)) c.element_bytes += others * narrow;
-    if (direction == Direction::backward && t.trains(weight)) c.element_bytes += others * wide;
-    if (direction == Direction::forward) c.element_output = y;
-  }
   if (direction == Direction::forward) {
     add_products(c, t.gpu, R, experts, y, [&](std::int64_t rows) { return Gemm{rows, out, in}; });
     return c;
