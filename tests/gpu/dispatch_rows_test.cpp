@@ -2,6 +2,7 @@
 #include "gpu/operands.hpp"
 #include "gpu/spread.hpp"
 #include "kernels/experts/combine_rows.hpp"
+#include <tuple>
 
 using namespace trainx::kernels;
 
