@@ -1,5 +1,5 @@
 """Mixtures of experts: ranks, cuts of the batch and recomputation have the losses of one run; what a
-plan says of parameters and memory; GPUs refuse them. families_test.py compares them with
+plan says of parameters and memory, on CPUs and GPUs. families_test.py compares them with
 transformers.
 """
 import json
@@ -95,9 +95,17 @@ class Experts(Trainx):
         self.write("llama")
         self.assertNotIn("active_parameters", self.plan())
 
-    def test_gpus_have_no_kernels_yet(self):
-        self.write()
-        self.refused("plan", "r.yaml", "--gpu", "h100", "run.device=gpu", names=["router"])
+    def test_gpus_have_kernels(self):
+        for family, (_, per_token) in FAMILIES.items():
+            for precision in ("fp32", "bf16", "fp16"):
+                with self.subTest(family=family, precision=precision):
+                    self.write(family)
+                    plan = self.plan("--gpu", "h100", "run.device=gpu", f"precision={precision}")
+                    self.assertGreater(plan["budget_bytes"], 75e9)  # the GPU's
+                    # the same parameters and products as on a CPU
+                    on_cpu = self.plan()
+                    for key in ("parameters", "active_parameters"):
+                        self.assertEqual(plan[key], on_cpu[key])
 
 
 if __name__ == "__main__":

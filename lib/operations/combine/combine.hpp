@@ -1,4 +1,4 @@
-// Experts' rows back to tokens (combine_spec.hpp). Tensors of the host.
+// Experts' rows back to tokens (combine_spec.hpp).
 #pragma once
 #include "operations/combine/combine_spec.hpp"
 #include "tensor/tensor.hpp"

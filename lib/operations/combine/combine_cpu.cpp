@@ -1,4 +1,4 @@
-#include "operations/combine/combine.hpp"
+#include "operations/combine/combine_backends.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include <ATen/Parallel.h>
@@ -25,7 +25,7 @@ float dot(const T* a, const T* b, std::int64_t n) {
 
 }  // namespace
 
-void combine(const Tensor& y, const CombineParts& of) {
+void cpu::combine(const Tensor& y, const CombineParts& of) {
   const TimedWork timed(Work::sum);
   const std::int64_t N = y.size(0), H = y.size(1), k = of.weights.size(1);
   const auto* const place = of.places.as<const std::int32_t>();
@@ -51,7 +51,7 @@ void combine(const Tensor& y, const CombineParts& of) {
   });
 }
 
-void combine_backward(const CombineParts& to, const Tensor& dy, const CombineParts& of) {
+void cpu::combine_backward(const CombineParts& to, const Tensor& dy, const CombineParts& of) {
   const TimedWork timed(Work::sum);
   const std::int64_t N = dy.size(0), H = dy.size(1), k = of.places.numel() / N;
   const auto* const place = of.places.as<const std::int32_t>();

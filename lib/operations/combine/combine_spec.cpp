@@ -28,6 +28,7 @@ Cost Combine::cost(Direction direction, const Types& t) const {
                one = all / static_cast<double>(t.inputs[weights].columns());
   const bool forward = direction == Direction::forward, shares = t.has_input(shared);
   Cost c;
+  if (t.gpu) c.kernels = {{KernelFamily::rows}};
   c.element_bytes = forward ? all + (shares ? 2 : 1) * one : 2 * all + (shares ? 2 : 1) * one;
   c.element_flops = static_cast<double>(t.inputs[rows].elements()) * (forward ? 2 : 3);
   if (forward) c.element_output = y;
@@ -36,6 +37,6 @@ Cost Combine::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Combine::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Combine::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool Combine::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

@@ -1,4 +1,4 @@
-// Tokens' rows by expert (dispatch_spec.hpp). Tensors of the host.
+// Tokens' rows by expert (dispatch_spec.hpp).
 #pragma once
 #include "operations/dispatch/dispatch_spec.hpp"
 #include "tensor/tensor.hpp"
@@ -6,7 +6,8 @@
 namespace trainx::operations {
 
 /// Where each of a token's rows lies once they are sorted by expert, and where each expert's begin.
-/// One of both may be undefined: it is not wanted. InternalError for an index that is no expert's.
+/// One of both may be undefined: it is not wanted. InternalError for an index that is no expert's,
+/// where the host sees the indices.
 void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
                     std::int64_t experts);
 /// rows[N * k, H] of x[N, H].

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/dispatch/dispatch.hpp"
+#include "operations/dispatch/dispatch_backends.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
 #include <cstring>
@@ -11,8 +11,8 @@
 namespace trainx::operations {
 
 // A counting sort: with experts of a few thousand tokens it takes less than the rows' copy.
-void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    std::int64_t experts) {
+void cpu::sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
+                         std::int64_t experts) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = indices.numel();
   const auto* const expert = indices.as<const std::int32_t>();
@@ -30,7 +30,7 @@ void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& i
     places.as<std::int32_t>()[i] = next[static_cast<std::size_t>(expert[i])]++;
 }
 
-void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
+void cpu::dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
   const TimedWork timed(Work::copy);
   const std::int64_t N = x.size(0), k = places.numel() / N, bytes = x.nbytes() / N;
   const auto* const place = places.as<const std::int32_t>();
@@ -41,8 +41,8 @@ void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
   });
 }
 
-void dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor& places,
-                            const Tensor& addend) {
+void cpu::dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor& places,
+                                 const Tensor& addend) {
   const TimedWork timed(Work::copy);
   const std::int64_t N = dx.size(0), H = dx.size(1), k = places.numel() / N;
   const auto* const place = places.as<const std::int32_t>();

@@ -19,6 +19,8 @@ BackwardSpec Dispatch::backward(const Types&) const {
 Cost Dispatch::cost(Direction direction, const Types& t) const {
   const double moved = static_cast<double>(t.inputs[indices].columns()) * t.inputs[x].bytes();
   Cost c;
+  // a sort is two launches
+  if (t.gpu) c.kernels = {{KernelFamily::rows, direction == Direction::forward ? 3 : 1}};
   c.element_bytes = moved + (direction == Direction::forward ? moved : t.inputs[x].bytes());
   if (direction == Direction::forward) c.element_output = rows;
   return c;
@@ -26,6 +28,6 @@ Cost Dispatch::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Dispatch::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Dispatch::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool Dispatch::has_gpu_kernel(const Types&) const { return experts <= gpu_experts; }
 
 }  // namespace trainx::operations

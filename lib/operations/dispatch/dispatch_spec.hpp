@@ -16,6 +16,8 @@ struct Dispatch {
   enum Output : int { rows, places, offsets };
 
   std::int64_t experts = 1;
+  /// What the GPU's sort has shared memory for.
+  static constexpr std::int64_t gpu_experts = 1024;
 
   bool operator==(const Dispatch&) const = default;
 

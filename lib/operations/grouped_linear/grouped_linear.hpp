@@ -1,4 +1,4 @@
-// A linear layer for each expert (grouped_linear_spec.hpp). Tensors of the host.
+// A linear layer for each expert (grouped_linear_spec.hpp).
 #pragma once
 #include "tensor/tensor.hpp"
 
@@ -10,7 +10,7 @@ void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, cons
 void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                                    const Tensor& offsets);
 /// d_weight[E * out, in] (f32) = or += dy^T x; that of an expert without rows = or += 0. `cast`:
-/// room for some rows of both operands in f32, where they have 16 bits.
+/// room for some rows of both operands in f32, where they have 16 bits and lie on a host.
 void grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
                                     const Tensor& offsets, bool accumulate, const Tensor& cast);
 

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/grouped_linear/grouped_linear.hpp"
+#include "operations/grouped_linear/grouped_linear_backends.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
@@ -36,7 +36,8 @@ at::Tensor cast_into(const Tensor& x, const Tensor& room, std::int64_t first) {
 
 }  // namespace
 
-void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& offsets) {
+void cpu::grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight,
+                         const Tensor& offsets) {
   const TimedWork timed(Work::matrix_product);
   for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
     note_gemm(rows, y.size(1), x.size(1));
@@ -45,8 +46,8 @@ void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, cons
   });
 }
 
-void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
-                                   const Tensor& offsets) {
+void cpu::grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
+                                        const Tensor& offsets) {
   const TimedWork timed(Work::matrix_product);
   for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
     note_gemm(rows, dx.size(1), dy.size(1));
@@ -55,8 +56,9 @@ void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Ten
   });
 }
 
-void grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
-                                    const Tensor& offsets, bool accumulate, const Tensor& cast) {
+void cpu::grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
+                                         const Tensor& offsets, bool accumulate,
+                                         const Tensor& cast) {
   const TimedWork timed(Work::matrix_product);
   const bool casts = x.dtype != DType::f32;
   const std::int64_t width = dy.size(1) + x.size(1);

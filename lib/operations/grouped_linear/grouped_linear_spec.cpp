@@ -7,15 +7,18 @@ using program::Gemm;
 
 namespace {
 
-/// One product for each expert, of rows that are spread evenly; make(rows) is of an expert.
+/// One product for each expert, of rows that are spread evenly; make(rows) is of an expert. On a
+/// GPU one launch multiplies the rows of all.
 template <class Make>
-void add_products(Cost& c, std::int64_t rows, std::int64_t experts, int output, Make make) {
+void add_products(Cost& c, bool gpu, std::int64_t rows, std::int64_t experts, int output,
+                  Make make) {
   const auto add = [&](std::int64_t some, std::int64_t count) {
     if (some == 0 || count == 0) return;
     Gemm gemm = make(some);
     gemm.count = count;
     c.products.push_back({gemm, output});
   };
+  if (gpu) return add(rows, 1);
   add(rows / experts + 1, rows % experts);
   add(rows / experts, experts - rows % experts);
 }
@@ -44,14 +47,16 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
   Cost c;
   c.scratch.resize(1);
   if (direction == Direction::forward) {
-    add_products(c, R, experts, y, [&](std::int64_t rows) { return Gemm{rows, out, in}; });
+    add_products(c, t.gpu, R, experts, y, [&](std::int64_t rows) { return Gemm{rows, out, in}; });
     return c;
   }
   const auto none = program::none;
   if (t.wants_gradient(x))
-    add_products(c, R, experts, none, [&](std::int64_t rows) { return Gemm{rows, in, out}; });
+    add_products(c, t.gpu, R, experts, none, [&](std::int64_t rows) {
+      return Gemm{rows, in, out};
+    });
   if (!t.trains(weight)) return c;
-  add_products(c, R, experts, none, [&](std::int64_t rows) {
+  add_products(c, t.gpu, R, experts, none, [&](std::int64_t rows) {
     return Gemm{.m = out, .n = in, .k = rows, .a_transposed = true};
   });
   if (t.host_16_bits())
@@ -61,6 +66,6 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> GroupedLinear::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool GroupedLinear::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool GroupedLinear::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

@@ -1,15 +1,19 @@
-// Which experts compute a token, and their weights (router_spec.hpp). Tensors of the host.
+// Which experts compute a token, and their weights (router_spec.hpp).
 #pragma once
 #include "operations/router/router_spec.hpp"
 #include "tensor/tensor.hpp"
 
 namespace trainx::operations {
 
-/// Room for operands in f32, some rows at a time: where x has 16 bits, else undefined.
+/// Room for operands where x has 16 bits, else undefined. On a host operands in f32, some rows at
+/// a time. On a GPU gradients of logits in parts: three elements of x's type whose sum is the fp32
+/// one.
 struct RouterCasts {
-  Tensor x;       // [rows, H]
-  Tensor weight;  // [E, H]
-  Tensor d_x;     // [rows, H]
+  Tensor x = {};          // [rows, H]; host
+  Tensor weight = {};     // [E, H]; on a GPU the weight once for each part, [3 E, H]
+  Tensor d_x = {};        // [rows, H]; host
+  Tensor parts = {};      // [N, 3 E]; GPU
+  Tensor part_sums = {};  // f32 [3 E, H]; GPU
 };
 
 /// scores[N, E] of x[N, H] and weight[E, H].
@@ -22,14 +26,18 @@ void choose_experts(const Router& r, const Tensor& weights, const Tensor& indice
 /// balanced[2, E] of these tokens, plus `before` (undefined: 0).
 void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);
+/// d_before = d_balanced, of the layer before: it adds to the same sums.
+void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced);
 /// d_logits[N, E] of d_weights[N, k] and d_balanced[2, E] (undefined: 0), of which the counts have
-/// no gradient.
+/// no gradient. Where there is room for parts they are made, and d_logits may be undefined.
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices);
-/// dx[N, H] = d_logits weight, plus `addend`[N, H] where given, which may be dx.
+                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices,
+                            const RouterCasts& casts);
+/// Of d_logits, or of its parts: dx[N, H] = d_logits weight, plus `addend`[N, H] where given, which
+/// may be dx.
 void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
                            const Tensor& addend, const RouterCasts& casts);
-/// d_weight[E, H] (f32) = or += d_logits^T x.
+/// Of the same: d_weight[E, H] (f32) = or += d_logits^T x.
 void router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, const Tensor& x,
                             bool accumulate, const RouterCasts& casts);
 

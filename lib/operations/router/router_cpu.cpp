@@ -2,7 +2,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/common/timed_work.hpp"
-#include "operations/router/router.hpp"
+#include "operations/router/router_backends.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
@@ -153,8 +153,8 @@ void weigh_backward(const Router& r, const float* scores, const std::int32_t* ch
 
 }  // namespace
 
-void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const Tensor& weight,
-                   const RouterCasts& casts) {
+void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& x,
+                        const Tensor& weight, const RouterCasts& casts) {
   {
     const TimedWork timed(Work::matrix_product);
     note_gemm(x.size(0), r.experts, x.size(1));
@@ -178,8 +178,8 @@ void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const
   });
 }
 
-void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
-                    const Tensor& scores, const Tensor& correction) {
+void cpu::choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
+                         const Tensor& scores, const Tensor& correction) {
   const TimedWork timed(Work::activation);
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
   std::vector<float> added;
@@ -200,8 +200,8 @@ void choose_experts(const Router& r, const Tensor& weights, const Tensor& indice
   });
 }
 
-void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
-                     const Tensor& scores, const Tensor& indices) {
+void cpu::balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
+                          const Tensor& scores, const Tensor& indices) {
   const TimedWork timed(Work::activation);
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
   std::vector<double> sums(static_cast<std::size_t>(2 * E));
@@ -221,8 +221,14 @@ void balance_experts(const Router& r, const Tensor& balanced, const Tensor& befo
                               (before.defined() ? before.as<const float>()[i] : 0);
 }
 
-void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices) {
+void cpu::balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced) {
+  const TimedWork timed(Work::copy);
+  torch_view(d_before).copy_(torch_view(d_balanced));
+}
+
+void cpu::router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
+                                 const Tensor& d_balanced, const Tensor& scores,
+                                 const Tensor& indices, const RouterCasts&) {
   const TimedWork timed(Work::activation);
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
   // of each token's softmax over all experts
@@ -262,8 +268,8 @@ void router_scores_backward(const Router& r, const Tensor& d_logits, const Tenso
   });
 }
 
-void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
-                           const Tensor& addend, const RouterCasts& casts) {
+void cpu::router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
+                                const Tensor& addend, const RouterCasts& casts) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(dx.size(0), dx.size(1), d_logits.size(1));
   const at::Tensor w = in_float(weight, casts.weight);
@@ -283,8 +289,8 @@ void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tenso
   });
 }
 
-void router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, const Tensor& x,
-                            bool accumulate, const RouterCasts& casts) {
+void cpu::router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, const Tensor& x,
+                                 bool accumulate, const RouterCasts& casts) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(d_logits.size(1), x.size(1), x.size(0));
   at::Tensor out = torch_view(d_weight);

@@ -1,4 +1,3 @@
-#include "operations/cast/cast.hpp"
 #include "operations/op_context.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router/router_spec.hpp"
@@ -8,7 +7,8 @@ namespace trainx::operations {
 namespace {
 
 RouterCasts casts_of(const OpContext& c) {
-  return {c.scratch(Router::x_cast), c.scratch(Router::weight_cast), c.scratch(Router::d_x)};
+  return {c.scratch(Router::x_cast), c.scratch(Router::weight_cast), c.scratch(Router::d_x),
+          c.scratch(Router::parts), c.scratch(Router::part_sums)};
 }
 
 }  // namespace
@@ -28,11 +28,11 @@ void Router::run_forward(const OpContext& c) const {
 void Router::run_backward(const OpContext& c) const {
   const Tensor d = c.scratch(d_logits), x_rows = by_row(c.input(x)),
                d_balanced = balances ? c.output_gradient(balanced) : Tensor();
-  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
-                         c.output(indices));
-  // a layer before adds to the same sums
-  if (const Tensor to = c.input_gradient(balance); to.defined()) operations::cast(to, d_balanced);
   const RouterCasts casts = casts_of(c);
+  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
+                         c.output(indices), casts);
+  if (const Tensor to = c.input_gradient(balance); to.defined())
+    balance_experts_backward(to, d_balanced);
   if (const Tensor dw = c.parameter_gradient(weight); dw.defined())
     router_backward_weight(dw, d, x_rows, c.accumulates(weight), casts);
   if (const Tensor dx = c.input_gradient(x); dx.defined())

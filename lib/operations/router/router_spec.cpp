@@ -39,12 +39,24 @@ Cost Router::cost(Direction direction, const Types& t) const {
   const TensorType some_rows{DType::f32, {std::min(N, cast_rows), H}}, none{};
   const auto elements = static_cast<double>(N * experts);
   Cost c;
-  c.scratch.resize(4);
+  const bool in_parts = t.gpu && t.compute != DType::f32 && !forward;
+  c.scratch.resize(6);
   c.scratch[x_cast] = {"router_x", casts && (forward || trains) ? some_rows : none};
   c.scratch[weight_cast] = {
       "router_weight", casts && (forward || wants_x) ? TensorType{DType::f32, {experts, H}} : none};
-  c.scratch[d_logits] = {"d_router_logits", forward ? none : TensorType{DType::f32, {N, experts}}};
+  c.scratch[d_logits] = {"d_router_logits",
+                         forward || in_parts ? none : TensorType{DType::f32, {N, experts}}};
   c.scratch[d_x] = {"d_router_x", casts && wants_x ? some_rows : none};
+  if (in_parts) {
+    const std::int64_t logits = part_count * experts;
+    c.scratch[parts] = {"d_router_parts", {t.compute, {N, logits}}};
+    if (wants_x) c.scratch[weight_cast].type = {t.compute, {logits, H}};
+    if (trains) c.scratch[part_sums] = {"d_router_part_sums", {DType::f32, {logits, H}}};
+  }
+  // scores and choice, and their backward; parts of the weight and of its gradient; sums of scores
+  if (t.gpu)
+    c.kernels = {{KernelFamily::rows,
+                  forward ? 2 + 2 * balances : 1 + (in_parts && wants_x) + (in_parts && trains)}};
   if (forward) {
     c.products = {{Gemm{N, experts, H}, scores}};
     c.element_output = scores;
@@ -59,6 +71,8 @@ Cost Router::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Router::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Router::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool Router::has_gpu_kernel(const Types&) const {
+  return experts <= gpu_experts && per_token <= gpu_per_token && groups <= gpu_groups;
+}
 
 }  // namespace trainx::operations

@@ -45,8 +45,12 @@ struct Router {
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
 
-  /// x_cast and d_x: so many rows at a time in f32, where x has 16 bits.
-  enum Scratch : int { x_cast, weight_cast, d_logits, d_x };
+  /// Where x has 16 bits. On a host x_cast and d_x: so many rows at a time in f32. On a GPU
+  /// gradients of logits are in parts, and so are the sums of the weight's gradient.
+  enum Scratch : int { x_cast, weight_cast, d_logits, d_x, parts, part_sums };
+  static constexpr std::int64_t part_count = 3;
+  /// What the GPU's kernels hold in a warp.
+  static constexpr std::int64_t gpu_experts = 512, gpu_per_token = 32, gpu_groups = 32;
   static constexpr std::int64_t cast_rows = 1024;
 };
 

@@ -1,36 +1,38 @@
 #include "operations/common/timed_work.hpp"
-#include "operations/router_loss/router_loss.hpp"
+#include "operations/router_loss/router_loss_backends.hpp"
+#include <algorithm>
 
 namespace trainx::operations {
 
 namespace {
 
-/// What the product of a count and a sum is multiplied with.
-double factor_of(const RouterLoss& l) {
-  const auto rows = static_cast<double>(l.rows);
-  return l.scale * static_cast<double>(l.experts) / (rows * rows);
+double targets_in(const Tensor& targets) {
+  const auto* const t = targets.as<const std::int32_t>();
+  return static_cast<double>(
+      std::count_if(t, t + targets.numel(), [](std::int32_t id) { return id >= 0; }));
 }
 
 }  // namespace
 
-void add_router_loss(const RouterLoss& l, const Tensor& loss_sum, const Tensor& balance,
-                     double times) {
+void cpu::add_router_loss(const RouterLoss& l, const Tensor& loss_sum, const Tensor& balance,
+                          const Tensor& targets) {
   const TimedWork timed(Work::loss);
   const auto* const counts = balance.as<const float>();
   double sum = 0;
   for (std::int64_t e = 0; e < l.experts; ++e)
     sum += static_cast<double>(counts[e]) * static_cast<double>(counts[l.experts + e]);
-  *loss_sum.as<double>() += times * factor_of(l) * sum;
+  *loss_sum.as<double>() += targets_in(targets) * factor_of(l) * sum;
 }
 
-void router_loss_backward(const RouterLoss& l, const Tensor& d_balance, const Tensor& balance,
-                          double seed) {
+void cpu::router_loss_backward(const RouterLoss& l, const Tensor& d_balance, const Tensor& balance,
+                               const Tensor& targets, LossSeed seed) {
   const TimedWork timed(Work::loss);
   const auto* const counts = balance.as<const float>();
   auto* const to = d_balance.as<float>();
+  const double all = targets_in(targets) * (seed.factor * (seed.scale ? *seed.scale : 1));
   for (std::int64_t e = 0; e < l.experts; ++e) {
     to[e] = 0;
-    to[l.experts + e] = static_cast<float>(seed * factor_of(l) * static_cast<double>(counts[e]));
+    to[l.experts + e] = static_cast<float>(all * factor_of(l) * static_cast<double>(counts[e]));
   }
 }
 

@@ -132,7 +132,7 @@ struct Casts {
       : x(at::empty({rows, hidden}, at::kFloat)),
         weight(at::empty({r.experts, hidden}, at::kFloat)),
         d_x(at::empty({rows, hidden}, at::kFloat)) {}
-  operations::RouterCasts get() const { return {x, weight, d_x}; }
+  operations::RouterCasts get() const { return {.x = x, .weight = weight, .d_x = d_x}; }
   at::Tensor x, weight, d_x;
 };
 
@@ -201,7 +201,8 @@ TEST_CASE("routers: choice, weights and gradients") {
     CHECK(error(balanced, want) <= 2e-5);
   }
   operations::router_scores_backward(c.router, d_logits, dy,
-                                     balances ? Tensor(d_balanced) : Tensor(), scores, indices);
+                                     balances ? Tensor(d_balanced) : Tensor(), scores, indices,
+                                     casts.get());
   operations::router_backward_weight(dw, d_logits, x, adds, casts.get());
   operations::router_backward_input(dx, d_logits, weight, adds ? Tensor(dx) : Tensor(),
                                     casts.get());
@@ -405,12 +406,14 @@ TEST_CASE("the loss that keeps experts evenly busy, and its gradient") {
   INFO("seed " << operands.seed());
   const at::Tensor balance = operands.normal({2, 3}).abs(), d = operands.empty({2, 3}),
                    sum = at::full({1}, 7, at::kDouble);
-  operations::add_router_loss(l, sum, balance, 4);
+  const at::Tensor targets = as_tensor({1, -1, 0, 2, -100, 5}, {6});  // four
+  operations::add_router_loss(l, sum, balance, targets);
   const Doubles b = doubles(balance);
   Doubles p(b.begin() + 3, b.end());
   const auto loss = [&] { return 0.5 * 3 * (b[0] * p[0] + b[1] * p[1] + b[2] * p[2]) / 100; };
   CHECK(error(doubles(sum), {7 + 4 * loss()}) <= 1e-6);
-  operations::router_loss_backward(l, d, balance, 8);
+  const double scale = 0.5;
+  operations::router_loss_backward(l, d, balance, targets, {.factor = 4, .scale = &scale});
   Doubles want{0, 0, 0};
   for (const double slope : slopes(p, loss)) want.push_back(8 * slope);
   CHECK(error(d, want) <= 2e-5);

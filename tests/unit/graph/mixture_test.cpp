@@ -150,3 +150,40 @@ TEST_CASE("products and parameters of a token are those of its experts") {
   CHECK(dense == 2.0 * 2 * batch * length * (4 * hidden * hidden + hidden * experts));
   CHECK(architectures::idle_parameters(graph_of("dots1", 1, DType::f32)) == 0);
 }
+
+TEST_CASE("on a GPU the rows of all experts are one product, of as many FLOPs") {
+  for (const DType compute : {DType::f32, DType::bf16, DType::f16}) {
+    const program::ModelGraph gpu = architectures::model_graph(
+        architectures::dims_from_config(config("mixtral", 1), "config.json"), batch, length,
+        compute, architectures::Machine::one_gpu());
+    CHECK(gpu.without_gpu_kernel.empty());
+    CHECK(problem_of(gpu).empty());
+    CHECK(flops(gpu) == flops(graph_of("mixtral", 1, compute)));
+    const program::BlockSpec& mlp = block(gpu, "h0.mlp");
+    const auto launches = [&](program::Op op) {
+      std::int64_t count = 0;
+      for (const program::Gemm& g : mlp.phases.at(op).gemms) count += g.count;
+      return count;
+    };
+    CHECK(launches(program::Op::forward) == 3);  // the router, up, down
+    CHECK(launches(program::Op::backward) == 6);
+    // of 16 bits, gradients of logits are in three parts
+    bool has_parts = false;
+    for (const auto& s : mlp.slots) {
+      if (s.name == "d_router_logits") CHECK(compute == DType::f32);
+      if (s.name != "d_router_parts") continue;
+      has_parts = true;
+      CHECK(s.tensor.dims == std::vector<std::int64_t>{batch * length, 3 * experts});
+      CHECK(s.tensor.dtype == compute);
+    }
+    CHECK(has_parts == (compute != DType::f32));
+  }
+}
+
+TEST_CASE("routers that a warp does not hold have no kernel on GPUs") {
+  const operations::Types gpu{.gpu = true};
+  CHECK(operations::Router{.experts = 512, .per_token = 32}.has_gpu_kernel(gpu));
+  CHECK_FALSE(operations::Router{.experts = 513, .per_token = 2}.has_gpu_kernel(gpu));
+  CHECK_FALSE(operations::Router{.experts = 64, .per_token = 33}.has_gpu_kernel(gpu));
+  CHECK_FALSE(operations::Router{.experts = 66, .per_token = 2, .groups = 33}.has_gpu_kernel(gpu));
+}

@@ -1,0 +1,30 @@
+#pragma once
+#include "kernels/cuda_types.hpp"
+#include <cstdint>
+
+namespace trainx::kernels {
+
+/// The loss that keeps experts evenly busy, of balance[2, E]: factor times the sum over experts of
+/// their counts times their sums of scores, as often as there are targets (those from 0 on).
+struct RouterLoss {
+  int experts = 1;
+  double factor = 0;
+  const float* balance = nullptr;
+  const std::int32_t* targets = nullptr;
+  std::int64_t rows = 0;  // of targets
+};
+
+/// *loss_sum += the loss.
+void router_loss_reference(const RouterLoss& op, double* loss_sum);
+/// d_balance[2, E] of the loss times `seed`, times *scale where it is not null; of counts it is 0.
+void router_loss_backward_reference(const RouterLoss& op, float* d_balance, double seed,
+                                    const double* scale);
+#if __has_include(<cuda_runtime_api.h>)
+/// One block, asynchronous on `stream`; returns the status of the launch. In double precision, in
+/// one order.
+cudaError_t router_loss(const RouterLoss& op, double* loss_sum, cudaStream_t stream);
+cudaError_t router_loss_backward(const RouterLoss& op, float* d_balance, double seed,
+                                 const double* scale, cudaStream_t stream);
+#endif
+
+}  // namespace trainx::kernels

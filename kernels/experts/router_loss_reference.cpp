@@ -1,0 +1,30 @@
+#include "kernels/experts/router_loss.hpp"
+
+namespace trainx::kernels {
+namespace {
+
+double targets_in(const RouterLoss& op) {
+  double count = 0;
+  for (std::int64_t r = 0; r < op.rows; ++r) count += op.targets[r] >= 0;
+  return count;
+}
+
+}  // namespace
+
+void router_loss_reference(const RouterLoss& op, double* loss_sum) {
+  double sum = 0;
+  for (int e = 0; e < op.experts; ++e)
+    sum += static_cast<double>(op.balance[e]) * static_cast<double>(op.balance[op.experts + e]);
+  *loss_sum += targets_in(op) * op.factor * sum;
+}
+
+void router_loss_backward_reference(const RouterLoss& op, float* d_balance, double seed,
+                                    const double* scale) {
+  const double all = targets_in(op) * seed * (scale ? *scale : 1) * op.factor;
+  for (int e = 0; e < op.experts; ++e) {
+    d_balance[e] = 0;
+    d_balance[op.experts + e] = static_cast<float>(all * static_cast<double>(op.balance[e]));
+  }
+}
+
+}  // namespace trainx::kernels

@@ -1,0 +1,64 @@
+#include "operations/router/router.hpp"
+#include "operations/common/dispatch.hpp"
+#include "operations/router/router_backends.hpp"
+
+namespace trainx::operations {
+
+void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const Tensor& weight,
+                   const RouterCasts& casts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(scores))
+      return cuda::router_scores(*gpu, r, scores, x, weight, casts);
+  return cpu::router_scores(r, scores, x, weight, casts);
+}
+
+void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
+                    const Tensor& scores, const Tensor& correction) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(scores))
+      return cuda::choose_experts(*gpu, r, weights, indices, scores, correction);
+  return cpu::choose_experts(r, weights, indices, scores, correction);
+}
+
+void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
+                     const Tensor& scores, const Tensor& indices) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(scores))
+      return cuda::balance_experts(*gpu, r, balanced, before, scores, indices);
+  return cpu::balance_experts(r, balanced, before, scores, indices);
+}
+
+void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_before))
+      return cuda::balance_experts_backward(*gpu, d_before, d_balanced);
+  return cpu::balance_experts_backward(d_before, d_balanced);
+}
+
+void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
+                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices,
+                            const RouterCasts& casts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(scores))
+      return cuda::router_scores_backward(*gpu, r, d_logits, d_weights, d_balanced, scores, indices,
+                                          casts);
+  return cpu::router_scores_backward(r, d_logits, d_weights, d_balanced, scores, indices, casts);
+}
+
+void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,
+                           const Tensor& addend, const RouterCasts& casts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(dx))
+      return cuda::router_backward_input(*gpu, dx, d_logits, weight, addend, casts);
+  return cpu::router_backward_input(dx, d_logits, weight, addend, casts);
+}
+
+void router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, const Tensor& x,
+                            bool accumulate, const RouterCasts& casts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_weight))
+      return cuda::router_backward_weight(*gpu, d_weight, d_logits, x, accumulate, casts);
+  return cpu::router_backward_weight(d_weight, d_logits, x, accumulate, casts);
+}
+
+}  // namespace trainx::operations

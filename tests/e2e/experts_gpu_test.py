@@ -1,0 +1,116 @@
+"""Mixtures of experts on a GPU: the CPU's losses in every precision, with the loss that keeps experts
+busy, memory as planned, and the same bits after a resume and with recomputation.
+families_gpu_test.py compares them with transformers.
+"""
+import json
+import math
+import shutil
+import unittest
+
+from gpu_checks import GPU, GpuChecks
+from support import Trainx, main, sha256
+
+RECIPE = """\
+run: {{name: r, seed: {seed}, duration: 20 steps}}
+model: {model}
+data: {{type: stories, sequence_length: 32, samples: 256, eval_samples: 16}}
+batch: {{global_batch_size: 8, micro_batch_size: 4}}
+precision: fp32
+optimizer: {{type: adamw, lr: 1e-3}}
+schedule: {{type: constant}}
+checkpoint: {{every: 10 steps, keep_last: 9}}
+metrics: {{every: 1 steps}}
+"""
+OPTIONS = ("{{type: {family}, options: {{num_layers: 2, num_heads: 2, num_key_value_heads: 2, "
+           "hidden_size: {hidden}, intermediate_size: {width}, max_positions: 32}}}}")
+# rows of whole pieces of 16 bytes, and odd ones
+FAMILIES = {"mixtral": (64, 96), "olmoe": (64, 40), "granitemoe": (32, 50)}
+# Of ten steps; a choice of experts may turn on a rounding.
+TOLERANCE = {"fp32": 5e-5, "tf32": 5e-3, "bf16": 1e-2, "fp16": 5e-3}
+
+
+@unittest.skipUnless(GPU, "no GPU on this machine")
+class ExpertsOnGpu(GpuChecks, Trainx):
+    on_gpu = True
+
+    def setUp(self):
+        super().setUp()
+        self.seed = self.random.randrange(1000)
+
+    def write(self, family):
+        hidden, width = FAMILIES[family]
+        self.model(OPTIONS.format(family=family, hidden=hidden, width=width))
+
+    def model(self, model):
+        self.recipe(RECIPE.format(seed=self.seed, model=model), "r.yaml")
+
+    def train(self, name, *settings):
+        self.run_trainx("train", "r.yaml", f"run.name={name}", *settings)
+        return [m["loss"] for m in self.metrics(name)]
+
+    def latest(self, name):
+        return self.folder / "outputs" / name / "latest"
+
+    def check_losses(self, got, want, precision, what):
+        self.assertEqual(len(got), 20)
+        self.assertTrue(all(map(math.isfinite, got)), got)
+        self.assertLess(got[-1], got[0])
+        worst = max(abs(g / w - 1) for g, w in list(zip(got, want))[:10])
+        print(f"  {what} {precision}: largest relative difference of losses {worst:.1e}")
+        self.assertLess(worst, TOLERANCE[precision])
+
+    def compare(self, what):
+        want = self.train(f"{what}-cpu", "run.device=cpu")
+        for precision in TOLERANCE:
+            for cut in ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full")):
+                if cut and "balanced" in what:      # that loss depends on the cut
+                    cut = cut[1:]
+                with self.subTest(what=what, precision=precision, cut=cut):
+                    run = f"{what}-{precision}{'-cut' if cut else ''}"
+                    got = self.train(run, "run.device=gpu", f"precision={precision}", *cut)
+                    self.check_losses(got, want, precision, run)
+                    self.check_memory(run)
+
+    def test_losses_are_those_of_the_cpu(self):
+        for family in FAMILIES:
+            self.write(family)
+            self.compare(family)
+
+    def test_the_loss_that_keeps_experts_busy_is_that_of_the_cpu(self):
+        self.write("mixtral")
+        self.train("begin", "run.device=cpu", "run.duration=1 steps")
+        start = self.folder / "start"
+        shutil.copytree(self.latest("begin"), start)
+        config = json.loads((start / "config.json").read_text())
+        config |= {"output_router_logits": True, "router_aux_loss_coef": 0.5}
+        (start / "config.json").write_text(json.dumps(config))
+        (start / "manifest.json").unlink()      # which knows the old one
+        plain = self.train("plain", "run.device=cpu")
+        self.model(f"{{init_from: {start}}}")
+        self.compare("balanced")
+        # it is there
+        self.assertGreater(self.metrics("balanced-cpu")[0]["loss"], plain[0] + 0.1)
+
+    def test_the_same_bits_after_a_resume_and_with_recomputation(self):
+        for family, precision in (("olmoe", "bf16"), ("granitemoe", "fp32")):
+            self.write(family)
+            fixed = ("run.device=gpu", "run.deterministic=true", f"precision={precision}")
+
+            def weights(name):
+                return sha256(self.latest(name) / "model.safetensors")
+
+            losses = self.train(f"{family}-whole", *fixed)
+            want = weights(f"{family}-whole")
+            for end, more in (("again", ()), ("eager", ("run.execution=eager",)),
+                              ("full", ("memory.activation_checkpoint=full",)),
+                              ("selective", ("memory.activation_checkpoint=selective",))):
+                with self.subTest(family=family, end=end):
+                    self.train(f"{family}-{end}", *fixed, *more)
+                    self.assertEqual(weights(f"{family}-{end}"), want)
+            self.train(f"{family}-halves", *fixed, "run.duration=10 steps")
+            self.assertEqual(self.train(f"{family}-halves", *fixed), losses)
+            self.assertEqual(weights(f"{family}-halves"), want)
+
+
+if __name__ == "__main__":
+    main()
