@@ -92,9 +92,10 @@ void require_supported(const facts::HardwareFacts& hardware) {
 void require_type(const recipe::Recipe& r, const std::string& gpu, int compute_capability) {
   if (compute_capability <= 0) return;
   if (r.precision.products == recipe::Products::fp8 && !hardware::has_fp8(compute_capability))
-    throw UserError(ExitCode::invalid_recipe,
-                    "precision.products is fp8, in which " + gpu +
-                        " cannot multiply: its compute capability is below 8.9; write compute");
+    throw UserError(
+        ExitCode::invalid_recipe,
+        "precision.products is fp8, in which " + gpu +
+            " cannot multiply: its compute capability is below 8.9; write products: compute");
   if (hardware::has_bf16_and_tf32(compute_capability)) return;
   const auto refuse = [&](const std::string& key, const std::string& type,
                           const std::string& remedy) {

@@ -28,7 +28,8 @@ std::string describe_products(const RunPlan& plan) {
 }
 
 std::string describe_fp8_rate(const RunPlan& plan) {
-  if (fp8_layers_of(plan.recipe.precision) == graph::Fp8Layers::off || !plan.rates) return "";
+  if (!plan.on_gpu || !plan.rates || fp8_layers_of(plan.recipe.precision) == graph::Fp8Layers::off)
+    return "";
   char times[16];
   std::snprintf(times, sizeof times, "%.1f", plan.rates->fp8_speedup);
   return ", those of fp8 at " + std::string(times) + " times the rate of bf16 (an estimate)";
