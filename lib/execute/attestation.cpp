@@ -51,12 +51,23 @@ bool has_any(const std::string& name, const Parts& parts) {
       parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
+bool is_product(const std::string& kernel) {
+  return has_any(kernel, operations::product_kernels) &&
+         !has_any(kernel, operations::not_product_kernels);
+}
+
 std::int64_t products(const CapturedKernels& e) {
   std::int64_t all = 0;
   for (const auto& [name, count] : e.kernels)
-    if (has_any(name, operations::product_kernels) &&
-        !has_any(name, operations::not_product_kernels))
-      all += count;
+    if (is_product(name)) all += count;
+  return all;
+}
+
+/// As far as names tell.
+std::int64_t fp8_products(const CapturedKernels& e) {
+  std::int64_t all = 0;
+  for (const auto& [name, count] : e.kernels)
+    if (is_product(name) && has_any(name, operations::fp8_product_kernels)) all += count;
   return all;
 }
 
@@ -125,6 +136,16 @@ std::vector<std::string> differences(const plan::ExpectedKernels& expected,
     out.push_back(std::to_string(seen) + " matrix products in a step, " +
                   (expected.products_recomputed ? "more than " : "") +
                   std::to_string(expected.matrix_products) + " were planned" + recomputing);
+  const std::string in_fp8 = " (precision.products: " +
+                             std::string(expected.fp8_products > 0 ? "fp8)" : "compute)");
+  if (const std::int64_t told = fp8_products(found);
+      told > expected.fp8_products && !(expected.products_recomputed && expected.fp8_products > 0))
+    out.push_back(std::to_string(told) + " matrix products in fp8 in a step, " +
+                  std::to_string(expected.fp8_products) + " were planned" + in_fp8);
+  if (const std::int64_t casts = all_launches(found, {operations::fp8_cast_kernel});
+      casts != expected.fp8_casts)
+    out.push_back(std::to_string(casts) + " casts to fp8 in a step, " +
+                  std::to_string(expected.fp8_casts) + " were planned" + in_fp8);
   // Selective recomputation shows in nothing else: whether GELU has a kernel of its own is up to
   // what was measured.
   expect(launches_of_any(found, operations::norm_forward_kernels),

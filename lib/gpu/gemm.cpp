@@ -45,13 +45,17 @@ struct Gemm::State {
     handle.reset(made);
   }
 
-  Planned& planned(const GemmProblem& p, const Alignments& alignments,
-                   std::int64_t workspace_bytes) {
+  /// It points at the operands.
+  Planned& planned(const GemmProblem& p, const GemmOperands& x, std::int64_t workspace_bytes) {
+    const Alignments alignments = alignments_of(p, x);
     for (Planned& known : plans)
       if (known.plan.problem() == p && known.alignments == alignments &&
-          known.workspace_bytes == workspace_bytes)
+          known.workspace_bytes == workspace_bytes) {
+        known.plan.point_at(x);
         return known;
+      }
     GemmPlan plan(p);
+    plan.point_at(x);
     GemmChoice choice = choose(plan, alignments, workspace_bytes);
     plans.push_back({alignments, workspace_bytes, std::move(plan), choice});
     return plans.back();
@@ -113,7 +117,7 @@ void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& s
             "GEMM " + describe(p) + " cannot be zeroed");
     return;
   }
-  Planned& planned = state_->planned(p, alignments_of(p, x), space.workspace_bytes);
+  Planned& planned = state_->planned(p, x, space.workspace_bytes);
   state_->lt.require(planned.plan.launch(state_->handle.get(), x, planned.choice, space),
                      "GEMM " + describe(p) + " failed");
 }

@@ -11,7 +11,7 @@
 
 namespace trainx::gpu {
 
-/// Device addresses. (Operands in fp8 will bring their scales here.)
+/// Device addresses.
 struct GemmOperands {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -21,6 +21,9 @@ struct GemmOperands {
   // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of
   // 8 elements apart
   void* aux = nullptr;
+  // [1] each: what A and B in fp8 are multiplied by
+  const float* a_scale = nullptr;
+  const float* b_scale = nullptr;
 };
 
 struct GemmTuning {

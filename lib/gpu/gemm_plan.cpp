@@ -9,7 +9,8 @@ namespace {
 
 static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(AlgorithmBits));
 
-cudaDataType_t data_type(DType t) {
+cudaDataType_t data_type(DType t, kernels::Fp8Format format) {
+  if (t == DType::u8) return format == kernels::Fp8Format::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
   if (t == DType::bf16) return CUDA_R_16BF;
   if (t == DType::f16) return CUDA_R_16F;
   if (t == DType::f32) return CUDA_R_32F;
@@ -44,10 +45,19 @@ Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored
 void check(const GemmProblem& p) {
   const bool sizes = p.m > 0 && p.n > 0 && p.k > 0 && p.lda >= (p.a_transposed ? p.m : p.k) &&
                      p.ldb >= (p.b_transposed ? p.k : p.n) && p.ldd >= p.n;
-  const bool types = (p.operands == DType::f32 || size_of(p.operands) == 2) &&
-                     (p.result == p.operands || p.result == DType::f32) &&
+  const bool fp8 = p.operands == DType::u8;
+  const bool types = (p.operands == DType::f32 || size_of(p.operands) == 2 || fp8) &&
+                     (p.result == p.operands || p.result == DType::f32 || fp8) &&
                      (!p.tf32 || p.operands == DType::f32);
-  if (!sizes || !types || (p.accumulate && p.epilogue != GemmEpilogue::none))
+  const auto fits = [](std::int64_t size) { return size % 16 == 0; };
+  const bool fp8_fits =
+      !fp8 || (!p.a_transposed && p.b_transposed && p.result != DType::u8 &&
+               (p.epilogue == GemmEpilogue::none ||
+                (p.epilogue == GemmEpilogue::bias && p.result != DType::f32)) &&
+               (p.a_format == kernels::Fp8Format::e4m3 || p.b_format == kernels::Fp8Format::e4m3) &&
+               fits(p.m) && fits(p.n) && fits(p.k) && fits(p.lda) && fits(p.ldb) && fits(p.ldd));
+  if (!sizes || !types || !fp8_fits || (p.fast_sums && !fp8) ||
+      (p.accumulate && p.epilogue != GemmEpilogue::none))
     throw InternalError("GEMM " + key_of(p) + " is none");
 }
 
@@ -79,14 +89,18 @@ GemmPlan::GemmPlan(const GemmProblem& p) : problem_(p) {
                           CUDA_R_32F),
       doing);
   operation_.reset(operation);
-  const cudaDataType_t in = data_type(p.operands), out = data_type(p.result);
-  a_ = layout(in, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k, p.lda, doing);
-  b_ = layout(in, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n, p.ldb, doing);
+  const cudaDataType_t of_a = data_type(p.operands, p.a_format),
+                       of_b = data_type(p.operands, p.b_format),
+                       out = data_type(p.result, p.a_format);
+  a_ = layout(of_a, p.a_transposed ? p.k : p.m, p.a_transposed ? p.m : p.k, p.lda, doing);
+  b_ = layout(of_b, p.b_transposed ? p.n : p.k, p.b_transposed ? p.k : p.n, p.ldb, doing);
   d_ = layout(out, p.m, p.n, p.ldd, doing);
   // the library's first operand is our B
   set(CUBLASLT_MATMUL_DESC_TRANSA, p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue));
+  if (p.operands == DType::u8)
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(p.fast_sums));
   if (p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh)
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, out);
   if (p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad) {
@@ -142,14 +156,21 @@ bool GemmPlan::accepts(cublasLtHandle_t handle, const GemmChoice& choice,
          static_cast<std::int64_t>(result.workspaceSize) <= workspace_bytes;
 }
 
-cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x,
-                                const GemmChoice& choice, const StreamSpace& space) {
+void GemmPlan::point_at(const GemmOperands& x) {
   const bool bias = problem_.epilogue == GemmEpilogue::bias ||
                     problem_.epilogue == GemmEpilogue::bias_gelu_tanh;
   const bool aux = problem_.epilogue == GemmEpilogue::bias_gelu_tanh ||
                    problem_.epilogue == GemmEpilogue::gelu_tanh_grad;
   if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, x.bias);
   if (aux) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, x.aux);
+  if (problem_.operands != DType::u8) return;
+  // the library's first operand is our B
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, x.b_scale);
+  set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, x.a_scale);
+}
+
+cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x,
+                                const GemmChoice& choice, const StreamSpace& space) const {
   const float alpha = 1, beta = problem_.accumulate ? 1 : 0;
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   const void* c = problem_.accumulate && x.c ? x.c : x.d;

@@ -21,6 +21,9 @@ class GemmPlan {
  public:
   explicit GemmPlan(const GemmProblem& p);
 
+  /// Before candidates are asked for and before each launch.
+  void point_at(const GemmOperands& x);
+
   /// Candidates of the library's heuristic, its best guess first. Throws GpuError 69 where it knows
   /// none.
   std::vector<GemmChoice> candidates(cublasLtHandle_t handle, const Alignments& alignments,
@@ -28,8 +31,9 @@ class GemmPlan {
   /// Whether this library takes that algorithm for the problem within so much workspace.
   bool accepts(cublasLtHandle_t handle, const GemmChoice& choice,
                std::int64_t workspace_bytes) const;
+  /// Of operands that it points at.
   cublasStatus_t launch(cublasLtHandle_t handle, const GemmOperands& x, const GemmChoice& choice,
-                        const StreamSpace& space);
+                        const StreamSpace& space) const;
 
   const GemmProblem& problem() const { return problem_; }
 

@@ -14,6 +14,15 @@ std::string epilogue_words(GemmEpilogue e) {
   return "";
 }
 
+std::string operand_words(const GemmProblem& p) {
+  if (p.tf32) return "tf32";
+  if (p.operands != DType::u8) return std::string(name_of(p.operands));
+  const auto name = [](kernels::Fp8Format f) {
+    return f == kernels::Fp8Format::e4m3 ? "e4m3" : "e5m2";
+  };
+  return std::string(name(p.a_format)) + " " + name(p.b_format) + (p.fast_sums ? " fast" : "");
+}
+
 }  // namespace
 
 GemmProblem linear_problem(std::int64_t rows, std::int64_t out, std::int64_t in, DType operands,
@@ -55,12 +64,24 @@ GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, 
           .result = DType::f32};
 }
 
+GemmProblem fp8_problem(std::int64_t m, std::int64_t n, std::int64_t k, DType result) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .b_transposed = true,
+          .lda = k,
+          .ldb = k,
+          .ldd = n,
+          .operands = DType::u8,
+          .result = result};
+}
+
 std::string describe(const GemmProblem& p) {
   std::string words = "m " + std::to_string(p.m) + " n " + std::to_string(p.n) + " k " +
                       std::to_string(p.k);
   if (p.a_transposed) words += " A^T";
   if (p.b_transposed) words += " B^T";
-  words += " " + (p.tf32 ? "tf32" : std::string(name_of(p.operands)));
+  words += " " + operand_words(p);
   if (p.result != p.operands) words += " to " + std::string(name_of(p.result));
   return words + epilogue_words(p.epilogue) + (p.accumulate ? ", added" : "");
 }

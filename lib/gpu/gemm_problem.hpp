@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include "core/dtype.hpp"
+#include "kernels/quantize/fp8_bits.hpp"
 
 namespace trainx::gpu {
 
@@ -23,10 +24,14 @@ struct GemmProblem {
   bool b_transposed = false;  // B lies in memory as [n, k]
   // elements from one row in memory to the next; aux has D's
   std::int64_t lda = 0, ldb = 0, ldd = 0;
-  DType operands = DType::bf16;  // of A and B: bf16, f16 or f32
-  DType result = DType::bf16;    // of D, C, bias and aux: the operands' type, or f32
+  // of A and B: bf16, f16 or f32; u8: the bits of fp8 numbers, in a_format and b_format
+  DType operands = DType::bf16;
+  DType result = DType::bf16;  // of D, C, bias and aux: the operands' type, or f32; of fp8 any
   // f32 operands are rounded to tf32 (10 mantissa bits) inside; sums stay fp32
   bool tf32 = false;
+  kernels::Fp8Format a_format = kernels::Fp8Format::e4m3, b_format = kernels::Fp8Format::e4m3;
+  // of fp8: partial sums keep fewer bits than fp32 has (Hopper's tensor cores)
+  bool fast_sums = false;
   bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;
 
@@ -46,6 +51,10 @@ GemmProblem linear_input_gradient_problem(std::int64_t rows, std::int64_t out, s
 /// dw[out, in] (f32) = dy[rows, out]^T x[rows, in].
 GemmProblem linear_weight_gradient_problem(std::int64_t rows, std::int64_t out, std::int64_t in,
                                            DType operands);
+
+/// D[m, n] = A B of fp8, both of which lie along k, as every GPU with such products takes them:
+/// A [m, k], B as [n, k]. m, n and k are multiples of 16. Not two operands in e5m2.
+GemmProblem fp8_problem(std::int64_t m, std::int64_t n, std::int64_t k, DType result);
 
 /// "m 768 n 3072 k 65536 A^T bf16 to f32 added": for error sentences and tables.
 std::string describe(const GemmProblem& p);

@@ -19,7 +19,7 @@ double seconds_since(Clock::time_point begin) {
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 struct Sizes {
-  std::int64_t a, b, d, bias, aux;
+  std::int64_t a, b, d, bias, aux, scale;
 };  // bytes
 Sizes sizes_of(const GemmProblem& p) {
   const std::int64_t in = size_of(p.operands), out = size_of(p.result);
@@ -31,11 +31,14 @@ Sizes sizes_of(const GemmProblem& p) {
           .b = aligned((p.b_transposed ? p.n : p.k) * p.ldb * in),
           .d = d,
           .bias = bias ? aligned(p.n * out) : 0,
-          .aux = aux ? d : 0};
+          .aux = aux ? d : 0,
+          .scale = p.operands == DType::u8 ? aligned(sizeof(float)) : 0};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
-void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t stream) {
+// `format`: of u8.
+void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t stream,
+                      kernels::Fp8Format format = kernels::Fp8Format::e4m3) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<float> values(1 << 16);
@@ -43,7 +46,16 @@ void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t st
   std::vector<std::uint16_t> halves(values.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     halves[i] = t == DType::f16 ? round_to_f16(values[i]) : round_to_bf16(values[i]);
-  const void* host = size_of(t) == 2 ? static_cast<const void*>(halves.data()) : values.data();
+  // as quantized: the largest of some thousand values lies four deviations off zero
+  std::vector<std::uint8_t> bytes_of_fp8(t == DType::u8 ? values.size() : 0);
+  const float deviation = kernels::largest_fp8(format) / 4;
+  for (std::size_t i = 0; i < bytes_of_fp8.size(); ++i)
+    bytes_of_fp8[i] = format == kernels::Fp8Format::e4m3
+                          ? kernels::rounded_fp8<kernels::Fp8Format::e4m3>(values[i] * deviation)
+                          : kernels::rounded_fp8<kernels::Fp8Format::e5m2>(values[i] * deviation);
+  const void* host = t == DType::u8    ? static_cast<const void*>(bytes_of_fp8.data())
+                     : size_of(t) == 2 ? static_cast<const void*>(halves.data())
+                                       : values.data();
   std::int64_t filled =
       std::min<std::int64_t>(bytes, static_cast<std::int64_t>(values.size()) * size_of(t));
   require(cudaMemcpyAsync(memory, host, static_cast<std::size_t>(filled), cudaMemcpyHostToDevice,
@@ -101,7 +113,7 @@ class Stopwatch {
 
 std::int64_t operand_bytes(const GemmProblem& p) {
   const Sizes s = sizes_of(p);
-  return s.a + s.b + s.d + s.bias + s.aux;
+  return s.a + s.b + s.d + s.bias + s.aux + s.scale;
 }
 
 GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space,
@@ -111,14 +123,22 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
   const Sizes s = sizes_of(p);
   char* at = static_cast<char*>(scratch);
   GemmOperands x;
-  fill_with_random(at, s.a, p.operands, space.stream);
+  fill_with_random(at, s.a, p.operands, space.stream, p.a_format);
   x.a = std::exchange(at, at + s.a);
-  fill_with_random(at, s.b, p.operands, space.stream);
+  fill_with_random(at, s.b, p.operands, space.stream, p.b_format);
   x.b = std::exchange(at, at + s.b);
   fill_with_random(at, s.d + s.bias + s.aux, p.result, space.stream);
   x.d = std::exchange(at, at + s.d);
   x.bias = std::exchange(at, at + s.bias);
-  x.aux = at;
+  x.aux = std::exchange(at, at + s.aux);
+  if (s.scale > 0) {
+    constexpr float one = 1;
+    require(cudaMemcpyAsync(at, &one, sizeof one, cudaMemcpyHostToDevice, space.stream),
+            "cannot fill a GEMM's operands");
+    require(cudaStreamSynchronize(space.stream), "cannot fill a GEMM's operands");
+    x.a_scale = x.b_scale = reinterpret_cast<const float*>(at);
+  }
+  plan.point_at(x);
 
   struct Timed {
     GemmChoice choice;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace trainx::graph {
@@ -37,6 +38,12 @@ class Quantizing {
   }
 
   void quantize(Block& block) {
+    // values that weights' gradients are made of: a GPU reads them transposed
+    std::set<ValueId> transposed;
+    for (const Node& op : block.ops)
+      if (model_.gpu && std::holds_alternative<Linear>(op.operation) && multiplies_fp8(op) &&
+          model_.types_of(op).trains(Linear::weight))
+        transposed.insert(op.inputs[Linear::x]);
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
     for (Node& op : block.ops) {
@@ -44,13 +51,18 @@ class Quantizing {
         throw UserError(ExitCode::invalid_recipe,
                         "precision.products: fp8 does not reach experts, whose products take most "
                         "of a step: leave it out for a mixture of experts");
-      if (auto* linear = std::get_if<Linear>(&op.operation)) {
+      if (auto* linear = std::get_if<Linear>(&op.operation); linear && multiplies_fp8(op)) {
         const ValueId x = op.inputs[Linear::x];
-        if (!known.contains(x)) known[x] = add_quantize(ops, x);
+        if (!known.contains(x)) known[x] = add_quantize(ops, x, transposed.contains(x));
+        const std::vector<ValueId>& made = known[x];
         linear->fp8 = true;
-        op.inputs.resize(Linear::input_scale + 1, none);
-        op.inputs[Linear::x] = known[x][Quantize::values];
-        op.inputs[Linear::input_scale] = known[x][Quantize::scale];
+        op.inputs.resize(made.size() > Quantize::transposed ? Linear::input_transposed + 1
+                                                            : Linear::input_scale + 1,
+                         none);
+        op.inputs[Linear::x] = made[Quantize::values];
+        op.inputs[Linear::input_scale] = made[Quantize::scale];
+        if (made.size() > Quantize::transposed)
+          op.inputs[Linear::input_transposed] = made[Quantize::transposed];
         op.gradient_of = op.inputs;
         op.gradient_of[Linear::x] = x;
       }
@@ -59,8 +71,13 @@ class Quantizing {
     block.ops = std::move(ops);
   }
 
-  std::vector<ValueId> add_quantize(std::vector<Node>& ops, ValueId x) {
-    Node& node = ops.emplace_back(Node{Quantize{}, {x}, {}, {}, {}});
+  /// Of a linear layer.
+  bool multiplies_fp8(const Node& op) const {
+    return !model_.gpu || operations::gpu_multiplies_fp8(model_.types_of(op));
+  }
+
+  std::vector<ValueId> add_quantize(std::vector<Node>& ops, ValueId x, bool transposes) {
+    Node& node = ops.emplace_back(Node{Quantize{.transposes = transposes}, {x}, {}, {}, {}});
     const std::string before = model_.values[static_cast<std::size_t>(x)].name + "_";
     for (const operations::OutputSpec& o :
          operations::outputs_of(node.operation, model_.types_of(node))) {

@@ -11,7 +11,8 @@ enum class Fp8Layers : std::uint8_t { off, inner, all };
 /// Gives the linear operations of those layers operands in fp8: their input is what a Quantize
 /// operation makes of it, once for all that read it, and so it is what backward keeps. Gradients
 /// still belong to the value that was quantized: rounding has the derivative of the identity.
-/// Embedding and head stay as they are. Follows fuse().
+/// Embedding and head stay as they are, and on a GPU layers of which a size does not fit its
+/// kernels (gpu_multiplies_fp8). Follows fuse().
 void quantize_products(Model& model, Fp8Layers layers);
 
 }  // namespace trainx::graph

@@ -31,6 +31,9 @@ constexpr program::FusedAttention hopper_heads_of_64{504e12, 0, 287},
 /// bench/results/h100/decoders/t5-base-32x1024.json.
 constexpr double hopper_own_attention_flops = 91e12;
 
+/// Products of fp8 beside those of bf16: an estimate, of 1.7 to 1.9 at equal watts. Not measured.
+constexpr double fp8_speedup_estimate = 1.8;
+
 /// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
 /// guess.
 constexpr ElementTimes hopper_adamw_8bit{7.6e-12, 7.6e-12, 7.6e-12};

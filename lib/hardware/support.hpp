@@ -21,5 +21,7 @@ std::optional<Unsupported> why_unsupported(std::string_view name, int compute_ca
 
 /// Of tensor cores, from Ampere on.
 constexpr bool has_bf16_and_tf32(int compute_capability) { return compute_capability >= 80; }
+/// From Ada on.
+constexpr bool has_fp8(int compute_capability) { return compute_capability >= 89; }
 
 }  // namespace trainx::hardware

@@ -3,6 +3,7 @@
 #include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
 #include "operations/attention/attention_gpu_spec.hpp"
+#include "operations/quantize/quantize_spec.hpp"
 #include "plan/precision.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
@@ -112,6 +113,27 @@ std::int64_t computed_again(const operations::BoundBlock& block, const program::
   return n;
 }
 
+// The same of casts to fp8: of inputs that are cast, and of weights in products that are.
+std::int64_t cast_again(const operations::BoundBlock& block, const program::Instruction& i) {
+  const auto writes = [&](const operations::BoundOp& op, std::size_t output) {
+    return output < op.outputs.size() && op.outputs[output] != program::none &&
+           std::ranges::any_of(i.uses, [&](const program::Use& u) {
+             return program::writes(u.how) && u.slot == op.outputs[output];
+           });
+  };
+  std::int64_t n = 0;
+  for (const operations::BoundOp& op : block.forward) {
+    using operations::Linear;
+    using operations::Quantize;
+    if (std::holds_alternative<Quantize>(op.operation))
+      n += writes(op, Quantize::values) || writes(op, Quantize::transposed);
+    if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->fp8)
+      n += writes(op, op.outputs[Linear::preactivation] != program::none ? Linear::preactivation
+                                                                         : Linear::y);
+  }
+  return n;
+}
+
 // What a micro-step computes beyond one forward and one backward, as its program says: of a block
 // that is recomputed, only what is not there yet and something reads.
 void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
@@ -135,6 +157,7 @@ void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
     expected.norms_recomputed +=
         computed_again<operations::ResidualNorm, operations::HeadNorm>(block, i);
     expected.attention_forward += fused ? attention : 0;
+    expected.fp8_casts += plan.on_gpu ? cast_again(block, i) : 0;
     // an activation is made of its sum without the product
     const auto& products =
         graph.blocks[static_cast<std::size_t>(i.block)].phases.at(Op::forward).gemms;
@@ -172,7 +195,12 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
     for (const Op op : {Op::forward, Op::backward, Op::loss}) {
       const auto phase = block.phases.find(op);
       if (phase == block.phases.end()) continue;
-      for (const program::Gemm& g : phase->second.gemms) products += g.count;
+      for (const program::Gemm& g : phase->second.gemms) {
+        products += g.count;
+        if (g.fp8) expected.fp8_products += g.count;
+      }
+      expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
+                            operations::quantize_kernels;
       if (phase->second.attention_flops == 0) continue;
       for (const operations::Attention& a : attention_of(graph, block))
         // lib/operations/attention/math_attention.hpp
@@ -190,6 +218,8 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.attention_forward *= micro_steps;
   expected.attention_backward *= micro_steps;
   expected.matrix_products *= micro_steps;
+  expected.fp8_products *= micro_steps;
+  expected.fp8_casts *= micro_steps;
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
   // a rule of the user's own is given ranges, one after the other

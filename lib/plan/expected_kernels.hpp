@@ -18,8 +18,11 @@ struct ExpectedKernels {
   // among the others
   std::int64_t attention_forward = 0;
   std::int64_t attention_backward = 0;
-  std::int64_t matrix_products = 0;   // without those that are recomputed
-  bool products_recomputed = false;   // then there are more of them
+  std::int64_t matrix_products = 0;  // without those that are recomputed
+  bool products_recomputed = false;  // then there are more of them
+  std::int64_t fp8_products = 0;     // of those
+  // launches of the kernel that casts to fp8; recomputed ones count
+  std::int64_t fp8_casts = 0;
   std::int64_t norms_recomputed = 0;  // launches of a norm's forward beyond one for each backward
   // as the recipe has it, from which recomputations follow: "selective"
   std::string activation_checkpoint;

@@ -11,6 +11,7 @@
 #include "plan/choose/saving.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/choose/kept_weights.hpp"
+#include "plan/fp8_layers.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
@@ -67,8 +68,9 @@ void require_measured_there(const Decisions& plan) {
 
 // Why a GPU cannot compute the model, as the rest of a sentence; "" if it can.
 std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDims& dims) {
-  if (r.precision.products == recipe::Products::fp8)
-    return "precision.products is fp8, which CPUs compute so far: GPUs have no kernel for it";
+  if (r.precision.products == recipe::Products::fp8 && r.precision.compute != recipe::Compute::bf16)
+    return "precision.products is fp8, which GPUs compute beside bf16 alone: write "
+           "precision.compute: bf16";
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
@@ -88,7 +90,13 @@ void require_supported(const facts::HardwareFacts& hardware) {
 
 /// Throws UserError 78 for a type of which the GPU's tensor cores have no products.
 void require_type(const recipe::Recipe& r, const std::string& gpu, int compute_capability) {
-  if (compute_capability <= 0 || hardware::has_bf16_and_tf32(compute_capability)) return;
+  if (compute_capability <= 0) return;
+  if (r.precision.products == recipe::Products::fp8 && !hardware::has_fp8(compute_capability))
+    throw UserError(
+        ExitCode::invalid_recipe,
+        "precision.products is fp8, in which " + gpu +
+            " cannot multiply: its compute capability is below 8.9; write products: compute");
+  if (hardware::has_bf16_and_tf32(compute_capability)) return;
   const auto refuse = [&](const std::string& key, const std::string& type,
                           const std::string& remedy) {
     throw UserError(ExitCode::invalid_recipe, key + " is " + type + ", in which " + gpu +
@@ -122,6 +130,20 @@ void require_layer_in_fp8(const Decisions& plan) {
                     "precision.first_last is compute, which leaves precision.products: fp8 no "
                     "layer: the model has " +
                         std::to_string(layers) + "; write first_last: fp8, or products: compute");
+}
+
+/// Throws UserError 78 where no product of the layers has sizes that a GPU multiplies in fp8.
+void require_products_in_fp8(const Decisions& plan, const program::ModelGraph& graph) {
+  const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
+  if (which == graph::Fp8Layers::off || count_fp8(graph, which).layers > 0) return;
+  throw UserError(
+      ExitCode::invalid_recipe,
+      "precision.products is fp8, which a GPU multiplies where the sizes of weights and "
+      "the tokens of a micro-batch are multiples of 16: none of the model's products "
+      "are (tokens: " +
+          std::to_string(graph.tokens) +
+          "); change batch.micro_batch_size or model.options, or write products: "
+          "compute");
 }
 
 bool asks_for_gpu(const recipe::Recipe& r) {
@@ -409,6 +431,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
   Programs programs = plan_programs(plan);
+  if (plan.on_gpu) require_products_in_fp8(plan, programs.train.back().graph);
 
   if (r.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)

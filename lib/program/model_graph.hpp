@@ -121,6 +121,7 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, count = 1;
   Slot output = none;
   bool a_transposed = false;  // A lies in memory as [k, m]: of a weight gradient
+  bool fp8 = false;           // operands are in fp8, whatever the graph computes in
   /// The largest of 16, 8, 4, 2 and 1 bytes that the operands' and the result's rows are whole
   /// multiples of; the tensor cores' fast kernels want 16.
   std::int64_t row_alignment(DType operands) const;
@@ -136,6 +137,7 @@ enum class KernelFamily : std::uint8_t {
   dropout,
   cross_entropy,
   rows,
+  quantize,
 };
 struct KernelLaunches {
   KernelFamily family{};

@@ -154,7 +154,9 @@ Bytes sent_bytes(const Instruction& i) {
 bool has_fused_attention(std::int64_t head) { return head % 8 == 0 && head <= 128; }
 std::int64_t fused_attention_head(std::int64_t head) { return head <= 64 ? 64 : 128; }
 
-ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
+namespace {
+
+ProductTime compute_type_time(const Gemm& g, DType operands, const Rates& rates) {
   if (rates.tiles.multiprocessors == 0 || rates.gemm_flops_per_s <= 0)
     return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
                         static_cast<double>(g.k),
@@ -163,6 +165,13 @@ ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
   const TiledProduct t =
       tiled_product(g.m, g.n, g.k, g.row_alignment(operands), rates.tiles, g.a_transposed);
   return {t.seconds, t.lost_s};
+}
+
+}  // namespace
+
+ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
+  const ProductTime t = compute_type_time(g, operands, rates);
+  return g.fp8 ? ProductTime{t.seconds / rates.fp8_speedup, t.lost_s / rates.fp8_speedup} : t;
 }
 
 double attention_s(const Phase& phase, const Rates& rates) {
@@ -194,10 +203,10 @@ ProductTime ProductTimes::of(const Gemm& g, DType operands) {
   const std::int64_t alignment = g.row_alignment(operands);
   for (const Known& k : known_)
     if (k.m == g.m && k.n == g.n && k.k == g.k && k.row_alignment == alignment &&
-        k.a_transposed == g.a_transposed)
+        k.a_transposed == g.a_transposed && k.fp8 == g.fp8)
       return k.time;
   const ProductTime time = product_time(g, operands, rates_);
-  known_.push_back({g.m, g.n, g.k, alignment, g.a_transposed, time});
+  known_.push_back({g.m, g.n, g.k, alignment, g.a_transposed, g.fp8, time});
   return time;
 }
 

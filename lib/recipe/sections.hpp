@@ -187,9 +187,9 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
         "Arithmetic of forward and backward. tf32 (GPU): fp32 whose matrix products round "
         "operands to 10 mantissa bits");
   field("products", s.products, anything(),
-        "Operands of matrix products in the blocks' linear layers. fp8 (CPU so far): e4m3 inputs "
-        "and weights, e5m2 output gradients, scaled by each tensor's largest value; compute: as "
-        "compute says");
+        "Operands of matrix products in the blocks' linear layers. fp8 (CPU; GPU from compute "
+        "capability 8.9, with bf16): e4m3 inputs and weights, e5m2 output gradients, scaled by "
+        "each tensor's largest value; compute: as compute says");
   field("first_last", s.first_last, anything(),
         "Operands of those products in the first and the last layer. auto: as in all others");
   field("master", s.master, anything(),

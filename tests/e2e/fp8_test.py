@@ -105,11 +105,28 @@ class Fp8(Trainx):
         self.assertEqual(self.run_trainx("plan", self.recipe(tiny()), "precision=fp8").stdout, said)
         self.assertIn("fp8 in 2 of 4 layers", self.run_trainx("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=4").stdout)
         self.assertNotRegex(self.run_trainx("plan", recipe).stdout, r"products +\w")
-        self.assertRegex(self.run_trainx("plan", recipe, FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8")
+        low = self.recipe(tiny(precision="bf16"), "low.yaml")
+        planned = self.run_trainx("plan", low, FP8, "--gpu", "h100").stdout
+        self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
+        self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.8 times .*estimate")
+        # three products of each of four linear layers; x, weight and output gradient are cast, the weight once more in backward
+        self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +64\n")
+        self.assertNotIn("fp8", self.run_trainx("plan", low, "--gpu", "h100").stdout)
+        self.assertRegex(self.run_trainx("plan", self.recipe(tiny()), FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8.*precision.compute: bf16")
+
+    def test_sizes_that_a_gpu_does_not_multiply_stay_in_compute(self):
+        recipe = self.recipe(tiny(precision="bf16"))
+        planned = self.run_trainx("plan", recipe, FP8, "--gpu", "h100", "model.options.intermediate_size=40").stdout
+        self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: .*; 4 matrices .* in bf16: .* 16\n")
+        self.assertRegex(planned, r"matrix products +54, 24 of them in fp8\n")
+        for more in (("model.options.hidden_size=40",), ("data.sequence_length=30", "batch.micro_batch_size=1")):
+            self.refused("plan", recipe, FP8, "--gpu", "h100", *more, names=("precision.products", "16", "batch.micro_batch_size"))
+        self.refused("plan", recipe, FP8, "--gpu", "a100", names=("precision.products", "8.9"))
+        self.run_trainx("plan", recipe, FP8, "--gpu", "l40s")
 
     def test_what_cannot_be_is_refused(self):
         recipe = self.recipe(tiny())
-        self.refused("plan", recipe, FP8, "run.device=gpu", names=("run.device", "precision.products"))
+        self.refused("plan", recipe, FP8, "run.device=gpu", names=("run.device", "precision.products", "precision.compute"))
         self.refused("plan", recipe, FP8, "precision.first_last=compute", names=("precision.first_last", "precision.products"))
         self.refused("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=1", names=("precision.first_last", "precision.products"))
         self.refused("validate", recipe, FP8, "precision.compute=fp16", key="precision.products", names=("compute: bf16",))

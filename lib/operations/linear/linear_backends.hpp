@@ -37,6 +37,12 @@ void linear_gelu_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias
                           const Tensor& weight, const Tensor& x, bool accumulate);
 void linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Tensor& dy,
                             const Tensor& x, bool accumulate);
+void fp8_linear(const Gpu& gpu, const Tensor& y, const Fp8Tensor& x, const Fp8Tensor& weight,
+                const Tensor& bias);
+void fp8_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Fp8Tensor& dy,
+                               const Fp8Tensor& weight, const Tensor& sum);
+void fp8_linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Fp8Tensor& dy,
+                                const Fp8Tensor& x, bool accumulate);
 }  // namespace cuda
 
 }  // namespace trainx::operations

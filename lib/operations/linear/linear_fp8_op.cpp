@@ -7,21 +7,29 @@
 namespace trainx::operations {
 namespace {
 
-/// Memory for `x` in fp8: scratch that linear layers of the block share, which may be larger.
-Fp8Tensor quantized(const OpContext& c, const Tensor& x, int values, int scale, Fp8 format) {
-  const Fp8Tensor to{c.scratch(values).view({-1}).narrow(0, 0, x.numel()).view(x.dims),
-                     c.scratch(scale), format};
+/// Memory for x[rows, columns] in fp8: scratch that linear layers of the block share, which may be
+/// larger. Undefined where this direction needs no such copy.
+Tensor copy_in(const OpContext& c, int scratch, const Dims& dims) {
+  const Tensor memory = c.scratch(scratch);
+  return memory.defined() ? memory.view({-1}).narrow(0, 0, dims[0] * dims[1]).view(dims) : Tensor();
+}
+
+Fp8Tensor quantized(const OpContext& c, const Tensor& x, int values, int transposed, int scale,
+                    Fp8 format) {
+  const Fp8Tensor to{copy_in(c, values, x.dims), c.scratch(scale), format,
+                     copy_in(c, transposed, {x.size(1), x.size(0)})};
   quantize(to, x);
   return to;
 }
 
 Fp8Tensor quantized_weight(const OpContext& c) {
-  return quantized(c, c.parameter(Linear::weight), Linear::fp8_weight, Linear::fp8_weight_scale,
-                   Fp8::e4m3);
+  return quantized(c, c.parameter(Linear::weight), Linear::fp8_weight,
+                   Linear::fp8_weight_transposed, Linear::fp8_weight_scale, Fp8::e4m3);
 }
 
 Fp8Tensor quantized_input(const OpContext& c) {
-  return {by_row(c.input(Linear::x)), c.input(Linear::input_scale), Fp8::e4m3};
+  return {by_row(c.input(Linear::x)), c.input(Linear::input_scale), Fp8::e4m3,
+          c.input(Linear::input_transposed)};
 }
 
 }  // namespace
@@ -40,7 +48,8 @@ void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) con
   if (const Tensor d_bias = c.parameter_gradient(bias); d_bias.defined() && !differentiates())
     column_sum(d_bias, dy, c.accumulates(bias));
   if (!d_weight.defined() && !dx.defined()) return;
-  const Fp8Tensor gradient = quantized(c, dy, fp8_gradient, fp8_gradient_scale, Fp8::e5m2);
+  const Fp8Tensor gradient =
+      quantized(c, dy, fp8_gradient, fp8_gradient_transposed, fp8_gradient_scale, Fp8::e5m2);
   if (d_weight.defined())
     fp8_linear_backward_weight(d_weight, gradient, quantized_input(c), c.accumulates(weight), wide);
   if (!dx.defined()) return;

@@ -1,4 +1,5 @@
 #include "operations/linear/linear_spec.hpp"
+#include "operations/quantize/quantize_spec.hpp"
 #include <algorithm>
 
 namespace trainx::operations {
@@ -17,7 +18,7 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
 
 BackwardSpec Linear::backward(const Types& t) const {
   BackwardSpec b;
-  if (t.trains(weight)) b.reads.push_back(input(x));
+  if (t.trains(weight)) b.reads.push_back(input(fp8 && t.gpu ? input_transposed : x));
   if (t.trains(weight) && fp8) b.reads.push_back(input(input_scale));
   if (wants_input_gradient(t)) b.reads.push_back(parameter(weight));
   if (differentiates()) {
@@ -42,11 +43,11 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   const bool activates = activation != Activation::none;
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
-  c.scratch.resize(9);
-  if (fp8) add_fp8_scratch(c, direction, t);
+  c.scratch.resize(fp8_gradient_transposed + 1);
+  if (fp8) t.gpu ? add_gpu_fp8_scratch(c, direction, t) : add_fp8_scratch(c, direction, t);
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
-    c.products = {{Gemm{N, out, in}, keeps_sum() ? preactivation : y}};
+    c.products = {{Gemm{.m = N, .n = out, .k = in, .fp8 = fp8}, keeps_sum() ? preactivation : y}};
     if (activates) {
       c.kernels.push_back({KernelFamily::activation});
       c.element_flops = static_cast<double>(N * out) * activation_flops;
@@ -57,9 +58,9 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   }
   if (t.host_16_bits() && t.trains(weight) && !fp8)
     c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
-  if (wants_input_gradient(t)) c.products.push_back({Gemm{N, in, out}});
+  if (wants_input_gradient(t)) c.products.push_back({Gemm{.m = N, .n = in, .k = out, .fp8 = fp8}});
   if (t.trains(weight))
-    c.products.push_back({Gemm{.m = out, .n = in, .k = N, .a_transposed = true}});
+    c.products.push_back({Gemm{.m = out, .n = in, .k = N, .a_transposed = true, .fp8 = fp8}});
   if (t.gpu && differentiates() && t.has_parameter(bias) && !t.trains(bias))
     c.scratch[unused_bias] = {"unused_bias", {DType::f32, {out}}};
   if (t.gpu && wants_input_gradient(t) && t.has_parameter(input_bias) && !t.trains(input_bias))
@@ -105,6 +106,37 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
   cost.scratch[fp8_wide] = {"fp8_wide", {DType::f32, {wide}}};
 }
 
+void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const {
+  const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
+                     out = t.parameters[weight].rows();
+  const TensorType scale{DType::f32, {1}};
+  const bool forward = direction == Direction::forward;
+  std::int64_t quantized = 0;
+  if (forward || wants_input_gradient(t)) {
+    cost.scratch[fp8_weight_scale] = {"fp8_weight_scale", scale};
+    if (forward)
+      cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
+    else
+      cost.scratch[fp8_weight_transposed] = {"fp8_weight_transposed", {DType::u8, {in, out}}};
+    ++quantized;
+  }
+  if (!forward && (wants_input_gradient(t) || t.trains(weight))) {
+    cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale", scale};
+    if (wants_input_gradient(t))
+      cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
+    if (t.trains(weight))
+      cost.scratch[fp8_gradient_transposed] = {"fp8_gradient_transposed", {DType::u8, {out, N}}};
+    ++quantized;
+  }
+  if (quantized > 0) cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels});
+}
+
+bool gpu_multiplies_fp8(const Types& of_linear) {
+  const TensorType &x = of_linear.inputs[Linear::x], &weight = of_linear.parameters[Linear::weight];
+  return x.rows() % gpu_fp8_multiple == 0 && weight.rows() % gpu_fp8_multiple == 0 &&
+         weight.columns() % gpu_fp8_multiple == 0;
+}
+
 std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
   // a part of a tensor has another largest value
   if (fp8) return std::nullopt;
@@ -124,6 +156,6 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
   return s;
 }
 
-bool Linear::has_gpu_kernel(const Types&) const { return !fp8; }
+bool Linear::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

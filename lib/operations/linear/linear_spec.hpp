@@ -16,8 +16,9 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   static constexpr Work work = Work::activation;  // beside products
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
-  /// input_scale: f32 [1], of x where `fp8`.
-  enum Input : int { x, input_sum, input_scale };
+  /// input_scale: f32 [1], of x where `fp8`. input_transposed: the same values [in, N], on a GPU
+  /// that trains the weight.
+  enum Input : int { x, input_sum, input_scale, input_transposed };
   /// input_bias: of input_sum; its gradient is a by-product.
   enum Parameter : int { weight, bias, input_bias };
   enum Output : int { preactivation, y };
@@ -27,7 +28,11 @@ struct Linear {
   bool differentiated_behind = false;              // its activation, by the operation that reads it
   bool logits = false;                             // on a CPU y is f32 whatever is computed in
   // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
-  // quantized to e4m3 and output gradients to e5m2 for the products alone.
+  // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU multiplies
+  // operands that lie along the dimension that is summed:
+  //   y = x weight^T      x [N, in],     weight [out, in]
+  //   dx = dy weight      dy [N, out],   weight^T [in, out]
+  //   dw = dy^T x         dy^T [out, N], x^T [in, N]
   bool fp8 = false;
 
   bool operator==(const Linear&) const = default;
@@ -41,8 +46,8 @@ struct Linear {
   void run_backward(const OpContext& c) const;
 
   // unused_bias, unused_input_bias: of frozen ones, which kernels sum beside other work
-  // fp8_*: operands of products in fp8 and their scales; fp8_wide: the same in f32, as a CPU
-  // multiplies them, and results before they are rounded
+  // fp8_*: operands of products in fp8, their transposes and scales; fp8_wide: the same in f32, as
+  // a CPU multiplies them, and results before they are rounded
   enum Scratch : int {
     cast,
     low,
@@ -52,7 +57,9 @@ struct Linear {
     fp8_weight_scale,
     fp8_gradient,
     fp8_gradient_scale,
-    fp8_wide
+    fp8_wide,
+    fp8_weight_transposed,
+    fp8_gradient_transposed
   };
 
  private:
@@ -60,11 +67,17 @@ struct Linear {
   void run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const;
   void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;
   void add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
+  void add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }
   bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
   bool wants_input_gradient(const Types& t) const {
     return t.wants_gradient(input_activation != Activation::none ? input_sum : x);
   }
 };
+
+/// Do products in fp8 on a GPU take the sizes of this linear layer? All are multiples of 16: then
+/// rows of every operand begin at 16 bytes.
+constexpr std::int64_t gpu_fp8_multiple = 16;
+bool gpu_multiplies_fp8(const Types& of_linear);
 
 }  // namespace trainx::operations

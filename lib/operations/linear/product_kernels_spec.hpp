@@ -10,4 +10,11 @@ constexpr std::string_view product_kernels[] = {"nvjet", "gemm", "gemv", "cutlas
 constexpr std::string_view not_product_kernels[] = {
     "sdpa", "flash_fwd", "flash_bwd", "fmha_cutlass", "execute_split_k_kernel", "splitKreduce"};
 
+/// One of these in the name of a product's kernel tells that its operands are in fp8; of some
+/// kernels names do not tell it. nvjet's begin with a letter for each operand: q for e4m3.
+constexpr std::string_view fp8_product_kernels[] = {
+    "e4m3", "e5m2", "nvjet_qq", "nvjet_sm90_qq", "nvjet_sm100_qq", "nvjet_sm120_qq"};
+/// trainx's kernel that casts operands to fp8, one launch for each.
+constexpr std::string_view fp8_cast_kernel = "quantize_values_kernel";
+
 }  // namespace trainx::operations

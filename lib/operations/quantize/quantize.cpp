@@ -1,11 +1,12 @@
 #include "operations/quantize/quantize.hpp"
-#include "core/error.hpp"
+#include "operations/common/dispatch.hpp"
 #include "operations/quantize/quantize_backends.hpp"
 
 namespace trainx::operations {
 
 void quantize(const Fp8Tensor& to, const Tensor& x) {
-  if (x.place != Place::host) throw InternalError("a cast to fp8 on a GPU");
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(x)) return cuda::quantize(*gpu, to, x);
   return cpu::quantize(to, x);
 }
 

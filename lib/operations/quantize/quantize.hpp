@@ -13,10 +13,12 @@ namespace trainx::operations {
 struct Fp8Tensor {
   Tensor values, scale;
   Fp8 format = Fp8::e4m3;
+  Tensor transposed = {};  // u8 [columns, rows]: the same values, on GPUs
 };
 
 /// scale = max|x| / largest(format), at least 2^-126; NaN where x holds a NaN or an infinity, which
-/// products then show. values, of x.numel() elements, = x / scale, rounded to nearest even.
+/// products then show. values, of x.numel() elements, = x / scale, rounded to nearest even. On a
+/// GPU either copy of the values may be undefined: it is not made.
 void quantize(const Fp8Tensor& to, const Tensor& x);
 
 }  // namespace trainx::operations

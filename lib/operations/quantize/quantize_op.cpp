@@ -5,8 +5,12 @@
 namespace trainx::operations {
 
 void Quantize::run_forward(const OpContext& c) const {
-  // dropped and made anew together
-  if (c.writes(values)) quantize({c.output(values), c.output(scale), format}, c.input(x));
+  // the scale is dropped and made anew with either copy
+  const bool writes_values = c.writes(values), writes_transposed = c.writes(transposed);
+  if (!writes_values && !writes_transposed) return;
+  quantize({writes_values ? c.output(values) : Tensor(), c.output(scale), format,
+            writes_transposed ? c.output(transposed) : Tensor()},
+           c.input(x));
 }
 
 }  // namespace trainx::operations

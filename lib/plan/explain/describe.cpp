@@ -284,7 +284,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
                             : offloads_optimizer(plan) && !known_updates
                                 ? ", assuming that host copies and updates take no longer"
                                 : ", assuming that host copies take no longer"));
-    out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms");
+    out += row("matrix products", fixed(t.gemm_s * 1e3, 1) + " ms" + describe_fp8_rate(plan));
     out += row("attention", fixed(t.attention_s * 1e3, 1) + " ms");
     out += row("memory traffic", fixed(t.memory_s * 1e3, 1) + " ms");
     if (t.measured_s > 0)
@@ -331,7 +331,11 @@ std::string describe(const RunPlan& plan, bool with_program) {
                                             " backward");
     out += row("matrix products",
                std::to_string(expected.matrix_products) +
-                   (expected.products_recomputed ? " and those that are recomputed" : ""));
+                   (expected.products_recomputed ? " and those that are recomputed" : "") +
+                   (expected.fp8_products > 0
+                        ? ", " + std::to_string(expected.fp8_products) + " of them in fp8"
+                        : ""));
+    if (expected.fp8_casts > 0) out += row("casts to fp8", std::to_string(expected.fp8_casts));
     out += row("norms recomputed", std::to_string(expected.norms_recomputed));
     if (expected.update_launches > 0)
       out += row("updates in backward",

@@ -39,7 +39,8 @@ void count_block(std::map<OperationKey, Arithmetic>& sums, const Instruction& i,
     const double m = static_cast<double>(g.m), n = static_cast<double>(g.n),
                  k = static_cast<double>(g.k), count = static_cast<double>(g.count);
     add(sum(Operations::contractions), 2 * m * n * k * count,
-        (m * k + k * n) * element * count + m * n * (g.a_transposed ? 4 : element) * count);
+        (m * k + k * n) * (g.fp8 ? 1 : element) * count +
+            m * n * (g.a_transposed ? 4 : element) * count);
   }
   if (phase->second.attention_flops > 0 && takes_part(phase->second.attention_output))
     sum(Operations::attention).flops += phase->second.attention_flops;

@@ -1,6 +1,8 @@
 #include "plan/explain/products.hpp"
 #include "core/units.hpp"
+#include "plan/fp8_layers.hpp"
 #include "plan/precision.hpp"
+#include <cstdio>
 
 namespace trainx::plan {
 
@@ -8,15 +10,29 @@ std::string describe_products(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off) return "";
   const PlacedProgram& longest = plan.train.back();
-  const int layers = longest.graph.layers(),
-            in_fp8 = which == graph::Fp8Layers::all ? layers : layers - 2;
+  const Fp8Count in_fp8 = count_fp8(longest.graph, which);
   // no other operation keeps bytes
   std::int64_t kept = 0;
   for (const program::Buffer& b : longest.program.buffers)
     if (b.role == program::Role::saved && b.dtype == DType::u8) kept += b.bytes();
-  return "fp8 in " + std::to_string(in_fp8) + " of " + std::to_string(layers) +
+  return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
+         std::to_string(longest.graph.layers()) +
          " layers: e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor" +
-         (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "");
+         (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
+         (in_fp8.others > 0
+              ? "; " + std::to_string(in_fp8.others) + " matrices of weights stay in " +
+                    std::string(name_of(plan.compute)) +
+                    ": a size of theirs, or the tokens of a micro-batch, are no "
+                    "multiple of 16"
+              : "");
+}
+
+std::string describe_fp8_rate(const RunPlan& plan) {
+  if (!plan.on_gpu || !plan.rates || fp8_layers_of(plan.recipe.precision) == graph::Fp8Layers::off)
+    return "";
+  char times[16];
+  std::snprintf(times, sizeof times, "%.1f", plan.rates->fp8_speedup);
+  return ", those of fp8 at " + std::string(times) + " times the rate of bf16 (an estimate)";
 }
 
 }  // namespace trainx::plan

@@ -83,6 +83,31 @@ TEST_CASE("a step that is what was planned has no differences") {
   CHECK(all_of(norms_twice, selective).empty());
 }
 
+TEST_CASE("casts and products in fp8 are held against those that were planned") {
+  constexpr const char* cast =
+      "_ZN6trainx7kernels12_GLOBAL__N_122quantize_values_kernelILNS0_9Fp8FormatE0ENS0_4Bf16ELb1EEEv"
+      "NS0_12QuantizationIT0_EEjb";
+  auto asked = expected;
+  asked.fp8_products = 12;
+  asked.fp8_casts = 16;
+  CHECK(has_line(all_of(as_planned(), asked), {"0 casts to fp8", "16 were planned", "fp8)"}));
+  auto in_fp8 = as_planned();
+  in_fp8.kernels[cast] = 16;
+  // of many kernels names do not tell
+  CHECK(all_of(in_fp8, asked).empty());
+  CHECK(has_line(all_of(in_fp8), {"16 casts to fp8", "0 were planned", "products: compute)"}));
+  in_fp8.kernels[cast] = 8;  // frozen scales, or a copy that is left out
+  CHECK(has_line(all_of(in_fp8, asked), {"8 casts to fp8", "16 were planned"}));
+  in_fp8.kernels[cast] = 16;
+  std::erase_if(in_fp8.kernels, [](const auto& k) { return k.second == 12; });
+  in_fp8.kernels["nvjet_sm90_qqtst_128x256_128x4_1x2_h_bz_coopA_TNT"] = 12;
+  CHECK(all_of(in_fp8, asked).empty());
+  asked.fp8_products = 4;
+  CHECK(has_line(all_of(in_fp8, asked), {"12 matrix products in fp8", "4 were planned"}));
+  asked.fp8_products = 0;
+  CHECK(has_line(all_of(in_fp8, asked), {"12 matrix products in fp8", "0 were planned"}));
+}
+
 TEST_CASE("how steps are launched is held against what was asked for") {
   auto eager = as_planned();
   eager.captured = false;

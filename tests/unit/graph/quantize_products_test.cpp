@@ -7,6 +7,7 @@
 #include "architectures/bert.hpp"
 #include "architectures/gpt2.hpp"
 #include "support/catch.hpp"
+#include <stdexcept>
 
 using namespace trainx;
 using graph::Fp8Layers;
@@ -154,14 +155,95 @@ TEST_CASE("the check misses no cast, scale or reader that a program leaves out")
   CHECK(left_out == 2 * 4 * 2 * 2);
 }
 
-TEST_CASE("a GPU has no kernel for products in fp8") {
+namespace {
+
+program::ModelGraph gpt2_on_gpu(std::int64_t hidden, std::int64_t batch = 4, int layers = 2,
+                                const std::vector<graph::ParameterRule>& rules = {}) {
   architectures::Machine gpu = architectures::Machine::one_gpu();
   gpu.fp8 = Fp8Layers::all;
-  const architectures::Gpt2Dims d{.num_layers = 2,
-                                  .num_heads = 2,
-                                  .hidden_size = 8,
-                                  .intermediate_size = 16,
-                                  .max_positions = 8,
-                                  .vocab_size = 9};
-  CHECK(architectures::graph_of(d, 2, 4, DType::bf16, gpu).without_gpu_kernel == "quantize");
+  gpu.rules = rules;
+  return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
+                                                         .num_heads = 2,
+                                                         .hidden_size = hidden,
+                                                         .intermediate_size = 32,
+                                                         .max_positions = 8,
+                                                         .vocab_size = 9,
+                                                         .dropout = 0},
+                                 batch, 4, DType::bf16, gpu);
+}
+
+/// "name type dims": scratch for fp8 that an operation of a block works in.
+std::string scratch_of(const program::ModelGraph& graph, const std::string& block,
+                       const BoundOp& op) {
+  std::string out;
+  for (const program::BlockSpec& b : graph.blocks)
+    if (b.name == block)
+      for (const operations::Slot s : op.scratch) {
+        if (s == program::none) continue;
+        const program::SlotSpec& slot = b.slots[static_cast<std::size_t>(s)];
+        if (slot.name.find("fp8") != std::string::npos)
+          out += slot.name + " " + std::to_string(slot.tensor.elements()) + " ";
+      }
+  return out;
+}
+
+const BoundOp& last_linear(const std::vector<BoundOp>& ops) {
+  for (std::size_t k = ops.size(); k-- > 0;)
+    if (std::holds_alternative<Linear>(ops[k].operation)) return ops[k];
+  throw std::logic_error("no linear operation");
+}
+
+}  // namespace
+
+TEST_CASE("a GPU keeps inputs in fp8 transposed, as their weights' gradients read them") {
+  const program::ModelGraph graph = gpt2_on_gpu(16);
+  CHECK(graph.without_gpu_kernel.empty());
+  CHECK(fp8_of(graph) == "h0.attention 2/2\nh0.mlp 2/2\nh1.attention 2/2\nh1.mlp 2/2\n");
+  const std::string mlp = kept(graph, "h1.mlp");
+  INFO(mlp);
+  CHECK(mlp.find("f32 normed_fp8_scale u8 normed_fp8_transposed") != std::string::npos);
+  CHECK(mlp.find("f32 activated_fp8_scale u8 activated_fp8_transposed") != std::string::npos);
+  CHECK(mlp.find("u8 normed_fp8 ") == std::string::npos);
+  CHECK(mlp.find("bf16 normed ") == std::string::npos);
+  CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+}
+
+TEST_CASE("a GPU's products in fp8 have memory for the copies that each of them multiplies") {
+  const program::ModelGraph graph = gpt2_on_gpu(16);
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    if (graph.blocks[b].name != "h1.mlp") continue;
+    const auto& bound = *graph.composition->blocks[b];
+    // c_proj: 16 tokens, 32 to 16; scratch is as large as the block's largest
+    CHECK(scratch_of(graph, "h1.mlp", last_linear(bound.forward)) ==
+          "fp8_weight 512 fp8_weight_scale 1 ");
+    CHECK(scratch_of(graph, "h1.mlp", last_linear(bound.backward)) ==
+          "fp8_weight_scale 1 fp8_gradient 512 fp8_gradient_scale 1 fp8_weight_transposed 512 "
+          "fp8_gradient_transposed 512 ");
+    for (const auto& [op, phase] : graph.blocks[b].phases)
+      for (const program::Gemm& g : phase.gemms) CHECK(g.fp8);
+    // x and weight of two products; weight and output gradient of two
+    CHECK(graph.blocks[b].phases.at(Op::forward).launches_of(program::KernelFamily::quantize) == 8);
+    CHECK(graph.blocks[b].phases.at(Op::backward).launches_of(program::KernelFamily::quantize) ==
+          8);
+  }
+}
+
+TEST_CASE("a GPU multiplies in fp8 where all sizes are multiples of 16") {
+  CHECK(fp8_of(gpt2_on_gpu(8)).empty());
+  CHECK(fp8_of(gpt2_on_gpu(16, 3)).empty());  // 12 tokens
+  CHECK(fp8_of(gpt2_on_gpu(16, 8)) == fp8_of(gpt2_on_gpu(16)));
+  const program::ModelGraph graph = gpt2_on_gpu(24);
+  CHECK(graph.without_gpu_kernel.empty());
+  CHECK(fp8_of(graph).empty());
+}
+
+TEST_CASE("a GPU makes no transposed copy for weights that are not trained") {
+  const program::ModelGraph graph = gpt2_on_gpu(16, 4, 2, {{.pattern = "*mlp*", .trained = false}});
+  CHECK(kept(graph, "h1.mlp").find("transposed") == std::string::npos);
+  CHECK(kept(graph, "h1.attention").find("normed_fp8_transposed") != std::string::npos);
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b)
+    if (graph.blocks[b].name == "h1.mlp")
+      CHECK(scratch_of(graph, "h1.mlp", last_linear(graph.composition->blocks[b]->backward)) ==
+            "fp8_weight_scale 1 fp8_gradient 512 fp8_gradient_scale 1 fp8_weight_transposed 512 ");
+  CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
 }

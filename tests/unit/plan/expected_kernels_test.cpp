@@ -297,3 +297,63 @@ TEST_CASE("most of what a step copies to the host is claimed from the recipe, an
       CHECK(expected.offloaded_bytes > copied / 3);
     }
 }
+
+namespace {
+
+// What the program's instructions cast to fp8, counted from what they write.
+std::int64_t casts_of(const plan::PlacedProgram& placed) {
+  using program::Op;
+  std::int64_t casts = 0;
+  for (const program::Instruction& i : placed.program.steady) {
+    if (i.op != Op::forward && i.op != Op::recompute && i.op != Op::backward) continue;
+    const auto& block = placed.graph.blocks[static_cast<std::size_t>(i.block)];
+    for (const program::Use& u : i.uses) {
+      if (u.slot < 0 || u.how == program::How::read) continue;
+      const std::string& name = block.slots[static_cast<std::size_t>(u.slot)].name;
+      // each cast has a scale; backward's are scratch that operations share
+      if (i.op != Op::backward && name.ends_with("_fp8_scale")) ++casts;
+    }
+    if (i.op == Op::backward) {
+      casts += block.phases.at(Op::backward).launches_of(program::KernelFamily::quantize) / 2;
+    } else {
+      for (const program::Gemm& g : block.phases.at(Op::forward).gemms)
+        casts += g.fp8 && std::ranges::any_of(i.uses, [&](const program::Use& u) {
+                   return u.slot == g.output && u.how != program::How::read;
+                 });
+    }
+  }
+  return casts;
+}
+
+}  // namespace
+
+TEST_CASE("what is claimed of products and casts in fp8 is what the program does") {
+  const std::string fp8 = "precision: fp8\n";
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "mlp", "full", "[full, mlp, none]"}) {
+      CAPTURE(model, level);
+      const auto plan = plan_of("memory: {activation_checkpoint: " + level + "}\n" + fp8, model);
+      const plan::PlacedProgram& placed = plan.train.back();
+      const auto expected = plan::expected_kernels(plan, placed.graph);
+      CHECK(plan.on_gpu);
+      // four linear layers in each of three, three products each, in four micro-steps
+      CHECK(expected.fp8_products == 3 * 4 * 3 * 4);
+      CHECK(expected.fp8_casts == casts_of(placed));
+      if (level == "none") CHECK(expected.fp8_casts == 3 * 4 * 4 * 4);
+      CHECK(expected.matrix_products == launches_of(placed).products);
+    }
+  const auto inner =
+      plan_of("precision: {compute: bf16, products: fp8, first_last: compute}\n", "gpt2");
+  CHECK(plan::expected_kernels(inner, inner.train.back().graph).fp8_products == 4 * 3 * 4);
+  const auto without = plan_of("precision: bf16\n", "gpt2");
+  CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
+  CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_casts == 0);
+}
+
+TEST_CASE("products in fp8 are predicted to be faster than those in bf16") {
+  const auto fp8 = plan_of("precision: fp8\n", "gpt2"), bf16 = plan_of("precision: bf16\n", "gpt2");
+  REQUIRE(fp8.time.has_value());
+  CHECK(fp8.rates->fp8_speedup == 1.8);
+  CHECK(fp8.time->gemm_s < bf16.time->gemm_s);
+  CHECK(fp8.time->gemm_s > bf16.time->gemm_s / 1.8);  // the head's stay
+}

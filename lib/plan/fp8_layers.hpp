@@ -1,0 +1,14 @@
+// Which layers of a planned model multiply operands in fp8.
+#pragma once
+#include "graph/quantize_products.hpp"
+#include "program/model_graph.hpp"
+
+namespace trainx::plan {
+
+struct Fp8Count {
+  int layers = 0;  // with linear layers in fp8
+  int others = 0;  // linear layers that were to be, of which a size does not fit a GPU's products
+};
+Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which);
+
+}  // namespace trainx::plan
