@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Steps of GPT-2 with model.attention auto and cudnn by turns, on the same GPU: what kernels of
-Hopper's own instructions change in a step.
+"""Steps of GPT-2 in two ways by turns, on the same GPU. By default with model.attention auto and
+cudnn: what kernels of Hopper's own instructions change in a step.
 
   bench/hopper_attention/steps.py TRAINX [SIZE:BATCH[:LENGTH] ...] [--rounds N]
+  bench/hopper_attention/steps.py TRAINX 124m:64 --ways precision.products={fp8,compute}
 """
 import argparse
 import json
@@ -20,10 +21,10 @@ SECONDS = 1.5                                   # of a round
 
 
 class Steps:
-    def __init__(self, trainx, attention, settings):
+    def __init__(self, trainx, settings):
         self.process = subprocess.Popen(
             [trainx, "bench", "step", str(ROOT / "configs/bench/gpt2.yaml"), *settings,
-             f"model.attention={attention}", "--paced"],
+             "--paced"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.rates, self.joules = [], []
         self.answer("ready")
@@ -57,7 +58,11 @@ def main():
     parser.add_argument("trainx")
     parser.add_argument("rows", nargs="*", default=["124m:64", "124m:4", "124m:1", "350m:32"])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ways", nargs=2, metavar="SETTING",
+                        default=["model.attention=auto", "model.attention=cudnn"])
     a = parser.parse_args()
+    ways = {setting.partition("=")[2]: setting for setting in a.ways}
+    first, second = ways
     for row in a.rows:
         size, batch, length = (row.split(":") + ["1024"])[:3]
         with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +73,7 @@ def main():
                         f"batch.global_batch_size={batch}"]
             if int(length) > 1024:
                 settings.append(f"model.options.max_positions={length}")
-            both = {kind: Steps(a.trainx, kind, settings) for kind in ("auto", "cudnn")}
+            both = {kind: Steps(a.trainx, [*settings, way]) for kind, way in ways.items()}
             steps = {}
             for kind, one in both.items():      # warm-up, and how many steps a round takes
                 first = one.go(10)
@@ -82,7 +87,7 @@ def main():
         rate = {kind: statistics.median(one.rates) for kind, one in both.items()}
         print(json.dumps({
             "row": f"gpt2-{size}-{batch}x{length}", "tokens_per_s": rate,
-            "ratio": rate["auto"] / rate["cudnn"],
+            "ratio": rate[first] / rate[second],
             "least": {kind: min(one.rates) for kind, one in both.items()},
             "joules_per_1000_tokens": {
                 kind: statistics.median(one.joules) / int(batch) / int(length) * 1000
