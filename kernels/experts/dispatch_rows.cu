@@ -185,6 +185,8 @@ cudaError_t blocks_of(std::int64_t tokens, unsigned& blocks) {
 
 }  // namespace
 
+std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * most_blocks * experts; }
+
 cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t stream) {
   if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31)
     return cudaErrorInvalidValue;

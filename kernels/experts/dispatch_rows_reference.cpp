@@ -1,13 +1,6 @@
 #include "kernels/experts/dispatch_rows.hpp"
-#include <vector>
 
 namespace trainx::kernels {
-
-namespace {
-constexpr std::int64_t sort_blocks = 64;  // as dispatch_rows.cu has at most
-}
-
-std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * sort_blocks * experts; }
 
 void expert_sort_reference(const ExpertSort& op) {
   std::int32_t row = 0;

@@ -345,6 +345,10 @@ cudaError_t blocks_of_elements(std::int64_t n, unsigned& blocks) {
 
 }  // namespace
 
+std::int64_t balance_experts_scratch_bytes(std::int64_t experts) {
+  return 8 * balance_blocks * 2 * experts;
+}
+
 cudaError_t router_scores(const RouterScores& op, cudaStream_t stream) {
   if (!is_launchable(op.form)) return cudaErrorInvalidValue;
   if (op.tokens == 0 || op.form.score == RouterScore::chosen_softmax) return cudaSuccess;

@@ -66,11 +66,6 @@ Doubles values_of(const RouterForm& f, const Doubles& scores, const std::vector<
 
 }  // namespace
 
-std::int64_t balance_experts_scratch_bytes(std::int64_t experts) {
-  constexpr std::int64_t blocks = 64;  // as router.cu has at most
-  return 8 * blocks * 2 * experts;
-}
-
 void router_scores_reference(const RouterScores& op) {
   const int E = op.form.experts;
   for (std::int64_t n = 0; n < op.tokens; ++n) {
