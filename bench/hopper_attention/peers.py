@@ -4,8 +4,8 @@ scaled_dot_product_attention calls them: random bf16, medians of CUDA events aft
 
   bench/hopper_attention/peers.py build/bench/bench_hopper_attention
 
-Shapes are those of the group `times` of main.cu. TFLOP/s count 4 T^2 D a head forward and 2.5 times
-that backward, half of it if causal.
+Shapes are those of the group `times` of main.cu without windows and documents. TFLOP/s count
+4 T^2 D a head forward and 2.5 times that backward, half of it if causal.
 """
 
 import math
@@ -18,7 +18,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-NAME = re.compile(r"(B (\d+) T (\d+) H (\d+)(?: K (\d+))? D (\d+)( causal)?) .* ms (\S+) (\S+)")
+NAME = re.compile(
+    r"(B (\d+) T (\d+) H (\d+)(?: K (\d+))? D (\d+)( causal)?) +[\d.]+ .* ms (\S+) (\S+)"
+)
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 
 

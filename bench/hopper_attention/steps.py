@@ -62,7 +62,7 @@ def main():
                         default=["model.attention=auto", "model.attention=cudnn"])
     a = parser.parse_args()
     ways = {setting.partition("=")[2]: setting for setting in a.ways}
-    first, second = ways
+    one_way, other_way = ways
     for row in a.rows:
         size, batch, length = (row.split(":") + ["1024"])[:3]
         with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,7 @@ def main():
         rate = {kind: statistics.median(one.rates) for kind, one in both.items()}
         print(json.dumps({
             "row": f"gpt2-{size}-{batch}x{length}", "tokens_per_s": rate,
-            "ratio": rate[first] / rate[second],
+            "ratio": rate[one_way] / rate[other_way],
             "least": {kind: min(one.rates) for kind, one in both.items()},
             "joules_per_1000_tokens": {
                 kind: statistics.median(one.joules) / int(batch) / int(length) * 1000

@@ -25,6 +25,7 @@ void read_labels(const ConfigReader& config, const TaskDims& d) {
   const json* names = config.find("id2label");
   if (names && !names->is_object())
     config.fail("id2label is " + shown(*names) + "; it must be an object of class to name");
+  if (names && names->empty()) config.fail("id2label is empty; it must name at least one class");
   d.num_labels =
       config.dimension("num_labels", names ? static_cast<std::int64_t>(names->size()) : 2);
   if (d.num_labels > most_labels)

@@ -31,6 +31,9 @@ constexpr program::FusedAttention hopper_heads_of_64{504e12, 0, 287},
 /// bench/results/h100/decoders/t5-base-32x1024.json.
 constexpr double hopper_own_attention_flops = 91e12;
 
+/// Of trainx's products of experts in 16 bits (bench_experts, bench/results/h100/experts.jsonl).
+constexpr double hopper_experts_flops = 320e12;
+
 /// Products of fp8 beside those of bf16: an estimate, of 1.7 to 1.9 at equal watts. Not measured.
 constexpr double fp8_speedup_estimate = 1.8;
 

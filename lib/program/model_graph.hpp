@@ -122,6 +122,7 @@ struct Gemm {
   Slot output = none;
   bool a_transposed = false;  // A lies in memory as [k, m]: of a weight gradient
   bool fp8 = false;           // operands are in fp8, whatever the graph computes in
+  bool of_experts = false;    // rows of all experts, each by its own weight, in one launch
   /// The largest of 16, 8, 4, 2 and 1 bytes that the operands' and the result's rows are whole
   /// multiples of; the tensor cores' fast kernels want 16.
   std::int64_t row_alignment(DType operands) const;

