@@ -58,7 +58,7 @@ TOKENIZERS = {
     "mixtral": BYTE_FALLBACK,
     **dict.fromkeys(["gpt2", "ministral", "smollm3", "arcee", "seed_oss", "hunyuan_v1_dense", "exaone4", "qwen2", "qwen3", "phi", "olmo", "olmo2", "olmo3",
                      "cohere", "cohere2", "glm", "glm4", "gpt_neox", "granite", "granite_swa", "starcoder2", "stablelm", "nanochat", "opt", "bloom", "deepseek_v2", "deepseek_v3", "youtu",
-                     "qwen2_moe", "qwen3_moe", "olmoe", "granitemoe", "glm4_moe", "dots1"], BYTE_LEVEL),
+                     "qwen2_moe", "qwen3_moe", "olmoe", "granitemoe", "glm4_moe", "dots1", "gpt_oss"], BYTE_LEVEL),
 }
 # Tests of models that have a script of their own.
 TESTS = {"gpt2": "`tests/e2e/transformers_test.py`", "bert": "`tests/e2e/bert_test.py`, `tests/e2e/encoders_test.py`",

@@ -82,6 +82,15 @@ Tensors averaged(Tensors weights, const checkpoint::WeightsFolder& averages,
   return weights;
 }
 
+/// Blocks of 4 bits are read for training alone.
+void require_plain(const Tensors& weights, const std::string& source) {
+  for (const auto& [name, tensor] : weights)
+    if (tensor.entry->dtype == DType::u8 && name.ends_with("_blocks"))
+      throw UserError(ExitCode::bad_data, "export: " + source +
+                                              " holds weights in mxfp4, which export does not " +
+                                              "convert; train it for a step and export the run");
+}
+
 // In the order that they lie in the files. What is no weight (constant masks of older folders)
 // stays as it is.
 std::vector<checkpoint::TensorSource> sources_of(const Tensors& weights, DType dtype) {
@@ -115,6 +124,7 @@ int run_export(const ExportArguments& a, const Context& context) {
   const checkpoint::WeightsFolder weights(source);
   std::optional<checkpoint::WeightsFolder> averages;
   Tensors tensors = weights.tensors();
+  require_plain(tensors, source);
   if (a.average) {
     if (!std::filesystem::exists(source + "/optimizer.safetensors") &&
         !std::filesystem::exists(source + "/optimizer.safetensors.index.json"))

@@ -9,17 +9,22 @@ double idle_parameters(const program::ModelGraph& graph) {
     for (const operations::BoundOp& op : graph.composition->blocks[b]->forward) {
       const auto* experts = std::get_if<operations::GroupedLinear>(&op.operation);
       if (!experts) continue;
-      const operations::BoundParameter& of =
-          op.parameters[static_cast<std::size_t>(operations::GroupedLinear::weight)];
-      const program::SlotSpec& slot = graph.blocks[b].slots[static_cast<std::size_t>(of.value)];
-      const auto& parameters = graph.groups[static_cast<std::size_t>(slot.index)].parameters;
-      for (int i = 0; i < of.count; ++i)
-        idle += static_cast<double>(
-                    parameters[static_cast<std::size_t>(of.first + i)].tensor_elements()) *
-                static_cast<double>(experts->experts - experts->per_token) /
-                static_cast<double>(experts->experts);
+      for (const operations::BoundParameter& of : op.parameters) {
+        const program::SlotSpec& slot = graph.blocks[b].slots[static_cast<std::size_t>(of.value)];
+        const auto& parameters = graph.groups[static_cast<std::size_t>(slot.index)].parameters;
+        for (int i = 0; i < of.count; ++i)
+          idle += static_cast<double>(
+                      parameters[static_cast<std::size_t>(of.first + i)].tensor_elements()) *
+                  static_cast<double>(experts->experts - experts->per_token) /
+                  static_cast<double>(experts->experts);
+      }
     }
   return idle;
+}
+
+std::int64_t experts_of(const ModelDims& dims) {
+  const auto* decoder = std::get_if<DecoderDims>(&dims);
+  return decoder && decoder->experts ? decoder->experts.router.experts : 0;
 }
 
 }  // namespace trainx::architectures

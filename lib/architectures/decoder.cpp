@@ -209,7 +209,12 @@ class DecoderBuilder {
                        .up = n.stacked ? parts(n.up) : n.up,
                        .down = n.stacked ? name(n.down) : n.down,
                        .stacked = n.stacked,
-                       .loss = e.loss},
+                       .transposed = n.transposed,
+                       .biased = e.biased,
+                       .clamped = e.clamped,
+                       .loss = e.loss,
+                       .z_loss = e.z_loss,
+                       .balance_rate = e.balance_rate},
                       shared, gate);
   }
 

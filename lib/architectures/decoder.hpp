@@ -26,6 +26,7 @@ struct DecoderOptions {
   RopeScaling rope_scaling = RopeScaling::none;
   Auto<double> dropout, attention_dropout;
   double label_smoothing = 0, z_loss = 0;
+  double router_z_loss = 0, router_bias_rate = 0;
   double initializer_range = 0.02;
   /// One of each family.
   static const std::vector<DecoderOptions>& described();
@@ -41,6 +42,14 @@ void visit_fields(Visitor& field, DecoderOptions& o) {
         "How the positions of model.init_from are stretched to max_positions, or else to "
         "data.sequence_length: linear (all alike) or yarn (slow pairs alone)");
   training_fields(field, o, "residual branches");
+  field(
+      "router_z_loss", o.router_z_loss, non_negative(),
+      "Factor of the mean of routers' log(sum(exp(logits)))^2, which training adds to the loss of "
+      "a target");
+  field(
+      "router_bias_rate", o.router_bias_rate, non_negative(),
+      "By which each step moves the correction of routers' choices towards even loads of experts; "
+      "0: the correction is a constant");
 }
 
 /// Names of tensors: of the model, and of a layer below "<layers>.<i>.". Several names: parts of

@@ -114,7 +114,26 @@ FolderConfig config_with(const DecoderDims& d) {
   if (!d.alibi || d.max_positions != alibi_positions || config.has("seq_length"))
     config.put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
   config.put("vocab_size", d.vocab_size);
+  config.values().erase("quantization_config");  // weights are saved as they were read
   return config;
+}
+
+void take_router_settings(const DecoderOptions& o, DecoderDims& d) {
+  const auto refuse = [](const std::string& key, const std::string& why) {
+    throw UserError(ExitCode::invalid_recipe, "model.options." + key + " " + why);
+  };
+  for (const auto& [key, value] : {std::pair{"router_z_loss", o.router_z_loss},
+                                   std::pair{"router_bias_rate", o.router_bias_rate}})
+    if (value > 0 && !d.experts)
+      refuse(key, "can have no effect: this " + d.family + " has no experts; remove it");
+  if (o.router_z_loss > 0 && d.experts.router.score == operations::Router::Score::sigmoid)
+    refuse("router_z_loss", "is a loss of routers with a softmax, and the router of " + d.family +
+                                " has sigmoids; remove it (router_bias_rate balances experts)");
+  if (o.router_bias_rate > 0 && d.experts.names.correction.empty())
+    refuse("router_bias_rate", "needs a router with a correction of its choice, which " + d.family +
+                                   " has not; remove it");
+  d.experts.z_loss = o.router_z_loss;
+  d.experts.balance_rate = o.router_bias_rate;
 }
 
 }  // namespace
@@ -128,6 +147,7 @@ void take_settings(DecoderOptions& o, DecoderDims& d) {
                         " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
   DecoderDims settled = decoder_dims(d.family, config_with(d).text(), "model.options");
   take_settings<DecoderOptions, DecoderDims>(o, settled);
+  take_router_settings(o, settled);
   d = std::move(settled);
 }
 

@@ -1,7 +1,9 @@
 // Mixtures of experts in a decoder's layers.
 #pragma once
+#include "operations/clamped_gated/clamped_gated_spec.hpp"
 #include "operations/router/router_spec.hpp"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ struct ExpertNames {
   std::vector<std::string> up{"gate_proj", "up_proj"};
   std::string down = "down_proj";
   bool stacked = false;
+  // of stacked ones: files hold [experts, in, out], as <part> and <part>_bias
+  bool transposed = false;
   std::string shared = "mlp.shared_experts", shared_gate = "";
   bool operator==(const ExpertNames&) const = default;
 };
@@ -24,8 +28,12 @@ struct Experts {
   std::int64_t features = 0;
   std::int64_t shared_features = 0;  // of one that computes all tokens; 0: there is none
   operations::Router router;
+  bool biased = false;                              // the router, and all products of experts
+  std::optional<operations::ClampedGated> clamped;  // instead of the decoder's activation
   ExpertNames names;
   double loss = 0;  // scale of the loss that keeps experts evenly busy
+  // of a recipe: scale of operations::RouterZLoss, and by what a step moves the correction
+  double z_loss = 0, balance_rate = 0;
   // layers that folders hold behind the model's, for tokens further ahead: they are not read
   std::int64_t later_layers = 0;
 

@@ -24,7 +24,7 @@ Matrix matrix(const std::vector<std::int64_t>& dims) {
 Matrix saved_matrix(const ParameterSpec& p) {
   const Matrix inside = matrix(p.dims);
   Matrix saved = matrix(p.saved_dims);
-  if (p.saved_transposed) std::swap(saved.rows, saved.columns);
+  if (p.saved_transposed && p.dims.size() == 2) std::swap(saved.rows, saved.columns);
   if (saved.rows > inside.rows || saved.columns > inside.columns)
     throw InternalError(p.name + ": saved dims exceed dims");
   return saved;
@@ -38,8 +38,22 @@ std::int64_t saved_row(const ParameterSpec& p, std::int64_t row) {
   return (head * 3 + kind) * head_size + row % head_size;
 }
 
+/// Calls copy(element inside, element in the file) for each of these rows of a matrix [all_rows,
+/// columns] whose file holds the transposed one. Goes by squares, whose rows and columns stay in
+/// the cache. `stride`: between rows inside.
+template <class Copy>
+void for_each_transposed(std::int64_t columns, Rows rows, std::int64_t all_rows,
+                         std::int64_t stride, Copy copy) {
+  constexpr std::int64_t side = 32;
+  for (std::int64_t r0 = rows.begin; r0 < rows.end; r0 += side)
+    for (std::int64_t c0 = 0; c0 < columns; c0 += side)
+      for (std::int64_t c = c0; c < std::min(c0 + side, columns); ++c)
+        for (std::int64_t r = r0; r < std::min(r0 + side, rows.end); ++r)
+          copy(r * stride + c, c * all_rows + r);
+}
+
 /// Calls copy(element inside the parameter, element in the file) for each saved element of these
-/// rows. What is transposed goes by squares, whose rows and columns stay in the cache.
+/// rows.
 template <class Copy>
 void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Rows rows, Copy copy) {
   if (saved_size != static_cast<std::size_t>(saved_elements(p)))
@@ -55,12 +69,15 @@ void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Rows rows, C
       }
     return;
   }
-  constexpr std::int64_t side = 32;
-  for (std::int64_t r0 = rows.begin; r0 < rows.end; r0 += side)
-    for (std::int64_t c0 = 0; c0 < saved.columns; c0 += side)
-      for (std::int64_t c = c0; c < std::min(c0 + side, saved.columns); ++c)
-        for (std::int64_t r = r0; r < std::min(r0 + side, rows.end); ++r)
-          copy(r * inside.columns + c, c * saved.rows + r);
+  if (p.dims.size() == 3) {
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      for_each_transposed(p.dims[2], {0, p.dims[1]}, p.dims[1], p.dims[2],
+                          [&](std::int64_t of, std::int64_t in_file) {
+                            copy(r * inside.columns + of, r * inside.columns + in_file);
+                          });
+    return;
+  }
+  for_each_transposed(saved.columns, rows, saved.rows, inside.columns, copy);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "operations/cast/cast.hpp"
 #include "operations/common/timed_work.hpp"
 #include "program/operations.hpp"
+#include "execute/balance.hpp"
 #include "execute/collectives.hpp"
 #include "execute/host_update.hpp"
 #include <ATen/core/grad_mode.h>
@@ -73,7 +74,8 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
   execute(s, i);
   const Clock::time_point end = Clock::now();
   const Work rest = i.lane == Lane::communication ? Work::communication
-                    : i.op == Op::update || i.op == Op::measure || i.op == Op::grad_norm
+                    : i.op == Op::update || i.op == Op::measure || i.op == Op::balance ||
+                            i.op == Op::grad_norm
                         ? Work::optimizer
                     : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy
                                                                                       : Work::other;
@@ -115,6 +117,7 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);
+    case Op::balance: return balance(s, i);
     case Op::advance_step: ++s.memory->scalar<std::int64_t>(i, AdvanceSlot::counter); return;
     case Op::advance_applied: {
       const bool finite = std::isfinite(s.memory->scalar<double>(i, AdvanceSlot::norm2));
@@ -201,6 +204,19 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
   update_on_host(
       *s.placed, i, s.groups[static_cast<std::size_t>(i.group)],
       [&](const Use& u) { return s.memory->address(u); }, parts_);
+}
+
+void CpuExecutor::balance(const Shape& s, const Instruction& i) {
+  const double norm2 = s.memory->scalar<double>(i, UpdateSlot::norm2);
+  if (!std::isfinite(norm2)) return;
+  const Use &loads = use_of(i, UpdateSlot::gradient), &biases = use_of(i, UpdateSlot::parameter);
+  if (s.memory->buffer(biases).dtype != DType::f32)
+    throw InternalError("biases of routers move in fp32 alone");
+  const ModelGraph& graph = s.placed->graph;
+  const auto& scalar = graph.scalars[static_cast<std::size_t>(s.memory->buffer(loads).index)];
+  balance_group(s.groups[static_cast<std::size_t>(i.group)].spec, graph.balance_rate,
+                scalar.dims.back() - 1, reinterpret_cast<const double*>(s.memory->address(loads)),
+                reinterpret_cast<float*>(s.memory->address(biases)));
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {

@@ -45,6 +45,7 @@ class CpuExecutor final : public Executor {
   void compute(Shape& s, const program::Instruction& i);
   void grad_norm(const Shape& s, const program::Instruction& i);
   void update(const Shape& s, const program::Instruction& i);
+  void balance(const Shape& s, const program::Instruction& i);
   void report(const Shape& s, const program::Instruction& i);
   void copy(const Shape& s, const program::Instruction& i);
   void communicate(const Shape& s, const program::Instruction& i);

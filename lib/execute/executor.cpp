@@ -135,7 +135,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
         count(
             u.buffer,
             placed.graph.batch[static_cast<std::size_t>(u.slot - FetchSlot::first_batch)].bytes());
-      if (i.op == Op::update || i.op == Op::measure)
+      if (i.op == Op::update || i.op == Op::measure || i.op == Op::balance)
         count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::add || i.op == Op::scatter ||
           i.op == Op::gather)

@@ -457,6 +457,13 @@ void ModelBuilder::value_loss(Value h, const LogitsOptions& o, ValueLossKind kin
 
 void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
   if (balance_.id != none) add(router_loss_, {balance_.id, model_.head.targets}, {});
+  if (z_.id != none) add(z_loss_, {z_.id, model_.head.targets}, {});
+  // GPUs do not count them yet
+  if (!offsets_.empty() && (!options_.gpu || model_.balance_rate > 0)) {
+    add(loads_, offsets_, {});
+    model_.loads = program::metric(std::string(program::expert_loads),
+                                   {std::ssize(offsets_), loads_.experts + 1});
+  }
   add(CrossEntropy{.classes = o.classes,
                    .score = score,
                    .scale = o.scale,

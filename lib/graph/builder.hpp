@@ -106,7 +106,12 @@ struct MixtureOptions {
   std::vector<std::string> up = {};
   std::string down = "";
   bool stacked = false;
-  double loss = 0;  // scale of the loss that keeps experts evenly busy: operations::RouterLoss
+  bool transposed = false;  // ... which files hold as [experts, in, out]: <part>, <part>_bias
+  bool biased = false;      // the router, and stacked experts
+  std::optional<operations::ClampedGated> clamped = {};  // instead of the activation
+  double loss = 0;    // scale of the loss that keeps experts evenly busy: operations::RouterLoss
+  double z_loss = 0;  // operations::RouterZLoss
+  double balance_rate = 0;  // of the correction: program::ModelGraph
 };
 
 struct ModuleOptions {
@@ -213,7 +218,11 @@ class ModelBuilder {
   std::int64_t length_ = 1;
   Value balance_;                            // of the routers so far
   operations::RouterLoss router_loss_ = {};  // of those
-  int sums_ = 0;                             // residual branches so far
+  Value z_;                                  // of the routers so far
+  operations::RouterZLoss z_loss_ = {};      // of those
+  operations::ExpertLoads loads_ = {};
+  std::vector<ValueId> offsets_;  // of rows by expert, of the layers so far
+  int sums_ = 0;                  // residual branches so far
 };
 
 }  // namespace trainx::graph

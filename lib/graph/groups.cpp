@@ -1,6 +1,7 @@
 #include "graph/groups.hpp"
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace trainx::graph {
 
@@ -19,7 +20,7 @@ void add(program::GroupSpec& group, program::ParameterSpec p, bool continues) {
                        : aligned(group.elements);
   if (p.saved_dims.empty()) {
     p.saved_dims = p.dims;
-    if (p.saved_transposed) std::ranges::reverse(p.saved_dims);
+    if (p.saved_transposed) std::swap(p.saved_dims.end()[-1], p.saved_dims.end()[-2]);
   }
   group.elements = aligned(p.offset + p.elements());
   group.parameters.push_back(std::move(p));

@@ -53,6 +53,7 @@ class HeadLowering {
     b.loss_sum = slots_.scalar(scalar++);
     b.target_count = slots_.scalar(scalar++);
     if (!of_.model.scores.empty()) b.score = slots_.scalar(scalar++);
+    if (of_.model.loads) b.loads = slots_.scalar(scalar++);
     if (of_.model.scaled) b.loss_scale = slots_.scalar(scalar);
     if (head_.predicted_rows > 0)
       b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
@@ -152,6 +153,7 @@ class HeadLowering {
     uses.write(b.target_count, How::accumulate);
     const bool scores = which == Op::evaluate || has_own_loss(block_.ops.back());
     if (scores && b.score != none) uses.write(b.score, How::accumulate);
+    if (which == Op::loss && b.loads != none) uses.write(b.loads, How::accumulate);
     if (which == Op::loss && b.loss_scale != none) uses.read(b.loss_scale);
   }
 

@@ -71,6 +71,9 @@ struct Model {
   bool scaled = false;  // the loss is multiplied by the scalar loss_scale
   std::vector<program::TensorSpec> batch;
   std::vector<program::ScalarSpec> scores;  // what evaluation sums beside the loss
+  // f64 [layers, experts + 1], which training counts: operations::ExpertLoads
+  std::optional<program::ScalarSpec> loads;
+  double balance_rate = 0;  // program::ModelGraph
   std::vector<ModelValue> values;
   std::vector<ModelParameter> parameters;
   std::vector<Block> blocks;

@@ -15,6 +15,7 @@ namespace {
 void add_scalars(ModelGraph& graph, const Model& model) {
   graph.scalars = {program::scalar(Role::loss_sum), program::scalar(Role::target_count)};
   graph.scalars.insert(graph.scalars.end(), model.scores.begin(), model.scores.end());
+  if (model.loads) graph.scalars.push_back(*model.loads);
   if (model.scaled) graph.scalars.push_back(program::scalar(Role::loss_scale));
 }
 
@@ -41,6 +42,7 @@ ModelGraph to_blocks(const Model& model) {
   if (model.memory != none) graph.memory = map.index[static_cast<std::size_t>(model.memory)];
   graph.first_of_targets = model.first_of_targets;
   add_scalars(graph, model);
+  graph.balance_rate = model.balance_rate;
   if (model.head.rows == operations::HeadRows::targets) {
     graph.target_chunk = model.head.chunk;
     graph.target_rows = model.head.expected_rows;

@@ -154,6 +154,12 @@ std::string plots(const RunRecord& run) {
   all.push_back({"gradient norm", "before clipping", {{"grad_norm", run.of("grad_norm")}}, true});
   all.push_back({"tokens per second", "", {{"tokens_per_second", run.of("tokens_per_second")}}});
   all.push_back({"loss scale", "of fp16", {{"loss_scale", run.of("loss_scale")}}, true});
+  all.push_back({"largest load of an expert",
+                 "by the mean of its layer",
+                 {{"expert_load_max", run.of("expert_load_max")}}});
+  all.push_back({"least entropy of a layer's loads",
+                 "1: experts have as many tokens",
+                 {{"expert_load_entropy", run.of("expert_load_entropy")}}});
   all.push_back({"model FLOPs", "share of the chip's", {{"mfu", run.of("mfu")}}});
   all.push_back({"power", "W", {{"watts", run.of("watts")}}});
   std::string out;

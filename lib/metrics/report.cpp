@@ -20,6 +20,11 @@ nlohmann::ordered_json to_json(const StepReport& r) {
                            {"applied_steps", r.applied_steps},
                            {"unix_time_s", r.unix_time_s}};
   if (r.loss_scale) j["loss_scale"] = *r.loss_scale;
+  if (r.experts) {
+    j["expert_load_max"] = r.experts->largest;
+    j["expert_load_entropy"] = r.experts->entropy;
+    j["dropped_tokens"] = r.experts->dropped;
+  }
   if (r.mfu) j["mfu"] = *r.mfu;
   if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
   if (r.power_capped) j["power_capped"] = *r.power_capped;
@@ -41,6 +46,7 @@ bool is_own_key(const std::string& name) {
   all.gpu_utilization = all.memory_utilization = 0;
   all.clock_mhz = all.temperature_celsius = all.device_used_bytes = all.device_total_bytes = 0;
   all.clock_reason = "any";
+  all.experts.emplace();
   EvalReport evaluation{.all_batches = 1, .unix_time_s = 1};
   evaluation.entropy_floor = 0;
   return to_json(all).contains(name) || to_json(evaluation).contains("eval_" + name) ||

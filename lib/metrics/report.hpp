@@ -8,6 +8,15 @@
 
 namespace trainx::metrics {
 
+/// How a step's tokens were spread over experts.
+struct ExpertLoad {
+  // most tokens of an expert, by the mean of its layer's: the largest of all layers
+  double largest = 1;
+  // entropy of a layer's loads, by that of even loads: the least of all layers
+  double entropy = 1;
+  double dropped = 0;  // choices that no expert computed, in all layers
+};
+
 struct StepReport {
   std::int64_t step = 0;  // counts from 1
   // mean over the target tokens of all steps since the last logged one
@@ -29,6 +38,7 @@ struct StepReport {
   std::optional<double> loss_scale;  // used by this step, under fp16
   // of a loss of the user's own, by name: means over all steps since the last logged one
   std::map<std::string, double> metrics;
+  std::optional<ExpertLoad> experts;  // of this step, of a mixture of experts
   // Of a GPU, since the last report; nothing where it is not known.
   // model FLOPs a second, as a share of what the chip could do (Chowdhery et al. 2022,
   // arXiv:2204.02311)

@@ -103,11 +103,19 @@ void ComposedBlock::loss(BlockContext& c) {
   around([](const auto& sum, const OpContext& at) { sum.finish_backward(at); });
   // what is of no row
   for (const BoundOp& op : block_.forward)
-    if (const auto* router = std::get_if<operations::RouterLoss>(&op.operation))
-      router->finish_loss(context(c, op));
+    std::visit(
+        [&](const auto& o) {
+          if constexpr (requires(const OpContext& at) { o.finish_loss(at); })
+            o.finish_loss(context(c, op));
+        },
+        op.operation);
   for (const BoundOp& op : block_.backward)
-    if (const auto* router = std::get_if<operations::RouterLoss>(&op.operation))
-      router->finish_gradient(context(c, op));
+    std::visit(
+        [&](const auto& o) {
+          if constexpr (requires(const OpContext& at) { o.finish_gradient(at); })
+            o.finish_gradient(context(c, op));
+        },
+        op.operation);
 }
 
 void ComposedBlock::evaluate(BlockContext& c) {

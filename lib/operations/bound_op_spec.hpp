@@ -49,6 +49,7 @@ struct BoundBlock {
   Slot last_logits = program::none;  // of a chunk
   Slot loss_sum = program::none, target_count = program::none, score = program::none,
        loss_scale = program::none;
+  Slot loads = program::none;  // ExpertLoads'
 };
 
 }  // namespace trainx::operations

@@ -1,12 +1,14 @@
 // The operations that there are: a folder each, and a word in this list.
 #pragma once
 #include "operations/attention/attention_spec.hpp"
+#include "operations/clamped_gated/clamped_gated_spec.hpp"
 #include "operations/columns/columns_spec.hpp"
 #include "operations/combine/combine_spec.hpp"
 #include "operations/cross_entropy/cross_entropy_spec.hpp"
 #include "operations/dispatch/dispatch_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
+#include "operations/expert_loads/expert_loads_spec.hpp"
 #include "operations/gated/gated_spec.hpp"
 #include "operations/grouped_linear/grouped_linear_spec.hpp"
 #include "operations/head_norm/head_norm_spec.hpp"
@@ -19,15 +21,16 @@
 #include "operations/rotary/rotary_spec.hpp"
 #include "operations/router/router_spec.hpp"
 #include "operations/router_loss/router_loss_spec.hpp"
+#include "operations/router_z_loss/router_z_loss_spec.hpp"
 #include "operations/value_loss/value_loss_spec.hpp"
 #include <variant>
 
 namespace trainx::operations {
 
-using Operation =
-    std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
-                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
-                 Dispatch, GroupedLinear, Combine, RouterLoss, Quantize>;
+using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
+                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss,
+                               MeanPool, Module, Router, Dispatch, GroupedLinear, Combine,
+                               RouterLoss, RouterZLoss, ExpertLoads, ClampedGated, Quantize>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -64,6 +64,7 @@ bool is_of_replica(const Instruction& i) {
     case Op::advance_step:
     case Op::grad_norm:
     case Op::update:
+    case Op::balance:
     case Op::advance_applied:
     case Op::report: return false;
     default: return true;

@@ -98,7 +98,7 @@ class Zero {
     std::map<BufferId, Window> open;
     const ComputeSlots turns(p_.steady);
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op == Op::update) continue;
+      if (p_.steady[k].op == Op::update || p_.steady[k].op == Op::balance) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
         if (!buffer(shard).is_cut()) continue;

@@ -29,6 +29,9 @@ struct TensorSpec {
 struct ScalarSpec : TensorSpec {
   Role role{};
 };
+/// Tokens of each expert that a step counted, f64 [layers with experts, experts + 1]; the last
+/// column: choices that no expert computed.
+constexpr std::string_view expert_loads = "expert_loads";
 /// Called as its role is.
 ScalarSpec scalar(Role role);
 /// One that evaluation sums besides, e.g. "correct".
@@ -57,10 +60,13 @@ struct ParameterSpec {
   bool optional = false;
   bool may_be_absent = false;            // in the folder: then it is zeros
   std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
-  bool saved_transposed = false;         // the folder holds [in, out] (GPT-2's Conv1D)
+  // the folder holds [in, out] (GPT-2's Conv1D); of three dimensions [experts, in, out]
+  bool saved_transposed = false;
   // rows are queries, keys and values of so many heads; the folder holds those of a head behind one
   // another (GPT-NeoX); 0: as they are
   std::int64_t saved_heads = 0;
+  // the bias of a router's choice, of which layer of those with experts: Op::balance moves it
+  int expert_layer = none;
   // of a part of a tensor (shards.hpp): the tensor's element that it begins with
   std::int64_t first = 0;
   // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
@@ -184,6 +190,13 @@ struct BlockSpec {
   std::map<Op, Phase> phases;
 };
 
+/// Does it hold the bias of a router's choice?
+inline bool is_balanced(const GroupSpec& g) {
+  for (const ParameterSpec& p : g.parameters)
+    if (p.expert_layer != none) return true;
+  return false;
+}
+
 /// Blocks in topological order; values and batch tensors in the sizes of one micro-batch.
 struct ModelGraph {
   SharedVector<GroupSpec> groups;
@@ -196,6 +209,8 @@ struct ModelGraph {
   SharedVector<BlockSpec> blocks;
   // the operations that blocks are made of, for who computes them; no pass looks at it
   std::shared_ptr<const graph::Composition> composition;
+  // by which each step moves biases of routers (ParameterSpec::expert_layer); 0: they stay
+  double balance_rate = 0;
   DType compute = DType::f32;  // of parameters and values
   // of parameters, where they lie in another type: forward_program casts them on the way to the
   // blocks

@@ -35,6 +35,9 @@ struct NormSlot {
 /// all read > sums over the parts that are here, which are then summed over ranks; what went before
 /// it are the sums of the rounds before. In the last round states that tensors have (Buffer::whole)
 /// move on, by the sums that are known, and the update reads them.
+///
+/// balance of one group, whose biases of routers move towards even loads: gradient (the loads of
+/// experts, a scalar of the graph) norm2 > ~parameter (not moved where norm2 is not finite)
 struct UpdateSlot {
   enum : Slot {
     gradient,

@@ -132,6 +132,12 @@ class Builder {
       if (graph_.scalars[static_cast<std::size_t>(k)].role == Role::metric)
         use_if_any(report, find(Role::metric, k), How::read, ReportSlot::first_metric + k);
   }
+  /// The same of the loads of experts.
+  void use_loads(Instruction& i, Slot slot) const {
+    for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
+      if (graph_.scalars[k].name == expert_loads)
+        use_if_any(i, find(Role::metric, static_cast<int>(k)), How::read, slot);
+  }
   /// The same of a scalar of the graph: the one of that role.
   void use_scalar(Instruction& i, Role role, Slot slot) const {
     for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
@@ -249,6 +255,14 @@ void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update
   p.steady.push_back(std::move(i));
 }
 
+void add_balance(StepProgram& p, const Builder& builder, int group) {
+  Instruction i{.op = Op::balance, .group = group};
+  builder.use_loads(i, UpdateSlot::gradient);
+  builder.use_if_any(i, builder.find(Role::squared_norm), How::read, UpdateSlot::norm2);
+  builder.use_if_any(i, builder.find(Role::parameter, group), How::modify, UpdateSlot::parameter);
+  p.steady.push_back(std::move(i));
+}
+
 }  // namespace
 
 StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
@@ -287,6 +301,8 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
          Lane::compute,
          {whole(p, norm2, How::read, AdvanceSlot::norm2), whole(p, b, How::modify, slot)}});
   };
+  for (int k = 0; k < groups && graph.balance_rate > 0; ++k)
+    if (is_balanced(graph.groups[k])) add_balance(p, builder, k);
   const BufferId applied = builder.find(Role::applied_steps);
   advance_with_norm(applied, AdvanceSlot::counter);
   Instruction report{Op::report};

@@ -53,6 +53,7 @@ std::string_view name_of(Op op) {
     case Op::grad_norm: return "grad_norm";
     case Op::measure: return "measure";
     case Op::update: return "update";
+    case Op::balance: return "balance";
     case Op::advance_step: return "advance_step";
     case Op::advance_applied: return "advance_applied";
     case Op::report: return "report";

@@ -37,6 +37,7 @@ enum class Op : std::uint8_t {
   grad_norm,
   measure,
   update,
+  balance,
   advance_step,
   advance_applied,
   report,
@@ -59,7 +60,7 @@ struct Instruction {
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int group = none;        // measure, update, cast of parameters: whose they are
+  int group = none;        // measure, update, balance, cast of parameters: whose they are
   Axis axis = Axis::data;  // of a collective: among which ranks
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
@@ -89,7 +90,7 @@ constexpr bool writes(How h) { return h != How::read; }
 bool is_collective(Op op);
 // an operation of a block of the model
 inline bool is_of_block(const Instruction& i) { return i.block != none; }
-// an operation of a group of parameters: measure, update, cast (of parameters)
+// an operation of a group of parameters: measure, update, balance, cast (of parameters)
 inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 
 /// Adds `buffer` and returns its id.

@@ -172,6 +172,8 @@ class StepReference {
     const Symbol *const loss_sum = scalar(Role::loss_sum),
                         *const target_count = scalar(Role::target_count),
                         *const loss_scale = scalar(Role::loss_scale);
+    for (std::size_t g = 0; g < cuts_.size() && graph_.balance_rate > 0; ++g)
+      if (is_balanced(graph_.groups[g])) balance(g, guard);
     state_.step = advanced_symbol(state_.step, nullptr);
     state_.applied = advanced_symbol(state_.applied, guard);
     if (loss_sum) state_.reports = mix(state_.reports, ReportSlot::loss_sum, *loss_sum);
@@ -186,6 +188,19 @@ class StepReference {
             mix(state_.reports, ReportSlot::first_metric + static_cast<Slot>(k), scalars_[k]);
     for (Symbol& k : state_.kept_scalars)
       if (k) k = advanced_symbol(k, guard);
+  }
+
+  void balance(std::size_t g, const Symbol* norm2) {
+    for (Symbol& cell : state_.groups[g].parameter) {
+      UpdateOperands o;
+      for (std::size_t k = 0; k < scalars_.size(); ++k)
+        if (graph_.scalars[k].name == expert_loads)
+          o.present.emplace_back(UpdateSlot::gradient, scalars_[k]);
+      if (norm2) o.present.emplace_back(UpdateSlot::norm2, *norm2);
+      o.present.emplace_back(UpdateSlot::parameter, cell);
+      std::sort(o.present.begin(), o.present.end());
+      cell = o.result(UpdateSlot::parameter);
+    }
   }
 
   /// Null where the model has none.

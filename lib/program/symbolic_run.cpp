@@ -165,6 +165,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::add: return add(i, rank);
     case Op::grad_norm: grad_norm(i, rank); return "";
     case Op::update: return rounds_ > 0 ? update_tensors(i, rank) : update(i, rank);
+    case Op::balance: return update(i, rank);
     case Op::measure:
       return rounds_ > 0 ? update_tensors(i, rank)
                          : "sums over tensors, of which no update needs any";

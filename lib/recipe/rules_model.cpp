@@ -105,6 +105,11 @@ class ModelRules : public RuleSet {
              {"model.type"},
              "stretches the positions of model.init_from, and there is none: a new model has "
              "model.options.max_positions");
+    if constexpr (requires { o.router_bias_rate; })
+      refuse(o.router_bias_rate > 0 && r_.precision.compute != Compute::fp32,
+             "model.options.router_bias_rate", {"precision.compute", "model.type"},
+             "needs precision: fp32: the correction has the weights' type, and 16 bits would lose "
+             "most of its small steps");
     const bool both = o.hidden_size && o.num_heads;
     if (frees_heads(o, *published)) {
       // heads have a size of their own

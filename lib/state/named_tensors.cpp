@@ -40,7 +40,7 @@ std::span<const std::byte> NamedTensors::take_bytes(const std::string& name,
   if (saved.entry->dtype != dtype)
     throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' is " +
                                             std::string(name_of(saved.entry->dtype)) +
-                                            ", the optimizer keeps " + std::string(name_of(dtype)));
+                                            " and must be " + std::string(name_of(dtype)));
   return saved.entry->data;
 }
 

@@ -11,6 +11,7 @@
 #include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "state/saved_layout_io.hpp"
+#include "state/mxfp4.hpp"
 #include "state/named_tensors.hpp"
 #include <algorithm>
 #include <cmath>
@@ -263,8 +264,12 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
         kept.push_back(p.name);
       } else {
-        require_tensor(saved, dims, p.name, folder);
-        unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+        if (is_in_mxfp4(saved, p)) {
+          take_mxfp4(saved, p, all.data());
+        } else {
+          require_tensor(saved, dims, p.name, folder);
+          unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+        }
         if (placed_.graph.compute == DType::f16)
           require_in_fp16(
               std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset),

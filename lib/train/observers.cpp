@@ -3,7 +3,9 @@
 #include "tensor/allocator_meter.hpp"
 #include "train/callbacks.hpp"
 #include "train/eval_metrics.hpp"
+#include "train/expert_load.hpp"
 #include "train/public_reports.hpp"
+#include "architectures/active_parameters.hpp"
 #include "architectures/own_parts.hpp"
 #include "recipe/value.hpp"
 #include <cmath>
@@ -40,6 +42,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
     state.unlogged_metrics[k] += step.metrics[k];
   if (!step.metrics.empty())
     r.metrics = own_metrics(architectures::own_metrics(plan.dims), state.unlogged_metrics);
+  r.experts = expert_load(step.expert_loads, architectures::experts_of(plan.dims));
   r.grad_norm = step.grad_norm;
   r.lr = step.lr;
   r.epoch = epochs_of(plan, state);

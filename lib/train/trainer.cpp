@@ -149,10 +149,14 @@ FinishedStep Trainer::take_finished() {
   step.loss_sum = report.loss_sum;
   step.targets = report.target_count;
   step.loss_scale = report.loss_scale;
-  if (mine)  // ranks hold the same sums
-    if (const auto own = mine->metrics.find(std::string(operations::Module::own_metrics));
-        own != mine->metrics.end())
-      step.metrics = own->second;
+  if (mine) {  // ranks hold the same sums
+    const auto sums = [&](std::string_view name) {
+      const auto found = mine->metrics.find(std::string(name));
+      return found == mine->metrics.end() ? std::vector<double>() : found->second;
+    };
+    step.metrics = sums(operations::Module::own_metrics);
+    step.expert_loads = sums(program::expert_loads);
+  }
   step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;
   step.step_time_s = seconds_between(last_, now);

@@ -18,6 +18,8 @@ struct FinishedStep {
   double step_time_s = 0, data_wait_s = 0;
   std::int64_t tokens = 0;
   std::vector<double> metrics = {};  // of a loss of the user's own: sum and count of each
+  // f64 [layers, experts + 1]: program::expert_loads; empty: there are no experts, or no report
+  std::vector<double> expert_loads = {};
   // an observer of any rank (Observer::is_busy), the same on all
   bool any_is_busy = false;
 };

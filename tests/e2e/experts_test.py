@@ -3,8 +3,11 @@ plan says of parameters and memory, on CPUs and GPUs. families_test.py compares 
 transformers.
 """
 import json
+import math
+import struct
 
-from support import Trainx, main, sampled
+import saved_tensors
+from support import Trainx, main, sampled, write_tokens
 
 RECIPE = """\
 run: {{name: r, seed: {seed}, duration: 12 steps, deterministic: true}}
@@ -25,6 +28,34 @@ FAMILIES = {"mixtral": (8, 2), "olmoe": (64, 8), "granitemoe": (32, 8)}
 
 def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
+
+
+# A router with a correction.
+CORRECTED = {"model_type": "dots1", "num_hidden_layers": 2, "hidden_size": 32,
+             "intermediate_size": 24, "num_attention_heads": 2, "num_key_value_heads": 2,
+             "vocab_size": 64, "max_position_embeddings": 32, "n_routed_experts": 8,
+             "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_shared_experts": 1,
+             "first_k_dense_replace": 0, "norm_topk_prob": True,
+             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+BIAS = ".mlp.gate.e_score_correction_bias"
+
+
+def corrected_shapes():
+    """Name -> shape of each tensor of CORRECTED."""
+    hidden, width, experts = 32, 16, 8
+    shapes = {"model.embed_tokens.weight": [64, hidden], "lm_head.weight": [64, hidden],
+              "model.norm.weight": [hidden]}
+    for layer in range(2):
+        below = {f"self_attn.{part}_proj": [hidden, hidden] for part in "qkvo"}
+        below |= {f"self_attn.{part}_norm": [16] for part in "qk"}
+        below |= {"input_layernorm": [hidden], "post_attention_layernorm": [hidden],
+                  "mlp.gate": [experts, hidden]}
+        for owner in [f"experts.{e}" for e in range(experts)] + ["shared_experts"]:
+            below |= {f"mlp.{owner}.{part}_proj": [width, hidden] for part in ("gate", "up")}
+            below |= {f"mlp.{owner}.down_proj": [hidden, width]}
+        shapes |= {f"model.layers.{layer}.{n}.weight": shape for n, shape in below.items()}
+        shapes[f"model.layers.{layer}{BIAS}"] = [experts]
+    return shapes
 
 
 class Experts(Trainx):
@@ -94,6 +125,114 @@ class Experts(Trainx):
                                  of_experts * (experts - per_token) / experts)
         self.write("llama")
         self.assertNotIn("active_parameters", self.plan())
+
+    def test_metrics_tell_how_loads_are_spread(self):
+        self.write("mixtral")
+        self.train("one")
+        self.train("cut", "batch.micro_batch_size=1")
+        self.train("two", "parallel.world_size=2", "parallel.mode=zero3")
+        keys = ("expert_load_max", "expert_load_entropy", "dropped_tokens")
+        first = [[self.metrics(name)[0][k] for k in keys] for name in ("one", "cut", "two")]
+        self.assertEqual(first[0], first[1])        # the same tokens, however they are cut
+        self.assertEqual(first[0], first[2])
+        for name in ("one", "cut", "two"):
+            for line in self.metrics(name):
+                self.assertEqual(line["dropped_tokens"], 0)
+                # 2 of 8 experts: an expert has at most every token, 4 times the mean
+                self.assertTrue(1 < line["expert_load_max"] <= 4, line)
+                self.assertTrue(math.log(2) / math.log(8) - 1e-9 <= line["expert_load_entropy"] < 1,
+                                line)
+        self.run_trainx("report", "outputs/one", "--out", "one.html")
+        self.assertIn("expert_load_max", (self.folder / "one.html").read_text())
+        self.write("llama")
+        self.train("dense")
+        self.assertFalse(set(keys) & self.metrics("dense")[-1].keys())
+
+    def test_a_loss_of_log_sums_is_training_s_alone(self):
+        self.write("olmoe")
+        want = self.train("plain", "eval.every=6 steps")
+        got = self.train("z", "eval.every=6 steps", "model.options.router_z_loss=0.5")
+        half = self.train("half", "model.options.router_z_loss=0.25")
+        # of new weights logits are small: log(64)^2 of 64 experts
+        self.assertLess(abs(got[0] - want[0] - 0.5 * math.log(64) ** 2), 0.02)
+        self.assertLess(abs(2 * (half[0] - want[0]) - (got[0] - want[0])), 1e-5)
+        self.assertLess(got[-1] - want[-1], got[0] - want[0])       # it is learned
+        for settings in (["batch.micro_batch_size=1"], ["parallel.world_size=2"],
+                         ["memory.activation_checkpoint=full"]):
+            with self.subTest(settings=settings):
+                again = self.train("z" + settings[0][-4:].strip("=_"),
+                                   "model.options.router_z_loss=0.5", *settings)
+                self.assertLess(largest_difference(again, got), 1e-6)
+        evaluated = [[m["eval_loss"] for m in self.all_metrics(n) if "eval_loss" in m]
+                     for n in ("plain", "z")]
+        # small again: without the loss, whose weights are others by then
+        self.assertLess(abs(evaluated[0][0] - evaluated[1][0]), 0.5)
+        for family, key in (("llama", "router_z_loss"), ("dots1", "router_z_loss"),
+                            ("olmoe", "router_bias_rate")):
+            self.write(family)
+            key = f"model.options.{key}"
+            self.refused("plan", "r.yaml", f"{key}=0.1", names=[key, family])
+
+    def all_metrics(self, run):
+        text = (self.folder / "outputs" / run / "metrics.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def biases(self, run, checkpoint="latest"):
+        """By layer."""
+        files = (self.folder / "outputs" / run / checkpoint).glob("model*.safetensors")
+        found = {n: t for file in files for n, t in saved_tensors.tensors(file).items()
+                 if n.endswith(BIAS)}
+        self.assertEqual(len(found), 2)
+        return [struct.unpack(f"<{t[1][0]}f", t[2]) for _, t in sorted(found.items())]
+
+    def write_corrected(self):
+        """A folder whose corrections are 0."""
+        folder, header, data = self.folder / "corrected", {}, b""
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(CORRECTED))
+        for name, shape in corrected_shapes().items():
+            draw = ((lambda: 0) if name.endswith(BIAS) else
+                    (lambda: 1) if len(shape) == 1 else (lambda: self.random.gauss(0, 0.1)))
+            values = [draw() for _ in range(math.prod(shape))]
+            end = len(data) + 4 * len(values)
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), end]}
+            data += struct.pack(f"<{len(values)}f", *values)
+        head = json.dumps(header).encode()
+        (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + data)
+        write_tokens(self.folder / "tokens.bin",
+                     [int(64 * self.random.random() ** 3) for _ in range(12 * 8 * 32 + 1)])
+        recipe = RECIPE.format(seed=1, family="dots1", options="")
+        recipe = recipe.replace("model: {type: dots1, options: {}}", f"model: {{init_from: {folder}}}")
+        recipe = recipe.replace("type: stories", "type: tokens, train: tokens.bin")
+        self.recipe(recipe.replace(", samples: 256, eval_samples: 16", ""), "r.yaml")
+
+    @sampled
+    def test_a_bias_balances_experts_without_a_loss(self):
+        self.write_corrected()
+        rate = 0.0625                               # sums of it are exact
+        on = f"model.options.router_bias_rate={rate}"
+        self.train("still")
+        self.assertTrue(all(b == 0 for layer in self.biases("still") for b in layer))
+        want = self.train("moved", on)
+        biases = self.biases("moved")
+        for layer in biases:
+            self.assertGreater(len({b for b in layer if b}), 1)
+            self.assertTrue(all((b / rate).is_integer() and abs(b) <= 12 * rate for b in layer))
+        spread = [self.metrics(name)[-1]["expert_load_entropy"] for name in ("still", "moved")]
+        self.assertGreater(spread[1], spread[0])
+        self.train("cut", on, "run.duration=6 steps")
+        self.assertEqual(self.train("cut", on), want)       # to the bit
+        self.assertEqual(self.biases("cut"), biases)
+        for number, settings in enumerate((
+                ["batch.micro_batch_size=1"], ["memory.activation_checkpoint=full"],
+                *(["parallel.world_size=2", f"parallel.mode={mode}"]
+                  for mode in ("ddp", "dp", "zero1", "zero2", "zero3")))):
+            with self.subTest(settings=settings):
+                got = self.train(f"on-{number}", on, *settings)
+                self.assertLess(largest_difference(got, want), 1e-6)
+                self.assertEqual(self.biases(f"on-{number}"), biases)
+        self.refused("plan", "r.yaml", on, "precision=bf16",
+                     key="model.options.router_bias_rate", names=["fp32"])
 
     def test_gpus_have_kernels(self):
         for family, (_, per_token) in FAMILIES.items():

@@ -19,6 +19,9 @@ AutoModelForCausalLM loads.
     reference_decoder.py first_loss FOLDER TOKENS PATH...   of the first samples without dropout,
                                                       with each of these config.json instead of
                                                       its own; null where it refuses one
+    reference_decoder.py mxfp4 FOLDER OTHER SEED      OTHER: FOLDER with random experts in mxfp4
+    reference_decoder.py dequantized FOLDER OTHER     how far OTHER's experts are from what
+                                                      transformers makes of FOLDER's in mxfp4
     reference_decoder.py all                          on stdin a list of such lists of words, those
                                                       that read stdin with it at the end: the
                                                       answers, from one process
@@ -187,12 +190,58 @@ def first_loss(folder, tokens, *configs):
     return answer
 
 
+def quantized_name(name):
+    return name.endswith(("gate_up_proj", "down_proj"))
+
+
+def mxfp4(folder, other, seed):
+    import safetensors.torch
+    folder, other = pathlib.Path(folder), pathlib.Path(other)
+    generator = torch.Generator().manual_seed(int(seed))
+    found = safetensors.torch.load_file(folder / "model.safetensors")
+    tensors = {}
+    for name, t in found.items():
+        if not quantized_name(name):
+            tensors[name] = t
+            continue
+        experts, fan_in, out = t.shape
+        rows = (experts, out, fan_in // 32)
+        tensors[name + "_blocks"] = torch.randint(256, (*rows, 16), generator=generator,
+                                                  dtype=torch.uint8)
+        tensors[name + "_scales"] = torch.randint(119, 125, rows, generator=generator,
+                                                  dtype=torch.uint8)
+    other.mkdir()
+    safetensors.torch.save_file(tensors, other / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {
+        "quant_method": "mxfp4",
+        "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router",
+                                   "model.embed_tokens", "lm_head"]}
+    (other / "config.json").write_text(json.dumps(config))
+
+
+def dequantized(folder, other):
+    import safetensors.torch
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    packed, plain = [safetensors.torch.load_file(pathlib.Path(f) / "model.safetensors")
+                     for f in (folder, other)]
+    worst, count = 0.0, 0
+    for name, t in plain.items():
+        if quantized_name(name):
+            want = convert_moe_packed_tensors(packed[name + "_blocks"], packed[name + "_scales"],
+                                              dtype=torch.float32)
+            assert want.shape == t.shape, (name, want.shape, t.shape)
+            worst, count = max(worst, (want - t).abs().max().item()), count + 1
+    return {"difference": worst, "tensors": count}
+
+
 def make(case, folder, seed, talks=""):
     tiny_families.make(case, folder, int(seed), talks == "talks")
 
 
 COMMANDS = {"make": make, "train": train, "generate": generate, "short": short,
-            "logits": logits, "compare": compare, "first_loss": first_loss}
+            "logits": logits, "compare": compare, "first_loss": first_loss,
+            "mxfp4": mxfp4, "dequantized": dequantized}
 READ_STDIN = {"generate", "short"}
 
 

@@ -36,8 +36,9 @@ def loss_of(model, rows):
 
 
 def optimizer_of(kind, model):
-    # weights of norms are not decayed, of two dimensions or not
-    decayed = [p for n, p in model.named_parameters() if p.dim() >= 2 and "norm" not in n]
+    # weights of norms and biases are not decayed, of two dimensions or not
+    decayed = [p for n, p in model.named_parameters()
+               if p.dim() >= 2 and "norm" not in n and not n.endswith("bias")]
     chosen = {id(p) for p in decayed}
     plain = [p for p in model.parameters() if id(p) not in chosen]
     if kind == "adamw":

@@ -268,6 +268,13 @@ CASES = {
     "dots1_window": ("dots1", GROUPS | {
         "first_k_dense_replace": 0, "n_group": 1, "max_window_layers": 2, "norm_topk_prob": True,
         "routed_scaling_factor": 2.5}),
+    "gpt_oss": ("gpt_oss", {"rope_parameters": YARN | {"truncate": False}}),
+    "gpt_oss_limits": ("gpt_oss", {
+        "swiglu_limit": 1.5, "swiglu_alpha": 1.3,
+        "rope_parameters": plain_rope(), "layer_types": ["full_attention", "sliding_attention"] * 2}),
+    "gpt_oss_odd": ("gpt_oss", ODD | {
+        "num_local_experts": 5, "attention_bias": False, "rope_parameters": YARN}),
+    "gpt_oss_balanced": ("gpt_oss", BALANCED | {"rope_parameters": plain_rope()}),
     "deepseek_v2_experts": ("deepseek_v2", LATENT | GROUPS),
     "deepseek_v2_groups": ("deepseek_v2", LATENT | GROUPS | {
         "topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0, "mlp_bias": True}),
@@ -357,7 +364,7 @@ def randomize(model, talks):
     tokens = model.get_input_embeddings().weight
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if p.dim() == 1 or "norm" in name:
+            if p.dim() == 1 or "norm" in name or name.endswith("_bias"):
                 if model.config.model_type == "nemotron" and "norm.weight" in name:
                     p.zero_()           # what it adds to 1; transformers begins with 2 in all
                 p.add_(0.2 * torch.randn_like(p))
@@ -366,7 +373,8 @@ def randomize(model, talks):
             if talks:
                 gain = 0.4 if p is tokens else 2.0 if "attn" in name or "attention" in name else 1.3
             # of experts that lie in one tensor, [experts, out, in], the last is the input
-            fan_in = p.shape[0 if id(p) in inputs_first else -1]
+            turned = model.config.model_type == "gpt_oss" and p.dim() == 3
+            fan_in = p.shape[0 if id(p) in inputs_first else -2 if turned else -1]
             p.copy_(torch.randn_like(p) * gain / fan_in ** 0.5)
         for name, b in model.named_buffers():
             if "correction_bias" in name:

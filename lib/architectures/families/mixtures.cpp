@@ -1,6 +1,6 @@
 // Decoders with experts: Mixtral (arXiv:2401.04088), Qwen (2407.10671, 2505.09388), OLMoE
-// (2409.02060), Granite MoE, GLM-4.5 (2508.06471) and dots.llm1 (2506.05767). DeepSeek's:
-// deepseek.cpp.
+// (2409.02060), Granite MoE, GLM-4.5 (2508.06471), dots.llm1 (2506.05767) and gpt-oss
+// (2508.10925). DeepSeek's: deepseek.cpp.
 #include "architectures/families/family.hpp"
 #include <algorithm>
 
@@ -160,6 +160,46 @@ void dots1(FamilyReader& r, DecoderDims&) {
   r.grouped_experts({.keys = {.usual_features = 1408}});
 }
 
+/// Experts may be in mxfp4, which is read (state/mxfp4.hpp) and not written.
+void quantization(const ConfigReader& file) {
+  const json* const how = file.find("quantization_config");
+  if (!how) return;
+  const auto method = how->is_object() ? how->find("quant_method") : how->end();
+  if (!how->is_object() || method == how->end() || *method != "mxfp4")
+    file.fail("quantization_config must be of quant_method mxfp4");
+}
+
+void gpt_oss(FamilyReader& r, DecoderDims& d) {
+  const ConfigReader& f = r.file();
+  r.sizes({.max_positions = 131072, .key_value_heads = 8, .head_size = 64});
+  f.require("hidden_act", {"silu"});
+  r.epsilon("rms_norm_eps", 1e-5);
+  r.attention_bias(true);
+  // without them transformers stretches positions by 32
+  if (!f.find("rope_parameters") && !f.find("rope_scaling")) f.fail("rope_parameters is missing");
+  r.rope({.theta = 150000});
+  r.windows(r.sliding(2), 128);
+  d.names.sinks = "self_attn.sinks";
+  quantization(f);
+  for (const char* unread : {"experts_per_token", "initial_context_length"}) f.find(unread);
+  const double alpha = r.positive_number("swiglu_alpha", 1.702),
+               limit = r.positive_number("swiglu_limit", 7);
+  r.experts({.count = {"num_local_experts", "num_experts"},
+             .usual_count = 128,
+             .usual_per_token = 4,
+             .features = nullptr,
+             .router = {.score = Router::Score::chosen_softmax},
+             .usual_loss = 0.001},
+            all_layers(d));
+  d.experts.biased = true;
+  d.experts.clamped = operations::ClampedGated{.alpha = alpha, .limit = limit};
+  d.experts.names = {.router = "mlp.router",
+                     .up = {"mlp.experts.gate_up_proj"},
+                     .down = "mlp.experts.down_proj",
+                     .stacked = true,
+                     .transposed = true};
+}
+
 }  // namespace
 
 std::vector<Family> mixture_families() {
@@ -226,6 +266,25 @@ std::vector<Family> mixture_families() {
                      "first_k_dense_replace": 1, "routed_scaling_factor": 2.5,
                      "norm_topk_prob": true,
                      "rope_parameters": {"rope_type": "default", "rope_theta": 10000000.0}})"}}},
+      {"gpt_oss",
+       "gpt-oss: experts with limits and biases, sinks, windows in every second layer",
+       gpt_oss,
+       {{"20b", R"({"hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 24,
+                    "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+                    "vocab_size": 201088, "max_position_embeddings": 131072,
+                    "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128,
+                    "rope_parameters": {"rope_type": "yarn", "rope_theta": 150000.0,
+                                        "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                                        "truncate": false,
+                                        "original_max_position_embeddings": 4096}})"},
+        {"120b", R"({"hidden_size": 2880, "intermediate_size": 2880, "num_hidden_layers": 36,
+                     "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+                     "vocab_size": 201088, "max_position_embeddings": 131072,
+                     "num_local_experts": 128, "num_experts_per_tok": 4, "sliding_window": 128,
+                     "rope_parameters": {"rope_type": "yarn", "rope_theta": 150000.0,
+                                         "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
+                                         "truncate": false,
+                                         "original_max_position_embeddings": 4096}})"}}},
   };
 }
 

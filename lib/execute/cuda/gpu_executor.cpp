@@ -34,6 +34,7 @@ Work work_of(Op op) {
   switch (op) {
     case Op::measure:
     case Op::update:
+    case Op::balance:
     case Op::grad_norm: return Work::optimizer;
     case Op::fetch_batch:
     case Op::copy:
@@ -396,6 +397,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;
+    case Op::balance: throw InternalError("biases of routers move on CPUs alone");
     case Op::advance_step:
       return require(
           kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_),

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "operations/common/element.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/grouped_linear/grouped_linear_backends.hpp"
@@ -6,6 +7,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <algorithm>
+#include <vector>
 
 namespace trainx::operations {
 
@@ -43,6 +45,39 @@ void cpu::grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight,
     note_gemm(rows, y.size(1), x.size(1));
     at::Tensor out = torch_view(y.narrow(0, first, rows));
     at::mm_out(out, torch_view(x.narrow(0, first, rows)), of_expert(weight, offsets, e).t());
+  });
+}
+
+void add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets) {
+  const TimedWork timed(Work::matrix_product);
+  const std::int64_t out = y.size(1);
+  with_element(y, [&]<class T>(T) {
+    for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+      const T* const added = data<T>(bias) + e * out;
+      for (std::int64_t i = 0; i < rows * out; ++i) {
+        T& to = data<T>(y)[first * out + i];
+        store(to, load(to) + load(added[i % out]));
+      }
+    });
+  });
+}
+
+void grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy, const Tensor& offsets,
+                                  bool accumulate) {
+  const TimedWork timed(Work::matrix_product);
+  const std::int64_t out = dy.size(1), experts = offsets.numel() - 1;
+  const auto* const of = offsets.as<const std::int32_t>();
+  std::vector<double> sums(static_cast<std::size_t>(out));
+  with_element(dy, [&]<class T>(T) {
+    for (std::int64_t e = 0; e < experts; ++e) {
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (std::int64_t i = of[e] * out; i < of[e + 1] * out; ++i)
+        sums[static_cast<std::size_t>(i % out)] += static_cast<double>(load(data<T>(dy)[i]));
+      for (std::int64_t c = 0; c < out; ++c) {
+        float& to = d_bias.as<float>()[e * out + c];
+        to = (accumulate ? to : 0) + static_cast<float>(sums[static_cast<std::size_t>(c)]);
+      }
+    }
   });
 }
 

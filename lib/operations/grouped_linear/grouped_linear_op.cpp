@@ -17,6 +17,8 @@ void GroupedLinear::run_forward(const OpContext& c) const {
   if (!c.writes(y)) return;
   const Tensor rows = by_row(c.input(x));
   grouped_linear(c.output(y), rows, by_input(c.parameter(weight), rows.size(1)), c.input(offsets));
+  if (const Tensor added = c.parameter(bias); added.defined())
+    add_expert_bias(c.output(y), added, c.input(offsets));
 }
 
 void GroupedLinear::run_backward(const OpContext& c) const {
@@ -26,6 +28,8 @@ void GroupedLinear::run_backward(const OpContext& c) const {
     grouped_linear_backward_weight(by_input(dw, rows.size(1)), dy, rows, of, c.accumulates(weight),
                                    c.scratch(cast));
   }
+  if (const Tensor to = c.parameter_gradient(bias); to.defined())
+    grouped_linear_backward_bias(to, dy, of, c.accumulates(bias));
   if (const Tensor dx = c.input_gradient(x); dx.defined())
     grouped_linear_backward_input(dx, dy, by_input(c.parameter(weight), dx.size(1)), of);
 }

@@ -31,13 +31,14 @@ std::int64_t GroupedLinear::features(const Types& t) const {
 }
 
 std::vector<OutputSpec> GroupedLinear::outputs(const Types& t) const {
-  return {{"expert_features",
-           {t.compute, {t.inputs[x].rows(), features(t)}},
-           {input(x), input(offsets), parameter(weight)}}};
+  std::vector<OperandId> from{input(x), input(offsets), parameter(weight)};
+  if (t.has_parameter(bias)) from.push_back(parameter(bias));
+  return {{"expert_features", {t.compute, {t.inputs[x].rows(), features(t)}}, from}};
 }
 
 BackwardSpec GroupedLinear::backward(const Types& t) const {
   BackwardSpec b{.reads = {input(offsets)}, .inputs = {{.input = x}}, .parameters = {weight}};
+  if (t.has_parameter(bias)) b.parameters.push_back(bias);
   if (t.trains(weight)) b.reads.push_back(input(x));
   if (t.wants_gradient(x)) b.reads.push_back(parameter(weight));
   return b;
@@ -67,6 +68,8 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> GroupedLinear::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool GroupedLinear::has_gpu_kernel(const Types&) const { return true; }
+bool GroupedLinear::has_gpu_kernel(const Types& t) const {
+  return !t.gpu || !t.has_parameter(bias);
+}
 
 }  // namespace trainx::operations

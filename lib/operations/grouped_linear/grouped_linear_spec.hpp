@@ -10,7 +10,8 @@ struct GroupedLinear {
   static constexpr Work work = Work::matrix_product;
   /// offsets i32 [experts + 1], as Dispatch makes them.
   enum Input : int { x, offsets };
-  enum Parameter : int { weight };
+  /// bias: the elements of [experts, out]; it may be absent.
+  enum Parameter : int { weight, bias };
   enum Output : int { y };
 
   std::int64_t experts = 1;

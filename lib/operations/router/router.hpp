@@ -23,6 +23,19 @@ void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const
 /// may be undefined: it is not wanted. A score that is no number counts as the largest.
 void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
                     const Tensor& scores, const Tensor& correction);
+/// scores[N, E] += bias[E], of logits.
+void add_router_bias(const Tensor& scores, const Tensor& bias);
+/// log_sums[N] of logits[N, E], which become scores of r.
+void router_log_sums(const Router& r, const Tensor& log_sums, const Tensor& logits);
+/// Of logits[N, E], which become scores of r.
+void to_router_scores(const Router& r, const Tensor& logits);
+/// z[1] of log_sums[N], plus `before` (undefined: 0).
+void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums);
+/// d_logits[N, E] += of d_z[1].
+void router_z_backward(const Router& r, const Tensor& d_logits, const Tensor& d_z,
+                       const Tensor& scores, const Tensor& log_sums);
+/// d_bias[E] (f32) = or += the sums of d_logits[N, E] over tokens.
+void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate);
 /// balanced[2, E] of these tokens, plus `before` (undefined: 0).
 void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);

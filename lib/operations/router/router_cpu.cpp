@@ -164,10 +164,14 @@ void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& x,
       at::mm_out(out, in_float(x.narrow(0, first, count), casts.x), w);
     });
   }
+  to_router_scores(r, scores);
+}
+
+void to_router_scores(const Router& r, const Tensor& scores) {
   if (r.score == Router::Score::chosen_softmax) return;
   const TimedWork timed(Work::activation);
   const std::int64_t E = r.experts;
-  at::parallel_for(0, x.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       float* const of = scores.as<float>() + n * E;
       if (r.score == Router::Score::softmax)
@@ -176,6 +180,72 @@ void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& x,
         for (std::int64_t e = 0; e < E; ++e) of[e] = 1 / (1 + std::exp(-of[e]));
     }
   });
+}
+
+void add_router_bias(const Tensor& scores, const Tensor& bias) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t E = scores.size(1);
+  with_element(bias, [&]<class T>(T) {
+    at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin * E; i < end * E; ++i)
+        scores.as<float>()[i] += load(data<T>(bias)[i % E]);
+    });
+  });
+}
+
+void router_log_sums(const Router& r, const Tensor& log_sums, const Tensor& logits) {
+  {
+    const TimedWork timed(Work::activation);
+    const std::int64_t E = r.experts;
+    at::parallel_for(0, logits.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const float* const of = logits.as<const float>() + n * E;
+        const float largest = *std::max_element(of, of + E);
+        float sum = 0;
+        for (std::int64_t e = 0; e < E; ++e) sum += std::exp(of[e] - largest);
+        log_sums.as<float>()[n] = largest + std::log(sum);
+      }
+    });
+  }
+  to_router_scores(r, logits);
+}
+
+void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums) {
+  const TimedWork timed(Work::activation);
+  double sum = 0;
+  for (std::int64_t n = 0; n < log_sums.numel(); ++n) {
+    const auto value = static_cast<double>(log_sums.as<const float>()[n]);
+    sum += value * value;
+  }
+  *z.as<float>() = static_cast<float>(sum) + (before.defined() ? *before.as<const float>() : 0);
+}
+
+void router_z_backward(const Router& r, const Tensor& d_logits, const Tensor& d_z,
+                       const Tensor& scores, const Tensor& log_sums) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t E = r.experts;
+  const float d = *d_z.as<const float>();
+  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const float* const of = scores.as<const float>() + n * E;
+      const float log_sum = log_sums.as<const float>()[n];
+      for (std::int64_t e = 0; e < E; ++e) {
+        const float share = r.score == Router::Score::softmax ? of[e] : std::exp(of[e] - log_sum);
+        d_logits.as<float>()[n * E + e] += 2 * d * log_sum * share;
+      }
+    }
+  });
+}
+
+void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t E = d_logits.size(1);
+  for (std::int64_t e = 0; e < E; ++e) {
+    double sum = 0;
+    for (std::int64_t n = 0; n < d_logits.size(0); ++n)
+      sum += static_cast<double>(d_logits.as<const float>()[n * E + e]);
+    d_bias.as<float>()[e] = static_cast<float>(sum) + (accumulate ? d_bias.as<float>()[e] : 0);
+  }
 }
 
 void cpu::choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,

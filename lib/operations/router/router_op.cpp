@@ -1,3 +1,4 @@
+#include "operations/cast/cast.hpp"
 #include "operations/op_context.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router/router_spec.hpp"
@@ -15,8 +16,18 @@ RouterCasts casts_of(const OpContext& c) {
 
 void Router::run_forward(const OpContext& c) const {
   const Tensor of_all = c.output(scores);
-  if (c.writes(scores))
-    router_scores(*this, of_all, by_row(c.input(x)), c.parameter(weight), casts_of(c));
+  const Tensor added = c.parameter(bias);
+  if (c.writes(scores)) {
+    Router product = *this;
+    if (has_z || added.defined()) product.score = Score::chosen_softmax;  // logits
+    router_scores(product, of_all, by_row(c.input(x)), c.parameter(weight), casts_of(c));
+    if (added.defined()) add_router_bias(of_all, added);
+    if (has_z)
+      router_log_sums(*this, c.output(log_sums), of_all);
+    else if (product.score != score)
+      to_router_scores(*this, of_all);
+  }
+  if (has_z && c.writes(z)) add_router_z(c.output(z), c.input(z_before), c.output(log_sums));
   const auto written = [&](int o) { return c.writes(o) ? c.output(o) : Tensor(); };
   const Tensor to_weights = written(weights), to_indices = written(indices);
   if (to_weights.defined() || to_indices.defined())
@@ -31,6 +42,12 @@ void Router::run_backward(const OpContext& c) const {
   const RouterCasts casts = casts_of(c);
   router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
                          c.output(indices), casts);
+  if (has_z)
+    router_z_backward(*this, d, c.output_gradient(z), c.output(scores), c.output(log_sums));
+  if (const Tensor to = c.input_gradient(z_before); to.defined())
+    operations::cast(to, c.output_gradient(z));
+  if (const Tensor to = c.parameter_gradient(bias); to.defined())
+    router_backward_bias(to, d, c.accumulates(bias));
   if (const Tensor to = c.input_gradient(balance); to.defined())
     balance_experts_backward(to, d_balanced);
   if (const Tensor dw = c.parameter_gradient(weight); dw.defined())

@@ -14,7 +14,15 @@ std::vector<OutputSpec> Router::outputs(const Types& t) const {
       {"router_weights", {DType::f32, {n, per_token}}, from},
       {"router_indices", {DType::i32, {n, per_token}}, from},
       {"router_scores", {DType::f32, {n, experts}}, {input(x), parameter(weight)}},
+      {},
+      {},
       {}};
+  if (t.has_parameter(bias)) all[scores].from.push_back(parameter(bias));
+  if (has_z) {
+    all[log_sums] = {"router_log_sums", {DType::f32, {n}}, all[scores].from};
+    all[z] = {"router_z", {DType::f32, {1}}, {output(log_sums)}};
+    if (t.has_input(z_before)) all[z].from.push_back(input(z_before));
+  }
   if (balances) {
     all[balanced] = {
         "router_balance", {DType::f32, {2, experts}}, {output(scores), output(indices)}};
@@ -27,6 +35,9 @@ BackwardSpec Router::backward(const Types& t) const {
   BackwardSpec b{
       .reads = {output(scores), output(indices)}, .inputs = {{.input = x}}, .parameters = {weight}};
   if (t.has_input(balance)) b.inputs.push_back({.input = balance});
+  if (t.has_input(z_before)) b.inputs.push_back({.input = z_before});
+  if (has_z) b.reads.push_back(output(log_sums));
+  if (t.has_parameter(bias)) b.parameters.push_back(bias);
   if (t.trains(weight)) b.reads.push_back(input(x));
   if (t.wants_gradient(x)) b.reads.push_back(parameter(weight));
   return b;
@@ -71,7 +82,8 @@ Cost Router::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Router::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Router::has_gpu_kernel(const Types&) const {
+bool Router::has_gpu_kernel(const Types& t) const {
+  if (t.gpu && (has_z || t.has_parameter(bias))) return false;
   return experts <= gpu_experts && per_token <= gpu_per_token && groups <= gpu_groups;
 }
 

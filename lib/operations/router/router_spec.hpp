@@ -13,14 +13,16 @@ namespace trainx::operations {
 struct Router {
   static constexpr std::string_view name = "router";
   static constexpr Work work = Work::activation;  // beside products
-  /// balance: of the layer before, where there is one.
-  enum Input : int { x, balance };
-  /// correction is a constant.
-  enum Parameter : int { weight, correction };
+  /// balance, z_before: of the layer before, where there is one.
+  enum Input : int { x, balance, z_before };
+  /// correction is a constant. bias [E] is added to logits; it may be absent.
+  enum Parameter : int { weight, correction, bias };
   /// weights f32 [N, k]; indices i32 [N, k], all k different; scores f32 [N, E], of
   /// `chosen_softmax` the logits; balanced f32 [2, E]: how many tokens chose an expert, and the sum
-  /// of its softmax over all tokens, added to `balance`: RouterLoss reads it.
-  enum Output : int { weights, indices, scores, balanced };
+  /// of its softmax over all tokens, added to `balance`: RouterLoss reads it;
+  /// log_sums f32 [N]: log(sum(exp(logits))); z f32 [1]: the sum of their squares, added to
+  /// `z_before`: RouterZLoss reads it.
+  enum Output : int { weights, indices, scores, balanced, log_sums, z };
 
   /// chosen_softmax: of the chosen logits alone.
   enum class Score : std::uint8_t { softmax, sigmoid, chosen_softmax };
@@ -34,6 +36,7 @@ struct Router {
   std::int64_t groups = 1, kept_groups = 1;
   GroupScore group_score = GroupScore::largest;
   bool balances = false;
+  bool has_z = false;  // of logits whose softmax scores are, before or after the choice
 
   bool operator==(const Router&) const = default;
 

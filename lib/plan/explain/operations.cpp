@@ -115,6 +115,7 @@ Direction direction_of(Op op) {
     case Op::backward: return Direction::backward;
     case Op::measure:
     case Op::update:
+    case Op::balance:
     case Op::grad_norm: return Direction::update;
     default: return Direction::other;
   }

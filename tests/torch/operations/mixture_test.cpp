@@ -3,7 +3,9 @@
 #include "torch/operations/double_reference.hpp"
 #include "core/error.hpp"
 #include "operations/combine/combine.hpp"
+#include "operations/clamped_gated/clamped_gated.hpp"
 #include "operations/dispatch/dispatch.hpp"
+#include "operations/expert_loads/expert_loads.hpp"
 #include "operations/grouped_linear/grouped_linear.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router_loss/router_loss.hpp"
@@ -417,4 +419,123 @@ TEST_CASE("the loss that keeps experts evenly busy, and its gradient") {
   Doubles want{0, 0, 0};
   for (const double slope : slopes(p, loss)) want.push_back(8 * slope);
   CHECK(error(d, want) <= 2e-5);
+}
+
+TEST_CASE("squares of the logits' log sums, for a loss, and biases of logits") {
+  using enum Router::Score;
+  const Router r{
+      .experts = 6, .per_token = 2, .score = GENERATE(softmax, chosen_softmax), .has_z = true};
+  const bool adds = GENERATE(false, true);
+  const std::int64_t N = GENERATE(1, 7), E = r.experts;
+  Operands operands(at::kFloat);
+  INFO("score " << static_cast<int>(r.score) << " tokens " << N << " adds " << adds << " seed "
+                << operands.seed());
+  // large logits: exponentials alone would overflow
+  const at::Tensor logits = operands.normal({N, E}, 60), bias = operands.normal({E}),
+                   log_sums = operands.empty({N}), z = operands.empty({1}),
+                   before = operands.normal({1}), d_z = operands.normal({1}),
+                   d_logits = operands.normal({N, E}), d_bias = operands.normal({E});
+  Doubles raw = doubles(logits), shift = doubles(bias), d_before = doubles(d_logits),
+          d_bias_before = doubles(d_bias);
+  const auto shifted = [&] {
+    Doubles out = raw;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += shift[i % idx(E)];
+    return out;
+  };
+  const auto log_sum = [&](const Doubles& of, std::int64_t n) {
+    const double* const row = of.data() + n * E;
+    const double most = *std::max_element(row, row + E);
+    double all = 0;
+    for (std::int64_t e = 0; e < E; ++e) all += std::exp(row[e] - most);
+    return most + std::log(all);
+  };
+  const auto squares = [&] {
+    const Doubles of = shifted();
+    double all = 0;
+    for (std::int64_t n = 0; n < N; ++n) all += std::pow(log_sum(of, n), 2);
+    return all;
+  };
+  operations::add_router_bias(logits, bias);
+  CHECK(error(logits, shifted()) <= 2e-5);
+  operations::router_log_sums(r, log_sums, logits);
+  Doubles want_sums, want_scores;
+  for (std::int64_t n = 0; n < N; ++n) {
+    const Doubles of = shifted(), row{of.begin() + n * E, of.begin() + (n + 1) * E};
+    want_sums.push_back(log_sum(of, n));
+    for (const double x : row)
+      want_scores.push_back(r.score == softmax ? std::exp(x - want_sums.back()) : x);
+  }
+  CHECK(error(log_sums, want_sums) <= 2e-6);
+  CHECK(error(logits, want_scores) <= 2e-5);
+  operations::add_router_z(z, adds ? Tensor(before) : Tensor(), log_sums);
+  CHECK(error(z, {squares() + (adds ? doubles(before)[0] : 0)}) <= 2e-6);
+  operations::router_z_backward(r, d_logits, d_z, logits, log_sums);
+  const double d = doubles(d_z)[0];
+  Doubles want = slopes(raw, [&] { return d * squares(); });
+  want = sum(want, d_before);
+  CHECK(error(d_logits, want) <= 2e-5);
+  operations::router_backward_bias(d_bias, d_logits, adds);
+  Doubles sums(idx(E));
+  for (std::size_t i = 0; i < want.size(); ++i) sums[i % idx(E)] += want[i];
+  CHECK(error(d_bias, adds ? sum(sums, d_bias_before) : sums) <= 2e-5);
+}
+
+TEST_CASE("biases of each expert, and their gradients") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto [N, k, E, spread] = any_sizes();
+  const bool adds = GENERATE(false, true);
+  const std::int64_t R = N * k, out = 3;
+  Operands operands(type);
+  INFO(c10::toString(type) << " tokens " << N << " of " << k << " of " << E << " adds " << adds
+                           << " seed " << operands.seed());
+  const Sorted s = sorted(spread_over(spread, N, k, E), E);
+  const at::Tensor offsets = as_tensor(s.offsets, {E + 1}), y = operands.normal({R, out}),
+                   bias = operands.normal({E * out}), dy = operands.normal({R, out}),
+                   d_bias = operands.normal({E * out}, 1, at::kFloat);
+  Doubles want = doubles(y), want_d(idx(E * out));
+  const Doubles added = doubles(bias), d = doubles(dy), before = doubles(d_bias);
+  for (std::int64_t e = 0; e < E; ++e)
+    for (std::int64_t i = s.offsets[idx(e)] * out; i < s.offsets[idx(e + 1)] * out; ++i)
+      want[idx(i)] += added[idx(e * out + i % out)], want_d[idx(e * out + i % out)] += d[idx(i)];
+  operations::add_expert_bias(y, bias, offsets);
+  CHECK(error(y, want) <= operands.tolerance());
+  operations::grouped_linear_backward_bias(d_bias, dy, offsets, adds);
+  CHECK(error(d_bias, adds ? sum(want_d, before) : want_d) <= 2e-5);
+}
+
+TEST_CASE("gates with limits, and what passes them") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
+  const operations::ClampedGated g{.alpha = 1.3, .limit = 2};
+  const std::int64_t N = GENERATE(1, 5), F = GENERATE(1, 7);
+  Operands operands(type);
+  INFO(c10::toString(type) << " rows " << N << " columns " << F << " seed " << operands.seed());
+  // some beyond each limit, none at it, where differences say nothing
+  at::Tensor x = operands.normal({N, 2 * F}, 2);
+  x = x.masked_fill((x.abs() - g.limit).abs() < 0.02, 0.5);
+  const at::Tensor dy = operands.normal({N, F}), y = operands.empty({N, F}),
+                   dx = operands.empty({N, 2 * F});
+  Doubles in = doubles(x);
+  const auto formula = [&] {
+    Doubles out;
+    for (std::size_t i = 0; i < in.size(); i += 2) {
+      const double gate = std::min(in[i], g.limit), up = std::clamp(in[i + 1], -g.limit, g.limit);
+      out.push_back((up + 1) * gate / (1 + std::exp(-g.alpha * gate)));
+    }
+    return out;
+  };
+  operations::clamped_gated(g, y, x);
+  CHECK(error(y, formula()) <= operands.tolerance());
+  operations::clamped_gated_backward(g, dx, dy, x);
+  const Doubles d = doubles(dy);
+  CHECK(error(dx, slopes(in, [&] { return dot(formula(), d); })) <= operands.tolerance());
+}
+
+TEST_CASE("tokens of each expert are counted, and choices without a row") {
+  const operations::ExpertLoads l{.experts = 3, .choices = 9};
+  const at::Tensor offsets = as_tensor({0, 4, 4, 7}, {4}),
+                   loads = at::full({4}, std::numeric_limits<double>::quiet_NaN(), at::kDouble);
+  operations::add_expert_loads(l, loads, offsets, false);
+  CHECK(doubles(loads) == Doubles{4, 0, 3, 2});
+  operations::add_expert_loads(l, loads, offsets, true);
+  CHECK(doubles(loads) == Doubles{8, 0, 6, 4});
 }

@@ -24,6 +24,9 @@ std::string config(const std::string& family, int layers) {
       "output_router_logits": true, "router_aux_loss_coef": 0.1, )";
   if (family == "mixtral") return text + R"("num_local_experts": 4})";
   if (family == "granitemoe") return text + R"("num_local_experts": 4})";
+  if (family == "gpt_oss")
+    return text + R"("num_local_experts": 4, "head_dim": 4,
+                     "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}})";
   if (family == "qwen2_moe")
     return text + R"("num_experts": 4, "moe_intermediate_size": 6,
                      "shared_expert_intermediate_size": 5})";
@@ -64,7 +67,7 @@ double flops(const program::ModelGraph& graph) {
 }  // namespace
 
 TEST_CASE("programs of mixtures are sound, whichever parameter is trained alone or frozen") {
-  const std::string family = GENERATE("mixtral", "granitemoe", "qwen2_moe", "dots1");
+  const std::string family = GENERATE("mixtral", "granitemoe", "qwen2_moe", "dots1", "gpt_oss");
   const DType compute = GENERATE(DType::f32, DType::bf16);
   const program::ModelGraph whole = graph_of(family, 2, compute);
   CHECK(problem_of(whole) == "");
@@ -94,6 +97,12 @@ TEST_CASE("programs of mixtures are sound, whichever parameter is trained alone 
     CAPTURE(family, alone);
     if (family != "granitemoe") CHECK(problem_of(graph_of(family, 2, compute, rules)) == "");
   }
+}
+
+TEST_CASE("biases of experts do not compute every token either") {
+  const program::ModelGraph g = graph_of("gpt_oss", 1, DType::f32);
+  CHECK(architectures::idle_parameters(g) ==
+        (3 * hidden * width + 2 * width + hidden) * (experts - chosen));
 }
 
 TEST_CASE("experts that are computed as one are trained alike") {
@@ -186,4 +195,57 @@ TEST_CASE("routers that a warp does not hold have no kernel on GPUs") {
   CHECK_FALSE(operations::Router{.experts = 513, .per_token = 2}.has_gpu_kernel(gpu));
   CHECK_FALSE(operations::Router{.experts = 64, .per_token = 33}.has_gpu_kernel(gpu));
   CHECK_FALSE(operations::Router{.experts = 66, .per_token = 2, .groups = 33}.has_gpu_kernel(gpu));
+}
+
+TEST_CASE("loads of experts are counted for each layer, in training alone") {
+  const program::ModelGraph g = graph_of("mixtral", 3, DType::f32);
+  const auto loads =
+      std::ranges::find(g.scalars, program::expert_loads, &program::ScalarSpec::name);
+  REQUIRE(loads != g.scalars.end());
+  CHECK(loads->dims == std::vector<std::int64_t>{3, experts + 1});
+  const program::BlockSpec& head = block(g, "head");
+  const auto uses = [&](program::Op op) {
+    return std::ranges::any_of(head.phases.at(op).uses, [&](const program::SlotUse& u) {
+      return head.slots[static_cast<std::size_t>(u.slot)].name == program::expert_loads;
+    });
+  };
+  CHECK(uses(program::Op::loss));
+  CHECK(!uses(program::Op::evaluate));
+  CHECK(std::ranges::none_of(graph_of("dots1", 1, DType::f32).scalars,
+                             [](const auto& s) { return s.name == program::expert_loads; }));
+}
+
+namespace {
+
+program::ModelGraph with_router_options(const std::string& family, double z_loss, double rate) {
+  architectures::ModelDims dims = architectures::dims_from_config(config(family, 3), "config.json");
+  auto& of_experts = std::get<architectures::DecoderDims>(dims).experts;
+  of_experts.z_loss = z_loss;
+  of_experts.balance_rate = rate;
+  return architectures::model_graph(dims, batch, length, DType::f32, architectures::Machine(1));
+}
+
+}  // namespace
+
+TEST_CASE("programs with a loss of routers' log sums are sound") {
+  CHECK(problem_of(with_router_options("mixtral", 0.1, 0)) == "");
+  CHECK(problem_of(with_router_options("granitemoe", 0.1, 0)) == "");
+}
+
+TEST_CASE("biases of routers are moved once a step, however ranks share the model") {
+  const program::ModelGraph g = with_router_options("dots1", 0, 0.001);
+  const program::UpdateSpec update{{{"m"}}, program::Master::fp32};
+  const program::StepProgram plain = program::plain_program(g, update);
+  const auto balances = [](const program::StepProgram& p) {
+    return std::ranges::count(p.steady, program::Op::balance, &program::Instruction::op);
+  };
+  CHECK(balances(plain) == 2);  // the first layer is dense
+  CHECK(balances(program::plain_program(with_router_options("dots1", 0, 0), update)) == 0);
+  const program::Reference one{&g, update};
+  CHECK(program::check_program(plain, program::plan_memory(plain), &one) == "");
+  // a program that leaves one of them out is not that training
+  program::StepProgram without = plain;
+  without.steady.erase(
+      std::ranges::find(without.steady, program::Op::balance, &program::Instruction::op));
+  CHECK(program::check_program(without, program::plan_memory(without), &one) != "");
 }
