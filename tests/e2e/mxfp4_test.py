@@ -50,8 +50,8 @@ class Mxfp4(Trainx):
         self.assertLess(abs(losses[0] - self.loss[0]) / self.loss[0], 1e-5)
         config = (latest / "config.json").read_text()
         self.assertNotIn("quantization_config", config)
-        losses = self.train("trained", 5, 0.05)
-        self.assertLess(losses[-1], losses[0])
+        losses = self.train("trained", 9, 0.1)
+        self.assertLess(losses[8], losses[0])           # of the same samples, an epoch later
 
     def test_what_is_not_that_format_is_refused(self):
         path = self.packed / "config.json"
