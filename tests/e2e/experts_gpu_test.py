@@ -77,19 +77,22 @@ class ExpertsOnGpu(GpuChecks, Trainx):
             self.compare(family)
 
     def test_the_loss_that_keeps_experts_busy_is_that_of_the_cpu(self):
-        self.write("mixtral")
-        self.train("begin", "run.device=cpu", "run.duration=1 steps")
-        start = self.folder / "start"
-        shutil.copytree(self.latest("begin"), start)
-        config = json.loads((start / "config.json").read_text())
-        config |= {"output_router_logits": True, "router_aux_loss_coef": 0.5}
-        (start / "config.json").write_text(json.dumps(config))
-        (start / "manifest.json").unlink()      # which knows the old one
-        plain = self.train("plain", "run.device=cpu")
-        self.model(f"{{init_from: {start}}}")
-        self.compare("balanced")
-        # it is there
-        self.assertGreater(self.metrics("balanced-cpu")[0]["loss"], plain[0] + 0.1)
+        # weights that are a softmax of all scores, and of those that are chosen
+        for family in ("mixtral", "granitemoe"):
+            self.write(family)
+            self.train(f"{family}-begin", "run.device=cpu", "run.duration=1 steps")
+            start = self.folder / f"{family}-start"
+            shutil.copytree(self.latest(f"{family}-begin"), start)
+            config = json.loads((start / "config.json").read_text())
+            config |= {"output_router_logits": True, "router_aux_loss_coef": 0.5}
+            (start / "config.json").write_text(json.dumps(config))
+            (start / "manifest.json").unlink()      # which knows the old one
+            plain = self.train(f"{family}-plain", "run.device=cpu")
+            self.model(f"{{init_from: {start}}}")
+            self.compare(f"{family}-balanced")
+            # it is there
+            first = self.metrics(f"{family}-balanced-cpu")[0]["loss"]
+            self.assertGreater(first, plain[0] + 0.1)
 
     def test_the_same_bits_after_a_resume_and_with_recomputation(self):
         for family, precision in (("olmoe", "bf16"), ("granitemoe", "fp32")):

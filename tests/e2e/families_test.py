@@ -27,7 +27,6 @@ metrics: {{every: 1 steps}}
 """
 RUNS = ((8, "none"), (2, "none"), (1, "none"), (2, "full"))     # micro-batch, what is recomputed
 UNCUT = ((8, "none"), (8, "full"))
-MODELS = 10                 # that are tried until routers choose clearly
 TOLERANCE = 1e-5            # of losses, and of the largest logit before training
 # The rounding of gradients that are all but zero becomes steps, which later layers multiply.
 TRAINED = 1e-4
@@ -37,6 +36,8 @@ CLEAR = 1e-4
 # Two logits that 16 bits move may change places: how far, in what transformers moves them by.
 ROUNDED = 2
 MOVED = 0.5                 # a share of the largest logit that says nothing more of the others
+# Where experts are chosen by rounding, any token may follow: one in so many at most.
+REROUTED = 8
 PROMPTS = 3                 # of each length: the text with the most clear tokens is compared
 JOBS = 2                    # runs at a time
 # Settings that a folder keeps although these short texts may not show them.
@@ -138,10 +139,10 @@ class Families(Trainx):
         print(f"  {folder}, bf16: a logit lies {max(short):.1e} below the highest, where those of "
               f"transformers move by {rounded:.1e}")
         self.assertEqual(len(short), count)
-        if routers and rounded >= MOVED:        # it chose other experts: any text may follow
-            return
-        self.assertLess(rounded, MOVED)
-        self.assertTrue(all(gap <= ROUNDED * rounded for gap in short), found)    # NaN is not
+        if not routers:
+            self.assertLess(rounded, MOVED)
+        other = sum(not gap <= ROUNDED * rounded for gap in short)     # of NaN, too
+        self.assertLessEqual(other, count // REROUTED if routers else 0, found)
 
     @sampled
     def test_a_family_is_that_of_transformers(self):
@@ -154,13 +155,8 @@ class Families(Trainx):
                                     for end in ("", "-trained", "-talking"))
         asked = [{"ids": [self.token() for _ in range(size)], "new": new}
                  for size, new in prompt_sizes(case) for _ in range(PROMPTS)]
-        for seed in range(self.model_seed, self.model_seed + MODELS):
-            _, want = self.reference(["make", case, str(folder), seed],
-                                     ["train", str(folder), str(self.tokens), str(trained)])
-            if want["clear"]:
-                break
-        else:
-            self.fail(f"{case}: routers of {MODELS} models choose experts by rounding")
+        want = reference.train_clearly(self, case, folder, self.model_seed, str(self.tokens),
+                                       str(trained))
         _, texts = self.reference(["make", case, str(talking), self.model_seed, "talks"],
                                   ["generate", str(talking), asked])
         self.assertTrue(all(map(math.isfinite, want["losses"])), want)

@@ -21,6 +21,7 @@ SOCKET = pathlib.Path(tempfile.gettempdir()) / f"trainx-reference-{hashlib.sha25
 PID = SOCKET.with_suffix(".pid")
 # Threads of torch that wait by spinning take the cores from the tests beside them.
 ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive"}
+MODELS = 10                 # that are tried until routers choose clearly
 connection = None
 
 
@@ -89,6 +90,17 @@ def ask(test, script, *args, asks=None, cwd=None):
     test.assertEqual(code, 0, errors)
     lines = told.strip().splitlines()
     return json.loads(lines[-1]) if lines else None
+
+
+def train_clearly(test, case, folder, seed, *words):
+    """Makes a tiny family and trains it: the answer of reference_decoder.py `train FOLDER *words`
+    for the first model from `seed` on whose routers do not choose experts by rounding."""
+    for one in range(seed, seed + MODELS):
+        _, answer = ask(test, "reference_decoder.py", "all",
+                        asks=[["make", case, str(folder), one], ["train", str(folder), *words]])
+        if answer["clear"]:
+            return answer
+    return test.fail(f"{case}: routers of {MODELS} models choose experts by rounding")
 
 
 if __name__ == "__main__":
