@@ -2,78 +2,13 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/norm/norm_backends.hpp"
+#include "operations/norm/norm_rows.hpp"
 #include <ATen/Parallel.h>
-#include <cmath>
 #include <vector>
 
 namespace trainx::operations {
 
 namespace {
-
-struct RowMoments {
-  float mean, rstd;
-};
-
-TRAINX_CLONES RowMoments row_moments(const float* x, std::int64_t n, bool rms, double epsilon) {
-  const auto count = static_cast<float>(n);
-  float mean = 0, squares = 0;
-  if (!rms) {
-#pragma omp simd reduction(+ : mean)
-    for (std::int64_t c = 0; c < n; ++c) mean += x[c];
-    mean /= count;
-  }
-#pragma omp simd reduction(+ : squares)
-  for (std::int64_t c = 0; c < n; ++c) squares += (x[c] - mean) * (x[c] - mean);
-  return {mean, static_cast<float>(1 / std::sqrt(static_cast<double>(squares / count) + epsilon))};
-}
-
-/// y = (x - mean) * rstd * weight + shift; null: 1, 0.
-TRAINX_CLONES void norm_row(float* y, const float* x, RowMoments m, const float* weight,
-                            const float* shift, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c)
-    y[c] = (x[c] - m.mean) * m.rstd * (weight ? weight[c] : 1.0f) + (shift ? shift[c] : 0.0f);
-}
-
-/// dx += what d brings through the norm of x.
-TRAINX_CLONES void norm_row_backward(float* dx, const float* d, const float* x, RowMoments m,
-                                     const float* weight, bool rms, std::int64_t n) {
-  float sum = 0, product = 0;
-#pragma omp simd reduction(+ : sum, product)
-  for (std::int64_t c = 0; c < n; ++c) {
-    const float g = d[c] * (weight ? weight[c] : 1.0f);
-    sum += g;
-    product += g * ((x[c] - m.mean) * m.rstd);
-  }
-  const auto count = static_cast<float>(n);
-  const float average = rms ? 0 : sum / count, slope = product / count;
-#pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) {
-    const float g = d[c] * (weight ? weight[c] : 1.0f);
-    dx[c] += m.rstd * (g - average - (x[c] - m.mean) * m.rstd * slope);
-  }
-}
-
-template <class T>
-void read(float* to, const T* from, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c) to[c] = load(from[c]);
-}
-template <class T>
-void write(T* to, const float* from, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c) store(to[c], from[c]);
-}
-
-/// A parameter in fp32, plus `offset`; empty: it is absent.
-std::vector<float> widened(const Tensor& t, double offset = 0) {
-  std::vector<float> out;
-  if (!t.defined()) return out;
-  out.resize(static_cast<std::size_t>(t.numel()));
-  with_element(t, [&]<class T>(T) { read(out.data(), data<T>(t), t.numel()); });
-  if (offset != 0)
-    for (float& v : out) v += static_cast<float>(offset);
-  return out;
-}
-const float* or_null(const std::vector<float>& v) { return v.empty() ? nullptr : v.data(); }
 
 /// Adds branch_scale * dropout(branch + bias) to a row.
 template <class T>
@@ -104,12 +39,12 @@ void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& resi
       for (std::int64_t r = begin; r < end; ++r) {
         T* const sum = data<T>(to.sum) + r * n;
         const std::int64_t source = from ? from[r] : r;
-        read(row.data(), residual.defined() ? data<T>(residual) + source * n : sum, n);
+        read_row(row.data(), residual.defined() ? data<T>(residual) + source * n : sum, n);
         if (residual.defined()) {
           add_branch_row(row.data(), data<T>(branch) + source * n, or_null(b), form, dropout,
                          source, n, factors.data());
-          write(sum, row.data(), n);
-          read(row.data(), sum, n);  // as later readers see it
+          write_row(sum, row.data(), n);
+          read_row(row.data(), sum, n);  // as later readers see it
         }
         if (!norms) continue;
         RowMoments m{};
@@ -122,7 +57,7 @@ void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& resi
         }
         if (!to.normed.defined()) continue;
         norm_row(out.data(), row.data(), m, or_null(w), or_null(s), n);
-        write(data<T>(to.normed) + r * n, out.data(), n);
+        write_row(data<T>(to.normed) + r * n, out.data(), n);
       }
     });
   });
@@ -139,15 +74,13 @@ void sum_parameters(const NormedSumGradients& to, const Tensor& d_normed, const 
   at::parallel_for(0, (n + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin * strip; first < std::min(end * strip, n); first += strip) {
       const std::int64_t width = std::min(strip, n - first);
-      float weights[strip] = {}, shifts[strip] = {};
+      float weights[strip] = {}, shifts[strip] = {}, d[strip], x[strip];
       for (std::int64_t r = 0; r < rows; ++r) {
-        const T *const d = data<T>(d_normed) + r * n + first, *const x = data<T>(sum) + r * n +
-                                                                         first;
-        const float m = mean.defined() ? data<float>(mean)[r] : 0, s = data<float>(rstd)[r];
-        for (std::int64_t c = 0; c < width; ++c) {
-          weights[c] += load(d[c]) * ((load(x[c]) - m) * s);
-          shifts[c] += load(d[c]);
-        }
+        const std::int64_t at = r * n + first;
+        add_norm_parameters(weights, shifts, float_row(data<T>(d_normed) + at, d, width),
+                            float_row(data<T>(sum) + at, x, width),
+                            {mean.defined() ? data<float>(mean)[r] : 0, data<float>(rstd)[r]},
+                            width);
       }
       const auto put = [&](const Tensor& t, const float* sums) {
         if (!t.defined()) return;
@@ -175,24 +108,23 @@ void cpu::any_norm_backward(const NormForm& form, const NormedSumGradients& to, 
       std::vector<float> dx(static_cast<std::size_t>(n)), d(dx), x(dx), factors(dx);
       for (std::int64_t r = begin; r < end; ++r) {
         if (d_sum.defined())
-          read(dx.data(), data<T>(d_sum) + r * n, n);
+          read_row(dx.data(), data<T>(d_sum) + r * n, n);
         else
           std::ranges::fill(dx, 0.0f);
         if (d_normed.defined()) {
-          read(d.data(), data<T>(d_normed) + r * n, n);
-          read(x.data(), data<T>(sum) + r * n, n);
-          norm_row_backward(dx.data(), d.data(), x.data(),
+          norm_row_backward(dx.data(), float_row(data<T>(d_normed) + r * n, d.data(), n),
+                            float_row(data<T>(sum) + r * n, x.data(), n),
                             {mean.defined() ? data<float>(mean)[r] : 0, data<float>(rstd)[r]},
                             or_null(w), form.rms, n);
         }
-        write(data<T>(to.dx) + r * n, dx.data(), n);
+        write_row(data<T>(to.dx) + r * n, dx.data(), n);
         if (!to.d_branch.defined()) continue;
         if (dropout) dropout_factors(dropout, r, n, 0, n, factors.data());
         for (std::int64_t c = 0; c < n; ++c)
           dx[static_cast<std::size_t>(c)] *=
               static_cast<float>(form.branch_scale) *
               (dropout ? factors[static_cast<std::size_t>(c)] : 1.0f);
-        write(data<T>(to.d_branch) + r * n, dx.data(), n);
+        write_row(data<T>(to.d_branch) + r * n, dx.data(), n);
       }
     });
   });
