@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 #include "bench/hopper_attention/harness.hpp"
-#include "kernels/attention/hopper/products.cuh"
+#include "kernels/attention/hopper/head_box.cuh"
+#include "kernels/hopper/products.cuh"
 
 namespace trainx::bench {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 #include "kernels/attention/hopper/backward_work.cuh"
-#include "kernels/attention/hopper/products.cuh"
+#include "kernels/hopper/products.cuh"
 
 namespace trainx::kernels::hopper {
 

@@ -1,7 +1,7 @@
 // What backward.cuh is told, and how it divides registers and shared memory.
 #pragma once
 #include <cstdint>
-#include "kernels/attention/hopper/box.cuh"
+#include "kernels/attention/hopper/head_box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/row_statistics.cuh"
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 #include "kernels/attention/hopper/backward_cut.cuh"
-#include "kernels/attention/hopper/turns.cuh"
-#include "kernels/attention/hopper/values.cuh"
+#include "kernels/hopper/turns.cuh"
+#include "kernels/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 

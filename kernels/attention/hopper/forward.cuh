@@ -9,12 +9,12 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include "kernels/attention/hopper/box.cuh"
+#include "kernels/attention/hopper/head_box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
-#include "kernels/attention/hopper/products.cuh"
+#include "kernels/hopper/products.cuh"
 #include "kernels/attention/hopper/spans.cuh"
-#include "kernels/attention/hopper/turns.cuh"
-#include "kernels/attention/hopper/values.cuh"
+#include "kernels/hopper/turns.cuh"
+#include "kernels/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 

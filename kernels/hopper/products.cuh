@@ -13,8 +13,8 @@
 #include <cuda_runtime_api.h>
 #include <cstdint>
 #include <type_traits>
-#include "kernels/attention/hopper/box.cuh"
-#include "kernels/attention/hopper/values.cuh"
+#include "kernels/hopper/box.cuh"
+#include "kernels/hopper/values.cuh"
 
 namespace trainx::kernels::hopper {
 

@@ -29,6 +29,10 @@ __device__ __forceinline__ float2 load_pair(std::uint32_t shared) {
   asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(shared));
   return pair;
 }
+__device__ __forceinline__ void store_pair(std::uint32_t shared, float first, float second) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(first), "f"(second)
+               : "memory");
+}
 
 __device__ __forceinline__ int load_int(std::uint32_t shared) {
   int x;

@@ -28,6 +28,10 @@ enum class Waiting : std::uint32_t {
   item_given,       // backward: next work of the block known
   item_free,        // backward: work of the block known to all
   keys_free,        // backward: keys and values of the block no longer needed
+  operands_copied,  // experts: stage of both operands copied
+  operands_free,    // experts: stage no longer read
+  tile_given,       // experts: next tile of the block known
+  tile_read,        // experts: place of the next tile free
 };
 
 #ifdef TRAINX_CHECK_WAITS
