@@ -69,9 +69,9 @@ TRAINX_HOST_DEVICE std::int64_t most_row_tiles(std::int64_t rows, std::int64_t e
 struct TileAt {
   int row, column;
 };
-/// The tile of block i: bands of 8 tiles of rows, so that blocks that run at once share operands.
+/// The tile of block i: bands of tiles of rows, so that blocks that run at once share operands.
+template <int band = 8>
 TRAINX_HOST_DEVICE TileAt tile_at(std::int64_t i, int row_tiles, int column_tiles) {
-  constexpr int band = 8;
   const std::int64_t of_band = static_cast<std::int64_t>(band) * column_tiles;
   const int first = static_cast<int>(i / of_band) * band, inside = static_cast<int>(i % of_band),
             rows = row_tiles - first < band ? row_tiles - first : band;
