@@ -33,4 +33,22 @@ constexpr bool is_by_hopper(const CausalAttention& a) {
          (a.head_size == 64 || (a.head_size == 128 && (a.documents || !wide_window)));
 }
 
+/// One product of a linear layer of each expert, of rows that are sorted by expert: for results,
+/// input gradients or weight gradients.
+struct ExpertProduct {
+  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
+  DType compute = DType::bf16;
+  std::int64_t columns = 0;  // of the result
+  std::int64_t other = 0;    // summed over, or rows of a weight gradient
+};
+
+/// Do kernels/experts/hopper compute it? They do where tensor maps can hold the operands, and where
+/// at most a third of the tiles' columns lies outside of the result.
+constexpr bool is_by_hopper(const ExpertProduct& p) {
+  constexpr std::int64_t elements = 8, tile = 256;
+  const std::int64_t outside = (tile - p.columns % tile) % tile;
+  return has_hopper_kernels && p.compute_capability == 90 && size_of(p.compute) == 2 &&
+         p.columns % elements == 0 && p.other % elements == 0 && 2 * outside <= p.columns;
+}
+
 }  // namespace trainx

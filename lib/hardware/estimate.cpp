@@ -21,7 +21,8 @@ program::Rates scaled(program::Rates rates, const Shares& share, int multiproces
         &rates.tiles.sustained_flops_per_s, &rates.plain_attention_flops_per_s,
         &rates.own_attention_flops_per_s, &rates.heads_of_64.flops_per_s,
         &rates.heads_of_128.flops_per_s, &rates.hopper_heads_of_64.flops_per_s,
-        &rates.hopper_heads_of_128.flops_per_s, &rates.experts_flops_per_s})
+        &rates.hopper_heads_of_128.flops_per_s, &rates.experts_flops_per_s,
+        &rates.hopper_experts_flops_per_s})
     *flops *= share.flops;
   rates.memory_bytes_per_s *= share.memory;
   rates.tiles.memory_bytes_per_s *= share.memory;

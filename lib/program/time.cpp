@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "core/hopper_kernels.hpp"
 #include "program/copied_gathers.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
@@ -170,11 +171,15 @@ ProductTime compute_type_time(const Gemm& g, DType operands, const Rates& rates)
 }  // namespace
 
 ProductTime product_time(const Gemm& g, DType operands, const Rates& rates) {
-  if (g.of_experts && rates.experts_flops_per_s > 0)
+  if (g.of_experts && rates.experts_flops_per_s > 0) {
+    const bool by_hopper =
+        rates.hopper_experts_flops_per_s > 0 &&
+        is_by_hopper(ExpertProduct{90, operands, g.n, g.a_transposed ? g.m : g.k});
     return {seconds(2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) *
                         static_cast<double>(g.k),
-                    rates.experts_flops_per_s),
+                    by_hopper ? rates.hopper_experts_flops_per_s : rates.experts_flops_per_s),
             0};
+  }
   const ProductTime t = compute_type_time(g, operands, rates);
   return g.fp8 ? ProductTime{t.seconds / rates.fp8_speedup, t.lost_s / rates.fp8_speedup} : t;
 }

@@ -58,8 +58,10 @@ struct Rates {
   double network_bytes_per_s = 0;
   double network_latency_s = 0;     // of a collective that goes from host to host; 0: not known
   std::int64_t ranks_per_host = 0;  // where there are several hosts; 0: all
-  // of products of experts (Gemm::of_experts); 0: as other products
+  // of products of experts (Gemm::of_experts) by portable kernels; 0: as other products
   double experts_flops_per_s = 0;
+  // of those by kernels for Hopper (core/hopper_kernels.hpp); 0: as by portable ones
+  double hopper_experts_flops_per_s = 0;
   // how many times as fast products of fp8 are as those of the same sizes in 16 bits
   double fp8_speedup = 1;
 };

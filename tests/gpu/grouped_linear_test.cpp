@@ -1,4 +1,5 @@
 #include "kernels/experts/grouped_linear.hpp"
+#include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "gpu/operands.hpp"
 #include "gpu/spread.hpp"
 
@@ -58,26 +59,57 @@ Results<T> reference_of(const Case& c, const Operands<T>& in) {
   return r;
 }
 
+#ifdef TRAINX_WITHOUT_HOPPER_KERNELS
+constexpr bool has_hopper_kernels = false;
+#else
+constexpr bool has_hopper_kernels = true;
+#endif
+
+enum class By { portable, hopper };
+
+/// Can kernels for Hopper compute it, on this GPU?
 template <class T>
-Results<T> device_of(const Case& c, const Operands<T>& in) {
+bool is_for_hopper(const Case& c) {
+  if constexpr (has_hopper_kernels && sizeof(T) == 2)
+    return c.shift == 0 && hopper::is_supported({c.rows(), c.in, c.out, c.experts(), nullptr});
+  return false;
+}
+
+template <class T>
+cudaError_t launch(By by, const GroupedLinear<T>& op) {
+  if constexpr (has_hopper_kernels && sizeof(T) == 2)
+    if (by == By::hopper) return hopper::grouped_linear(op, nullptr);
+  return grouped_linear(op, nullptr);
+}
+template <class T>
+cudaError_t launch(By by, const GroupedLinearBackwardInput<T>& op) {
+  if constexpr (has_hopper_kernels && sizeof(T) == 2)
+    if (by == By::hopper) return hopper::grouped_linear_backward_input(op, nullptr);
+  return grouped_linear_backward_input(op, nullptr);
+}
+template <class T>
+cudaError_t launch(By by, const GroupedLinearBackwardWeight<T>& op) {
+  if constexpr (has_hopper_kernels && sizeof(T) == 2)
+    if (by == By::hopper) return hopper::grouped_linear_backward_weight(op, nullptr);
+  return grouped_linear_backward_weight(op, nullptr);
+}
+
+template <class T>
+Results<T> device_of(const Case& c, const Operands<T>& in, By by) {
   const Results<T> empty = nans<T>(c);
   const OnDevice<std::int32_t> offsets(c.offsets);
   const OnDevice<T> x(in.x, c.shift), dy(in.dy, c.shift), weight(in.weight, c.shift),
       y(empty.y, c.shift), dx(empty.dx, c.shift);
   const OnDevice<float> d_weight(empty.d_weight, c.shift), added(in.before, c.shift);
   const GroupedSizes s{c.rows(), c.in, c.out, c.experts(), offsets.data()};
-  require_success(grouped_linear(GroupedLinear<T>{s, x.data(), weight.data(), y.data()}, nullptr),
-                  "forward");
-  require_success(
-      grouped_linear_backward_input(
-          GroupedLinearBackwardInput<T>{s, dy.data(), weight.data(), dx.data()}, nullptr),
-      "backward input");
+  require_success(launch(by, GroupedLinear<T>{s, x.data(), weight.data(), y.data()}), "forward");
+  require_success(launch(by, GroupedLinearBackwardInput<T>{s, dy.data(), weight.data(), dx.data()}),
+                  "backward input");
   for (const bool accumulate : {false, true})
     require_success(
-        grouped_linear_backward_weight(
-            GroupedLinearBackwardWeight<T>{s, dy.data(), x.data(),
-                                           (accumulate ? added : d_weight).data(), accumulate},
-            nullptr),
+        launch(by,
+               GroupedLinearBackwardWeight<T>{s, dy.data(), x.data(),
+                                              (accumulate ? added : d_weight).data(), accumulate}),
         "backward weight");
   return {y.host(), dx.host(), d_weight.host(), added.host()};
 }
@@ -87,12 +119,17 @@ void compare(const Case& c) {
   INFO("rows " << c.rows() << " experts " << c.experts() << " in " << c.in << " out " << c.out
                << " shift " << c.shift << " bytes " << sizeof(T));
   const Operands<T> in(c);
-  const Results<T> want = reference_of(c, in), got = device_of(c, in);
+  const Results<T> want = reference_of(c, in);
   const auto sums = [](std::int64_t n) { return 2e-6 * (4 + static_cast<double>(n)); };
-  check_close(got.y, want.y, rounding<T>, sums(c.in), "y");
-  check_close(got.dx, want.dx, rounding<T>, sums(c.out), "dx");
-  check_close(got.d_weight, want.d_weight, 1e-5, sums(c.rows()), "d_weight");
-  check_close(got.added, want.added, 1e-5, sums(c.rows()), "added d_weight");
+  for (const By by : {By::portable, By::hopper}) {
+    if (by == By::hopper && !is_for_hopper<T>(c)) continue;
+    INFO((by == By::hopper ? "for Hopper" : "portable"));
+    const Results<T> got = device_of(c, in, by);
+    check_close(got.y, want.y, rounding<T>, sums(c.in), "y");
+    check_close(got.dx, want.dx, rounding<T>, sums(c.out), "dx");
+    check_close(got.d_weight, want.d_weight, 1e-5, sums(c.rows()), "d_weight");
+    check_close(got.added, want.added, 1e-5, sums(c.rows()), "added d_weight");
+  }
 }
 
 template <class T>
@@ -122,10 +159,12 @@ TEST_CASE("products of experts equal their reference for all spreads and alignme
 
 TEST_CASE("products of experts in wide tiles; repeats give the same bits", "[gpu]") {
   TRAINX_NEEDS_GPU();
+  const By by = GENERATE(By::portable, By::hopper);
   // more wide tiles than two for each multiprocessor, in all three products
   const Case c{spread_offsets(9'001, 4, 8), 2'304, 2'056};
+  if (by == By::hopper && !is_for_hopper<Bf16>(c)) return;
   const Operands<Bf16> in(c);
-  const auto first = device_of(c, in);
+  const auto first = device_of(c, in, by);
   // some elements against sums of double
   std::mt19937 random(9);
   const auto at = [](const std::vector<Bf16>& v, std::int64_t i) {
@@ -157,7 +196,7 @@ TEST_CASE("products of experts in wide tiles; repeats give the same bits", "[gpu
   for (const Bf16 x : first.dx)
     if (std::isnan(widened(x))) FAIL("an element of dx was not written");
   for (int repeat = 0; repeat < 3; ++repeat) {
-    const auto again = device_of(c, in);
+    const auto again = device_of(c, in, by);
     CHECK((same_bits(again.y, first.y) && same_bits(again.dx, first.dx) &&
            same_bits(again.d_weight, first.d_weight) && same_bits(again.added, first.added)));
   }
@@ -165,12 +204,14 @@ TEST_CASE("products of experts in wide tiles; repeats give the same bits", "[gpu
 
 TEST_CASE("NaN of a row stays in the row, and in its expert's gradient", "[gpu]") {
   TRAINX_NEEDS_GPU();
+  const By by = GENERATE(By::portable, By::hopper);
   const Case c{{0, 40, 40, 201, 300}, 136, 72};
+  if (by == By::hopper && !is_for_hopper<Bf16>(c)) return;
   Operands<Bf16> in(c);
   constexpr std::int64_t row = 200;  // the last of the third expert
   narrow(std::numeric_limits<float>::quiet_NaN(), in.x[row * 136 + 9]);
   narrow(std::numeric_limits<float>::quiet_NaN(), in.dy[row * 72 + 3]);
-  const auto got = device_of(c, in);
+  const auto got = device_of(c, in, by);
   for (std::int64_t i = 0; i < std::ssize(got.y); ++i)
     if (std::isnan(widened(got.y[static_cast<std::size_t>(i)])) != (i / c.out == row))
       FAIL("y " << i);

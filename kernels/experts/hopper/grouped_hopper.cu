@@ -1,6 +1,7 @@
 #include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "kernels/experts/hopper/grouped_hopper.cuh"
 #include "kernels/launch.hpp"
+#include <atomic>
 
 namespace trainx::kernels::hopper {
 namespace {
@@ -45,6 +46,11 @@ cudaError_t make_maps(ProductArguments& a, const Products<T, Result>& p) {
   }
 }
 
+int next_counter() {
+  static std::atomic<unsigned> launches{0};
+  return static_cast<int>(launches.fetch_add(1, std::memory_order_relaxed) % next_tile_count);
+}
+
 template <Layout left, Layout right, Cut cut, class T, class Result>
 cudaError_t multiply(Products<T, Result> p, cudaStream_t stream) {
   using C = ProductCut;
@@ -62,6 +68,7 @@ cudaError_t multiply(Products<T, Result> p, cudaStream_t stream) {
   a.experts = p.experts, a.columns = static_cast<int>(p.n);
   a.row_tiles = p.row_tiles, a.column_tiles = p.column_tiles;
   a.steps = cut == Cut::rows ? static_cast<int>((p.k + tile_depth - 1) / tile_depth) : 0;
+  a.counter = next_counter();
   a.accumulate = p.accumulate;
   const auto blocks =
       static_cast<unsigned>(tiles < multiprocessors ? tiles : std::int64_t{multiprocessors});

@@ -33,8 +33,18 @@ struct ProductArguments {
   int experts, columns;         // columns: n
   int row_tiles, column_tiles;  // row_tiles: of a result, where sums are cut
   int steps;                    // along the sum, where rows are cut
+  int counter;                  // of next_tiles
   bool accumulate;
 };
+
+/// Tiles that blocks took beyond their first ones, and blocks that found no more: so a block that
+/// starts late, because another kernel holds its multiprocessor, finds less to do. The last block
+/// sets both to 0 again. Launches that may run at the same time have counters of their own.
+struct NextTile {
+  int taken, finished;
+};
+constexpr int next_tile_count = 1024;
+__device__ NextTile next_tiles[next_tile_count];
 
 struct ProductCut {
   static constexpr int stages = 4, groups = 2, threads = 128 * (groups + 1), places = 2;
@@ -61,7 +71,7 @@ struct ProductBarriers {
   __device__ std::uint32_t read(int place) const { return given(ProductCut::places + place); }
 };
 
-/// Tiles of all experts, of which a block computes every gridDim.x-th. All threads of a warp call.
+/// Tiles of all experts. All threads of a warp call.
 template <Cut cut>
 struct Tiles {
   static constexpr int band = 16;  // tiles of rows: 132 blocks read about as many rows as columns
@@ -115,14 +125,16 @@ __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint3
     places.advance();
   };
   const Tiles<cut> tiles(a);
-  for (int i = static_cast<int>(blockIdx.x); i < tiles.count; i += static_cast<int>(gridDim.x)) {
-    int expert = 0, first = 0, end = 0;
+  NextTile& next_tile = next_tiles[a.counter];
+  const int blocks = static_cast<int>(gridDim.x);
+  int i = static_cast<int>(blockIdx.x);
+  while (i < tiles.count) {
+    int next = 0, expert = 0, first = 0, end = 0;
+    if (lane == 0) next = blocks + atomicAdd(&next_tile.taken, 1);
     const Tile tile = tiles.at(i, expert);
-    if constexpr (cut == Cut::sum) {  // rows that are summed over
-      if (tile.steps == 0) continue;
+    if constexpr (cut == Cut::sum)  // rows that are summed over
       first = a.offsets[expert], end = a.offsets[expert + 1];
-    }
-    if (lane == 0) {
+    if (lane == 0 && tile.steps > 0) {
       give(tile);
       for (int step = 0; step < tile.steps; ++step) {
         wait(barriers.free(stages.stage), stages.parity ^ 1, Waiting::operands_free);
@@ -156,9 +168,11 @@ __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint3
         stages.advance();
       }
     }
-    __syncwarp();
+    i = __shfl_sync(0xffffffff, next, 0);
   }
-  if (lane == 0) give({0, 0, 0, -1});
+  if (lane != 0) return;
+  give({0, 0, 0, -1});
+  if (atomicAdd(&next_tile.finished, 1) == blocks - 1) next_tile = {0, 0};
 }
 
 /// A warp's 16 rows of a result, `sums` of its 64 x 256: box by box through its part of shared

@@ -1,4 +1,6 @@
+#include "core/hopper_kernels.hpp"
 #include "kernels/experts/grouped_linear.hpp"
+#include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/grouped_linear/grouped_linear_backends.hpp"
 
@@ -8,6 +10,15 @@ namespace {
 kernels::GroupedSizes grouped_sizes(const Tensor& offsets, std::int64_t rows, std::int64_t in,
                                     std::int64_t out) {
   return {rows, in, out, offsets.numel() - 1, pointer<const std::int32_t>(offsets)};
+}
+
+/// By kernels for Hopper? `columns`: of the result.
+template <class... Pointers>
+bool by_hopper(const Gpu& gpu, DType dtype, std::int64_t columns, std::int64_t other,
+               const Pointers*... pointers) {
+  const int capability = gpu.attention ? gpu.attention->compute_capability() : 0;
+  return is_by_hopper(ExpertProduct{capability, dtype, columns, other}) &&
+         ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
 void grouped_done(const Gpu& gpu, const char* what, const kernels::GroupedSizes& s, DType dtype) {
@@ -25,6 +36,10 @@ void grouped_linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tens
   const auto sizes = grouped_sizes(offsets, x.size(0), x.size(1), y.size(1));
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::GroupedLinear<T> op{sizes, pointer<T>(x), pointer<T>(weight), pointer<T>(y)};
+    if constexpr (has_hopper_kernels && sizeof(T) == 2)
+      if (by_hopper(gpu, x.dtype, sizes.out, sizes.in, op.x, op.weight, op.y))
+        return gpu::require(kernels::hopper::grouped_linear(op, gpu.space.stream),
+                            "products of experts");
     gpu::require(kernels::grouped_linear(op, gpu.space.stream), "products of experts");
   });
   grouped_done(gpu, "experts", sizes, x.dtype);
@@ -36,6 +51,10 @@ void grouped_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tenso
   with_kernel_element(dx, [&]<class T>(T) {
     const kernels::GroupedLinearBackwardInput<T> op{sizes, pointer<T>(dy), pointer<T>(weight),
                                                     pointer<T>(dx)};
+    if constexpr (has_hopper_kernels && sizeof(T) == 2)
+      if (by_hopper(gpu, dx.dtype, sizes.in, sizes.out, op.dy, op.weight, op.dx))
+        return gpu::require(kernels::hopper::grouped_linear_backward_input(op, gpu.space.stream),
+                            "products of experts backward");
     gpu::require(kernels::grouped_linear_backward_input(op, gpu.space.stream),
                  "products of experts backward");
   });
@@ -49,6 +68,10 @@ void grouped_linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, cons
   with_kernel_element(x, [&]<class T>(T) {
     const kernels::GroupedLinearBackwardWeight<T> op{sizes, pointer<T>(dy), pointer<T>(x),
                                                      pointer<float>(d_weight), accumulate};
+    if constexpr (has_hopper_kernels && sizeof(T) == 2)
+      if (by_hopper(gpu, x.dtype, sizes.in, sizes.out, op.dy, op.x, op.d_weight))
+        return gpu::require(kernels::hopper::grouped_linear_backward_weight(op, gpu.space.stream),
+                            "gradients of experts' weights");
     gpu::require(kernels::grouped_linear_backward_weight(op, gpu.space.stream),
                  "gradients of experts' weights");
   });

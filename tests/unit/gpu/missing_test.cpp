@@ -106,3 +106,19 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
     CHECK_FALSE(is_by_hopper(other));
   }
 }
+
+TEST_CASE("products of experts are computed by kernels for Hopper where tiles are mostly full") {
+  const ExpertProduct p{90, DType::bf16, 2048, 1024};
+  const auto with = [&](std::int64_t columns, std::int64_t other) {
+    return is_by_hopper(ExpertProduct{90, DType::bf16, columns, other});
+  };
+  CHECK(is_by_hopper(p) == has_hopper_kernels);
+  CHECK(is_by_hopper(ExpertProduct{90, DType::f16, 2048, 1024}) == has_hopper_kernels);
+  for (const std::int64_t columns : {256, 384, 768, 1408, 2880, 28'672})
+    CHECK(with(columns, 8) == has_hopper_kernels);
+  for (const std::int64_t columns : {8, 128, 152, 264, 336, 2047}) CHECK_FALSE(with(columns, 1024));
+  CHECK_FALSE(with(2048, 1023));
+  CHECK_FALSE(is_by_hopper(ExpertProduct{90, DType::f32, 2048, 1024}));
+  for (const int capability : {0, 80, 89, 100, 120})
+    CHECK_FALSE(is_by_hopper(ExpertProduct{capability, DType::bf16, 2048, 1024}));
+}
