@@ -1,4 +1,5 @@
 #include "program/time.hpp"
+#include "core/hopper_kernels.hpp"
 #include "program/launch.hpp"
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
@@ -182,4 +183,24 @@ TEST_CASE(
   p.steady.back().lane = Lane::copy_out;
   CHECK(launch_begin(p) == 0);
   CHECK(predict_time(p, derive_order(p, unplaced(p)), {}, rates).step_s == approx(12));
+}
+
+TEST_CASE("products of experts have rates of their own, on Hopper of other kernels") {
+  Rates rates;
+  rates.gemm_flops_per_s = 100;
+  Gemm g{.m = 10, .n = 512, .k = 24};
+  const auto time = [&](const Gemm& of) { return product_time(of, DType::bf16, rates).seconds; };
+  const double flops = 2.0 * 10 * 512 * 24;
+  g.of_experts = true;
+  CHECK(time(g) == approx(flops / 100));
+  rates.experts_flops_per_s = 50;
+  CHECK(time(g) == approx(flops / 50));
+  rates.hopper_experts_flops_per_s = 80;
+  CHECK(time(g) == approx(flops / (has_hopper_kernels ? 80 : 50)));
+  CHECK(product_time(g, DType::f32, rates).seconds == approx(flops / 50));
+  g.k = 23;  // rows that are no multiple of 16 bytes
+  CHECK(time(g) == approx(flops * 23 / 24 / 50));
+  // the sum of a weight gradient is of any length
+  g.a_transposed = true, g.m = 24;
+  CHECK(time(g) == approx(2.0 * 24 * 512 * 23 / (has_hopper_kernels ? 80 : 50)));
 }
