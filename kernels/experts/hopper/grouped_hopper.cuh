@@ -58,6 +58,10 @@ struct ProductCut {
                        barriers_at = tiles_at + places * 16,
                        shared_bytes = barriers_at + 8 * (2 * stages + 2 * places);
   static_assert(shared_bytes <= 227 * 1024);
+  // steps that the first group of products goes ahead of the second, so that one multiplies while
+  // the other stores results
+  static constexpr int lead = 1;
+  static_assert(lead < stages);
   // of a thread: a block has 65536
   static constexpr int copying_registers = 40, computing_registers = 232;
   static_assert(128 * (copying_registers + groups * computing_registers) <= 65536);
@@ -268,6 +272,9 @@ __device__ __forceinline__ void compute_tiles(const ProductArguments& a, std::ui
   float sums[128];
 #pragma unroll
   for (int i = 0; i < 128; ++i) sums[i] = 0;
+  int leads = group == 0 ? C::lead : 0;  // steps until the second group may begin
+  bool lags = group == 1 && C::lead > 0;
+  const auto let_begin = [&] { arrive_threads(1, 128 * C::groups); };
   while (true) {
     wait(barriers.given(places.stage), places.parity, Waiting::tile_given);
     const std::uint32_t at = shared + C::tiles_at + 16 * places.stage;
@@ -278,6 +285,16 @@ __device__ __forceinline__ void compute_tiles(const ProductArguments& a, std::ui
     if (lane == 0) arrive(barriers.read(places.stage));
     places.advance();
     if (steps < 0) break;
+    if (lags) sync_threads(1, 128 * C::groups), lags = false;
+    if (cut == Cut::rows && tile.row + group * 64 >= tile.expert_or_end) {
+      // the expert's rows end before this group's
+      for (int step = 0; step < steps; ++step) {
+        wait(barriers.copied(stages.stage), stages.parity, Waiting::operands_copied);
+        if (lane == 0) arrive(barriers.free(stages.stage));
+        stages.advance();
+      }
+      continue;
+    }
     int before = 0;  // the stage that products of the last step read
     for (int step = 0; step < steps; ++step) {
       wait(barriers.copied(stages.stage), stages.parity, Waiting::operands_copied);
@@ -292,11 +309,13 @@ __device__ __forceinline__ void compute_tiles(const ProductArguments& a, std::ui
       commit_products();
       wait_for_products<1>();
       if (step > 0 && lane == 0) arrive(barriers.free(before));
+      if (leads > 0 && --leads == 0) let_begin();
       before = stages.stage;
       stages.advance();
     }
     wait_for_products<0>(sums);
     if (lane == 0) arrive(barriers.free(before));
+    if (leads > 0) let_begin(), leads = 0;  // the first tile has fewer steps
     store_result<cut, T>(a, tile, tile.row + first_row, sums, stored, lane);
   }
   if (lane == 0) wait_for_stores();
