@@ -2,7 +2,7 @@
 //   hopper_experts            all groups, each in a process of its own with a time limit, so that a
 //                             fault or a hang in one does not keep the others from running
 //   hopper_experts GROUP      one of: boxes products nans repeats times
-//   hopper_experts times N    the first N shapes
+//   hopper_experts times N I  N shapes, from number I on
 // Ends with 0 if all checks are good. Times are medians, by turns with the portable kernels'.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -213,6 +214,9 @@ bool guard_is_whole(const std::vector<float>& found) {
   return std::all_of(found.end() - guard, found.end(), [](float x) { return std::isnan(x); });
 }
 
+/// Largest rms of errors of each kind of check.
+std::map<std::string, double> largest;
+
 template <class T>
 void check_product(Checks& checks, Operands<T>& op, Which which, bool accumulate,
                    const char* type) {
@@ -240,6 +244,8 @@ void check_product(Checks& checks, Operands<T>& op, Which which, bool accumulate
         return std::pair<long, long>(static_cast<long>(i / columns),
                                      static_cast<long>(i % columns));
       });
+  double& most = largest[std::string(type) + " " + name_of(which) + (accumulate ? " +=" : "")];
+  most = std::max(most, d.rms);
   char rms[48];
   std::snprintf(rms, sizeof rms, ", rms of errors %.1e", d.rms);
   const bool whole = guard_is_whole(found);
@@ -280,6 +286,9 @@ void check_products_of(Checks& checks, const char* type) {
 void check_products(Checks& checks) {
   check_products_of<Bf16>(checks, "bf16");
   check_products_of<Fp16>(checks, "fp16");
+  std::printf("largest rms of errors, of the rms of values:");
+  for (const auto& [what, rms] : largest) std::printf(" %s %.1e;", what.c_str(), rms);
+  std::printf("\n");
 }
 
 /// NaN of an expert's last and first rows stay in these rows, and in its weight gradient.
@@ -360,7 +369,7 @@ void check_repeats(Checks& checks) {
   }
 }
 
-int most_shapes = 1000;  // that are timed
+int first_shape = 0, most_shapes = 1000;  // that are timed
 
 struct Timer {
   cudaEvent_t begin, end;
@@ -441,7 +450,7 @@ void measure(Checks& checks) {
               "", "portable", "hopper", "TFLOP/s", "ms");
   const Timer timer;
   for (const Timed& t : shapes) {
-    if (&t - shapes >= most_shapes) break;
+    if (&t - shapes < first_shape || &t - shapes >= first_shape + most_shapes) continue;
     Operands<Bf16> op(Shape{spread(t.rows, t.experts, 4), t.in, t.out});
     const double gflop = 2e-9 * static_cast<double>(t.rows) * static_cast<double>(t.in * t.out);
     const auto run = [&](Which which, bool portable, bool accumulate) {
@@ -544,6 +553,7 @@ int main(int argc, char** argv) {
   using namespace trainx::bench;
   if (argc < 2) return run_all(argv[0]);
   if (argc > 2) most_shapes = std::atoi(argv[2]);
+  if (argc > 3) first_shape = std::atoi(argv[3]);
   for (const Group& group : groups)
     if (std::strcmp(group.name, argv[1]) == 0) return run_group(group);
   std::fprintf(stderr, "hopper_experts: no such group: %s\n", argv[1]);
