@@ -10,7 +10,11 @@ SHAPES = {
     ("llama", "1b"): (2048, 8192, 16, 32, 8, 64, 128256),
     ("llama", "8b"): (4096, 14336, 32, 32, 8, 128, 128256),
 }
-NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5"}
+# of experts: how many of width `intermediate` compute a token, of how many
+EXPERTS = {("olmoe", "1b-7b"): (8, 64)}
+SHAPES["olmoe", "1b-7b"] = (2048, 1024, 16, 16, 16, 128, 50304)
+NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5",
+         "olmoe": "OLMoE"}
 # As LLM.Q's published figures have them: 524,288 tokens a step. Micro-batch, micro-steps, goal.
 LLMQ = (
     ("0.5b", 32, 16, 165e3),
@@ -21,11 +25,13 @@ LLMQ = (
 
 
 def flops_per_token(family, size, length):
-    """6 for each weight of a product and 12 LCT of attention (PaLM's way of counting)."""
+    """6 for each weight that multiplies a token and 12 LCT of attention (PaLM's way of counting)."""
     hidden, mlp, layers, heads, key_value_heads, head, vocabulary = SHAPES[family, size]
     attention = hidden * head * (heads + 2 * key_value_heads) + heads * head * hidden
+    active, experts = EXPERTS.get((family, size), (1, 0))
+    feed_forward = active * 3 * hidden * mlp + experts * hidden
     return (
-        6 * (layers * (attention + 3 * hidden * mlp) + vocabulary * hidden)
+        6 * (layers * (attention + feed_forward) + vocabulary * hidden)
         + 12 * layers * heads * head * length
     )
 
@@ -176,6 +182,7 @@ def rows(tiny=False):
         row("qwen2", "7b", 2, 4096, small_state=True),
         row("llama", "1b", 16, 1024),
         row("llama", "1b", 4, 4096),
+        row("olmoe", "1b-7b", 4, 4096, small_state=True),
         modernbert(32, 1024),
         modernbert(8, 4096),
         t5(32, 1024),

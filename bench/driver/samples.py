@@ -1,13 +1,14 @@
 """What rows train on: files of random ids, made once for all rows. Zeros would train faster than anything real."""
 import array
+import functools
 import json
 import random
 import sys
 
 
-def write_tokens(path, length):
-    """llm.c's format, random ids below GPT-2's vocabulary: 4 million, so that an epoch is 64 steps of 64 x 1024."""
-    ids = array.array("H", random.Random(1).choices(range(50257), k=2**22 + 1))
+def write_tokens(path, length, vocabulary=50257):
+    """llm.c's format, random ids, by default below GPT-2's vocabulary: 4 million, so that an epoch is 64 steps of 64 x 1024."""
+    ids = array.array("H", random.Random(1).choices(range(vocabulary), k=2**22 + 1))
     header = array.array("i", [20240520, 1, len(ids)] + [0] * 253)
     if sys.byteorder == "big":
         ids.byteswap(), header.byteswap()
@@ -43,7 +44,7 @@ def write_targets(path, length):
             f.write(json.dumps({"input_ids": source, "labels": target}) + "\n")
 
 
-KINDS = {"targets": ("jsonl", write_targets), "tokens": ("bin", write_tokens), "jsonl": ("jsonl", write_jsonl), "pairs": ("jsonl", write_pairs)}
+KINDS = {"targets": ("jsonl", write_targets), "tokens": ("bin", write_tokens), "few_tokens": ("bin", functools.partial(write_tokens, vocabulary=4096)), "jsonl": ("jsonl", write_jsonl), "pairs": ("jsonl", write_pairs)}
 
 
 def file_of(row, folder):

@@ -30,6 +30,8 @@ MODELS = {                                          # published sizes
     ("qwen2", "7b"): sizes(3584, 18944, 28, 28, 4, 152064, False, rope_parameters=ROPE),
     ("llama", "8b"): sizes(4096, 14336, 32, 32, 8, 128256, False, head_dim=128, rms_norm_eps=1e-5, rope_parameters=LLAMA3 | {"factor": 8.0}),
     ("llama", "1b"): sizes(2048, 8192, 16, 32, 8, 128256, True, head_dim=64, rms_norm_eps=1e-5, rope_parameters=LLAMA3),
+    ("olmoe", "1b-7b"): sizes(2048, 1024, 16, 16, 16, 50304, False, num_experts=64, num_experts_per_tok=8, rope_parameters=ROPE | {"rope_theta": 1e4}),
+    ("olmoe", "16x4"): sizes(256, 256, 4, 8, 8, 4096, False, num_experts=16, num_experts_per_tok=4, eos_token_id=1, rope_parameters=ROPE | {"rope_theta": 1e4}),
     # without dropout
     ("gpt2", "124m"): GPT2 | {"n_layer": 12, "n_head": 12, "n_embd": 768},
     ("modernbert", "base"): {"classifier_pooling": "mean", "num_labels": 2, "pad_token_id": 0},
@@ -44,13 +46,13 @@ MODELS = {                                          # published sizes
 CLASSES = {"modernbert": "AutoModelForSequenceClassification", "t5": "AutoModelForSeq2SeqLM"}      # others: decoders
 
 
-def model_of(transformers, config, element, classes):
+def model_of(transformers, config, element, classes, **how):
     """With torch's fused attention where the model knows it."""
     kind = getattr(transformers, classes)
     try:
-        return kind.from_config(config, attn_implementation="sdpa", dtype=element).train()
+        return kind.from_config(config, attn_implementation="sdpa", dtype=element, **how).train()
     except ValueError:
-        return kind.from_config(config, attn_implementation="eager", dtype=element).train()
+        return kind.from_config(config, attn_implementation="eager", dtype=element, **how).train()
 
 
 def main():
@@ -61,6 +63,8 @@ def main():
     parser.add_argument("--accumulate", type=int, default=1, help="micro-batches a step")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--weights", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--precision", choices=("bf16", "fp32"), default="bf16", help="bf16: of products, by autocast")
+    parser.add_argument("--experts", choices=("eager", "batched_mm", "grouped_mm"), help="how experts are computed; default: transformers'")
     parser.add_argument("--shard", action="store_true")
     session.add_arguments(parser)
     args = parser.parse_args()
@@ -81,7 +85,8 @@ def main():
     config = transformers.CONFIG_MAPPING[args.family](**MODELS[args.family, args.size], **lengths, **({} if args.family in CLASSES else {"use_cache": False}))
     element = torch.bfloat16 if args.weights == "bf16" else torch.float32
     with device:
-        model = model_of(transformers, config, element, CLASSES.get(args.family, "AutoModelForCausalLM"))
+        how = {"experts_implementation": args.experts} if args.experts else {}
+        model = model_of(transformers, config, element, CLASSES.get(args.family, "AutoModelForCausalLM"), **how)
     run.facts["parameters"] = sum(p.numel() for p in model.parameters())
     if args.shard:                                  # layers are compiled one by one, for gathers lie between them
         mixed = torch.distributed.fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -114,7 +119,7 @@ def main():
     def step(i):
         for k in range(i * args.accumulate, (i + 1) * args.accumulate):
             tokens, targets = (x[k % BATCHES].to(device, non_blocking=True) for x in (host, host_targets))
-            with torch.autocast(device.type, torch.bfloat16):
+            with torch.autocast(device.type, torch.bfloat16, enabled=args.precision == "bf16"):
                 loss = step_loss(tokens, targets) / args.accumulate
             loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

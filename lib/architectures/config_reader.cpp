@@ -21,7 +21,8 @@ std::string shown_key(const std::string& key) {
   return is_plain ? key : shown(key);
 }
 
-ConfigReader::ConfigReader(const std::string& text, const std::string& path) : path_(path) {
+ConfigReader::ConfigReader(const std::string& text, const std::string& path, ExitCode code)
+    : path_(path), code_(code) {
   try {
     config_ = json::parse(text);
   } catch (const json::parse_error& e) {
@@ -38,7 +39,7 @@ ConfigReader::ConfigReader(const std::string& text, const std::string& path) : p
 }
 
 void ConfigReader::fail(const std::string& what) const {
-  throw UserError(ExitCode::bad_data, path_ + ": " + what);
+  throw UserError(code_, path_ + ": " + what);
 }
 
 const json* ConfigReader::find(const char* key) const {

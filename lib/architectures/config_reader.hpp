@@ -1,4 +1,5 @@
 #pragma once
+#include "core/error.hpp"
 #include "options/field.hpp"
 #include <nlohmann/json.hpp>
 #include <cstdint>
@@ -13,11 +14,12 @@ namespace trainx::architectures {
 
 using namespace options;
 
-/// Reads keys of one config.json; every complaint is a UserError 65 that names the file and the
-/// key.
+/// Reads keys of one config.json; every complaint is a UserError that names the file and the key:
+/// 65, or 78 where a recipe's settings made it.
 class ConfigReader {
  public:
-  ConfigReader(const std::string& text, const std::string& path);
+  ConfigReader(const std::string& text, const std::string& path,
+               ExitCode code = ExitCode::bad_data);
 
   const std::string& path() const { return path_; }
   [[noreturn]] void fail(const std::string& what) const;
@@ -38,6 +40,7 @@ class ConfigReader {
 
  private:
   std::string path_;
+  ExitCode code_;
   nlohmann::json config_;
   mutable std::set<std::string, std::less<>> asked_;
 };

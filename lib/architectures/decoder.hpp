@@ -4,6 +4,7 @@
 #include "architectures/experts.hpp"
 #include "architectures/rope.hpp"
 #include "architectures/transformer.hpp"
+#include "core/error.hpp"
 #include "operations/activation/activation_spec.hpp"
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct DecoderOptions {
   std::string name = "llama";  // the family
   std::string summary;
   std::optional<std::int64_t> num_layers, num_heads, num_key_value_heads, head_size, hidden_size,
-      intermediate_size, max_positions, vocab_size;
+      intermediate_size, max_positions, vocab_size, num_experts, num_experts_per_tok;
   RopeScaling rope_scaling = RopeScaling::none;
   Auto<double> dropout, attention_dropout;
   double label_smoothing = 0, z_loss = 0;
@@ -38,6 +39,10 @@ void visit_fields(Visitor& field, DecoderOptions& o) {
   field("num_key_value_heads", o.num_key_value_heads, at_least(1),
         "Heads of keys and values, each for as many query heads; divides num_heads");
   field("head_size", o.head_size, at_least(1), "Elements of a head; default: the published size's");
+  field("num_experts", o.num_experts, at_least(1),
+        "Experts of a layer that has some; default: the published size's");
+  field("num_experts_per_tok", o.num_experts_per_tok, at_least(1),
+        "Experts that compute a token; default: the published size's");
   field("rope_scaling", o.rope_scaling, anything(),
         "How the positions of model.init_from are stretched to max_positions, or else to "
         "data.sequence_length: linear (all alike) or yarn (slow pairs alone)");
@@ -140,9 +145,9 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
                              std::int64_t length, DType compute, Machine machine = {});
 std::string parameter_of(const DecoderDims& d, std::string_view saved_name);
 
-/// Of a config.json whose model_type is a family's.
+/// Of a config.json whose model_type is a family's; `code` of what is wrong with it.
 DecoderDims decoder_dims(const std::string& family, const std::string& text,
-                         const std::string& path);
+                         const std::string& path, ExitCode code = ExitCode::bad_data);
 /// The folder's config.json with what the recipe decided.
 std::string decoder_config_text(const DecoderDims& d, DType saved);
 /// Sizes that a recipe may set, as the family's layers follow from them.

@@ -17,8 +17,8 @@ const std::vector<DecoderOptions>& DecoderOptions::described() {
 }
 
 DecoderDims decoder_dims(const std::string& family, const std::string& text,
-                         const std::string& path) {
-  const ConfigReader file(text, path);
+                         const std::string& path, ExitCode code) {
+  const ConfigReader file(text, path, code);
   DecoderDims d{.family = family, .config = text};
   FamilyReader reader(file, d);
   family_named(families(), family).read(reader, d);
@@ -32,7 +32,10 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
 }
 
 const Sizes<DecoderDims>& sizes(const DecoderOptions& o) {
-  static const auto all = published_sizes<DecoderDims>(families(), decoder_dims);
+  static const auto all = published_sizes<DecoderDims>(
+      families(), [](const std::string& family, const std::string& text, const std::string& path) {
+        return decoder_dims(family, text, path);
+      });
   return all.at(o.name);
 }
 
@@ -49,14 +52,19 @@ std::vector<Dimension> dimensions(DecoderOptions& o, DecoderDims& d) {
                      hidden = o.hidden_size.value_or(d.hidden_size);
   if (!o.head_size && divides && !d.latent && heads > 0 && hidden % heads == 0)
     d.head_size = hidden / heads;
-  return {{"num_layers", o.num_layers, d.num_layers},
-          {"num_heads", o.num_heads, d.num_heads},
-          {"num_key_value_heads", o.num_key_value_heads, d.num_key_value_heads},
-          {"head_size", o.head_size, d.head_size},
-          {"hidden_size", o.hidden_size, d.hidden_size},
-          {"intermediate_size", o.intermediate_size, d.intermediate_size},
-          {"max_positions", o.max_positions, d.max_positions},
-          {"vocab_size", o.vocab_size, d.vocab_size}};
+  std::vector<Dimension> all{{"num_layers", o.num_layers, d.num_layers},
+                             {"num_heads", o.num_heads, d.num_heads},
+                             {"num_key_value_heads", o.num_key_value_heads, d.num_key_value_heads},
+                             {"head_size", o.head_size, d.head_size},
+                             {"hidden_size", o.hidden_size, d.hidden_size},
+                             {"intermediate_size", o.intermediate_size, d.intermediate_size},
+                             {"max_positions", o.max_positions, d.max_positions},
+                             {"vocab_size", o.vocab_size, d.vocab_size}};
+  if (d.experts) {
+    all.push_back({"num_experts", o.num_experts, d.experts.router.experts});
+    all.push_back({"num_experts_per_tok", o.num_experts_per_tok, d.experts.router.per_token});
+  }
+  return all;
 }
 
 void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
@@ -85,7 +93,7 @@ void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
   rope["factor"] = static_cast<double>(wanted) / static_cast<double>(trained);
   if (o.rope_scaling == RopeScaling::yarn) rope["original_max_position_embeddings"] = trained;
   config["max_position_embeddings"] = wanted;
-  d = decoder_dims(d.family, config.dump(2), "model.options");
+  d = decoder_dims(d.family, config.dump(2), "model.options", ExitCode::invalid_recipe);
 }
 
 namespace {
@@ -114,6 +122,11 @@ FolderConfig config_with(const DecoderDims& d) {
   if (!d.alibi || d.max_positions != alibi_positions || config.has("seq_length"))
     config.put(d.alibi ? "seq_length" : "max_position_embeddings", d.max_positions);
   config.put("vocab_size", d.vocab_size);
+  if (d.experts) {
+    for (const std::string& key : d.experts.count_keys)
+      config.put(key.c_str(), d.experts.router.experts);
+    config.put("num_experts_per_tok", d.experts.router.per_token);
+  }
   config.values().erase("quantization_config");  // weights are saved as they were read
   return config;
 }
@@ -122,9 +135,12 @@ void take_router_settings(const DecoderOptions& o, DecoderDims& d) {
   const auto refuse = [](const std::string& key, const std::string& why) {
     throw UserError(ExitCode::invalid_recipe, "model.options." + key + " " + why);
   };
-  for (const auto& [key, value] : {std::pair{"router_z_loss", o.router_z_loss},
-                                   std::pair{"router_bias_rate", o.router_bias_rate}})
-    if (value > 0 && !d.experts)
+  for (const auto& [key, is_set] :
+       {std::pair{"num_experts", o.num_experts.has_value()},
+        std::pair{"num_experts_per_tok", o.num_experts_per_tok.has_value()},
+        std::pair{"router_z_loss", o.router_z_loss > 0},
+        std::pair{"router_bias_rate", o.router_bias_rate > 0}})
+    if (is_set && !d.experts)
       refuse(key, "can have no effect: this " + d.family + " has no experts; remove it");
   if (o.router_z_loss > 0 && d.experts.router.score == operations::Router::Score::sigmoid)
     refuse("router_z_loss", "is a loss of routers with a softmax, and the router of " + d.family +
@@ -145,7 +161,8 @@ void take_settings(DecoderOptions& o, DecoderDims& d) {
                     "model.options.head_size can have no effect: a head of " + d.family + " has " +
                         std::to_string(d.latent.plain) + " + " + std::to_string(d.latent.rope) +
                         " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
-  DecoderDims settled = decoder_dims(d.family, config_with(d).text(), "model.options");
+  DecoderDims settled =
+      decoder_dims(d.family, config_with(d).text(), "model.options", ExitCode::invalid_recipe);
   take_settings<DecoderOptions, DecoderDims>(o, settled);
   take_router_settings(o, settled);
   d = std::move(settled);

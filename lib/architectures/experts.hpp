@@ -24,7 +24,8 @@ struct ExpertNames {
 
 /// What layers have instead of an MLP: gated MLPs, of which a router chooses some for each token.
 struct Experts {
-  std::vector<char> layers;  // of each layer: it has experts; empty: none has
+  std::vector<char> layers;             // of each layer: it has experts; empty: none has
+  std::vector<std::string> count_keys;  // of config.json: spellings of how many experts there are
   std::int64_t features = 0;
   std::int64_t shared_features = 0;  // of one that computes all tokens; 0: there is none
   operations::Router router;

@@ -51,7 +51,8 @@ void add_hopper(Hardware& gpu) {
   gpu.bf16.heads_of_128 = cudnn_heads_of_128;
   gpu.bf16.hopper_heads_of_64 = hopper_heads_of_64;
   gpu.bf16.hopper_heads_of_128 = hopper_heads_of_128;
-  gpu.bf16.experts_flops_per_s = hopper_experts_flops;
+  gpu.bf16.experts_flops_per_s = portable_experts_flops;
+  gpu.bf16.hopper_experts_flops_per_s = hopper_experts_flops;
   gpu.bf16.fp8_speedup = fp8_speedup_estimate;
   gpu.adamw_8bit = hopper_adamw_8bit;
   gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;

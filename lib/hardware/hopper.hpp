@@ -31,8 +31,10 @@ constexpr program::FusedAttention hopper_heads_of_64{504e12, 0, 287},
 /// bench/results/h100/decoders/t5-base-32x1024.json.
 constexpr double hopper_own_attention_flops = 91e12;
 
-/// Of trainx's products of experts in 16 bits (bench_experts, bench/results/h100/experts.jsonl).
-constexpr double hopper_experts_flops = 320e12;
+/// Of trainx's products of experts in 16 bits, by the kernels for all generations and by those for
+/// Hopper, at about 1,000 rows an expert (bench_hopper_experts,
+/// bench/results/h100/hopper_experts.txt).
+constexpr double portable_experts_flops = 290e12, hopper_experts_flops = 630e12;
 
 /// Products of fp8 beside those of bf16: an estimate, of 1.7 to 1.9 at equal watts. Not measured.
 constexpr double fp8_speedup_estimate = 1.8;

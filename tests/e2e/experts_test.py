@@ -4,6 +4,7 @@ transformers.
 """
 import json
 import math
+import re
 import struct
 
 import saved_tensors
@@ -173,6 +174,34 @@ class Experts(Trainx):
             self.write(family)
             key = f"model.options.{key}"
             self.refused("plan", "r.yaml", f"{key}=0.1", names=[key, family])
+
+    def test_a_recipe_sets_how_many_experts_there_are(self):
+        """config.json of the run says so, and is what the run reads when it goes on."""
+        for family, key in (("mixtral", "num_local_experts"), ("olmoe", "num_experts"),
+                            ("qwen3_moe", "num_experts")):
+            with self.subTest(family=family):
+                self.write(family)
+                name, count = f"few-{family}", ["model.options.num_experts=5",
+                                                "model.options.num_experts_per_tok=3"]
+                losses = self.train(name, *count)
+                self.assertLess(losses[-1], losses[0])
+                folder = self.folder / "outputs" / name / "latest"
+                config = json.loads((folder / "config.json").read_text())
+                self.assertEqual((config[key], config["num_experts_per_tok"]), (5, 3))
+                for other in {"num_experts", "num_local_experts"} & config.keys():
+                    self.assertEqual(config[other], 5)
+                self.assertEqual(len(self.metrics(name)), len(losses))
+                self.refused("plan", "r.yaml", *count, "model.options.num_experts_per_tok=6",
+                             names=["num_experts_per_tok", "(6)", "(5)"])
+                recipe = (self.folder / "r.yaml").read_text()
+                model = re.search("(?m)^model: .*$", recipe)[0]
+                self.recipe(recipe.replace(model, f"model: {{init_from: {folder}}}"), "r.yaml")
+                again = self.train(f"again-{family}", "run.duration=1 steps")
+                self.assertLess(again[0], losses[0])
+        self.write("llama")
+        for key in ("num_experts", "num_experts_per_tok"):
+            self.refused("plan", "r.yaml", f"model.options.{key}=2",
+                         names=[f"model.options.{key}", "llama"])
 
     def all_metrics(self, run):
         text = (self.folder / "outputs" / run / "metrics.jsonl").read_text()

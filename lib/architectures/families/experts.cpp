@@ -73,6 +73,9 @@ void FamilyReader::experts(const ExpertKeys& keys, std::vector<char> layers) {
   e.layers = std::move(layers);
   e.router = keys.router;
   e.router.experts = count_of(file_, keys.count, keys.usual_count);
+  for (const char* key : keys.count)
+    if (file_.find(key)) e.count_keys.emplace_back(key);
+  if (e.count_keys.empty()) e.count_keys.emplace_back(keys.count.front());
   const std::int64_t usual = keys.usual_per_token;
   e.router.per_token =
       file_.dimension("num_experts_per_tok", usual > 0 ? std::optional(usual) : std::nullopt);
