@@ -9,6 +9,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
 #include "gpu/device.hpp"
 
 using namespace trainx;
@@ -42,18 +46,19 @@ bool multiplies_fp8() {
     return;                                                                     \
   }
 
-PlainRun fp8_run(architectures::Machine machine) {
+PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16) {
   machine.fp8 = graph::Fp8Layers::all;
   return make_run(fp8_case, architectures::graph_of(fp8_case.dims, fp8_case.batch, fp8_case.length,
-                                                    DType::bf16, machine));
+                                                    compute, machine));
 }
 PlainRun gpu_run() { return fp8_run(architectures::Machine::one_gpu()); }
 
-void copy_operands(PlainRun& to, const PlainRun& from) {
+void copy_operands(PlainRun& to, PlainRun& from) {
   to.seed = from.seed;
   to.loss_seed = from.loss_seed;
   for (const auto& group : from.graph.groups)
-    to.memory.at("w." + group.name).copy_(from.memory.at("w." + group.name));
+    to.buffer("w." + group.name, to.graph.compute)
+        .copy_(from.buffer("w." + group.name, from.graph.compute));
   for (const auto& field : from.graph.batch)
     to.memory.at(field.name).copy_(from.memory.at(field.name));
 }
@@ -127,27 +132,107 @@ TEST_CASE("products in fp8 on the GPU multiply copies that hold the same values"
   CHECK(difference(dw, at::matmul(dy.t(), x)) <= 2e-3);
 }
 
-TEST_CASE("gradients of products in fp8 on the GPU are near the CPU's and those of fp64", "[gpu]") {
-  TRAINX_NEEDS_FP8();
-  PlainRun run = gpu_run(), cpu = fp8_run(architectures::Machine(1));
-  copy_operands(cpu, run);
-  const ReferenceBatch batch{
-      run.buffer("tokens", DType::i32).view({fp8_case.batch, fp8_case.length}),
-      run.buffer("targets", DType::i32).view({fp8_case.batch, fp8_case.length}),
-      run.buffer("positions", DType::i64)};
-  const ReferenceResult exact = reference_gpt2(fp8_case.dims, run.parameters("w.", DType::bf16),
-                                               batch, run.seed, run.loss_seed, at::kDouble);
-  cpu.run();
-  OnGpu(run).run();
-  const Gradients got = run.parameters("g.", DType::f32);
-  for (const auto& [name, error] : relative_errors(got, cpu.parameters("g.", DType::f32))) {
-    INFO(name << " " << error);
-    CHECK(error <= 0.1);
+namespace {
+
+/// Gradients of the same step, computed on the CPU: in fp64, and in fp8 between values of bf16 and
+/// of f32. The last two differ by roundings alone: of bf16, and of elements that these move across
+/// a boundary between two numbers of fp8, by a whole step of it.
+struct CpuGradients {
+  PlainRun of_bf16 = fp8_run(architectures::Machine(1)),
+           of_f32 = fp8_run(architectures::Machine(1), DType::f32);
+  Gradients exact, bf16, f32;
+
+  void compute(PlainRun& from) {
+    for (PlainRun* to : {&of_bf16, &of_f32}) copy_operands(*to, from);
+    const std::vector<std::int64_t> dims{fp8_case.batch, fp8_case.length};
+    const ReferenceBatch batch{from.buffer("tokens", DType::i32).view(dims),
+                               from.buffer("targets", DType::i32).view(dims),
+                               from.buffer("positions", DType::i64)};
+    exact = reference_gpt2(fp8_case.dims, from.parameters("w.", DType::bf16), batch, from.seed,
+                           from.loss_seed, at::kDouble)
+                .gradients;
+    of_bf16.run();
+    of_f32.run();
+    bf16 = of_bf16.parameters("g.", DType::f32);
+    f32 = of_f32.parameters("g.", DType::f32);
   }
-  // e5m2 keeps gradients to 1/8
-  for (const auto& [name, error] : relative_errors(got, exact.gradients)) {
-    INFO(name << " " << error);
-    CHECK(error <= 0.3);
+};
+
+double mean_of(const std::map<std::string, double>& errors) {
+  double sum = 0;
+  for (const auto& [name, error] : errors) sum += error;
+  return sum / static_cast<double>(errors.size());
+}
+
+/// Names of tensors, and "mean", whose error rounding does not explain; "": none. The larger error
+/// of two computations in fp8 on the CPU measures what rounding does. Of one tensor a few elements
+/// decide, so errors of computations that are equally good differ by up to 1.6 (six seeds); their
+/// means by 1.1.
+std::string beyond_rounding(const Gradients& got, const CpuGradients& cpu) {
+  const auto errors = relative_errors(got, cpu.exact), bf16 = relative_errors(cpu.bf16, cpu.exact),
+             f32 = relative_errors(cpu.f32, cpu.exact), apart = relative_errors(got, cpu.bf16),
+             rounding = relative_errors(cpu.f32, cpu.bf16);
+  std::string out;
+  // written so that NaN is beyond every bound
+  for (const auto& [name, error] : errors)
+    if (!(error <= 2 * std::max(bf16.at(name), f32.at(name))))
+      out += name + " " + std::to_string(error) + " ";
+  if (!(mean_of(errors) <= 1.2 * std::max(mean_of(bf16), mean_of(f32))) ||
+      !(mean_of(apart) <= 1.2 * mean_of(rounding)))
+    out += "mean " + std::to_string(mean_of(errors)) + ", " + std::to_string(mean_of(apart)) +
+           " from the CPU";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gradients of products in fp8 on the GPU differ from fp64's by rounding", "[gpu]") {
+  TRAINX_NEEDS_FP8();
+  PlainRun run = gpu_run();
+  CpuGradients cpu;
+  cpu.compute(run);
+  OnGpu(run).run();
+  CHECK(beyond_rounding(run.parameters("g.", DType::f32), cpu) == "");
+}
+
+TEST_CASE("rounding explains no wrong scale and no missing transpose") {
+  const int seed = GENERATE(0, 1, 2);
+  PlainRun run = fp8_run(architectures::Machine(1));
+  if (seed > 0) run.fill_parameters(100 + seed), run.fill_batch(200 + seed, 100, 0.2);
+  CpuGradients cpu;
+  cpu.compute(run);
+  const auto by_one_rounding = [](const at::Tensor& w) { return w * 1.00390625; };
+  const auto problems = [&](const char* name, const std::function<at::Tensor(at::Tensor)>& change) {
+    PlainRun changed = fp8_run(architectures::Machine(1));
+    copy_operands(changed, run);
+    if (name) {
+      const at::Tensor w = changed.parameters("w.", DType::bf16).at(name);
+      w.copy_(change(w.clone()));
+    }
+    changed.run();
+    return beyond_rounding(changed.parameters("g.", DType::f32), cpu);
+  };
+  CHECK(problems(nullptr, {}) == "");
+  CHECK(problems("h.0.mlp.c_fc.weight", by_one_rounding) == "");
+  for (const char* name : {"h.0.attn.c_proj.weight", "h.1.attn.c_proj.weight"}) {  // [64, 64]
+    INFO(name);
+    CHECK(problems(name, [](const at::Tensor& w) { return w.t(); }) != "");
+  }
+  for (const char* name : {"h.0.attn.c_attn.weight", "h.0.mlp.c_proj.weight",
+                           "h.1.attn.c_proj.weight", "h.1.mlp.c_fc.weight"}) {
+    INFO(name);
+    CHECK(problems(name, [](const at::Tensor& w) { return w * 2; }) != "");
+    CHECK(problems(name, [](const at::Tensor& w) { return w / 2; }) != "");
+    // a scale that the weight's gradient alone is multiplied with
+    Gradients wrong = cpu.bf16;
+    wrong[name] = wrong[name] * 1.5;
+    CHECK(beyond_rounding(wrong, cpu) != "");
+    wrong[name] = cpu.bf16.at(name) * 0.5;
+    CHECK(beyond_rounding(wrong, cpu) != "");
+    if (cpu.bf16.at(name).size(0) == cpu.bf16.at(name).size(1)) {
+      wrong[name] = cpu.bf16.at(name).t();
+      CHECK(beyond_rounding(wrong, cpu) != "");
+    }
   }
 }
 
