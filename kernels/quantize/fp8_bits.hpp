@@ -47,14 +47,22 @@ TRAINX_HOST_DEVICE std::uint8_t rounded_fp8(float x) {
   return static_cast<std::uint8_t>(sign | made);
 }
 
-/// x / scale in fp8. What a scale of NaN gives keeps the sign of an x that is NaN, as a division on
-/// the host does.
+/// What values are multiplied with before they are rounded.
+TRAINX_HOST_DEVICE float fp8_inverse(float scale) { return quotient(1.0f, scale); }
+
+/// x * inverse in fp8. An infinite x becomes NaN, as what a scale of NaN gives, which keeps the
+/// sign of an x that is NaN.
 template <Fp8Format format, class T>
-TRAINX_HOST_DEVICE std::uint8_t scaled_fp8(T x, float scale) {
+TRAINX_HOST_DEVICE std::uint8_t scaled_fp8(T x, float inverse) {
   const float value = widened(x);
-  if (scale != scale)
+  if (inverse != inverse || (bits_of(value) & 0x7fffffffu) >= 0x7f800000u)
     return static_cast<std::uint8_t>(0x7fu | (value != value ? bits_of(value) >> 24 & 0x80u : 0u));
-  return rounded_fp8<format>(quotient(value, scale));
+  return rounded_fp8<format>(product(value, inverse));
+}
+
+/// Magnitudes beyond this one are cut to the largest value, which lies half a step below it.
+TRAINX_HOST_DEVICE constexpr float fp8_limit(Fp8Format format) {
+  return format == Fp8Format::e4m3 ? 464.0f : 61440.0f;
 }
 
 /// A tile of 128 rows of 128 bytes in shared memory. The pieces of 16 bytes of a row are exchanged

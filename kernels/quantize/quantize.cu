@@ -1,14 +1,17 @@
 #include "kernels/eight.cuh"
 #include "kernels/fold.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/quantize/fp8_source.cuh"
 #include "kernels/quantize/quantize.hpp"
+#include <type_traits>
 
 namespace trainx::kernels {
 namespace {
 
 constexpr int threads = 256;
 constexpr int blocks_per_multiprocessor = 8;
-constexpr std::int64_t most_blocks = 4096;  // bounds the partial results without knowing the GPU
+// bound the partial results without knowing the GPU
+constexpr std::int64_t most_blocks = 4096, most_slabs = 64;
 
 __device__ __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
   return a > b ? a : b;
@@ -31,24 +34,37 @@ __device__ __forceinline__ std::uint32_t largest_of_block(std::uint32_t most) {
   return most;
 }
 
+/// Elements of `end` from `begin` on, of those that a piece holds; none: 0 or less.
+__device__ __forceinline__ int in_piece(std::int64_t begin, std::int64_t end) {
+  const std::int64_t left = end - begin;
+  return static_cast<int>(left < 0 ? 0 : left < fp8_piece ? left : fp8_piece);
+}
+
 /// The largest magnitude, by its bits: NaNs have larger ones than infinity, which has larger ones
 /// than all numbers. The last block makes the scale of what all have found.
-template <class T, bool aligned>
+template <class Source, bool aligned>
 __global__ void __launch_bounds__(threads)
-    quantize_scale_kernel(const T* x, std::int64_t elements, Fp8Format format, float* scale,
-                          FoldMemory memory) {
+    quantize_scale_kernel(Source source, std::int64_t elements, std::int64_t columns,
+                          Fp8Format format, float* scale, const double* known, FoldMemory memory) {
+  if (known && *known > 0) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) *scale = fp8_scale_of_range(*known, format);
+    return;
+  }
   auto* const partial = reinterpret_cast<std::uint32_t*>(memory.partial);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * 8;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * fp8_piece;
   std::uint32_t most = 0;
-#pragma unroll 4
-  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * 8;
+#pragma unroll 2
+  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * fp8_piece;
        i < elements; i += step) {
-    const int count = static_cast<int>(elements - i < 8 ? elements - i : 8);
+    const int count = in_piece(i, elements);
+    float x[fp8_piece];
     // the last piece may be cut short
-    float of_piece[8];
-    widen8(aligned && count == 8 ? load8<true>(x + i, 8) : load8<false>(x + i, count), of_piece);
+    const std::int64_t row = Source::by_row ? i / columns : 0;
+    source.make(aligned && count == fp8_piece ? source.template load<true>(i, row, fp8_piece)
+                                              : source.template load<false>(i, row, count),
+                x);
 #pragma unroll
-    for (int j = 0; j < 8; ++j) most = larger(most, __float_as_uint(of_piece[j]) & 0x7fffffffu);
+    for (int j = 0; j < fp8_piece; ++j) most = larger(most, __float_as_uint(x[j]) & 0x7fffffffu);
   }
   most = largest_of_block(most);
   if (threadIdx.x == 0) partial[blockIdx.x] = most;
@@ -75,17 +91,60 @@ __device__ __forceinline__ std::uint32_t fp8_pair(float low, float high) {
 #endif
 }
 
+/// Of numbers that are not NaN, with an inverse that is not.
 template <Fp8Format format>
-__device__ __forceinline__ std::uint32_t four_in_fp8(const float* x, float scale) {
-  if (scale != scale) {  // the same in all threads
-    std::uint32_t word = 0;
+__device__ __forceinline__ std::uint32_t four_in_fp8(const float* x, float inverse) {
+  return fp8_pair<format>(product(x[0], inverse), product(x[1], inverse)) |
+         fp8_pair<format>(product(x[2], inverse), product(x[3], inverse)) << 16;
+}
+template <Fp8Format format>
+__device__ __forceinline__ std::uint32_t any_four_in_fp8(const float* x, float inverse) {
+  std::uint32_t word = 0;
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
-      word |= static_cast<std::uint32_t>(scaled_fp8<format>(x[j], scale)) << 8 * j;
-    return word;
+  for (int j = 0; j < 4; ++j)
+    word |= static_cast<std::uint32_t>(scaled_fp8<format>(x[j], inverse)) << 8 * j;
+  return word;
+}
+
+/// What a thread has counted.
+struct Counted {
+  unsigned flushed = 0, saturated = 0, not_finite = 0;
+  std::uint32_t most = 0;  // the bits of the largest magnitude
+};
+
+/// Sixteen elements in fp8.
+template <Fp8Format format>
+__device__ __forceinline__ uint4 sixteen_in_fp8(const float (&x)[fp8_piece], float inverse,
+                                                Counted& counted) {
+  std::uint32_t most = 0;
+#pragma unroll
+  for (int j = 0; j < fp8_piece; ++j) most = larger(most, __float_as_uint(x[j]) & 0x7fffffffu);
+  counted.most = larger(counted.most, most);
+  std::uint32_t word[4];
+  if (most >= 0x7f800000u || inverse != inverse) {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) word[w] = any_four_in_fp8<format>(x + 4 * w, inverse);
+#pragma unroll
+    for (int j = 0; j < fp8_piece; ++j)
+      counted.not_finite += (__float_as_uint(x[j]) & 0x7fffffffu) >= 0x7f800000u;
+  } else {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) word[w] = four_in_fp8<format>(x + 4 * w, inverse);
+    if (product(__uint_as_float(most), inverse) > fp8_limit(format)) {
+#pragma unroll
+      for (int j = 0; j < fp8_piece; ++j)
+        counted.saturated += fabsf(product(x[j], inverse)) > fp8_limit(format);
+    }
   }
-  return fp8_pair<format>(quotient(x[0], scale), quotient(x[1], scale)) |
-         fp8_pair<format>(quotient(x[2], scale), quotient(x[3], scale)) << 16;
+  unsigned made = 0;  // bytes that are not zero but for their sign: bit 7 tells
+#pragma unroll
+  for (int w = 0; w < 4; ++w) made += __popc(((word[w] & 0x7f7f7f7fu) + 0x7f7f7f7fu) & 0x80808080u);
+  if (made != fp8_piece) {
+#pragma unroll
+    for (int j = 0; j < fp8_piece; ++j)
+      counted.flushed += x[j] != 0 && (word[j / 4] >> 8 * (j % 4) & 0x7fu) == 0;
+  }
+  return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
 /// The first `count` of 16 bytes.
@@ -101,114 +160,284 @@ __device__ __forceinline__ void store_bytes(std::uint8_t* to, const uint4& x, in
     if (j < count) to[j] = static_cast<std::uint8_t>(words[j / 4] >> 8 * (j % 4));
 }
 
-/// Elements of `end` from `begin` on, of those that a piece holds; none: 0 or less.
-__device__ __forceinline__ int in_piece(std::int64_t begin, std::int64_t end) {
-  const std::int64_t left = end - begin;
-  return static_cast<int>(left < 0 ? 0 : left < fp8_piece ? left : fp8_piece);
-}
-
-/// A block makes a tile of 128 x 128. `aligned`: x and values are at 16 bytes, and columns a
-/// multiple of 16; `aligned_columns`: the same of transposed and rows.
-template <Fp8Format format, class T, bool aligned>
-__global__ void __launch_bounds__(threads)
-    quantize_values_kernel(Quantization<T> op, unsigned tiles_across, bool aligned_columns) {
-  __shared__ uint4 tile[fp8_tile * fp8_pieces];
-  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x / tiles_across) * fp8_tile,
-                     first_column = static_cast<std::int64_t>(blockIdx.x % tiles_across) * fp8_tile;
-  const float scale = *op.scale;
-#pragma unroll
-  for (int i = 0; i < fp8_tile * fp8_pieces / threads; ++i) {
-    const int at = static_cast<int>(threadIdx.x) + i * threads, row = at / fp8_pieces,
-              piece = at % fp8_pieces;
-    const std::int64_t r = first_row + row, c = first_column + piece * fp8_piece;
-    const int count = r < op.rows ? in_piece(c, op.columns) : 0;
-    const std::int64_t begin = r * op.columns + c;
-    float x[fp8_piece];
-    {
-      float eight[8];
-      widen8(load8<aligned>(op.x + begin, count), eight);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) x[j] = eight[j];
-      widen8(load8<aligned>(op.x + begin + 8, count - 8), eight);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) x[8 + j] = eight[j];
-    }
-    const uint4 made = make_uint4(four_in_fp8<format>(x, scale), four_in_fp8<format>(x + 4, scale),
-                                  four_in_fp8<format>(x + 8, scale),
-                                  four_in_fp8<format>(x + 12, scale));
-    if (op.values) store_bytes(op.values + begin, made, count, aligned);
-    if (op.transposed) tile[fp8_tile_piece(row, piece)] = made;
-  }
-  if (!op.transposed) return;
+/// Adds what the threads of a block have counted.
+__device__ __forceinline__ void add_counts(double* counts, const Counted& counted,
+                                           std::int64_t elements) {
+  __shared__ unsigned of_block[3];
+  if (threadIdx.x < 3) of_block[threadIdx.x] = 0;
   __syncthreads();
-  const Fp8Strip strip = fp8_strip(static_cast<int>(threadIdx.x));
-  const auto* const words = reinterpret_cast<const std::uint32_t*>(tile);
-  std::uint32_t columns[4][4];  // of each of four columns 16 bytes
+  const unsigned of_threads[3] = {counted.flushed, counted.saturated, counted.not_finite};
 #pragma unroll
-  for (int four = 0; four < 4; ++four) {
-    std::uint32_t x[4];
+  for (int k = 0; k < 3; ++k) {
+    unsigned all = of_threads[k];
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      x[i] = words[4 * fp8_tile_piece(strip.group * fp8_piece + 4 * four + i, strip.piece) +
-                   strip.word];
-    transpose_bytes(x);
-#pragma unroll
-    for (int j = 0; j < 4; ++j) columns[j][four] = x[j];
+    for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(0xffffffffu, all, offset);
+    if (threadIdx.x % 32 == 0 && all > 0) atomicAdd(of_block + k, all);
   }
-  const std::int64_t r = first_row + strip.group * fp8_piece;
-  const int count = in_piece(r, op.rows);
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const std::int64_t c = first_column + strip.piece * fp8_piece + strip.word * 4 + j;
-    if (c < op.columns)
-      store_bytes(op.transposed + c * op.rows + r,
-                  make_uint4(columns[j][0], columns[j][1], columns[j][2], columns[j][3]), count,
-                  aligned_columns);
-  }
+  __syncthreads();
+  // whole numbers below 2^53: sums do not depend on their order
+  if (threadIdx.x < 3 && of_block[threadIdx.x] > 0)
+    atomicAdd(counts + fp8_flushed + threadIdx.x, static_cast<double>(of_block[threadIdx.x]));
+  if (threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0)
+    atomicAdd(counts + fp8_elements, static_cast<double>(elements));
 }
 
-template <Fp8Format format, class T>
-cudaError_t launch_cast(const Quantization<T>& op, cudaStream_t stream) {
+/// Those of output gradients are the gradient of a bias.
+template <Fp8Format format>
+constexpr bool sums_columns = format == Fp8Format::e5m2;
+
+/// Block (x, y) makes the tiles of 128 x 128 in column x, each gridDim.y-th from y on. `aligned`: x
+/// and values are at 16 bytes, and columns a multiple of 16; `aligned_columns`: the same of
+/// transposed and rows.
+template <Fp8Format format, class T, class Source, bool aligned>
+__global__ void __launch_bounds__(threads, 3)
+    quantize_values_kernel(Source source, Quantization<T> op, bool aligned_columns,
+                           FoldMemory memory) {
+  __shared__ uint4 tile[fp8_tile * fp8_pieces];
+  constexpr int warps = threads / 32, passes = fp8_tile * fp8_pieces / threads;
+  const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * fp8_tile,
+                     tiles_down = (op.rows + fp8_tile - 1) / fp8_tile;
+  const int piece = static_cast<int>(threadIdx.x) % fp8_pieces;
+  const std::int64_t own_column = first_column + piece * fp8_piece;
+  const int own_count = in_piece(own_column, op.columns);
+  const float inverse = fp8_inverse(*op.scale);
+  float sums[fp8_piece] = {};
+  Counted counted;
+  for (std::int64_t t = blockIdx.y; t < tiles_down; t += gridDim.y) {
+    const std::int64_t first_row = t * fp8_tile;
+#pragma unroll(Source::ahead)
+    for (int i = 0; i < passes; ++i) {
+      const int row = (static_cast<int>(threadIdx.x) + i * threads) / fp8_pieces;
+      const std::int64_t r = first_row + row, begin = r * op.columns + own_column;
+      const int count = r < op.rows ? own_count : 0;
+      float x[fp8_piece];
+      source.make(source.template load<aligned>(begin, r, count), x);
+      const uint4 made = sixteen_in_fp8<format>(x, inverse, counted);
+      if constexpr (sums_columns<format>) {
+#pragma unroll
+        for (int j = 0; j < fp8_piece; ++j) sums[j] += x[j];
+      }
+      if (op.values) store_bytes(op.values + begin, made, count, aligned);
+      if (op.transposed) tile[fp8_tile_piece(row, piece)] = made;
+    }
+    if (!op.transposed) continue;
+    __syncthreads();
+    const Fp8Strip strip = fp8_strip(static_cast<int>(threadIdx.x));
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(tile);
+    std::uint32_t columns[4][4];  // of each of four columns 16 bytes
+#pragma unroll
+    for (int four = 0; four < 4; ++four) {
+      std::uint32_t x[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        x[i] = words[4 * fp8_tile_piece(strip.group * fp8_piece + 4 * four + i, strip.piece) +
+                     strip.word];
+      transpose_bytes(x);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) columns[j][four] = x[j];
+    }
+    __syncthreads();
+    const std::int64_t r = first_row + strip.group * fp8_piece;
+    const int count = in_piece(r, op.rows);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t c = first_column + strip.piece * fp8_piece + strip.word * 4 + j;
+      if (c < op.columns)
+        store_bytes(op.transposed + c * op.rows + r,
+                    make_uint4(columns[j][0], columns[j][1], columns[j][2], columns[j][3]), count,
+                    aligned_columns);
+    }
+  }
+  if (op.counts) add_counts(op.counts, counted, op.rows * op.columns);
+  if (op.exponents) {
+    const std::uint32_t most = largest_of_block(counted.most);
+    if (threadIdx.x == 0 && most > 0) atomicAdd(op.exponents + fp8_exponent(most), 1.0);
+  }
+  if (!sums_columns<format> || !op.column_sums) return;
+
+  // over the rows of a warp, of the block, then over the blocks of the column
+  auto* const of_warps = reinterpret_cast<float*>(tile);  // [warps][fp8_tile]
+  static_assert(sizeof tile >= sizeof(float) * warps * fp8_tile);
+  static_assert(fp8_tile <= threads && 32 % fp8_pieces == 0);
+#pragma unroll
+  for (int j = 0; j < fp8_piece; ++j) {
+#pragma unroll
+    for (int offset = 16; offset >= fp8_pieces; offset /= 2)
+      sums[j] += __shfl_xor_sync(0xffffffffu, sums[j], offset);
+  }
+  __syncthreads();  // others may still read the tile
+  if (threadIdx.x % 32 < fp8_pieces) {
+#pragma unroll
+    for (int j = 0; j < fp8_piece; ++j)
+      of_warps[threadIdx.x / 32 * fp8_tile + piece * fp8_piece + j] = sums[j];
+  }
+  __syncthreads();
+  const std::int64_t c = first_column + threadIdx.x;
+  const bool has_column = threadIdx.x < fp8_tile && c < op.columns, alone = gridDim.y == 1;
+  const auto put = [&](float total) {
+    op.column_sums[c] = op.accumulate ? op.column_sums[c] + total : total;
+  };
+  if (has_column) {
+    float total = 0;
+    for (int w = 0; w < warps; ++w) total += of_warps[w * fp8_tile + threadIdx.x];
+    if (alone)
+      put(total);
+    else
+      memory.partial[blockIdx.y * op.columns + c] = total;
+  }
+  if (alone || !last_to_arrive(memory.counters + blockIdx.x, gridDim.y) || !has_column) return;
+  float total = 0;
+#pragma unroll 8
+  for (unsigned slab = 0; slab < gridDim.y; ++slab)
+    total += __ldcg(memory.partial + slab * op.columns + c);
+  put(total);
+}
+
+/// Blocks over the rows. Column sums are left in memory by each of them, so there are few then: as
+/// many as leave the fewest tiles to the multiprocessor that makes most.
+template <class Kernel>
+cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, bool sums,
+                        unsigned& blocks) {
+  blocks = static_cast<unsigned>(down < 65535 ? down : 65535);
+  if (!sums) return cudaSuccess;
+  int multiprocessors = 0, resident = 0;
+  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
+    return error;
+  if (const cudaError_t error =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
+      error != cudaSuccess)
+    return error;
+  const std::int64_t at_once = static_cast<std::int64_t>(multiprocessors) *
+                               (resident > 0 ? resident : 1);
+  std::int64_t least = 0;
+  for (std::int64_t slabs = 1; slabs <= down && slabs <= most_slabs; ++slabs) {
+    const std::int64_t turns = (slabs * across + at_once - 1) / at_once,
+                       tiles = turns * ((down + slabs - 1) / slabs);
+    if (least == 0 || tiles < least) least = tiles, blocks = static_cast<unsigned>(slabs);
+  }
+  return cudaSuccess;
+}
+
+template <Fp8Format format, class T, class Source, bool aligned>
+cudaError_t launch_tiles(const Source& source, const Quantization<T>& op, const FoldMemory& memory,
+                         cudaStream_t stream) {
   const std::int64_t down = (op.rows + fp8_tile - 1) / fp8_tile,
-                     across = (op.columns + fp8_tile - 1) / fp8_tile, tiles = down * across;
-  if (tiles > 0x7fffffff) return cudaErrorInvalidValue;
-  const bool aligned = aligned16(op.x) && aligned16(op.values) && op.columns % fp8_piece == 0,
-             aligned_columns = aligned16(op.transposed) && op.rows % fp8_piece == 0;
-  const auto blocks = static_cast<unsigned>(tiles), wide = static_cast<unsigned>(across);
-  if (aligned)
-    quantize_values_kernel<format, T, true>
-        <<<blocks, threads, 0, stream>>>(op, wide, aligned_columns);
-  else
-    quantize_values_kernel<format, T, false>
-        <<<blocks, threads, 0, stream>>>(op, wide, aligned_columns);
+                     across = (op.columns + fp8_tile - 1) / fp8_tile;
+  if (across > fold_counters) return cudaErrorInvalidValue;
+  const auto kernel = quantize_values_kernel<format, T, Source, aligned>;
+  dim3 grid(static_cast<unsigned>(across));
+  if (const cudaError_t error =
+          blocks_down(kernel, down, across, op.column_sums != nullptr, grid.y);
+      error != cudaSuccess)
+    return error;
+  kernel<<<grid, threads, 0, stream>>>(
+      source, op, aligned16(op.transposed) && op.rows % fp8_piece == 0, memory);
   return cudaGetLastError();
+}
+
+template <class T, class Source, bool aligned>
+cudaError_t launch_scale(const Source& source, const Quantization<T>& op, const FoldMemory& memory,
+                         cudaStream_t stream) {
+  const std::int64_t elements = op.rows * op.columns, of_block = fp8_piece * threads,
+                     work = elements > 0 ? (elements + of_block - 1) / of_block : 1;
+  unsigned blocks = 0;
+  if (const cudaError_t error =
+          blocks_for(work < most_blocks ? work : most_blocks,
+                     // but for the first step there is nothing to read: few blocks end sooner
+                     op.known ? 1 : blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
+  quantize_scale_kernel<Source, aligned><<<blocks, threads, 0, stream>>>(
+      source, elements, op.columns, op.format, op.scale, op.known, memory);
+  return cudaGetLastError();
+}
+
+/// Is anything left to make once the scale is known?
+template <class T>
+bool casts(const Quantization<T>& op) {
+  return op.rows * op.columns > 0 && (op.values || op.transposed || op.column_sums);
+}
+template <class T>
+bool is_aligned(const Quantization<T>& op) {
+  return aligned16(op.x) && aligned16(op.pre) && aligned16(op.values) &&
+         op.columns % fp8_piece == 0;
+}
+
+template <class T, bool aligned>
+cudaError_t launch_plain(const Quantization<T>& op, const FoldMemory& memory, cudaStream_t stream) {
+  const PlainSource<T> source{op.x};
+  const cudaError_t error =
+      aligned16(op.x) ? launch_scale<T, PlainSource<T>, true>(source, op, memory, stream)
+                      : launch_scale<T, PlainSource<T>, false>(source, op, memory, stream);
+  if (error != cudaSuccess || !casts(op)) return error;
+  return op.format == Fp8Format::e4m3
+             ? launch_tiles<Fp8Format::e4m3, T, PlainSource<T>, aligned>(source, op, memory, stream)
+             : launch_tiles<Fp8Format::e5m2, T, PlainSource<T>, aligned>(source, op, memory,
+                                                                         stream);
+}
+
+/// Sources with an activation are inputs of products or output gradients.
+template <Fp8Format format, class Source>
+cudaError_t launch_source(const Source& source, const Quantization<Bf16>& op,
+                          const FoldMemory& memory, cudaStream_t stream) {
+  if (op.format != format || !is_aligned(op)) return cudaErrorInvalidValue;
+  if (const cudaError_t error = launch_scale<Bf16, Source, true>(source, op, memory, stream);
+      error != cudaSuccess || !casts(op))
+    return error;
+  return launch_tiles<format, Bf16, Source, true>(source, op, memory, stream);
 }
 
 template <class T>
 cudaError_t launch(const Quantization<T>& op, const FoldMemory& memory, cudaStream_t stream) {
-  const std::int64_t elements = op.rows * op.columns,
-                     work = elements > 0 ? (elements + 8 * threads - 1) / (8 * threads) : 1;
-  unsigned blocks = 0;
-  if (const cudaError_t error =
-          blocks_for(work < most_blocks ? work : most_blocks, blocks_per_multiprocessor, blocks);
-      error != cudaSuccess)
-    return error;
-  if (aligned16(op.x))
-    quantize_scale_kernel<T, true>
-        <<<blocks, threads, 0, stream>>>(op.x, elements, op.format, op.scale, memory);
-  else
-    quantize_scale_kernel<T, false>
-        <<<blocks, threads, 0, stream>>>(op.x, elements, op.format, op.scale, memory);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  if (elements == 0 || (!op.values && !op.transposed)) return cudaSuccess;
-  return op.format == Fp8Format::e4m3 ? launch_cast<Fp8Format::e4m3>(op, stream)
-                                      : launch_cast<Fp8Format::e5m2>(op, stream);
+  if (op.column_sums && op.format != Fp8Format::e5m2) return cudaErrorInvalidValue;
+  if (op.column_sums && !op.accumulate && op.rows == 0 && op.columns > 0)
+    if (const cudaError_t error = cudaMemsetAsync(
+            op.column_sums, 0, static_cast<std::size_t>(op.columns) * sizeof(float), stream);
+        error != cudaSuccess)
+      return error;
+  if (op.source == Fp8Source::plain)
+    return is_aligned(op) ? launch_plain<T, true>(op, memory, stream)
+                          : launch_plain<T, false>(op, memory, stream);
+  if constexpr (std::is_same_v<T, Bf16>) {
+    using Tanh = TanhCdf<Bf16>;
+    using Erf = ErfCdf<Bf16>;
+    switch (op.source) {
+      case Fp8Source::gelu_tanh:
+        return launch_source<Fp8Format::e4m3>(GeluSource<T, Tanh>{op.x}, op, memory, stream);
+      case Fp8Source::gelu_erf:
+        return launch_source<Fp8Format::e4m3>(GeluSource<T, Erf>{op.x}, op, memory, stream);
+      case Fp8Source::gated_silu:
+        return launch_source<Fp8Format::e4m3>(
+            GatedSource<T, ActivationKind::silu>{op.x, op.columns}, op, memory, stream);
+      case Fp8Source::gated_gelu_tanh:
+        return launch_source<Fp8Format::e4m3>(
+            GatedSource<T, ActivationKind::gelu_tanh>{op.x, op.columns}, op, memory, stream);
+      case Fp8Source::gelu_tanh_gradient:
+        return launch_source<Fp8Format::e5m2>(GeluGradientSource<T, Tanh>{op.x, op.pre}, op, memory,
+                                              stream);
+      case Fp8Source::gelu_erf_gradient:
+        return launch_source<Fp8Format::e5m2>(GeluGradientSource<T, Erf>{op.x, op.pre}, op, memory,
+                                              stream);
+      case Fp8Source::plain: break;
+    }
+  }
+  return cudaErrorInvalidValue;
+}
+
+__global__ void __launch_bounds__(threads)
+    advance_ranges_kernel(double* states, const double* counts, std::int64_t tensors,
+                          const double* guard) {
+  const std::int64_t t = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (t < tensors && (!guard || isfinite(*guard)))
+    advance_fp8_range(states + t * fp8_range_state,
+                      counts + t * (fp8_counts + fp8_exponents) + fp8_counts);
 }
 
 }  // namespace
 
-std::int64_t quantize_partial_bytes() {
-  return most_blocks * static_cast<std::int64_t>(sizeof(std::uint32_t));
+std::int64_t quantize_partial_bytes(std::int64_t columns) {
+  return (most_blocks > most_slabs * columns ? most_blocks : most_slabs * columns) *
+         static_cast<std::int64_t>(sizeof(float));
 }
 cudaError_t quantize(const Quantization<float>& op, const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, memory, stream);
@@ -218,6 +447,14 @@ cudaError_t quantize(const Quantization<Bf16>& op, const FoldMemory& memory, cud
 }
 cudaError_t quantize(const Quantization<Fp16>& op, const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, memory, stream);
+}
+
+cudaError_t advance_fp8_ranges(double* states, const double* counts, std::int64_t tensors,
+                               const double* guard, cudaStream_t stream) {
+  if (tensors == 0) return cudaSuccess;
+  advance_ranges_kernel<<<static_cast<unsigned>((tensors + threads - 1) / threads), threads, 0,
+                          stream>>>(states, counts, tensors, guard);
+  return cudaGetLastError();
 }
 
 }  // namespace trainx::kernels

@@ -1,29 +1,76 @@
+#include "kernels/activation/gated.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 namespace trainx::kernels {
 namespace {
 
+template <class T>
+std::vector<T> elements_of(const Quantization<T>& op) {
+  const std::int64_t n = op.rows * op.columns;
+  std::vector<T> made(static_cast<std::size_t>(n));
+  const auto gradient = [&](GeluKind kind) {
+    gelu_backward_reference(
+        GeluBackward<T>{op.rows, op.columns, op.x, op.pre, made.data(), nullptr, false}, kind);
+  };
+  const auto gate = [&](ActivationKind kind) {
+    gated_reference(Gated<T>{op.rows, op.columns, op.x, made.data()}, kind);
+  };
+  switch (op.source) {
+    case Fp8Source::plain: made.assign(op.x, op.x + n); break;
+    case Fp8Source::gelu_tanh: gelu_reference(made.data(), op.x, n, GeluKind::tanh); break;
+    case Fp8Source::gelu_erf: gelu_reference(made.data(), op.x, n, GeluKind::erf); break;
+    case Fp8Source::gated_silu: gate(ActivationKind::silu); break;
+    case Fp8Source::gated_gelu_tanh: gate(ActivationKind::gelu_tanh); break;
+    case Fp8Source::gelu_tanh_gradient: gradient(GeluKind::tanh); break;
+    case Fp8Source::gelu_erf_gradient: gradient(GeluKind::erf); break;
+  }
+  return made;
+}
+
 template <Fp8Format format, class T>
-void cast_to_fp8(const Quantization<T>& op) {
+void cast_to_fp8(const Quantization<T>& op, const std::vector<float>& x) {
+  const float inverse = fp8_inverse(*op.scale);
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns; ++c) {
-      const std::uint8_t made = scaled_fp8<format>(op.x[r * op.columns + c], *op.scale);
+      const float element = x[static_cast<std::size_t>(r * op.columns + c)];
+      const std::uint8_t made = scaled_fp8<format>(element, inverse);
       if (op.values) op.values[r * op.columns + c] = made;
       if (op.transposed) op.transposed[c * op.rows + r] = made;
+      if (!op.counts) continue;
+      const bool finite = std::isfinite(element);
+      op.counts[fp8_elements] += 1;
+      op.counts[fp8_flushed] += element != 0 && (made & 0x7f) == 0;
+      op.counts[fp8_saturated] += finite && std::abs(product(element, inverse)) > fp8_limit(format);
+      op.counts[fp8_not_finite] += !finite;
     }
 }
 
 template <class T>
 void quantize_on_host(const Quantization<T>& op) {
+  std::vector<float> x(static_cast<std::size_t>(op.rows * op.columns));
   std::uint32_t most = 0;
-  for (std::int64_t i = 0; i < op.rows * op.columns; ++i)
-    most = std::max(most, bits_of(widened(op.x[i])) & 0x7fffffffu);
-  *op.scale = fp8_scale(most, op.format);
+  const std::vector<T> made = elements_of(op);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = widened(made[i]);
+    most = std::max(most, bits_of(x[i]) & 0x7fffffffu);
+  }
+  *op.scale = op.known && *op.known > 0 ? fp8_scale_of_range(*op.known, op.format)
+                                        : fp8_scale(most, op.format);
+  if (op.exponents && most > 0) op.exponents[fp8_exponent(most)] += 1;
   if (op.format == Fp8Format::e4m3)
-    cast_to_fp8<Fp8Format::e4m3>(op);
+    cast_to_fp8<Fp8Format::e4m3>(op, x);
   else
-    cast_to_fp8<Fp8Format::e5m2>(op);
+    cast_to_fp8<Fp8Format::e5m2>(op, x);
+  for (std::int64_t c = 0; op.column_sums && c < op.columns; ++c) {
+    double sum = op.accumulate ? static_cast<double>(op.column_sums[c]) : 0;
+    for (std::int64_t r = 0; r < op.rows; ++r)
+      sum += static_cast<double>(x[static_cast<std::size_t>(r * op.columns + c)]);
+    op.column_sums[c] = static_cast<float>(sum);
+  }
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Machine {
   bool seeded = false;
   // whose linear layers multiply operands in fp8
   graph::Fp8Layers fp8 = graph::Fp8Layers::off;
+  graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   bool operator==(const Machine&) const = default;

@@ -1,4 +1,5 @@
 #include "execute/cpu_executor.hpp"
+#include "kernels/quantize/fp8_ranges.hpp"
 #include "core/error.hpp"
 #include "operations/cast/cast.hpp"
 #include "operations/common/timed_work.hpp"
@@ -121,6 +122,15 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::advance_step: ++s.memory->scalar<std::int64_t>(i, AdvanceSlot::counter); return;
     case Op::advance_applied: {
       const bool finite = std::isfinite(s.memory->scalar<double>(i, AdvanceSlot::norm2));
+      if (const Use* ranges = find_use(i, AdvanceSlot::fp8_ranges)) {
+        const Use& counts = use_of(i, AdvanceSlot::fp8_counts);
+        if (finite)
+          kernels::advance_fp8_ranges(
+              reinterpret_cast<double*>(s.memory->address(*ranges)),
+              reinterpret_cast<const double*>(s.memory->address(counts)),
+              s.memory->buffer(*ranges).elements / kernels::fp8_range_state);
+        return;
+      }
       if (find_use(i, AdvanceSlot::loss_scale))
         kernels::advance_loss_scale(&s.memory->scalar<double>(i, AdvanceSlot::loss_scale), finite,
                                     parts_.loss_scale);

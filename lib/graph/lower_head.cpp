@@ -54,6 +54,7 @@ class HeadLowering {
     b.target_count = slots_.scalar(scalar++);
     if (!of_.model.scores.empty()) b.score = slots_.scalar(scalar++);
     if (of_.model.loads) b.loads = slots_.scalar(scalar++);
+    scalar += of_.model.fp8_counts.has_value() + of_.model.fp8_ranges.has_value();
     if (of_.model.scaled) b.loss_scale = slots_.scalar(scalar);
     if (head_.predicted_rows > 0)
       b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);

@@ -26,6 +26,7 @@ class LayerLowering {
   }
 
   LoweredBlock run() {
+    find_counts();
     place_values();
     mark_caches();
     forward();
@@ -47,6 +48,26 @@ class LayerLowering {
   ValueId value_of(const Node& op, OperandId o) const {
     return (o.kind == OperandId::Kind::input ? op.inputs
                                              : op.outputs)[static_cast<std::size_t>(o.index)];
+  }
+
+  static bool casts_to_fp8(const Operation& o) {
+    const auto* linear = std::get_if<Linear>(&o);
+    return std::holds_alternative<Quantize>(o) || (linear && linear->fp8);
+  }
+  void find_counts() {
+    const bool casts = std::ranges::any_of(
+        infos_, [](const Info& info) { return casts_to_fp8(info.op.operation); });
+    for (std::size_t k = 0; casts && k < of_.graph.scalars.size(); ++k) {
+      const program::ScalarSpec& s = of_.graph.scalars[k];
+      if (s.name == program::fp8_counts) out_.bound.fp8_counts = slots_.scalar(static_cast<int>(k));
+      if (s.role == program::Role::fp8_ranges)
+        out_.bound.fp8_ranges = slots_.scalar(static_cast<int>(k));
+    }
+  }
+
+  void use_scales(Uses& uses) const {
+    if (out_.bound.fp8_ranges != none) uses.read(out_.bound.fp8_ranges);
+    if (out_.bound.fp8_counts != none) uses.write(out_.bound.fp8_counts, How::accumulate);
   }
 
   /// Values that backward reads.
@@ -78,6 +99,7 @@ class LayerLowering {
         if (v == none || of_.crossing(v) != none) continue;
         const OutputSpec& spec = infos_[k].outputs[o];
         if (spec.space == program::Space::library && !is_needed(v)) continue;  // nobody keeps it
+        if (!spec.type.defined()) continue;  // the operation does not make it
         if (keeps())
           at_.put(v, is_needed(v) ? slots_.saved(of_.value(v).name, spec)
                                   : slots_.scratch(of_.value(v).name, spec.type));
@@ -142,6 +164,7 @@ class LayerLowering {
       add_cost(phase, info.op.operation, cost, bound);
       out_.bound.forward.push_back(std::move(bound));
     }
+    use_scales(uses);
     phase.uses = uses.list();
   }
 
@@ -161,6 +184,7 @@ class LayerLowering {
     const auto note = [&](Slot s) {
       if (std::ranges::find(from, s) == from.end()) from.push_back(s);
     };
+    if (out_.bound.fp8_ranges != none && casts_to_fp8(op.operation)) note(out_.bound.fp8_ranges);
     for (const OperandId f : infos_[k].outputs[o].from) {
       if (f.kind == OperandId::Kind::parameter) {
         note(slots_.bind(op.parameters[static_cast<std::size_t>(f.index)], true, false).value);
@@ -216,6 +240,9 @@ class LayerLowering {
       all.push_back(std::move(bound));
     }
     std::ranges::reverse(all);
+    const bool casts =
+        std::ranges::any_of(all, [](const BoundOp& op) { return casts_to_fp8(op.operation); });
+    if (casts) use_scales(uses);
     phase.uses = uses.list();
   }
 

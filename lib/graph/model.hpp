@@ -74,6 +74,10 @@ struct Model {
   // f64 [layers, experts + 1], which training counts: operations::ExpertLoads
   std::optional<program::ScalarSpec> loads;
   double balance_rate = 0;  // program::ModelGraph
+  // f64 as operations::Fp8Site says, which training counts: elements of tensors that are cast
+  std::optional<program::ScalarSpec> fp8_counts;
+  // f64 alike, that scales are made of and each step advances: of delayed scaling
+  std::optional<program::ScalarSpec> fp8_ranges;
   std::vector<ModelValue> values;
   std::vector<ModelParameter> parameters;
   std::vector<Block> blocks;

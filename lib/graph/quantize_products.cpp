@@ -16,7 +16,8 @@ namespace {
 
 class Quantizing {
  public:
-  Quantizing(Model& model, Fp8Layers layers) : model_(model), layers_(layers) {
+  Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling)
+      : model_(model), layers_(layers), scaling_(scaling) {
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -30,6 +31,18 @@ class Quantizing {
           (layers_ == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
         quantize(block);
     number_by_position();
+    if (most_ == 0) return;
+    const bool delayed = scaling_ == Fp8Scaling::delayed;
+    const auto dims = [&](std::int64_t of_tensor) {
+      return std::vector<std::int64_t>{operations::fp8_classes, std::ssize(model_.blocks), most_,
+                                       of_tensor};
+    };
+    model_.fp8_counts = program::metric(
+        std::string(program::fp8_counts),
+        dims(operations::fp8_count_kinds + (delayed ? operations::fp8_exponents : 0)));
+    if (!delayed) return;
+    model_.fp8_ranges = program::scalar(program::Role::fp8_ranges);
+    model_.fp8_ranges->dims = dims(operations::fp8_range_state);
   }
 
  private:
@@ -46,6 +59,7 @@ class Quantizing {
         transposed.insert(op.inputs[Linear::x]);
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
+    int inputs = 0, linears = 0;
     for (Node& op : block.ops) {
       if (std::holds_alternative<operations::GroupedLinear>(op.operation))
         throw UserError(ExitCode::invalid_recipe,
@@ -53,9 +67,33 @@ class Quantizing {
                         "of a step: leave it out for a mixture of experts");
       if (auto* linear = std::get_if<Linear>(&op.operation); linear && multiplies_fp8(op)) {
         const ValueId x = op.inputs[Linear::x];
-        if (!known.contains(x)) known[x] = add_quantize(ops, x, transposed.contains(x));
+        if (!known.contains(x)) {
+          Quantize cast{.delayed = scaling_ == Fp8Scaling::delayed,
+                        .number = inputs++,
+                        .transposes = transposed.contains(x)};
+          ValueId from = x;
+          if (Node* before = activation_before(ops, op)) {
+            auto& first = std::get<Linear>(before->operation);
+            cast.activation = first.activation;
+            first.activated_behind = true;
+            first.differentiated_behind = false;
+            from = before->outputs[Linear::preactivation];
+            linear->input_activation = operations::Activation::none;
+            op.inputs[Linear::input_sum] = none;
+            op.parameters.resize(Linear::input_bias);
+          }
+          if (Node* gate = gate_before(ops, x)) {
+            auto& gated = std::get<operations::Gated>(gate->operation);
+            cast.activation = gated.activation;
+            cast.gated = gated.computed_behind = true;
+            from = gate->inputs[operations::Gated::x];
+          }
+          known[x] = add_quantize(ops, x, from, cast);
+        }
         const std::vector<ValueId>& made = known[x];
         linear->fp8 = true;
+        linear->number = linears++;
+        linear->delayed = scaling_ == Fp8Scaling::delayed;
         op.inputs.resize(made.size() > Quantize::transposed ? Linear::input_transposed + 1
                                                             : Linear::input_scale + 1,
                          none);
@@ -69,6 +107,39 @@ class Quantizing {
       ops.push_back(std::move(op));
     }
     block.ops = std::move(ops);
+    most_ = std::max({most_, inputs, linears});
+  }
+
+  /// The linear layer in fp8 whose activation is the input of `op`, where a GPU computes that, and
+  /// its derivative, as it casts the one and its gradient.
+  Node* activation_before(std::vector<Node>& ops, const Node& op) const {
+    const auto& second = std::get<Linear>(op.operation);
+    if (!model_.gpu || !operations::casts_activation(second.input_activation, model_.compute))
+      return nullptr;
+    for (Node& before : ops)
+      if (auto* first = std::get_if<Linear>(&before.operation);
+          first && first->fp8 && first->activation == second.input_activation &&
+          before.outputs[Linear::y] == op.inputs[Linear::x])
+        return &before;
+    return nullptr;
+  }
+
+  /// The gate that makes `x`, where nothing but this product reads that and a GPU computes it as it
+  /// casts.
+  Node* gate_before(std::vector<Node>& ops, ValueId x) const {
+    std::int64_t readers = 0;  // in this block some stand in `ops` already
+    for (const Node& op : ops) readers += std::ranges::count(op.inputs, x);
+    for (const Block& block : model_.blocks)
+      for (const Node& op : block.ops) readers += std::ranges::count(op.inputs, x);
+    for (Node& before : ops)
+      if (const auto* gated = std::get_if<operations::Gated>(&before.operation);
+          gated && before.outputs[operations::Gated::y] == x && readers == 1 && model_.gpu &&
+          operations::casts_gate(gated->activation, model_.compute) &&
+          model_.values[static_cast<std::size_t>(x)].type.columns() %
+                  operations::gpu_fp8_multiple ==
+              0)
+        return &before;
+    return nullptr;
   }
 
   /// Of a linear layer.
@@ -76,8 +147,10 @@ class Quantizing {
     return !model_.gpu || operations::gpu_multiplies_fp8(model_.types_of(op));
   }
 
-  std::vector<ValueId> add_quantize(std::vector<Node>& ops, ValueId x, bool transposes) {
-    Node& node = ops.emplace_back(Node{Quantize{.transposes = transposes}, {x}, {}, {}, {}});
+  /// `x`: the value that is cast, made of `from`.
+  std::vector<ValueId> add_quantize(std::vector<Node>& ops, ValueId x, ValueId from,
+                                    const Quantize& cast) {
+    Node& node = ops.emplace_back(Node{cast, {from}, {}, {}, {}});
     const std::string before = model_.values[static_cast<std::size_t>(x)].name + "_";
     for (const operations::OutputSpec& o :
          operations::outputs_of(node.operation, model_.types_of(node))) {
@@ -122,13 +195,15 @@ class Quantizing {
 
   Model& model_;
   Fp8Layers layers_;
+  Fp8Scaling scaling_;
   int first_ = std::numeric_limits<int>::max(), last_ = none;
+  int most_ = 0;  // tensors of a class that a block casts
 };
 
 }  // namespace
 
-void quantize_products(Model& model, Fp8Layers layers) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers).run();
+void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling) {
+  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling).run();
 }
 
 }  // namespace trainx::graph

@@ -8,11 +8,14 @@ struct Model;
 /// Layers whose linear operations multiply operands in fp8. inner: all but the first and the last.
 enum class Fp8Layers : std::uint8_t { off, inner, all };
 
+/// Scales of operands in fp8: of the tensor at hand, or of the largest magnitudes of steps before.
+enum class Fp8Scaling : std::uint8_t { current, delayed };
+
 /// Gives the linear operations of those layers operands in fp8: their input is what a Quantize
 /// operation makes of it, once for all that read it, and so it is what backward keeps. Gradients
 /// still belong to the value that was quantized: rounding has the derivative of the identity.
 /// Embedding and head stay as they are, and on a GPU layers of which a size does not fit its
 /// kernels (gpu_multiplies_fp8). Follows fuse().
-void quantize_products(Model& model, Fp8Layers layers);
+void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current);
 
 }  // namespace trainx::graph

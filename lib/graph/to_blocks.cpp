@@ -16,6 +16,9 @@ void add_scalars(ModelGraph& graph, const Model& model) {
   graph.scalars = {program::scalar(Role::loss_sum), program::scalar(Role::target_count)};
   graph.scalars.insert(graph.scalars.end(), model.scores.begin(), model.scores.end());
   if (model.loads) graph.scalars.push_back(*model.loads);
+  if (model.fp8_counts) graph.scalars.push_back(*model.fp8_counts);
+  if (model.fp8_ranges) graph.scalars.push_back(*model.fp8_ranges);
+  // last: evaluations in another type know all others by the same numbers
   if (model.scaled) graph.scalars.push_back(program::scalar(Role::loss_scale));
 }
 

@@ -160,6 +160,13 @@ std::string plots(const RunRecord& run) {
   all.push_back({"least entropy of a layer's loads",
                  "1: experts have as many tokens",
                  {{"expert_load_entropy", run.of("expert_load_entropy")}}});
+  for (const auto& [kind, words] : {std::pair{"flushed", "became zero"},
+                                    std::pair{"saturated", "were cut to the largest number"}}) {
+    Plot plot{std::string("elements in fp8 that ") + words, "share of those that were cast", {}};
+    for (const char* of : metrics::Fp8Shares::names)
+      plot.curves.push_back({of, run.of("fp8_" + std::string(kind) + "_" + of)});
+    all.push_back(plot);
+  }
   all.push_back({"model FLOPs", "share of the chip's", {{"mfu", run.of("mfu")}}});
   all.push_back({"power", "W", {{"watts", run.of("watts")}}});
   std::string out;

@@ -25,6 +25,11 @@ nlohmann::ordered_json to_json(const StepReport& r) {
     j["expert_load_entropy"] = r.experts->entropy;
     j["dropped_tokens"] = r.experts->dropped;
   }
+  for (int k = 0; r.fp8 && k < Fp8Shares::classes; ++k) {
+    const std::string of = Fp8Shares::names[k];
+    j["fp8_flushed_" + of] = r.fp8->flushed[k];
+    j["fp8_saturated_" + of] = r.fp8->saturated[k];
+  }
   if (r.mfu) j["mfu"] = *r.mfu;
   if (r.joules_per_token) j["joules_per_token"] = *r.joules_per_token;
   if (r.power_capped) j["power_capped"] = *r.power_capped;
@@ -47,6 +52,7 @@ bool is_own_key(const std::string& name) {
   all.clock_mhz = all.temperature_celsius = all.device_used_bytes = all.device_total_bytes = 0;
   all.clock_reason = "any";
   all.experts.emplace();
+  all.fp8.emplace();
   EvalReport evaluation{.all_batches = 1, .unix_time_s = 1};
   evaluation.entropy_floor = 0;
   return to_json(all).contains(name) || to_json(evaluation).contains("eval_" + name) ||

@@ -17,6 +17,15 @@ struct ExpertLoad {
   double dropped = 0;  // choices that no expert computed, in all layers
 };
 
+/// Elements that were cast to fp8 for products, by class of tensor: inputs, weights, output
+/// gradients.
+struct Fp8Shares {
+  static constexpr int classes = 3;
+  static constexpr const char* names[classes] = {"inputs", "weights", "gradients"};
+  // of all elements: those that became zero and were not; those that were cut to the largest value
+  double flushed[classes] = {}, saturated[classes] = {};
+};
+
 struct StepReport {
   std::int64_t step = 0;  // counts from 1
   // mean over the target tokens of all steps since the last logged one
@@ -39,6 +48,7 @@ struct StepReport {
   // of a loss of the user's own, by name: means over all steps since the last logged one
   std::map<std::string, double> metrics;
   std::optional<ExpertLoad> experts;  // of this step, of a mixture of experts
+  std::optional<Fp8Shares> fp8;       // of this step, of products in fp8
   // Of a GPU, since the last report; nothing where it is not known.
   // model FLOPs a second, as a share of what the chip could do (Chowdhery et al. 2022,
   // arXiv:2204.02311)

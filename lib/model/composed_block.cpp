@@ -54,9 +54,19 @@ void ComposedBlock::run_all_backward(const BlockContext& c, const Ops& ops, Rows
   for (std::size_t k = ops.size(); k-- > 0;) run_backward(ops[k], context(c, ops[k], rows));
 }
 
-void ComposedBlock::forward(BlockContext& c) { run_all(c, block_.forward, {}); }
+void ComposedBlock::clear_counts(const BlockContext& c) const {
+  const Slot counts = block_.fp8_counts;
+  if (counts != program::none && c.has(counts) && !c.accumulates(counts))
+    operations::clear(c[counts]);
+}
+
+void ComposedBlock::forward(BlockContext& c) {
+  clear_counts(c);
+  run_all(c, block_.forward, {});
+}
 
 void ComposedBlock::backward(BlockContext& c) {
+  clear_counts(c);
   run_all(c, block_.remade, {});
   run_all_backward(c, block_.backward, {});
 }

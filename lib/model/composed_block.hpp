@@ -49,6 +49,8 @@ class ComposedBlock {
   /// Writes which rows are computed; returns how many.
   std::int64_t pick_rows(const BlockContext& c) const;
   /// Sums that no row would write are zero all the same.
+  /// The first that counts in a step begins from zero.
+  void clear_counts(const BlockContext& c) const;
   void clear_sums(const BlockContext& c) const;
   void for_chunks(std::int64_t rows, const std::function<void(Rows)>& f) const;
   std::vector<std::int64_t> predicted_rows(const BlockContext& c) const;

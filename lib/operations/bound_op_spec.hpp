@@ -50,6 +50,8 @@ struct BoundBlock {
   Slot loss_sum = program::none, target_count = program::none, score = program::none,
        loss_scale = program::none;
   Slot loads = program::none;  // ExpertLoads'
+  // of tensors that are cast to fp8: Fp8Site; of delayed scaling also the ranges that are known
+  Slot fp8_counts = program::none, fp8_ranges = program::none;
 };
 
 }  // namespace trainx::operations

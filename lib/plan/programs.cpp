@@ -19,6 +19,9 @@ architectures::Machine machine_of(const Decisions& plan) {
           : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
   machine.fp8 = fp8_layers_of(plan.recipe.precision);
+  machine.fp8_scaling = plan.recipe.precision.scaling == recipe::Scaling::delayed
+                            ? graph::Fp8Scaling::delayed
+                            : graph::Fp8Scaling::current;
   machine.rules = parameter_rules(plan);
   return machine;
 }

@@ -24,6 +24,7 @@ std::string_view name_of(Role role) {
     case Role::squared_norm: return "squared_norm";
     case Role::tensor_sums: return "tensor_sums";
     case Role::loss_scale: return "loss_scale";
+    case Role::fp8_ranges: return "fp8_ranges";
   }
   return "?";
 }

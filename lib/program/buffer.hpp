@@ -35,8 +35,9 @@ enum class Role : std::uint8_t {
   squared_norm,    // f64: of all gradients
   tensor_sums,     // f64: what an optimizer sums over whole tensors of a group
   loss_scale,      // f64 [2]: the scale, and steps since it last changed
+  fp8_ranges,      // f64: of tensors that are cast to fp8, kernels/quantize/fp8_ranges.hpp
 };
-constexpr int role_count = static_cast<int>(Role::loss_scale) + 1;
+constexpr int role_count = static_cast<int>(Role::fp8_ranges) + 1;
 
 /// Has elements, or entries, that belong to a group of parameters?
 constexpr bool is_of_group(Role r) {
@@ -48,7 +49,7 @@ constexpr bool is_optimizer_state(Role r) { return r == Role::master || r == Rol
 /// Numbers of the step or of the run.
 constexpr bool is_scalar(Role r) { return r >= Role::step; }
 /// Read by blocks and never summed: kept from step to step, advanced with the applied steps.
-constexpr bool is_kept_scalar(Role r) { return r == Role::loss_scale; }
+constexpr bool is_kept_scalar(Role r) { return r == Role::loss_scale || r == Role::fp8_ranges; }
 
 /// library: memory that library calls allocate and keep (the graph of autograd between forward and
 /// backward): counted, and in no arena.

@@ -32,6 +32,8 @@ struct ScalarSpec : TensorSpec {
 /// Tokens of each expert that a step counted, f64 [layers with experts, experts + 1]; the last
 /// column: choices that no expert computed.
 constexpr std::string_view expert_loads = "expert_loads";
+/// Elements that a step cast to fp8, and what became of them: operations::Fp8Site.
+constexpr std::string_view fp8_counts = "fp8_counts";
 /// Called as its role is.
 ScalarSpec scalar(Role role);
 /// One that evaluation sums besides, e.g. "correct".

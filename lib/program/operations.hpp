@@ -55,9 +55,10 @@ struct UpdateSlot {
   static constexpr bool is_sums(Slot s) { return s == first_sums || s == last_sums; }
 };
 /// advance_step: ~step. advance_applied: norm2 > ~applied (not advanced where norm2 is not finite),
-/// or norm2 > ~loss_scale (smaller where norm2 is not finite)
+/// or norm2 > ~loss_scale (smaller where norm2 is not finite), or norm2 fp8_counts > ~fp8_ranges
+/// (not advanced where norm2 is not finite)
 struct AdvanceSlot {
-  enum : Slot { counter, norm2, loss_scale };
+  enum : Slot { counter, norm2, loss_scale, fp8_counts, fp8_ranges };
 };
 /// report: what the host is told of a step; first_metric + k: graph.scalars[k], where evaluation
 /// sums more than the loss

@@ -76,14 +76,15 @@ class Builder {
   }
 
   /// The block's operation, if it has that phase.
-  void add_block_op(Op op, int block, bool keep_saved = true) {
+  void add_block_op(Op op, int block, bool training = true) {
     const auto& phases = graph_.blocks[block].phases;
     const auto phase = phases.find(op);
     if (phase == phases.end()) return;
     Instruction i{op, block, 0};
     i.uses.reserve(phase->second.uses.size());
     for (const SlotUse& u : phase->second.uses)
-      i.uses.push_back(whole(p_, operand(block, u.slot, keep_saved), u.how, u.slot));
+      if (training || !counts_for_training(graph_.blocks[block].slots[u.slot]))
+        i.uses.push_back(whole(p_, operand(block, u.slot, training), u.how, u.slot));
     p_.steady.push_back(std::move(i));
   }
 
@@ -132,10 +133,10 @@ class Builder {
       if (graph_.scalars[static_cast<std::size_t>(k)].role == Role::metric)
         use_if_any(report, find(Role::metric, k), How::read, ReportSlot::first_metric + k);
   }
-  /// The same of the loads of experts.
-  void use_loads(Instruction& i, Slot slot) const {
+  /// The same of one of them.
+  void use_named(Instruction& i, std::string_view name, Slot slot) const {
     for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
-      if (graph_.scalars[k].name == expert_loads)
+      if (graph_.scalars[k].name == name)
         use_if_any(i, find(Role::metric, static_cast<int>(k)), How::read, slot);
   }
   /// The same of a scalar of the graph: the one of that role.
@@ -153,6 +154,10 @@ class Builder {
   };
   static Key key_of(const Buffer& b) { return {b.role, b.index, b.item}; }
 
+  /// Is it what forward counts in training alone?
+  bool counts_for_training(const SlotSpec& s) const {
+    return s.role == Role::metric && graph_.scalars[s.index].name == fp8_counts;
+  }
   /// What blocks compute with as it lies in memory: parameters, or their average.
   BufferId stored(int group) const {
     const BufferId averaged = average_ == none ? none : find(Role::state, group, average_);
@@ -257,7 +262,7 @@ void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update
 
 void add_balance(StepProgram& p, const Builder& builder, int group) {
   Instruction i{.op = Op::balance, .group = group};
-  builder.use_loads(i, UpdateSlot::gradient);
+  builder.use_named(i, expert_loads, UpdateSlot::gradient);
   builder.use_if_any(i, builder.find(Role::squared_norm), How::read, UpdateSlot::norm2);
   builder.use_if_any(i, builder.find(Role::parameter, group), How::modify, UpdateSlot::parameter);
   p.steady.push_back(std::move(i));
@@ -315,8 +320,13 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   builder.use_metrics(report);
   p.steady.push_back(std::move(report));
   for (std::size_t k = 0; k < graph.scalars.size(); ++k)
-    if (const Role role = graph.scalars[k].role; is_kept_scalar(role))
-      advance_with_norm(builder.find(role, static_cast<int>(k)), AdvanceSlot::loss_scale);
+    if (const Role role = graph.scalars[k].role; is_kept_scalar(role)) {
+      advance_with_norm(builder.find(role, static_cast<int>(k)), role == Role::fp8_ranges
+                                                                     ? AdvanceSlot::fp8_ranges
+                                                                     : AdvanceSlot::loss_scale);
+      if (role == Role::fp8_ranges)
+        builder.use_named(p.steady.back(), fp8_counts, AdvanceSlot::fp8_counts);
+    }
   first_writer_overwrites(p);
   return p;
 }

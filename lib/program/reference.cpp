@@ -186,8 +186,14 @@ class StepReference {
       if (graph_.scalars[k].role == Role::metric && scalars_[k])
         state_.reports =
             mix(state_.reports, ReportSlot::first_metric + static_cast<Slot>(k), scalars_[k]);
-    for (Symbol& k : state_.kept_scalars)
-      if (k) k = advanced_symbol(k, guard);
+    for (std::size_t k = 0; k < scalars_.size(); ++k) {
+      Symbol& kept = state_.kept_scalars[k];
+      if (!kept) continue;
+      if (graph_.scalars[k].role == Role::fp8_ranges)
+        for (std::size_t c = 0; c < scalars_.size(); ++c)
+          if (graph_.scalars[c].name == fp8_counts) kept = mix(kept, scalars_[c]);
+      kept = advanced_symbol(kept, guard);
+    }
   }
 
   void balance(std::size_t g, const Symbol* norm2) {

@@ -173,10 +173,14 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::advance_applied: {
       const Use* counter = find_use(i, AdvanceSlot::counter);
       if (!counter) counter = find_use(i, AdvanceSlot::loss_scale);
+      if (!counter) counter = find_use(i, AdvanceSlot::fp8_ranges);
       if (!counter) return std::string(name_of(i.op)) + " has no counter";
       const Use* norm = find_use(i, AdvanceSlot::norm2);
       const Symbol norm2 = norm ? operand(*norm, rank) : 0;
-      store(*counter, rank, advanced_symbol(operand(*counter, rank), norm ? &norm2 : nullptr));
+      Symbol before = operand(*counter, rank);
+      if (const Use* counts = find_use(i, AdvanceSlot::fp8_counts))
+        before = mix(before, operand(*counts, rank));
+      store(*counter, rank, advanced_symbol(before, norm ? &norm2 : nullptr));
       return "";
     }
     case Op::report: {

@@ -70,6 +70,8 @@ class OptimizerRules : public RuleSet {
     const bool fp8 = p.products == Products::fp8;
     refuse(!fp8 && !p.first_last.is_auto(), "precision.first_last", {"precision.products"},
            "can have no effect without products: fp8: remove it, or write products: fp8");
+    refuse(!fp8 && p.scaling != Scaling::current, "precision.scaling", {"precision.products"},
+           "can have no effect without products: fp8: remove it, or write products: fp8");
     refuse(fp8 && p.compute == Compute::fp16, "precision.products", {"precision.compute"},
            "fp8 cannot go together with compute: fp16, whose one loss scale keeps all gradients in "
            "range, while fp8 scales each tensor: write compute: bf16 or fp32");

@@ -152,6 +152,12 @@ inline const EnumNames<Products>& enum_names(Products) {
   static const EnumNames<Products> names{{Products::compute, "compute"}, {Products::fp8, "fp8"}};
   return names;
 }
+enum class Scaling : std::uint8_t { current, delayed };
+inline const EnumNames<Scaling>& enum_names(Scaling) {
+  static const EnumNames<Scaling> names{{Scaling::current, "current"},
+                                        {Scaling::delayed, "delayed"}};
+  return names;
+}
 enum class MasterWeights : std::uint8_t { fp32, split, none };
 inline const EnumNames<MasterWeights>& enum_names(MasterWeights) {
   static const EnumNames<MasterWeights> names{{MasterWeights::fp32, "fp32"},
@@ -173,6 +179,7 @@ inline const EnumNames<Reduce>& enum_names(Reduce) {
 struct PrecisionSection {
   Compute compute = Compute::fp32;
   Products products = Products::compute;
+  Scaling scaling = Scaling::current;
   Auto<Products> first_last;
   Auto<MasterWeights> master;
   Rounding rounding = Rounding::nearest;
@@ -190,6 +197,10 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
         "Operands of matrix products in the blocks' linear layers. fp8 (CPU; GPU from compute "
         "capability 8.9, with bf16): e4m3 inputs and weights, e5m2 output gradients, scaled by "
         "each tensor's largest value; compute: as compute says");
+  field(
+      "scaling", s.scaling, anything(),
+      "Scales of operands in fp8. current: of the tensor at hand, which is read once more for it; "
+      "delayed: of the largest values of the last 16 steps");
   field("first_last", s.first_last, anything(),
         "Operands of those products in the first and the last layer. auto: as in all others");
   field("master", s.master, anything(),

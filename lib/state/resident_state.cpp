@@ -79,6 +79,10 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
       case Role::step: step_ = reinterpret_cast<std::int64_t*>(at); continue;
       case Role::applied_steps: applied_ = reinterpret_cast<std::int64_t*>(at); continue;
       case Role::loss_scale: loss_scale_ = reinterpret_cast<double*>(at); continue;
+      case Role::fp8_ranges:
+        fp8_ranges_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
+        set_fp8_ranges({});
+        continue;
       case Role::learning_rates:
         lr_table_ = {reinterpret_cast<double*>(at), static_cast<std::size_t>(buffer.elements)};
         continue;
@@ -155,6 +159,16 @@ void ResidentState::set_loss_scale(double scale, double finite_steps) {
   if (!loss_scale_) return;
   loss_scale_[0] = scale;
   loss_scale_[1] = finite_steps;
+}
+
+void ResidentState::set_fp8_ranges(const std::vector<double>& ranges) {
+  if (!ranges.empty() && !fp8_ranges_.empty() && ranges.size() != fp8_ranges_.size())
+    throw InternalError("ranges of " + std::to_string(ranges.size()) +
+                        " numbers, where there are " + std::to_string(fp8_ranges_.size()));
+  if (ranges.empty())
+    std::ranges::fill(fp8_ranges_, 0.0);
+  else if (!fp8_ranges_.empty())
+    std::ranges::copy(ranges, fp8_ranges_.begin());
 }
 
 std::int64_t ResidentState::applied_steps() const { return *applied_; }

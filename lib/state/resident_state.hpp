@@ -46,6 +46,9 @@ class ResidentState {
   std::int64_t applied_steps() const;
   /// As kernels::advance_loss_scale has them; nothing where losses are not scaled.
   void set_loss_scale(double scale, double finite_steps);
+  /// Of delayed scaling in fp8; empty: no step has been yet. Nothing where scales are not delayed.
+  void set_fp8_ranges(const std::vector<double>& ranges);
+  std::size_t fp8_ranges() const { return fp8_ranges_.size(); }
   /// What of the memory's base nothing was written to: states, until they are loaded.
   std::vector<std::span<const std::byte>> untouched() const;
 
@@ -149,6 +152,7 @@ class ResidentState {
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;
   std::int64_t* applied_ = nullptr;
+  std::span<double> fp8_ranges_;
   double* loss_scale_ = nullptr;  // [2]; null: losses are not scaled
   std::span<double> lr_table_;
 };

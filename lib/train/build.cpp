@@ -57,11 +57,14 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   TrainState state = saved;
   if (plan.compute == DType::f16 && (state.loss_scale == 0 || plan.loss_scale.window == 0))
     state.loss_scale = plan.loss_scale.initial, state.finite_steps = 0;
+  // of a run with other products
+  if (state.fp8_ranges.size() != resident.fp8_ranges()) state.fp8_ranges.clear();
   const auto seed = static_cast<std::uint64_t>(r.run.seed);
   if (!plan.is_replica()) {
     resident.set_counters(state.step, state.applied_steps);
     plan.compute == DType::f16 ? resident.set_loss_scale(state.loss_scale, state.finite_steps)
                                : resident.set_loss_scale(plan.loss_scale.initial, 0);
+    resident.set_fp8_ranges(state.fp8_ranges);
     resident.set_learning_rates(learning_rates(plan, state));
   }
   data::LoaderOptions options;

@@ -1,4 +1,5 @@
 #include "train/checkpoints.hpp"
+#include "train/fp8_shares.hpp"
 #include "train/module_buffers.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -100,6 +101,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
   if (!state.unlogged_metrics.empty()) j["unlogged"]["metrics"] = state.unlogged_metrics;
   if (plan.compute == DType::f16)
     j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
+  if (!state.fp8_ranges.empty()) j["fp8_ranges"] = fp8_ranges_text(state.fp8_ranges);
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
 }
@@ -120,6 +122,8 @@ SavedState read_saved_state(const std::string& folder) {
       j.at("loss_scale").at("scale").get_to(saved.state.loss_scale);
       j.at("loss_scale").at("finite_steps").get_to(saved.state.finite_steps);
     }
+    if (j.contains("fp8_ranges"))
+      saved.state.fp8_ranges = fp8_ranges_from(j.at("fp8_ranges").get<std::string>(), path);
     j.at("threads").get_to(saved.threads);
     saved.world_size = j.value("world_size", std::int64_t{1});
     j.at("loader").at("samples").get_to(saved.train_samples);

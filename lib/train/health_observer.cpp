@@ -1,4 +1,5 @@
 #include "train/health_observer.hpp"
+#include "train/fp8_shares.hpp"
 
 namespace trainx::train {
 namespace {
@@ -30,6 +31,9 @@ void HealthObserver::on_step_end(TrainState& state, const FinishedStep& step, bo
     console_.warning(sentence);
   if (const auto sentence = data_wait_.news(state.step, step.step_time_s, step.data_wait_s))
     console_.warning(*sentence);
+  if (const auto shares =
+          fp8_shares(step.fp8_counts, plan.recipe.precision.scaling == recipe::Scaling::delayed))
+    for (const std::string& sentence : fp8_.news(state.step, *shares)) console_.warning(sentence);
 }
 
 void HealthObserver::on_end(TrainState&, execute::Request) {

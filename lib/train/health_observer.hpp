@@ -1,12 +1,13 @@
 #pragma once
 #include "metrics/data_wait_watch.hpp"
+#include "metrics/fp8_watch.hpp"
 #include "train/observers.hpp"
 #include <cstdint>
 
 namespace trainx::train {
 
-/// Warns of losses and gradients that are not finite or far above the others, and of steps that
-/// wait for data.
+/// Warns of losses and gradients that are not finite or far above the others, of steps that wait
+/// for data, and of casts to fp8 that lose elements.
 class HealthObserver : public Observer {
  public:
   HealthObserver(const TrainingParts& parts, metrics::Console& console)
@@ -22,6 +23,7 @@ class HealthObserver : public Observer {
   metrics::Console& console_;
   metrics::LossWatch loss_;
   metrics::DataWaitWatch data_wait_;
+  metrics::Fp8Watch fp8_;
 };
 
 }  // namespace trainx::train

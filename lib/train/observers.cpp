@@ -4,6 +4,7 @@
 #include "train/callbacks.hpp"
 #include "train/eval_metrics.hpp"
 #include "train/expert_load.hpp"
+#include "train/fp8_shares.hpp"
 #include "train/public_reports.hpp"
 #include "architectures/active_parameters.hpp"
 #include "architectures/own_parts.hpp"
@@ -43,6 +44,7 @@ void MetricsObserver::on_step_end(TrainState& state, const FinishedStep& step, b
   if (!step.metrics.empty())
     r.metrics = own_metrics(architectures::own_metrics(plan.dims), state.unlogged_metrics);
   r.experts = expert_load(step.expert_loads, architectures::experts_of(plan.dims));
+  r.fp8 = fp8_shares(step.fp8_counts, plan.recipe.precision.scaling == recipe::Scaling::delayed);
   r.grad_norm = step.grad_norm;
   r.lr = step.lr;
   r.epoch = epochs_of(plan, state);

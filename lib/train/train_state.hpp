@@ -28,6 +28,9 @@ struct TrainState {
   std::int64_t stale_evaluations = 0;  // in a row without such an improvement
   // as kernels::advance_loss_scale has them; 0: losses have not been scaled
   double loss_scale = 0, finite_steps = 0;
+  // of tensors that are cast to fp8, as kernels::advance_fp8_ranges has them; empty: scales are not
+  // delayed, or no step has been
+  std::vector<double> fp8_ranges;
   double lr = 0;  // of the last step
   // set by a loop of the user's own: holds instead of the schedule's
   std::optional<double> own_lr;

@@ -1,4 +1,5 @@
 #include "train/trainer.hpp"
+#include "kernels/quantize/fp8_ranges.hpp"
 #include "core/error.hpp"
 #include "log/log.hpp"
 #include <algorithm>
@@ -15,6 +16,14 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
 constexpr int non_finite_limit = 20;  // steps in a row
 
 // What the device does as well: so the state to save is known without asking it.
+// As the step did it on the device: what is saved.
+void advance_fp8_ranges(TrainState& state, const std::vector<double>& counts) {
+  const std::size_t tensors = counts.size() / (kernels::fp8_counts + kernels::fp8_exponents);
+  state.fp8_ranges.resize(tensors * kernels::fp8_range_state);
+  kernels::advance_fp8_ranges(state.fp8_ranges.data(), counts.data(),
+                              static_cast<std::int64_t>(tensors));
+}
+
 void advance_loss_scale(TrainState& state, bool finite,
                         const kernels::LossScaleSettings& settings) {
   double pair[2] = {state.loss_scale, state.finite_steps};
@@ -156,6 +165,7 @@ FinishedStep Trainer::take_finished() {
     };
     step.metrics = sums(operations::Module::own_metrics);
     step.expert_loads = sums(program::expert_loads);
+    step.fp8_counts = sums(program::fp8_counts);
   }
   step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;
@@ -170,6 +180,8 @@ FinishedStep Trainer::take_finished() {
   state_.last_loss_finite = std::isfinite(step.loss);
   if (plan_.compute == DType::f16)
     advance_loss_scale(state_, std::isfinite(report.norm2), plan_.loss_scale);
+  if (plan_.recipe.precision.scaling == recipe::Scaling::delayed && std::isfinite(report.norm2))
+    advance_fp8_ranges(state_, step.fp8_counts);
   state_.tokens_seen += step.tokens;
   state_.seconds = agreed.seconds;
   last_wall_ = now;

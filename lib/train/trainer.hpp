@@ -20,6 +20,7 @@ struct FinishedStep {
   std::vector<double> metrics = {};  // of a loss of the user's own: sum and count of each
   // f64 [layers, experts + 1]: program::expert_loads; empty: there are no experts, or no report
   std::vector<double> expert_loads = {};
+  std::vector<double> fp8_counts = {};  // program::fp8_counts; empty: no products in fp8
   // an observer of any rank (Observer::is_busy), the same on all
   bool any_is_busy = false;
 };

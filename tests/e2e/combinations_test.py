@@ -28,6 +28,7 @@ METHODS = {
     "precision.compute": ["fp32", "bf16", "fp16", "tf32"],
     "precision.products": ["compute", "fp8"],
     "precision.first_last": ["auto", "fp8", "compute"],
+    "precision.scaling": ["current", "delayed"],
     "precision.master": ["auto", "fp32", "split", "none"],
     "precision.rounding": ["nearest", "stochastic"],
     "eval.precision": ["auto", "bf16", "fp16"],
@@ -55,7 +56,7 @@ METHODS = {
     "schedule.final_ratio": ["0", "0.1"],
 }
 # What the losses follow from; all else must not change them.
-NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "precision.products", "precision.rounding", "precision.loss_scale", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
+NUMBERS = ("data.kind", "data.shuffle", "data.group_by_length", "model.options.dropout", "precision.compute", "precision.products", "precision.scaling", "precision.rounding", "precision.loss_scale", "optimizer", "optimizer.max_grad_norm", "schedule.type", "schedule.final_ratio")
 MODELS = {
     "words": "model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}\ndata: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}\n",
     "lines": "model: {type: bert, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200, task: masked_lm, mask_probability: 0.3}}\n"

@@ -1,4 +1,5 @@
 """Products in fp8 on a GPU, as a user meets them: the CPU's losses, the same bits however a run is stopped or recomputed, and what stays in bf16."""
+import json
 import shutil
 import subprocess
 import unittest
@@ -16,6 +17,7 @@ def capability():
 
 
 FP8 = "precision=fp8"
+DELAYED = "precision={compute: bf16, products: fp8, scaling: delayed}"
 
 
 def largest_difference(a, b):
@@ -55,18 +57,50 @@ class Fp8OnGpu(Trainx):
         self.assertGreater(largest_difference(gpu, bf16), 1e-5)
         self.assertLess(gpu[-1], gpu[0])
 
+    def test_delayed_scales_give_the_losses_of_the_cpu(self):
+        recipe = self.recipe(tiny(20, dropout=0, precision="bf16"))
+        cpu = self.train(recipe, "cpu", DELAYED, device="cpu")
+        gpu = self.train(recipe, "gpu", DELAYED)
+        current = self.train(recipe, "current", FP8)
+        self.assertEqual(gpu[0], current[0])
+        self.assertNotEqual(gpu, current)
+        self.assertLess(abs(gpu[0] / cpu[0] - 1), 1e-3)
+        self.assertLess(abs(mean_difference(gpu, cpu)), 1e-3)
+        self.assertLess(largest_difference(gpu, cpu), 5e-3)
+        self.assertLess(largest_difference(gpu, current), 1e-2)
+        # the same tensors, rounded now and then otherwise
+        exponents = [list(map(int, self.state(run)["fp8_ranges"].split())) for run in ("cpu", "gpu")]
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(*exponents, strict=True)), 1)
+        self.assertLess(sum(a != b for a, b in zip(*exponents)), len(exponents[0]) / 20)
+        for scaling, run in (("delayed", "gpu"), ("current", "current")):
+            for line in self.metrics(run):
+                for of in ("inputs", "weights", "gradients"):
+                    self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
+                    self.assertTrue(0 <= line[f"fp8_saturated_{of}"] <= (0 if scaling == "current" else 1e-3), line)
+        first = [self.metrics(run)[0] for run in ("cpu", "gpu")]
+        print("  flushed in the first step, CPU and GPU: " + "; ".join(f"{of} {first[0][key]:.2e} {first[1][key]:.2e}" for of in ("inputs", "weights", "gradients") for key in [f"fp8_flushed_{of}"]))
+        self.assertEqual(first[0]["fp8_flushed_weights"], first[1]["fp8_flushed_weights"])
+
+    def state(self, run):
+        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+
     def test_resumed_and_recomputed_runs_have_the_same_bits(self):
-        recipe = self.constant()
-        self.train(recipe, "ten")
-        want = sha256(self.weights("ten"))
-        self.train(recipe, "five", "run.duration=5 steps")
-        self.train(recipe, "five")
-        self.assertEqual(sha256(self.weights("five")), want)
+        for way in ("fp8", DELAYED.partition("=")[2]):
+            with self.subTest(way=way):
+                self.same_bits(way, "current" if way == "fp8" else "delayed")
+
+    def same_bits(self, way, run):
+        recipe = self.recipe(tiny(10, every=100, precision=way).replace("cosine, warmup: 5 steps", "constant"))
+        self.train(recipe, f"{run}-ten")
+        want = sha256(self.weights(f"{run}-ten"))
+        self.train(recipe, f"{run}-five", "run.duration=5 steps")
+        self.train(recipe, f"{run}-five")
+        self.assertEqual(sha256(self.weights(f"{run}-five")), want)
         for name, more in (("again", ()), ("eager", ("run.execution=eager",)), ("selective", ("memory.activation_checkpoint=selective",)), ("full", ("memory.activation_checkpoint=full",)),
                            ("mlp", ("memory.activation_checkpoint=mlp",))):
             with self.subTest(name=name):
-                self.train(recipe, name, *more)
-                self.assertEqual(sha256(self.weights(name)), want)
+                self.train(recipe, f"{run}-{name}", *more)
+                self.assertEqual(sha256(self.weights(f"{run}-{name}")), want)
 
     def test_other_products_go_on_from_a_checkpoint_in_a_run_of_their_own(self):
         recipe = self.constant()

@@ -98,6 +98,61 @@ class Fp8(Trainx):
         self.assertGreater(abs(cut[0] / one[0] - 1), 1e-6)      # other scales
         self.assertLess(largest_difference(cut, one), 1e-2)
 
+    def test_delayed_scales_are_saved_and_the_same_on_all_ranks(self):
+        for compute in ("fp32", "bf16"):
+            recipe = self.recipe(tiny(20, dropout=0, every=100, precision=fp8(compute, scaling="delayed")).replace("cosine, warmup: 5 steps", "constant"))
+            exact = self.train(recipe, f"exact-{compute}", "precision.products=compute", "precision.scaling=current")
+            current = self.train(recipe, f"current-{compute}", "precision.scaling=current")
+            got = self.train(recipe, f"delayed-{compute}")
+            self.assertLess(largest_difference(got, exact), 1e-2)
+            # the first step's scales are current ones
+            self.assertEqual(got[0], current[0])
+            self.assertNotEqual(got[1:], current[1:])
+            want = sha256(self.weights(f"delayed-{compute}"))
+            self.train(recipe, f"seven-{compute}", "run.duration=7 steps")
+            self.train(recipe, f"seven-{compute}", "run.duration=20 steps")
+            self.assertEqual(sha256(self.weights(f"seven-{compute}")), want)
+            for level in ("selective", "full"):
+                self.train(recipe, f"{level}-{compute}", f"memory.activation_checkpoint={level}")
+                self.assertEqual(sha256(self.weights(f"{level}-{compute}")), want, level)
+        recipe = self.recipe(tiny(20, dropout=0, every=100, precision=fp8(scaling="delayed")).replace("cosine, warmup: 5 steps", "constant"))
+        one = self.train(recipe, "one")
+        for mode in ("ddp", "dp", "zero1", "zero3"):
+            ranks = self.train(recipe, mode, "parallel.world_size=2", f"parallel.mode={mode}")
+            self.assertLess(largest_difference(ranks, one), 1e-3, mode)
+            # exponents of one rank, but for values next to a power of two: sums differ in their order
+            pairs = list(zip(*(map(int, self.state(run)["fp8_ranges"].split()) for run in (mode, "one")), strict=True))
+            self.assertTrue(any(a > 0 for a, _ in pairs))
+            self.assertLessEqual(max(abs(a - b) for a, b in pairs), 1, mode)
+            self.assertLess(sum(a != b for a, b in pairs), len(pairs) / 50, mode)
+        # scales do not depend on how a batch is cut, beyond the first step
+        cut = self.train(recipe, "cut", "batch.micro_batch_size=2")
+        self.assertLess(largest_difference(cut, one), 1e-2)
+        for duration in (10, 20):
+            self.train(recipe, "half", f"run.duration={duration} steps", "parallel.world_size=2", "parallel.mode=ddp")
+        self.assertEqual(sha256(self.weights("half")), sha256(self.weights("ddp")))
+        self.assertEqual(self.state("half")["fp8_ranges"], self.state("ddp")["fp8_ranges"])
+        self.refused("train", recipe, "run.name=half", "run.duration=22 steps", "precision.scaling=current", names=("precision.scaling",))
+        self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.products=compute", "precision.scaling=current", "run.duration=22 steps")
+        self.assertNotIn("fp8_ranges", self.state("other"))
+
+    def state(self, run):
+        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+
+    def test_elements_that_become_zero_or_are_cut_are_counted(self):
+        for scaling in ("current", "delayed"):
+            recipe = self.recipe(tiny(20, precision=fp8("bf16", scaling=scaling)))
+            said = self.run_trainx("train", recipe, f"run.name={scaling}").stderr
+            self.assertNotIn("in fp8 (fp8_", said)
+            for line in self.metrics(scaling):
+                for of in ("inputs", "weights", "gradients"):
+                    self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
+                    self.assertTrue(0 <= line[f"fp8_saturated_{of}"] <= (0 if scaling == "current" else 1e-3), line)
+            self.assertTrue(any(line["fp8_flushed_inputs"] > 0 for line in self.metrics(scaling)))
+            self.run_trainx("report", f"outputs/{scaling}")
+        self.train(self.recipe(tiny(20)), "plain")
+        self.assertNotIn("fp8_flushed_inputs", self.metrics("plain")[0])
+
     def test_the_plan_says_it_and_keeps_less(self):
         recipe = self.recipe(tiny(precision="bf16"))
         said = self.run_trainx("plan", recipe, FP8).stdout
@@ -132,6 +187,7 @@ class Fp8(Trainx):
         self.refused("validate", recipe, FP8, "precision.compute=fp16", key="precision.products", names=("compute: bf16",))
         self.refused("validate", recipe, "precision.first_last=compute", key="precision.first_last")
         self.refused("validate", recipe, "precision.products=int8", key="precision.products")
+        self.refused("validate", recipe, "precision.scaling=delayed", key="precision.scaling", names=("products: fp8",))
 
 
 if __name__ == "__main__":

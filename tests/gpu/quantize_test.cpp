@@ -1,3 +1,5 @@
+#include "kernels/activation/gated.hpp"
+#include "kernels/activation/gelu.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "gpu/operands.hpp"
 
@@ -8,6 +10,14 @@ namespace {
 struct Made {
   std::vector<float> scale;
   std::vector<std::uint8_t> values, transposed;
+  std::vector<double> counts = std::vector<double>(fp8_counts, 1000),
+                      exponents = std::vector<double>(fp8_exponents);
+  std::vector<float> sums;
+  int largest_exponent() const {
+    int at = fp8_exponents;
+    while (at > 0 && exponents[static_cast<std::size_t>(at) - 1] == 0) --at;
+    return at;
+  }
 };
 
 enum class Copies : std::uint8_t { both, values, transposed };
@@ -25,6 +35,7 @@ Made on_host(const std::vector<T>& x, std::int64_t rows, std::int64_t columns, F
   auto op = operation<T>(rows, columns, format);
   op.x = x.data(), op.scale = made.scale.data();
   op.values = made.values.data(), op.transposed = made.transposed.data();
+  op.counts = made.counts.data(), op.exponents = made.exponents.data();
   quantize_reference(op);
   return made;
 }
@@ -36,13 +47,17 @@ Made on_device(const std::vector<T>& x, std::int64_t rows, std::int64_t columns,
   const OnDevice<float> scale(std::vector<float>{-1});
   const std::vector<std::uint8_t> before(x.size(), 0x55);
   const OnDevice<std::uint8_t> values(before, shift), transposed(before, shift);
-  const Folding folding(quantize_partial_bytes());
+  const Folding folding(quantize_partial_bytes(columns));
+  Made made;
+  const OnDevice<double> counts(made.counts), exponents(made.exponents);
   auto op = operation<T>(rows, columns, format);
   op.x = in.data(), op.scale = scale.data();
   if (copies != Copies::transposed) op.values = values.data();
   if (copies != Copies::values) op.transposed = transposed.data();
+  op.counts = counts.data(), op.exponents = exponents.data();
   require_success(quantize(op, folding.memory(), nullptr), "quantize");
-  Made made{scale.host(), values.host(), transposed.host()};
+  made.scale = scale.host(), made.values = values.host(), made.transposed = transposed.host();
+  made.counts = counts.host(), made.exponents = exponents.host();
   folding.check();
   return made;
 }
@@ -65,6 +80,8 @@ void check(const std::vector<T>& x, std::int64_t rows, std::int64_t columns, std
     CHECK(same_bits(got.scale, want.scale));
     check_same(got.values, want.values, "values");
     check_same(got.transposed, want.transposed, "transposed");
+    CHECK(got.counts == want.counts);
+    CHECK(got.largest_exponent() == want.largest_exponent());
     const std::vector<std::uint8_t> untouched(x.size(), 0x55);
     const Made rows_alone = on_device(x, rows, columns, format, shift, Copies::values),
                columns_alone = on_device(x, rows, columns, format, shift, Copies::transposed);
@@ -168,4 +185,136 @@ TEST_CASE("casts to fp8 repeat to the bit, also where one element is the largest
     }
     x[at] = before;
   }
+}
+
+namespace {
+
+struct Sources {
+  Fp8Source source;
+  GeluKind kind;
+};
+
+/// What quantize makes of `x` as `op` says.
+Made cast_on_device(Quantization<Bf16> op, const std::vector<Bf16>& x, const std::vector<Bf16>& pre,
+                    std::vector<float> sums, double known = 0) {
+  Made made;
+  const OnDevice<Bf16> in(x), at(pre);
+  const OnDevice<float> scale(std::vector<float>{-1}), column_sums(sums);
+  const auto elements = static_cast<std::size_t>(op.rows * op.columns);
+  const OnDevice<std::uint8_t> values(std::vector<std::uint8_t>(elements)),
+      transposed(std::vector<std::uint8_t>(elements));
+  const OnDevice<double> counts(made.counts), exponents(made.exponents),
+      range(std::vector<double>{known});
+  const Folding folding(quantize_partial_bytes(op.columns));
+  op.x = in.data(), op.pre = pre.empty() ? nullptr : at.data(), op.scale = scale.data();
+  op.values = values.data(), op.transposed = transposed.data();
+  op.counts = counts.data(), op.exponents = exponents.data(), op.known = range.data();
+  op.column_sums = sums.empty() ? nullptr : column_sums.data();
+  require_success(quantize(op, folding.memory(), nullptr), "quantize");
+  folding.check();
+  made.scale = scale.host(), made.values = values.host(), made.transposed = transposed.host();
+  made.counts = counts.host(), made.exponents = exponents.host(), made.sums = column_sums.host();
+  return made;
+}
+
+void check_equal(const Made& got, const Made& want) {
+  CHECK(same_bits(got.scale, want.scale));
+  check_same(got.values, want.values, "values");
+  check_same(got.transposed, want.transposed, "transposed");
+  CHECK(got.counts == want.counts);
+  CHECK(got.largest_exponent() == want.largest_exponent());
+}
+
+}  // namespace
+
+TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf16", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  struct Size {
+    std::int64_t rows, columns;
+  };
+  for (const Size s : {Size{16, 16}, {144, 272}, {1024, 768}, {16384, 3072}, {48, 6400}})
+    for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
+      INFO("rows " << s.rows << " columns " << s.columns << " kind " << static_cast<int>(kind));
+      const bool tanh = kind == GeluKind::tanh;
+      const std::int64_t n = s.rows * s.columns;
+      const auto pre = random_elements<Bf16>(n, 3, 2),
+                 gradient = random_elements<Bf16>(n, 4, 1e-4f);
+      const OnDevice<Bf16> x(pre), d(gradient);
+      auto op = operation<Bf16>(s.rows, s.columns, Fp8Format::e4m3);
+      op.source = tanh ? Fp8Source::gelu_tanh : Fp8Source::gelu_erf;
+      const Made forward = cast_on_device(op, pre, {}, {});
+      const OnDevice<Bf16> activated(pre);
+      require_success(gelu(activated.data(), x.data(), n, kind, nullptr), "gelu");
+      op.source = Fp8Source::plain;
+      check_equal(forward, cast_on_device(op, activated.host(), {}, {}));
+
+      op = operation<Bf16>(s.rows, s.columns, Fp8Format::e5m2);
+      op.source = tanh ? Fp8Source::gelu_tanh_gradient : Fp8Source::gelu_erf_gradient;
+      const std::vector<float> before(static_cast<std::size_t>(s.columns), 0.5f);
+      for (const bool accumulate : {false, true}) {
+        op.accumulate = accumulate;
+        const Made backward = cast_on_device(op, gradient, pre, before);
+        const OnDevice<float> d_bias(before);
+        const OnDevice<Bf16> d_pre(gradient);
+        const Folding folding(gelu_backward_partial_bytes(s.columns));
+        require_success(gelu_backward(GeluBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
+                                                         d_pre.data(), d_bias.data(), accumulate},
+                                      kind, folding.memory(), nullptr),
+                        "gelu_backward");
+        auto plain = op;
+        plain.source = Fp8Source::plain;
+        const Made apart = cast_on_device(plain, d_pre.host(), {}, before);
+        check_equal(backward, apart);
+        // sums in two orders
+        const double noise = 1e-5 * std::sqrt(static_cast<double>(s.rows)) * 1e-3;
+        check_close(backward.sums, d_bias.host(), 1e-5, noise, "column sums");
+        check_close(apart.sums, d_bias.host(), 1e-5, noise, "column sums of what is there");
+        CHECK(same_bits(cast_on_device(op, gradient, pre, before).sums, backward.sums));
+      }
+    }
+}
+
+TEST_CASE("a gated activation is cast to fp8 as if it had been kept in bf16", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  struct Size {
+    std::int64_t rows, columns;
+  };
+  for (const Size s : {Size{16, 16}, {144, 272}, {1024, 4864}, {16, 14336}})
+    for (const ActivationKind kind : {ActivationKind::silu, ActivationKind::gelu_tanh}) {
+      INFO("rows " << s.rows << " columns " << s.columns << " kind " << static_cast<int>(kind));
+      const auto both = random_elements<Bf16>(2 * s.rows * s.columns, 5, 2);
+      auto op = operation<Bf16>(s.rows, s.columns, Fp8Format::e4m3);
+      op.source = kind == ActivationKind::silu ? Fp8Source::gated_silu : Fp8Source::gated_gelu_tanh;
+      const Made got = cast_on_device(op, both, {}, {});
+      const OnDevice<Bf16> x(both), out(random_elements<Bf16>(s.rows * s.columns, 6));
+      require_success(gated(Gated<Bf16>{s.rows, s.columns, x.data(), out.data()}, kind, nullptr),
+                      "gated");
+      op.source = Fp8Source::plain;
+      check_equal(got, cast_on_device(op, out.host(), {}, {}));
+    }
+}
+
+TEST_CASE("a known range gives the scale of fp8, and what lies far outside it is counted",
+          "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto x = random_elements<Bf16>(512 * 256, 5);
+  for (const Fp8Format format : {Fp8Format::e4m3, Fp8Format::e5m2})
+    for (const double known : {0.0, 8.0, 0.25, 0x1p30}) {
+      INFO("range " << known << " format " << static_cast<int>(format));
+      auto op = operation<Bf16>(512, 256, format);
+      const Made got = cast_on_device(op, x, {}, {}, known);
+      Made want{{0}, std::vector<std::uint8_t>(x.size()), std::vector<std::uint8_t>(x.size())};
+      op.x = x.data(), op.scale = want.scale.data(), op.values = want.values.data();
+      op.transposed = want.transposed.data(), op.known = &known;
+      op.counts = want.counts.data(), op.exponents = want.exponents.data();
+      quantize_reference(op);
+      check_equal(got, want);
+      if (known == 0.25) CHECK(got.counts[fp8_saturated] > 1000);
+      if (known == 8.0 || known == 0.0) CHECK(got.counts[fp8_saturated] == 1000);
+      if (known == 0x1p30) CHECK(got.counts[fp8_flushed] > 1000);
+      // the next step's range: the largest magnitude's power of two
+      std::vector<double> state(fp8_range_state);
+      advance_fp8_range(state.data(), got.exponents.data());
+      CHECK(state[0] == 8);  // of 131072 normal numbers the largest is between 4 and 8
+    }
 }

@@ -1,6 +1,7 @@
 #include "execute/cuda/gpu_executor.hpp"
 #include "execute/collectives.hpp"
 #include "comm/waits.hpp"
+#include "kernels/quantize/quantize.hpp"
 #include "kernels/step/copy_ranges.hpp"
 #include "gpu/gpu_error.hpp"
 #include "operations/cast/cast_on_stream.hpp"
@@ -403,6 +404,13 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
           kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_),
           "step counter");
     case Op::advance_applied:
+      if (const Use* ranges = find_use(i, AdvanceSlot::fp8_ranges))
+        return require(kernels::advance_fp8_ranges(
+                           s.memory->find<double>(i, AdvanceSlot::fp8_ranges),
+                           s.memory->find<double>(i, AdvanceSlot::fp8_counts),
+                           s.memory->buffer(*ranges).elements / kernels::fp8_range_state,
+                           s.memory->find<double>(i, AdvanceSlot::norm2), stream_),
+                       "ranges of tensors in fp8");
       if (find_use(i, AdvanceSlot::loss_scale))
         return require(
             kernels::advance_loss_scale(s.memory->find<double>(i, AdvanceSlot::loss_scale),

@@ -4,6 +4,7 @@ namespace trainx::operations {
 
 std::vector<OutputSpec> Gated::outputs(const Types& t) const {
   const TensorType& in = t.inputs[x];
+  if (computed_behind) return {{}};
   return {{"activated", {in.dtype, {in.rows(), in.columns() / 2}}, {input(x)}, true}};
 }
 
@@ -15,6 +16,7 @@ Cost Gated::cost(Direction direction, const Types& t) const {
   Cost c;
   const bool forward = direction == Direction::forward;
   const TensorType& in = t.inputs[x];
+  if (forward && computed_behind) return c;
   c.kernels = {{KernelFamily::activation}};
   c.element_flops = static_cast<double>(in.elements() / 2) *
                     (forward ? activation_flops + 1 : activation_gradient_flops + 2);

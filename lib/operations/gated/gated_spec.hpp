@@ -13,6 +13,7 @@ struct Gated {
   enum Output : int { y };
 
   Activation activation = Activation::silu;
+  bool computed_behind = false;  // y is made nowhere: the Quantize operation that reads x casts it
 
   bool operator==(const Gated&) const = default;
 

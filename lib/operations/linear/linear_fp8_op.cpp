@@ -15,16 +15,16 @@ Tensor copy_in(const OpContext& c, int scratch, const Dims& dims) {
 }
 
 Fp8Tensor quantized(const OpContext& c, const Tensor& x, int values, int transposed, int scale,
-                    Fp8 format) {
+                    Fp8 format, const Fp8Cast& how) {
   const Fp8Tensor to{copy_in(c, values, x.dims), c.scratch(scale), format,
                      copy_in(c, transposed, {x.size(1), x.size(0)})};
-  quantize(to, x);
+  quantize(to, x, how);
   return to;
 }
 
-Fp8Tensor quantized_weight(const OpContext& c) {
+Fp8Tensor quantized_weight(const OpContext& c, const Fp8Cast& how) {
   return quantized(c, c.parameter(Linear::weight), Linear::fp8_weight,
-                   Linear::fp8_weight_transposed, Linear::fp8_weight_scale, Fp8::e4m3);
+                   Linear::fp8_weight_transposed, Linear::fp8_weight_scale, Fp8::e4m3, how);
 }
 
 Fp8Tensor quantized_input(const OpContext& c) {
@@ -37,7 +37,8 @@ Fp8Tensor quantized_input(const OpContext& c) {
 void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const {
   const Tensor out = c.output(keeps_sum() ? preactivation : y);
   if (multiplies)
-    fp8_linear(by_row(out), quantized_input(c), quantized_weight(c), c.parameter(bias),
+    fp8_linear(by_row(out), quantized_input(c),
+               quantized_weight(c, fp8_cast(c, {Fp8Class::weights, number})), c.parameter(bias),
                c.scratch(fp8_wide));
   if (activates) activate(activation, c.output(y), out);
 }
@@ -45,15 +46,25 @@ void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates
 void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) const {
   const Tensor d_weight = c.parameter_gradient(weight), d_sum = c.input_gradient(input_sum),
                dx = d_sum.defined() ? d_sum : c.input_gradient(x), wide = c.scratch(fp8_wide);
-  if (const Tensor d_bias = c.parameter_gradient(bias); d_bias.defined() && !differentiates())
+  const Tensor d_bias = c.parameter_gradient(bias);
+  // a GPU's kernel that casts reads the gradient for all that is made of it
+  const bool on_the_way = dy.place == Place::gpu && (d_weight.defined() || dx.defined());
+  if (d_bias.defined() && !differentiates() && !on_the_way)
     column_sum(d_bias, dy, c.accumulates(bias));
   if (!d_weight.defined() && !dx.defined()) return;
+  Fp8Cast how = fp8_cast(c, {Fp8Class::gradients, number});
+  if (on_the_way && activated_behind)
+    how.activation = activation, how.pre = by_row(c.output(preactivation));
+  if (on_the_way && (!differentiates() || activated_behind))
+    how.column_sums = d_bias, how.accumulate = c.accumulates(bias);
   const Fp8Tensor gradient =
-      quantized(c, dy, fp8_gradient, fp8_gradient_transposed, fp8_gradient_scale, Fp8::e5m2);
+      quantized(c, dy, fp8_gradient, fp8_gradient_transposed, fp8_gradient_scale, Fp8::e5m2, how);
   if (d_weight.defined())
     fp8_linear_backward_weight(d_weight, gradient, quantized_input(c), c.accumulates(weight), wide);
   if (!dx.defined()) return;
-  fp8_linear_backward_input(dx, gradient, quantized_weight(c),
+  // the weight was counted in forward
+  fp8_linear_backward_input(dx, gradient,
+                            quantized_weight(c, fp8_cast(c, {Fp8Class::weights, number}, false)),
                             d_sum.defined() ? Tensor() : c.addend(x), wide);
   if (!d_sum.defined()) return;
   const Tensor of_bias = c.parameter_gradient(input_bias);

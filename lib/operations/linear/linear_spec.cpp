@@ -13,6 +13,7 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
   if (t.has_parameter(bias)) from.push_back(parameter(bias));
   if (fp8) from.push_back(input(input_scale));
   if (activation == Activation::none || is_in_place(activation)) return {{}, {"y", type, from}};
+  if (activated_behind) return {{"preactivation", type, from}, {}};
   return {{"preactivation", type, from}, {"activated", type, {output(preactivation)}, true}};
 }
 
@@ -48,10 +49,10 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
     c.products = {{Gemm{.m = N, .n = out, .k = in, .fp8 = fp8}, keeps_sum() ? preactivation : y}};
-    if (activates) {
+    if (activates && !activated_behind) {
       c.kernels.push_back({KernelFamily::activation});
       c.element_flops = static_cast<double>(N * out) * activation_flops;
-      c.element_bytes = 2 * low_type.bytes();
+      c.element_bytes += 2 * low_type.bytes();
       c.element_output = y;
     }
     return c;
@@ -61,7 +62,8 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   if (wants_input_gradient(t)) c.products.push_back({Gemm{.m = N, .n = in, .k = out, .fp8 = fp8}});
   if (t.trains(weight))
     c.products.push_back({Gemm{.m = out, .n = in, .k = N, .a_transposed = true, .fp8 = fp8}});
-  if (t.gpu && differentiates() && t.has_parameter(bias) && !t.trains(bias))
+  const bool on_the_way = activated_behind && casts_gradient(t);
+  if (t.gpu && differentiates() && t.has_parameter(bias) && !t.trains(bias) && !on_the_way)
     c.scratch[unused_bias] = {"unused_bias", {DType::f32, {out}}};
   if (t.gpu && wants_input_gradient(t) && t.has_parameter(input_bias) && !t.trains(input_bias))
     c.scratch[unused_input_bias] = {"unused_input_bias", {DType::f32, {in}}};
@@ -70,11 +72,16 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     c.element_flops += static_cast<double>(N * in) * activation_gradient_flops;
     c.element_bytes += 3 * t.inputs[input_sum].bytes();
   }
-  if (differentiates()) {
+  if (on_the_way) {
+    const int times = delayed ? 1 : 2;
+    c.element_flops += times * static_cast<double>(N * out) * activation_gradient_flops;
+    c.element_bytes += times * low_type.bytes();  // of the sum
+  } else if (differentiates()) {
     c.kernels.push_back({KernelFamily::activation});
     c.element_flops += static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += 3 * low_type.bytes();
-  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind) {
+  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind &&
+             !casts_gradient(t)) {
     c.kernels.push_back({KernelFamily::column_sum});
   }
   return c;
@@ -112,7 +119,12 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
   const TensorType scale{DType::f32, {1}};
   const bool forward = direction == Direction::forward;
   std::int64_t quantized = 0;
+  const int times = delayed ? 1 : 2;  // for the largest value, for the cast
+  const auto reads = [&](std::int64_t elements, int copies) {
+    cost.element_bytes += static_cast<double>(elements * (times * size_of(t.compute) + copies));
+  };
   if (forward || wants_input_gradient(t)) {
+    reads(out * in, 1);
     cost.scratch[fp8_weight_scale] = {"fp8_weight_scale", scale};
     if (forward)
       cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
@@ -120,7 +132,8 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
       cost.scratch[fp8_weight_transposed] = {"fp8_weight_transposed", {DType::u8, {in, out}}};
     ++quantized;
   }
-  if (!forward && (wants_input_gradient(t) || t.trains(weight))) {
+  if (!forward && casts_gradient(t)) {
+    reads(N * out, wants_input_gradient(t) + t.trains(weight));
     cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale", scale};
     if (wants_input_gradient(t))
       cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};

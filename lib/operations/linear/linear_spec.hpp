@@ -26,7 +26,10 @@ struct Linear {
   Activation activation = Activation::none;
   Activation input_activation = Activation::none;  // of input_sum
   bool differentiated_behind = false;              // its activation, by the operation that reads it
-  bool logits = false;                             // on a CPU y is f32 whatever is computed in
+  // its activation is computed by the Quantize operation that reads its sum, and y is made nowhere;
+  // its backward differentiates it where it casts the gradient
+  bool activated_behind = false;
+  bool logits = false;  // on a CPU y is f32 whatever is computed in
   // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
   // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU multiplies
   // operands that lie along the dimension that is summed:
@@ -34,6 +37,8 @@ struct Linear {
   //   dx = dy weight      dy [N, out],   weight^T [in, out]
   //   dw = dy^T x         dy^T [out, N], x^T [in, N]
   bool fp8 = false;
+  int number = 0;        // Fp8Site's, of the weights and of the gradients of a block
+  bool delayed = false;  // as Quantize has it
 
   bool operator==(const Linear&) const = default;
 
@@ -70,6 +75,10 @@ struct Linear {
   void add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }
   bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
+  /// Is a GPU's cast of the gradient made, which sums its columns on the way?
+  bool casts_gradient(const Types& t) const {
+    return fp8 && t.gpu && (wants_input_gradient(t) || t.trains(weight));
+  }
   bool wants_input_gradient(const Types& t) const {
     return t.wants_gradient(input_activation != Activation::none ? input_sum : x);
   }

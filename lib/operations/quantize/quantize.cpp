@@ -4,10 +4,10 @@
 
 namespace trainx::operations {
 
-void quantize(const Fp8Tensor& to, const Tensor& x) {
+void quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(x)) return cuda::quantize(*gpu, to, x);
-  return cpu::quantize(to, x);
+    if (const Gpu* gpu = gpu_of(x)) return cuda::quantize(*gpu, to, x, how);
+  return cpu::quantize(to, x, how);
 }
 
 }  // namespace trainx::operations

@@ -8,13 +8,13 @@ namespace trainx::operations {
 struct Gpu;  // operations/common/gpu.hpp
 
 namespace cpu {
-void quantize(const Fp8Tensor& to, const Tensor& x);
+void quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how);
 /// to (f32) = values, without their scale.
 void widen(const Tensor& to, const Fp8Tensor& from);
 }  // namespace cpu
 
 namespace cuda {
-void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x);
+void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -1,9 +1,12 @@
+#include "kernels/quantize/quantize.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/quantize/quantize_backends.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 
 namespace trainx::operations {
 namespace {
@@ -31,11 +34,60 @@ float scale_of(std::uint32_t largest_magnitude, Fp8 format) {
                   std::numeric_limits<float>::min());
 }
 
+static_assert(fp8_count_kinds == kernels::fp8_counts);
+
+/// What becomes of elements, as kernels::Fp8Count names it.
+using Counts = std::array<double, kernels::fp8_counts>;
+
+/// By loops that compilers turn into vectors: of numbers, with a scale that is one.
 template <Fp8 format, class T>
-void round_all(std::uint8_t* to, const T* x, std::int64_t n, float scale) {
-  at::parallel_for(0, n, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) to[i] = rounded_to_fp8<format>(load(x[i]) / scale);
-  });
+void round_numbers(std::uint8_t* to, const T* x, std::int64_t n, float inverse) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = rounded_to_fp8<format>(load(x[i]) * inverse);
+}
+template <Fp8 format, class T>
+void round_any(std::uint8_t* to, const T* x, std::int64_t n, float inverse) {
+  constexpr auto as = format == Fp8::e4m3 ? kernels::Fp8Format::e4m3 : kernels::Fp8Format::e5m2;
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = kernels::scaled_fp8<as>(static_cast<float>(load(x[i])), inverse);
+}
+template <Fp8 format, class T>
+Counts count(const std::uint8_t* made, const T* x, std::int64_t n, float inverse) {
+  constexpr float limit =
+      kernels::fp8_limit(format == Fp8::e4m3 ? kernels::Fp8Format::e4m3 : kernels::Fp8Format::e5m2);
+  std::int64_t flushed = 0, saturated = 0, not_finite = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = load(x[i]);
+    const bool finite = (std::bit_cast<std::uint32_t>(value) & 0x7fffffff) < infinity_bits;
+    flushed += value != 0 && (made[i] & 0x7f) == 0;
+    saturated += finite && std::abs(value * inverse) > limit;
+    not_finite += !finite;
+  }
+  return {static_cast<double>(n), static_cast<double>(flushed), static_cast<double>(saturated),
+          static_cast<double>(not_finite)};
+}
+
+template <Fp8 format, class T>
+void round_all(std::uint8_t* to, const T* x, std::int64_t n, float scale, bool all_finite,
+               const Tensor& counts) {
+  const float inverse = 1 / scale;
+  const Counts sums = at::parallel_reduce(
+      0, n, grain, Counts{},
+      [&](std::int64_t begin, std::int64_t end, Counts sum) {
+        if (all_finite)
+          round_numbers<format>(to + begin, x + begin, end - begin, inverse);
+        else
+          round_any<format>(to + begin, x + begin, end - begin, inverse);
+        if (!counts.defined()) return sum;
+        const Counts more = count<format>(to + begin, x + begin, end - begin, inverse);
+        for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += more[k];
+        return sum;
+      },
+      [](Counts a, const Counts& b) {
+        for (std::size_t k = 0; k < a.size(); ++k) a[k] += b[k];
+        return a;
+      });
+  for (std::size_t k = 0; counts.defined() && k < sums.size(); ++k)
+    counts.as<double>()[k] += sums[k];
 }
 
 template <Fp8 format>
@@ -54,20 +106,31 @@ void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
 
 }  // namespace
 
-void cpu::quantize(const Fp8Tensor& to, const Tensor& x) {
+void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = x.numel();
   require_elements(x, x.dtype, n);
   require_elements(to.values, DType::u8, n);
   require_elements(to.scale, DType::f32, 1);
+  if (how.activation != Activation::none || how.column_sums.defined())
+    throw InternalError("quantize: a CPU computes activations and sums by themselves");
   auto* const values = to.values.as<std::uint8_t>();
   with_element(x, [&]<class T>(T) {
     const T* const from = data<T>(x);
-    const float scale = *to.scale.as<float>() = scale_of(largest_bits(from, n), to.format);
+    const std::uint32_t most = largest_bits(from, n);
+    const double known = how.known.defined() ? *how.known.as<const double>() : 0;
+    const float scale = *to.scale.as<float>() =
+        known > 0
+            ? kernels::fp8_scale_of_range(known, to.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3
+                                                                        : kernels::Fp8Format::e5m2)
+            : scale_of(most, to.format);
+    if (how.exponents.defined() && most > 0)
+      how.exponents.as<double>()[kernels::fp8_exponent(most)] += 1;
+    const bool all_finite = most < infinity_bits;
     if (to.format == Fp8::e4m3)
-      round_all<Fp8::e4m3>(values, from, n, scale);
+      round_all<Fp8::e4m3>(values, from, n, scale, all_finite, how.counts);
     else
-      round_all<Fp8::e5m2>(values, from, n, scale);
+      round_all<Fp8::e5m2>(values, from, n, scale, all_finite, how.counts);
   });
 }
 

@@ -10,23 +10,51 @@ void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
     throw InternalError("quantize: an operand of another type or size");
 }
 
+kernels::Fp8Source source_of(const Fp8Cast& how) {
+  using kernels::Fp8Source;
+  const bool gradient = how.pre.defined();
+  if (how.gated && how.activation == Activation::silu) return Fp8Source::gated_silu;
+  if (how.gated && how.activation == Activation::gelu_tanh) return Fp8Source::gated_gelu_tanh;
+  if (how.gated) throw InternalError("quantize: no kernel casts this gate");
+  switch (how.activation) {
+    case Activation::none: return Fp8Source::plain;
+    case Activation::gelu_tanh:
+      return gradient ? Fp8Source::gelu_tanh_gradient : Fp8Source::gelu_tanh;
+    case Activation::gelu_erf: return gradient ? Fp8Source::gelu_erf_gradient : Fp8Source::gelu_erf;
+    default: break;
+  }
+  throw InternalError("quantize: no kernel casts this activation");
+}
+
 }  // namespace
 
-void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x) {
+void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
+  const std::int64_t elements = how.gated ? x.numel() / 2 : x.numel();
   require_elements(x, x.dtype, x.numel());
-  require_elements(to.values, DType::u8, x.numel());
-  require_elements(to.transposed, DType::u8, x.numel());
+  require_elements(to.values, DType::u8, elements);
+  require_elements(to.transposed, DType::u8, elements);
   require_elements(to.scale, DType::f32, 1);
+  require_elements(how.pre, x.dtype, x.numel());
+  require_elements(how.counts, DType::f64, kernels::fp8_counts);
+  require_elements(how.known, DType::f64, 1);
+  require_elements(how.exponents, DType::f64, kernels::fp8_exponents);
   if (!to.scale.defined()) throw InternalError("quantize: no room for the scale");
   with_kernel_element(x, [&]<class T>(T) {
     kernels::Quantization<T> op;
     op.rows = x.size(0);
-    op.columns = op.rows > 0 ? x.numel() / op.rows : 0;
+    op.columns = op.rows > 0 ? elements / op.rows : 0;
     op.x = pointer<const T>(x);
     op.scale = pointer<float>(to.scale);
     op.values = pointer<std::uint8_t>(to.values);
     op.transposed = pointer<std::uint8_t>(to.transposed);
     op.format = to.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3 : kernels::Fp8Format::e5m2;
+    op.source = source_of(how);
+    op.pre = pointer<const T>(how.pre);
+    op.column_sums = pointer<float>(how.column_sums);
+    op.accumulate = how.accumulate;
+    op.counts = pointer<double>(how.counts);
+    op.known = pointer<const double>(how.known);
+    op.exponents = pointer<double>(how.exponents);
     gpu::require(kernels::quantize(op, gpu.fold, gpu.space.stream), "quantize");
   });
   gpu.done(Work::copy);

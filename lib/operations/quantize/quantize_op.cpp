@@ -1,16 +1,39 @@
 #include "operations/op_context.hpp"
+#include "kernels/quantize/fp8_ranges.hpp"
 #include "operations/quantize/quantize.hpp"
 #include "operations/quantize/quantize_spec.hpp"
 
 namespace trainx::operations {
 
+static_assert(fp8_exponents == kernels::fp8_exponents);
+static_assert(fp8_range_state == kernels::fp8_range_state);
+
 void Quantize::run_forward(const OpContext& c) const {
   // the scale is dropped and made anew with either copy
   const bool writes_values = c.writes(values), writes_transposed = c.writes(transposed);
   if (!writes_values && !writes_transposed) return;
+  Fp8Cast how = fp8_cast(c, {Fp8Class::inputs, number});
+  how.activation = activation, how.gated = gated;
   quantize({writes_values ? c.output(values) : Tensor(), c.output(scale), format,
             writes_transposed ? c.output(transposed) : Tensor()},
-           c.input(x));
+           c.input(x), how);
+}
+
+Fp8Cast fp8_cast(const OpContext& c, Fp8Site site, bool counts) {
+  Fp8Cast how;
+  const auto row = [&](const Tensor& all) {
+    const std::int64_t at =
+        (static_cast<int>(site.of) * all.size(1) + c.block().number()) * all.size(2) + site.number;
+    return all.view({-1, all.size(3)}).narrow(0, at, 1).view({-1});
+  };
+  if (const Tensor ranges = c.whole(c.bound().fp8_ranges); ranges.defined())
+    how.known = row(ranges).narrow(0, 0, 1);
+  if (const Tensor all = counts ? c.whole(c.bound().fp8_counts) : Tensor(); all.defined()) {
+    const Tensor own = row(all);
+    how.counts = own.narrow(0, 0, fp8_count_kinds);
+    if (how.known.defined()) how.exponents = own.narrow(0, fp8_count_kinds, fp8_exponents);
+  }
+  return how;
 }
 
 }  // namespace trainx::operations

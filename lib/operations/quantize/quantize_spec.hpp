@@ -1,4 +1,5 @@
 #pragma once
+#include "operations/activation/activation_spec.hpp"
 #include "operations/op_spec.hpp"
 
 namespace trainx::operations {
@@ -7,10 +8,26 @@ namespace trainx::operations {
 /// and NaNs as in fp16.
 enum class Fp8 : std::uint8_t { e4m3, e5m2 };
 
+/// Classes of tensors that are cast, by which a step counts what becomes of their elements.
+enum class Fp8Class : std::uint8_t { inputs, weights, gradients };
+constexpr int fp8_classes = 3;
+/// Elements, those of them that became zero and were not, those that were cut to the largest value
+/// of the format, and those that are not finite.
+constexpr int fp8_count_kinds = 4;
+/// Of delayed scaling (kernels/quantize/fp8_ranges.hpp): numbers that are counted behind those, and
+/// the state of a tensor.
+constexpr int fp8_exponents = 128, fp8_range_state = 17;
+/// What a tensor that is cast is called in the counts of a step: f64 [fp8_classes, blocks of the
+/// model, tensors of a class in a block, fp8_count_kinds].
+struct Fp8Site {
+  Fp8Class of = Fp8Class::inputs;
+  int number = 0;
+};
+
 /// That a GPU launches for a tensor: one finds the scale, one casts.
 constexpr std::int64_t quantize_kernels = 2;
 
-/// values = fp8(x / scale), scale = max|x| / largest(format): see quantize.hpp.
+/// values = fp8(f(x) / scale), scale = max|f(x)| / largest(format): see quantize.hpp.
 ///
 /// Outputs: values (u8: the bits of one fp8 number each) with x's dims, and scale (f32 [1]); on
 /// GPUs transposed too (u8 [columns, rows] of x), where asked for. It has no backward: whoever
@@ -22,6 +39,11 @@ struct Quantize {
   enum Output : int { values, scale, transposed };
 
   Fp8 format = Fp8::e4m3;
+  // what is cast is this function of x, which is then kept nowhere: on GPUs, GELUs alone
+  Activation activation = Activation::none;
+  bool gated = false;    // ... of the left half of x's columns, times the right half (Gated)
+  bool delayed = false;  // the scale is known, but for a first step, and x is read once
+  int number = 0;        // Fp8Site's, of the inputs of a block
   // GPUs multiply what lies along the dimension that is summed: for weight gradients, along rows
   bool transposes = false;
 
@@ -34,5 +56,10 @@ struct Quantize {
   bool has_gpu_kernel(const Types& t) const;
   void run_forward(const OpContext& c) const;
 };
+
+/// Does a GPU's kernel that casts compute this function, and its derivative, on the way? And this
+/// gate?
+bool casts_activation(Activation f, DType compute);
+bool casts_gate(Activation f, DType compute);
 
 }  // namespace trainx::operations

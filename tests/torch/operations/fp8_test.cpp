@@ -180,7 +180,7 @@ TEST_CASE("a tensor's scale makes its largest value the largest of fp8") {
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const int bits = q.bits()[i];
     largest_bits = std::max(largest_bits, bits & 0x7f);
-    CHECK(bits == nearest(f, static_cast<float>(exact[i]) / static_cast<float>(q.scale())));
+    CHECK(bits == nearest(f, static_cast<float>(exact[i]) * (1 / static_cast<float>(q.scale()))));
     // half a unit of the mantissa, or of the smallest number
     CHECK(std::abs(q.doubles()[i] - exact[i]) <=
           1.0001 * std::max(std::abs(exact[i]) * std::ldexp(0.5, -f.mantissa_bits),

@@ -8,9 +8,11 @@
 #include "architectures/gpt2.hpp"
 #include "support/catch.hpp"
 #include <stdexcept>
+#include <utility>
 
 using namespace trainx;
 using graph::Fp8Layers;
+using graph::Fp8Scaling;
 using operations::BoundOp;
 using operations::Linear;
 using operations::Quantize;
@@ -21,13 +23,15 @@ namespace {
 
 const program::UpdateSpec momentum{{{"m"}}};
 
-architectures::Machine machine(Fp8Layers layers) {
+architectures::Machine machine(Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current) {
   architectures::Machine m(1);
   m.fp8 = layers;
+  m.fp8_scaling = scaling;
   return m;
 }
 
-program::ModelGraph gpt2(Fp8Layers fp8, int layers = 4, DType compute = DType::f32) {
+program::ModelGraph gpt2(Fp8Layers fp8, int layers = 4, DType compute = DType::f32,
+                         Fp8Scaling scaling = Fp8Scaling::current) {
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
                                                          .num_heads = 2,
                                                          .hidden_size = 8,
@@ -35,7 +39,7 @@ program::ModelGraph gpt2(Fp8Layers fp8, int layers = 4, DType compute = DType::f
                                                          .max_positions = 8,
                                                          .vocab_size = 9,
                                                          .dropout = 0},
-                                 2, 4, compute, machine(fp8));
+                                 2, 4, compute, machine(fp8, scaling));
 }
 
 /// Norms follow the sums, so that products read values of other blocks.
@@ -155,6 +159,60 @@ TEST_CASE("the check misses no cast, scale or reader that a program leaves out")
   CHECK(left_out == 2 * 4 * 2 * 2);
 }
 
+TEST_CASE("a step counts the elements that it casts, by class of tensor, block and operand") {
+  const auto dims = [](const program::ModelGraph& graph, std::string_view name) {
+    for (const program::ScalarSpec& s : graph.scalars)
+      if (s.name == name) return s.dims;
+    return std::vector<std::int64_t>();
+  };
+  CHECK(dims(gpt2(Fp8Layers::off), "fp8_counts").empty());
+  const program::ModelGraph current = gpt2(Fp8Layers::inner),
+                            delayed = gpt2(Fp8Layers::inner, 4, DType::f32, Fp8Scaling::delayed);
+  CHECK(dims(current, "fp8_counts") == std::vector<std::int64_t>{3, 10, 2, 4});
+  CHECK(dims(current, "fp8_ranges").empty());
+  CHECK(dims(delayed, "fp8_counts") == std::vector<std::int64_t>{3, 10, 2, 4 + 128});
+  CHECK(dims(delayed, "fp8_ranges") == std::vector<std::int64_t>{3, 10, 2, 17});
+  // operands are numbered within a block
+  for (const program::ModelGraph* graph : {&current, &delayed})
+    for (std::size_t b = 0; b < graph->blocks.size(); ++b) {
+      int inputs = 0, linears = 0;
+      for (const BoundOp& op : graph->composition->blocks[b]->forward) {
+        if (const auto* cast = std::get_if<Quantize>(&op.operation))
+          CHECK(cast->number == inputs++);
+        if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->fp8)
+          CHECK(linear->number == linears++);
+      }
+    }
+  // evaluation counts nothing
+  for (const Op last : {Op::evaluate, Op::predict}) {
+    const auto p =
+        program::forward_program(program::plain_program(delayed, momentum), delayed, last);
+    for (const program::Instruction& i : p.steady)
+      for (const program::Use& u : i.uses)
+        CHECK(p.buffers[static_cast<std::size_t>(u.buffer)].name != "fp8_counts");
+  }
+}
+
+TEST_CASE("delayed scaling: ranges advance by a step's counts, and every cast reads them") {
+  const program::ModelGraph graph = gpt2(Fp8Layers::all, 2, DType::f32, Fp8Scaling::delayed);
+  const program::StepProgram whole = program::plain_program(graph, momentum);
+  CHECK(problem_of(graph, whole).empty());
+  int left_out = 0;
+  for (std::size_t k = 0; k < whole.steady.size(); ++k)
+    for (std::size_t u = 0; u < whole.steady[k].uses.size(); ++u) {
+      const std::string& name =
+          whole.buffers[static_cast<std::size_t>(whole.steady[k].uses[u].buffer)].name;
+      if (name != "fp8_ranges" && name != "fp8_counts") continue;
+      program::StepProgram p = whole;
+      p.steady[k].uses.erase(p.steady[k].uses.begin() + static_cast<std::ptrdiff_t>(u));
+      INFO(name_of(p.steady[k].op) << " without " << name);
+      CHECK_FALSE(problem_of(graph, p).empty());
+      ++left_out;
+    }
+  // both in forward and backward of four blocks, and in the advance; the report
+  CHECK(left_out == 2 * 4 * 2 + 2 + 1);
+}
+
 namespace {
 
 program::ModelGraph gpt2_on_gpu(std::int64_t hidden, std::int64_t batch = 4, int layers = 2,
@@ -246,4 +304,60 @@ TEST_CASE("a GPU makes no transposed copy for weights that are not trained") {
       CHECK(scratch_of(graph, "h1.mlp", last_linear(graph.composition->blocks[b]->backward)) ==
             "fp8_weight_scale 1 fp8_gradient 512 fp8_gradient_scale 1 fp8_weight_transposed 512 ");
   CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+}
+
+TEST_CASE("a GPU's casts compute GELU and its derivative, whose results are kept nowhere") {
+  const program::ModelGraph graph = gpt2_on_gpu(16);
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    const program::BlockSpec& block = graph.blocks[b];
+    if (block.name != "h1.mlp") continue;
+    for (const program::SlotSpec& s : block.slots) CHECK(s.name != "activated");
+    const auto& forward = graph.composition->blocks[b]->forward;
+    int activations = 0;
+    for (const BoundOp& op : forward) {
+      if (const auto* cast = std::get_if<Quantize>(&op.operation))
+        activations += cast->activation == operations::Activation::gelu_tanh;
+      if (const auto* linear = std::get_if<Linear>(&op.operation)) {
+        CHECK(linear->input_activation == operations::Activation::none);
+        if (linear->activated_behind) CHECK(op.outputs[Linear::y] == program::none);
+      }
+    }
+    CHECK(activations == 1);
+    for (const Op op : {Op::forward, Op::backward}) {
+      CHECK(block.phases.at(op).launches_of(program::KernelFamily::activation) == 0);
+      CHECK(block.phases.at(op).launches_of(program::KernelFamily::column_sum) == 0);
+    }
+  }
+  // where the layer behind it stays in bf16 it is as without fp8
+  const program::ModelGraph frozen =
+      gpt2_on_gpu(16, 4, 2, {{.pattern = "*mlp.c_fc*", .trained = false}});
+  CHECK(problem_of(frozen, program::plain_program(frozen, momentum)).empty());
+}
+
+TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
+  architectures::Machine gpu = architectures::Machine::one_gpu();
+  gpu.fp8 = Fp8Layers::all;
+  for (const auto& [family, casts] : {std::pair{"silu", true}, std::pair{"relu", false}}) {
+    INFO(family);
+    const architectures::ModelDims d = architectures::dims_from_config(
+        R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 48,
+            "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+            "max_position_embeddings": 8, "vocab_size": 9, "rms_norm_eps": 1e-6, "hidden_act": ")" +
+            std::string(family) + "\"}",
+        "config.json");
+    const program::ModelGraph graph = architectures::model_graph(d, 4, 4, DType::bf16, gpu);
+    CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+    for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+      if (graph.blocks[b].name != "h1.mlp") continue;
+      int gated = 0;
+      for (const BoundOp& op : graph.composition->blocks[b]->forward)
+        if (const auto* cast = std::get_if<Quantize>(&op.operation)) gated += cast->gated;
+      CHECK(gated == casts);
+      CHECK(graph.blocks[b].phases.at(Op::forward).launches_of(program::KernelFamily::activation) ==
+            !casts);
+      CHECK(
+          graph.blocks[b].phases.at(Op::backward).launches_of(program::KernelFamily::activation) ==
+          1);
+    }
+  }
 }

@@ -1,0 +1,128 @@
+// What a kernel casts to fp8: sixteen neighbouring elements, in fp32, rounded to T.
+#pragma once
+#include "kernels/activation/value_and_slope.cuh"
+#include "kernels/eight.cuh"
+#include "kernels/quantize/fp8_bits.hpp"
+
+namespace trainx::kernels {
+
+template <class T>
+struct Sixteen {
+  Eight<T> low, high;
+};
+template <bool aligned, class T>
+__device__ __forceinline__ Sixteen<T> load16(const T* p, int count) {
+  return {load8<aligned>(p, count), load8<aligned>(p + 8, count - 8)};
+}
+template <class T>
+__device__ __forceinline__ void widen16(const Sixteen<T>& x, float (&to)[16]) {
+  float eight[8];
+  widen8(x.low, eight);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) to[j] = eight[j];
+  widen8(x.high, eight);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) to[8 + j] = eight[j];
+}
+/// As a store in T and a load would do it.
+template <class T>
+__device__ __forceinline__ void round16(float (&x)[16]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float eight[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) eight[j] = x[8 * half + j];
+    Eight<T> rounded;
+    narrow8(eight, rounded);
+    widen8(rounded, eight);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) x[8 * half + j] = eight[j];
+  }
+}
+
+/// A source loads `count` elements from element `at` on, which is in row `row`; `by_row`: it needs
+/// to know the row.
+template <class T>
+struct PlainSource {
+  static constexpr bool by_row = false;
+  static constexpr int ahead = 2;  // pieces of a thread that are on their way at once
+  using Fetched = Sixteen<T>;
+  const T* x;
+  template <bool aligned>
+  __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
+    return load16<aligned>(x + at, count);
+  }
+  __device__ void make(const Fetched& fetched, float (&to)[16]) const { widen16(fetched, to); }
+};
+
+/// As gelu_kernel makes it.
+template <class T, class Shape>
+struct GeluSource {
+  static constexpr bool by_row = false;
+  static constexpr int ahead = 2;
+  using Fetched = Sixteen<T>;
+  const T* x;
+  template <bool aligned>
+  __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
+    return load16<aligned>(x + at, count);
+  }
+  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+    widen16(fetched, to);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) to[j] *= Shape::of(to[j]).cdf;
+    round16<T>(to);
+  }
+};
+
+/// As the backward of GELU makes it.
+template <class T, class Shape>
+struct GeluGradientSource {
+  static constexpr bool by_row = false;
+  static constexpr int ahead = 1;
+  struct Fetched {
+    Sixteen<T> d_out, pre;
+  };
+  const T *d_out, *pre;
+  template <bool aligned>
+  __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
+    return {load16<aligned>(d_out + at, count), load16<aligned>(pre + at, count)};
+  }
+  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+    float x[16];
+    widen16(fetched.d_out, to);
+    widen16(fetched.pre, x);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      const Cdf at = Shape::of(x[j]);
+      to[j] *= at.cdf + x[j] * at.slope;
+    }
+    round16<T>(to);
+  }
+};
+
+/// As gated_kernel makes it: of rows of twice as many columns, the gates before what they open.
+template <class T, ActivationKind kind>
+struct GatedSource {
+  static constexpr bool by_row = true;
+  static constexpr int ahead = 1;
+  struct Fetched {
+    Sixteen<T> gate, up;
+  };
+  const T* x;
+  std::int64_t columns;
+  template <bool aligned>
+  __device__ Fetched load(std::int64_t at, std::int64_t row, int count) const {
+    const T* const gate = x + at + row * columns;
+    return {load16<aligned>(gate, count), load16<aligned>(gate + columns, count)};
+  }
+  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+    float up[16];
+    widen16(fetched.gate, to);
+    widen16(fetched.up, up);
+#pragma unroll
+    for (int j = 0; j < 16; ++j) to[j] = value_and_slope<kind, T>(to[j]).value * up[j];
+    round16<T>(to);
+  }
+};
+
+}  // namespace trainx::kernels
