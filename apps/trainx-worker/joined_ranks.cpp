@@ -18,15 +18,20 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   options.describe = [this] { return progress_.describe(); };
   control_ = meet_ranks(job.membership, job.plan_fingerprint, std::move(options));
   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
-  if (!plan.on_gpu || plan.zero_stage() > 0) communicator_ = comm::make_communicator(*control_);
-  if (const program::StepProgram& p = plan.train.front().program;
-      communicator_ && p.mesh.has_replicas()) {
-    const auto part = [&](program::Axis axis) {
-      return comm::make_part(*control_, p.mesh.peers(axis, control_->rank()),
-                             communicator_->transport());
-    };
+  if (!plan.on_gpu || plan.in_parts()) communicator_ = comm::make_communicator(*control_);
+  if (!communicator_) return;
+  const program::Mesh& mesh = plan.train.front().program.mesh;
+  const auto part = [&](program::Axis axis) {
+    return comm::make_part(*control_, mesh.peers(axis, control_->rank()),
+                           communicator_->transport());
+  };
+  if (mesh.has_replicas()) {
     shards_ = part(program::Axis::shard);
     replicas_ = part(program::Axis::replica);
+  }
+  if (mesh.has_expert_replicas()) {
+    experts_ = part(program::Axis::expert);
+    expert_replicas_ = part(program::Axis::expert_replica);
   }
 }
 

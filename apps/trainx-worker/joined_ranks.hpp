@@ -17,7 +17,8 @@ class JoinedRanks {
   execute::Ranks ranks() {
     return control_ ? execute::Ranks(control_.get(),
                                      {communicator_.get(), shards_.communicator.get(),
-                                      replicas_.communicator.get()},
+                                      replicas_.communicator.get(), experts_.communicator.get(),
+                                      expert_replicas_.communicator.get()},
                                      &progress_)
                     : execute::Ranks();
   }
@@ -33,7 +34,8 @@ class JoinedRanks {
   execute::ProgressDescription progress_;
   std::unique_ptr<comm::Control> control_;
   std::unique_ptr<comm::Communicator> communicator_;
-  comm::Part shards_, replicas_;  // where several groups of ranks hold all shards each
+  comm::Part shards_, replicas_;          // where several groups of ranks hold all shards each
+  comm::Part experts_, expert_replicas_;  // where several groups of ranks hold all experts each
 };
 
 }  // namespace trainx::worker

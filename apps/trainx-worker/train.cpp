@@ -289,7 +289,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
       parts.trainer->add(
           eval.emplace(parts, console, nullptr, job.facts.data.entropy_floor_nats, state));
     std::optional<train::CheckpointObserver> checkpoints;
-    if (plan.zero_stage() > 0)
+    if (plan.in_parts())
       parts.trainer->add(
           checkpoints.emplace(parts, nullptr, console, saved_step, threads, carried, state));
     train::AttestObserver attest(parts, console, job.allow_degraded);

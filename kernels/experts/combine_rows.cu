@@ -20,7 +20,7 @@ __device__ __forceinline__ float sum_of_warp(float x) {
 }
 
 // A warp a token.
-template <class T, bool aligned>
+template <class T, bool aligned, bool sparse>
 __global__ void __launch_bounds__(threads) combine_rows_kernel(CombineRows<T> op) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   const int columns = static_cast<int>(op.columns), per_token = static_cast<int>(op.per_token);
@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(threads) combine_rows_kernel(CombineRows<T> op
 #pragma unroll 4
       for (int j = 0; j < per_token; ++j) {
         const std::int64_t row = op.places[n * per_token + j];
-        const float weight = op.weights[n * per_token + j];
+        if (sparse && row < 0) continue;
+        const float weight = !sparse || op.weights ? op.weights[n * per_token + j] : 1.0f;
         widen8(load8<aligned>(op.rows + row * columns + c, columns - c), more);
 #pragma unroll
         for (int i = 0; i < 8; ++i) sums[i] += weight * more[i];
@@ -89,8 +90,12 @@ __global__ void __launch_bounds__(threads) combine_rows_backward_kernel(CombineR
     const T* const d = op.dy + n * columns;
     if (j < k) {
       const std::int64_t i = n * k + j, row = static_cast<std::int64_t>(of.places[i]) * columns;
-      const float dot = row_backward<T, aligned>(d, op.d_rows ? of.weights[i] : 0.0f,
-                                                 op.d_rows ? op.d_rows + row : nullptr,
+      if (row < 0) {
+        if (op.d_weights && first) op.d_weights[i] = 0;
+        continue;
+      }
+      const float weight = !op.d_rows ? 0.0f : of.weights ? of.weights[i] : 1.0f;
+      const float dot = row_backward<T, aligned>(d, weight, op.d_rows ? op.d_rows + row : nullptr,
                                                  op.d_weights ? of.rows + row : nullptr, columns);
       if (op.d_weights && first) op.d_weights[i] = dot;
     } else {
@@ -114,13 +119,16 @@ cudaError_t blocks_of(std::int64_t rows, unsigned& blocks) {
 template <class T>
 cudaError_t combine_rows(const CombineRows<T>& op, cudaStream_t stream) {
   if (op.tokens == 0 || op.columns == 0) return cudaSuccess;
+  if (!op.weights && !op.sparse) return cudaErrorInvalidValue;
   if (op.columns > most_columns) return cudaErrorInvalidValue;
   unsigned blocks = 0;
   if (const cudaError_t error = blocks_of(op.tokens, blocks); error != cudaSuccess) return error;
   if (op.columns % 8 == 0 && aligned16(op.rows) && aligned16(op.shared) && aligned16(op.y))
-    combine_rows_kernel<T, true><<<blocks, threads, 0, stream>>>(op);
+    op.sparse ? combine_rows_kernel<T, true, true><<<blocks, threads, 0, stream>>>(op)
+              : combine_rows_kernel<T, true, false><<<blocks, threads, 0, stream>>>(op);
   else
-    combine_rows_kernel<T, false><<<blocks, threads, 0, stream>>>(op);
+    op.sparse ? combine_rows_kernel<T, false, true><<<blocks, threads, 0, stream>>>(op)
+              : combine_rows_kernel<T, false, false><<<blocks, threads, 0, stream>>>(op);
   return cudaGetLastError();
 }
 

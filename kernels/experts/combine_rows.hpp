@@ -11,11 +11,12 @@ template <class T>
 struct CombineRows {
   std::int64_t tokens = 0, per_token = 1, columns = 0;  // N, k, H
   const T* rows = nullptr;                              // [N * k, H]
-  const float* weights = nullptr;                       // [N, k]
+  const float* weights = nullptr;                       // [N, k]; null, if sparse: all are 1
   const std::int32_t* places = nullptr;                 // [N, k]
   const T* shared = nullptr;                            // [N, H]
   const T* gate = nullptr;                              // [N]
   T* y = nullptr;
+  bool sparse = false;  // places below 0 have no row, and add nothing
 };
 /// Gradients of that; null: not wanted. d_rows reads weights, d_weights rows, d_shared the gate,
 /// d_gate the gate and shared.

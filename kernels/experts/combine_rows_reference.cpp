@@ -32,7 +32,9 @@ void combine_rows_reference(const CombineRows<T>& op) {
     for (std::int64_t c = 0; c < H; ++c) {
       double sum = op.shared ? opened(op, n) * row_element(op.shared, n * H + c) : 0;
       for (std::int64_t i = n * k; i < (n + 1) * k; ++i)
-        sum += static_cast<double>(op.weights[i]) * row_element(op.rows, op.places[i] * H + c);
+        if (op.places[i] >= 0)
+          sum += (op.weights ? static_cast<double>(op.weights[i]) : 1) *
+                 row_element(op.rows, op.places[i] * H + c);
       narrow(static_cast<float>(sum), op.y[n * H + c]);
     }
 }
@@ -43,11 +45,15 @@ void combine_rows_backward_reference(const CombineRowsBackward<T>& op) {
   const std::int64_t H = of.columns, k = of.per_token;
   for (std::int64_t n = 0; n < of.tokens; ++n) {
     for (std::int64_t i = n * k; i < (n + 1) * k; ++i) {
+      if (of.places[i] < 0) {
+        if (op.d_weights) op.d_weights[i] = 0;
+        continue;
+      }
       const std::int64_t row = of.places[i] * H;
       if (op.d_weights)
         op.d_weights[i] = static_cast<float>(row_dot(op.dy, n * H, of.rows, row, H));
       for (std::int64_t c = 0; op.d_rows && c < H; ++c)
-        narrow(of.weights[i] * widened(op.dy[n * H + c]), op.d_rows[row + c]);
+        narrow((of.weights ? of.weights[i] : 1) * widened(op.dy[n * H + c]), op.d_rows[row + c]);
     }
     const double open = opened(of, n);
     if (op.d_gate)

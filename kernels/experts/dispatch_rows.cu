@@ -87,14 +87,37 @@ __device__ int add_up(int* values, int n) {
   return before;
 }
 
+/// Rows that experts before `e` have. first[E + 1]: the same if nothing lacked room.
+__device__ int kept_before(const ExpertSort& op, const int* first, int e) {
+  if (op.parts == 1) return first[e];
+  const int each = static_cast<int>(op.experts / op.parts),
+            capacity = static_cast<int>(op.capacity), part = e / each;
+  int kept = 0;
+  for (int p = 0; p < part; ++p) kept += min(first[(p + 1) * each] - first[p * each], capacity);
+  return e % each == 0 ? kept : kept + min(first[e] - first[part * each], capacity);
+}
+
+/// `row`: if rows had no gaps.
+__device__ void place_item(const ExpertSort& op, const int* first, std::int64_t item, int expert,
+                           int row) {
+  int place = row;
+  if (op.parts > 1) {
+    const int each = static_cast<int>(op.experts / op.parts), part = expert / each,
+              in_slot = row - first[part * each];
+    place = in_slot < op.capacity ? part * static_cast<int>(op.capacity) + in_slot : -1;
+    if (op.owners && place >= 0) op.owners[place] = expert % each;
+  }
+  if (op.places) op.places[item] = place;
+}
+
 // Each block counts its own items again, and adds up what the blocks before it have.
 __global__ void __launch_bounds__(threads)
     place_kernel(ExpertSort op, const std::int32_t* of_blocks) {
-  extern __shared__ int
-      next[];  // [warps][E]; first rows of experts [E]; items of blocks before [E]
+  // [warps][E]; first rows of experts [E], and the end of all; items of blocks before [E]
+  extern __shared__ int next[];
   const int experts = static_cast<int>(op.experts), blocks = static_cast<int>(gridDim.x),
             block = static_cast<int>(blockIdx.x);
-  int *const first = next + warps * experts, *const before = first + experts;
+  int *const first = next + warps * experts, *const before = first + experts + 1;
   count_in_block(op, next);
   for (int e = static_cast<int>(threadIdx.x); e < experts; e += threads) {
     int sum = 0, earlier = 0;
@@ -114,11 +137,14 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   if (threadIdx.x < 32) {
     const int all = add_up(first, experts);
-    if (op.offsets && block == 0 && threadIdx.x == 0) op.offsets[experts] = all;
+    if (threadIdx.x == 0) first[experts] = all;
   }
   __syncthreads();
   for (int e = static_cast<int>(threadIdx.x); e < experts; e += threads) {
-    if (op.offsets && block == 0) op.offsets[e] = first[e];
+    if (op.offsets && block == 0) {
+      op.offsets[e] = kept_before(op, first, e);
+      if (e + 1 == experts) op.offsets[experts] = kept_before(op, first, experts);
+    }
     int row = first[e] + before[e];
     for (int w = 0; w < warps; ++w) {
       const int count = next[w * experts + e];
@@ -127,12 +153,16 @@ __global__ void __launch_bounds__(threads)
     }
   }
   __syncthreads();
-  if (!op.places) return;
+  if (!op.places && !op.owners) return;
+  const std::int64_t end = items_of_warp(op.items).end;
   int* const own = next + static_cast<int>(threadIdx.x / 32) * experts;
   const unsigned below = (1u << threadIdx.x % 32) - 1;
   for_items(op, items_of_warp(op.items),
             [&](std::int64_t item, int expert, unsigned peers, bool is_first) {
-              if (expert >= 0) op.places[item] = own[expert] + __popc(peers & below);
+              if (expert >= 0)
+                place_item(op, first, item, expert, own[expert] + __popc(peers & below));
+              else if (op.places && item < end)
+                op.places[item] = -1;
               __syncwarp();
               if (expert >= 0 && is_first) own[expert] += __popc(peers);
             });
@@ -147,14 +177,14 @@ __global__ void __launch_bounds__(threads) dispatch_rows_kernel(DispatchRows<T> 
        n < op.tokens; n += step)
     for (int c = 8 * static_cast<int>(threadIdx.x % 32); c < columns; c += 8 * 32) {
       const Eight<T> x = load8<aligned>(op.x + n * columns + c, columns - c);
-      for (int j = 0; j < per_token; ++j)
-        store8<aligned>(
-            op.rows + static_cast<std::int64_t>(op.places[n * per_token + j]) * columns + c, x,
-            columns - c);
+      for (int j = 0; j < per_token; ++j) {
+        const std::int64_t row = op.places[n * per_token + j];
+        if (row >= 0) store8<aligned>(op.rows + row * columns + c, x, columns - c);
+      }
     }
 }
 
-template <class T, bool aligned>
+template <class T, bool aligned, bool sparse>
 __global__ void __launch_bounds__(threads)
     dispatch_rows_backward_kernel(DispatchRowsBackward<T> op) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
@@ -167,6 +197,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll 4
       for (int j = 0; j < per_token; ++j) {
         const std::int64_t row = op.places[n * per_token + j];
+        if (sparse && row < 0) continue;
         widen8(load8<aligned>(op.d_rows + row * columns + c, columns - c), more);
 #pragma unroll
         for (int i = 0; i < 8; ++i) sums[i] += more[i];
@@ -188,7 +219,8 @@ cudaError_t blocks_of(std::int64_t tokens, unsigned& blocks) {
 std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * most_blocks * experts; }
 
 cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t stream) {
-  if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31)
+  if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31 ||
+      op.parts < 1 || op.experts % op.parts != 0 || op.parts * op.capacity >= std::int64_t{1} << 31)
     return cudaErrorInvalidValue;
   // two turns of a warp at least, so that a few items take one block
   const auto blocks = static_cast<unsigned>(
@@ -198,7 +230,12 @@ cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t
     count_kernel<<<blocks, threads, warps * bytes, stream>>>(op, counts);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }
-  place_kernel<<<blocks, threads, (warps + 2) * bytes, stream>>>(op, counts);
+  if (op.owners)
+    if (const cudaError_t error = cudaMemsetAsync(
+            op.owners, 0xff, static_cast<std::size_t>(op.parts * op.capacity) * 4, stream);
+        error != cudaSuccess)
+      return error;
+  place_kernel<<<blocks, threads, (warps + 2) * bytes + 4, stream>>>(op, counts);
   return cudaGetLastError();
 }
 
@@ -222,9 +259,11 @@ cudaError_t dispatch_rows_backward(const DispatchRowsBackward<T>& op, cudaStream
   unsigned blocks = 0;
   if (const cudaError_t error = blocks_of(op.tokens, blocks); error != cudaSuccess) return error;
   if (op.columns % 8 == 0 && aligned16(op.d_rows) && aligned16(op.addend) && aligned16(op.dx))
-    dispatch_rows_backward_kernel<T, true><<<blocks, threads, 0, stream>>>(op);
+    op.sparse ? dispatch_rows_backward_kernel<T, true, true><<<blocks, threads, 0, stream>>>(op)
+              : dispatch_rows_backward_kernel<T, true, false><<<blocks, threads, 0, stream>>>(op);
   else
-    dispatch_rows_backward_kernel<T, false><<<blocks, threads, 0, stream>>>(op);
+    op.sparse ? dispatch_rows_backward_kernel<T, false, true><<<blocks, threads, 0, stream>>>(op)
+              : dispatch_rows_backward_kernel<T, false, false><<<blocks, threads, 0, stream>>>(op);
   return cudaGetLastError();
 }
 

@@ -6,17 +6,23 @@
 namespace trainx::kernels {
 
 /// Items sorted by expert, stably: places[i] is the row of item i, offsets[e] the first row of
-/// expert e.
+/// expert e. Items whose index is below 0 have no row: -1.
+///
+/// Of experts in `parts` of as many, rows are in as many slots of `capacity` rows, those of a
+/// part's experts at the beginning of its slot; what has no room has no row. Offsets count the rows
+/// that there are. owners[row]: which of its part's experts the row is of, -1: of none.
 struct ExpertSort {
   std::int64_t items = 0;                 // N * k, below 2^31
   std::int64_t experts = 0;               // E, at most most_sorted_experts
-  const std::int32_t* indices = nullptr;  // [N * k], each from 0 to E - 1
+  const std::int32_t* indices = nullptr;  // [N * k], each below E
   std::int32_t* places = nullptr;         // [N * k]; null: not wanted
   std::int32_t* offsets = nullptr;        // [E + 1]; null: not wanted
+  std::int64_t parts = 1, capacity = 0;   // 1: rows have no gaps
+  std::int32_t* owners = nullptr;         // [parts * capacity]; null: not wanted
 };
 constexpr std::int64_t most_sorted_experts = 1024;
 
-/// rows[N * k, H]: row places[n, j] is x[n].
+/// rows[N * k, H]: row places[n, j] is x[n], where that is not below 0.
 template <class T>
 struct DispatchRows {
   std::int64_t tokens = 0, per_token = 1, columns = 0;  // N, k, H
@@ -25,7 +31,7 @@ struct DispatchRows {
   T* rows = nullptr;
 };
 /// dx[n] = addend[n] + the sum over j of d_rows[places[n, j]], in fp32, in the order of j. The
-/// addend may be null, or dx.
+/// addend may be null, or dx. `sparse`: places below 0 have no row, and add nothing.
 template <class T>
 struct DispatchRowsBackward {
   std::int64_t tokens = 0, per_token = 1, columns = 0;
@@ -33,6 +39,7 @@ struct DispatchRowsBackward {
   const T* d_rows = nullptr;
   const T* addend = nullptr;
   T* dx = nullptr;
+  bool sparse = false;
 };
 
 void expert_sort_reference(const ExpertSort& op);

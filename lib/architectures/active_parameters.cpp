@@ -11,12 +11,13 @@ double idle_parameters(const program::ModelGraph& graph) {
       if (!experts) continue;
       for (const operations::BoundParameter& of : op.parameters) {
         const program::SlotSpec& slot = graph.blocks[b].slots[static_cast<std::size_t>(of.value)];
-        const auto& parameters = graph.groups[static_cast<std::size_t>(slot.index)].parameters;
+        const program::GroupSpec& group = graph.groups[static_cast<std::size_t>(slot.index)];
+        const auto& parameters = group.in_blocks();
         for (int i = 0; i < of.count; ++i)
           idle += static_cast<double>(
-                      parameters[static_cast<std::size_t>(of.first + i)].tensor_elements()) *
-                  static_cast<double>(experts->experts - experts->per_token) /
-                  static_cast<double>(experts->experts);
+                      parameters[static_cast<std::size_t>(of.first + i)].elements() * group.parts) *
+                  static_cast<double>(experts->of_experts - experts->per_token) /
+                  static_cast<double>(experts->of_experts);
       }
     }
   return idle;

@@ -64,7 +64,8 @@ graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_
           .compute = compute,
           .gpu = machine.gpu,
           .compute_capability = machine.compute_capability,
-          .scaled = compute == DType::f16 || machine.seeded};
+          .scaled = compute == DType::f16 || machine.seeded,
+          .sharing = machine.sharing};
 }
 
 Head all_rows(const ModelBuilder& m, std::int64_t columns) {

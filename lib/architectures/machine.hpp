@@ -1,4 +1,5 @@
 #pragma once
+#include "graph/expert_sharing.hpp"
 #include "graph/parameter_rules.hpp"
 #include "graph/quantize_products.hpp"
 #include <cstdint>
@@ -30,6 +31,7 @@ struct Machine {
   graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
+  graph::ExpertSharing sharing = {};  // of a run
   bool operator==(const Machine&) const = default;
 };
 

@@ -14,6 +14,7 @@ std::string words_of(const Call& c) {
     case CallKind::broadcast: return "broadcast" + bytes + " from rank " + root + sequence;
     case CallKind::reduce_scatter: return "reduce_scatter" + bytes + " each" + as + sequence;
     case CallKind::all_gather: return "all_gather" + bytes + " each" + sequence;
+    case CallKind::all_to_all: return "all_to_all" + bytes + " each" + sequence;
     case CallKind::send: return "send" + bytes + " to rank " + root;
     case CallKind::recv: return "recv" + bytes + " from rank " + root;
   }

@@ -15,6 +15,7 @@ enum class CallKind : std::int32_t {
   broadcast,
   reduce_scatter,
   all_gather,
+  all_to_all,
   send,
   recv
 };
@@ -22,7 +23,8 @@ enum class CallKind : std::int32_t {
 /// As it lies in shared memory and goes over the wire before a collective's data.
 struct Call {
   std::int64_t sequence = 0;  // of the collectives; 0 for send and recv
-  // all_reduce, reduce, broadcast, send: all; reduce_scatter, all_gather: one shard
+  // all_reduce, reduce, broadcast, send: all; reduce_scatter, all_gather: one shard;
+  // all_to_all: one slot
   std::int64_t bytes = 0;
   CallKind kind = CallKind::none;
   std::int32_t dtype = 0, root = 0, unused = 0;  // root: of send, to whom; of recv, from whom

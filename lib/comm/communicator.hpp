@@ -29,6 +29,9 @@ class Communicator {
   virtual void reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements,
                               DType dtype) = 0;
   virtual void all_gather(const std::byte* shard, std::byte* full, std::int64_t shard_bytes) = 0;
+  /// `out`: size() slots after one another, one for each rank; `in`: those that the ranks have for
+  /// this one, in their order. The two do not overlap.
+  virtual void all_to_all(const std::byte* out, std::byte* in, std::int64_t slot_bytes) = 0;
   virtual void send(const std::byte* data, std::int64_t bytes, int to) = 0;
   virtual void recv(std::byte* data, std::int64_t bytes, int from) = 0;
 };

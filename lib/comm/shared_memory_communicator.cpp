@@ -241,6 +241,31 @@ void SharedMemoryCommunicator::all_gather(const std::byte* shard, std::byte* ful
   run(CallKind::all_gather, shard_bytes, DType::u8, 0, pieces_of(shard_bytes, piece_bytes), stages);
 }
 
+void SharedMemoryCommunicator::all_to_all(const std::byte* out, std::byte* in,
+                                          std::int64_t slot_bytes) {
+  // of each rank's slot
+  const std::int64_t per_piece = std::max<std::int64_t>(64, piece_bytes / size() / 64 * 64);
+  const auto size_of_piece = [&](std::int64_t k) {
+    return static_cast<std::size_t>(std::min(per_piece, slot_bytes - k * per_piece));
+  };
+  Stages stages;
+  stages.put = [&](std::int64_t k) {
+    for (int r = 0; r < size(); ++r)
+      copy_bytes(
+          r == rank() ? in + r * slot_bytes + k * per_piece : slot(rank(), k) + r * per_piece,
+          out + r * slot_bytes + k * per_piece, size_of_piece(k));
+  };
+  stages.sum = [](std::int64_t) {};
+  stages.gather = [&](std::int64_t k) {
+    for (int r = 0; r < size(); ++r)
+      if (r != rank())
+        copy_bytes(in + r * slot_bytes + k * per_piece, slot(r, k) + rank() * per_piece,
+                   size_of_piece(k));
+  };
+  stages.gather_awaits_sums = false;
+  run(CallKind::all_to_all, slot_bytes, DType::u8, 0, pieces_of(slot_bytes, per_piece), stages);
+}
+
 void SharedMemoryCommunicator::send(const std::byte* data, std::int64_t bytes, int to) {
   if (control_.failed()) control_.throw_failure();
   Box& b = box(rank(), to);

@@ -23,6 +23,7 @@ class SharedMemoryCommunicator final : public Communicator {
   void reduce_scatter(const std::byte* full, std::byte* shard, std::int64_t shard_elements,
                       DType dtype) override;
   void all_gather(const std::byte* shard, std::byte* full, std::int64_t shard_bytes) override;
+  void all_to_all(const std::byte* out, std::byte* in, std::int64_t slot_bytes) override;
   void send(const std::byte* data, std::int64_t bytes, int to) override;
   void recv(std::byte* data, std::int64_t bytes, int from) override;
 

@@ -140,6 +140,21 @@ void TcpCommunicator::all_gather(const std::byte* shard, std::byte* full,
     copy_bytes(own, shard, static_cast<std::size_t>(shard_bytes));
 }
 
+void TcpCommunicator::all_to_all(const std::byte* out, std::byte* in, std::int64_t slot_bytes) {
+  const Call call = begin(CallKind::all_to_all, slot_bytes, DType::u8, 0);
+  auto f = flows(&call);
+  for (int r = 0; r < size(); ++r)
+    f[r] = {.out = out + r * slot_bytes,
+            .in = in + r * slot_bytes,
+            .out_bytes = slot_bytes,
+            .in_bytes = slot_bytes,
+            .says = &call,
+            .hears = &call};
+  transfer(f);
+  copy_bytes(in + rank() * slot_bytes, out + rank() * slot_bytes,
+             static_cast<std::size_t>(slot_bytes));
+}
+
 void TcpCommunicator::send(const std::byte* data, std::int64_t bytes, int to) {
   const Call call{0, bytes, CallKind::send, 0, to};
   auto f = flows(nullptr);

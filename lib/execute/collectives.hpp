@@ -32,6 +32,11 @@ void run_collective(const program::Instruction& i, const PlacedMemory& memory, R
         ranks.all_gather(memory.address(*shard), memory.address(use_of(i, ShardSlot::to(k))),
                          bytes(*shard), stream...);
       return;
+    case Op::all_to_all:
+      for (int k = 0; const Use* out = find_use(i, ShardSlot::from(k)); ++k)
+        ranks.all_to_all(memory.address(*out), memory.address(use_of(i, ShardSlot::to(k))),
+                         bytes(*out) / ranks.size(), stream...);
+      return;
     case Op::broadcast:
       for (const Use& u : i.uses) ranks.broadcast(memory.address(u), bytes(u), i.peer, stream...);
       return;

@@ -10,17 +10,29 @@ struct Communicators {
   comm::Communicator* all = nullptr;
   // null where one group of all ranks holds the shards
   comm::Communicator *shards = nullptr, *replicas = nullptr;
+  // null where all ranks share the experts
+  comm::Communicator *experts = nullptr, *expert_replicas = nullptr;
 
   Communicators() = default;
   // NOLINT(google-explicit-constructor): one communicator is that of all ranks
   Communicators(comm::Communicator* of_all) : all(of_all) {}
   Communicators(comm::Communicator* of_all, comm::Communicator* of_shards,
-                comm::Communicator* of_replicas)
-      : all(of_all), shards(of_shards), replicas(of_replicas) {}
+                comm::Communicator* of_replicas, comm::Communicator* of_experts = nullptr,
+                comm::Communicator* of_expert_replicas = nullptr)
+      : all(of_all),
+        shards(of_shards),
+        replicas(of_replicas),
+        experts(of_experts),
+        expert_replicas(of_expert_replicas) {}
   comm::Communicator* along(program::Axis axis) const {
-    return axis == program::Axis::shard && shards ? shards
-           : axis == program::Axis::replica       ? replicas
-                                                  : all;
+    switch (axis) {
+      case program::Axis::data: return all;
+      case program::Axis::shard: return shards ? shards : all;
+      case program::Axis::replica: return replicas;
+      case program::Axis::expert: return experts ? experts : all;
+      case program::Axis::expert_replica: return expert_replicas;
+    }
+    return nullptr;
   }
 };
 

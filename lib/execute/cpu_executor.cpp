@@ -143,6 +143,7 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
+    case Op::all_to_all:
     case Op::send:
     case Op::recv: return communicate(s, i);
   }

@@ -58,7 +58,7 @@ std::vector<std::int64_t> operand_dims(const ModelGraph& graph, const SlotSpec& 
     case Role::value_gradient: return graph.values[index].dims;
     case Role::batch: return graph.batch[index].dims;
     case Role::parameter:
-    case Role::gradient: return {graph.groups[index].elements};
+    case Role::gradient: return {graph.groups[index].part_elements()};
     default: return slot.tensor.dims;
   }
 }
@@ -91,13 +91,16 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
 
 std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
   const program::Mesh& mesh = placed.program.mesh;
-  const int ranks = mesh.shard, shard = mesh.place(program::Axis::shard, rank);
-  const bool sharded = std::ranges::any_of(placed.program.buffers, &Buffer::is_cut);
+  const int ranks = mesh.shard, shard = mesh.place(program::Axis::shard, rank),
+            experts = mesh.place(program::Axis::expert, rank);
+  const bool sharded = std::ranges::any_of(
+      placed.program.buffers, [](const Buffer& b) { return b.cut_along == program::Axis::shard; });
   std::vector<OwnGroup> out;
   for (const GroupSpec& group : placed.graph.groups)
-    out.push_back(sharded
-                      ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)}
-                      : OwnGroup{group});
+    out.push_back(
+        group.parts > 1 ? OwnGroup{part_of(group, experts), experts * group.part_elements()}
+        : sharded       ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)}
+                        : OwnGroup{group});
   return out;
 }
 
@@ -138,7 +141,7 @@ void count_operands(const plan::PlacedProgram& placed, const BlockContexts& cont
       if (i.op == Op::update || i.op == Op::measure || i.op == Op::balance)
         count(u.buffer, update_operand_bytes(placed, i, u));
       if (i.op == Op::copy || i.op == Op::cast || i.op == Op::add || i.op == Op::scatter ||
-          i.op == Op::gather)
+          i.op == Op::gather || i.op == Op::all_to_all)
         count(u.buffer, u.range.end - u.range.begin);
       if (is_scalar(placed.program.buffers[static_cast<std::size_t>(u.buffer)].role))
         count(u.buffer, u.range.end - u.range.begin);
@@ -155,8 +158,9 @@ std::string describe(const plan::PlacedProgram& placed, const Instruction& i) {
             placed.program.buffers[static_cast<std::size_t>(use_of(i, CopySlot::to).buffer)].name;
   if (is_collective(i.op)) {
     text += " " + placed.program.buffers[static_cast<std::size_t>(i.uses.front().buffer)].name;
-    const Use& last = i.op == Op::scatter || i.op == Op::gather ? use_of(i, ShardSlot::to(0))
-                                                                : i.uses.back();
+    const Use& last = i.op == Op::scatter || i.op == Op::gather || i.op == Op::all_to_all
+                          ? use_of(i, ShardSlot::to(0))
+                          : i.uses.back();
     if (i.uses.size() > 1)
       text += " to " + placed.program.buffers[static_cast<std::size_t>(last.buffer)].name;
   }

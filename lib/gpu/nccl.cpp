@@ -1,6 +1,7 @@
 #include "gpu/nccl.hpp"
 #include "gpu/gpu_error.hpp"
 #include "gpu/library.hpp"
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -91,8 +92,8 @@ std::string NcclCommunicator::make_id() {
   return {id.internal, sizeof id.internal};
 }
 
-NcclCommunicator::NcclCommunicator(const std::string& id, int rank, int world_size,
-                                   int processors) {
+NcclCommunicator::NcclCommunicator(const std::string& id, int rank, int world_size, int processors)
+    : ranks_(world_size) {
   const Nccl& nccl = Nccl::instance();
   // read when the process's first communicator is made
   ::setenv("NCCL_MAX_CTAS", std::to_string(processors).c_str(), 0);
@@ -146,6 +147,15 @@ void NcclCommunicator::all_gather(const void* shard, void* full, std::int64_t sh
   nccl.require(nccl.all_gather(shard, full, static_cast<std::size_t>(shard_bytes), int8,
                                communicator_, stream),
                "gathering of shards");
+}
+
+void NcclCommunicator::all_to_all(const void* out, void* in, std::int64_t slot_bytes,
+                                  cudaStream_t stream) const {
+  const Together one_launch;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    send(static_cast<const std::byte*>(out) + rank * slot_bytes, slot_bytes, rank, stream);
+    recv(static_cast<std::byte*>(in) + rank * slot_bytes, slot_bytes, rank, stream);
+  }
 }
 
 void NcclCommunicator::send(const void* data, std::int64_t bytes, int to,

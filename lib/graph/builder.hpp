@@ -1,6 +1,7 @@
 // Builds a model from layers, as an architecture's description reads. Parameters are called as the
 // Hugging Face folder has them.
 #pragma once
+#include "graph/expert_sharing.hpp"
 #include "graph/model.hpp"
 #include <functional>
 #include <string>
@@ -31,6 +32,7 @@ struct BuilderOptions {
   bool norm_weight = true, norm_shift = true;
   double norm_offset = 0;  // of its weight
   double branch_scale = 1;
+  ExpertSharing sharing = {};
   std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
   // tensors of the micro-batch that a model of the user's own reads beside those known by name
   std::vector<program::TensorSpec> fields = {};
@@ -212,6 +214,10 @@ class ModelBuilder {
   std::int64_t columns_of(Value x) const;
   Value expert_layer(Value x, Value offsets, const MixtureOptions& options,
                      const std::vector<std::string>& parts, std::int64_t features);
+  /// Rows of the experts of one rank, which several have; what these make of them, as it came.
+  Value shared_experts(Value slots, Value owners, const MixtureOptions& options);
+  Value experts(Value rows, Value offsets, const MixtureOptions& options);
+  std::int64_t choices(const MixtureOptions& options) const;  // of a micro-batch
 
   BuilderOptions options_;
   Model model_;

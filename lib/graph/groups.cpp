@@ -1,6 +1,8 @@
 #include "graph/groups.hpp"
+#include "program/shards.hpp"
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace trainx::graph {
@@ -9,13 +11,14 @@ using program::GroupSpec;
 
 namespace {
 
+std::int64_t aligned(std::int64_t n) {
+  constexpr std::int64_t to = program::group_alignment;
+  return (n + to - 1) / to * to;
+}
+
 /// Puts the parameter at the end of the group, aligned. `continues`: right behind the one before,
 /// so that a block can read both as one tensor.
 void add(program::GroupSpec& group, program::ParameterSpec p, bool continues) {
-  const auto aligned = [](std::int64_t n) {
-    constexpr std::int64_t to = program::group_alignment;
-    return (n + to - 1) / to * to;
-  };
   p.offset = continues ? group.parameters.back().offset + group.parameters.back().elements()
                        : aligned(group.elements);
   if (p.saved_dims.empty()) {
@@ -55,6 +58,43 @@ std::string name_of_part(const std::vector<GroupSpec>& groups,
   }
 }
 
+/// Experts that ranks share: which tensors are whose.
+void mark_parts(const Model& model, ParameterPlaces& placed) {
+  for (const Block& block : model.blocks)
+    for (const Node& op : block.ops)
+      for (const ParameterId& p : op.parameters)
+        for (int i = 0; p.parts > 1 && i < p.count; ++i) {
+          const ParameterPlaces::Place at = placed.places[static_cast<std::size_t>(p.index + i)];
+          GroupSpec& group = placed.groups[static_cast<std::size_t>(at.group)];
+          group.parts = p.parts;
+          if (p.count > 1)
+            group.parameters[static_cast<std::size_t>(at.index)].part = i / (p.count / p.parts);
+        }
+}
+
+/// Sizes of groups in parts, and where the tensors that blocks read first lie in a part.
+void lay_out_parts(ParameterPlaces& placed) {
+  for (std::size_t g = 0; g < placed.groups.size(); ++g) {
+    GroupSpec& group = placed.groups[g];
+    if (group.parts == 1) continue;
+    const GroupSpec part = program::part_of(group, 0);
+    std::int64_t elements = 0;
+    for (const program::ParameterSpec& p : part.parameters)
+      elements = std::max(elements, aligned(p.offset + p.elements()));
+    group.elements = elements * group.parts;
+    group.of_part = std::make_shared<const std::vector<program::ParameterSpec>>(part.parameters);
+    for (ParameterPlaces::Place& place : placed.places) {
+      if (place.group != static_cast<int>(g)) continue;
+      // of a later part: nobody reads it under that number
+      const auto here = std::ranges::find(
+          part.parameters, group.parameters[static_cast<std::size_t>(place.index)].name,
+          &program::ParameterSpec::name);
+      place.index =
+          here == part.parameters.end() ? none : static_cast<int>(here - part.parameters.begin());
+    }
+  }
+}
+
 }  // namespace
 
 ParameterPlaces place_parameters(const Model& model) {
@@ -79,6 +119,8 @@ ParameterPlaces place_parameters(const Model& model) {
             at->second, static_cast<int>(group.parameters.size()) - 1};
       }
   }
+  mark_parts(model, placed);
+  lay_out_parts(placed);
   return placed;
 }
 

@@ -17,6 +17,7 @@ class LayerLowering {
   explicit LayerLowering(const Lowering& of) : of_(of), block_(of.block()), slots_(of, out_.spec) {
     out_.spec.name = block_.name;
     out_.spec.layer = block_.layer;
+    out_.spec.parts = block_.parts;
     out_.bound.length = of.block().length;
     const std::vector<NodeFacts>& facts = of.map.facts[static_cast<std::size_t>(of.number)];
     infos_.reserve(block_.ops.size());

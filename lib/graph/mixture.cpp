@@ -1,6 +1,8 @@
 // Mixtures of experts: a router, rows by expert, products of each expert, and back to tokens.
 #include "core/error.hpp"
 #include "graph/builder.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace trainx::graph {
 
@@ -21,16 +23,18 @@ Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o
                          .standard_deviation = options_.initializer_range,
                          .saved_transposed = o.transposed};
   };
+  const int ranks = static_cast<int>(options_.sharing.ranks);
   ParameterId all;
   if (o.stacked) {
     if (parts.size() != 1) throw InternalError("stacked experts have one tensor a layer");
     all = parameter(matrix(parts.front(), {E, features, in}));
+    all.parts = ranks;
   } else {
     for (std::int64_t e = 0; e < E; ++e)
       for (const std::string& part : parts) {
         const std::string name = o.experts + "." + std::to_string(e) + "." + part;
         const ParameterId id = parameter(matrix(name, {width, in}), "", all.index != none);
-        if (all.index == none) all = {id.index, static_cast<int>(E * std::ssize(parts))};
+        if (all.index == none) all = {id.index, static_cast<int>(E * std::ssize(parts)), ranks};
       }
   }
   std::vector<ParameterId> parameters{all};
@@ -38,14 +42,59 @@ Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o
     if (!o.stacked) throw InternalError("experts with biases are stacked");
     parameters.push_back(parameter(
         {.name = parts.front() + (o.transposed ? "_bias" : ".bias"), .dims = {E, features}}));
+    parameters.back().parts = ranks;
   }
-  return out(add(GroupedLinear{.experts = E, .per_token = o.router.per_token}, {x.id, offsets.id},
-                 std::move(parameters)),
-             GroupedLinear::y);
+  const GroupedLinear all_rows{.experts = E / ranks,
+                               .per_token = o.router.per_token,
+                               .expected_rows = ranks > 1 ? choices(o) : 0,
+                               .of_experts = E};
+  return out(add(all_rows, {x.id, offsets.id}, std::move(parameters)), GroupedLinear::y);
+}
+
+std::int64_t ModelBuilder::choices(const MixtureOptions& o) const {
+  return options_.batch_size * length_ * o.router.per_token;
+}
+
+std::int64_t ExpertSharing::rows(std::int64_t tokens, std::int64_t per_token,
+                                 std::int64_t experts) const {
+  const std::int64_t most = tokens * std::min(per_token, experts / ranks);
+  if (capacity <= 0) return most;
+  const double even = static_cast<double>(tokens * per_token) / static_cast<double>(ranks);
+  return std::min(most,
+                  std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(capacity * even))));
+}
+
+Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) {
+  Value y = expert_layer(rows, offsets, o, o.up, 2 * o.features);
+  y = o.clamped ? out(add(*o.clamped, {y.id}, {})) : gated(y, o.activation);
+  return expert_layer(y, offsets, o, {o.down}, columns_of(rows));
+}
+
+Value ModelBuilder::shared_experts(Value slots, Value owners, const MixtureOptions& o) {
+  const auto continued = [&](const std::string& what) -> Block& {
+    Block& before = model_.blocks.back();
+    before.closes = true;  // a sum that opens it stays there
+    const std::string name = before.name.substr(0, before.name.rfind(".experts"));
+    Block& next = begin(name + what, BlockKind::layer, before.layer);
+    next.continues = true;
+    return next;
+  };
+  continued(".experts").parts = static_cast<int>(options_.sharing.ranks);
+  const Node& dispatch =
+      add(Dispatch{.experts = o.router.experts / options_.sharing.ranks, .sparse = true},
+          {slots.id, owners.id}, {});
+  const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
+              offsets = out(dispatch, Dispatch::offsets);
+  const Value y = experts(rows, offsets, o);
+  const Value back = out(add(Combine{.sparse = true}, {y.id, none, places.id, none, none}, {}));
+  model_.values[static_cast<std::size_t>(back.id)].name = "expert_results";
+  continued(".combine");
+  return back;
 }
 
 Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Value shared_gate) {
-  const std::int64_t E = o.router.experts, hidden = columns_of(x);
+  const std::int64_t E = o.router.experts, hidden = columns_of(x), ranks = options_.sharing.ranks;
+  if (E % ranks != 0) throw InternalError("mixture: ranks do not divide its experts");
   std::vector<ParameterId> routing(2);
   routing[Router::weight] = parameter({.name = o.router_name + ".weight",
                                        .dims = {E, hidden},
@@ -86,15 +135,23 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
     z_loss_ = {.rows = (z_loss_.scale > 0 ? z_loss_.rows : 0) + options_.batch_size * length_,
                .scale = o.z_loss};
   }
-  const Node& dispatch = add(Dispatch{.experts = E}, {x.id, indices.id}, {});
+  Dispatch by_expert{.experts = E};
+  if (ranks > 1) {
+    by_expert.parts = ranks;
+    by_expert.capacity =
+        options_.sharing.rows(options_.batch_size * length_, o.router.per_token, E);
+    by_expert.drops = options_.sharing.drops;
+    by_expert.sparse = true;
+  }
+  const Node& dispatch = add(by_expert, {x.id, indices.id}, {});
+  const Value owners = ranks > 1 ? out(dispatch, Dispatch::owners) : Value{};
   const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
               offsets = out(dispatch, Dispatch::offsets);
   offsets_.push_back(offsets.id);
-  loads_ = {.experts = E, .choices = options_.batch_size * length_ * o.router.per_token};
-  Value y = expert_layer(rows, offsets, o, o.up, 2 * o.features);
-  y = o.clamped ? out(add(*o.clamped, {y.id}, {})) : gated(y, o.activation);
-  y = expert_layer(y, offsets, o, {o.down}, hidden);
-  return out(add(Combine{}, {y.id, weights.id, places.id, shared.id, shared_gate.id}, {}));
+  loads_ = {.experts = E, .choices = choices(o)};
+  const Value y = ranks > 1 ? shared_experts(rows, owners, o) : experts(rows, offsets, o);
+  return out(add(Combine{.sparse = ranks > 1},
+                 {y.id, weights.id, places.id, shared.id, shared_gate.id}, {}));
 }
 
 }  // namespace trainx::graph

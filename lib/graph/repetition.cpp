@@ -25,7 +25,9 @@ class Comparison {
   std::optional<Repetition> run() {
     const std::vector<Node>&then = of_.model.blocks[static_cast<std::size_t>(other_)].ops,
           &now = of_.block().ops;
-    if (then.size() != now.size()) return std::nullopt;
+    if (then.size() != now.size() ||
+        of_.model.blocks[static_cast<std::size_t>(other_)].parts != of_.block().parts)
+      return std::nullopt;
     for (std::size_t k = 0; k < now.size(); ++k)
       if (!alike(then[k], now[k]) || !alike(facts(other_, k), facts(of_.number, k)))
         return std::nullopt;
@@ -60,8 +62,9 @@ class Comparison {
     const auto& dims = [&](const ParameterId& p) -> const std::vector<std::int64_t>& {
       return of_.model.parameters[at(p.index)].spec.dims;
     };
-    return a.count == b.count && groups_.add(place(a).group, place(b).group) &&
-           place(a).index == place(b).index && dims(a) == dims(b);
+    return a.count == b.count && a.parts == b.parts &&
+           groups_.add(place(a).group, place(b).group) && place(a).index == place(b).index &&
+           dims(a) == dims(b);
   }
 
   bool alike(const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
@@ -109,6 +112,7 @@ program::BlockSpec repeated(const Lowering& of, const Repetition& like,
   program::BlockSpec out = spec;
   out.name = of.block().name;
   out.layer = of.block().layer;
+  out.parts = of.block().parts;
   for (program::SlotSpec& slot : out.slots) {
     const bool gradient = slot.role == program::Role::value_gradient ||
                           slot.role == program::Role::gradient;

@@ -88,7 +88,7 @@ BoundParameter Slots::bind(const ParameterId& p, bool value, bool gradient) {
   if (value) bound.value = group(place.group);
   if (gradient) bound.gradient = group(place.group, true);
   bound.first = place.index;
-  bound.count = p.count;
+  bound.count = p.count > 1 ? p.count / p.parts : 1;
   return bound;
 }
 

@@ -64,6 +64,10 @@ ModelGraph to_blocks(const Model& model) {
     composition->blocks.push_back(
         std::make_shared<const operations::BoundBlock>(std::move(block.bound)));
   }
+  for (std::size_t b = 0, continued = 0; b < model.blocks.size(); ++b) {
+    continued += model.blocks[b].continues;
+    if (continued > 0) graph.blocks[b].random_key = static_cast<int>(b - continued);
+  }
   graph.composition = std::move(composition);
   return graph;
 }

@@ -29,13 +29,13 @@ const Tensor& BlockContext::operator[](Slot s) const {
 Tensor BlockContext::tensor(Slot group_slot, int index) const {
   const Tensor& group = (*this)[group_slot];
   const program::ParameterSpec& p =
-      graph_.groups.at(block_.slots[group_slot].index).parameters.at(index);
+      graph_.groups.at(block_.slots[group_slot].index).in_blocks().at(index);
   return group.narrow(0, p.offset, p.elements()).view(p.dims);
 }
 
 Tensor BlockContext::joined(Slot group_slot, int first, int count) const {
   if (count == 1) return tensor(group_slot, first);
-  const auto& parameters = graph_.groups.at(block_.slots[group_slot].index).parameters;
+  const auto& parameters = graph_.groups.at(block_.slots[group_slot].index).in_blocks();
   const program::ParameterSpec& begin = parameters.at(first);
   std::int64_t elements = 0;
   for (int i = first; i < first + count; ++i) {
@@ -57,8 +57,9 @@ std::vector<Slot> BlockContext::slots_of(program::Role role) const {
 }
 
 tensor::RandomKey BlockContext::random_key(int site) const {
-  return {seed_, static_cast<std::uint32_t>(&block_ - graph_.blocks.data()),
-          static_cast<std::uint32_t>(site)};
+  const std::ptrdiff_t number = block_.random_key != program::none ? block_.random_key
+                                                                   : &block_ - graph_.blocks.data();
+  return {seed_, static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(site)};
 }
 
 }  // namespace trainx::operations

@@ -8,6 +8,7 @@ enum class Pass : int {
   accumulation,
   activation_recomputation,
   activation_offload,
+  expert_parallel,
   distributed_data_parallel,
   data_parallel,
   zero,

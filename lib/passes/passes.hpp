@@ -37,6 +37,15 @@ StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
 /// one block before its first use in backward.
 StepProgram activation_offload(StepProgram p);
 
+/// Each rank of mesh.experts neighbours has as many of the experts of each layer, with their
+/// gradients and states: blocks of experts (BlockSpec::parts) compute the rows that all of them
+/// have for these experts. What goes into such a block or out of it is exchanged: each rank gets
+/// the slot that each of the others has for it. Parts of the norm are summed. Gradients of experts
+/// are summed over Axis::expert_replica by the pass that sums gradients. Also of a program that
+/// only evaluates, made from the residents of the same plain program.
+StepProgram expert_parallel(StepProgram p, const ModelGraph& graph,
+                            const program::UpdateSpec& update, const program::Mesh& mesh);
+
 struct ReduceOptions {
   program::Mesh mesh;
   program::Bytes bucket_bytes = 0;  // of gradients that are summed together; 0: each by itself

@@ -22,12 +22,18 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     if (last[b] != none)
       finished[static_cast<std::size_t>(last[b])].push_back(static_cast<BufferId>(b));
   std::vector<Bucket> buckets;
-  Bucket gradients;
-  Bytes bytes = 0;
-  const auto close = [&] {
-    if (!gradients.buffers.empty()) buckets.push_back(std::move(gradients));
-    gradients = {};
-    bytes = 0;
+  struct Open {
+    Bucket bucket;
+    Bytes bytes = 0;
+  };
+  Open of_all, of_experts;
+  of_experts.bucket.axis = Axis::expert_replica;
+  const auto close = [&](Open& open) {
+    const Axis axis = open.bucket.axis;
+    if (!open.bucket.buffers.empty() && (axis == Axis::data || p.mesh.size(axis) > 1))
+      buckets.push_back(std::move(open.bucket));
+    open = {};
+    open.bucket.axis = axis;
   };
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     Bucket scalars{{}, k};
@@ -37,15 +43,19 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
           .push_back(b);
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
-      gradients.buffers.push_back(b);
-      gradients.last_writer = k;
-      bytes += p.buffers[static_cast<std::size_t>(b)].bytes();
+      const Buffer& gradient = p.buffers[static_cast<std::size_t>(b)];
+      Open& open = gradient.cut_along == Axis::expert ? of_experts : of_all;
+      open.bucket.buffers.push_back(b);
+      open.bucket.last_writer = k;
+      open.bytes += gradient.bytes();
     }
     const bool micro_step_ends = k + 1 == p.steady.size() ||
                                  p.steady[k + 1].micro != p.steady[k].micro;
-    if (!gradients.buffers.empty() && (bytes >= bucket_bytes || micro_step_ends)) close();
+    for (Open* open : {&of_all, &of_experts})
+      if (!open->bucket.buffers.empty() && (open->bytes >= bucket_bytes || micro_step_ends))
+        close(*open);
   }
-  close();
+  for (Open* open : {&of_all, &of_experts}) close(*open);
   std::ranges::stable_sort(buckets, {}, &Bucket::last_writer);
   return buckets;
 }
@@ -59,6 +69,7 @@ std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last)
 
 Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
   Instruction i{Op::reduce, none, none, Lane::communication};
+  i.axis = bucket.axis;
   for (int k = 0; const BufferId b : bucket.buffers)
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
   return i;

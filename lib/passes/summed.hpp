@@ -7,13 +7,15 @@ namespace trainx::passes {
 /// What travels together, once the last of it is written.
 struct Bucket {
   std::vector<program::BufferId> buffers;
-  std::size_t last_writer = 0;  // position in steady
+  std::size_t last_writer = 0;               // position in steady
+  program::Axis axis = program::Axis::data;  // over which ranks it is summed
 };
 
 /// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait
 /// for them. Gradients, in the order in which they are completed, until there are `bucket_bytes` of
 /// them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No
-/// bucket goes on in the next micro-step. In the order of last writers.
+/// bucket goes on in the next micro-step. Gradients of experts are summed over those that have the
+/// same; there is no bucket of them where no other rank has. In the order of last writers.
 std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
 
 /// What reads at once what position `last` has made comes behind this position: `last`, but where

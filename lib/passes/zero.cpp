@@ -53,7 +53,8 @@ class Zero {
     std::map<std::pair<BufferId, int>, BufferId> own;
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses) {
-        if (i.micro <= 0 || buffer(u.buffer).role != Role::gradient) continue;
+        if (i.micro <= 0 || buffer(u.buffer).role != Role::gradient || buffer(u.buffer).is_cut())
+          continue;
         const auto [it, is_new] = own.try_emplace({u.buffer, i.micro}, none);
         if (is_new) {
           Buffer again = buffer(u.buffer);
@@ -71,6 +72,7 @@ class Zero {
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       Buffer& b = p_.buffers[k];
       if (!b.resident || (b.role != Role::parameter && !is_optimizer_state(b.role))) continue;
+      if (b.is_cut()) continue;  // of experts: each rank has its own alone
       whole_[k] = b;
       // small, and each rank moves it on: no part follows from a part of the gradient
       if (b.unit == Unit::tensor) continue;
@@ -101,7 +103,7 @@ class Zero {
       if (p_.steady[k].op == Op::update || p_.steady[k].op == Op::balance) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
-        if (!buffer(shard).is_cut()) continue;
+        if (buffer(shard).cut_along != Axis::shard) continue;
         const bool for_a_while = stage_ == 3 || buffer(shard).role == Role::state;
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
@@ -149,7 +151,7 @@ class Zero {
   void scatter_gradients() {
     for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
       auto& behind = after_[bucket.last_writer];
-      if (is_scalar(buffer(bucket.buffers.front()).role)) {
+      if (is_scalar(buffer(bucket.buffers.front()).role) || bucket.axis != Axis::data) {
         behind.push_back(reduce_of(p_, bucket));
         continue;
       }
@@ -193,10 +195,13 @@ class Zero {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       if (i.op != Op::grad_norm && i.op != Op::update) continue;
+      bool of_shards = false;
       for (Use& u : i.uses)
-        if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end())
+        if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) {
           u = whole(p_, shard->second, u.how, u.slot);
-      if (i.op != Op::grad_norm) continue;
+          of_shards = true;
+        }
+      if (i.op != Op::grad_norm || !of_shards) continue;
       for (const Use& u : i.uses)
         if (u.slot == NormSlot::norm2)
           after_[k].push_back(

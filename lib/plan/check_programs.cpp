@@ -65,6 +65,19 @@ Decisions with_layers(Decisions plan, std::int64_t layers) {
   return plan;
 }
 
+/// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
+Decisions among_few_ranks(Decisions plan) {
+  const bool expert_replicas = plan.mesh.has_expert_replicas();
+  plan.mesh.data = few_shards;
+  if (plan.zero_stage() > 0)
+    plan.mesh.shard = plan.mesh.has_replicas() ? few_shards / 2 : few_shards;  // of groups two
+  if (plan.mesh.experts > 1) {
+    const int of_all = plan.mesh.experts % few_shards == 0 && !expert_replicas ? few_shards : 2;
+    plan.mesh.experts = of_all;
+  }
+  return plan;
+}
+
 }  // namespace
 
 void require_sound_programs(const Decisions& plan, const Programs& programs) {
@@ -81,11 +94,10 @@ void require_sound_programs(const Decisions& plan, const Programs& programs) {
     role.rank = plan.rank == 0 ? 1 : 0;
     other = plan_programs(role);
   }
-  const bool many_shards = plan.zero_stage() > 0 && plan.mesh.data > most_shards;
+  const bool halves = plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0;
+  const bool many_shards = plan.in_parts() && halves && plan.mesh.data > most_shards;
   if (many_shards && !deep) {
-    Decisions few = plan;
-    few.mesh.data = few_shards;
-    few.mesh.shard = plan.mesh.has_replicas() ? few_shards / 2 : few_shards;  // of groups two
+    const Decisions few = among_few_ranks(plan);
     require_sound_programs(few, plan_programs(few));
   }
   for (std::size_t k = 0; k < programs.train.size(); ++k) {

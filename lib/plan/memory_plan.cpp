@@ -43,7 +43,7 @@ std::int64_t process_bytes_of(const Decisions& plan, const Programs& programs) {
   }
   for (const auto& b : programs.train.back().graph.batch) batch += b.bytes();
   // while saving; shards are gathered first
-  const std::int64_t copies = plan.zero_stage() > 0 ? 4 : 2;
+  const std::int64_t copies = plan.in_parts() ? 4 : 2;
   // of the optimizer's file, which is the larger one where there are several states
   std::int64_t of_element = 0;
   for (const auto& state : plan.update.states) of_element += size_of(state.dtype);
@@ -81,7 +81,7 @@ std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) 
     residents += b.bytes();
     if (b.space == program::Space::host) on_host += b.bytes();
   }
-  if (plan.zero_stage() == 0) return plan.on_gpu && on_host == 0 ? 0 : residents;
+  if (!plan.in_parts()) return plan.on_gpu && on_host == 0 ? 0 : residents;
   const auto count = [&](std::int64_t bytes) {
     saved += bytes;
     largest = std::max(largest, bytes);
@@ -102,10 +102,10 @@ std::int64_t snapshot_bytes_of(const Decisions& plan, const Programs& programs) 
 /// groups.
 std::int64_t between_gpus_bytes_of(const Decisions& plan) {
   if (!plan.on_gpu || plan.mesh.data <= 1) return 0;
-  const bool in_groups = plan.mesh.has_replicas();
+  const bool in_groups = plan.mesh.has_replicas(), of_experts = plan.mesh.has_expert_replicas();
   const hardware::ProcessBytes& bytes = hardware::process_bytes();
   return (bytes.communicator + (plan.zero_stage() > 0 ? bytes.more_processors : 0)) *
-         (in_groups ? 3 : 1);
+         (1 + (in_groups ? 2 : 0) + (of_experts ? 2 : 0));
 }
 
 /// What the host holds of a program where it is fullest; of that its residents.
@@ -289,13 +289,13 @@ bool may_update_on_host(const Decisions& plan) {
              parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
   return plan.on_gpu &&
          plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none &&
-         keeps_states && !parts_alone;
+         keeps_states && !parts_alone && plan.mesh.experts == 1;
 }
 
 bool may_keep_weights_on_host(const Decisions& plan) {
   const bool held = plan.mode == recipe::ParallelMode::dp || plan.zero_stage() == 1 ||
                     plan.zero_stage() == 2;
-  return plan.on_gpu && !offloads_weights(plan) && !held;
+  return plan.on_gpu && !offloads_weights(plan) && !held && plan.mesh.experts == 1;
 }
 
 // Where too many ways are left to try.

@@ -14,7 +14,7 @@ constexpr std::int64_t fewest_micro_steps = 4;
 int micro_steps_in_program(const Decisions& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
-  const bool several = plan.zero_stage() > 0 || plan.mode == recipe::ParallelMode::dp;
+  const bool several = plan.in_parts() || plan.mode == recipe::ParallelMode::dp;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;
   const auto of_one = (2 * static_cast<std::int64_t>(blocks) + 1) *
                       static_cast<std::int64_t>(plan.row_lengths.size());

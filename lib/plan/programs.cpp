@@ -23,6 +23,8 @@ architectures::Machine machine_of(const Decisions& plan) {
                             ? graph::Fp8Scaling::delayed
                             : graph::Fp8Scaling::current;
   machine.rules = parameter_rules(plan);
+  machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
+                     plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
   return machine;
 }
 
@@ -108,6 +110,8 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     p = passes::activation_recomputation(std::move(p), graph, levels);
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
+    if (plan.mesh.experts > 1)
+      p = passes::expert_parallel(std::move(p), graph, plan.update, plan.mesh);
     const passes::ReduceOptions reduce{
         plan.mesh, bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
     const passes::ZeroOptions shards{plan.zero_stage(), plan.turns_kept};
@@ -143,6 +147,8 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     auto forward = program::forward_program(
         plain, evaluated, program::Op::evaluate,
         r.eval.weights == recipe::EvalWeights::average ? plan.update.average() : program::none);
+    if (plan.mesh.experts > 1)
+      forward = passes::expert_parallel(std::move(forward), evaluated, plan.update, plan.mesh);
     if (plan.zero_stage() > 0)
       forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp)

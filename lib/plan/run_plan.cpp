@@ -9,6 +9,7 @@
 #include "plan/choose/mode.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/saving.hpp"
+#include "plan/choose/experts.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/choose/kept_weights.hpp"
 #include "plan/fp8_layers.hpp"
@@ -303,10 +304,13 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.update.sums =
       std::visit([](const auto& o) { return options::tensor_sums_of(o); }, r.optimizer.options);
 
+  share_experts(plan);
+
   std::optional<hardware::Hardware> device;
   if (!options.gpu.empty()) device = hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device.has_value());
   if (device) require_measured_there(plan);
+  require_expert_slots(plan);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "
@@ -430,6 +434,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
   choose_kept_weights(plan, budget, rates);
   choose_offload(plan, budget, rates);
+  if (std::string experts = shared_experts_words(plan); !experts.empty())
+    plan.choices.push_back(std::move(experts));
   Programs programs = plan_programs(plan);
   if (plan.on_gpu) require_products_in_fp8(plan, programs.train.back().graph);
 

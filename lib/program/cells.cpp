@@ -28,11 +28,35 @@ void share_cuts_of_copies(const StepProgram& p, std::vector<std::set<Bytes>>& cu
   }
 }
 
+/// Where a piece begins. Pieces need not be so in memory: they are told apart.
+Bytes begin_of_piece(Bytes bytes, int part, int parts) { return bytes * part / parts; }
+
+/// What blocks of experts use is in pieces.
+void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::set<Bytes>>& cuts) {
+  const std::vector<int> of_values = parts_of_values(graph);
+  for (const auto* list : {&p.prologue, &p.steady, &p.drain})
+    for (const Instruction& i : *list) {
+      if (!is_of_block(i) || static_cast<std::size_t>(i.block) >= graph.blocks.size()) continue;
+      for (const Use& u : i.uses) {
+        const Buffer& b = p.buffers[u.buffer];
+        const int of_block = graph.blocks[i.block].parts;
+        int parts = 1;
+        if (b.role == Role::value || b.role == Role::value_gradient)
+          parts = of_values[static_cast<std::size_t>(b.index)];
+        else if (b.role == Role::saved || b.role == Role::scratch)
+          parts = of_block;
+        for (int k = 1; k < parts; ++k) cuts[u.buffer].insert(begin_of_piece(b.bytes(), k, parts));
+      }
+    }
+}
+
 }  // namespace
 
 std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
   cuts.resize(graph.groups.size());
-  for (auto& c : cuts) c.insert(0);
+  for (std::size_t g = 0; g < cuts.size(); ++g)
+    for (int part = 0; part < graph.groups[g].parts; ++part)
+      cuts[g].insert(part * graph.groups[g].part_elements());
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;
     if (b.unit == Unit::tensor && b.is_cut()) return b.name + " is a shard of what cannot be cut";
@@ -84,12 +108,14 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     for (const Instruction& i : *list)
       for (const Use& u : i.uses)
         cuts[u.buffer].insert(u.range.begin), cuts[u.buffer].insert(u.range.end);
+  cut_pieces(p, graph, cuts);
   share_cuts_of_copies(p, cuts);
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
     std::vector<Bytes>& mine = cuts_.emplace_back();
     first_.push_back(static_cast<int>(elements_.size()));
     of_blocks_.push_back(buffer.unit == Unit::block);
+    bytes_.push_back(buffer.bytes());
     const auto add = [&](Bytes cut, std::int64_t element, std::int64_t of_part) {
       mine.push_back(cut), elements_.push_back(element), part_elements_.push_back(of_part);
       axes_.push_back(buffer.cut_along.value_or(Axis::data));
@@ -109,6 +135,12 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
         add(buffer.unit == Unit::block ? 0 : e * size_of(buffer.dtype), e, buffer.is_cut() ? n : 0);
   }
   first_.push_back(static_cast<int>(elements_.size()));
+}
+
+CellMap::Run CellMap::of_piece(BufferId b, int part, int parts) const {
+  const Bytes bytes = bytes_[static_cast<std::size_t>(b)];
+  return of(
+      {b, {begin_of_piece(bytes, part, parts), begin_of_piece(bytes, part + 1, parts)}, How::read});
 }
 
 CellMap::Run CellMap::of(const Use& u) const {

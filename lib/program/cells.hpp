@@ -26,6 +26,8 @@ class CellMap {
   CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts& cuts);
   int count() const { return static_cast<int>(elements_.size()); }
   Run of(const Use& u) const;
+  /// Cells of one of `parts` pieces of a buffer that a block of experts uses.
+  Run of_piece(BufferId b, int part, int parts) const;
   Run of_buffer(BufferId b) const { return {first_[b], first_[static_cast<std::size_t>(b) + 1]}; }
   /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no
   /// group.
@@ -38,6 +40,7 @@ class CellMap {
   std::vector<std::vector<Bytes>> cuts_;  // by buffer, in bytes, without the end
   std::vector<int> first_;                // by buffer, and one more
   std::vector<char> of_blocks_;           // by buffer: a state of blocks
+  std::vector<Bytes> bytes_;              // by buffer
   std::vector<std::int64_t> elements_;    // by cell
   // by cell, of a rank's part along the axis; 0 where the buffer is not cut
   std::vector<std::int64_t> part_elements_;

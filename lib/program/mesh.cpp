@@ -7,6 +7,8 @@ int Mesh::size(Axis axis) const {
     case Axis::data: return data;
     case Axis::shard: return shard;
     case Axis::replica: return data / shard;
+    case Axis::expert: return experts;
+    case Axis::expert_replica: return data / experts;
   }
   return 1;
 }
@@ -16,12 +18,14 @@ int Mesh::place(Axis axis, int rank) const {
     case Axis::data: return rank;
     case Axis::shard: return rank % shard;
     case Axis::replica: return rank / shard;
+    case Axis::expert: return rank % experts;
+    case Axis::expert_replica: return rank / experts;
   }
   return 0;
 }
 
 std::vector<int> Mesh::peers(Axis axis, int rank) const {
-  const int step = axis == Axis::replica ? shard : 1;
+  const int step = axis == Axis::replica ? shard : axis == Axis::expert_replica ? experts : 1;
   const int first = rank - step * place(axis, rank);
   std::vector<int> ranks;
   for (int k = 0; k < size(axis); ++k) ranks.push_back(first + k * step);
@@ -33,6 +37,8 @@ std::string_view name_of(Axis axis) {
     case Axis::data: return "data";
     case Axis::shard: return "shard";
     case Axis::replica: return "replica";
+    case Axis::expert: return "expert";
+    case Axis::expert_replica: return "expert_replica";
   }
   return "";
 }

@@ -69,6 +69,8 @@ struct ParameterSpec {
   std::int64_t saved_heads = 0;
   // the bias of a router's choice, of which layer of those with experts: Op::balance moves it
   int expert_layer = none;
+  // of a group in parts: the part that the tensor is in; none: each part has as many of its rows
+  int part = none;
   // of a part of a tensor (shards.hpp): the tensor's element that it begins with
   std::int64_t first = 0;
   // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
@@ -97,6 +99,13 @@ struct GroupSpec {
   std::vector<ParameterSpec> parameters;
   std::int64_t elements = 0;  // with gaps
   GroupTraining training = {};
+  // Experts of as many ranks: parts that are alike (part_of, shards.hpp), one after the other. A
+  // rank's blocks compute with one of them.
+  int parts = 1;
+  std::shared_ptr<const std::vector<ParameterSpec>> of_part = {};  // null: there is one
+  std::int64_t part_elements() const { return elements / parts; }
+  /// As blocks see them.
+  const std::vector<ParameterSpec>& in_blocks() const { return of_part ? *of_part : parameters; }
 };
 
 /// One operand of a block. Which buffer it becomes is the program's business; the block sees it as
@@ -190,6 +199,13 @@ struct BlockSpec {
   std::vector<SlotSpec> slots;
   // forward and backward; or loss, evaluate and predict for the last block
   std::map<Op, Phase> phases;
+  // by which random numbers are drawn: the block's number, whatever blocks it is cut into; none:
+  // its place among the blocks
+  int random_key = none;
+  // Computes the rows of as many ranks with the experts of one of them. Values, what is saved and
+  // scratch are in as many pieces, each computed by itself: of a rank; of the values that go in and
+  // out of the block, as other blocks see them, of each rank's experts.
+  int parts = 1;
 };
 
 /// Does it hold the bias of a router's choice?
@@ -230,5 +246,8 @@ struct ModelGraph {
   std::string without_gpu_kernel;  // name of an operation that GPUs have no kernel for; "": none
   int layers() const;              // that blocks belong to
 };
+
+/// By value: into how many pieces blocks of experts cut it (BlockSpec::parts); 1: none does.
+std::vector<int> parts_of_values(const ModelGraph& graph);
 
 }  // namespace trainx::program

@@ -18,7 +18,8 @@ struct ReduceSlot {
   static constexpr Slot thing(int k) { return k; }
 };
 /// scatter: full > the sum over ranks of one's own shard; gather: shard > full, of each thing k.
-/// Until lower_collectives a scatter may also add to the shard.
+/// Until lower_collectives a scatter may also add to the shard. all_to_all: as many slots as ranks
+/// > those that the ranks have for this one, in their order, of each thing k.
 struct ShardSlot {
   static constexpr Slot from(int k) { return 2 * k; }
   static constexpr Slot to(int k) { return 2 * k + 1; }

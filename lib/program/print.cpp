@@ -41,7 +41,13 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
             "",
             ""};
-  if (i.axis != Axis::data) line.op += i.axis == Axis::shard ? " among shards" : " among replicas";
+  switch (i.axis) {
+    case Axis::data: break;
+    case Axis::shard: line.op += " among shards"; break;
+    case Axis::replica: line.op += " among replicas"; break;
+    case Axis::expert: line.op += " among experts"; break;
+    case Axis::expert_replica: line.op += " among replicas of experts"; break;
+  }
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;

@@ -8,6 +8,7 @@ bool is_collective(Op op) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
+    case Op::all_to_all:
     case Op::send:
     case Op::recv: return true;
     default: return false;
@@ -45,6 +46,7 @@ std::string_view name_of(Op op) {
     case Op::broadcast: return "broadcast";
     case Op::scatter: return "scatter";
     case Op::gather: return "gather";
+    case Op::all_to_all: return "all_to_all";
     case Op::send: return "send";
     case Op::recv: return "recv";
     case Op::copy: return "copy";

@@ -29,6 +29,7 @@ enum class Op : std::uint8_t {
   broadcast,
   scatter,
   gather,
+  all_to_all,
   send,
   recv,
   copy,
@@ -86,7 +87,8 @@ inline std::int64_t times(const StepProgram& p, const Instruction& i) {
 
 constexpr bool reads(How h) { return h != How::overwrite; }
 constexpr bool writes(How h) { return h != How::read; }
-// all ranks of the group take part: reduce, broadcast, scatter, gather, send, recv
+// all ranks of the group take part: reduce, broadcast, scatter, gather, all_to_all,
+// send, recv
 bool is_collective(Op op);
 // an operation of a block of the model
 inline bool is_of_block(const Instruction& i) { return i.block != none; }

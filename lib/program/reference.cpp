@@ -1,6 +1,7 @@
 #include "program/reference.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace trainx::program {
@@ -56,7 +57,8 @@ class StepReference {
         cuts_(cuts),
         state_(state),
         gradients_(cuts.size()),
-        scalars_(graph_.scalars.size()) {
+        scalars_(graph_.scalars.size()),
+        value_parts_(parts_of_values(graph_)) {
     for (const auto& g : state.groups) parameters_.push_back(joined(g.parameter));
     if (reference.update_in_backward) find_last_uses();
   }
@@ -96,6 +98,8 @@ class StepReference {
       batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
     values_.assign(graph_.values.size(), 0);
     value_gradients_.assign(graph_.values.size(), std::nullopt);
+    pieces_.clear();
+    gradient_pieces_.clear();
     saved_.resize(graph_.blocks.size());
     const int blocks = static_cast<int>(graph_.blocks.size());
     for (const Op op : {Op::forward, Op::loss, Op::backward})
@@ -104,7 +108,10 @@ class StepReference {
         const auto& phases = graph_.blocks[block].phases;
         const auto phase = phases.find(op);
         if (phase == phases.end()) continue;
-        if (std::string problem = run_block(block, op, phase->second); !problem.empty())
+        if (std::string problem = graph_.blocks[block].parts > 1
+                                      ? run_experts(block, op, phase->second)
+                                      : run_block(block, op, phase->second);
+            !problem.empty())
           return problem;
         if (last && reference_.update_in_backward) update_finished({op, block});
       }
@@ -122,8 +129,13 @@ class StepReference {
       Symbol& to = slots[u.slot];
       if (u.how != How::read && u.how != How::modify) continue;
       switch (s.role) {
-        case Role::value: to = values_[index]; break;
-        case Role::value_gradient: to = value_gradients_[index].value_or(0); break;
+        case Role::value:
+          to = value_parts_[index] > 1 ? joined_pieces(pieces_[index]) : values_[index];
+          break;
+        case Role::value_gradient:
+          to = value_parts_[index] > 1 ? joined_pieces(gradient_pieces_[index])
+                                       : value_gradients_[index].value_or(0);
+          break;
         case Role::parameter: to = parameters_[index]; break;
         case Role::batch: to = batch_[index]; break;
         default: to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot];
@@ -137,8 +149,15 @@ class StepReference {
       const auto index = static_cast<std::size_t>(s.index);
       const Symbol made = slots[u.slot];
       switch (s.role) {
-        case Role::value: values_[index] = made; break;
+        case Role::value:
+          values_[index] = made;
+          if (value_parts_[index] > 1) pieces_[index] = pieces_of(made, value_parts_[index]);
+          break;
         case Role::value_gradient:
+          if (value_parts_[index] > 1) {
+            put_pieces(u.how, gradient_pieces_[index], pieces_of(made, value_parts_[index]));
+            break;
+          }
           value_gradients_[index] =
               u.how == How::modify ? made : value_gradients_[index].value_or(0) + made;
           break;
@@ -153,6 +172,89 @@ class StepReference {
       }
     }
     return "";
+  }
+
+  static std::vector<Symbol> pieces_of(Symbol whole, int parts) {
+    std::vector<Symbol> pieces;
+    for (int k = 0; k < parts; ++k) pieces.push_back(piece_symbol(whole, k));
+    return pieces;
+  }
+  static void put_pieces(How how, std::vector<Symbol>& to, const std::vector<Symbol>& made) {
+    if (how == How::modify || to.empty()) {
+      to = made;
+      return;
+    }
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] += made[k];
+  }
+
+  /// Each rank's experts compute the piece that is theirs.
+  std::string run_experts(int block, Op op, const Phase& phase) {
+    const BlockSpec& spec = graph_.blocks[block];
+    const auto parts = static_cast<std::size_t>(spec.parts);
+    auto& saved = saved_[block];
+    saved.resize(spec.slots.size() * parts);
+    std::map<std::size_t, std::vector<Symbol>> values, gradients;  // made here
+    for (std::size_t part = 0; part < parts; ++part) {
+      std::vector<Symbol> slots(spec.slots.size());
+      for (const SlotUse& u : phase.uses) {
+        const SlotSpec& s = spec.slots[u.slot];
+        const auto index = static_cast<std::size_t>(s.index);
+        if (u.how != How::read && u.how != How::modify) continue;
+        Symbol& to = slots[u.slot];
+        switch (s.role) {
+          case Role::value: to = pieces_[index].at(part); break;
+          case Role::value_gradient: to = gradient_pieces_[index].at(part); break;
+          case Role::parameter: to = joined(cells_of_part(index, part)); break;
+          case Role::batch: return spec.name + " reads the batch, and computes rows of other ranks";
+          default:
+            to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot * parts + part];
+        }
+      }
+      if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots);
+          !problem.empty())
+        return problem;
+      for (const SlotUse& u : phase.uses) {
+        if (!writes(u.how)) continue;
+        const SlotSpec& s = spec.slots[u.slot];
+        const auto index = static_cast<std::size_t>(s.index);
+        const Symbol made = slots[u.slot];
+        switch (s.role) {
+          case Role::value: values[index].push_back(made); break;
+          case Role::value_gradient: gradients[index].push_back(made); break;
+          case Role::gradient: contribute(index, made, part); break;
+          default: saved[u.slot * parts + part] = made;
+        }
+      }
+    }
+    for (const SlotUse& u : phase.uses) {
+      const auto index = static_cast<std::size_t>(spec.slots[u.slot].index);
+      if (!writes(u.how)) continue;
+      if (spec.slots[u.slot].role == Role::value) pieces_[index] = values[index];
+      if (spec.slots[u.slot].role == Role::value_gradient)
+        put_pieces(u.how, gradient_pieces_[index], gradients[index]);
+    }
+    return "";
+  }
+
+  bool is_in_part(std::size_t group, std::int64_t element, std::size_t part) const {
+    return element / graph_.groups[group].part_elements() == static_cast<std::int64_t>(part);
+  }
+  std::vector<Symbol> cells_of_part(std::size_t group, std::size_t part) const {
+    std::vector<Symbol> own;
+    std::size_t cell = 0;
+    for (const std::int64_t e : cuts_[group]) {
+      if (is_in_part(group, e, part)) own.push_back(state_.groups[group].parameter[cell]);
+      ++cell;
+    }
+    return own;
+  }
+  void contribute(std::size_t group, Symbol made, std::size_t part) {
+    std::size_t cell = 0;
+    gradients_[group].resize(cuts_[group].size());
+    for (const std::int64_t e : cuts_[group]) {
+      if (is_in_part(group, e, part)) gradients_[group][cell] += contribution_symbol(made, e);
+      ++cell;
+    }
   }
 
   void update_finished(const Place& place) {
@@ -320,6 +422,9 @@ class StepReference {
   std::vector<std::optional<Symbol>> value_gradients_;
   std::vector<std::vector<Symbol>> saved_, gradients_;
   std::vector<Symbol> scalars_;
+  std::vector<int> value_parts_;
+  // by value in pieces
+  std::map<std::size_t, std::vector<Symbol>> pieces_, gradient_pieces_;
   std::vector<Place> last_use_;  // by group
   Symbol norm2_ = 0;             // of the gradients that are complete
 };

@@ -9,18 +9,29 @@ double seconds_at(double bytes, double per_s) { return per_s > 0 ? bytes / per_s
 }  // namespace
 
 double Ring::within_a_host(double bytes) const {
+  if (exchanges)
+    return static_cast<double>(rings_of_a_host * ranks_of_a_host) * slots_sent_within() * bytes;
   const std::int64_t links = spans_hosts() ? ranks_of_a_host - 1 : ranks_of_a_host;
   return static_cast<double>(rings_of_a_host * links) * passes * bytes;
 }
 
+/// Of as many slots as ranks, those that a rank sends to others of its host.
+double Ring::slots_sent_within() const {
+  return static_cast<double>(ranks_of_a_host - 1) / static_cast<double>(ranks);
+}
+
 double Ring::to_next_host(double bytes) const {
+  if (exchanges)
+    return static_cast<double>(rings_of_a_host * ranks_of_a_host * (ranks - ranks_of_a_host)) /
+           static_cast<double>(ranks) * bytes;
   return spans_hosts() ? static_cast<double>(rings_of_a_host) * passes * bytes : 0;
 }
 
 double Ring::seconds(double bytes, const Rates& rates) const {
-  const double within = !spans_hosts() || ranks_of_a_host > 1
-                            ? seconds_at(passes * bytes, rates.link_bytes_per_s)
-                            : 0;
+  const double within =
+      !spans_hosts() || ranks_of_a_host > 1
+          ? seconds_at((exchanges ? slots_sent_within() : passes) * bytes, rates.link_bytes_per_s)
+          : 0;
   const double between = seconds_at(
       to_next_host(bytes), rates.network_bytes_per_s * static_cast<double>(rates.ranks_per_host));
   return std::max(within, between) +
@@ -39,9 +50,14 @@ Ring ring_of(const Instruction& i, const StepProgram& p, std::int64_t ranks_per_
     case Axis::replica:
       ring.ranks_of_a_host = std::max<std::int64_t>(1, host / p.mesh.shard);
       break;
+    case Axis::expert: ring.ranks_of_a_host = std::min<std::int64_t>(p.mesh.experts, host); break;
+    case Axis::expert_replica:
+      ring.ranks_of_a_host = std::max<std::int64_t>(1, host / p.mesh.experts);
+      break;
   }
   ring.rings_of_a_host = host / ring.ranks_of_a_host;
   const auto ranks = static_cast<double>(ring.ranks);
+  ring.exchanges = i.op == Op::all_to_all;
   ring.passes = (ranks - 1) / ranks * (i.op == Op::reduce ? 2 : 1);
   return ring;
 }

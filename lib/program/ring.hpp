@@ -12,7 +12,8 @@ struct Ring {
   std::int64_t ranks_of_a_host = 1;  // of this ring
   // that go on at the same time, and share a host's network: those of the other shards, or groups
   std::int64_t rings_of_a_host = 1;
-  double passes = 0;  // each byte takes so many of the ring's links, on average of each
+  double passes = 0;       // each byte takes so many of the ring's links, on average of each
+  bool exchanges = false;  // all_to_all: each rank sends each other one a slot, round no ring
 
   bool spans_hosts() const { return ranks_of_a_host < ranks; }
   /// Of `bytes` in each ring: what all rings of a host send from rank to rank within it, and to the
@@ -22,9 +23,13 @@ struct Ring {
   /// Until the slower of both has passed, and before that the first bytes. A host's network is that
   /// of all its ranks together.
   double seconds(double bytes, const Rates& rates) const;
+
+ private:
+  double slots_sent_within() const;
 };
 
-/// Of a reduce, broadcast, scatter or gather. `ranks_per_host` divides the ranks; 0: all.
+/// Of a reduce, broadcast, scatter, gather or all_to_all. `ranks_per_host` divides the ranks; 0:
+/// all.
 Ring ring_of(const Instruction& i, const StepProgram& p, std::int64_t ranks_per_host);
 
 }  // namespace trainx::program

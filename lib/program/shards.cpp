@@ -29,6 +29,7 @@ bool keeps_blocks(const GroupSpec& group, std::int64_t shard) {
 }
 
 GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
+  if (group.parts > 1) return group;  // cut already
   const std::int64_t alignment = unit == Unit::block ? state_block : group_alignment;
   if (unit == Unit::block) align(group, alignment);
   std::int64_t shard = round_up((group.elements + shards - 1) / shards, alignment);
@@ -68,6 +69,27 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
     shard.parameters.push_back(std::move(part));
   }
   return shard;
+}
+
+GroupSpec part_of(const GroupSpec& group, int part) {
+  if (group.parts == 1) return group;
+  GroupSpec own{group.name, {}, group.part_elements(), group.training};
+  std::int64_t end_before = none, end = 0;  // of the tensor before: in the whole group, here
+  for (const ParameterSpec& p : group.parameters) {
+    if (p.part != none && p.part != part) continue;
+    ParameterSpec& mine = own.parameters.emplace_back(p);
+    if (p.part == none) {
+      mine.dims.front() /= group.parts;
+      if (!mine.saved_dims.empty()) mine.saved_dims.front() /= group.parts;
+      mine.first = part * mine.elements();
+      mine.of_elements = p.tensor_elements();
+    }
+    mine.part = none;
+    mine.offset = p.offset == end_before ? end : round_up(end, group_alignment);
+    end_before = p.offset + p.elements();
+    end = mine.offset + mine.elements();
+  }
+  return own;
 }
 
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards) {

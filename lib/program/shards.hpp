@@ -14,6 +14,10 @@ ModelGraph divisible(ModelGraph graph, int shards, Unit unit);
 /// cuts (as plain elements), and how far from the shard's beginning.
 GroupSpec shard_of(const GroupSpec& group, int rank, int shards);
 
+/// What a rank computes with of a group in parts: of tensors that all parts share its rows, and the
+/// tensors that are its own, laid out as the whole group is. All parts have the same layout.
+GroupSpec part_of(const GroupSpec& group, int part);
+
 /// Entries of a state in a shard: those of the rank with the most, so that the shards of all are
 /// alike.
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards);

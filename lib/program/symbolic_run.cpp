@@ -1,5 +1,6 @@
 #include "program/symbolic_run.hpp"
 #include "program/operations.hpp"
+#include "program/reference.hpp"
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -30,7 +31,11 @@ std::string text_of(const Instruction& i, const StepProgram& p) {
 
 SymbolicRun::SymbolicRun(const std::vector<const StepProgram*>& ranks, const ModelGraph& graph,
                          const GroupCuts& cuts, int rounds)
-    : programs_(ranks), graph_(graph), rounds_(rounds), reports_(ranks.size()) {
+    : programs_(ranks),
+      graph_(graph),
+      value_parts_(parts_of_values(graph)),
+      rounds_(rounds),
+      reports_(ranks.size()) {
   std::map<const StepProgram*, std::shared_ptr<const CellMap>> made;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     auto& map = made[ranks[r]];
@@ -143,6 +148,50 @@ void SymbolicRun::store(const Use& u, int rank, Symbol made) {
   }
 }
 
+int SymbolicRun::pieces_of(const Use& u, int rank) const {
+  const Buffer& b = buffer(u, rank);
+  return b.role == Role::value || b.role == Role::value_gradient
+             ? value_parts_[static_cast<std::size_t>(b.index)]
+             : 1;
+}
+
+Symbol SymbolicRun::operand_of_piece(const Use& u, int rank, int part, int parts) {
+  const auto run = cells(rank).of_piece(u.buffer, part, parts);
+  const auto without_place = [&](int c) {
+    return at(rank, c) - piece(cells(rank).element(c, rank));
+  };
+  const Symbol first = without_place(run.begin);
+  bool intact = true;
+  Symbol h = static_cast<Symbol>(run.end - run.begin);
+  for (int c = run.begin; c < run.end; ++c) {
+    intact &= without_place(c) == first;
+    h = mix(h, at(rank, c));
+  }
+  return intact ? first : h;
+}
+
+void SymbolicRun::store_piece(const Use& u, int rank, int part, int parts, Symbol made) {
+  const auto run = cells(rank).of_piece(u.buffer, part, parts);
+  for (int c = run.begin; c < run.end; ++c) {
+    Symbol& to = at(rank, c);
+    to = u.how == How::accumulate ? to + made : made + piece(cells(rank).element(c, rank));
+  }
+}
+
+CellMap::Run SymbolicRun::of_experts(const Use& u, int rank, int part, int parts) const {
+  const CellMap::Run all = cells(rank).of(u);
+  const Buffer& b = buffer(u, rank);
+  if (b.is_cut()) return all;
+  const std::int64_t each = graph_.groups[b.index].elements / parts;
+  CellMap::Run run{all.end, all.end};
+  for (int c = all.begin; c < all.end; ++c)
+    if (cells(rank).element(c, rank) / each == part) {
+      run.begin = std::min(run.begin, c);
+      run.end = c + 1;
+    }
+  return run;
+}
+
 std::string SymbolicRun::execute(const Instruction& i, int rank) {
   switch (i.op) {
     case Op::fetch_batch: {
@@ -208,13 +257,66 @@ std::string SymbolicRun::run_block(const Instruction& i, int rank) {
     if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size())
       return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name +
              " as no slot of the block";
+    if (spec.parts > 1) continue;
     uses.push_back({u.slot, u.how});
-    if (u.how == How::read || u.how == How::modify) slots[u.slot] = operand(u, rank);
+    if (u.how != How::read && u.how != How::modify) continue;
+    const int parts = pieces_of(u, rank);
+    if (parts == 1) {
+      slots[u.slot] = operand(u, rank);
+      continue;
+    }
+    std::vector<Symbol> pieces;
+    for (int k = 0; k < parts; ++k) pieces.push_back(operand_of_piece(u, rank, k, parts));
+    slots[u.slot] = joined_pieces(pieces);
   }
+  if (spec.parts > 1) return run_experts(i, rank);
   if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty())
     return problem;
-  for (const Use& u : i.uses)
-    if (writes(u.how)) store(u, rank, slots[u.slot]);
+  for (const Use& u : i.uses) {
+    if (!writes(u.how)) continue;
+    const int parts = pieces_of(u, rank);
+    for (int k = 0; parts > 1 && k < parts; ++k)
+      store_piece(u, rank, k, parts, piece_symbol(slots[u.slot], k));
+    if (parts == 1) store(u, rank, slots[u.slot]);
+  }
+  return "";
+}
+
+/// Piece by piece, each with the experts that are here; where all are, with those of its place.
+std::string SymbolicRun::run_experts(const Instruction& i, int rank) {
+  const BlockSpec& spec = graph_.blocks[i.block];
+  std::vector<SlotUse> uses;
+  for (const Use& u : i.uses) uses.push_back({u.slot, u.how});
+  for (int part = 0; part < spec.parts; ++part) {
+    std::vector<Symbol> slots(spec.slots.size());
+    for (const Use& u : i.uses) {
+      if (u.how != How::read && u.how != How::modify) continue;
+      if (is_scalar(buffer(u, rank).role)) {
+        slots[u.slot] = operand(u, rank);
+      } else if (is_of_group(buffer(u, rank))) {
+        const auto run = of_experts(u, rank, part, spec.parts);
+        std::vector<Symbol> own;
+        for (int c = run.begin; c < run.end; ++c) own.push_back(at(rank, c));
+        slots[u.slot] = joined(own);
+      } else {
+        slots[u.slot] = operand_of_piece(u, rank, part, spec.parts);
+      }
+    }
+    if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty())
+      return problem;
+    for (const Use& u : i.uses) {
+      if (!writes(u.how)) continue;
+      if (!is_of_group(buffer(u, rank))) {
+        store_piece(u, rank, part, spec.parts, slots[u.slot]);
+        continue;
+      }
+      const bool adds = u.how == How::accumulate || (part > 0 && buffer(u, rank).is_cut());
+      const auto run = of_experts(u, rank, part, spec.parts);
+      for (int c = run.begin; c < run.end; ++c)
+        at(rank, c) = (adds ? at(rank, c) : 0) +
+                      contribution_symbol(slots[u.slot], cells(rank).element(c, rank));
+    }
+  }
   return "";
 }
 
@@ -414,7 +516,7 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
                                           const std::vector<const Instruction*>& of_rank) {
   const Instruction& first = *of_rank[static_cast<std::size_t>(ranks.front())];
   const Op op = first.op;
-  if (op == Op::scatter || op == Op::gather) {
+  if (op == Op::scatter || op == Op::gather || op == Op::all_to_all) {
     int things = 0;
     while (find_use(first, ShardSlot::from(things))) ++things;
     if (things == 0) return std::string(name_of(op)) + " of nothing";
@@ -423,7 +525,10 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
           find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
         return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
-      if (std::string problem = shard_move(op, k, ranks, of_rank); !problem.empty()) return problem;
+      if (std::string problem = op == Op::all_to_all ? exchange(k, ranks, of_rank)
+                                                     : shard_move(op, k, ranks, of_rank);
+          !problem.empty())
+        return problem;
     return "";
   }
   if (op == Op::broadcast) return broadcast(ranks, of_rank);
@@ -480,6 +585,42 @@ std::string SymbolicRun::broadcast(const std::vector<int>& ranks,
       if (std::string problem = move(i, source.uses[k], root, i.uses[k], r); !problem.empty())
         return problem;
   }
+  return "";
+}
+
+/// all_to_all: the slot that each rank has for the others, in the order of ranks.
+std::string SymbolicRun::exchange(int thing, const std::vector<int>& ranks,
+                                  const std::vector<const Instruction*>& of_rank) {
+  const auto use = [&](int rank, Slot slot) {
+    return find_use(*of_rank[static_cast<std::size_t>(rank)], slot);
+  };
+  const int parts = static_cast<int>(ranks.size());
+  std::vector<std::tuple<int, int, Symbol>> results;  // rank, cell, symbol
+  for (int a = 0; a < parts; ++a)
+    for (int b = 0; b < parts; ++b) {
+      const int from_rank = ranks[static_cast<std::size_t>(a)],
+                to_rank = ranks[static_cast<std::size_t>(b)];
+      const Use *from = use(from_rank, ShardSlot::from(thing)),
+                *to = use(to_rank, ShardSlot::to(thing));
+      if (!from || !to) return "all_to_all without an operand";
+      const Buffer &source = buffer(*from, from_rank), &target = buffer(*to, to_rank);
+      if (source.bytes() != target.bytes() || source.dtype != target.dtype ||
+          source.elements % parts != 0 || is_of_group(source) || is_of_group(target) ||
+          from->range.end - from->range.begin != source.bytes() ||
+          to->range.end - to->range.begin != target.bytes() || to->how != How::overwrite)
+        return "all_to_all from " + source.name + " to " + target.name +
+               ", which are not as many equal slots as ranks";
+      const auto sent = cells(from_rank).of_piece(from->buffer, b, parts),
+                 got = cells(to_rank).of_piece(to->buffer, a, parts);
+      if (sent.end - sent.begin != got.end - got.begin)
+        return "all_to_all from " + source.name + " to " + target.name + ", whose pieces differ";
+      for (int c = 0; c < got.end - got.begin; ++c)
+        results.emplace_back(to_rank, got.begin + c,
+                             at(from_rank, sent.begin + c) -
+                                 piece(cells(from_rank).element(sent.begin + c, from_rank)) +
+                                 piece(cells(to_rank).element(got.begin + c, to_rank)));
+    }
+  for (const auto& [rank, cell, symbol] : results) at(rank, cell) = symbol;
   return "";
 }
 

@@ -24,6 +24,7 @@ class SymbolicRun {
  private:
   std::string execute(const Instruction& i, int rank);
   std::string run_block(const Instruction& i, int rank);
+  std::string run_experts(const Instruction& i, int rank);
   std::string copy(const Instruction& i, int rank);
   std::string cast(const Instruction& i, int rank);
   std::string add(const Instruction& i, int rank);
@@ -41,6 +42,8 @@ class SymbolicRun {
   std::string reduce(const std::vector<int>& ranks, const std::vector<const Instruction*>& of_rank);
   std::string broadcast(const std::vector<int>& ranks,
                         const std::vector<const Instruction*>& of_rank);
+  std::string exchange(int thing, const std::vector<int>& ranks,
+                       const std::vector<const Instruction*>& of_rank);
   std::string shard_move(Op op, int thing, const std::vector<int>& ranks,
                          const std::vector<const Instruction*>& of_rank);
 
@@ -50,9 +53,16 @@ class SymbolicRun {
   Symbol& at(int rank, int cell) { return symbols_[rank][cell]; }
   Symbol operand(const Use& u, int rank);
   void store(const Use& u, int rank, Symbol made);
+  Symbol operand_of_piece(const Use& u, int rank, int part, int parts);
+  void store_piece(const Use& u, int rank, int part, int parts, Symbol made);
+  /// Of parameters and gradients of experts, cells of the part.
+  CellMap::Run of_experts(const Use& u, int rank, int part, int parts) const;
+  /// Into how many pieces blocks of experts cut the buffer.
+  int pieces_of(const Use& u, int rank) const;
 
   std::vector<const StepProgram*> programs_;
   const ModelGraph& graph_;
+  std::vector<int> value_parts_;  // parts_of_values
   int rounds_;
   std::vector<std::shared_ptr<const CellMap>> maps_;
   std::vector<std::vector<Symbol>> symbols_;  // by rank and cell

@@ -132,6 +132,14 @@ Symbol contribution_symbol(Symbol gradient, std::int64_t element) {
 Symbol rounded_symbol(Symbol exact, DType to) {
   return mix(named_symbol("cast"), static_cast<Symbol>(to), exact);
 }
+Symbol piece_symbol(Symbol whole, int part) {
+  return mix(named_symbol("piece"), whole, static_cast<Symbol>(part));
+}
+Symbol joined_pieces(const std::vector<Symbol>& pieces) {
+  Symbol h = mix(named_symbol("pieces"), pieces.size());
+  for (const Symbol piece : pieces) h = mix(h, piece);
+  return h;
+}
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
   return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);
 }

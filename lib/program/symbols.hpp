@@ -39,6 +39,10 @@ Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
 Symbol contribution_symbol(Symbol gradient, std::int64_t element);
 /// What rounding to that type makes of it.
 Symbol rounded_symbol(Symbol exact, DType to);
+/// The piece of a value that a block of experts computes by itself (BlockSpec::parts).
+Symbol piece_symbol(Symbol whole, int part);
+/// A value as a block sees it that is not of experts.
+Symbol joined_pieces(const std::vector<Symbol>& pieces);
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2);
 
 }  // namespace trainx::program

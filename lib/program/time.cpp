@@ -98,6 +98,7 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
+    case Op::all_to_all:
       return {
           0, 0,
           ring_of(i, p, rates.ranks_per_host).seconds(static_cast<double>(sent_bytes(i)), rates),
@@ -141,12 +142,14 @@ std::string name_bottleneck(const TimePrediction& t) {
 }  // namespace
 
 Bytes sent_bytes(const Instruction& i) {
-  if (i.op != Op::scatter && i.op != Op::gather && i.op != Op::reduce && i.op != Op::broadcast)
+  if (i.op != Op::scatter && i.op != Op::gather && i.op != Op::all_to_all && i.op != Op::reduce &&
+      i.op != Op::broadcast)
     return static_cast<Bytes>(moved_bytes(i));
   Bytes bytes = 0;
   for (const Use& u : i.uses) {
-    const bool is_shard = (i.op == Op::scatter && u.slot % 2 == ShardSlot::to(0)) ||
-                          (i.op == Op::gather && u.slot % 2 == ShardSlot::from(0));
+    const bool is_shard =
+        ((i.op == Op::scatter || i.op == Op::all_to_all) && u.slot % 2 == ShardSlot::to(0)) ||
+        (i.op == Op::gather && u.slot % 2 == ShardSlot::from(0));
     if (!is_shard) bytes += u.range.end - u.range.begin;
   }
   return bytes;

@@ -13,6 +13,10 @@ class ParallelRules : public RuleSet {
   void check() {
     batch();
     parallel();
+    if (r_.parallel.experts > 1)
+      experts();
+    else
+      no_experts();
   }
 
  private:
@@ -62,6 +66,41 @@ class ParallelRules : public RuleSet {
              (told ? "must be " : "must be a multiple of ") + factors + ", not " +
                  std::to_string(*global) + ": mend one, or leave one out");
     }
+  }
+
+  void no_experts() {
+    refuse(r_.parallel.experts_capacity > 0, "parallel.experts_capacity", {"parallel.experts"},
+           "can have no effect with parallel.experts: 1: no row goes to another rank");
+    refuse(r_.parallel.experts_overflow != ExpertsOverflow::error, "parallel.experts_overflow",
+           {"parallel.experts"},
+           "can have no effect with parallel.experts: 1: no row goes to another rank");
+  }
+
+  void experts() {
+    const std::string key = "parallel.experts";
+    const auto& ranks = r_.parallel.world_size.value;
+    const std::string several = "shares experts among ranks, and ";
+    refuse(mode_is(ParallelMode::single) || (ranks && *ranks == 1), key,
+           {"parallel.mode", "parallel.world_size"},
+           several + "there is one: start more, or write 1");
+    refuse(ranks && *ranks % r_.parallel.experts != 0, key, {"parallel.world_size"},
+           "must divide parallel.world_size: " + std::to_string(ranks.value_or(0)) +
+               " ranks are no groups of " + std::to_string(r_.parallel.experts));
+    refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
+           several + "parallel.mode: dp keeps all weights on rank 0: write ddp");
+    refuse(r_.optimizer.update_in_backward, key, {"optimizer.update_in_backward"},
+           several + "optimizer.update_in_backward does not sum their norm: leave one out");
+    refuse(r_.memory.optimizer_offload.where != OptimizerOffload::none, key,
+           {"memory.optimizer_offload"},
+           several + "memory.optimizer_offload does not know their parts yet: leave one out");
+    refuse(r_.memory.parameter_offload != ParameterOffload::none, key, {"memory.parameter_offload"},
+           several + "memory.parameter_offload does not know their parts yet: leave one out");
+    refuse(r_.generate.every.has_value(), key, {"generate.every"},
+           several + "generate.every needs all weights on one rank: leave one out");
+    refuse(r_.parallel.experts_overflow != ExpertsOverflow::error &&
+               !(r_.parallel.experts_capacity > 0),
+           "parallel.experts_overflow", {"parallel.experts_capacity"},
+           "can have no effect with parallel.experts_capacity: 0: any choice has room");
   }
 
   void parallel() {

@@ -399,9 +399,18 @@ inline const EnumNames<ParallelMode>& enum_names(ParallelMode) {
       {ParallelMode::zero2, "zero2"},   {ParallelMode::zero3, "zero3"}};
   return names;
 }
+enum class ExpertsOverflow : std::uint8_t { error, drop };
+inline const EnumNames<ExpertsOverflow>& enum_names(ExpertsOverflow) {
+  static const EnumNames<ExpertsOverflow> names{{ExpertsOverflow::error, "error"},
+                                                {ExpertsOverflow::drop, "drop"}};
+  return names;
+}
 struct ParallelSection {
   Auto<ParallelMode> mode;
   Auto<std::int64_t> world_size, shard_ranks;
+  std::int64_t experts = 1;
+  double experts_capacity = 0;
+  ExpertsOverflow experts_overflow = ExpertsOverflow::error;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ParallelSection& s) {
@@ -417,6 +426,15 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "Neighbouring ranks that hold one set of shards (zero1 to zero3); groups sum their "
         "gradients (hybrid sharding). auto: the ranks of one node if that fits memory.budget, "
         "else all");
+  field("experts", s.experts, between(1, 1 << 12),
+        "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
+        "rows go to them and back (expert parallelism). 1: each rank has all");
+  field("experts_capacity", s.experts_capacity, non_negative(),
+        "Room for the rows that a rank sends to another's experts, times those that it would send "
+        "if all experts had as many. 0: room for any choice");
+  field("experts_overflow", s.experts_overflow, anything(),
+        "Choices of experts beyond parallel.experts_capacity. error: the run ends; drop: no expert "
+        "computes them, and steps count them");
 }
 
 enum class Resume : std::uint8_t { must, never };

@@ -36,6 +36,17 @@ std::span<std::byte> free_on_host(const plan::PlacedProgram& placed, std::byte* 
                            : std::span<std::byte>();
 }
 
+/// What the part has of the group's elements.
+std::vector<float> part_of_exact(const GroupSpec& group, const GroupSpec& part,
+                                 std::span<const float> exact) {
+  std::vector<float> out(static_cast<std::size_t>(part.elements));
+  for (const ParameterSpec& p : part.parameters) {
+    const auto whole = std::ranges::find(group.parameters, p.name, &ParameterSpec::name);
+    std::copy_n(exact.begin() + whole->offset + p.first, p.elements(), out.begin() + p.offset);
+  }
+  return out;
+}
+
 }  // namespace
 
 ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
@@ -47,12 +58,21 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
   if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.data))
     throw InternalError("shards of " + std::to_string(placed.program.mesh.data) +
                         " ranks, which are not here");
+  const bool of_shards = std::ranges::any_of(placed.program.buffers, [](const program::Buffer& b) {
+    return b.cut_along == program::Axis::shard;
+  });
   for (const GroupSpec& g : placed.graph.groups) {
     Group& group = groups_.emplace_back();
     group.spec = &g;
     group.whole.push_back(g);
-    if (!sharded_) group.shards.push_back(g);
-    for (int r = 0; sharded_ && r < placed.program.mesh.shard; ++r)
+    if (g.parts > 1)
+      group.cut_along = program::Axis::expert;
+    else if (of_shards)
+      group.cut_along = program::Axis::shard;
+    else
+      group.shards.push_back(g);
+    for (int r = 0; g.parts > 1 && r < g.parts; ++r) group.shards.push_back(program::part_of(g, r));
+    for (int r = 0; g.parts == 1 && of_shards && r < placed.program.mesh.shard; ++r)
       group.shards.push_back(program::shard_of(g, r, placed.program.mesh.shard));
   }
   if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
@@ -194,10 +214,14 @@ std::vector<std::span<const std::byte>> ResidentState::untouched() const {
 }
 
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
-  if (sharded_) {
-    group.loaded_hash = hash_hex(std::as_bytes(exact));
+  if (sharded_) group.loaded_hash = hash_hex(std::as_bytes(exact));
+  std::vector<float> part;
+  if (group.spec->parts > 1) {
+    part = part_of_exact(*group.spec, group.shards[own(group)], exact);
+    exact = part;
+  } else if (group.cut_along) {
     const auto size = static_cast<std::size_t>(group.shards.front().elements);
-    exact = exact.subspan(own() * size, size);
+    exact = exact.subspan(own(group) * size, size);
   }
   store_rounded(group, exact);
   for (const State& state : group.states)
@@ -273,7 +297,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
     for (const ParameterSpec& p : group.spec->parameters) {
       if (p.may_be_absent && !saved.has(p.name)) continue;
       if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
-        gather(exact_parts(group));
+        gather(group, exact_parts(group));
         std::vector<float> memory;
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
         kept.push_back(p.name);

@@ -97,6 +97,8 @@ class ResidentState {
     std::vector<program::GroupSpec> whole;  // the group alone
     // by rank of those that hold them all; the whole group where there is one
     std::vector<program::GroupSpec> shards;
+    // ... and along which axis they are; nothing: each rank has the whole
+    std::optional<program::Axis> cut_along;
     std::string loaded_hash;  // of exact weights, where they lie in shards
     Place parameter;
     std::byte* on_host = nullptr;  // the same, where updates are made on the host
@@ -118,8 +120,10 @@ class ResidentState {
                                         std::vector<std::byte>& memory) const;
   const std::vector<program::GroupSpec>& shards_of(const Group& group, const State& state) const;
   std::vector<Place> exact_parts(const Group& group) const;
-  void gather(const std::vector<Place>& wanted) const;
-  const std::byte* whole(const Place& mine) const;
+  void gather(const Group& group, const std::vector<Place>& wanted) const;
+  const std::byte* whole(const Group& group, const Place& mine) const;
+  std::span<const float> exact_elements(const Group& group, std::int64_t first,
+                                        std::span<float> out) const;
   const std::byte* read(const Place& place) const {
     return place.memory ? place.memory : window_of(place).view(place.on_disk, place.bytes);
   }
@@ -130,16 +134,16 @@ class ResidentState {
     return place.of_weights ? weights_window_ : window_;
   }
   void forget_windows() const;
-  // shard
-  std::size_t own() const {
-    return sharded_ ? static_cast<std::size_t>(
-                          placed_.program.mesh.place(program::Axis::shard, ranks_.rank()))
-                    : 0;
+  /// Which of the group's shards is here.
+  std::size_t own(const Group& group) const {
+    return group.cut_along ? static_cast<std::size_t>(
+                                 placed_.program.mesh.place(*group.cut_along, ranks_.rank()))
+                           : 0;
   }
 
   const plan::PlacedProgram& placed_;
   execute::Ranks ranks_;
-  bool sharded_ = false;
+  bool sharded_ = false;  // any group is
   // by one's own shard: what gather made
   mutable std::map<Place, std::vector<std::byte>> gathered_;
   // in the host's memory behind its residents, where steps have what they read ahead: between steps

@@ -88,20 +88,21 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
 
 /// All ranks' bytes of what is wanted, after one another; what was gathered before and is not
 /// wanted goes. All ranks call it in the same order.
-void ResidentState::gather(const std::vector<Place>& wanted) const {
+void ResidentState::gather(const Group& group, const std::vector<Place>& wanted) const {
   if (!sharded_) return;
   std::erase_if(gathered_, [&](const auto& g) { return !std::ranges::count(wanted, g.first); });
   for (const Place& mine : wanted) {
+    if (!group.cut_along) continue;
     const auto [it, is_new] = gathered_.try_emplace(mine);
     if (!is_new) continue;
-    it->second.resize(mine.bytes * static_cast<std::size_t>(placed_.program.mesh.shard));
-    ranks_.communicator(program::Axis::shard)
+    it->second.resize(mine.bytes * group.shards.size());
+    ranks_.communicator(*group.cut_along)
         ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
   }
 }
 
-const std::byte* ResidentState::whole(const Place& mine) const {
-  if (!sharded_) return read(mine);
+const std::byte* ResidentState::whole(const Group& group, const Place& mine) const {
+  if (!group.cut_along) return read(mine);
   const auto found = gathered_.find(mine);
   if (found == gathered_.end())
     throw InternalError("a tensor is read of which the ranks have not gathered the parts");
@@ -118,35 +119,50 @@ std::vector<ResidentState::Place> ResidentState::exact_parts(const Group& group)
 
 std::span<const float> ResidentState::exact(const Group& group, const ParameterSpec& parameter,
                                             std::vector<float>& memory) const {
-  const auto offset = static_cast<std::size_t>(parameter.offset),
-             n = static_cast<std::size_t>(parameter.elements());
+  const auto n = static_cast<std::size_t>(parameter.elements());
   if (memory.size() < n) memory.resize(n);
   const std::span<float> out(memory.data(), n);
+  if (group.spec->parts == 1) return exact_elements(group, parameter.offset, out);
+  for (std::size_t r = 0; r < group.shards.size(); ++r)
+    for (const ParameterSpec& p : group.shards[r].parameters)
+      if (p.name == parameter.name)
+        exact_elements(
+            group, static_cast<std::int64_t>(r) * group.spec->part_elements() + p.offset,
+            out.subspan(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.elements())));
+  return out;
+}
+
+/// `first`: in the group's buffer, or in those of all ranks after one another. Returns `out`.
+std::span<const float> ResidentState::exact_elements(const Group& group, std::int64_t first,
+                                                     std::span<float> out) const {
+  const auto offset = static_cast<std::size_t>(first);
   const auto in_parts = [&](const auto& work) {  // work(first element, how many)
-    tensor::for_parts(parameter.elements(), tensor::least_bytes / size_of(DType::f32),
-                      [&](std::int64_t begin, std::int64_t end) {
-                        work(static_cast<std::size_t>(begin),
-                             static_cast<std::size_t>(end - begin));
-                      });
+    tensor::for_parts(
+        static_cast<std::int64_t>(out.size()), tensor::least_bytes / size_of(DType::f32),
+        [&](std::int64_t begin, std::int64_t end) {
+          work(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+        });
   };
   // nothing is kept of what rounding took
   const bool rounded = group.master_kind == Master::absent && placed_.graph.compute != DType::f32;
   if (rounded) {
-    const auto* bits = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(whole(group, group.parameter)) +
+                       offset;
     const auto widen = placed_.graph.compute == DType::bf16 ? widen_bf16 : widen_f16;
     in_parts([&](std::size_t k, std::size_t count) {
       std::transform(bits + k, bits + k + count, out.begin() + static_cast<std::ptrdiff_t>(k),
                      widen);
     });
   } else if (group.master_kind == Master::split) {
-    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group.parameter)) + offset;
-    const auto* low = reinterpret_cast<const std::uint16_t*>(whole(group.master)) + offset;
+    const auto* bf16 = reinterpret_cast<const std::uint16_t*>(whole(group, group.parameter)) +
+                       offset;
+    const auto* low = reinterpret_cast<const std::uint16_t*>(whole(group, group.master)) + offset;
     in_parts([&](std::size_t k, std::size_t count) {
       optim::join_master({bf16 + k, count}, low + k, out.data() + k);
     });
   } else {
     const std::byte* from =
-        whole(group.master_kind == Master::fp32 ? group.master : group.parameter);
+        whole(group, group.master_kind == Master::fp32 ? group.master : group.parameter);
     tensor::copy(reinterpret_cast<std::byte*>(out.data()), from + offset * sizeof(float),
                  out.size_bytes());
   }
@@ -164,7 +180,7 @@ void ResidentState::store_entries(const Group& group, const State& state, std::s
                                   std::span<const std::byte> entries) {
   for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec,
                 [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-                  if (r == (state.in_shards ? own() : 0) && bytes > 0)
+                  if (r == (state.in_shards ? own(group) : 0) && bytes > 0)
                     std::memcpy(
                         edit(state.place) + state.layouts[r].offsets[k] * size_of(state.spec.dtype),
                         entries.data() + before, bytes);
@@ -176,7 +192,7 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
                                                      std::size_t parameter,
                                                      std::vector<std::byte>& memory) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
-  const std::byte* const from = state.in_shards ? whole(state.place) : read(state.place);
+  const std::byte* const from = state.in_shards ? whole(group, state.place) : read(state.place);
   const std::size_t all = state_bytes(state.spec, p);
   std::span<const std::byte> out;
   for_each_part(
@@ -233,7 +249,7 @@ std::vector<checkpoint::TensorSource> ResidentState::weights() const {
                      [this, &group, &p, memory](std::span<std::byte> bytes) {
                        fill_saved(at_zero(p), exact(group, p, *memory).data(), bytes);
                      },
-                     [this, &group] { gather(exact_parts(group)); }});
+                     [this, &group] { gather(group, exact_parts(group)); }});
   return out;
 }
 
@@ -256,9 +272,10 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
             tensor::copy(bytes.data(), entries.data(), bytes.size());
         };
         out.push_back({state.spec.name + "." + p.name, state.spec.dtype,
-                       folder ? p.saved_dims : dims_of(state.spec, p), fill, [this, &state] {
-                         gather(state.in_shards ? std::vector<Place>{state.place}
-                                                : std::vector<Place>{});
+                       folder ? p.saved_dims : dims_of(state.spec, p), fill,
+                       [this, &group, &state] {
+                         gather(group, state.in_shards ? std::vector<Place>{state.place}
+                                                       : std::vector<Place>{});
                        }});
       }
   return out;

@@ -62,7 +62,7 @@ class CheckpointObserver : public Observer {
     std::optional<state::SharedSave> shared;
     std::future<Written> done;  // or UserError 74
   };
-  bool shares() const { return parts_.plan.zero_stage() > 0; }
+  bool shares() const { return parts_.plan.in_parts(); }
   /// Whether steps would change what is being written, so that it is copied first.
   bool takes_snapshots() const { return !shares() && parts_.device->steps_change_residents(); }
   bool all_write_beside() const;

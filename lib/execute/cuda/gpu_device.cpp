@@ -185,10 +185,16 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
         ranks.world_size(), processors);
+  const auto make_along = [&](program::Axis axis) {
+    along_[static_cast<std::size_t>(axis)] =
+        communicator_among(mesh.peers(axis, ranks.rank()), ranks, processors);
+  };
   if (mesh.has_replicas())
     for (const program::Axis axis : {program::Axis::shard, program::Axis::replica})
-      along_[static_cast<std::size_t>(axis)] =
-          communicator_among(mesh.peers(axis, ranks.rank()), ranks, processors);
+      make_along(axis);
+  if (mesh.has_expert_replicas())
+    for (const program::Axis axis : {program::Axis::expert, program::Axis::expert_replica})
+      make_along(axis);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
   ops_.gemm = gemm_.get();

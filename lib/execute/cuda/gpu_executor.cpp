@@ -45,6 +45,7 @@ Work work_of(Op op) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
+    case Op::all_to_all:
     case Op::send:
     case Op::recv: return Work::communication;
     case Op::advance_step:
@@ -431,6 +432,7 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::broadcast:
     case Op::scatter:
     case Op::gather:
+    case Op::all_to_all:
     case Op::send:
     case Op::recv: return communicate(s, i, stream);
   }

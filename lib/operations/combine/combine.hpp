@@ -5,10 +5,11 @@
 
 namespace trainx::operations {
 
-/// Combine's operands: rows[N * k, H], weights[N, k], places[N, k]; shared[N, H] and gate[N, 1] or
+/// Combine's operands: rows[N * k, H], places[N, k]; weights[N, k], shared[N, H] and gate[N, 1] or
 /// undefined.
 struct CombineParts {
   Tensor rows, weights, places, shared, gate;
+  bool sparse = false;  // places may be below 0
 };
 void combine(const Tensor& y, const CombineParts& of);
 /// Gradients of the parts in `to`; undefined: not wanted. Of `of` it reads the weights for the

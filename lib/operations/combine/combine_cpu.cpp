@@ -16,6 +16,10 @@ float opened(const Tensor& gate, std::int64_t n) {
   return gate.defined() ? 1 / (1 + std::exp(-load(data<const T>(gate)[n]))) : 1;
 }
 
+float weight_of(const CombineParts& of, std::int64_t choice) {
+  return of.weights.defined() ? of.weights.as<const float>()[choice] : 1;
+}
+
 template <class T>
 float dot(const T* a, const T* b, std::int64_t n) {
   float sum = 0;
@@ -27,9 +31,8 @@ float dot(const T* a, const T* b, std::int64_t n) {
 
 void cpu::combine(const Tensor& y, const CombineParts& of) {
   const TimedWork timed(Work::sum);
-  const std::int64_t N = y.size(0), H = y.size(1), k = of.weights.size(1);
+  const std::int64_t N = y.size(0), H = y.size(1), k = of.places.numel() / N;
   const auto* const place = of.places.as<const std::int32_t>();
-  const auto* const weight = of.weights.as<const float>();
   with_element(y, [&]<class T>(T) {
     at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> sums(static_cast<std::size_t>(H));
@@ -37,8 +40,10 @@ void cpu::combine(const Tensor& y, const CombineParts& of) {
       for (std::int64_t n = begin; n < end; ++n) {
         std::fill(sums.begin(), sums.end(), 0.0F);
         for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          if (place[j] < 0) continue;
           const T* const from = data<const T>(of.rows) + place[j] * H;
-          for (std::int64_t c = 0; c < H; ++c) sum[c] += weight[j] * load(from[c]);
+          const float weight = weight_of(of, j);
+          for (std::int64_t c = 0; c < H; ++c) sum[c] += weight * load(from[c]);
         }
         if (of.shared.defined()) {
           const T* const from = data<const T>(of.shared) + n * H;
@@ -60,10 +65,14 @@ void cpu::combine_backward(const CombineParts& to, const Tensor& dy, const Combi
       for (std::int64_t n = begin; n < end; ++n) {
         const T* const d = data<const T>(dy) + n * H;
         for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          if (place[j] < 0) {
+            if (to.weights.defined()) to.weights.as<float>()[j] = 0;
+            continue;
+          }
           if (to.weights.defined())
             to.weights.as<float>()[j] = dot(d, data<const T>(of.rows) + place[j] * H, H);
           if (!to.rows.defined()) continue;
-          const float weight = of.weights.as<const float>()[j];
+          const float weight = weight_of(of, j);
           T* const d_row = data<T>(to.rows) + place[j] * H;
           for (std::int64_t c = 0; c < H; ++c) store(d_row[c], weight * load(d[c]));
         }

@@ -17,6 +17,7 @@ kernels::CombineRows<T> combined_of(const CombineParts& of, std::int64_t tokens,
   op.places = pointer<std::int32_t>(of.places);
   op.shared = pointer<T>(of.shared);
   op.gate = pointer<T>(of.gate);
+  op.sparse = of.sparse;
   return op;
 }
 

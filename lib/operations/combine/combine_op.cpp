@@ -6,15 +6,15 @@ namespace trainx::operations {
 
 namespace {
 
-CombineParts parts_of(const OpContext& c) {
-  return {by_row(c.input(Combine::rows)), c.input(Combine::weights), c.input(Combine::places),
-          by_row(c.input(Combine::shared)), c.input(Combine::gate)};
+CombineParts parts_of(const OpContext& c, bool sparse) {
+  return {by_row(c.input(Combine::rows)),   c.input(Combine::weights), c.input(Combine::places),
+          by_row(c.input(Combine::shared)), c.input(Combine::gate),    sparse};
 }
 
 }  // namespace
 
 void Combine::run_forward(const OpContext& c) const {
-  if (c.writes(y)) combine(by_row(c.output(y)), parts_of(c));
+  if (c.writes(y)) combine(by_row(c.output(y)), parts_of(c, sparse));
 }
 
 void Combine::run_backward(const OpContext& c) const {
@@ -23,7 +23,7 @@ void Combine::run_backward(const OpContext& c) const {
                     {},
                     c.input_gradient(shared),
                     c.input_gradient(gate)},
-                   c.output_gradient(y), parts_of(c));
+                   c.output_gradient(y), parts_of(c, sparse));
 }
 
 }  // namespace trainx::operations

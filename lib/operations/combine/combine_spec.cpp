@@ -3,18 +3,21 @@
 namespace trainx::operations {
 
 std::vector<OutputSpec> Combine::outputs(const Types& t) const {
-  std::vector<OperandId> from{input(rows), input(weights), input(places)};
-  for (const int i : {shared, gate})
+  std::vector<OperandId> from{input(rows)};
+  for (const int i : {weights, places, shared, gate})
     if (t.has_input(i)) from.push_back(input(i));
   return {{"combined",
-           {t.inputs[rows].dtype, {t.inputs[weights].rows(), t.inputs[rows].columns()}},
+           {t.inputs[rows].dtype, {t.inputs[places].rows(), t.inputs[rows].columns()}},
            from}};
 }
 
 BackwardSpec Combine::backward(const Types& t) const {
-  BackwardSpec b{.reads = {input(places)}, .inputs = {{.input = rows}, {.input = weights}}};
-  if (t.wants_gradient(rows)) b.reads.push_back(input(weights));
-  if (t.wants_gradient(weights)) b.reads.push_back(input(rows));
+  BackwardSpec b{.reads = {input(places)}, .inputs = {{.input = rows}}};
+  if (t.has_input(weights)) {
+    b.inputs.push_back({.input = weights});
+    if (t.wants_gradient(rows)) b.reads.push_back(input(weights));
+    if (t.wants_gradient(weights)) b.reads.push_back(input(rows));
+  }
   if (t.has_input(shared)) b.inputs.push_back({.input = shared});
   if (!t.has_input(gate)) return b;
   b.inputs.push_back({.input = gate});
@@ -25,7 +28,7 @@ BackwardSpec Combine::backward(const Types& t) const {
 
 Cost Combine::cost(Direction direction, const Types& t) const {
   const double all = t.inputs[rows].bytes(),
-               one = all / static_cast<double>(t.inputs[weights].columns());
+               one = all / static_cast<double>(t.inputs[places].columns());
   const bool forward = direction == Direction::forward, shares = t.has_input(shared);
   Cost c;
   if (t.gpu) c.kernels = {{KernelFamily::rows}};

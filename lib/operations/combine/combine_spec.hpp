@@ -9,9 +9,12 @@ namespace trainx::operations {
 struct Combine {
   static constexpr std::string_view name = "combine";
   static constexpr Work work = Work::sum;
-  /// rows[N * k, H]; weights f32 [N, k]; places i32 [N, k]; shared[N, H]; gate[N, 1].
+  /// rows[N * k, H]; weights f32 [N, k], or none: all are 1; places i32 [N, k], below 0, where
+  /// `sparse`: there is no row, and the sum is without it; shared[N, H]; gate[N, 1].
   enum Input : int { rows, weights, places, shared, gate };
   enum Output : int { y };
+
+  bool sparse = false;
 
   bool operator==(const Combine&) const = default;
 

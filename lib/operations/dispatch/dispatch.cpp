@@ -5,11 +5,11 @@
 namespace trainx::operations {
 
 void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    std::int64_t experts) {
+                    std::int64_t experts, const ExpertSlots& slots) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(indices))
-      return cuda::sort_by_expert(*gpu, places, offsets, indices, experts);
-  return cpu::sort_by_expert(places, offsets, indices, experts);
+      return cuda::sort_by_expert(*gpu, places, offsets, indices, experts, slots);
+  return cpu::sort_by_expert(places, offsets, indices, experts, slots);
 }
 
 void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
@@ -19,10 +19,10 @@ void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
 }
 
 void dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor& places,
-                            const Tensor& addend) {
+                            const Tensor& addend, bool sparse) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(dx))
-      return cuda::dispatch_rows_backward(*gpu, dx, d_rows, places, addend);
+      return cuda::dispatch_rows_backward(*gpu, dx, d_rows, places, addend, sparse);
   return cpu::dispatch_rows_backward(dx, d_rows, places, addend);
 }
 

@@ -9,7 +9,7 @@ struct Gpu;  // operations/common/gpu.hpp
 
 namespace cpu {
 void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    std::int64_t experts);
+                    std::int64_t experts, const ExpertSlots& slots);
 void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places);
 void dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor& places,
                             const Tensor& addend);
@@ -17,10 +17,10 @@ void dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const Tensor
 
 namespace cuda {
 void sort_by_expert(const Gpu& gpu, const Tensor& places, const Tensor& offsets,
-                    const Tensor& indices, std::int64_t experts);
+                    const Tensor& indices, std::int64_t experts, const ExpertSlots& slots);
 void dispatch_rows(const Gpu& gpu, const Tensor& rows, const Tensor& x, const Tensor& places);
 void dispatch_rows_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_rows,
-                            const Tensor& places, const Tensor& addend);
+                            const Tensor& places, const Tensor& addend, bool sparse);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -10,24 +10,70 @@
 
 namespace trainx::operations {
 
+namespace {
+
+/// `first`: by expert, and one more: its first row if rows had no gaps and none were dropped.
+void place_in_slots(const Tensor& places, const Tensor& offsets, const Tensor& indices,
+                    const ExpertSlots& slots, const std::vector<std::int32_t>& first) {
+  const auto experts = std::ssize(first) - 1, each = experts / slots.parts;
+  const auto at = [&](std::int64_t e) { return first[static_cast<std::size_t>(e)]; };
+  const auto capacity = static_cast<std::int32_t>(slots.capacity);
+  std::int32_t kept = 0;  // by the parts before
+  std::vector<std::int32_t> next(first.begin(), first.end());
+  for (std::int64_t part = 0; part < slots.parts; ++part) {
+    const std::int64_t begin = part * each, end = begin + each;
+    const std::int32_t rows = at(end) - at(begin);
+    if (rows > capacity && !slots.drops)
+      throw UserError(ExitCode::out_of_memory,
+                      "tokens of a micro-batch chose the experts of one rank " +
+                          std::to_string(rows) + " times, and there is room for " +
+                          std::to_string(capacity) +
+                          " rows; write a larger parallel.experts_capacity, 0 for any choice, or "
+                          "parallel.experts_overflow: drop");
+    for (std::int64_t e = begin; e < end; ++e)
+      if (offsets.defined())
+        offsets.as<std::int32_t>()[e] = kept + std::min(at(e) - at(begin), capacity);
+    kept += std::min(rows, capacity);
+  }
+  if (offsets.defined()) offsets.as<std::int32_t>()[experts] = kept;
+  if (slots.owners.defined())
+    std::fill_n(slots.owners.as<std::int32_t>(), slots.owners.numel(), -1);
+  const auto* const expert = indices.as<const std::int32_t>();
+  for (std::int64_t i = 0; i < indices.numel(); ++i) {
+    std::int32_t place = -1;
+    if (expert[i] >= 0) {
+      const std::int64_t part = expert[i] / each;
+      const std::int32_t row = next[static_cast<std::size_t>(expert[i])]++ - at(part * each);
+      if (row < capacity) place = static_cast<std::int32_t>(part) * capacity + row;
+      if (place >= 0 && slots.owners.defined())
+        slots.owners.as<std::int32_t>()[place] = static_cast<std::int32_t>(expert[i] - part * each);
+    }
+    if (places.defined()) places.as<std::int32_t>()[i] = place;
+  }
+}
+
+}  // namespace
+
 // A counting sort: with experts of a few thousand tokens it takes less than the rows' copy.
 void cpu::sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                         std::int64_t experts) {
+                         std::int64_t experts, const ExpertSlots& slots) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = indices.numel();
   const auto* const expert = indices.as<const std::int32_t>();
   std::vector<std::int32_t> next(static_cast<std::size_t>(experts) + 1);
   for (std::int64_t i = 0; i < n; ++i) {
+    if (expert[i] < 0 && slots.sparse) continue;
     if (expert[i] < 0 || expert[i] >= experts)
       throw InternalError("dispatch: " + std::to_string(expert[i]) + " is none of " +
                           std::to_string(experts) + " experts");
     ++next[static_cast<std::size_t>(expert[i]) + 1];
   }
   for (std::size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
+  if (slots.parts > 1) return place_in_slots(places, offsets, indices, slots, next);
   if (offsets.defined()) std::ranges::copy(next, offsets.as<std::int32_t>());
   if (!places.defined()) return;
   for (std::int64_t i = 0; i < n; ++i)
-    places.as<std::int32_t>()[i] = next[static_cast<std::size_t>(expert[i])]++;
+    places.as<std::int32_t>()[i] = expert[i] < 0 ? -1 : next[static_cast<std::size_t>(expert[i])]++;
 }
 
 void cpu::dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {
@@ -36,8 +82,9 @@ void cpu::dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& place
   const auto* const place = places.as<const std::int32_t>();
   at::parallel_for(0, N, row_grain(k * x.size(1)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin * k; i < end * k; ++i)
-      std::memcpy(rows.as<std::byte>() + place[i] * bytes, x.as<const std::byte>() + i / k * bytes,
-                  static_cast<std::size_t>(bytes));
+      if (place[i] >= 0)
+        std::memcpy(rows.as<std::byte>() + place[i] * bytes,
+                    x.as<const std::byte>() + i / k * bytes, static_cast<std::size_t>(bytes));
   });
 }
 
@@ -55,6 +102,7 @@ void cpu::dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const T
           for (std::int64_t c = 0; c < H; ++c)
             sum[static_cast<std::size_t>(c)] = load(data<const T>(addend)[n * H + c]);
         for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+          if (place[j] < 0) continue;
           const T* const from = data<const T>(d_rows) + place[j] * H;
           for (std::int64_t c = 0; c < H; ++c) sum[static_cast<std::size_t>(c)] += load(from[c]);
         }

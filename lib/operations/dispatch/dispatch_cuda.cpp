@@ -5,7 +5,7 @@
 namespace trainx::operations::cuda {
 
 void sort_by_expert(const Gpu& gpu, const Tensor& places, const Tensor& offsets,
-                    const Tensor& indices, std::int64_t experts) {
+                    const Tensor& indices, std::int64_t experts, const ExpertSlots& slots) {
   if (gpu.space.workspace_bytes < kernels::expert_sort_scratch_bytes(experts))
     throw InternalError("dispatch: the workspace is too small for counts of experts");
   kernels::ExpertSort op;
@@ -14,6 +14,9 @@ void sort_by_expert(const Gpu& gpu, const Tensor& places, const Tensor& offsets,
   op.indices = pointer<std::int32_t>(indices);
   op.places = pointer<std::int32_t>(places);
   op.offsets = pointer<std::int32_t>(offsets);
+  op.parts = slots.parts;
+  op.capacity = slots.capacity;
+  op.owners = pointer<std::int32_t>(slots.owners);
   gpu::require(
       kernels::expert_sort(op, static_cast<std::int32_t*>(gpu.space.workspace), gpu.space.stream),
       "sort by expert");
@@ -35,7 +38,7 @@ void dispatch_rows(const Gpu& gpu, const Tensor& rows, const Tensor& x, const Te
 }
 
 void dispatch_rows_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_rows,
-                            const Tensor& places, const Tensor& addend) {
+                            const Tensor& places, const Tensor& addend, bool sparse) {
   with_kernel_element(dx, [&]<class T>(T) {
     kernels::DispatchRowsBackward<T> op;
     op.tokens = dx.size(0);
@@ -44,6 +47,7 @@ void dispatch_rows_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_ro
     op.places = pointer<std::int32_t>(places);
     op.d_rows = pointer<T>(d_rows);
     op.addend = pointer<T>(addend);
+    op.sparse = sparse;
     op.dx = pointer<T>(dx);
     gpu::require(kernels::dispatch_rows_backward(op, gpu.space.stream), "rows by expert backward");
   });

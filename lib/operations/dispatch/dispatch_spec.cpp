@@ -4,12 +4,16 @@ namespace trainx::operations {
 
 std::vector<OutputSpec> Dispatch::outputs(const Types& t) const {
   const TensorType& chosen = t.inputs[indices];
-  return {{"expert_rows",
-           {t.inputs[x].dtype, {chosen.elements(), t.inputs[x].columns()}},
+  const std::int64_t all = parts > 1 ? parts * capacity : chosen.elements();
+  return {{parts > 1 ? "expert_slots" : "expert_rows",
+           {t.inputs[x].dtype, {all, t.inputs[x].columns()}},
            {input(x), output(places)},
            true},
           {"expert_places", {DType::i32, chosen.dims}, {input(indices)}},
-          {"expert_offsets", {DType::i32, {experts + 1}}, {input(indices)}}};
+          {"expert_offsets", {DType::i32, {experts + 1}}, {input(indices)}},
+          {"expert_owners",
+           {DType::i32, parts > 1 ? std::vector{all} : std::vector<std::int64_t>{}},
+           {input(indices)}}};
 }
 
 BackwardSpec Dispatch::backward(const Types&) const {

@@ -45,7 +45,8 @@ BackwardSpec GroupedLinear::backward(const Types& t) const {
 }
 
 Cost GroupedLinear::cost(Direction direction, const Types& t) const {
-  const std::int64_t R = t.inputs[x].rows(), in = t.inputs[x].columns(), out = features(t);
+  const std::int64_t R = expected_rows > 0 ? expected_rows : t.inputs[x].rows(),
+                     in = t.inputs[x].columns(), out = features(t);
   Cost c;
   c.scratch.resize(1);
   if (direction == Direction::forward) {

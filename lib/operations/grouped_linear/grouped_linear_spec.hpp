@@ -16,6 +16,9 @@ struct GroupedLinear {
 
   std::int64_t experts = 1;
   std::int64_t per_token = 1;  // experts that compute a token: what is active of the parameters
+  // rows that experts have, where x has room for more; 0: all of x
+  std::int64_t expected_rows = 0;
+  std::int64_t of_experts = 1;  // that there are, of which these are one rank's
 
   bool operator==(const GroupedLinear&) const = default;
 

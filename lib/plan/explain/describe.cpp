@@ -247,6 +247,8 @@ std::string describe(const RunPlan& plan, bool with_program) {
            (groups > 1 ? ", " + std::to_string(groups) + " groups of " +
                              std::to_string(plan.mesh.shard) + " ranks"
                        : "") +
+           (plan.mesh.experts > 1 ? ", experts of " + std::to_string(plan.mesh.experts) + " ranks"
+                                  : "") +
            ")\n";
     for (const Exchange& e : exchanges)
       out += row(e.name,
@@ -464,6 +466,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
   if (plan.time) j["rates"] = plan.rates_are_estimated ? "estimated" : "measured";
   j["mode"] = recipe::write_value(plan.mode);
   if (plan.zero_stage() > 0) j["shard_ranks"] = plan.mesh.shard;
+  if (plan.mesh.experts > 1) j["expert_ranks"] = plan.mesh.experts;
   for (const Exchange& e : exchanges_of(plan))
     j["exchanges"].push_back(
         {{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});

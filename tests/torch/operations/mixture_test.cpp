@@ -9,7 +9,12 @@
 #include "operations/grouped_linear/grouped_linear.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router_loss/router_loss.hpp"
+#include "kernels/experts/dispatch_rows.hpp"
+#include "support/user_error.hpp"
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <numeric>
 
@@ -321,6 +326,98 @@ TEST_CASE("an index that is no expert's is refused") {
   const at::Tensor indices = as_tensor({0, GENERATE(-1, 3)}, {1, 2}),
                    places = at::full({1, 2}, -1, at::kInt);
   CHECK_THROWS_AS(operations::sort_by_expert(places, {}, indices, 3), InternalError);
+}
+
+TEST_CASE("slots have the rows of each rank's experts at their beginning") {
+  const auto [N, k, E, spread] =
+      GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
+               Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
+               Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn});
+  const std::int64_t parts = 2, most = N * std::min(k, E / parts),
+                     capacity = GENERATE_COPY(most, std::int64_t{2});
+  INFO("tokens " << N << " of " << k << " of " << E << " in slots of " << capacity);
+  const Index chosen = spread_over(spread, N, k, E);
+  Index want_places(chosen.size()), want_offsets(idx(E + 1)), want_owners(idx(parts * capacity));
+  kernels::expert_sort_reference({.items = N * k,
+                                  .experts = E,
+                                  .indices = chosen.data(),
+                                  .places = want_places.data(),
+                                  .offsets = want_offsets.data(),
+                                  .parts = parts,
+                                  .capacity = capacity,
+                                  .owners = want_owners.data()});
+  const at::Tensor indices = as_tensor(chosen, {N, k}), places = at::full({N, k}, -7, at::kInt),
+                   offsets = at::full({E + 1}, -7, at::kInt),
+                   owners = at::full({parts * capacity}, -7, at::kInt);
+  operations::ExpertSlots slots{parts, capacity, true, owners};
+  operations::sort_by_expert(places, offsets, indices, E, slots);
+  CHECK(ints(places) == want_places);
+  CHECK(ints(offsets) == want_offsets);
+  CHECK(ints(owners) == want_owners);
+  const Index all = sorted(chosen, E).offsets;
+  const std::int64_t needed = std::max(all[idx(E / 2)], all[idx(E)] - all[idx(E / 2)]);
+  CHECK(want_offsets.back() == std::min<std::int64_t>(all[idx(E / 2)], capacity) +
+                                   std::min<std::int64_t>(all[idx(E)] - all[idx(E / 2)], capacity));
+  slots.drops = false;
+  const std::string said =
+      user_error_of([&] { operations::sort_by_expert(places, offsets, indices, E, slots); });
+  if (needed <= capacity)
+    CHECK(said == "nothing thrown");
+  else
+    CHECK(said.starts_with("71: tokens of a micro-batch chose the experts of one rank "));
+}
+
+TEST_CASE("rows that go to the experts of other ranks and back are those of one rank") {
+  const auto [N, k, E, spread] =
+      GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
+               Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
+               Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn});
+  const std::int64_t ranks = 2, H = 5, C = N * std::min(k, E / ranks), own = E / ranks;
+  Operands operands(at::kFloat);
+  INFO("tokens " << N << " of " << k << " of " << E << " seed " << operands.seed());
+  const at::Tensor weight = operands.normal({E * H, H});
+  std::vector<at::Tensor> x, weights, indices, places, slots, owners, want, d_rows;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    x.push_back(operands.normal({N, H}));
+    weights.push_back(operands.normal({N, k}));
+    indices.push_back(as_tensor(spread_over(spread, N, k, E), {N, k}));
+    const at::Tensor at_one = at::empty({N, k}, at::kInt), offsets = at::empty({E + 1}, at::kInt),
+                     rows = operands.empty({N * k, H}), y = operands.empty({N * k, H});
+    operations::sort_by_expert(at_one, offsets, indices.back(), E);
+    operations::dispatch_rows(rows, x.back(), at_one);
+    operations::grouped_linear(y, rows, weight, offsets);
+    want.push_back(operands.empty({N, H}));
+    operations::combine(want.back(), {y, weights.back(), at_one, {}, {}});
+
+    places.push_back(at::empty({N, k}, at::kInt));
+    owners.push_back(at::empty({ranks * C}, at::kInt));
+    slots.push_back(at::full({ranks * C, H}, NAN));  // what is not filled is not read
+    operations::sort_by_expert(places.back(), {}, indices.back(), E,
+                               {ranks, C, false, owners.back()});
+    operations::dispatch_rows(slots.back(), x.back(), places.back());
+  }
+  const auto exchanged = [&](const std::vector<at::Tensor>& of, std::int64_t rank) {
+    std::vector<at::Tensor> got;
+    for (const at::Tensor& t : of) got.push_back(t.narrow(0, rank * C, C));
+    return at::cat(got);
+  };
+  std::vector<at::Tensor> back;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const at::Tensor got = exchanged(slots, r), of = exchanged(owners, r).view({ranks * C, 1}),
+                     rows = at::full({ranks * C, H}, NAN), y = at::full({ranks * C, H}, NAN),
+                     here = at::empty({ranks * C, 1}, at::kInt),
+                     offsets = at::empty({own + 1}, at::kInt);
+    operations::sort_by_expert(here, offsets, of, own, {.sparse = true});
+    operations::dispatch_rows(rows, got, here);
+    operations::grouped_linear(y, rows, weight.narrow(0, r * own * H, own * H), offsets);
+    back.push_back(operands.empty({ranks * C, H}));
+    operations::combine(back.back(), {y, {}, here, {}, {}, true});
+  }
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    const at::Tensor got = operands.empty({N, H});
+    operations::combine(got, {exchanged(back, r), weights[idx(r)], places[idx(r)], {}, {}, true});
+    CHECK(at::allclose(got, want[idx(r)], 1e-6, 1e-6));
+  }
 }
 
 TEST_CASE("products of each expert, and their gradients") {

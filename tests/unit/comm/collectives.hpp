@@ -84,7 +84,7 @@ inline void same(const Bytes& got, const Bytes& want, const std::string& what) {
                                std::to_string(want.size()));
 }
 
-/// One call of a kind (0 to 6), checked. Throws where the result differs.
+/// One call of a kind (0 to 7), checked. Throws where the result differs.
 inline void check_call(comm::Communicator& c, int kind, std::int64_t n, DType dtype, int root,
                        std::uint64_t seed) {
   const int rank = c.rank(), size = c.size();
@@ -93,7 +93,7 @@ inline void check_call(comm::Communicator& c, int kind, std::int64_t n, DType dt
                            " ranks, kind " + std::to_string(kind) + ", " + std::to_string(n) +
                            " elements of " + std::string(name_of(dtype)) + ", root " +
                            std::to_string(root) + ", seed " + std::to_string(seed);
-  const std::int64_t elements = kind == 3 || kind == 4 ? n * size : n;
+  const std::int64_t elements = kind == 3 || kind == 4 || kind == 7 ? n * size : n;
   std::vector<Bytes> all;
   for (int r = 0; r < size; ++r) all.push_back(data_of(r, elements, dtype, seed));
   const auto shard_of = [&](const Bytes& full, int r) {
@@ -133,6 +133,11 @@ inline void check_call(comm::Communicator& c, int kind, std::int64_t n, DType dt
     if (rank == root) c.send(mine.data(), n * width, to);
     if (rank == to) c.recv(mine.data(), n * width, root);
     same(mine, rank == to ? all[root] : all[rank], what);
+  } else if (kind == 7) {
+    Bytes got(mine.size());
+    c.all_to_all(mine.data(), got.data(), n * width);
+    for (int r = 0; r < size; ++r) same(shard_of(got, r), shard_of(all[r], rank), what);
+    same(mine, all[rank], what + ", what was sent");
   }
 }
 

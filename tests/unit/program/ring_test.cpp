@@ -83,3 +83,21 @@ TEST_CASE("a ring takes the latency of the network where it spans hosts, else th
   CHECK(ring_of(among(Op::gather, Axis::data), p, 4).seconds(80, rates) == 40);
   CHECK(ring_of(among(Op::gather, Axis::shard), p, 4).seconds(700, rates) == 1.75);
 }
+
+TEST_CASE("slots go straight to the ranks that they are for") {
+  StepProgram p = of_ranks(8, 1);
+  p.mesh.experts = 4;
+  const Ring here = ring_of(among(Op::all_to_all, Axis::expert), p, 0);
+  CHECK(here.ranks == 4);
+  CHECK(here.rings_of_a_host == 2);
+  CHECK(here.within_a_host(80) == 2 * 4 * 60);  // three of four slots of 20
+  CHECK(here.to_next_host(80) == 0);
+  CHECK(here.seconds(80, links(30, 0, 0)) == 2);
+  const Ring apart = ring_of(among(Op::all_to_all, Axis::expert), p, 2);
+  CHECK(apart.within_a_host(80) == 2 * 20);
+  CHECK(apart.to_next_host(80) == 2 * 40);
+  CHECK(apart.seconds(80, links(20, 10, 2)) == 4);  // 80 bytes by 2 * 10 per second
+  const Ring replicas = ring_of(among(Op::reduce, Axis::expert_replica), p, 4);
+  CHECK(replicas.ranks == 2);
+  CHECK(replicas.ranks_of_a_host == 1);
+}

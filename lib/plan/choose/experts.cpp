@@ -1,0 +1,70 @@
+#include "plan/choose/experts.hpp"
+#include "architectures/active_parameters.hpp"
+#include "architectures/architecture.hpp"
+#include "core/error.hpp"
+#include "plan/programs.hpp"
+#include "recipe/walk.hpp"
+
+namespace trainx::plan {
+namespace {
+
+[[noreturn]] void refuse(const Decisions& plan, const std::string& why) {
+  throw UserError(
+      ExitCode::invalid_recipe,
+      "parallel.experts is " + std::to_string(plan.recipe.parallel.experts) + ", and " + why);
+}
+
+/// The check of programs tells pieces apart by bytes: the smallest buffer of experts, the first
+/// rows of one rank's, needs a byte for each.
+constexpr std::int64_t bytes_of_row_number = 4;
+
+}  // namespace
+
+void share_experts(Decisions& plan) {
+  const std::int64_t ranks = plan.recipe.parallel.experts, world = plan.mesh.data;
+  if (ranks == 1) return;
+  const std::int64_t experts = architectures::experts_of(plan.dims);
+  if (experts == 0) refuse(plan, "the model has no experts; leave it out");
+  if (world % ranks != 0)
+    refuse(plan, "must divide the number of ranks, which is " + std::to_string(world));
+  if (experts % ranks != 0)
+    refuse(plan,
+           "must divide the experts of a layer, of which there are " + std::to_string(experts));
+  if (bytes_of_row_number * (experts / ranks + 1) < ranks)
+    refuse(plan, "so many ranks would have " + std::to_string(experts / ranks) +
+                     " experts each; write a smaller number");
+  if (plan.update.unit == program::Unit::tensor)
+    refuse(plan, "optimizer.type: " + recipe::alternative_name(plan.recipe.optimizer.options) +
+                     " updates whole tensors, of which a rank then has parts; write another "
+                     "optimizer, or leave parallel.experts out");
+  plan.mesh.experts = static_cast<int>(ranks);
+}
+
+void require_expert_slots(const Decisions& plan) {
+  if (plan.mesh.experts > 1 && plan.on_gpu && plan.recipe.parallel.experts_capacity > 0)
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.experts_capacity bounds the room for rows on CPUs alone: what has no "
+                    "room on a GPU is not counted yet; write 0");
+}
+
+std::string shared_experts_words(const Decisions& plan) {
+  if (plan.mesh.experts == 1) return "";
+  const auto& router = std::get<architectures::DecoderDims>(plan.dims).experts.router;
+  const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
+                     ranks = plan.mesh.experts;
+  graph::ExpertSharing sharing = machine_of(plan).sharing;
+  const std::int64_t rows = sharing.rows(tokens, router.per_token, router.experts);
+  sharing.capacity = 0;
+  const std::int64_t most = sharing.rows(tokens, router.per_token, router.experts);
+  sharing.capacity = 1;
+  return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
+         " neighbouring ranks has " + std::to_string(router.experts / ranks) + " of the " +
+         std::to_string(router.experts) + " experts of a layer; each sends each other one " +
+         std::to_string(rows) + " rows of a micro-batch, " +
+         (rows == most ? "room for any choice" : "the room of parallel.experts_capacity") +
+         ", and would fill " +
+         std::to_string(sharing.rows(tokens, router.per_token, router.experts)) +
+         " if all experts had as many";
+}
+
+}  // namespace trainx::plan
