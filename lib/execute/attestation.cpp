@@ -211,6 +211,8 @@ std::vector<std::string> differences(const plan::ExpectedKernels& expected,
                   " over ranks in a step (parallel.mode, precision.reduce)");
   if (expected.sharded && all_launches(found, {"nccl", "AllGather"}) == 0)
     out.push_back("no weights are gathered from other ranks in a step (parallel.mode)");
+  if (expected.exchanged && all_launches(found, {"nccl", "SendRecv"}) == 0)
+    out.push_back("no rows go to experts of other ranks in a step (parallel.experts)");
   if (const std::int64_t moved = std::min(found.bytes_to_host, found.bytes_from_host);
       moved < expected.offloaded_bytes)
     out.push_back(std::to_string(moved) +

@@ -267,6 +267,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   if (plan.mode != recipe::ParallelMode::single)
     expected.summed = plan.recipe.precision.reduce == recipe::Reduce::bf16 ? "bf16" : "f32";
   expected.sharded = plan.zero_stage() > 0;
+  expected.exchanged = plan.mesh.experts > 1;
   expected.update =
       std::visit([](const auto& o) { return kernel_of(o); }, plan.recipe.optimizer.options);
   // as asked, whatever the program came to keep

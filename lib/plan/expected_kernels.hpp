@@ -33,6 +33,7 @@ struct ExpectedKernels {
   std::string summed;
   // each rank gets its shard of those sums, and weights are gathered
   bool sharded = false;
+  bool exchanged = false;            // rows go to the experts of other ranks
   std::int64_t offloaded_bytes = 0;  // that a step copies to the host and back, at least
   // of groups, by the host: then the GPU launches no optimizer, but for those that stay
   std::int64_t host_updates = 0;

@@ -310,7 +310,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (!options.gpu.empty()) device = hardware::hardware_named(options.gpu);
   plan.on_gpu = runs_on_gpu(r, plan.dims, facts.hardware, device.has_value());
   if (device) require_measured_there(plan);
-  require_expert_slots(plan);
   if (plan.on_gpu && r.memory.release_cache_every)
     throw UserError(ExitCode::invalid_recipe,
                     "memory.release_cache_every can have no effect on a GPU: trainx allocates the "

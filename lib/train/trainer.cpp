@@ -1,4 +1,5 @@
 #include "train/trainer.hpp"
+#include "architectures/active_parameters.hpp"
 #include "kernels/quantize/fp8_ranges.hpp"
 #include "core/error.hpp"
 #include "log/log.hpp"
@@ -30,6 +31,23 @@ void advance_loss_scale(TrainState& state, bool finite,
   kernels::advance_loss_scale(pair, finite, settings);
   state.loss_scale = pair[0];
   state.finite_steps = pair[1];
+}
+
+/// A GPU does not know while it computes that a slot of experts is too small.
+void require_room(const plan::RunPlan& plan, const std::vector<double>& expert_loads) {
+  if (plan.mesh.experts == 1 ||
+      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop)
+    return;
+  const auto experts = static_cast<std::size_t>(architectures::experts_of(plan.dims));
+  double without = 0;
+  for (std::size_t k = experts; k < expert_loads.size(); k += experts + 1)
+    without += expert_loads[k];
+  if (without > 0)
+    throw UserError(ExitCode::out_of_memory,
+                    "a step has " + std::to_string(static_cast<std::int64_t>(without)) +
+                        " choices of experts that found no room on their rank; write a larger "
+                        "parallel.experts_capacity, 0 for any choice, or "
+                        "parallel.experts_overflow: drop");
 }
 
 }  // namespace
@@ -166,6 +184,7 @@ FinishedStep Trainer::take_finished() {
     step.metrics = sums(operations::Module::own_metrics);
     step.expert_loads = sums(program::expert_loads);
     step.fp8_counts = sums(program::fp8_counts);
+    require_room(plan_, step.expert_loads);
   }
   step.grad_norm = std::sqrt(report.norm2) * plan_.nominal_targets / targets / report.loss_scale;
   step.lr = report.lr;

@@ -2,6 +2,7 @@
 #include "gpu/operands.hpp"
 #include "gpu/spread.hpp"
 #include "kernels/experts/combine_rows.hpp"
+#include "kernels/experts/expert_loads.hpp"
 #include <tuple>
 
 using namespace trainx::kernels;
@@ -247,4 +248,128 @@ TEST_CASE("NaN of an expert's row shows in its token alone", "[gpu]") {
   for (std::int64_t i = 0; i < tokens * columns; ++i)
     if (std::isnan(got[static_cast<std::size_t>(i)]) != (i == 7 * columns + 5))
       FAIL("element " << i);
+}
+
+namespace {
+
+struct InSlots {
+  std::vector<std::int32_t> places, offsets, owners;
+  bool operator==(const InSlots&) const = default;
+};
+InSlots unfilled(std::size_t items, std::int64_t experts, std::int64_t rows) {
+  return {std::vector<std::int32_t>(items, -7),
+          std::vector<std::int32_t>(static_cast<std::size_t>(experts) + 1, -7),
+          std::vector<std::int32_t>(static_cast<std::size_t>(rows), -7)};
+}
+
+template <class T>
+void compare_sparse(std::int64_t tokens, std::int64_t k, std::int64_t columns) {
+  INFO("tokens " << tokens << " columns " << columns << " bytes " << sizeof(T));
+  // every third choice has no row
+  std::vector<std::int32_t> places(static_cast<std::size_t>(tokens * k));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = i % 3 == 1 ? -1 : static_cast<std::int32_t>(places.size() - 1 - i);
+  const auto n = static_cast<std::size_t>(tokens * columns);
+  const auto rows = random_elements<T>(tokens * k * columns, 1),
+             x = random_elements<T>(tokens * columns, 2);
+  const OnDevice<std::int32_t> at(places);
+  const OnDevice<T> on_rows(rows), on_x(x);
+  std::vector<T> want_rows = rows, want(n);
+  const OnDevice<T> to_rows(want_rows), to(want);
+  dispatch_rows_reference<T>({tokens, k, columns, places.data(), x.data(), want_rows.data()});
+  require_success(
+      dispatch_rows<T>({tokens, k, columns, at.data(), on_x.data(), to_rows.data()}, nullptr),
+      "dispatch");
+  CHECK(same_bits(to_rows.host(), want_rows));
+  dispatch_rows_backward_reference<T>(
+      {tokens, k, columns, places.data(), rows.data(), x.data(), want.data(), true});
+  require_success(
+      dispatch_rows_backward<T>(
+          {tokens, k, columns, at.data(), on_rows.data(), on_x.data(), to.data(), true}, nullptr),
+      "dispatch backward");
+  check_close(to.host(), want, rounding<T>, 1e-5, "dx");
+  for (const bool weighs : {false, true}) {
+    const auto weights = random_elements<float>(tokens * k, 4);
+    const OnDevice<float> on_weights(weights);
+    CombineRows<T> op{tokens,       k, columns, rows.data(), weighs ? weights.data() : nullptr,
+                      places.data()},
+        on{tokens, k, columns, on_rows.data(), weighs ? on_weights.data() : nullptr, at.data()};
+    op.sparse = on.sparse = true;
+    std::vector<T> y(n), d_rows = rows;
+    std::vector<float> d_weights(weights.size());
+    const OnDevice<T> on_y(y), on_d_rows(d_rows);
+    const OnDevice<float> on_d_weights(d_weights);
+    op.y = y.data(), on.y = on_y.data();
+    combine_rows_reference(op);
+    require_success(combine_rows(on, nullptr), "combine");
+    check_close(on_y.host(), y, rounding<T>, 1e-5, "y");
+    CombineRowsBackward<T> back{op, x.data(), d_rows.data()},
+        back_on{on, on_x.data(), on_d_rows.data()};
+    if (weighs) back.d_weights = d_weights.data(), back_on.d_weights = on_d_weights.data();
+    combine_rows_backward_reference(back);
+    require_success(combine_rows_backward(back_on, nullptr), "combine backward");
+    check_close(on_d_rows.host(), d_rows, rounding<T>, 1e-6, "d_rows");
+    check_close(on_d_weights.host(), d_weights, 1e-5, 1e-4, "d_weights");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("slots of experts that ranks share are filled as the reference does", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const Spread spread : {Spread::drawn, Spread::one_expert, Spread::none_to_first})
+    for (const auto& [tokens, k, experts, parts, capacity] :
+         {std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>{1, 1, 2,
+                                                                                           2, 1},
+          {17, 2, 4, 2, 34},
+          {65, 8, 64, 8, 65},
+          {1'000, 3, 256, 4, 700},
+          {20'000, 6, 160, 8, 15'001},
+          {4'099, 8, 64, 64, 4'099}}) {
+      INFO("tokens " << tokens << " of " << k << " of " << experts << " in " << parts
+                     << " slots of " << capacity << " spread " << static_cast<int>(spread));
+      auto indices = spread_indices(spread, tokens, k, experts, 3);
+      for (const bool sparse : {false, true}) {
+        for (std::size_t i = 0; sparse && i < indices.size(); i += 3) indices[i] = -1;
+        InSlots want = unfilled(indices.size(), experts, parts * capacity);
+        ExpertSort op{std::ssize(indices), experts, indices.data(), want.places.data(),
+                      want.offsets.data(), parts,   capacity,       want.owners.data()};
+        const OnDevice<std::int32_t> in(indices),
+            counts = counts_of(experts), places(unfilled(indices.size(), experts, 0).places),
+            offsets(want.offsets), owners(want.owners);
+        expert_sort_reference(op);
+        op.indices = in.data(), op.places = places.data(), op.offsets = offsets.data(),
+        op.owners = owners.data();
+        require_success(expert_sort(op, counts.data(), nullptr), "sort");
+        CHECK(InSlots{places.host(), offsets.host(), owners.host()} == want);
+      }
+    }
+}
+
+TEST_CASE("choices without a row add nothing", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const auto& [tokens, k, columns] :
+       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{1, 1, 8}, {33, 2, 264}, {200, 4, 7}}) {
+    compare_sparse<float>(tokens, k, columns);
+    compare_sparse<Bf16>(tokens, k, columns);
+    compare_sparse<Fp16>(tokens, k, columns);
+  }
+}
+
+TEST_CASE("loads of experts are counted as the reference does", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const int experts : {1, 3, 255, 256, 600})
+    for (const bool accumulate : {false, true}) {
+      std::vector<std::int32_t> offsets(static_cast<std::size_t>(experts) + 1);
+      for (std::size_t e = 1; e < offsets.size(); ++e)
+        offsets[e] = offsets[e - 1] + static_cast<std::int32_t>(e * 7 % 5);
+      std::vector<double> want(offsets.size(), 3);
+      const OnDevice<std::int32_t> in(offsets);
+      const OnDevice<double> loads(want);
+      ExpertLoads op{experts, 9'999, offsets.data(), want.data(), accumulate};
+      expert_loads_reference(op);
+      op.offsets = in.data(), op.loads = loads.data();
+      require_success(expert_loads(op, nullptr), "loads");
+      CHECK(loads.host() == want);
+    }
 }

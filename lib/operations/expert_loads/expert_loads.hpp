@@ -1,4 +1,4 @@
-// Tokens of each expert (expert_loads_spec.hpp). Tensors of the host.
+// Tokens of each expert (expert_loads_spec.hpp).
 #pragma once
 #include "operations/expert_loads/expert_loads_spec.hpp"
 #include "tensor/tensor.hpp"

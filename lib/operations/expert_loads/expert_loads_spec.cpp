@@ -10,6 +10,6 @@ Cost ExpertLoads::cost(Direction, const Types&) const { return {}; }  // a few n
 
 std::optional<Split> ExpertLoads::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool ExpertLoads::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool ExpertLoads::has_gpu_kernel(const Types& t) const { return !t.gpu || !moves_biases; }
 
 }  // namespace trainx::operations

@@ -40,13 +40,6 @@ void share_experts(Decisions& plan) {
   plan.mesh.experts = static_cast<int>(ranks);
 }
 
-void require_expert_slots(const Decisions& plan) {
-  if (plan.mesh.experts > 1 && plan.on_gpu && plan.recipe.parallel.experts_capacity > 0)
-    throw UserError(ExitCode::invalid_recipe,
-                    "parallel.experts_capacity bounds the room for rows on CPUs alone: what has no "
-                    "room on a GPU is not counted yet; write 0");
-}
-
 std::string shared_experts_words(const Decisions& plan) {
   if (plan.mesh.experts == 1) return "";
   const auto& router = std::get<architectures::DecoderDims>(plan.dims).experts.router;

@@ -9,9 +9,6 @@ namespace trainx::plan {
 /// that. Throws UserError 78 where they do not.
 void share_experts(Decisions& plan);
 
-/// Throws UserError 78 where the run's device cannot do what parallel.experts_capacity asks for.
-void require_expert_slots(const Decisions& plan);
-
 /// Which experts a rank has, and the room for rows that go to them; empty where ranks share none.
 std::string shared_experts_words(const Decisions& plan);
 
