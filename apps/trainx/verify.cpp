@@ -174,6 +174,10 @@ class Verification {
     r.parallel.world_size.value = ranks;
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
+    if (ranks % r.parallel.experts != 0) {
+      r.parallel.experts = 1, r.parallel.experts_capacity = 0;
+      r.parallel.experts_overflow = recipe::ExpertsOverflow::error;
+    }
     const plan::BatchPlan& batch = base_.plan.batch;
     r.batch = {};
     r.batch.global_batch_size = batch.global_batch_size;
