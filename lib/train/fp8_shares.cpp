@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "kernels/quantize/fp8_ranges.hpp"
 #include "operations/quantize/quantize_spec.hpp"
+#include <charconv>
 #include <sstream>
 
 namespace trainx::train {
@@ -33,16 +34,21 @@ std::string fp8_ranges_text(const std::vector<double>& ranges) {
 }
 
 std::vector<double> fp8_ranges_from(const std::string& text, const std::string& path) {
+  const auto refuse = [&] {
+    throw UserError(ExitCode::bad_data, path + ": fp8_ranges are not what trainx saved");
+  };
   std::vector<double> ranges;
   std::istringstream in(text);
-  int exponent = 0;
-  while (in >> exponent) {
-    if (exponent < 0 || exponent > kernels::fp8_exponents) break;
+  for (std::string word; in >> word;) {
+    int exponent = -1;
+    const char* const end = word.data() + word.size();
+    if (const auto [at, error] = std::from_chars(word.data(), end, exponent);
+        error != std::errc() || at != end || exponent < 0 || exponent > kernels::fp8_exponents)
+      refuse();
     if (ranges.size() % kernels::fp8_range_state == 0) ranges.push_back(0);
     ranges.push_back(exponent);
   }
-  if (!in.eof() || ranges.size() % kernels::fp8_range_state != 0)
-    throw UserError(ExitCode::bad_data, path + ": fp8_ranges are not what trainx saved");
+  if (ranges.size() % kernels::fp8_range_state != 0) refuse();
   for (std::size_t i = 0; i < ranges.size(); i += kernels::fp8_range_state)
     kernels::set_fp8_range(ranges.data() + i);
   return ranges;
