@@ -200,9 +200,8 @@ Made cast_on_device(Quantization<Bf16> op, const std::vector<Bf16>& x, const std
   Made made;
   const OnDevice<Bf16> in(x), at(pre);
   const OnDevice<float> scale(std::vector<float>{-1}), column_sums(sums);
-  const auto elements = static_cast<std::size_t>(op.rows * op.columns);
-  const OnDevice<std::uint8_t> values(std::vector<std::uint8_t>(elements)),
-      transposed(std::vector<std::uint8_t>(elements));
+  const std::vector<std::uint8_t> none(static_cast<std::size_t>(op.rows * op.columns));
+  const OnDevice<std::uint8_t> values(none), transposed(none);
   const OnDevice<double> counts(made.counts), exponents(made.exponents),
       range(std::vector<double>{known});
   const Folding folding(quantize_partial_bytes(op.columns));

@@ -60,9 +60,9 @@ TEST_CASE("ranges come back from the text of a checkpoint") {
   for (std::size_t t = 0; t < 3; ++t) kernels::set_fp8_range(ranges.data() + t * fp8_range_state);
   CHECK(train::fp8_ranges_from(train::fp8_ranges_text(ranges), "state.json") == ranges);
   CHECK(train::fp8_ranges_from("", "state.json").empty());
-  for (const char* bad : {"1", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 129",
-                          "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 -1",
-                          "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 x", "99999999999999999999"}) {
+  for (const char* bad :
+       {"1", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 129", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 -1",
+        "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 x", "99999999999999999999"}) {
     INFO(bad);
     CHECK_THROWS_AS(train::fp8_ranges_from(bad, "state.json"), UserError);
   }
