@@ -160,6 +160,7 @@ endif()
 # What computes.
 layer(tensor TORCH NEEDS core)
 layer(operations TORCH NEEDS kernels tensor gpu operation_specs
+  LIBRARIES trainx_kernel_references
   ALONE /gelu_erf_cpu /layer_norm_cpu /issued_gemms)
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)

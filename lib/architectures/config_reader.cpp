@@ -1,4 +1,5 @@
 #include "architectures/config_reader.hpp"
+#include "architectures/limits.hpp"
 #include "core/error.hpp"
 #include <algorithm>
 #include <cctype>
@@ -134,12 +135,17 @@ void ConfigReader::refuse_unknown() const {
 
 std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t> otherwise) const {
   const json* j = find(key);
-  if (!j && otherwise) return *otherwise;
+  const auto refuse_larger = [&](std::int64_t size) {
+    if (size > most_of_a_size)
+      fail(std::string(key) + (j ? " is " : ", which follows from others, would be ") +
+           std::to_string(size) + "; it must be at most " + std::to_string(most_of_a_size));
+    return size;
+  };
+  if (!j && otherwise) return refuse_larger(*otherwise);
   if (!j) fail(std::string(key) + " is missing");
-  if (!j->is_number_integer() || j->get<std::int64_t>() < 1 ||
-      j->get<std::int64_t>() > (std::int64_t{1} << 31))
+  if (!j->is_number_integer() || j->get<std::int64_t>() < 1)
     fail(std::string(key) + " is " + shown(*j) + "; it must be a whole number of at least 1");
-  return j->get<std::int64_t>();
+  return refuse_larger(j->get<std::int64_t>());
 }
 
 double ConfigReader::number(const char* key, double otherwise, const Limits& limits) const {

@@ -1,13 +1,11 @@
 """checkpoint.asynchronous on a GPU: what is read beside the next step is what was there before it, whatever the step writes."""
 import json
 import shutil
-import subprocess
 import unittest
 
+from gpu_checks import COUNT, GPU
 from support import Trainx, main, sha256, write_tokens
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
-GPUS = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()) if GPU else 0
 # Some 0.8 GB of weights and states, of which reading takes longer than a step does.
 RECIPE = """\
 run: {{name: {name}, seed: 3, duration: 6 steps, deterministic: true, device: gpu}}
@@ -62,7 +60,7 @@ class CheckpointsBesideGpu(Trainx):
         want = self.files("waited", WAITED)
         self.assertEqual(self.files("auto"), want)
 
-    @unittest.skipUnless(GPUS >= 2, "one GPU")
+    @unittest.skipUnless(COUNT >= 2, "one GPU")
     def test_so_they_are_of_several_gpus(self):
         for mode in ("ddp", "dp", "zero1"):
             with self.subTest(mode):

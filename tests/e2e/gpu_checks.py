@@ -8,19 +8,23 @@ import subprocess
 
 GPU = (shutil.which("nvidia-smi") and
        subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
-COUNT = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-            .stdout.splitlines()) if GPU else 0
-# Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
-TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
-MEMORY = 0.05               # of a process, from what was planned
-CLEAR = 1e-4                # a logit that far above the next one is not chosen by rounding
 
 
 def visible_gpus():
     """Names, for CUDA_VISIBLE_DEVICES, of those that a program may see."""
+    if not GPU:
+        return []
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name]
-    return [str(number) for number in range(COUNT)]
+    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
+    return [str(number) for number in range(len(listed.splitlines()))]
+
+
+COUNT = len(visible_gpus())
+# Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
+TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
+MEMORY = 0.05               # of a process, from what was planned
+CLEAR = 1e-4                # a logit that far above the next one is not chosen by rounding
 
 
 class GpuChecks:

@@ -1,13 +1,10 @@
 """The optimizer, and weights, on the host of a GPU: the losses of one on the GPU, memory as planned, checkpoints that either goes on from."""
 import json
-import shutil
-import subprocess
 import unittest
 
+from gpu_checks import COUNT, GPU
 from support import Trainx, main
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
-GPUS = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.splitlines()) if GPU else 0
 RECIPE = """\
 run: {{name: {name}, seed: 3, duration: {steps} steps, deterministic: true, device: gpu}}
 model: {{type: gpt2, options: {{num_layers: 6, num_heads: 12, hidden_size: 768, max_positions: 256, dropout: 0.1}}}}
@@ -116,7 +113,7 @@ class OffloadOnGpu(Trainx):
         _, losses, _ = self.run_of("backward", ROUNDED, *IN_BACKWARD)
         self.assert_close(losses, want, 1e-5)
 
-    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
     def test_sums_over_ranks_that_bf16_holds_leave_as_they_are(self):
         for mode in ("ddp", "zero1"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}", "precision.reduce=bf16"]
@@ -189,7 +186,7 @@ class OffloadOnGpu(Trainx):
         _, losses, _ = self.run_of("out", WEIGHTS, "eval.precision=bf16", "checkpoint.asynchronous=true", precision="fp32")
         self.assert_close(losses, want, 1e-6)
 
-    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
     def test_weights_of_two_ranks_on_their_hosts(self):
         for mode in ("ddp", "zero3"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}"]
@@ -198,7 +195,7 @@ class OffloadOnGpu(Trainx):
                 _, losses, _ = self.run_of(mode + name, *more, *cut)
                 self.assert_close(losses, want, 1e-5)
 
-    @unittest.skipUnless(GPUS > 1, "takes two GPUs")
+    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
     def test_each_of_two_ranks_has_its_share_on_the_host(self):
         for mode in ("ddp", "zero2"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}"]

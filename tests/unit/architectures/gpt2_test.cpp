@@ -285,6 +285,7 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
                                                           {"vocab_size", 3.5},
                                                           {"layer_norm_epsilon", 0},
                                                           {"n_inner", 0},
+                                                          {"n_inner", std::int64_t{1} << 32},
                                                           {"use_other_norms", true},
                                                           {"resid_pdrop", 1},
                                                           {"resid_pdrop", "0.1"}};
@@ -301,6 +302,12 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
       CHECK(std::string(e.what()).find(key) != std::string::npos);
     }
   }
+  json widest = good;  // without n_inner it is four times as much
+  widest["n_embd"] = std::int64_t{1} << 30;
+  widest.erase("n_inner");
+  CHECK_THROWS_AS(from_config(widest.dump(), "config.json"), UserError);
+  widest["n_inner"] = 64;
+  CHECK(from_config(widest.dump(), "config.json").hidden_size == std::int64_t{1} << 30);
   for (const char* missing :
        {"n_layer", "n_head", "n_embd", "n_positions", "vocab_size", "model_type"}) {
     json bad = good;
