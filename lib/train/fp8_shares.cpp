@@ -4,6 +4,7 @@
 #include "operations/quantize/quantize_spec.hpp"
 #include <charconv>
 #include <sstream>
+#include <system_error>
 
 namespace trainx::train {
 
