@@ -323,7 +323,7 @@ class Seq2Seq(Trainx):
             self.run_trainx("data", "tokenize", f"answers/{part}.jsonl",
                             "--tokenizer", "data/answers_bpe", "--out", f"data/answers_{part}.jsonl",
                             *(["--train-vocab", 512] if part == "train" else []))
-        self.run_trainx("train", ROOT / "configs/smoke/t5.yaml", "run.duration=150 steps")
+        self.run_trainx("train", ROOT / "configs/smoke/t5.yaml")
         pairs = [json.loads(line) for line in
                  (self.folder / "answers/held_out.jsonl").read_text().splitlines()[:5]]
         answers = [self.run_trainx("generate", "outputs/smoke-t5", "--prompt", pair["text"],
