@@ -303,6 +303,7 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
     }
   }
   json widest = good;  // without n_inner it is four times as much
+  widest["n_head"] = 16;
   widest["n_embd"] = std::int64_t{1} << 30;
   widest.erase("n_inner");
   CHECK_THROWS_AS(from_config(widest.dump(), "config.json"), UserError);
