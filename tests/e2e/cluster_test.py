@@ -18,7 +18,7 @@ WAITS = "for Slurm"
 
 class Launchers(launch_test.Launch):
     def environment(self, **more):
-        env = super().environment(**more)
+        env = super().environment(**{"STUB": "await-all", **more})
         env["PATH"] = ":".join([str(pathlib.Path(TRAINX).parent), *([str(pathlib.Path(TORCHRUN).parent)] if TORCHRUN else []), env["PATH"]])
         return env
 

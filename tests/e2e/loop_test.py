@@ -227,7 +227,8 @@ class Loop(Trainx):
             lines = self.lines("files")
             self.assertEqual(len(rows), len(lines))
             for row, line in zip(rows, lines):
-                self.assertEqual({key: value for key, value in row.items() if value}, {key: value if isinstance(value, str) else json.dumps(value) for key, value in line.items()})
+                cells = {key: value if isinstance(line[key], str) else json.loads(value) for key, value in row.items() if value}
+                self.assertEqual(cells, line)
         check_table()
         status = self.status("files")
         self.assertEqual((status["step"], status["saved_step"]), (10, 10))

@@ -71,6 +71,8 @@ class Worker:
             subprocess.Popen(["sleep", "1000"])
         elif word == "meet":
             self.meet()
+        elif word == "await-all":
+            self.await_all()
         elif word:
             raise ValueError(line)
 
@@ -86,6 +88,13 @@ class Worker:
         for _ in range(m["world_size"] - 1):
             with listener.accept()[0] as s, s.makefile() as text:
                 assert text.read() == m["secret"]
+
+    def await_all(self):
+        """Ends after each rank has begun, as no worker ends before it has met the others: its launcher then takes the secret of the start away."""
+        deadline = time.monotonic() + 20
+        while not all((self.folder / f"job-{rank}-{self.start}.json").exists() for rank in range(self.job["membership"]["world_size"])):
+            assert time.monotonic() < deadline, "a rank has not begun"
+            time.sleep(0.02)
 
 
 def main():
