@@ -1,9 +1,8 @@
 #include "exported/cpu/gated_silu.hpp"
-#include "operations/common/exp.hpp"
+#include "operations/activation/pointwise_rows.hpp"
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <cmath>
 
 namespace trainx::exported::cpu {
 namespace {
@@ -11,28 +10,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+constexpr auto silu = operations::Activation::silu;
 constexpr std::int64_t grain = 16384;
-
-/// 1 / (1 + exp(-x)) in code that vectorises.
-TRAINX_INLINE float sigmoid(float x) {
-  const float e = operations::exp_non_positive(-std::abs(x));
-  return (x < 0 ? e : 1.0f) / (1 + e);
-}
-
-TRAINX_CLONES void gate_elements(float* to, const float* gate, const float* up, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) to[k] = gate[k] * sigmoid(gate[k]) * up[k];
-}
-
-TRAINX_CLONES void gate_elements_backward(float* d_gate, float* d_up, const float* d,
-                                          const float* gate, const float* up, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) {
-    const float x = gate[k], s = sigmoid(x);
-    d_up[k] = d[k] * x * s;
-    d_gate[k] = d[k] * up[k] * (s * (1 + x * (1 - s)));
-  }
-}
 
 struct GatedSilu : torch::autograd::Function<GatedSilu> {
   static at::Tensor forward(AutogradContext* c, const at::Tensor& gate, const at::Tensor& up) {
@@ -40,7 +19,7 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
     const float *const a = x.const_data_ptr<float>(), *const b = y.const_data_ptr<float>();
     float* const out = to.mutable_data_ptr<float>();
     at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
-      gate_elements(out + begin, a + begin, b + begin, end - begin);
+      operations::gate_row(silu, out + begin, a + begin, b + begin, end - begin);
     });
     c->save_for_backward({x, y});
     return to;
@@ -54,7 +33,8 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
                        *const b = saved[1].const_data_ptr<float>();
     float *const da = d_gate.mutable_data_ptr<float>(), *const db = d_up.mutable_data_ptr<float>();
     at::parallel_for(0, d.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
-      gate_elements_backward(da + begin, db + begin, g + begin, a + begin, b + begin, end - begin);
+      operations::gate_row_backward(silu, da + begin, db + begin, g + begin, a + begin, b + begin,
+                                    end - begin);
     });
     return {d_gate, d_up};
   }

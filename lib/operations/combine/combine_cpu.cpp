@@ -1,5 +1,5 @@
 #include "operations/combine/combine_backends.hpp"
-#include "operations/common/element.hpp"
+#include "operations/common/row_arithmetic.hpp"
 #include "operations/common/timed_work.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
@@ -20,13 +20,6 @@ float weight_of(const CombineParts& of, std::int64_t choice) {
   return of.weights.defined() ? of.weights.as<const float>()[choice] : 1;
 }
 
-template <class T>
-float dot(const T* a, const T* b, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t c = 0; c < n; ++c) sum += load(a[c]) * load(b[c]);
-  return sum;
-}
-
 }  // namespace
 
 void cpu::combine(const Tensor& y, const CombineParts& of) {
@@ -41,16 +34,11 @@ void cpu::combine(const Tensor& y, const CombineParts& of) {
         std::fill(sums.begin(), sums.end(), 0.0F);
         for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
           if (place[j] < 0) continue;
-          const T* const from = data<const T>(of.rows) + place[j] * H;
-          const float weight = weight_of(of, j);
-          for (std::int64_t c = 0; c < H; ++c) sum[c] += weight * load(from[c]);
+          add_scaled_row(sum, data<const T>(of.rows) + place[j] * H, weight_of(of, j), H);
         }
-        if (of.shared.defined()) {
-          const T* const from = data<const T>(of.shared) + n * H;
-          const float open = opened<T>(of.gate, n);
-          for (std::int64_t c = 0; c < H; ++c) sum[c] += open * load(from[c]);
-        }
-        for (std::int64_t c = 0; c < H; ++c) store(data<T>(y)[n * H + c], sum[c]);
+        if (of.shared.defined())
+          add_scaled_row(sum, data<const T>(of.shared) + n * H, opened<T>(of.gate, n), H);
+        write_row(data<T>(y) + n * H, sum, H);
       }
     });
   });
@@ -70,19 +58,15 @@ void cpu::combine_backward(const CombineParts& to, const Tensor& dy, const Combi
             continue;
           }
           if (to.weights.defined())
-            to.weights.as<float>()[j] = dot(d, data<const T>(of.rows) + place[j] * H, H);
+            to.weights.as<float>()[j] = dot_of_rows(d, data<const T>(of.rows) + place[j] * H, H);
           if (!to.rows.defined()) continue;
-          const float weight = weight_of(of, j);
-          T* const d_row = data<T>(to.rows) + place[j] * H;
-          for (std::int64_t c = 0; c < H; ++c) store(d_row[c], weight * load(d[c]));
+          scale_row(data<T>(to.rows) + place[j] * H, d, weight_of(of, j), H);
         }
         const float open = opened<T>(of.gate, n);
         if (to.gate.defined())
           store(data<T>(to.gate)[n],
-                open * (1 - open) * dot(d, data<const T>(of.shared) + n * H, H));
-        if (!to.shared.defined()) continue;
-        T* const d_shared = data<T>(to.shared) + n * H;
-        for (std::int64_t c = 0; c < H; ++c) store(d_shared[c], open * load(d[c]));
+                open * (1 - open) * dot_of_rows(d, data<const T>(of.shared) + n * H, H));
+        if (to.shared.defined()) scale_row(data<T>(to.shared) + n * H, d, open, H);
       }
     });
   });

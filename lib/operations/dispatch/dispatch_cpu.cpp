@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "operations/common/element.hpp"
+#include "operations/common/row_arithmetic.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/dispatch/dispatch_backends.hpp"
 #include <ATen/Parallel.h>
@@ -97,17 +97,13 @@ void cpu::dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const T
     at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> sum(static_cast<std::size_t>(H));
       for (std::int64_t n = begin; n < end; ++n) {
-        std::fill(sum.begin(), sum.end(), 0.0F);
         if (addend.defined())
-          for (std::int64_t c = 0; c < H; ++c)
-            sum[static_cast<std::size_t>(c)] = load(data<const T>(addend)[n * H + c]);
-        for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
-          if (place[j] < 0) continue;
-          const T* const from = data<const T>(d_rows) + place[j] * H;
-          for (std::int64_t c = 0; c < H; ++c) sum[static_cast<std::size_t>(c)] += load(from[c]);
-        }
-        for (std::int64_t c = 0; c < H; ++c)
-          store(data<T>(dx)[n * H + c], sum[static_cast<std::size_t>(c)]);
+          read_row(sum.data(), data<const T>(addend) + n * H, H);
+        else
+          std::fill(sum.begin(), sum.end(), 0.0F);
+        for (std::int64_t j = n * k; j < (n + 1) * k; ++j)
+          if (place[j] >= 0) add_scaled_row(sum.data(), data<const T>(d_rows) + place[j] * H, 1, H);
+        write_row(data<T>(dx) + n * H, sum.data(), H);
       }
     });
   });

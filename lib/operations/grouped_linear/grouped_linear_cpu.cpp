@@ -4,6 +4,7 @@
 #include "operations/common/timed_work.hpp"
 #include "operations/grouped_linear/grouped_linear_backends.hpp"
 #include "tensor/torch_view.hpp"
+#include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <algorithm>
@@ -14,6 +15,8 @@ namespace trainx::operations {
 using tensor::torch_view;
 
 namespace {
+
+constexpr std::int64_t least_rows = 32;  // that make starting a thread pay
 
 /// Calls f(expert, first row, rows) for each expert that has some.
 template <class F>
@@ -29,6 +32,21 @@ at::Tensor of_expert(const Tensor& weight, const Tensor& offsets, std::int64_t e
   return torch_view(weight.narrow(0, expert * out, out));
 }
 
+/// Calls f(expert, first row, rows) for all rows, of which each thread takes as many: products of
+/// one expert are too small to be shared well, and experts have unlike numbers of rows.
+template <class F>
+void for_experts_in_parallel(const Tensor& offsets, F f) {
+  const auto* const of = offsets.as<const std::int32_t>();
+  const std::int64_t experts = offsets.numel() - 1;
+  at::parallel_for(of[0], of[experts], least_rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t e = 0; e < experts; ++e) {
+      const std::int64_t first = std::max<std::int64_t>(begin, of[e]),
+                         last = std::min<std::int64_t>(end, of[e + 1]);
+      if (last > first) f(e, first, last - first);
+    }
+  });
+}
+
 /// x in f32 at the given element of `room`.
 at::Tensor cast_into(const Tensor& x, const Tensor& room, std::int64_t first) {
   at::Tensor to = torch_view(room.view({-1}).narrow(0, first, x.numel()).view(x.dims));
@@ -36,13 +54,23 @@ at::Tensor cast_into(const Tensor& x, const Tensor& room, std::int64_t first) {
   return to;
 }
 
+/// out = or += left^T right.
+void put_product(at::Tensor out, const at::Tensor& left, const at::Tensor& right, bool accumulate) {
+  if (accumulate)
+    at::addmm_out(out, out, left.t(), right);
+  else
+    at::mm_out(out, left.t(), right);
+}
+
 }  // namespace
 
 void cpu::grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight,
                          const Tensor& offsets) {
   const TimedWork timed(Work::matrix_product);
-  for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+  for_experts(offsets, [&](std::int64_t, std::int64_t, std::int64_t rows) {
     note_gemm(rows, y.size(1), x.size(1));
+  });
+  for_experts_in_parallel(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
     at::Tensor out = torch_view(y.narrow(0, first, rows));
     at::mm_out(out, torch_view(x.narrow(0, first, rows)), of_expert(weight, offsets, e).t());
   });
@@ -84,8 +112,10 @@ void grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy, const 
 void cpu::grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                                         const Tensor& offsets) {
   const TimedWork timed(Work::matrix_product);
-  for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+  for_experts(offsets, [&](std::int64_t, std::int64_t, std::int64_t rows) {
     note_gemm(rows, dx.size(1), dy.size(1));
+  });
+  for_experts_in_parallel(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
     at::Tensor out = torch_view(dx.narrow(0, first, rows));
     at::mm_out(out, torch_view(dy.narrow(0, first, rows)), of_expert(weight, offsets, e));
   });
@@ -102,19 +132,26 @@ void cpu::grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& d
   const auto* const of = offsets.as<const std::int32_t>();
   for (std::int64_t e = 0; !accumulate && e + 1 < offsets.numel(); ++e)
     if (of[e + 1] == of[e]) of_expert(d_weight, offsets, e).zero_();
-  for_experts(offsets, [&](std::int64_t e, std::int64_t begin, std::int64_t rows) {
+  for_experts(offsets, [&](std::int64_t, std::int64_t, std::int64_t rows) {
     note_gemm(dy.size(1), x.size(1), rows);
-    at::Tensor out = of_expert(d_weight, offsets, e);
-    const std::int64_t most = casts ? std::min(rows, cast.numel() / width) : rows;
+  });
+  if (!casts) {
+    at::parallel_for(0, dy.size(1), least_rows, [&](std::int64_t begin, std::int64_t end) {
+      for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
+        put_product(of_expert(d_weight, offsets, e).narrow(0, begin, end - begin),
+                    torch_view(dy.narrow(0, first, rows)).narrow(1, begin, end - begin),
+                    torch_view(x.narrow(0, first, rows)), accumulate);
+      });
+    });
+    return;
+  }
+  for_experts(offsets, [&](std::int64_t e, std::int64_t begin, std::int64_t rows) {
+    const std::int64_t most = std::min(rows, cast.numel() / width);
     for (std::int64_t first = begin; first < begin + rows; first += most) {
       const std::int64_t some = std::min(most, begin + rows - first);
       const Tensor left = dy.narrow(0, first, some), right = x.narrow(0, first, some);
-      const at::Tensor l = casts ? cast_into(left, cast, 0) : torch_view(left),
-                       r = casts ? cast_into(right, cast, left.numel()) : torch_view(right);
-      if (accumulate || first > begin)
-        at::addmm_out(out, out, l.t(), r);
-      else
-        at::mm_out(out, l.t(), r);
+      put_product(of_expert(d_weight, offsets, e), cast_into(left, cast, 0),
+                  cast_into(right, cast, left.numel()), accumulate || first > begin);
     }
   });
 }

@@ -14,8 +14,9 @@ namespace {
 template <class T>
 void add_branch_row(float* row, const T* branch, const float* bias, const NormForm& form,
                     const Dropout& dropout, std::int64_t r, std::int64_t n, float* factors) {
-  if (dropout) dropout_factors(dropout, r, n, 0, n, factors);
   const auto scale = static_cast<float>(form.branch_scale);
+  if (!dropout && !bias) return add_scaled_row(row, branch, scale, n);
+  if (dropout) dropout_factors(dropout, r, n, 0, n, factors);
   for (std::int64_t c = 0; c < n; ++c) {
     const float v = load(branch[c]) + (bias ? bias[c] : 0.0f);
     row[c] += (dropout ? v * factors[c] : v) * scale;

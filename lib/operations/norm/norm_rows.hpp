@@ -1,7 +1,7 @@
 // What LayerNorm and RMSNorm on CPUs do to a row, in fp32, with the vector instructions that the
 // processor has.
 #pragma once
-#include "operations/common/element.hpp"
+#include "operations/common/row_arithmetic.hpp"
 #include "tensor/tensor.hpp"
 #include <vector>
 
@@ -23,15 +23,6 @@ void norm_row_backward(float* dx, const float* d, const float* x, RowMoments m, 
 /// Adds a row's gradients of weight and shift.
 void add_norm_parameters(float* d_weight, float* d_shift, const float* d, const float* x,
                          RowMoments m, std::int64_t n);
-
-template <class T>
-void read_row(float* to, const T* from, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c) to[c] = load(from[c]);
-}
-template <class T>
-void write_row(T* to, const float* from, std::int64_t n) {
-  for (std::int64_t c = 0; c < n; ++c) store(to[c], from[c]);
-}
 
 /// The row itself where it is fp32, else `room` with its values.
 inline const float* float_row(const float* row, float*, std::int64_t) { return row; }

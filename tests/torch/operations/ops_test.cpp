@@ -5,6 +5,7 @@
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/embedding/embedding.hpp"
 #include "operations/activation/gelu.hpp"
+#include "operations/activation/pointwise.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/norm/layer_norm.hpp"
 #include "operations/linear/linear.hpp"
@@ -104,7 +105,8 @@ TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
   CHECK(error(y.narrow(0, 10, 990), want.narrow(0, 10, 990)) <= tolerance(type));
   CHECK(error(y.narrow(0, 0, 10), want.narrow(0, 0, 10)) <= tolerance(type));
   at::Tensor dx = dy.clone();
-  (erf ? operations::gelu_erf_backward : operations::gelu_backward)(dx, dx, x);  // in place
+  operations::pointwise_backward(
+      erf ? operations::Activation::gelu_erf : operations::Activation::gelu_tanh, dx, dx, x);
   CHECK(error(dx, lx.grad()) <= tolerance(type));
 }
 
@@ -116,7 +118,7 @@ TEST_CASE("tanh and its derivative, in place") {
   const at::Tensor y = x.clone(), dx = dy.clone();
   operations::tanh(y, y);
   CHECK(error(y, want.detach()) <= tolerance(type));
-  operations::tanh_backward(dx, dx, y);
+  operations::pointwise_backward(operations::Activation::tanh, dx, dx, y);
   CHECK(error(dx, lx.grad()) <= 4 * tolerance(type));
 }
 
@@ -197,12 +199,16 @@ TEST_CASE("operations in one give the bits of those they are made of") {
       [&](const at::Tensor& dx) {
         operations::gelu_erf_backward_with_bias(dx, d_bias, dx, residual, false);
       },
-      [&](const at::Tensor& dx) { operations::gelu_erf_backward(dx, dx, residual); });
+      [&](const at::Tensor& dx) {
+        operations::pointwise_backward(operations::Activation::gelu_erf, dx, dx, residual);
+      });
   with_bias(
       [&](const at::Tensor& dx) {
         operations::tanh_backward_with_bias(dx, d_bias, dx, residual, false);
       },
-      [&](const at::Tensor& dx) { operations::tanh_backward(dx, dx, residual); });
+      [&](const at::Tensor& dx) {
+        operations::pointwise_backward(operations::Activation::tanh, dx, dx, residual);
+      });
 }
 
 TEST_CASE("rows that have a target, first rows of samples, zeros") {
