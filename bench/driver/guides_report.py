@@ -87,7 +87,7 @@ def notes(rows, found):
     spreads = [c["spread"] for _, c in contestants if c.get("spread") is not None]
     lines = [
         f"Machine: {'; '.join(sorted(machines))}. Peer: Hugging Face Trainer, {', '.join(sorted(versions)) or 'not run'}. trainx: commit {', '.join(commits) or 'not known'}. Measured: {', '.join(days)}.",
-        f"The contestants of a row share the GPU and take turns ({'; '.join(sorted(settings))}); medians" +
+        f"The contestants of a row share the machine and take turns ({'; '.join(sorted(settings))}); medians" +
         (f", rounds at most {100 * max(spreads):.1f} % apart." if spreads else "."),
         "As asked: every method of the row is applied. As fitted: the same samples a step, precision and optimizer, and trainx chooses the rest.",
         "Within the goal: as fitted with memory.budget at the memory goal.",

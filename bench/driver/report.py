@@ -104,7 +104,7 @@ def notes(rows):
     spreads = [c["spread"] for _, _, c in each if c.get("spread") is not None]
     days = [row["measured"][:10] for row in rows]
     lines = [f"Machine: {listed(machines, '; ')}. Peers: {listed(versions)}. trainx: commit {listed(commits)}. Measured: {listed(days)}.",
-             f"The contestants of a row share the GPU and take turns ({listed(settings, '; ')}); medians over rounds" +
+             f"The contestants of a row share the machine and take turns ({listed(settings, '; ')}); medians over rounds" +
              (f", which lie at most {100 * max(spreads):.1f} % apart." if spreads else "."),
              "Memory: the allocator's peak; what the process takes, as the device shows it. mJ per unit: a token or a sample, by the GPU's counter.",
              "MFU: 6 FLOPs a weight and token, 12 LCT of attention, over the maker's dense bf16 peak. First step: since the start of the process."]
