@@ -7,7 +7,7 @@
 namespace trainx::kernels {
 namespace {
 
-constexpr int threads = 256, warps = threads / 32, balance_blocks = 64;
+constexpr int threads = 256, warps = threads / 32, balance_blocks = 64, z_threads = 512;
 constexpr unsigned all_lanes = 0xffffffffu;
 // sums of weights of a sigmoid may be that small; the published routers add it, too
 constexpr float least_sum = 1e-20f;
@@ -72,6 +72,18 @@ struct ExpertRow {
 #pragma unroll
     for (int s = 0; s < slots; ++s) at[s] /= sum;
   }
+  /// log(sum(exp)).
+  __device__ __forceinline__ float log_sum(int experts) const {
+    float most = -INFINITY, sum = 0;
+#pragma unroll
+    for (int s = 0; s < slots; ++s)
+      if (expert(s) < experts) most = fmaxf(most, at[s]);
+    most = largest_of_warp(most);
+#pragma unroll
+    for (int s = 0; s < slots; ++s)
+      if (expert(s) < experts) sum += expf(at[s] - most);
+    return most + logf(sum_of_warp(sum));
+  }
   /// The best of the experts that `allowed(slot)` lets through.
   template <class Allowed>
   __device__ __forceinline__ Best best(Allowed allowed) const {
@@ -92,16 +104,25 @@ __device__ __forceinline__ void for_tokens(std::int64_t tokens, F f) {
     f(n);
 }
 
-template <int slots>
-__global__ void __launch_bounds__(threads) router_scores_kernel(RouterScores op) {
+template <class T, int slots>
+__global__ void __launch_bounds__(threads) router_scores_kernel(RouterScores<T> op) {
   const int experts = op.form.experts;
   for_tokens(op.tokens, [&](std::int64_t n) {
     float* const row = op.scores + n * experts;
     ExpertRow<slots> x;
     x.load(row, experts);
+    if (op.bias) {
+#pragma unroll
+      for (int s = 0; s < slots; ++s)
+        if (x.expert(s) < experts) x.at[s] += widened(op.bias[x.expert(s)]);
+    }
+    if (op.log_sums) {
+      const float log_sum = x.log_sum(experts);
+      if (lane_of_thread() == 0) op.log_sums[n] = log_sum;
+    }
     if (op.form.score == RouterScore::softmax) {
       x.to_softmax(experts);
-    } else {
+    } else if (op.form.score == RouterScore::sigmoid) {
 #pragma unroll
       for (int s = 0; s < slots; ++s) x.at[s] = 1 / (1 + expf(-x.at[s]));
     }
@@ -109,6 +130,24 @@ __global__ void __launch_bounds__(threads) router_scores_kernel(RouterScores op)
     for (int s = 0; s < slots; ++s)
       if (x.expert(s) < experts) row[x.expert(s)] = x.at[s];
   });
+}
+
+__global__ void __launch_bounds__(z_threads) router_z_kernel(RouterZ op) {
+  __shared__ double sums[z_threads / 32];
+  double sum = 0;
+#pragma unroll 8
+  for (std::int64_t n = threadIdx.x; n < op.tokens; n += z_threads) {
+    const auto x = static_cast<double>(op.log_sums[n]);
+    sum += x * x;
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(all_lanes, sum, distance);
+  if (lane_of_thread() == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int w = 1; w < z_threads / 32; ++w) sum += sums[w];
+  *op.z = static_cast<float>(sum) + (op.before ? *op.before : 0.0f);
 }
 
 /// Bits of the groups whose experts may be chosen.
@@ -276,6 +315,15 @@ __global__ void __launch_bounds__(threads) router_backward_kernel(RouterBackward
 #pragma unroll
       for (int s = 0; s < slots; ++s) x.at[s] = 0;
     }
+    if (op.d_z) {
+      const float log_sum = op.log_sums[n], by = 2 * *op.d_z * log_sum;
+#pragma unroll
+      for (int s = 0; s < slots; ++s) {
+        if (x.expert(s) >= experts) continue;
+        const float given = scores[x.expert(s)];
+        x.at[s] += by * (of_all ? given : expf(given - log_sum));
+      }
+    }
     for (int j = 0; j < k; ++j) {
       const int expert = __shfl_sync(all_lanes, chosen, j);
       const float more = __shfl_sync(all_lanes, slope, j);
@@ -349,15 +397,22 @@ std::int64_t balance_experts_scratch_bytes(std::int64_t experts) {
   return 8 * balance_blocks * 2 * experts;
 }
 
-cudaError_t router_scores(const RouterScores& op, cudaStream_t stream) {
+template <class T>
+cudaError_t router_scores(const RouterScores<T>& op, cudaStream_t stream) {
   if (!is_launchable(op.form)) return cudaErrorInvalidValue;
-  if (op.tokens == 0 || op.form.score == RouterScore::chosen_softmax) return cudaSuccess;
+  const bool changes = op.form.score != RouterScore::chosen_softmax || op.bias || op.log_sums;
+  if (op.tokens == 0 || !changes) return cudaSuccess;
   unsigned blocks = 0;
   if (const cudaError_t error = blocks_of(op.tokens, blocks); error != cudaSuccess) return error;
   return with_slots(op.form.experts, [&](auto slots) {
-    router_scores_kernel<decltype(slots)::count><<<blocks, threads, 0, stream>>>(op);
+    router_scores_kernel<T, decltype(slots)::count><<<blocks, threads, 0, stream>>>(op);
     return cudaGetLastError();
   });
+}
+
+cudaError_t router_z(const RouterZ& op, cudaStream_t stream) {
+  router_z_kernel<<<1, z_threads, 0, stream>>>(op);
+  return cudaGetLastError();
 }
 
 template <class T>
@@ -420,6 +475,7 @@ cudaError_t sum_of_parts(float* to, const float* from, std::int64_t n, bool accu
 }
 
 #define TRAINX_ROUTER(T)                                                      \
+  template cudaError_t router_scores(const RouterScores<T>&, cudaStream_t);   \
   template cudaError_t choose_experts(const ChooseExperts<T>&, cudaStream_t); \
   template cudaError_t router_backward(const RouterBackward<T>&, cudaStream_t);
 TRAINX_ROUTER(float)

@@ -26,11 +26,22 @@ inline bool is_launchable(const RouterForm& f) {
          f.kept_groups <= f.groups && f.kept_groups * (f.experts / f.groups) >= f.per_token;
 }
 
-/// scores[N, E] of logits, in place; nothing of chosen_softmax.
+/// scores[N, E] of logits, in place, to which bias[E] is added first where it is not null; of
+/// chosen_softmax they are the logits. log_sums[N], where it is not null: log(sum(exp(logits))).
+template <class T>
 struct RouterScores {
   RouterForm form;
   std::int64_t tokens = 0;
   float* scores = nullptr;
+  const T* bias = nullptr;
+  float* log_sums = nullptr;
+};
+/// *z = *before (null: 0) + the sum of the squares of log_sums[N].
+struct RouterZ {
+  std::int64_t tokens = 0;
+  const float* log_sums = nullptr;
+  const float* before = nullptr;
+  float* z = nullptr;
 };
 /// The k experts of each token with the largest score, plus correction[E] where it is not null,
 /// best first, and their weights. Ties go to the lower expert; a score that is NaN counts as the
@@ -54,9 +65,10 @@ struct BalanceExperts {
   const float* before = nullptr;
   float* balanced = nullptr;
 };
-/// d_logits[N, E] of d_weights[N, k] and of d_balanced[2, E] (null: 0), the second row of which
-/// counts. As parts[N, 3 E] the gradients are sums of three elements of T, [part, expert], which
-/// keep their 24 bits: products of parts are those of fp32. d_logits or parts, the other is null.
+/// d_logits[N, E] of d_weights[N, k], of d_balanced[2, E] (null: 0), the second row of which
+/// counts, and of d_z[1] (null: 0), where log_sums are needed and sigmoids are not known. As
+/// parts[N, 3 E] the gradients are sums of three elements of T, [part, expert], which keep their 24
+/// bits: products of parts are those of fp32. d_logits or parts, the other is null.
 template <class T>
 struct RouterBackward {
   RouterForm form;
@@ -67,10 +79,14 @@ struct RouterBackward {
   const float* d_balanced = nullptr;
   float* d_logits = nullptr;
   T* parts = nullptr;
+  const float* d_z = nullptr;
+  const float* log_sums = nullptr;
 };
 constexpr int router_parts = 3;
 
-void router_scores_reference(const RouterScores& op);
+template <class T>
+void router_scores_reference(const RouterScores<T>& op);
+void router_z_reference(const RouterZ& op);
 template <class T>
 void choose_experts_reference(const ChooseExperts<T>& op);
 void balance_experts_reference(const BalanceExperts& op);
@@ -82,7 +98,10 @@ std::int64_t balance_experts_scratch_bytes(std::int64_t experts);
 #if __has_include(<cuda_runtime_api.h>)
 /// Asynchronous on `stream`; the status of the launches. In fp32, with sums in one order: repeats
 /// are bit-equal. T: float, Bf16 or Fp16. Forms that are not launchable are refused.
-cudaError_t router_scores(const RouterScores& op, cudaStream_t stream);
+template <class T>
+cudaError_t router_scores(const RouterScores<T>& op, cudaStream_t stream);
+/// One block.
+cudaError_t router_z(const RouterZ& op, cudaStream_t stream);
 template <class T>
 cudaError_t choose_experts(const ChooseExperts<T>& op, cudaStream_t stream);
 /// partial: 8-byte aligned.

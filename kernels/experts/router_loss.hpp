@@ -14,17 +14,33 @@ struct RouterLoss {
   std::int64_t rows = 0;  // of targets
 };
 
+/// The loss that keeps logits of routers small, of z[1]: factor times z, as often as there are
+/// targets.
+struct RouterZLoss {
+  double factor = 0;
+  const float* z = nullptr;
+  const std::int32_t* targets = nullptr;
+  std::int64_t rows = 0;  // of targets
+};
+
 /// *loss_sum += the loss.
 void router_loss_reference(const RouterLoss& op, double* loss_sum);
 /// d_balance[2, E] of the loss times `seed`, times *scale where it is not null; of counts it is 0.
 void router_loss_backward_reference(const RouterLoss& op, float* d_balance, double seed,
                                     const double* scale);
+void router_z_loss_reference(const RouterZLoss& op, double* loss_sum);
+/// d_z[1], likewise; `z` does not matter.
+void router_z_loss_backward_reference(const RouterZLoss& op, float* d_z, double seed,
+                                      const double* scale);
 #if __has_include(<cuda_runtime_api.h>)
 /// One block, asynchronous on `stream`; returns the status of the launch. In double precision, in
 /// one order.
 cudaError_t router_loss(const RouterLoss& op, double* loss_sum, cudaStream_t stream);
 cudaError_t router_loss_backward(const RouterLoss& op, float* d_balance, double seed,
                                  const double* scale, cudaStream_t stream);
+cudaError_t router_z_loss(const RouterZLoss& op, double* loss_sum, cudaStream_t stream);
+cudaError_t router_z_loss_backward(const RouterZLoss& op, float* d_z, double seed,
+                                   const double* scale, cudaStream_t stream);
 #endif
 
 }  // namespace trainx::kernels

@@ -3,9 +3,9 @@
 namespace trainx::kernels {
 namespace {
 
-double targets_in(const RouterLoss& op) {
+double targets_in(const std::int32_t* targets, std::int64_t rows) {
   double count = 0;
-  for (std::int64_t r = 0; r < op.rows; ++r) count += op.targets[r] >= 0;
+  for (std::int64_t r = 0; r < rows; ++r) count += targets[r] >= 0;
   return count;
 }
 
@@ -15,16 +15,26 @@ void router_loss_reference(const RouterLoss& op, double* loss_sum) {
   double sum = 0;
   for (int e = 0; e < op.experts; ++e)
     sum += static_cast<double>(op.balance[e]) * static_cast<double>(op.balance[op.experts + e]);
-  *loss_sum += targets_in(op) * op.factor * sum;
+  *loss_sum += targets_in(op.targets, op.rows) * op.factor * sum;
 }
 
 void router_loss_backward_reference(const RouterLoss& op, float* d_balance, double seed,
                                     const double* scale) {
-  const double all = targets_in(op) * seed * (scale ? *scale : 1) * op.factor;
+  const double all = targets_in(op.targets, op.rows) * seed * (scale ? *scale : 1) * op.factor;
   for (int e = 0; e < op.experts; ++e) {
     d_balance[e] = 0;
     d_balance[op.experts + e] = static_cast<float>(all * static_cast<double>(op.balance[e]));
   }
+}
+
+void router_z_loss_reference(const RouterZLoss& op, double* loss_sum) {
+  *loss_sum += targets_in(op.targets, op.rows) * op.factor * static_cast<double>(*op.z);
+}
+
+void router_z_loss_backward_reference(const RouterZLoss& op, float* d_z, double seed,
+                                      const double* scale) {
+  *d_z =
+      static_cast<float>(targets_in(op.targets, op.rows) * seed * (scale ? *scale : 1) * op.factor);
 }
 
 }  // namespace trainx::kernels

@@ -66,15 +66,31 @@ Doubles values_of(const RouterForm& f, const Doubles& scores, const std::vector<
 
 }  // namespace
 
-void router_scores_reference(const RouterScores& op) {
+template <class T>
+void router_scores_reference(const RouterScores<T>& op) {
   const int E = op.form.experts;
   for (std::int64_t n = 0; n < op.tokens; ++n) {
     Doubles row = token_row(op.scores, n, E);
+    for (int e = 0; op.bias && e < E; ++e)
+      row[place(e)] = static_cast<double>(op.scores[n * E + e] + widened(op.bias[e]));
+    if (op.log_sums) {
+      const double largest = *std::max_element(row.begin(), row.end());
+      double sum = 0;
+      for (const double x : row) sum += std::exp(x - largest);
+      op.log_sums[n] = static_cast<float>(largest + std::log(sum));
+    }
     if (op.form.score == RouterScore::softmax) softmax_in_place(row);
     if (op.form.score == RouterScore::sigmoid)
       for (double& x : row) x = 1 / (1 + std::exp(-x));
     for (int e = 0; e < E; ++e) op.scores[n * E + e] = static_cast<float>(row[place(e)]);
   }
+}
+
+void router_z_reference(const RouterZ& op) {
+  double sum = 0;
+  for (std::int64_t n = 0; n < op.tokens; ++n)
+    sum += static_cast<double>(op.log_sums[n]) * static_cast<double>(op.log_sums[n]);
+  *op.z = static_cast<float>(sum) + (op.before ? *op.before : 0);
 }
 
 template <class T>
@@ -153,12 +169,18 @@ void router_backward_reference(const RouterBackward<T>& op) {
       out[place(chosen[place(j)])] += d[place(j)] *
                                       (f.score == RouterScore::sigmoid ? s * (1 - s) : 1);
     }
+    for (int e = 0; op.d_z && e < f.experts; ++e) {
+      const auto log_sum = static_cast<double>(op.log_sums[n]);
+      const double part = of_all ? scores[place(e)] : std::exp(scores[place(e)] - log_sum);
+      out[place(e)] += 2 * static_cast<double>(*op.d_z) * log_sum * part;
+    }
     for (int e = 0; e < f.experts; ++e)
       op.d_logits[n * f.experts + e] = static_cast<float>(out[place(e)]);
   }
 }
 
 #define TRAINX_ROUTER(T)                                           \
+  template void router_scores_reference(const RouterScores<T>&);   \
   template void choose_experts_reference(const ChooseExperts<T>&); \
   template void router_backward_reference(const RouterBackward<T>&);
 TRAINX_ROUTER(float)

@@ -94,6 +94,18 @@ class ExpertsOnGpu(GpuChecks, Trainx):
             first = self.metrics(f"{family}-balanced-cpu")[0]["loss"]
             self.assertGreater(first, plain[0] + 0.1)
 
+    def test_the_loss_that_keeps_logits_small_is_that_of_the_cpu(self):
+        for family in ("olmoe", "granitemoe"):
+            self.write(family)
+            plain = self.train(f"{family}-plain", "run.device=cpu")
+            recipe = (self.folder / "r.yaml").read_text()
+            small = recipe.replace("max_positions: 32", "max_positions: 32, router_z_loss: 0.5")
+            self.assertNotEqual(small, recipe)
+            (self.folder / "r.yaml").write_text(small)
+            self.compare(f"{family}-z-balanced")    # means are of a micro-batch: it has no cuts
+            first = self.metrics(f"{family}-z-balanced-cpu")[0]["loss"]
+            self.assertGreater(first, plain[0] + 0.1)
+
     def test_the_same_bits_after_a_resume_and_with_recomputation(self):
         for family, precision in (("olmoe", "bf16"), ("granitemoe", "fp32")):
             self.write(family)

@@ -21,14 +21,14 @@ from support import Trainx, main, sha256, write_tokens
 # Grouped and all heads, biases, windows, caps, norms of heads, LayerNorm, parallel residuals,
 # plain MLPs, learned positions, odd sizes, biases by distance, sinks,
 # latent heads with narrow values; experts, odd ones, all of them, with the loss that keeps them
-# busy, stacked, beside one for all tokens, in groups.
+# busy, stacked, beside one for all tokens, in groups, with biases and gates with limits.
 CASES = ("llama", "llama_all_heads", "llama_odd", "llama_bias", "mistral", "qwen2", "qwen3",
          "qwen3_window", "gemma2_low_caps", "gemma3_two_thetas", "phi", "phi3", "olmo2", "gpt_neox",
          "granite_scalars", "cohere", "starcoder2", "stablelm_all", "glm4", "nemotron", "nanochat",
          "olmo_clip", "opt", "bloom", "bloom_odd", "granite_swa", "granite_swa_bias", "deepseek_v2",
          "deepseek_v3_halves", "minicpm3", "mixtral", "mixtral_odd", "mixtral_all", "olmoe",
          "qwen2_moe_balanced", "qwen3_moe", "granitemoe", "deepseek_v2_groups",
-         "deepseek_v3_experts")
+         "deepseek_v3_experts", "gpt_oss", "gpt_oss_limits", "gpt_oss_odd")
 RECIPE = """\
 run: {{name: hf, duration: 20 steps, device: gpu}}
 model: {{init_from: {folder}}}
@@ -102,7 +102,8 @@ class FamiliesOnGpu(GpuChecks, Trainx):
                         self.check_memory(run)
 
     def test_the_same_bits_after_a_resume_and_with_recomputation(self):
-        for case in ("llama", "qwen3_window", "gemma2_low_caps", "olmoe", "granitemoe_balanced"):
+        for case in ("llama", "qwen3_window", "gemma2_low_caps", "olmoe", "granitemoe_balanced",
+                     "gpt_oss"):
             self.make(case)
             for precision in ("fp32", "bf16"):
                 with self.subTest(case=case, precision=precision):

@@ -42,7 +42,7 @@ std::string words(const RouterForm& f, std::int64_t tokens) {
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 struct Routed {
-  std::vector<float> scores, weights, balanced, d_logits, without_balance;
+  std::vector<float> scores, weights, balanced, d_logits, without_balance, log_sums, z, of_z;
   std::vector<std::int32_t> indices;
 };
 
@@ -52,9 +52,12 @@ struct Given {
         before(random_elements<float>(2 * f.experts, 2)),
         d_weights(random_elements<float>(tokens * f.per_token, 3)),
         d_balanced(random_elements<float>(2 * f.experts, 4)),
-        correction(random_elements<Bf16>(f.experts, 5, 0.3f)) {}
+        correction(random_elements<Bf16>(f.experts, 5, 0.3f)),
+        bias(random_elements<Bf16>(f.experts, 6)),
+        d_z(random_elements<float>(1, 7)) {}
   std::vector<float> logits, before, d_weights, d_balanced;
-  std::vector<Bf16> correction;
+  std::vector<Bf16> correction, bias;
+  std::vector<float> d_z;
   bool corrects = false;
 };
 
@@ -64,16 +67,24 @@ Routed empty(const RouterForm& f, std::int64_t tokens) {
   r.indices.assign(r.weights.size(), -1);
   r.balanced.resize(size(2 * f.experts));
   r.d_logits.resize(size(tokens * f.experts));
-  r.without_balance = r.d_logits;
+  r.without_balance = r.of_z = r.d_logits;
+  r.log_sums.resize(size(tokens));
+  r.z.resize(1);
   return r;
 }
+
+/// Is there a loss of log sums? Of sigmoids there is none.
+bool has_z(const RouterForm& f) { return f.score != RouterScore::sigmoid; }
 
 /// `scores` those of the device: a choice is that of exactly these numbers.
 Routed reference_of(const RouterForm& f, std::int64_t tokens, const Given& in,
                     const std::vector<float>& scores) {
   Routed r = empty(f, tokens);
   r.scores = in.logits;
-  router_scores_reference({f, tokens, r.scores.data()});
+  router_scores_reference<Bf16>(
+      {f, tokens, r.scores.data(), in.corrects ? in.bias.data() : nullptr, r.log_sums.data()});
+  router_z_reference(
+      {tokens, r.log_sums.data(), in.corrects ? in.before.data() : nullptr, r.z.data()});
   choose_experts_reference<Bf16>({f, tokens, scores.data(),
                                   in.corrects ? in.correction.data() : nullptr, r.weights.data(),
                                   r.indices.data()});
@@ -83,6 +94,10 @@ Routed reference_of(const RouterForm& f, std::int64_t tokens, const Given& in,
                                     in.d_balanced.data(), r.d_logits.data()});
   router_backward_reference<float>({f, tokens, scores.data(), r.indices.data(), in.d_weights.data(),
                                     nullptr, r.without_balance.data()});
+  if (has_z(f))
+    router_backward_reference<float>({f, tokens, scores.data(), r.indices.data(),
+                                      in.d_weights.data(), in.d_balanced.data(), r.of_z.data(),
+                                      nullptr, in.d_z.data(), r.log_sums.data()});
   return r;
 }
 
@@ -90,13 +105,20 @@ Routed device_of(const RouterForm& f, std::int64_t tokens, const Given& in) {
   const Routed none = empty(f, tokens);
   const OnDevice<float> scores(in.logits), weights(none.weights), before(in.before),
       balanced(none.balanced), d_weights(in.d_weights), d_balanced(in.d_balanced),
-      d_logits(none.d_logits), without_balance(none.d_logits);
+      d_logits(none.d_logits), without_balance(none.d_logits), log_sums(none.log_sums), z(none.z),
+      of_z(none.of_z), d_z(in.d_z);
   const OnDevice<std::int32_t> indices(none.indices);
-  const OnDevice<Bf16> correction(in.correction);
+  const OnDevice<Bf16> correction(in.correction), bias(in.bias);
   const OnDevice<double> partial(
       std::vector<double>(size(balance_experts_scratch_bytes(f.experts) / 8),
                           std::numeric_limits<double>::quiet_NaN()));
-  require_success(router_scores({f, tokens, scores.data()}, nullptr), "scores");
+  require_success(router_scores<Bf16>({f, tokens, scores.data(),
+                                       in.corrects ? bias.data() : nullptr, log_sums.data()},
+                                      nullptr),
+                  "scores");
+  require_success(
+      router_z({tokens, log_sums.data(), in.corrects ? before.data() : nullptr, z.data()}, nullptr),
+      "z");
   require_success(
       choose_experts<Bf16>({f, tokens, scores.data(), in.corrects ? correction.data() : nullptr,
                             weights.data(), indices.data()},
@@ -114,9 +136,15 @@ Routed device_of(const RouterForm& f, std::int64_t tokens, const Given& in) {
                                           d_weights.data(), nullptr, without_balance.data()},
                                          nullptr),
                   "backward");
+  if (has_z(f))
+    require_success(router_backward<float>(
+                        {f, tokens, scores.data(), indices.data(), d_weights.data(),
+                         d_balanced.data(), of_z.data(), nullptr, d_z.data(), log_sums.data()},
+                        nullptr),
+                    "backward");
   partial.host();  // its guards
-  return {scores.host(),   weights.host(),         balanced.host(),
-          d_logits.host(), without_balance.host(), indices.host()};
+  return {scores.host(),   weights.host(), balanced.host(), d_logits.host(), without_balance.host(),
+          log_sums.host(), z.host(),       of_z.host(),     indices.host()};
 }
 
 }  // namespace
@@ -136,9 +164,13 @@ TEST_CASE("routers equal their reference for all forms", "[gpu]") {
         check_close(got.balanced, want.balanced, 1e-5, 1e-5, "balanced");
         check_close(got.d_logits, want.d_logits, 1e-4, 1e-4, "d_logits");
         check_close(got.without_balance, want.without_balance, 1e-4, 1e-4, "without balance");
+        check_close(got.log_sums, want.log_sums, 1e-6, 1e-6, "log sums");
+        check_close(got.z, want.z, 1e-5, 1e-5, "z");
+        check_close(got.of_z, want.of_z, 1e-4, 1e-4, "d_logits with z");
         const Routed again = device_of(f, tokens, in);
         CHECK((same_bits(again.weights, got.weights) && same_bits(again.balanced, got.balanced) &&
-               same_bits(again.d_logits, got.d_logits)));
+               same_bits(again.d_logits, got.d_logits) && same_bits(again.z, got.z) &&
+               same_bits(again.of_z, got.of_z)));
       }
 }
 
@@ -212,7 +244,7 @@ TEST_CASE("gradients of logits in three parts keep their bits", "[gpu]") {
   }
 }
 
-TEST_CASE("the loss that keeps experts evenly busy, on a GPU", "[gpu]") {
+TEST_CASE("losses that keep experts evenly busy and logits small, on a GPU", "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const std::int64_t rows : {1, 700, 5'000}) {
     RouterLoss op{60, 0.02};
@@ -234,5 +266,21 @@ TEST_CASE("the loss that keeps experts evenly busy, on a GPU", "[gpu]") {
                     "loss backward");
     check_close(to_sum.host()[0], sum[0], 1e-12, 1e-12, "loss");
     check_close(to.host(), d, 1e-6, 0, "d_balance");
+
+    const std::vector<float> z{5};
+    std::vector<float> d_z{-1};
+    std::vector<double> z_sum{7};
+    const RouterZLoss of_z{0.03, z.data(), targets.data(), rows};
+    router_z_loss_reference(of_z, z_sum.data());
+    router_z_loss_backward_reference(of_z, d_z.data(), 0.25, scale.data());
+    const OnDevice<float> on_z(z), to_d_z(std::vector<float>{-1});
+    const OnDevice<double> to_z_sum(std::vector<double>{7});
+    const RouterZLoss on_device{of_z.factor, on_z.data(), on_targets.data(), rows};
+    require_success(router_z_loss(on_device, to_z_sum.data(), nullptr), "loss of z");
+    require_success(
+        router_z_loss_backward(on_device, to_d_z.data(), 0.25, on_scale.data(), nullptr),
+        "loss of z backward");
+    check_close(to_z_sum.host()[0], z_sum[0], 1e-12, 1e-12, "loss of z");
+    check_close(to_d_z.host(), d_z, 1e-6, 0, "d_z");
   }
 }

@@ -1,4 +1,4 @@
-// Gates with limits (clamped_gated_spec.hpp). Tensors of the host, of one type.
+// Gates with limits (clamped_gated_spec.hpp). Tensors of one type.
 #pragma once
 #include "operations/clamped_gated/clamped_gated_spec.hpp"
 #include "tensor/tensor.hpp"

@@ -1,4 +1,4 @@
-#include "operations/clamped_gated/clamped_gated.hpp"
+#include "operations/clamped_gated/clamped_gated_backends.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include <ATen/Parallel.h>
@@ -7,7 +7,7 @@
 
 namespace trainx::operations {
 
-void clamped_gated(const ClampedGated& g, const Tensor& y, const Tensor& x) {
+void cpu::clamped_gated(const ClampedGated& g, const Tensor& y, const Tensor& x) {
   const TimedWork timed(Work::activation);
   const std::int64_t rows = y.size(0), columns = y.numel() / std::max<std::int64_t>(rows, 1);
   const auto alpha = static_cast<float>(g.alpha), limit = static_cast<float>(g.limit);
@@ -22,8 +22,8 @@ void clamped_gated(const ClampedGated& g, const Tensor& y, const Tensor& x) {
   });
 }
 
-void clamped_gated_backward(const ClampedGated& g, const Tensor& dx, const Tensor& dy,
-                            const Tensor& x) {
+void cpu::clamped_gated_backward(const ClampedGated& g, const Tensor& dx, const Tensor& dy,
+                                 const Tensor& x) {
   const TimedWork timed(Work::activation);
   const std::int64_t rows = dy.size(0), columns = dy.numel() / std::max<std::int64_t>(rows, 1);
   const auto alpha = static_cast<float>(g.alpha), limit = static_cast<float>(g.limit);

@@ -26,6 +26,6 @@ Cost ClampedGated::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> ClampedGated::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool ClampedGated::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool ClampedGated::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

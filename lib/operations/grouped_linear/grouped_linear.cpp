@@ -10,6 +10,20 @@ void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, cons
   return cpu::grouped_linear(y, x, weight, offsets);
 }
 
+void add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(y)) return cuda::add_expert_bias(*gpu, y, bias, offsets);
+  return cpu::add_expert_bias(y, bias, offsets);
+}
+
+void grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy, const Tensor& offsets,
+                                  bool accumulate) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_bias))
+      return cuda::grouped_linear_backward_bias(*gpu, d_bias, dy, offsets, accumulate);
+  return cpu::grouped_linear_backward_bias(d_bias, dy, offsets, accumulate);
+}
+
 void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                                    const Tensor& offsets) {
   if constexpr (has_cuda)

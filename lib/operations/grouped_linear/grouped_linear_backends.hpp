@@ -9,6 +9,9 @@ struct Gpu;  // operations/common/gpu.hpp
 
 namespace cpu {
 void grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& offsets);
+void add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets);
+void grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy, const Tensor& offsets,
+                                  bool accumulate);
 void grouped_linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                                    const Tensor& offsets);
 void grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
@@ -18,6 +21,9 @@ void grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& dy, co
 namespace cuda {
 void grouped_linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tensor& weight,
                     const Tensor& offsets);
+void add_expert_bias(const Gpu& gpu, const Tensor& y, const Tensor& bias, const Tensor& offsets);
+void grouped_linear_backward_bias(const Gpu& gpu, const Tensor& d_bias, const Tensor& dy,
+                                  const Tensor& offsets, bool accumulate);
 void grouped_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& dy,
                                    const Tensor& weight, const Tensor& offsets);
 void grouped_linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Tensor& dy,

@@ -76,7 +76,7 @@ void cpu::grouped_linear(const Tensor& y, const Tensor& x, const Tensor& weight,
   });
 }
 
-void add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets) {
+void cpu::add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets) {
   const TimedWork timed(Work::matrix_product);
   const std::int64_t out = y.size(1);
   with_element(y, [&]<class T>(T) {
@@ -90,8 +90,8 @@ void add_expert_bias(const Tensor& y, const Tensor& bias, const Tensor& offsets)
   });
 }
 
-void grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy, const Tensor& offsets,
-                                  bool accumulate) {
+void cpu::grouped_linear_backward_bias(const Tensor& d_bias, const Tensor& dy,
+                                       const Tensor& offsets, bool accumulate) {
   const TimedWork timed(Work::matrix_product);
   const std::int64_t out = dy.size(1), experts = offsets.numel() - 1;
   const auto* const of = offsets.as<const std::int32_t>();

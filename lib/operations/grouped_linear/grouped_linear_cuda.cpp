@@ -1,4 +1,5 @@
 #include "core/hopper_kernels.hpp"
+#include "kernels/experts/expert_bias.hpp"
 #include "kernels/experts/grouped_linear.hpp"
 #include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "operations/common/launch.hpp"
@@ -43,6 +44,26 @@ void grouped_linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tens
     gpu::require(kernels::grouped_linear(op, gpu.space.stream), "products of experts");
   });
   grouped_done(gpu, "experts", sizes, x.dtype);
+}
+
+void add_expert_bias(const Gpu& gpu, const Tensor& y, const Tensor& bias, const Tensor& offsets) {
+  with_kernel_element(y, [&]<class T>(T) {
+    const kernels::ExpertBias<T> op{grouped_sizes(offsets, y.size(0), 0, y.size(1)),
+                                    pointer<T>(bias), pointer<T>(y)};
+    gpu::require(kernels::expert_bias(op, gpu.space.stream), "biases of experts");
+  });
+  gpu.done(Work::sum);
+}
+
+void grouped_linear_backward_bias(const Gpu& gpu, const Tensor& d_bias, const Tensor& dy,
+                                  const Tensor& offsets, bool accumulate) {
+  with_kernel_element(dy, [&]<class T>(T) {
+    const kernels::ExpertBiasGradient<T> op{grouped_sizes(offsets, dy.size(0), 0, dy.size(1)),
+                                            pointer<T>(dy), pointer<float>(d_bias), accumulate};
+    gpu::require(kernels::expert_bias_gradient(op, gpu.space.stream),
+                 "gradients of experts' biases");
+  });
+  gpu.done(Work::sum);
 }
 
 void grouped_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& dy,

@@ -49,7 +49,10 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
                      in = t.inputs[x].columns(), out = features(t);
   Cost c;
   c.scratch.resize(1);
-  if (direction == Direction::forward) {
+  const bool forward = direction == Direction::forward;
+  if (t.gpu && t.has_parameter(bias) && (forward || t.trains(bias)))
+    c.kernels = {{KernelFamily::rows}};
+  if (forward) {
     add_products(c, t.gpu, R, experts, y, [&](std::int64_t rows) { return Gemm{rows, out, in}; });
     return c;
   }
@@ -69,8 +72,6 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> GroupedLinear::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool GroupedLinear::has_gpu_kernel(const Types& t) const {
-  return !t.gpu || !t.has_parameter(bias);
-}
+bool GroupedLinear::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

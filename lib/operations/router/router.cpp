@@ -4,12 +4,26 @@
 
 namespace trainx::operations {
 
-void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const Tensor& weight,
-                   const RouterCasts& casts) {
+void router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums, const Tensor& x,
+                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(scores))
-      return cuda::router_scores(*gpu, r, scores, x, weight, casts);
-  return cpu::router_scores(r, scores, x, weight, casts);
+      return cuda::router_scores(*gpu, r, scores, log_sums, x, weight, bias, casts);
+  return cpu::router_scores(r, scores, log_sums, x, weight, bias, casts);
+}
+
+void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(z)) return cuda::add_router_z(*gpu, z, before, log_sums);
+  return cpu::add_router_z(z, before, log_sums);
+}
+
+void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate,
+                          const RouterCasts& casts) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(d_bias))
+      return cuda::router_backward_bias(*gpu, d_bias, d_logits, accumulate, casts);
+  return cpu::router_backward_bias(d_bias, d_logits, accumulate, casts);
 }
 
 void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
@@ -36,13 +50,14 @@ void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced) 
 }
 
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices,
-                            const RouterCasts& casts) {
+                            const Tensor& d_balanced, const RouterZGradient& of_z,
+                            const Tensor& scores, const Tensor& indices, const RouterCasts& casts) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(scores))
-      return cuda::router_scores_backward(*gpu, r, d_logits, d_weights, d_balanced, scores, indices,
-                                          casts);
-  return cpu::router_scores_backward(r, d_logits, d_weights, d_balanced, scores, indices, casts);
+      return cuda::router_scores_backward(*gpu, r, d_logits, d_weights, d_balanced, of_z, scores,
+                                          indices, casts);
+  return cpu::router_scores_backward(r, d_logits, d_weights, d_balanced, of_z, scores, indices,
+                                     casts);
 }
 
 void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,

@@ -16,36 +16,37 @@ struct RouterCasts {
   Tensor part_sums = {};  // f32 [3 E, H]; GPU
 };
 
-/// scores[N, E] of x[N, H] and weight[E, H].
-void router_scores(const Router& r, const Tensor& scores, const Tensor& x, const Tensor& weight,
-                   const RouterCasts& casts);
+/// Where a loss of log_sums is: their sum's gradient, and they themselves. Undefined: there is
+/// none.
+struct RouterZGradient {
+  Tensor d_z = {};       // f32 [1]
+  Tensor log_sums = {};  // f32 [N]
+};
+
+/// scores[N, E] of x[N, H] weight[E, H]^T + bias[E] (undefined: 0), and log_sums[N] of those logits
+/// (undefined: not wanted).
+void router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums, const Tensor& x,
+                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts);
 /// weights[N, k] and indices[N, k] of scores[N, E] and correction[E] (undefined: 0). One of both
 /// may be undefined: it is not wanted. A score that is no number counts as the largest.
 void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,
                     const Tensor& scores, const Tensor& correction);
-/// scores[N, E] += bias[E], of logits.
-void add_router_bias(const Tensor& scores, const Tensor& bias);
-/// log_sums[N] of logits[N, E], which become scores of r.
-void router_log_sums(const Router& r, const Tensor& log_sums, const Tensor& logits);
-/// Of logits[N, E], which become scores of r.
-void to_router_scores(const Router& r, const Tensor& logits);
-/// z[1] of log_sums[N], plus `before` (undefined: 0).
+/// z[1] = the sum of the squares of log_sums[N], plus `before` (undefined: 0).
 void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums);
-/// d_logits[N, E] += of d_z[1].
-void router_z_backward(const Router& r, const Tensor& d_logits, const Tensor& d_z,
-                       const Tensor& scores, const Tensor& log_sums);
-/// d_bias[E] (f32) = or += the sums of d_logits[N, E] over tokens.
-void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate);
 /// balanced[2, E] of these tokens, plus `before` (undefined: 0).
 void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);
 /// d_before = d_balanced, of the layer before: it adds to the same sums.
 void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced);
-/// d_logits[N, E] of d_weights[N, k] and d_balanced[2, E] (undefined: 0), of which the counts have
-/// no gradient. Where there is room for parts they are made, and d_logits may be undefined.
+/// d_logits[N, E] of d_weights[N, k], of d_balanced[2, E] (undefined: 0), whose counts have no
+/// gradient, and of a loss of log_sums. Where there is room for parts they are made, and d_logits
+/// may be undefined.
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                            const Tensor& d_balanced, const Tensor& scores, const Tensor& indices,
-                            const RouterCasts& casts);
+                            const Tensor& d_balanced, const RouterZGradient& of_z,
+                            const Tensor& scores, const Tensor& indices, const RouterCasts& casts);
+/// Of d_logits, or of its parts: d_bias[E] (f32) = or += their sums over tokens.
+void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate,
+                          const RouterCasts& casts);
 /// Of d_logits, or of its parts: dx[N, H] = d_logits weight, plus `addend`[N, H] where given, which
 /// may be dx.
 void router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,

@@ -151,23 +151,8 @@ void weigh_backward(const Router& r, const float* scores, const std::int32_t* ch
   for (std::int64_t j = 0; j < k; ++j) d[j] = values[j] * (d[j] - along);
 }
 
-}  // namespace
-
-void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& x,
-                        const Tensor& weight, const RouterCasts& casts) {
-  {
-    const TimedWork timed(Work::matrix_product);
-    note_gemm(x.size(0), r.experts, x.size(1));
-    const at::Tensor w = in_float(weight, casts.weight).t();
-    by_rows(x, casts.x, [&](std::int64_t first, std::int64_t count) {
-      at::Tensor out = torch_view(scores.narrow(0, first, count));
-      at::mm_out(out, in_float(x.narrow(0, first, count), casts.x), w);
-    });
-  }
-  to_router_scores(r, scores);
-}
-
-void to_router_scores(const Router& r, const Tensor& scores) {
+/// Logits become scores.
+void to_scores(const Router& r, const Tensor& scores) {
   if (r.score == Router::Score::chosen_softmax) return;
   const TimedWork timed(Work::activation);
   const std::int64_t E = r.experts;
@@ -182,7 +167,7 @@ void to_router_scores(const Router& r, const Tensor& scores) {
   });
 }
 
-void add_router_bias(const Tensor& scores, const Tensor& bias) {
+void add_bias(const Tensor& scores, const Tensor& bias) {
   const TimedWork timed(Work::activation);
   const std::int64_t E = scores.size(1);
   with_element(bias, [&]<class T>(T) {
@@ -193,24 +178,58 @@ void add_router_bias(const Tensor& scores, const Tensor& bias) {
   });
 }
 
-void router_log_sums(const Router& r, const Tensor& log_sums, const Tensor& logits) {
-  {
-    const TimedWork timed(Work::activation);
-    const std::int64_t E = r.experts;
-    at::parallel_for(0, logits.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t n = begin; n < end; ++n) {
-        const float* const of = logits.as<const float>() + n * E;
-        const float largest = *std::max_element(of, of + E);
-        float sum = 0;
-        for (std::int64_t e = 0; e < E; ++e) sum += std::exp(of[e] - largest);
-        log_sums.as<float>()[n] = largest + std::log(sum);
-      }
-    });
-  }
-  to_router_scores(r, logits);
+void sum_logits(const Tensor& log_sums, const Tensor& logits) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t E = logits.size(1);
+  at::parallel_for(0, logits.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const float* const of = logits.as<const float>() + n * E;
+      const float largest = *std::max_element(of, of + E);
+      float sum = 0;
+      for (std::int64_t e = 0; e < E; ++e) sum += std::exp(of[e] - largest);
+      log_sums.as<float>()[n] = largest + std::log(sum);
+    }
+  });
 }
 
-void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums) {
+/// d_logits[N, E] += of d_z[1].
+void add_z_gradient(const Router& r, const Tensor& d_logits, const Tensor& scores,
+                    const RouterZGradient& of_z) {
+  const TimedWork timed(Work::activation);
+  const std::int64_t E = r.experts;
+  const float d = *of_z.d_z.as<const float>();
+  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const float* const of = scores.as<const float>() + n * E;
+      const float log_sum = of_z.log_sums.as<const float>()[n];
+      for (std::int64_t e = 0; e < E; ++e) {
+        const float share = r.score == Router::Score::softmax ? of[e] : std::exp(of[e] - log_sum);
+        d_logits.as<float>()[n * E + e] += 2 * d * log_sum * share;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums,
+                        const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const RouterCasts& casts) {
+  {
+    const TimedWork timed(Work::matrix_product);
+    note_gemm(x.size(0), r.experts, x.size(1));
+    const at::Tensor w = in_float(weight, casts.weight).t();
+    by_rows(x, casts.x, [&](std::int64_t first, std::int64_t count) {
+      at::Tensor out = torch_view(scores.narrow(0, first, count));
+      at::mm_out(out, in_float(x.narrow(0, first, count), casts.x), w);
+    });
+  }
+  if (bias.defined()) add_bias(scores, bias);
+  if (log_sums.defined()) sum_logits(log_sums, scores);
+  to_scores(r, scores);
+}
+
+void cpu::add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums) {
   const TimedWork timed(Work::activation);
   double sum = 0;
   for (std::int64_t n = 0; n < log_sums.numel(); ++n) {
@@ -220,24 +239,8 @@ void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums)
   *z.as<float>() = static_cast<float>(sum) + (before.defined() ? *before.as<const float>() : 0);
 }
 
-void router_z_backward(const Router& r, const Tensor& d_logits, const Tensor& d_z,
-                       const Tensor& scores, const Tensor& log_sums) {
-  const TimedWork timed(Work::activation);
-  const std::int64_t E = r.experts;
-  const float d = *d_z.as<const float>();
-  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n) {
-      const float* const of = scores.as<const float>() + n * E;
-      const float log_sum = log_sums.as<const float>()[n];
-      for (std::int64_t e = 0; e < E; ++e) {
-        const float share = r.score == Router::Score::softmax ? of[e] : std::exp(of[e] - log_sum);
-        d_logits.as<float>()[n * E + e] += 2 * d * log_sum * share;
-      }
-    }
-  });
-}
-
-void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate) {
+void cpu::router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate,
+                               const RouterCasts&) {
   const TimedWork timed(Work::activation);
   const std::int64_t E = d_logits.size(1);
   for (std::int64_t e = 0; e < E; ++e) {
@@ -297,8 +300,8 @@ void cpu::balance_experts_backward(const Tensor& d_before, const Tensor& d_balan
 }
 
 void cpu::router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
-                                 const Tensor& d_balanced, const Tensor& scores,
-                                 const Tensor& indices, const RouterCasts&) {
+                                 const Tensor& d_balanced, const RouterZGradient& of_z,
+                                 const Tensor& scores, const Tensor& indices, const RouterCasts&) {
   const TimedWork timed(Work::activation);
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
   // of each token's softmax over all experts
@@ -336,6 +339,7 @@ void cpu::router_scores_backward(const Router& r, const Tensor& d_logits, const 
       }
     }
   });
+  if (of_z.d_z.defined()) add_z_gradient(r, d_logits, scores, of_z);
 }
 
 void cpu::router_backward_input(const Tensor& dx, const Tensor& d_logits, const Tensor& weight,

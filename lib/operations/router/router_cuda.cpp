@@ -1,4 +1,5 @@
 #include "kernels/experts/router.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/router/router_backends.hpp"
 #include <cuda_runtime_api.h>
@@ -43,14 +44,24 @@ void require_parts(const Tensor& room, const Tensor& x) {
 }  // namespace
 
 // Products of 16-bit operands are exact, and sums of fp32: scores are those of operands in fp32.
-void router_scores(const Gpu& gpu, const Router& r, const Tensor& scores, const Tensor& x,
-                   const Tensor& weight, const RouterCasts&) {
+void router_scores(const Gpu& gpu, const Router& r, const Tensor& scores, const Tensor& log_sums,
+                   const Tensor& x, const Tensor& weight, const Tensor& bias, const RouterCasts&) {
   gpu::GemmProblem p = gpu::linear_problem(x.size(0), r.experts, x.size(1), x.dtype);
   p.result = DType::f32;
   route_product(gpu, p, x.data, weight.data, scores.data);
-  if (r.score == Router::Score::chosen_softmax) return;
-  const kernels::RouterScores op{form_of(r), scores.size(0), pointer<float>(scores)};
-  gpu::require(kernels::router_scores(op, gpu.space.stream), "scores of a router");
+  if (r.score == Router::Score::chosen_softmax && !bias.defined() && !log_sums.defined()) return;
+  with_kernel_element(bias.defined() ? bias : scores, [&]<class T>(T) {
+    const kernels::RouterScores<T> op{form_of(r), scores.size(0), pointer<float>(scores),
+                                      pointer<T>(bias), pointer<float>(log_sums)};
+    gpu::require(kernels::router_scores(op, gpu.space.stream), "scores of a router");
+  });
+  gpu.done(Work::activation);
+}
+
+void add_router_z(const Gpu& gpu, const Tensor& z, const Tensor& before, const Tensor& log_sums) {
+  const kernels::RouterZ op{log_sums.numel(), pointer<float>(log_sums), pointer<float>(before),
+                            pointer<float>(z)};
+  gpu::require(kernels::router_z(op, gpu.space.stream), "squares of a router's sums");
   gpu.done(Work::activation);
 }
 
@@ -99,7 +110,8 @@ void balance_experts_backward(const Gpu& gpu, const Tensor& d_before, const Tens
 }
 
 void router_scores_backward(const Gpu& gpu, const Router& r, const Tensor& d_logits,
-                            const Tensor& d_weights, const Tensor& d_balanced, const Tensor& scores,
+                            const Tensor& d_weights, const Tensor& d_balanced,
+                            const RouterZGradient& of_z, const Tensor& scores,
                             const Tensor& indices, const RouterCasts& casts) {
   const auto launch = [&]<class T>(T) {
     kernels::RouterBackward<T> op;
@@ -111,6 +123,8 @@ void router_scores_backward(const Gpu& gpu, const Router& r, const Tensor& d_log
     op.d_balanced = pointer<float>(d_balanced);
     op.d_logits = pointer<float>(d_logits);
     op.parts = pointer<T>(casts.parts);
+    op.d_z = pointer<float>(of_z.d_z);
+    op.log_sums = pointer<float>(of_z.log_sums);
     gpu::require(kernels::router_backward(op, gpu.space.stream), "scores of a router backward");
   };
   if (casts.parts.defined())
@@ -118,6 +132,18 @@ void router_scores_backward(const Gpu& gpu, const Router& r, const Tensor& d_log
   else
     launch(float{});
   gpu.done(Work::activation);
+}
+
+void router_backward_bias(const Gpu& gpu, const Tensor& d_bias, const Tensor& d_logits,
+                          bool accumulate, const RouterCasts& casts) {
+  if (!casts.parts.defined()) return column_sum(gpu, d_bias, d_logits, accumulate);
+  if (!casts.part_sums.defined()) throw InternalError("router: no room for sums of parts");
+  const Tensor sums = casts.part_sums.view({-1}).narrow(0, 0, casts.parts.size(1));
+  column_sum(gpu, sums, casts.parts, false);
+  gpu::require(kernels::sum_of_parts(pointer<float>(d_bias), pointer<const float>(sums),
+                                     d_bias.numel(), accumulate, gpu.space.stream),
+               "gradient of a router's bias");
+  gpu.done(Work::sum);
 }
 
 void router_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& d_logits,

@@ -15,19 +15,11 @@ RouterCasts casts_of(const OpContext& c) {
 }  // namespace
 
 void Router::run_forward(const OpContext& c) const {
-  const Tensor of_all = c.output(scores);
-  const Tensor added = c.parameter(bias);
-  if (c.writes(scores)) {
-    Router product = *this;
-    if (has_z || added.defined()) product.score = Score::chosen_softmax;  // logits
-    router_scores(product, of_all, by_row(c.input(x)), c.parameter(weight), casts_of(c));
-    if (added.defined()) add_router_bias(of_all, added);
-    if (has_z)
-      router_log_sums(*this, c.output(log_sums), of_all);
-    else if (product.score != score)
-      to_router_scores(*this, of_all);
-  }
-  if (has_z && c.writes(z)) add_router_z(c.output(z), c.input(z_before), c.output(log_sums));
+  const Tensor of_all = c.output(scores), sums = has_z ? c.output(log_sums) : Tensor();
+  if (c.writes(scores))
+    router_scores(*this, of_all, sums, by_row(c.input(x)), c.parameter(weight), c.parameter(bias),
+                  casts_of(c));
+  if (has_z && c.writes(z)) add_router_z(c.output(z), c.input(z_before), sums);
   const auto written = [&](int o) { return c.writes(o) ? c.output(o) : Tensor(); };
   const Tensor to_weights = written(weights), to_indices = written(indices);
   if (to_weights.defined() || to_indices.defined())
@@ -40,14 +32,14 @@ void Router::run_backward(const OpContext& c) const {
   const Tensor d = c.scratch(d_logits), x_rows = by_row(c.input(x)),
                d_balanced = balances ? c.output_gradient(balanced) : Tensor();
   const RouterCasts casts = casts_of(c);
-  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, c.output(scores),
+  RouterZGradient of_z;
+  if (has_z) of_z = {c.output_gradient(z), c.output(log_sums)};
+  router_scores_backward(*this, d, c.output_gradient(weights), d_balanced, of_z, c.output(scores),
                          c.output(indices), casts);
-  if (has_z)
-    router_z_backward(*this, d, c.output_gradient(z), c.output(scores), c.output(log_sums));
   if (const Tensor to = c.input_gradient(z_before); to.defined())
     operations::cast(to, c.output_gradient(z));
   if (const Tensor to = c.parameter_gradient(bias); to.defined())
-    router_backward_bias(to, d, c.accumulates(bias));
+    router_backward_bias(to, d, c.accumulates(bias), casts);
   if (const Tensor to = c.input_gradient(balance); to.defined())
     balance_experts_backward(to, d_balanced);
   if (const Tensor dw = c.parameter_gradient(weight); dw.defined())

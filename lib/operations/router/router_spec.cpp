@@ -46,7 +46,8 @@ BackwardSpec Router::backward(const Types& t) const {
 Cost Router::cost(Direction direction, const Types& t) const {
   const std::int64_t N = t.inputs[x].rows(), H = t.inputs[x].columns();
   const bool forward = direction == Direction::forward, casts = t.host_16_bits(),
-             wants_x = !forward && t.wants_gradient(x), trains = !forward && t.trains(weight);
+             wants_x = !forward && t.wants_gradient(x), trains = !forward && t.trains(weight),
+             adds_bias = !forward && t.has_parameter(bias) && t.trains(bias);
   const TensorType some_rows{DType::f32, {std::min(N, cast_rows), H}}, none{};
   const auto elements = static_cast<double>(N * experts);
   Cost c;
@@ -62,12 +63,16 @@ Cost Router::cost(Direction direction, const Types& t) const {
     const std::int64_t logits = part_count * experts;
     c.scratch[parts] = {"d_router_parts", {t.compute, {N, logits}}};
     if (wants_x) c.scratch[weight_cast].type = {t.compute, {logits, H}};
-    if (trains) c.scratch[part_sums] = {"d_router_part_sums", {DType::f32, {logits, H}}};
+    // of the bias alone a row of it would do
+    if (trains || adds_bias)
+      c.scratch[part_sums] = {"d_router_part_sums", {DType::f32, {logits, H}}};
   }
   // scores and choice, and their backward; parts of the weight and of its gradient; sums of scores
   if (t.gpu)
-    c.kernels = {{KernelFamily::rows,
-                  forward ? 2 + 2 * balances : 1 + (in_parts && wants_x) + (in_parts && trains)}};
+    c.kernels = {{KernelFamily::rows, forward ? 2 + 2 * balances + has_z
+                                              : 1 + (in_parts && wants_x) + (in_parts && trains) +
+                                                    (in_parts && adds_bias)}};
+  if (t.gpu && adds_bias) c.kernels.push_back({KernelFamily::column_sum});
   if (forward) {
     c.products = {{Gemm{N, experts, H}, scores}};
     c.element_output = scores;
@@ -82,8 +87,7 @@ Cost Router::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Router::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Router::has_gpu_kernel(const Types& t) const {
-  if (t.gpu && (has_z || t.has_parameter(bias))) return false;
+bool Router::has_gpu_kernel(const Types&) const {
   return experts <= gpu_experts && per_token <= gpu_per_token && groups <= gpu_groups;
 }
 

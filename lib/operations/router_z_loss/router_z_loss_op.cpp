@@ -1,22 +1,15 @@
-#include "operations/common/targets.hpp"
 #include "operations/op_context.hpp"
-#include "operations/router_z_loss/router_z_loss_spec.hpp"
+#include "operations/router_z_loss/router_z_loss.hpp"
 
 namespace trainx::operations {
 
 void RouterZLoss::finish_loss(const OpContext& c) const {
-  const double mean = static_cast<double>(*c.input(z).as<const float>()) /
-                      static_cast<double>(rows);
-  *c.whole(c.bound().loss_sum).as<double>() += count_targets(c.input(targets)) * scale * mean;
+  add_router_z_loss(*this, c.whole(c.bound().loss_sum), c.input(z), c.input(targets));
 }
 
 void RouterZLoss::finish_gradient(const OpContext& c) const {
-  const Tensor to = c.input_gradient(z);
-  if (!to.defined()) return;
-  const LossSeed seed = c.block().loss_seed(c.bound().loss_scale);
-  *to.as<float>() = static_cast<float>(count_targets(c.input(targets)) * scale /
-                                       static_cast<double>(rows) * seed.factor *
-                                       (seed.scale ? *seed.scale : 1));
+  if (const Tensor to = c.input_gradient(z); to.defined())
+    router_z_loss_backward(*this, to, c.input(targets), c.block().loss_seed(c.bound().loss_scale));
 }
 
 }  // namespace trainx::operations

@@ -11,6 +11,7 @@
 #include "operations/router_loss/router_loss.hpp"
 #include "kernels/experts/dispatch_rows.hpp"
 #include "support/user_error.hpp"
+#include <ATen/ops/eye.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -161,7 +162,7 @@ TEST_CASE("routers: choice, weights and gradients") {
   const at::Tensor scores = f32({N, E}), weights = f32({N, k}), d_logits = f32({N, E});
   const at::Tensor indices = at::full({N, k}, -1, at::kInt);
   const Casts casts(3, c.router, H);
-  operations::router_scores(c.router, scores, x, weight, casts.get());
+  operations::router_scores(c.router, scores, {}, x, weight, {}, casts.get());
   operations::choose_experts(c.router, weights, indices, scores, correction);
 
   Doubles in = doubles(x), w = doubles(weight);
@@ -208,7 +209,7 @@ TEST_CASE("routers: choice, weights and gradients") {
     CHECK(error(balanced, want) <= 2e-5);
   }
   operations::router_scores_backward(c.router, d_logits, dy,
-                                     balances ? Tensor(d_balanced) : Tensor(), scores, indices,
+                                     balances ? Tensor(d_balanced) : Tensor(), {}, scores, indices,
                                      casts.get());
   operations::router_backward_weight(dw, d_logits, x, adds, casts.get());
   operations::router_backward_input(dx, d_logits, weight, adds ? Tensor(dx) : Tensor(),
@@ -533,9 +534,9 @@ TEST_CASE("squares of the logits' log sums, for a loss, and biases of logits") {
   const at::Tensor logits = operands.normal({N, E}, 60), bias = operands.normal({E}),
                    log_sums = operands.empty({N}), z = operands.empty({1}),
                    before = operands.normal({1}), d_z = operands.normal({1}),
-                   d_logits = operands.normal({N, E}), d_bias = operands.normal({E});
-  Doubles raw = doubles(logits), shift = doubles(bias), d_before = doubles(d_logits),
-          d_bias_before = doubles(d_bias);
+                   scores = operands.empty({N, E}), d_logits = operands.empty({N, E}),
+                   d_bias = operands.normal({E});
+  Doubles raw = doubles(logits), shift = doubles(bias), d_bias_before = doubles(d_bias);
   const auto shifted = [&] {
     Doubles out = raw;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += shift[i % idx(E)];
@@ -554,9 +555,8 @@ TEST_CASE("squares of the logits' log sums, for a loss, and biases of logits") {
     for (std::int64_t n = 0; n < N; ++n) all += std::pow(log_sum(of, n), 2);
     return all;
   };
-  operations::add_router_bias(logits, bias);
-  CHECK(error(logits, shifted()) <= 2e-5);
-  operations::router_log_sums(r, log_sums, logits);
+  const at::Tensor unit = at::eye(E);
+  operations::router_scores(r, scores, log_sums, logits, unit, bias, {});
   Doubles want_sums, want_scores;
   for (std::int64_t n = 0; n < N; ++n) {
     const Doubles of = shifted(), row{of.begin() + n * E, of.begin() + (n + 1) * E};
@@ -565,15 +565,18 @@ TEST_CASE("squares of the logits' log sums, for a loss, and biases of logits") {
       want_scores.push_back(r.score == softmax ? std::exp(x - want_sums.back()) : x);
   }
   CHECK(error(log_sums, want_sums) <= 2e-6);
-  CHECK(error(logits, want_scores) <= 2e-5);
+  CHECK(error(scores, want_scores) <= 2e-5);
   operations::add_router_z(z, adds ? Tensor(before) : Tensor(), log_sums);
   CHECK(error(z, {squares() + (adds ? doubles(before)[0] : 0)}) <= 2e-6);
-  operations::router_z_backward(r, d_logits, d_z, logits, log_sums);
+  const at::Tensor indices = at::full({N, r.per_token}, -1, at::kInt),
+                   no_weights = at::full({N, r.per_token}, 0, at::kFloat);
+  operations::choose_experts(r, {}, indices, scores, {});
+  operations::router_scores_backward(r, d_logits, no_weights, {}, {d_z, log_sums}, scores, indices,
+                                     {});
   const double d = doubles(d_z)[0];
-  Doubles want = slopes(raw, [&] { return d * squares(); });
-  want = sum(want, d_before);
+  const Doubles want = slopes(raw, [&] { return d * squares(); });
   CHECK(error(d_logits, want) <= 2e-5);
-  operations::router_backward_bias(d_bias, d_logits, adds);
+  operations::router_backward_bias(d_bias, d_logits, adds, {});
   Doubles sums(idx(E));
   for (std::size_t i = 0; i < want.size(); ++i) sums[i % idx(E)] += want[i];
   CHECK(error(d_bias, adds ? sum(sums, d_bias_before) : sums) <= 2e-5);
