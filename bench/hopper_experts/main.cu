@@ -4,21 +4,17 @@
 //   hopper_experts GROUP      one of: boxes products nans repeats times
 //   hopper_experts times N I  N shapes, from number I on
 // Ends with 0 if all checks are good. Times are medians, by turns with the portable kernels'.
-#include <sys/wait.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
-#include "bench/hopper_attention/harness.hpp"
+#include "bench/hopper_attention/groups.hpp"
 #include "bench/hopper_experts/reference.cuh"
 #include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "kernels/experts/hopper/operand_boxes.cuh"
@@ -489,61 +485,11 @@ void measure(Checks& checks) {
   }
 }
 
-struct Group {
-  const char* name;
-  int seconds;
-  void (*run)(Checks&);
-};
-const Group groups[] = {{"boxes", 4, check_boxes},
-                        {"products", 12, check_products},
-                        {"nans", 4, check_nans},
-                        {"repeats", 10, check_repeats},
-                        {"times", 30, measure}};
-
-void time_is_up(int) {
-  std::printf("FAIL past its time limit\n");
-  print_wait();
-  std::fflush(stdout);
-  std::_Exit(4);
-}
-
-int run_group(const Group& group) {
-  std::signal(SIGALRM, time_is_up);
-  alarm(static_cast<unsigned>(group.seconds));
-  std::uint32_t* words = nullptr;
-  require(cudaHostAlloc(&words, 8 * sizeof *words, cudaHostAllocMapped), "cudaHostAlloc");
-  std::fill(words, words + 8, 0u);
-  if (kernels::hopper::watch_grouped_waits(words) == cudaSuccess) wait_words = words;
-  cudaGetLastError();
-  Checks checks;
-  group.run(checks);
-  if (wait_words && wait_words[0] != 0) checks.say(false, "all waits end");
-  print_wait();
-  if (checks.done > 0)
-    std::printf("%s: %d of %d checks failed\n", group.name, checks.failed, checks.done);
-  std::fflush(stdout);
-  return checks.failed > 0 ? 1 : 0;
-}
-
-int run_all(const char* self) {
-  int bad = 0;
-  for (const Group& group : groups) {
-    std::printf("-- %s\n", group.name);
-    std::fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-      execl("/proc/self/exe", self, group.name, static_cast<char*>(nullptr));
-      std::_Exit(127);
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child) return 2;
-    if (WIFSIGNALED(status))
-      std::printf("FAIL %s: stopped by signal %d\n", group.name, WTERMSIG(status));
-    bad += status != 0;
-  }
-  std::printf("%s\n", bad ? "SOME GROUPS FAILED" : "all checks good");
-  return bad ? 1 : 0;
-}
+const std::vector<Group> groups{{"boxes", 4, check_boxes},
+                                {"products", 12, check_products},
+                                {"nans", 4, check_nans},
+                                {"repeats", 10, check_repeats},
+                                {"times", 30, measure}};
 
 }  // namespace
 
@@ -551,11 +497,8 @@ int run_all(const char* self) {
 
 int main(int argc, char** argv) {
   using namespace trainx::bench;
-  if (argc < 2) return run_all(argv[0]);
   if (argc > 2) most_shapes = std::atoi(argv[2]);
   if (argc > 3) first_shape = std::atoi(argv[3]);
-  for (const Group& group : groups)
-    if (std::strcmp(group.name, argv[1]) == 0) return run_group(group);
-  std::fprintf(stderr, "hopper_experts: no such group: %s\n", argv[1]);
-  return 2;
+  return Groups("hopper_experts", groups, trainx::kernels::hopper::watch_grouped_waits)
+      .run(argv, argc);
 }

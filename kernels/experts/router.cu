@@ -59,12 +59,16 @@ struct ExpertRow {
 #pragma unroll
     for (int s = 0; s < slots; ++s) at[s] = expert(s) < experts ? row[expert(s)] : 0.0f;
   }
-  __device__ __forceinline__ void to_softmax(int experts) {
-    float most = -INFINITY, sum = 0;
+  __device__ __forceinline__ float largest(int experts) const {
+    float most = -INFINITY;
 #pragma unroll
     for (int s = 0; s < slots; ++s)
       if (expert(s) < experts) most = fmaxf(most, at[s]);
-    most = largest_of_warp(most);
+    return largest_of_warp(most);
+  }
+  __device__ __forceinline__ void to_softmax(int experts) {
+    const float most = largest(experts);
+    float sum = 0;
 #pragma unroll
     for (int s = 0; s < slots; ++s)
       if (expert(s) < experts) sum += at[s] = expf(at[s] - most);
@@ -74,11 +78,8 @@ struct ExpertRow {
   }
   /// log(sum(exp)).
   __device__ __forceinline__ float log_sum(int experts) const {
-    float most = -INFINITY, sum = 0;
-#pragma unroll
-    for (int s = 0; s < slots; ++s)
-      if (expert(s) < experts) most = fmaxf(most, at[s]);
-    most = largest_of_warp(most);
+    const float most = largest(experts);
+    float sum = 0;
 #pragma unroll
     for (int s = 0; s < slots; ++s)
       if (expert(s) < experts) sum += expf(at[s] - most);
