@@ -1,19 +1,41 @@
 #include "execute/balance.hpp"
-#include <numeric>
+#include "core/error.hpp"
+#include "plan/programs.hpp"
+#include "program/operations.hpp"
 
 namespace trainx::execute {
 
-void balance_group(const program::GroupSpec& group, double rate, std::int64_t experts,
-                   const double* loads, float* parameters) {
-  for (const program::ParameterSpec& p : group.parameters) {
-    if (p.expert_layer == program::none) continue;
-    const double* const of = loads + p.expert_layer * (experts + 1);
-    const double mean = std::accumulate(of, of + experts, 0.0) / static_cast<double>(experts);
-    for (std::int64_t i = 0; i < p.elements(); ++i) {
-      const double missing = mean - of[p.first + i];
-      if (missing != 0) parameters[p.offset + i] += static_cast<float>(missing > 0 ? rate : -rate);
-    }
-  }
+std::vector<kernels::BalanceBiases> balance_of(const program::GroupSpec& group, double rate,
+                                               std::int64_t experts, const double* loads,
+                                               const double* norm2, float* parameters) {
+  std::vector<kernels::BalanceBiases> all;
+  for (const program::ParameterSpec& p : group.parameters)
+    if (p.expert_layer != program::none)
+      all.push_back({.experts = static_cast<int>(experts),
+                     .loads = loads + p.expert_layer * (experts + 1),
+                     .norm2 = norm2,
+                     .rate = rate,
+                     .first = static_cast<int>(p.first),
+                     .count = static_cast<int>(p.elements()),
+                     .biases = parameters + p.offset});
+  return all;
+}
+
+std::vector<kernels::BalanceBiases> balance_of(const program::Instruction& i,
+                                               const program::GroupSpec& group,
+                                               const PlacedMemory& memory) {
+  using program::UpdateSlot;
+  const program::Use &loads = use_of(i, UpdateSlot::gradient),
+                     &biases = use_of(i, UpdateSlot::parameter),
+                     &norm2 = use_of(i, UpdateSlot::norm2);
+  if (memory.buffer(biases).dtype != DType::f32)
+    throw InternalError("biases of routers move in fp32 alone");
+  const program::ModelGraph& graph = memory.placed().graph;
+  const auto& scalar = graph.scalars[static_cast<std::size_t>(memory.buffer(loads).index)];
+  return balance_of(group, graph.balance_rate, scalar.dims.back() - 1,
+                    reinterpret_cast<const double*>(memory.address(loads)),
+                    reinterpret_cast<const double*>(memory.address(norm2)),
+                    reinterpret_cast<float*>(memory.address(biases)));
 }
 
 }  // namespace trainx::execute

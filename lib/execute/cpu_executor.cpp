@@ -218,16 +218,9 @@ void CpuExecutor::update(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::balance(const Shape& s, const Instruction& i) {
-  const double norm2 = s.memory->scalar<double>(i, UpdateSlot::norm2);
-  if (!std::isfinite(norm2)) return;
-  const Use &loads = use_of(i, UpdateSlot::gradient), &biases = use_of(i, UpdateSlot::parameter);
-  if (s.memory->buffer(biases).dtype != DType::f32)
-    throw InternalError("biases of routers move in fp32 alone");
-  const ModelGraph& graph = s.placed->graph;
-  const auto& scalar = graph.scalars[static_cast<std::size_t>(s.memory->buffer(loads).index)];
-  balance_group(s.groups[static_cast<std::size_t>(i.group)].spec, graph.balance_rate,
-                scalar.dims.back() - 1, reinterpret_cast<const double*>(s.memory->address(loads)),
-                reinterpret_cast<float*>(s.memory->address(biases)));
+  for (const kernels::BalanceBiases& op :
+       balance_of(i, s.groups[static_cast<std::size_t>(i.group)].spec, *s.memory))
+    kernels::balance_biases_reference(op);
 }
 
 void CpuExecutor::report(const Shape& s, const Instruction& i) {

@@ -459,10 +459,9 @@ void ModelBuilder::value_loss(Value h, const LogitsOptions& o, ValueLossKind kin
 void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
   if (balance_.id != none) add(router_loss_, {balance_.id, model_.head.targets}, {});
   if (z_.id != none) add(z_loss_, {z_.id, model_.head.targets}, {});
-  // on GPUs where something may be dropped, or lacks a kernel
-  loads_.moves_biases = model_.balance_rate > 0;
+  // on GPUs where something follows from them
   const bool may_drop = options_.sharing.ranks > 1 && options_.sharing.capacity > 0;
-  if (!offsets_.empty() && (!options_.gpu || loads_.moves_biases || may_drop)) {
+  if (!offsets_.empty() && (!options_.gpu || model_.balance_rate > 0 || may_drop)) {
     add(loads_, offsets_, {});
     model_.loads = program::metric(std::string(program::expert_loads),
                                    {std::ssize(offsets_), loads_.experts + 1});

@@ -275,6 +275,11 @@ class Experts(Trainx):
                     on_cpu = self.plan()
                     for key in ("parameters", "active_parameters"):
                         self.assertEqual(plan[key], on_cpu[key])
+        for family, option in (("gpt_oss", "router_z_loss=0.5"), ("dots1", "router_bias_rate=0.1")):
+            with self.subTest(family=family):
+                self.recipe(RECIPE.format(seed=1, family=family, options=SIZES), "r.yaml")
+                plan = self.plan("--gpu", "h100", "run.device=gpu", f"model.options.{option}")
+                self.assertGreater(plan["budget_bytes"], 75e9)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 #include "execute/cuda/gpu_executor.hpp"
+#include "execute/balance.hpp"
 #include "execute/collectives.hpp"
 #include "comm/waits.hpp"
 #include "kernels/quantize/quantize.hpp"
@@ -399,7 +400,11 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
       if (const auto update = s.updates.find(&i); update != s.updates.end())
         update->second.launch(stream_);
       return;
-    case Op::balance: throw InternalError("biases of routers move on CPUs alone");
+    case Op::balance:
+      for (const kernels::BalanceBiases& op :
+           balance_of(i, s.groups[static_cast<std::size_t>(i.group)].spec, *s.memory))
+        require(kernels::balance_biases(op, stream_), "biases of routers");
+      return;
     case Op::advance_step:
       return require(
           kernels::advance(s.memory->find<std::int64_t>(i, AdvanceSlot::counter), nullptr, stream_),

@@ -10,6 +10,6 @@ Cost ExpertLoads::cost(Direction, const Types&) const { return {}; }  // a few n
 
 std::optional<Split> ExpertLoads::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool ExpertLoads::has_gpu_kernel(const Types& t) const { return !t.gpu || !moves_biases; }
+bool ExpertLoads::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations

@@ -11,8 +11,7 @@ struct ExpertLoads {
   static constexpr Work work = Work::other;
   /// Input l: offsets i32 [experts + 1] of Dispatch, of layer l of those with experts.
   std::int64_t experts = 1;
-  std::int64_t choices = 0;   // that a layer makes in a micro-batch: tokens * experts per token
-  bool moves_biases = false;  // the model's biases follow from the counts, which CPUs alone do
+  std::int64_t choices = 0;  // that a layer makes in a micro-batch: tokens * experts per token
 
   bool operator==(const ExpertLoads&) const = default;
 
