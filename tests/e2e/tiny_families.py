@@ -228,9 +228,10 @@ CASES = {
     "deepseek_v3_yarn": ("deepseek_v3", LATENT | {
         "first_k_dense_replace": 4, "rope_parameters": YARN | {
             "mscale": 1.2, "mscale_all_dim": 0.7}}),
-    # where it is tied: transformers loads a row of zeros for padding, whatever the file has
+    # of this family alone transformers loads a row of zeros for padding, whatever the file has
     "youtu": ("youtu", LATENT | {"pad_token_id": None}),
-    "youtu_no_rank": ("youtu", LATENT | {"q_lora_rank": None, "tie_word_embeddings": False}),
+    "youtu_no_rank": ("youtu", LATENT | {
+        "pad_token_id": None, "q_lora_rank": None, "tie_word_embeddings": False}),
     "minicpm3": ("minicpm3", LATENT),
     "minicpm3_scalars": ("minicpm3", LATENT | {
         "scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
