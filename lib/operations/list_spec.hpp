@@ -1,5 +1,6 @@
 // The operations that there are: a folder each, and a word in this list.
 #pragma once
+#include "operations/activation/activation_layer_spec.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include "operations/clamped_gated/clamped_gated_spec.hpp"
 #include "operations/columns/columns_spec.hpp"
@@ -27,10 +28,11 @@
 
 namespace trainx::operations {
 
-using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss,
-                               MeanPool, Module, Router, Dispatch, GroupedLinear, Combine,
-                               RouterLoss, RouterZLoss, ExpertLoads, ClampedGated, Quantize>;
+using Operation =
+    std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
+                 Dispatch, GroupedLinear, Combine, RouterLoss, RouterZLoss, ExpertLoads,
+                 ClampedGated, ActivationLayer, Quantize>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

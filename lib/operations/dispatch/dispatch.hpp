@@ -5,7 +5,8 @@
 
 namespace trainx::operations {
 
-/// Of experts that `parts` ranks share: the slots of Dispatch, and the expert of each row.
+/// Of experts that `parts` ranks share: the slots of Dispatch, and the expert of each row. Of one
+/// part: the most rows of an expert, where `capacity` is above 0.
 struct ExpertSlots {
   std::int64_t parts = 1, capacity = 0;
   bool drops = false;

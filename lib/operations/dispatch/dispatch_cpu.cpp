@@ -52,6 +52,25 @@ void place_in_slots(const Tensor& places, const Tensor& offsets, const Tensor& i
   }
 }
 
+/// At most `capacity` rows of each expert, in the order of choices; `first`: by expert, its first
+/// row if none were dropped.
+void place_within_capacity(const Tensor& places, const Tensor& offsets, const Tensor& indices,
+                           std::int64_t capacity, const std::vector<std::int32_t>& first) {
+  const auto most = static_cast<std::int32_t>(capacity);
+  std::vector<std::int32_t> begin(first.size());  // of the rows that are kept
+  for (std::size_t e = 1; e < first.size(); ++e)
+    begin[e] = begin[e - 1] + std::min(first[e] - first[e - 1], most);
+  if (offsets.defined()) std::ranges::copy(begin, offsets.as<std::int32_t>());
+  if (!places.defined()) return;
+  std::vector<std::int32_t> next = begin;
+  for (std::int64_t i = 0; i < indices.numel(); ++i) {
+    const std::int32_t expert = indices.as<const std::int32_t>()[i];
+    const auto e = static_cast<std::size_t>(expert);
+    const bool kept = expert >= 0 && next[e] < begin[e + 1];
+    places.as<std::int32_t>()[i] = kept ? next[e]++ : -1;
+  }
+}
+
 }  // namespace
 
 // A counting sort: with experts of a few thousand tokens it takes less than the rows' copy.
@@ -70,6 +89,8 @@ void cpu::sort_by_expert(const Tensor& places, const Tensor& offsets, const Tens
   }
   for (std::size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
   if (slots.parts > 1) return place_in_slots(places, offsets, indices, slots, next);
+  if (slots.capacity > 0)
+    return place_within_capacity(places, offsets, indices, slots.capacity, next);
   if (offsets.defined()) std::ranges::copy(next, offsets.as<std::int32_t>());
   if (!places.defined()) return;
   for (std::int64_t i = 0; i < n; ++i)

@@ -1,10 +1,13 @@
 #include "operations/dispatch/dispatch_spec.hpp"
+#include <algorithm>
 
 namespace trainx::operations {
 
 std::vector<OutputSpec> Dispatch::outputs(const Types& t) const {
   const TensorType& chosen = t.inputs[indices];
-  const std::int64_t all = parts > 1 ? parts * capacity : chosen.elements();
+  const std::int64_t all = parts > 1      ? parts * capacity
+                           : capacity > 0 ? std::min(chosen.elements(), experts * capacity)
+                                          : chosen.elements();
   return {{parts > 1 ? "expert_slots" : "expert_rows",
            {t.inputs[x].dtype, {all, t.inputs[x].columns()}},
            {input(x), output(places)},
@@ -32,6 +35,9 @@ Cost Dispatch::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Dispatch::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Dispatch::has_gpu_kernel(const Types&) const { return experts <= gpu_experts; }
+bool Dispatch::has_gpu_kernel(const Types& t) const {
+  if (t.gpu && parts == 1 && capacity > 0) return false;
+  return experts <= gpu_experts;
+}
 
 }  // namespace trainx::operations

@@ -10,6 +10,10 @@ namespace trainx::operations {
 /// Of experts that several ranks share, rows are in as many slots of `capacity` rows, those of a
 /// rank's experts at the beginning of its slot: rows[parts * capacity, H]. What follows is not
 /// written. Choices beyond the capacity are an error, or are dropped.
+///
+/// With a capacity and one part, an expert has at most `capacity` rows, the first that choose it
+/// (Fedus et al. 2021, arXiv:2101.03961), and further choices are dropped: rows[min(N * k, experts
+/// * capacity), H], those that are kept without gaps, and what follows is not written.
 struct Dispatch {
   static constexpr std::string_view name = "dispatch";
   static constexpr Work work = Work::copy;
@@ -21,7 +25,7 @@ struct Dispatch {
   enum Output : int { rows, places, offsets, owners };
 
   std::int64_t experts = 1;
-  std::int64_t parts = 1, capacity = 0;  // slots
+  std::int64_t parts = 1, capacity = 0;  // slots, or rows of an expert; 0: any number
   bool drops = false;
   bool sparse = false;  // there may be choices without a row
   /// What the GPU's sort has shared memory for.

@@ -369,6 +369,29 @@ TEST_CASE("slots have the rows of each rank's experts at their beginning") {
         (said.starts_with("71: ") && said.find("parallel.experts_capacity") != std::string::npos));
 }
 
+TEST_CASE("an expert with a capacity has the first choices of it, in their order, without gaps") {
+  const auto [N, k, E, spread] =
+      GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
+               Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
+               Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn});
+  const std::int64_t capacity = GENERATE(1, 2, 40);
+  INFO("tokens " << N << " of " << k << " of " << E << ", at most " << capacity);
+  const Index chosen = spread_over(spread, N, k, E);
+  const at::Tensor indices = as_tensor(chosen, {N, k}), places = at::full({N, k}, -7, at::kInt),
+                   offsets = at::full({E + 1}, -7, at::kInt);
+  operations::sort_by_expert(places, offsets, indices, E, {.capacity = capacity, .drops = true});
+  Index want_places(chosen.size(), -1), want_offsets{0};
+  std::int32_t row = 0;
+  for (std::int32_t e = 0; e < E; ++e) {
+    std::int64_t kept = 0;
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (chosen[i] == e && kept++ < capacity) want_places[i] = row++;
+    want_offsets.push_back(row);
+  }
+  CHECK(ints(places) == want_places);
+  CHECK(ints(offsets) == want_offsets);
+}
+
 TEST_CASE("rows that go to the experts of other ranks and back are those of one rank") {
   const auto [N, k, E, spread] =
       GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
