@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
+#include "architectures/active_parameters.hpp"
 #include "architectures/limits.hpp"
 #include "architectures/config_reader.hpp"
 #include "architectures/exported.hpp"
@@ -39,6 +40,14 @@ std::string_view name_of(const Dims& d) {
   return family_of(d);
 }
 
+/// The model_type of its folders.
+template <Transformer Dims>
+std::string_view type_of(const Dims& d) {
+  if constexpr (requires { d.num_experts; })
+    if (d.num_experts > 0) return gpt2_moe;
+  return name_of(d);
+}
+
 template <Transformer Dims>
 std::string text_of(Dims d, DType saved) {
   if (saved != DType::f32 && saved != DType::bf16)
@@ -46,7 +55,7 @@ std::string text_of(Dims d, DType saved) {
   nlohmann::json config = nlohmann::json::object();
   if constexpr (requires { d.config; })  // what is not read stays as it was
     if (!d.config.empty()) config = nlohmann::json::parse(d.config);
-  config["model_type"] = name_of(d);
+  config["model_type"] = type_of(d);
   config[config.contains("dtype") ? "dtype" : "torch_dtype"] = saved == DType::f32 ? "float32"
                                                                                    : "bfloat16";
   ConfigKeys keys(config);
@@ -100,7 +109,7 @@ ModelDims for_evaluation(ModelDims dims) {
         if constexpr (requires { d.packed; }) d.packed = false;
       },
       dims);
-  return dims;
+  return without_capacity(std::move(dims));
 }
 
 std::int64_t num_labels(const ModelDims& dims) {
@@ -284,6 +293,8 @@ ModelDims read_dims(const std::string& text, const std::string& path) {
   for (const BertOptions& o : BertOptions::described()) known.emplace_back(sizes(o).front().second);
   std::vector<std::string> names;
   for (const ModelDims& dims : known) names.emplace_back(architecture_name(dims));
+  known.emplace_back(Gpt2Dims{.num_experts = 1});
+  names.emplace_back(gpt2_moe);
   for (const Family& family : families()) names.emplace_back(family.name);
   for (const Seq2SeqFamily& family : seq2seq_families()) names.emplace_back(family.name);
   const std::size_t which = file.model_type(names);

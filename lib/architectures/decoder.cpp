@@ -211,6 +211,7 @@ class DecoderBuilder {
                        .stacked = n.stacked,
                        .transposed = n.transposed,
                        .biased = e.biased,
+                       .router_biased = e.biased,
                        .clamped = e.clamped,
                        .loss = e.loss,
                        .z_loss = e.z_loss,

@@ -17,10 +17,35 @@ const Sizes<Gpt2Dims>& sizes(const Gpt2Options&) {
   return all;
 }
 
+namespace {
+
+/// Weights are the softmax's probabilities of what is chosen, as they are: with one expert of a
+/// token their gradient trains the router.
+graph::MixtureOptions experts_of_layer(const Gpt2Dims& d, const std::string& name,
+                                       const graph::LinearOptions& residual) {
+  return {.router = {.experts = d.num_experts, .per_token = d.num_experts_per_tok},
+          .features = d.intermediate_size,
+          .activation = Activation::gelu_tanh,
+          .gated = false,
+          .capacity_factor = d.capacity_factor,
+          .router_name = name + ".router",
+          .up = {name + ".experts.c_fc"},
+          .down = name + ".experts.c_proj",
+          .stacked = true,
+          .biased = true,
+          .down_range = residual.initializer_range,
+          .loss = d.router_aux_loss_coef,
+          .loss_by_layer = true,
+          .z_loss = d.router_z_loss};
+}
+
+}  // namespace
+
 program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
                              DType compute, Machine machine) {
   graph::BuilderOptions options = builder_options(d, micro_batch_size, length, compute, machine);
   options.transposed_linears = true;
+  options.any_norms = d.num_experts > 0;  // what experts make ends in no linear layer's bias
   std::vector<std::string> batch{"tokens", "targets", "positions"};
   if (d.packed) batch.push_back("document_starts");
   graph::ModelBuilder m(options, batch);
@@ -44,6 +69,7 @@ program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, s
     });
     h = m.residual(i, "mlp", h, [&](Value x) {
       x = m.layer_norm(x, layer + ".ln_2");
+      if (d.has_experts(i)) return m.mixture(x, experts_of_layer(d, layer + ".mlp", residual));
       x = m.linear(x, layer + ".mlp.c_fc",
                    {.features = d.intermediate_size, .activation = Activation::gelu_tanh});
       return m.linear(x, layer + ".mlp.c_proj", residual);

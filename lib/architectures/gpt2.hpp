@@ -1,4 +1,5 @@
-// GPT-2 (Radford et al. 2019).
+// GPT-2 (Radford et al. 2019), and GPT-2 with experts as the Switch Transformer has them (Fedus et
+// al. 2021, arXiv:2101.03961).
 #pragma once
 #include "architectures/transformer.hpp"
 
@@ -9,15 +10,33 @@ struct Gpt2Options {
   static constexpr std::string_view summary =
       "Decoder-only transformer with learned positions (124m, 350m, 774m, 1558m)";
   std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
-      vocab_size;
+      vocab_size, num_experts, num_experts_per_tok, decoder_sparse_step;
+  Auto<double> capacity_factor, router_aux_loss_coef;
   Auto<double> dropout, attention_dropout;
-  double label_smoothing = 0, z_loss = 0;
+  double label_smoothing = 0, z_loss = 0, router_z_loss = 0;
   double initializer_range = 0.02;
 };
 
 template <class Visitor>
 void visit_fields(Visitor& field, Gpt2Options& o) {
   size_fields(field, o);
+  field("num_experts", o.num_experts, at_least(1),
+        "Experts in place of the MLP of some layers, of which a router chooses for each token; "
+        "default: none");
+  field("num_experts_per_tok", o.num_experts_per_tok, at_least(1),
+        "Experts that compute a token; default: 1");
+  field("decoder_sparse_step", o.decoder_sparse_step, at_least(1),
+        "Every such layer has experts, the last of each group; default: 2, every other layer");
+  field("capacity_factor", o.capacity_factor, non_negative(),
+        "Tokens of a micro-batch that an expert computes, times those that it would have if all "
+        "experts had as many; further ones are dropped, which leaves them as they are. 0: none is "
+        "dropped. auto: that of model.init_from's config.json, else 1.25");
+  field("router_aux_loss_coef", o.router_aux_loss_coef, non_negative(),
+        "Factor of the loss that keeps experts evenly busy. auto: that of model.init_from's "
+        "config.json, else 0.01");
+  field("router_z_loss", o.router_z_loss, non_negative(),
+        "Factor of the mean of routers' log(sum(exp(logits)))^2, which training adds to the loss "
+        "of a target");
   training_fields(field, o, "embeddings and residual branches",
                   "; 0.02 suits published sizes, narrow models learn sooner with more");
 }
@@ -29,12 +48,22 @@ struct Gpt2Dims {
   double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;  // of residual projections: over sqrt(2 * num_layers)
   double layer_norm_epsilon = 1e-5;
+  // Experts in place of the MLP of every decoder_sparse_step-th layer; num_experts 0: none.
+  std::int64_t num_experts = 0, num_experts_per_tok = 1, decoder_sparse_step = 2;
+  double capacity_factor = 1.25;  // of training; 0: no choice is dropped
+  double router_aux_loss_coef = 0.01, router_z_loss = 0;
   AttentionKind attention = AttentionKind::automatic;
   // A row may hold several documents. Each sees itself alone and counts its positions from 0.
   bool packed = false;
   std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
+  bool has_experts(std::int64_t layer) const {
+    return num_experts > 0 && (layer + 1) % decoder_sparse_step == 0;
+  }
   bool operator==(const Gpt2Dims&) const = default;
 };
+
+/// The model_type of a folder with experts, of which transformers knows none.
+constexpr std::string_view gpt2_moe = "gpt2_moe";
 
 // What every architecture answers: transformer.hpp says what.
 const Sizes<Gpt2Dims>& sizes(const Gpt2Options&);
@@ -43,5 +72,8 @@ program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, s
 void config_keys(ConfigKeys& keys, Gpt2Dims& d);
 std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d);
 std::string parameter_of(const Gpt2Dims& d, std::string_view saved_name);
+/// Sizes, and what a recipe decides of experts.
+std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d);
+void take_settings(Gpt2Options& o, Gpt2Dims& d);
 
 }  // namespace trainx::architectures

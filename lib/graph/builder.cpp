@@ -320,6 +320,10 @@ Value ModelBuilder::gated(Value x, Activation activation) {
   return out(add(Gated{.activation = activation}, {x.id}, {}));
 }
 
+Value ModelBuilder::activation(Value x, Activation activation) {
+  return out(add(ActivationLayer{.activation = activation}, {x.id}, {}));
+}
+
 void ModelBuilder::begin_targets(Value memory) {
   model_.blocks.back().closes = true;
   model_.memory = memory.id;
@@ -457,7 +461,8 @@ void ModelBuilder::value_loss(Value h, const LogitsOptions& o, ValueLossKind kin
 }
 
 void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score score) {
-  if (balance_.id != none) add(router_loss_, {balance_.id, model_.head.targets}, {});
+  for (const auto& [balance, router_loss] : router_losses_)
+    add(router_loss, {balance.id, model_.head.targets}, {});
   if (z_.id != none) add(z_loss_, {z_.id, model_.head.targets}, {});
   // on GPUs where something follows from them
   const bool may_drop = options_.sharing.ranks > 1 && options_.sharing.capacity > 0;

@@ -5,6 +5,8 @@
 #include "graph/model.hpp"
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace trainx::graph {
 
@@ -95,11 +97,16 @@ struct EmbeddingOptions {
   std::int64_t first_position = 0;
 };
 
-/// A mixture of experts: gated MLPs, of which a router chooses some for each token.
+/// A mixture of experts: MLPs, of which a router chooses some for each token.
 struct MixtureOptions {
   operations::Router router = {};
   std::int64_t features = 0;  // of an expert, between its products
   operations::Activation activation = operations::Activation::silu;
+  bool gated = true;  // a gate stands beside what it opens
+  // Choices that an expert computes of a micro-batch, times those that it would have if all experts
+  // had as many (Fedus et al. 2021, arXiv:2101.03961, equation 3); others are dropped. 0: all are
+  // computed.
+  double capacity_factor = 0;
   std::string router_name;      // of the weight, without ".weight"
   std::string correction = "";  // operations::Router's constant; "": there is none
   // Parameters are <experts>.<number>.<part>.weight, parts those of `up`, the gate and what it
@@ -109,11 +116,14 @@ struct MixtureOptions {
   std::string down = "";
   bool stacked = false;
   bool transposed = false;  // ... which files hold as [experts, in, out]: <part>, <part>_bias
-  bool biased = false;      // the router, and stacked experts
+  bool biased = false;      // stacked experts
+  bool router_biased = false;
+  double down_range = 0;  // standard deviation of `down`; 0: BuilderOptions::initializer_range
   std::optional<operations::ClampedGated> clamped = {};  // instead of the activation
-  double loss = 0;    // scale of the loss that keeps experts evenly busy: operations::RouterLoss
-  double z_loss = 0;  // operations::RouterZLoss
-  double balance_rate = 0;  // of the correction: program::ModelGraph
+  double loss = 0;  // scale of the loss that keeps experts evenly busy: operations::RouterLoss
+  bool loss_by_layer = false;  // the sum of the layers' losses, else one of all their tokens
+  double z_loss = 0;           // operations::RouterZLoss
+  double balance_rate = 0;     // of the correction: program::ModelGraph
 };
 
 struct ModuleOptions {
@@ -156,6 +166,7 @@ class ModelBuilder {
   /// `memory`: keys and values of another text, where qkv are queries alone.
   Value attention(Value qkv, const AttentionOptions& options, Value memory = {});
   Value gated(Value x, operations::Activation activation);
+  Value activation(Value x, operations::Activation activation);
   /// What experts make of x, plus `shared`, what one made that computes all tokens, times the
   /// sigmoid of `shared_gate` [rows, 1], where there are these.
   Value mixture(Value x, const MixtureOptions& options, Value shared = {}, Value shared_gate = {});
@@ -213,7 +224,8 @@ class ModelBuilder {
                                            bool optional);
   std::int64_t columns_of(Value x) const;
   Value expert_layer(Value x, Value offsets, const MixtureOptions& options,
-                     const std::vector<std::string>& parts, std::int64_t features);
+                     const std::vector<std::string>& parts, std::int64_t features,
+                     double initializer_range);
   /// Rows of the experts of one rank, which several have; what these make of them, as it came.
   Value shared_experts(Value slots, Value owners, const MixtureOptions& options);
   Value experts(Value rows, Value offsets, const MixtureOptions& options);
@@ -222,10 +234,10 @@ class ModelBuilder {
   BuilderOptions options_;
   Model model_;
   std::int64_t length_ = 1;
-  Value balance_;                            // of the routers so far
-  operations::RouterLoss router_loss_ = {};  // of those
-  Value z_;                                  // of the routers so far
-  operations::RouterZLoss z_loss_ = {};      // of those
+  Value balance_;  // of the routers so far whose loss is one
+  std::vector<std::pair<Value, operations::RouterLoss>> router_losses_;  // and what they read
+  Value z_;                                                              // of the routers so far
+  operations::RouterZLoss z_loss_ = {};                                  // of those
   operations::ExpertLoads loads_ = {};
   std::vector<ValueId> offsets_;  // of rows by expert, of the layers so far
   int sums_ = 0;                  // residual branches so far

@@ -12,7 +12,8 @@ using program::ParameterSpec;
 
 /// One linear layer of each expert. Parts of an expert follow one another, and experts, too.
 Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o,
-                                 const std::vector<std::string>& parts, std::int64_t features) {
+                                 const std::vector<std::string>& parts, std::int64_t features,
+                                 double initializer_range) {
   const std::int64_t E = o.router.experts, in = columns_of(x),
                      width = features / static_cast<std::int64_t>(parts.size());
   const auto matrix = [&](const std::string& name, std::vector<std::int64_t> dims) {
@@ -20,7 +21,7 @@ Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o
                          .dims = std::move(dims),
                          .decay = true,
                          .initializer = Initializer::normal,
-                         .standard_deviation = options_.initializer_range,
+                         .standard_deviation = initializer_range,
                          .saved_transposed = o.transposed};
   };
   const int ranks = static_cast<int>(options_.sharing.ranks);
@@ -65,9 +66,13 @@ std::int64_t ExpertSharing::rows(std::int64_t tokens, std::int64_t per_token,
 }
 
 Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) {
-  Value y = expert_layer(rows, offsets, o, o.up, 2 * o.features);
-  y = o.clamped ? out(add(*o.clamped, {y.id}, {})) : gated(y, o.activation);
-  return expert_layer(y, offsets, o, {o.down}, columns_of(rows));
+  const double range = options_.initializer_range;
+  Value y = expert_layer(rows, offsets, o, o.up, (o.gated ? 2 : 1) * o.features, range);
+  y = o.clamped ? out(add(*o.clamped, {y.id}, {}))
+      : o.gated ? gated(y, o.activation)
+                : activation(y, o.activation);
+  return expert_layer(y, offsets, o, {o.down}, columns_of(rows),
+                      o.down_range > 0 ? o.down_range : range);
 }
 
 Value ModelBuilder::shared_experts(Value slots, Value owners, const MixtureOptions& o) {
@@ -93,7 +98,8 @@ Value ModelBuilder::shared_experts(Value slots, Value owners, const MixtureOptio
 }
 
 Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Value shared_gate) {
-  const std::int64_t E = o.router.experts, hidden = columns_of(x), ranks = options_.sharing.ranks;
+  const std::int64_t E = o.router.experts, hidden = columns_of(x), ranks = options_.sharing.ranks,
+                     tokens = options_.batch_size * length_;
   if (E % ranks != 0) throw InternalError("mixture: ranks do not divide its experts");
   std::vector<ParameterId> routing(2);
   routing[Router::weight] = parameter({.name = o.router_name + ".weight",
@@ -110,7 +116,7 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
       model_.balance_rate = o.balance_rate;
     }
   }
-  if (o.biased) {
+  if (o.router_biased) {
     routing.resize(3);
     routing[Router::bias] = parameter({.name = o.router_name + ".bias",
                                        .dims = {E},
@@ -124,24 +130,31 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
   const Node& router = add(choice, {x.id, balance_.id, z_.id}, std::move(routing));
   const Value weights = out(router, Router::weights), indices = out(router, Router::indices);
   if (choice.balances) {
-    balance_ = out(router, Router::balanced);
-    router_loss_ = {
-        .experts = E,
-        .rows = (router_loss_.scale > 0 ? router_loss_.rows : 0) + options_.batch_size * length_,
-        .scale = o.loss};
+    const Value balanced = out(router, Router::balanced);
+    const bool adds = !o.loss_by_layer && !router_losses_.empty();
+    const std::int64_t rows_before = adds ? router_losses_.back().second.rows : 0;
+    if (adds) router_losses_.clear();
+    router_losses_.emplace_back(
+        balanced, RouterLoss{.experts = E, .rows = rows_before + tokens, .scale = o.loss});
+    if (!o.loss_by_layer) balance_ = balanced;
   }
   if (choice.has_z) {
     z_ = out(router, Router::z);
-    z_loss_ = {.rows = (z_loss_.scale > 0 ? z_loss_.rows : 0) + options_.batch_size * length_,
-               .scale = o.z_loss};
+    z_loss_ = {.rows = (z_loss_.scale > 0 ? z_loss_.rows : 0) + tokens, .scale = o.z_loss};
   }
   Dispatch by_expert{.experts = E};
   if (ranks > 1) {
+    if (o.capacity_factor > 0) throw InternalError("mixture: experts in parts have a capacity");
     by_expert.parts = ranks;
-    by_expert.capacity =
-        options_.sharing.rows(options_.batch_size * length_, o.router.per_token, E);
+    by_expert.capacity = options_.sharing.rows(tokens, o.router.per_token, E);
     by_expert.drops = options_.sharing.drops;
     by_expert.sparse = true;
+  } else if (o.capacity_factor > 0) {
+    // an expert is alone in its part
+    const std::int64_t rows = ExpertSharing{.ranks = E, .capacity = o.capacity_factor}.rows(
+        tokens, o.router.per_token, E);
+    by_expert.sparse = by_expert.drops = rows < tokens;
+    by_expert.capacity = rows < tokens ? rows : 0;
   }
   const Node& dispatch = add(by_expert, {x.id, indices.id}, {});
   const Value owners = ranks > 1 ? out(dispatch, Dispatch::owners) : Value{};
@@ -150,7 +163,7 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
   offsets_.push_back(offsets.id);
   loads_ = {.experts = E, .choices = choices(o)};
   const Value y = ranks > 1 ? shared_experts(rows, owners, o) : experts(rows, offsets, o);
-  return out(add(Combine{.sparse = ranks > 1},
+  return out(add(Combine{.sparse = by_expert.sparse},
                  {y.id, weights.id, places.id, shared.id, shared_gate.id}, {}));
 }
 

@@ -34,7 +34,10 @@ double bytes_of_rank(const architectures::ModelDims& dims, double samples, doubl
           const double layers = static_cast<double>(all_layers(d)),
                        rows = static_cast<double>(d.vocab_size) + 128;
           const double positions = static_cast<double>(d.max_positions), tokens = samples * length;
-          const double parameters = layers * (4 * h * h + 2 * h * i + 16 * (h + i)) +
+          double mlps = 1;
+          if constexpr (requires { d.num_experts; })
+            mlps = std::max(mlps, static_cast<double>(d.num_experts));
+          const double parameters = layers * (4 * h * h + mlps * 2 * h * i + mlps * 16 * (h + i)) +
                                     (rows + positions) * h;
           const double activations = tokens * (layers * (16 * h + 6 * i) + rows) + samples * rows;
           const double scores = samples * static_cast<double>(d.num_heads) * length * length;

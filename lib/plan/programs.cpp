@@ -1,4 +1,5 @@
 #include "plan/programs.hpp"
+#include "architectures/active_parameters.hpp"
 #include "architectures/architecture.hpp"
 #include "passes/passes.hpp"
 #include "plan/choose/fit.hpp"
@@ -82,13 +83,16 @@ program::Bytes bucket_bytes(const Decisions& plan, const program::ModelGraph& gr
 }
 
 /// Of evaluation: training's own, or one that computes in another type and casts training's
-/// parameters to it.
+/// parameters to it, or whose experts compute all tokens that choose them.
 program::ModelGraph evaluation_graph_of(const Decisions& plan, std::int64_t length,
                                         const program::ModelGraph& train) {
   const DType compute = evaluation_dtype_of(plan.recipe);
-  if (compute == train.compute) return train;
-  program::ModelGraph graph = graph_of(plan, length, compute);
-  graph.stored = train.compute;
+  const bool drops = architectures::capacity_factor(plan.dims) > 0;
+  if (compute == train.compute && !drops) return train;
+  Decisions evaluated = plan;
+  evaluated.dims = architectures::without_capacity(plan.dims);
+  program::ModelGraph graph = graph_of(evaluated, length, compute);
+  if (compute != train.compute) graph.stored = train.compute;
   return graph;
 }
 

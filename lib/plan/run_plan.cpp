@@ -1,6 +1,7 @@
 #include "plan/run_plan.hpp"
 #include "core/hash.hpp"
 #include "core/hub_cache.hpp"
+#include "architectures/active_parameters.hpp"
 #include "architectures/exported.hpp"
 #include "architectures/unwritten.hpp"
 #include "passes/passes.hpp"
@@ -76,6 +77,7 @@ std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDim
   return operation.empty()
              ? ""
              : "model.type " + std::string(architectures::family_of(r.model.options)) +
+                   (architectures::experts_of(dims) > 0 ? " with experts" : "") +
                    " computes on CPUs so far: GPUs have no kernel for its " + operation;
 }
 

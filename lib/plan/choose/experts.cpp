@@ -25,6 +25,11 @@ void share_experts(Decisions& plan) {
   if (ranks == 1) return;
   const std::int64_t experts = architectures::experts_of(plan.dims);
   if (experts == 0) refuse(plan, "the model has no experts; leave it out");
+  if (architectures::capacity_factor(plan.dims) > 0)
+    refuse(plan,
+           "ranks that share experts have no capacity for each of them; write "
+           "model.options.capacity_factor: 0 (parallel.experts_capacity bounds the rows of a "
+           "rank), or leave parallel.experts out");
   if (world % ranks != 0)
     refuse(plan, "must divide the number of ranks, which is " + std::to_string(world));
   if (experts % ranks != 0)
@@ -42,21 +47,21 @@ void share_experts(Decisions& plan) {
 
 std::string shared_experts_words(const Decisions& plan) {
   if (plan.mesh.experts == 1) return "";
-  const auto& router = std::get<architectures::DecoderDims>(plan.dims).experts.router;
+  const std::int64_t experts = architectures::experts_of(plan.dims),
+                     per_token = architectures::experts_per_token(plan.dims);
   const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
                      ranks = plan.mesh.experts;
   graph::ExpertSharing sharing = machine_of(plan).sharing;
-  const std::int64_t rows = sharing.rows(tokens, router.per_token, router.experts);
+  const std::int64_t rows = sharing.rows(tokens, per_token, experts);
   sharing.capacity = 0;
-  const std::int64_t most = sharing.rows(tokens, router.per_token, router.experts);
+  const std::int64_t most = sharing.rows(tokens, per_token, experts);
   sharing.capacity = 1;
   return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
-         " neighbouring ranks has " + std::to_string(router.experts / ranks) + " of the " +
-         std::to_string(router.experts) + " experts of a layer; each sends each other one " +
+         " neighbouring ranks has " + std::to_string(experts / ranks) + " of the " +
+         std::to_string(experts) + " experts of a layer; each sends each other one " +
          std::to_string(rows) + " rows of a micro-batch, " +
          (rows == most ? "room for any choice" : "the room of parallel.experts_capacity") +
-         ", and would fill " +
-         std::to_string(sharing.rows(tokens, router.per_token, router.experts)) +
+         ", and would fill " + std::to_string(sharing.rows(tokens, per_token, experts)) +
          " if all experts had as many";
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include "support/catch.hpp"
+#include "support/user_error.hpp"
 
 using namespace trainx;
 using namespace trainx::architectures;
@@ -224,6 +225,34 @@ TEST_CASE("config.json comes back as written") {
     CHECK(back.vocab_size == dims.vocab_size);
     CHECK(back.layer_norm_epsilon == dims.layer_norm_epsilon);
   }
+}
+
+TEST_CASE("config.json of a GPT-2 with experts has a model_type of its own, and comes back") {
+  Gpt2Dims dims = small;
+  dims.num_experts = 6;
+  dims.num_experts_per_tok = 2;
+  dims.decoder_sparse_step = 1;
+  dims.capacity_factor = 0.75;
+  dims.router_aux_loss_coef = 0.5;
+  nlohmann::json config = nlohmann::json::parse(config_text(dims, DType::f32));
+  CHECK(config["model_type"] == "gpt2_moe");
+  const Gpt2Dims back = from_config(config.dump(), "config.json");
+  CHECK(back.num_experts == 6);
+  CHECK(back.num_experts_per_tok == 2);
+  CHECK(back.decoder_sparse_step == 1);
+  CHECK(back.capacity_factor == 0.75);
+  CHECK(back.router_aux_loss_coef == 0.5);
+  CHECK(architecture_name(back) == "gpt2");
+  config["num_experts_per_tok"] = 7;
+  CHECK(user_error_of([&] { from_config(config.dump(), "c"); }).find("num_experts_per_tok (7)") !=
+        std::string::npos);
+  config["num_experts_per_tok"] = 1;
+  config["decoder_sparse_step"] = 3;
+  CHECK(user_error_of([&] { from_config(config.dump(), "c"); }).find("decoder_sparse_step (3)") !=
+        std::string::npos);
+  // a dense one with keys of experts is neither
+  config["model_type"] = "gpt2";
+  CHECK(user_error_of([&] { from_config(config.dump(), "c"); }).starts_with("65: "));
 }
 
 TEST_CASE("keys of GPT-2 from which no number follows are known, as folders have them") {

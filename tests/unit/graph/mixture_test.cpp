@@ -249,3 +249,64 @@ TEST_CASE("biases of routers are moved once a step, however ranks share the mode
       std::ranges::find(without.steady, program::Op::balance, &program::Instruction::op));
   CHECK(program::check_program(without, program::plan_memory(without), &one) != "");
 }
+
+namespace {
+
+architectures::Gpt2Dims switch_dims(std::int64_t step, double capacity, std::int64_t per_token) {
+  return {.num_layers = 4,
+          .num_heads = 2,
+          .hidden_size = hidden,
+          .intermediate_size = width,
+          .max_positions = 8,
+          .vocab_size = 9,
+          .num_experts = experts,
+          .num_experts_per_tok = per_token,
+          .decoder_sparse_step = step,
+          .capacity_factor = capacity,
+          .router_z_loss = 0.1};
+}
+
+program::ModelGraph switch_graph(const architectures::Gpt2Dims& dims, DType compute = DType::f32) {
+  return architectures::model_graph(dims, batch, length, compute, architectures::Machine(1));
+}
+
+}  // namespace
+
+TEST_CASE("programs of GPT-2 with experts are sound") {
+  const std::int64_t step = GENERATE(1, 2, 3);
+  const double capacity = GENERATE(0.0, 0.5, 1.25);
+  const std::int64_t per_token = GENERATE(1, 2);
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  CAPTURE(step, capacity, per_token);
+  const program::ModelGraph g = switch_graph(switch_dims(step, capacity, per_token), compute);
+  CHECK(problem_of(g) == "");
+  const std::int64_t layers = 4 / step;
+  CHECK(architectures::expert_parameters(g).layers == layers);
+  CHECK(
+      architectures::idle_parameters(g) ==
+      static_cast<double>(layers * (2 * hidden * width + width + hidden) * (experts - per_token)));
+}
+
+TEST_CASE("an expert has room for the capacity of the micro-batch, and none that is not needed") {
+  const auto rows_of = [&](double capacity) {
+    const program::ModelGraph g = switch_graph(switch_dims(2, capacity, 1));
+    for (const auto& s : block(g, "h1.mlp").slots)
+      if (s.name == "expert_rows") return s.tensor.dims.front();
+    throw InternalError("no rows");
+  };
+  constexpr std::int64_t tokens = batch * length;  // 8, 2 for each expert
+  CHECK(rows_of(0) == tokens);
+  CHECK(rows_of(1.25) == tokens);
+  CHECK(rows_of(0.5) == tokens / 2);
+  CHECK(rows_of(0.51) == tokens);  // two rows: capacities are rounded up
+  CHECK(rows_of(1000) == tokens);
+}
+
+TEST_CASE("GPT-2 with experts names what GPUs have no kernel for") {
+  CHECK(architectures::without_gpu_kernel(architectures::Gpt2Dims{}) == "");
+  CHECK(architectures::without_gpu_kernel(switch_dims(2, 1.25, 1)) == "router");
+  architectures::Gpt2Dims dims = switch_dims(2, 1.25, 1);
+  dims.router_z_loss = 0;
+  CHECK(architectures::without_gpu_kernel(dims) == "dispatch");
+  CHECK(architectures::without_gpu_kernel(architectures::for_evaluation(dims)) == "grouped_linear");
+}
