@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "inputs.hpp"
 #include "plan/explain/advice.hpp"
+#include "plan/explain/expert_cost.hpp"
 #include "plan/explain/needless.hpp"
 #include "hardware/hardware.hpp"
 #include "recipe/value.hpp"
@@ -22,16 +23,19 @@ int run_plan(const PlanArguments& a, const Context& context) {
   const Prepared p = prepare(load(recipe, "plan"), a.gpu, a.hosts);
   const auto advice = plan::advise(p.plan);
   const auto needless = plan::needless_levers(p.plan);
+  const auto experts = plan::expert_advice(p.plan);
   const std::string hint = plan::batch_hint(p.plan);
   if (context.output.json) {
     auto j = plan::to_json(p.plan, a.program);
     j["advice"] = plan::to_json(advice);
     for (auto& lever : plan::to_json(needless)) j["advice"].push_back(std::move(lever));
+    for (auto& fewer : plan::to_json(experts)) j["advice"].push_back(std::move(fewer));
     j["hints"] = hint.empty() ? nlohmann::json::array() : nlohmann::json::array({hint});
     print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan) +
-          plan::describe(needless, p.plan) + (hint.empty() ? "" : "hint: " + hint + "\n"));
+          plan::describe(needless, p.plan) + plan::describe(experts) +
+          (hint.empty() ? "" : "hint: " + hint + "\n"));
   }
   return 0;
 }

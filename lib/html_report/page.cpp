@@ -160,6 +160,10 @@ std::string plots(const RunRecord& run) {
   all.push_back({"least entropy of a layer's loads",
                  "1: experts have as many tokens",
                  {{"expert_load_entropy", run.of("expert_load_entropy")}}});
+  if (largest(run.of("dropped_tokens")) > 0)
+    all.push_back({"choices that no expert computed",
+                   "of a step",
+                   {{"dropped_tokens", run.of("dropped_tokens")}}});
   for (const auto& [kind, words] : {std::pair{"flushed", "became zero"},
                                     std::pair{"saturated", "were cut to the largest number"}}) {
     Plot plot{std::string("elements in fp8 that ") + words, "share of those that were cast", {}};

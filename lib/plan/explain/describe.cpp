@@ -5,6 +5,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/expected_kernels.hpp"
 #include "plan/explain/exchanges.hpp"
+#include "plan/explain/expert_cost.hpp"
 #include "plan/explain/host_traffic.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
@@ -152,6 +153,7 @@ std::string describe(const RunPlan& plan, bool with_program) {
   out += "model\n";
   out += row("parameters",
              human_count(parameter_count(plan)) + trained_words(plan) + active_words(plan));
+  if (const auto experts = expert_cost(plan)) out += row("experts", describe(*experts));
   if (const auto padded = padded_vocabulary(plan.dims);
       padded != architectures::vocab_size(plan.dims))
     out += row("vocabulary", std::to_string(architectures::vocab_size(plan.dims)) +
@@ -411,6 +413,7 @@ nlohmann::json to_json(const RunPlan& plan, bool with_program) {
     j["trained_parameters"] = trained_parameter_count(plan);
   if (const double active = active_parameter_count(plan); active < parameter_count(plan))
     j["active_parameters"] = active;
+  if (const auto experts = expert_cost(plan)) j["experts"] = to_json(*experts);
   j["flops_per_step"] = step_flops(plan.train.back());
   j["compute"] = name_of(plan.compute);
   if (const std::string fp8 = describe_products(plan); !fp8.empty()) j["products"] = fp8;
