@@ -30,6 +30,17 @@ std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,
   return blocks;
 }
 
+namespace {
+
+/// Of another type, or whose experts drop nothing.
+bool evaluates_another_graph(const plan::RunPlan& p) {
+  if (p.evaluate.empty()) return false;
+  const program::ModelGraph& graph = p.evaluate.front().graph;
+  return graph.stored || graph.composition != p.train.front().graph.composition;
+}
+
+}  // namespace
+
 TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data::Source> train,
                              std::shared_ptr<const data::Source> eval, execute::Ranks among)
     : plan(p),
@@ -40,9 +51,8 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       resident(p.train.front(), {device->residents(), device->host(), device->disk()},
                p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
-      evaluation_blocks(!p.evaluate.empty() && p.evaluate.front().graph.stored
-                            ? build_blocks(p.dims, p.evaluate)
-                            : std::vector<model::Blocks>{}),
+      evaluation_blocks(evaluates_another_graph(p) ? build_blocks(p.dims, p.evaluate)
+                                                   : std::vector<model::Blocks>{}),
       optimizer(optim::make_optimizer(p.recipe.optimizer.options, p.train.front().graph.groups,
                                       p.recipe.optimizer.ema_decay)) {}
 

@@ -11,10 +11,10 @@ from support import Trainx, main, sampled, write_tokens
 RECIPE = """\
 run: {{name: r, duration: 20 steps, device: cpu, deterministic: true}}
 model: {{init_from: {folder}}}
-data: {{type: tokens, train: {tokens}, eval: {tokens}, sequence_length: 32, shuffle: false}}
+data: {{type: tokens, train: {tokens}, sequence_length: 32, shuffle: false}}
 batch: {{global_batch_size: 8, micro_batch_size: 8}}
 precision: fp32
-optimizer: {{type: adamw, lr: 1e-3, options: {{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}
+optimizer: {{type: adamw, lr: 1e-3, max_grad_norm: 0, options: {{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}
 schedule: {{type: constant}}
 checkpoint: {{every: 10 steps, keep_last: 9}}
 metrics: {{every: 1 steps}}
@@ -103,8 +103,11 @@ class Switch(Trainx):
 
     def test_evaluations_drop_nothing_and_have_the_loss_of_torch(self):
         self.make({})
-        want = self.reference("evaluate", self.folder / "model", self.tokens)
-        got = self.train("r", "run.duration=1 steps", "optimizer.lr=1e-30", "eval.every=1 steps",
+        held_out = self.folder / "held-out.bin"
+        write_tokens(held_out, [min(130, int(self.random.expovariate(0.05)))
+                                for _ in range(SAMPLES * LENGTH + 1)])
+        want = self.reference("evaluate", self.folder / "model", held_out)
+        got = self.train("r", f"data.eval={held_out}", "run.duration=1 steps", "optimizer.lr=1e-30", "eval.every=1 steps",
                          "optimizer.options.weight_decay=0", "eval.batches=1")
         lines = (self.folder / "outputs/r/metrics.jsonl").read_text().splitlines()
         [evaluated] = [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]
@@ -196,7 +199,11 @@ class Recipes(Trainx):
         plan = self.plan()
         of_expert = 2 * 32 * 128 + 128 + 32
         self.assertEqual(plan["parameters"] - plan["active_parameters"], 2 * 3 * of_expert)
-        self.assertNotIn("active_parameters", self.plan("model.options={num_layers: 4}"))
+        for key in ("layers", "experts", "per_token", "parameters"):
+            self.assertEqual(plan["experts"][key], {"layers": 2, "experts": 4, "per_token": 1,
+                                                    "parameters": 2 * 4 * of_expert}[key])
+        self.recipe(SCRATCH.replace(", num_experts: 4", ""), "r.yaml")
+        self.assertFalse({"active_parameters", "experts"} & self.plan().keys())
 
     def test_settings_without_a_meaning_are_refused(self):
         for setting in ("num_experts_per_tok=5", "decoder_sparse_step=5"):
