@@ -8,8 +8,8 @@ Fedus et al. 2021 (arXiv:2101.03961, equations 1 to 6) say, written out.
                                                       micro-batches of MICRO samples, with Z times
                                                       the routers' z-loss; writes OUT, and prints
                                                       {"losses": [...], "dropped": [...], "clear"}
-    reference_switch.py evaluate FOLDER TOKENS        the loss of the first samples, where nothing is
-                                                      dropped, without the losses of routers
+    reference_switch.py evaluate FOLDER TOKENS        the loss of the first samples, where nothing
+                                                      is dropped, without the losses of routers
     reference_switch.py greedy FOLDER IDS NEW         {"ids", "gaps"} of greedy text
     reference_switch.py compare FOLDER OTHER          how far OTHER's logits are from FOLDER's
 """
@@ -51,7 +51,8 @@ def make(folder, seed, settings):
     for layer in range(config["n_layer"]):
         h = f"h.{layer}"
         norms += [f"{h}.ln_1", f"{h}.ln_2"]
-        for name, dims in (("attn.c_attn", (hidden, 3 * hidden)), ("attn.c_proj", (hidden, hidden))):
+        for name, dims in (("attn.c_attn", (hidden, 3 * hidden)),
+                           ("attn.c_proj", (hidden, hidden))):
             tensors |= {f"{h}.{name}.weight": normal(*dims), f"{h}.{name}.bias": normal(dims[1])}
         if has_experts(config, layer):
             tensors |= {f"{h}.mlp.router.weight": normal(experts, hidden, std=0.5),

@@ -14,14 +14,20 @@ model: {{init_from: {folder}}}
 data: {{type: tokens, train: {tokens}, sequence_length: 32, shuffle: false}}
 batch: {{global_batch_size: 8, micro_batch_size: 8}}
 precision: fp32
-optimizer: {{type: adamw, lr: 1e-3, max_grad_norm: 0, options: {{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}}}
+optimizer:
+  type: adamw
+  lr: 1e-3
+  max_grad_norm: 0
+  options: {{beta2: 0.95, eps: 1e-6, weight_decay: 0.1}}
 schedule: {{type: constant}}
 checkpoint: {{every: 10 steps, keep_last: 9}}
 metrics: {{every: 1 steps}}
 """
 SCRATCH = """\
 run: {name: s, seed: 3, duration: 8 steps, device: cpu, deterministic: true}
-model: {type: gpt2, options: {num_layers: 4, num_heads: 2, hidden_size: 32, max_positions: 32, num_experts: 4}}
+model:
+  type: gpt2
+  options: {num_layers: 4, num_heads: 2, hidden_size: 32, max_positions: 32, num_experts: 4}
 data: {type: stories, sequence_length: 32, samples: 64, eval_samples: 8}
 batch: {global_batch_size: 8, micro_batch_size: 4}
 precision: fp32
@@ -107,7 +113,8 @@ class Switch(Trainx):
         write_tokens(held_out, [min(130, int(self.random.expovariate(0.05)))
                                 for _ in range(SAMPLES * LENGTH + 1)])
         want = self.reference("evaluate", self.folder / "model", held_out)
-        got = self.train("r", f"data.eval={held_out}", "run.duration=1 steps", "optimizer.lr=1e-30", "eval.every=1 steps",
+        got = self.train("r", f"data.eval={held_out}", "run.duration=1 steps",
+                         "optimizer.lr=1e-30", "eval.every=1 steps",
                          "optimizer.options.weight_decay=0", "eval.batches=1")
         lines = (self.folder / "outputs/r/metrics.jsonl").read_text().splitlines()
         [evaluated] = [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]
@@ -173,7 +180,8 @@ class Recipes(Trainx):
         self.recipe(SCRATCH, "r.yaml")
 
     def plan(self, *settings):
-        return json.loads(self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
+        told = self.run_trainx("plan", "r.yaml", "--json", *settings).stdout
+        return json.loads(told.splitlines()[-1])
 
     def test_a_recipe_begins_one_and_its_folder_loads(self):
         self.run_trainx("train", "r.yaml")
@@ -184,16 +192,19 @@ class Recipes(Trainx):
                                               "decoder_sparse_step", "capacity_factor",
                                               "router_aux_loss_coef")],
                          ["gpt2_moe", 4, 1, 2, 1.25, 0.01])
-        shapes = {n: t[1] for n, t in saved_tensors.tensors(self.weights("s")).items() if ".mlp." in n}
+        tensors = saved_tensors.tensors(self.weights("s"))
+        shapes = {n: t[1] for n, t in tensors.items() if ".mlp." in n}
         for layer in (1, 3):
             self.assertEqual(shapes[f"h.{layer}.mlp.experts.c_fc.weight"], [4, 128, 32])
             self.assertEqual(shapes[f"h.{layer}.mlp.experts.c_proj.bias"], [4, 32])
         self.assertEqual(shapes["h.0.mlp.c_fc.weight"], [32, 128])
-        again = self.recipe(SCRATCH.replace(
-            SCRATCH.splitlines()[1], f"model: {{init_from: {self.folder}/outputs/s/latest}}"), "again.yaml")
+        begun = f"model:\n  init_from: {self.folder}/outputs/s/latest\n"
+        again = self.recipe(begun.join([SCRATCH[:SCRATCH.index("model:")],
+                                        SCRATCH[SCRATCH.index("data:"):]]), "again.yaml")
         self.run_trainx("train", again, "run.name=again", "run.duration=1 steps")
         self.assertLess(self.metrics("again")[0]["loss"], losses[0])
-        self.refused("plan", again, "model.options.num_experts=8", names=["model.options.num_experts"])
+        self.refused("plan", again, "model.options.num_experts=8",
+                     names=["model.options.num_experts"])
 
     def test_a_plan_counts_what_computes_a_token(self):
         plan = self.plan()
@@ -216,7 +227,8 @@ class Recipes(Trainx):
                          names=[f"model.options.{setting.split('=')[0]}", "num_experts"])
 
     def test_gpus_have_no_kernels_yet(self):
-        self.refused("plan", "r.yaml", "run.device=gpu", "--gpu", "h100", names=["gpt2", "dispatch"])
+        self.refused("plan", "r.yaml", "run.device=gpu", "--gpu", "h100",
+                     names=["gpt2", "dispatch"])
         self.refused("plan", "r.yaml", "run.device=gpu", "--gpu", "h100",
                      "model.options.capacity_factor=0", names=["gpt2", "grouped_linear"])
 
