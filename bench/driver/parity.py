@@ -103,41 +103,54 @@ def steps_to(curve, loss):
 
 
 def compare(result):
-    """A row for each arm, of the seeds that all arms have finished."""
+    """A row for each arm that shares a seed with the baseline, over those seeds; the first is the baseline's, over all of its seeds."""
     arms = result["arms"]
-    seeds = sorted(set.intersection(*(set(arm["curves"]) for arm in arms.values())), key=int)
-    if not seeds:
-        return []
-    finals = {name: [arm["curves"][s][-1][1] for s in seeds] for name, arm in arms.items()}
-    means = {name: mean_curve([arm["curves"][s] for s in seeds]) for name, arm in arms.items()}
-    equal_loss = max(curve[-1][1] for curve in means.values())  # that all arms reach
     baseline = next(iter(arms))
-    rows = []
+    of_baseline = arms[baseline]["curves"]
+    if not of_baseline:
+        return []
+    finals = [curve[-1][1] for curve in of_baseline.values()]
+    rows = [{"arm": baseline, "seeds": len(finals), "loss": statistics.fmean(finals)}]
+    rows[0]["standard_error"] = standard_error(finals)
     for name, arm in arms.items():
-        row = {"arm": name, "seeds": len(seeds), "loss": statistics.fmean(finals[name])}
-        row["standard_error"] = standard_error(finals[name])
-        row["steps_to_equal_loss"] = steps_to(means[name], equal_loss)
-        if arm.get("step_ms"):
-            row["seconds_to_equal_loss"] = row["steps_to_equal_loss"] * arm["step_ms"] / 1e3
-        if name != baseline:
-            add_gap(row, arm, arms[baseline], seeds, rows[0])
-        rows.append(row)
+        seeds = sorted(set(arm["curves"]) & set(of_baseline), key=int)
+        if name != baseline and seeds:
+            rows.append(compare_arm(name, arm, arms[baseline], seeds))
     return rows
 
 
-def add_gap(row, arm, baseline, seeds, of_baseline):
-    gaps = [gap_curve(arm["curves"][s], baseline["curves"][s]) for s in seeds]
+def compare_arm(name, arm, baseline, seeds):
+    curves = [arm["curves"][s] for s in seeds]
+    of_baseline = [baseline["curves"][s] for s in seeds]
+    finals = [curve[-1][1] for curve in curves]
+    gaps = [gap_curve(*pair) for pair in zip(curves, of_baseline, strict=True)]
+    row = {"arm": name, "seeds": len(seeds), "loss": statistics.fmean(finals)}
+    row["standard_error"] = standard_error(finals)
     row["gap"] = statistics.fmean(gap[-1][1] for gap in gaps)
     row["gap_error"] = standard_error([gap[-1][1] for gap in gaps])
-    row["gap_share"] = row["gap"] / of_baseline["loss"]
+    row["gap_share"] = row["gap"] / statistics.fmean(curve[-1][1] for curve in of_baseline)
     slopes = [1000 * slope(last_half(gap)) for gap in gaps]  # per 1,000 steps
     row["slope"], row["slope_error"] = statistics.fmean(slopes), standard_error(slopes)
+    error = standard_error([curve[-1][1] for curve in of_baseline])
     row["bounds"] = {
-        "below the standard error": row["gap"] < of_baseline["standard_error"],
+        "below the standard error": row["gap"] < error,
         "below 0.25 %": row["gap_share"] < LARGEST_GAP,
         "slope not above zero": row["slope"] <= 0,
     }
     row["within"] = len(seeds) > 1 and all(row["bounds"].values())
+    add_equal_loss(row, (baseline, mean_curve(of_baseline)), (arm, mean_curve(curves)))
+    return row
+
+
+def add_equal_loss(row, *arms):
+    """Steps, and seconds by the median step time, of the baseline and the arm to the loss that both reach."""
+    loss = max(curve[-1][1] for _, curve in arms)
+    row["equal_loss"] = loss
+    row["steps_to_equal_loss"] = [steps_to(curve, loss) for _, curve in arms]
+    row["seconds_to_equal_loss"] = [
+        steps * arm["step_ms"] / 1e3
+        for (arm, _), steps in zip(arms, row["steps_to_equal_loss"], strict=True)
+    ]
 
 
 def verdict(row):
@@ -149,12 +162,12 @@ def verdict(row):
     return "yes" if row["within"] else "no: not " + ", not ".join(failed)
 
 
-def markdown(result, rows):
+def markdown(rows):
     if not rows:
-        return "no seed is finished in all arms"
+        return "no seed is finished"
     out = [
         "| Arm | Seeds | Held-out loss | Gap | Gap, % | Slope of the gap, last half, per 1,000 steps"
-        " | Steps to equal loss | Seconds to equal loss | Within bounds |",
+        " | Steps to equal loss, baseline / arm | Seconds | Within bounds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -162,10 +175,10 @@ def markdown(result, rows):
         if "gap" in row:
             cells += [f"{row['gap']:+.4f} ± {row['gap_error']:.4f}", f"{100 * row['gap_share']:+.3f}"]
             cells += [f"{row['slope']:+.4f} ± {row['slope_error']:.4f}"]
+            for key in ("steps_to_equal_loss", "seconds_to_equal_loss"):
+                cells.append(" / ".join(f"{value:.0f}" for value in row[key]))
         else:
-            cells += [""] * 3
-        cells += [f"{row['steps_to_equal_loss']:.0f}"]
-        cells += [f"{row['seconds_to_equal_loss']:.0f}" if "seconds_to_equal_loss" in row else ""]
-        cells += [verdict(row)]
+            cells += [""] * 5
+        cells.append(verdict(row))
         out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out)
