@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "model/model.hpp"
 #include "train/build.hpp"
+#include "train/checkpoints.hpp"
 #include "train/module_buffers.hpp"
 #include "execute/shared_cores.hpp"
 #include "execute/threads.hpp"
@@ -17,20 +18,29 @@ bool keeps_states(const std::string& folder) {
          std::filesystem::exists(folder + "/optimizer.safetensors.index.json");
 }
 
+/// What a checkpoint's run no longer computes in fp8; nothing of a folder without a state.
+std::set<std::string> fallback_of(const std::string& folder) {
+  if (!std::filesystem::exists(folder + "/trainer_state.json")) return {};
+  const auto weights = train::read_saved_state(folder).state.fp8_fallback;
+  return {weights.begin(), weights.end()};
+}
+
 }  // namespace
 
 int evaluate(const launch::Job& job, metrics::Console& console) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
   plan::RunPlan plan = plan_of(job, loaded.recipe);
-  const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
-  // all else there only training reads and writes
-  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk && !averaged)
-    plan.memory.disk_bytes = 0;
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source)
     throw UserError(ExitCode::input_missing,
                     "the recipe names no held-out data; set data.eval or data.held_out");
   const std::string folder = weights_folder(job);
+  if (const auto weights = fallback_of(folder); !weights.empty())
+    plan = plan::with_fallback(plan, job.facts, weights);
+  const bool averaged = plan.recipe.eval.weights == recipe::EvalWeights::average;
+  // all else there only training reads and writes
+  if (plan.recipe.memory.parameter_offload != recipe::ParameterOffload::disk && !averaged)
+    plan.memory.disk_bytes = 0;
   execute::set_compute_threads(plan.threads);
   const execute::SharedCores shared_cores(plan.on_gpu ? 1 : plan.threads);
   const auto device = execute::open_device(plan);

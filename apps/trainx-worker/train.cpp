@@ -21,6 +21,8 @@
 #include "trained_in.hpp"
 #include "train/attest_observer.hpp"
 #include "train/callback_observer.hpp"
+#include "plan/explain/products.hpp"
+#include "train/fp8_fallback_observer.hpp"
 #include "train/health_observer.hpp"
 #include "train/learning_rates.hpp"
 #include "train/loop_observer.hpp"
@@ -39,6 +41,7 @@
 #include <csignal>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -83,9 +86,16 @@ int exit_code_of(execute::Request request) {
     case execute::Request::interrupt: return 128 + SIGINT;
     case execute::Request::stop_and_rerun: return static_cast<int>(ExitCode::stopped_early);
     case execute::Request::none:
+    case execute::Request::new_programs:
     case execute::Request::save_and_go_on: break;
   }
   return 0;
+}
+
+/// Nothing: the process goes on.
+std::optional<int> code_of(execute::Request request) {
+  if (request == execute::Request::new_programs) return std::nullopt;
+  return exit_code_of(request);
 }
 
 /// Where the run begins, as rank 0 found it: the same for all.
@@ -255,11 +265,18 @@ void require_outside(const recipe::Recipe& recipe, const std::string& path) {
             ", which would be removed; copy it elsewhere, or give run.name another value");
 }
 
-/// All but finding the beginning: loads, trains, saves.
-int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start,
-        train::TrainState& state, std::int64_t threads, const std::string& path,
-        std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
-        train::TrainingParts& parts, metrics::Console& console, train::LoopChannel* loop) {
+/// A loop of the user's own cannot be told of a step that another program makes: its products stay.
+bool may_fall_back(const plan::RunPlan& plan, const train::LoopChannel* loop) {
+  return plan.recipe.precision.products == recipe::Products::fp8 && !loop;
+}
+
+/// All but finding the beginning: loads, trains, saves. Returns an exit code; nothing where the run
+/// goes on from its newest checkpoint with other programs. `again`: this is such a run.
+std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& start,
+                       train::TrainState& state, std::int64_t threads, const std::string& path,
+                       std::optional<OwnFolder>& own, const std::vector<data::DataFile>& files,
+                       train::TrainingParts& parts, metrics::Console& console,
+                       train::LoopChannel* loop, bool again) {
   const execute::Ranks& ranks = parts.ranks;
   const std::string began_from = !start.from.empty() ? start.from
                                                      : plan.recipe.model.init_from.value_or("");
@@ -279,9 +296,12 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   const std::optional<std::int64_t> saved_step = start.own ? std::optional(state.step)
                                                            : std::nullopt;
   log::set_step(state.step);
+  std::optional<train::Fp8FallbackObserver> fallback;
   if (!own) {
-    open_log(path, job);
+    if (!again) open_log(path, job);
     parts.start(state);
+    if (may_fall_back(plan, loop))
+      parts.trainer->add(fallback.emplace(parts, console, nullptr, job.allow_degraded));
     train::CallbackObserver callbacks(plan);
     if (!plan.is_replica()) parts.trainer->add(callbacks);
     std::optional<train::EvalObserver> eval;
@@ -305,7 +325,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
     if (loop)
       parts.trainer->add(own_loop.emplace(parts, *loop, eval ? &*eval : nullptr,
                                           checkpoints ? &*checkpoints : nullptr));
-    return exit_code_of(parts.trainer->run());
+    return code_of(parts.trainer->run());
   }
 
   train::RunFolder& folder = own->folder;
@@ -317,7 +337,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   for (const auto& difference : folder.differences(plan.recipe))
     console.message("changed since the run began: " + difference);
   write_run_files(folder, plan, job);
-  open_log(path, job);
+  if (!again) open_log(path, job);
 
   const std::string others = ranks.world_size() > 1
                                  ? std::to_string(ranks.world_size()) + " ranks (" +
@@ -327,10 +347,13 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
                                  : "";
   auto rows = start_rows(plan, job);
   rows.insert(rows.begin(), {"device", others + parts.device->name()});
-  console.start(
-      "training " + std::string(architectures::architecture_name(plan.dims)) + " into " + path,
-      path, rows, settings_of(plan, job),
-      {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
+  if (again)
+    console.message("the program is planned anew: products are " + plan::describe_products(plan));
+  else
+    console.start(
+        "training " + std::string(architectures::architecture_name(plan.dims)) + " into " + path,
+        path, rows, settings_of(plan, job),
+        {plan.total_steps, plan.total_seconds, state.seconds, plan.memory.total_bytes()});
   if (const disk::Disk* disk = parts.device->disk())
     console.message(what_is_on_disk(plan) + " on the disk: " + disk->describe());
   if (!start.from.empty()) console.resume(state.step, start.from);
@@ -342,6 +365,8 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   parts.trainer->add(health);
   train::MetricsObserver metrics(parts, console, log, state);
   parts.trainer->add(metrics);
+  if (may_fall_back(plan, loop))
+    parts.trainer->add(fallback.emplace(parts, console, &log, job.allow_degraded));
   train::CallbackObserver callbacks(plan);
   parts.trainer->add(callbacks);
   std::optional<train::EvalObserver> eval;
@@ -369,7 +394,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   if (plan.recipe.memory.release_cache_every)
     parts.trainer->add(release.emplace(parts, console, state));
   std::optional<train::ProfileObserver> profile;
-  if (job.profile_steps > 0)
+  if (job.profile_steps > 0 && !again)
     parts.trainer->add(
         profile.emplace(parts, console, folder.file("profile.json"), job.profile_steps));
   Status status(folder, plan, checkpoints, console, state);
@@ -380,6 +405,7 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   try {
     const execute::Request request = parts.trainer->run();
     const train::TrainState& end = parts.trainer->state();
+    if (!code_of(request)) return std::nullopt;
     const int code = exit_code_of(request);
     if (own_loop && own_loop->closed_early()) {
       status.write("stopped", "its own loop closed it", 0);
@@ -403,23 +429,29 @@ int run(const launch::Job& job, const plan::RunPlan& plan, const Beginning& star
   }
 }
 
-int train_among(const launch::Job& job, const plan::RunPlan& plan,
-                std::shared_ptr<const data::Source> train_source,
-                std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
-                metrics::Console& console, train::LoopChannel* loop) {
+/// The launcher's plan, and behind it those of the same run with other programs: they outlive all
+/// that tells of their instructions.
+using Plans = std::deque<plan::RunPlan>;
+
+/// From the newest checkpoint to the run's end, or to where it goes on with other programs (run).
+std::optional<int> train_part(const launch::Job& job, Plans& plans,
+                              std::shared_ptr<const data::Source> train_source,
+                              std::shared_ptr<const data::Source> eval_source, JoinedRanks& joined,
+                              metrics::Console& console, train::LoopChannel* loop, bool again) {
+  const plan::RunPlan& base = plans.front();
   const execute::Ranks ranks = joined.ranks();
   const std::string path = job.fork_name.empty() ? job.run_folder
-                                                 : plan.recipe.run.output_dir + "/" + job.fork_name;
+                                                 : base.recipe.run.output_dir + "/" + job.fork_name;
   const std::string fork_source = job.fork_name.empty() ? "" : job.run_folder;
   const std::vector<data::DataFile> files = train_source->files();
   std::optional<OwnFolder> own;
   Beginning start;
   if (ranks.is_first()) {
     // what cannot begin is told before a folder is made
-    if (job.overwrite.empty()) find_start(path, fork_source, plan.recipe, console);
+    if (job.overwrite.empty()) find_start(path, fork_source, base.recipe, console);
     own.emplace(path);
     if (overwrites(job, own->folder)) {
-      require_outside(plan.recipe, path);
+      require_outside(base.recipe, path);
       if (!fork_source.empty() && checkpoint::Store(fork_source).list().empty())
         throw UserError(
             ExitCode::no_checkpoint,
@@ -427,13 +459,19 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
       own->folder.clear();
       log::info("--overwrite: removed what an earlier run left in " + path);
     }
-    start = begin(*own, path, fork_source, plan, files, console);
+    start = begin(*own, path, fork_source, base, files, console);
   }
   start = beginning_from(ranks.from_first(to_text(start)));
   if (start.finished) return 0;
   train::SavedState saved;
-  if (!start.from.empty() && start.with_states) saved = read_state(start.from, plan);
+  if (!start.from.empty() && start.with_states) saved = read_state(start.from, base);
   train::TrainState& state = saved.state;
+  if (base.recipe.precision.products != recipe::Products::fp8)
+    state.fp8_fallback.clear(), state.fp8_saturation.clear();
+  if (!state.fp8_fallback.empty())
+    plans.push_back(plan::with_fallback(base, job.facts,
+                                        {state.fp8_fallback.begin(), state.fp8_fallback.end()}));
+  const plan::RunPlan& plan = plans.back();
   if (!start.own) state.own_lr.reset();  // a fork's is the recipe's
   if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first())
     tell_rate_change(*change, plan, console);
@@ -446,7 +484,7 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
 
   train::TrainingParts parts(plan, std::move(train_source), std::move(eval_source), ranks);
   try {
-    return run(job, plan, start, state, threads, path, own, files, parts, console, loop);
+    return run(job, plan, start, state, threads, path, own, files, parts, console, loop, again);
   } catch (const std::exception& e) {
     // the teardown of a GPU that is lost, or that others wait for, may never end
     if (plan.on_gpu && (ranks.world_size() > 1 || parts.device->is_lost()))
@@ -455,18 +493,29 @@ int train_among(const launch::Job& job, const plan::RunPlan& plan,
   }
 }
 
+int train_among(const launch::Job& job, Plans& plans,
+                const std::shared_ptr<const data::Source>& train_source,
+                const std::shared_ptr<const data::Source>& eval_source, JoinedRanks& joined,
+                metrics::Console& console, train::LoopChannel* loop) {
+  std::optional<int> code;
+  for (bool again = false; !code; again = true)
+    code = train_part(job, plans, train_source, eval_source, joined, console, loop, again);
+  return *code;
+}
+
 }  // namespace
 
 int train(const launch::Job& job, metrics::Console& console, train::LoopChannel* loop) {
   const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
-  const plan::RunPlan plan = plan_of(job, loaded.recipe);
+  Plans plans;
+  plans.push_back(plan_of(job, loaded.recipe));
+  const plan::RunPlan& plan = plans.front();
   // bad data is told before anything is written
-  auto train_source = train::open_split(plan, data::Split::train);
-  auto eval_source = train::open_split(plan, data::Split::eval);
+  const auto train_source = train::open_split(plan, data::Split::train);
+  const auto eval_source = train::open_split(plan, data::Split::eval);
   JoinedRanks joined(job, plan);
   try {
-    const int code = train_among(job, plan, std::move(train_source), std::move(eval_source), joined,
-                                 console, loop);
+    const int code = train_among(job, plans, train_source, eval_source, joined, console, loop);
     joined.leave();
     return code;
   } catch (const std::exception& e) {

@@ -39,7 +39,13 @@ struct Losses {
 struct Difference {
   std::string name;
   double loss = 0, grad_norm = 0, weights = 0;
+  std::vector<std::string> fallback = {};  // products that no longer compute in fp8, by weights
 };
+
+std::vector<std::string> fallback_in(const std::string& checkpoint) {
+  const auto j = nlohmann::json::parse(read_file(checkpoint + "/trainer_state.json"));
+  return j.value("fp8_fallback", std::vector<std::string>());
+}
 
 Losses losses_in(const std::string& folder) {
   Losses out;
@@ -141,7 +147,8 @@ class Verification {
                                                     folder + " holds what it did");
       out.push_back({cuts[k].name, largest_relative(mine.loss, first.loss),
                      largest_relative(mine.grad_norm, first.grad_norm),
-                     weights_difference(folder + "/latest", folder_ + "/cut-0/latest")});
+                     weights_difference(folder + "/latest", folder_ + "/cut-0/latest"),
+                     fallback_in(folder + "/latest")});
     }
     return out;
   }
@@ -216,6 +223,11 @@ std::string scientific(double x) {
   return text;
 }
 
+std::string fallback_words(const Difference& d) {
+  const std::size_t products = d.fallback.size();
+  return products == 0 ? "" : ", " + std::to_string(products) + " products fell back from fp8";
+}
+
 int run_verify(const VerifyArguments& a, const Context& context) {
   if (a.worlds.empty())
     throw UserError(ExitCode::usage,
@@ -225,7 +237,8 @@ int run_verify(const VerifyArguments& a, const Context& context) {
   const auto differences = verification.run();
   // false for NaN
   const auto agrees = [&](const Difference& d) {
-    return d.loss <= allowed.loss && d.weights <= allowed.weights;
+    return d.loss <= allowed.loss && d.weights <= allowed.weights &&
+           d.fallback == differences.front().fallback;
   };
   const bool all = std::ranges::all_of(differences, agrees);
   if (context.output.json) {
@@ -233,17 +246,20 @@ int run_verify(const VerifyArguments& a, const Context& context) {
                      {"agree", all},
                      {"allowed", {{"loss", allowed.loss}, {"weights", allowed.weights}}}};
     for (const Difference& d : differences)
-      j["cuts"].push_back(
-          {{"cut", d.name}, {"loss", d.loss}, {"grad_norm", d.grad_norm}, {"weights", d.weights}});
+      j["cuts"].push_back({{"cut", d.name},
+                           {"loss", d.loss},
+                           {"grad_norm", d.grad_norm},
+                           {"weights", d.weights},
+                           {"fp8_fallback", d.fallback}});
     print(j.dump());
   } else {
     std::vector<std::pair<std::string, std::string>> rows;
     for (const Difference& d : differences)
       rows.emplace_back(d.name, &d == &differences.front()
-                                    ? "what the others are held against"
+                                    ? "what the others are held against" + fallback_words(d)
                                     : "loss " + scientific(d.loss) + ", gradient norm " +
                                           scientific(d.grad_norm) + ", weights " +
-                                          scientific(d.weights) +
+                                          scientific(d.weights) + fallback_words(d) +
                                           (agrees(d) ? "" : "   more than allowed"));
     print("largest relative differences over " + std::to_string(a.steps) +
           " steps (allowed: loss " + scientific(allowed.loss) + ", weights " +

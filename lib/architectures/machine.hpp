@@ -3,6 +3,8 @@
 #include "graph/parameter_rules.hpp"
 #include "graph/quantize_products.hpp"
 #include <cstdint>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,6 +31,7 @@ struct Machine {
   // whose linear layers multiply operands in fp8
   graph::Fp8Layers fp8 = graph::Fp8Layers::off;
   graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
+  std::set<std::string> fp8_left_out = {};  // by names of weights: graph::Fp8Product
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   graph::ExpertSharing sharing = {};  // of a run

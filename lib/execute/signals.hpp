@@ -3,8 +3,17 @@
 namespace trainx::execute {
 
 /// What a signal asked for, acted on at a step's end soon after. In the order of strength: of
-/// several, on whichever rank, the strongest holds.
-enum class Request { none, save_and_go_on, stop_and_rerun, interrupt, hang_up, terminate };
+/// several, on whichever rank, the strongest holds. new_programs is no signal's: an observer's, for
+/// which the process saves and goes on from there.
+enum class Request {
+  none,
+  save_and_go_on,
+  new_programs,
+  stop_and_rerun,
+  interrupt,
+  hang_up,
+  terminate
+};
 
 /// SIGTERM: terminate (143). SIGHUP: hang_up (129), unless it was ignored at the start (nohup):
 /// then it stays so. SIGINT: interrupt (130), twice: ends the process at once. SIGUSR1:

@@ -2,6 +2,7 @@
 // numbered; blocks cut the list for the step program.
 #pragma once
 #include "operations/bound_op_spec.hpp"
+#include "graph/quantize_products.hpp"
 #include "program/model_graph.hpp"
 #include <optional>
 #include <string>
@@ -81,6 +82,7 @@ struct Model {
   std::optional<program::ScalarSpec> fp8_counts;
   // f64 alike, that scales are made of and each step advances: of delayed scaling
   std::optional<program::ScalarSpec> fp8_ranges;
+  std::vector<Fp8Product> fp8_products;
   std::vector<ModelValue> values;
   std::vector<ModelParameter> parameters;
   std::vector<Block> blocks;

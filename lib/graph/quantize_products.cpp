@@ -16,8 +16,9 @@ namespace {
 
 class Quantizing {
  public:
-  Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling)
-      : model_(model), layers_(layers), scaling_(scaling) {
+  Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling,
+             const std::set<std::string>& left_out)
+      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out) {
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -26,12 +27,13 @@ class Quantizing {
   }
 
   void run() {
-    for (Block& block : model_.blocks)
-      if (is_layer(block) &&
+    for (std::size_t b = 0; b < model_.blocks.size(); ++b)
+      if (Block& block = model_.blocks[b];
+          is_layer(block) &&
           (layers_ == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
-        quantize(block);
+        quantize(block, static_cast<int>(b));
     number_by_position();
-    if (most_ == 0) return;
+    if (std::ranges::all_of(model_.fp8_products, &Fp8Product::left_out)) return;
     const bool delayed = scaling_ == Fp8Scaling::delayed;
     const auto dims = [&](std::int64_t of_tensor) {
       return std::vector<std::int64_t>{operations::fp8_classes, std::ssize(model_.blocks), most_,
@@ -50,16 +52,17 @@ class Quantizing {
     return block.kind == BlockKind::layer && block.layer != none;
   }
 
-  void quantize(Block& block) {
+  void quantize(Block& block, int at) {
     // values that weights' gradients are made of: a GPU reads them transposed
     std::set<ValueId> transposed;
     for (const Node& op : block.ops)
       if (model_.gpu && std::holds_alternative<Linear>(op.operation) && multiplies_fp8(op) &&
-          model_.types_of(op).trains(Linear::weight))
+          !is_left_out(op) && model_.types_of(op).trains(Linear::weight))
         transposed.insert(op.inputs[Linear::x]);
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
-    int inputs = 0, linears = 0;
+    std::map<ValueId, int> inputs;                  // numbers of those that layers read
+    int linears = 0;
     for (Node& op : block.ops) {
       if (std::holds_alternative<operations::GroupedLinear>(op.operation))
         throw UserError(ExitCode::invalid_recipe,
@@ -67,9 +70,16 @@ class Quantizing {
                         "of a step: leave it out for a mixture of experts");
       if (auto* linear = std::get_if<Linear>(&op.operation); linear && multiplies_fp8(op)) {
         const ValueId x = op.inputs[Linear::x];
+        const int input = inputs.try_emplace(x, static_cast<int>(inputs.size())).first->second;
+        const int number = linears++;
+        model_.fp8_products.push_back({name_of_weight(op), at, input, number, is_left_out(op)});
+        if (is_left_out(op)) {
+          ops.push_back(std::move(op));
+          continue;
+        }
         if (!known.contains(x)) {
           Quantize cast{.delayed = scaling_ == Fp8Scaling::delayed,
-                        .number = inputs++,
+                        .number = input,
                         .transposes = transposed.contains(x)};
           ValueId from = x;
           if (Node* before = activation_before(ops, op)) {
@@ -92,7 +102,7 @@ class Quantizing {
         }
         const std::vector<ValueId>& made = known[x];
         linear->fp8 = true;
-        linear->number = linears++;
+        linear->number = number;
         linear->delayed = scaling_ == Fp8Scaling::delayed;
         op.inputs.resize(made.size() > Quantize::transposed ? Linear::input_transposed + 1
                                                             : Linear::input_scale + 1,
@@ -107,8 +117,14 @@ class Quantizing {
       ops.push_back(std::move(op));
     }
     block.ops = std::move(ops);
-    most_ = std::max({most_, inputs, linears});
+    most_ = std::max({most_, static_cast<int>(inputs.size()), linears});
   }
+
+  const std::string& name_of_weight(const Node& linear) const {
+    const ParameterId weight = linear.parameters[Linear::weight];
+    return model_.parameters[static_cast<std::size_t>(weight.index)].spec.name;
+  }
+  bool is_left_out(const Node& linear) const { return left_out_.contains(name_of_weight(linear)); }
 
   /// The linear layer in fp8 whose activation is the input of `op`, where a GPU computes that, and
   /// its derivative, as it casts the one and its gradient.
@@ -196,14 +212,16 @@ class Quantizing {
   Model& model_;
   Fp8Layers layers_;
   Fp8Scaling scaling_;
+  const std::set<std::string>& left_out_;
   int first_ = std::numeric_limits<int>::max(), last_ = none;
   int most_ = 0;  // tensors of a class that a block casts
 };
 
 }  // namespace
 
-void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling).run();
+void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling,
+                       const std::set<std::string>& left_out) {
+  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out).run();
 }
 
 }  // namespace trainx::graph

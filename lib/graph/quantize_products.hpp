@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <set>
+#include <string>
 
 namespace trainx::graph {
 
@@ -11,11 +13,23 @@ enum class Fp8Layers : std::uint8_t { off, inner, all };
 /// Scales of operands in fp8: of the tensor at hand, or of the largest magnitudes of steps before.
 enum class Fp8Scaling : std::uint8_t { current, delayed };
 
+/// A linear layer whose operands are cast to fp8, unless it is left out. Its tensors keep their
+/// numbers (operations::Fp8Site) whichever layers are left out.
+struct Fp8Product {
+  std::string weight;  // name of its parameter; of several as one tensor, of the first
+  int block = 0;       // of the model
+  int input = 0;       // number of the input, which other layers of the block may read too
+  int number = 0;      // of the weight and of the output gradient
+  bool left_out = false;
+};
+
 /// Gives the linear operations of those layers operands in fp8: their input is what a Quantize
 /// operation makes of it, once for all that read it, and so it is what backward keeps. Gradients
 /// still belong to the value that was quantized: rounding has the derivative of the identity.
 /// Embedding and head stay as they are, and on a GPU layers of which a size does not fit its
-/// kernels (gpu_multiplies_fp8). Follows fuse().
-void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current);
+/// kernels (gpu_multiplies_fp8), and `left_out`, by the names of weights (Fp8Product::weight).
+/// Follows fuse().
+void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current,
+                       const std::set<std::string>& left_out = {});
 
 }  // namespace trainx::graph

@@ -51,6 +51,7 @@ ModelGraph to_blocks(const Model& model) {
     graph.target_rows = model.head.expected_rows;
   }
   auto composition = std::make_shared<Composition>();
+  composition->fp8_products = model.fp8_products;
   for (std::size_t b = 0; b < model.blocks.size(); ++b) {
     const Lowering of{model, map, graph, parameters.places, static_cast<int>(b)};
     if (const std::optional<Repetition> like = repetition_of(of)) {

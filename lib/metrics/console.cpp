@@ -232,6 +232,13 @@ void Console::sample(const SampleReport& r) {
   if (progress_) print("step " + std::to_string(r.step) + ": the model writes: " + r.text);
 }
 
+void Console::fallback(const Fp8Fallback& r, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  event("fp8_fallback",
+        {{"step", r.step}, {"weights", r.weights}, {"products", r.products}, {"message", why}});
+  warn(why);
+}
+
 void Console::checkpoint(const CheckpointReport& r) {
   const std::lock_guard lock(mutex_);
   event("checkpoint",

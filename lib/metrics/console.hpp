@@ -50,6 +50,8 @@ class Console {
   void answer(const EvalReport& report);
   /// A text that the model wrote.
   void sample(const SampleReport& report);
+  /// `why`: a sentence.
+  void fallback(const Fp8Fallback& report, const std::string& why);
   void checkpoint(const CheckpointReport& report);
   void resume(std::int64_t step, const std::string& path);
   void skipped_checkpoint(const std::string& path, const std::string& why);

@@ -56,7 +56,8 @@ bool is_own_key(const std::string& name) {
   EvalReport evaluation{.all_batches = 1, .unix_time_s = 1};
   evaluation.entropy_floor = 0;
   return to_json(all).contains(name) || to_json(evaluation).contains("eval_" + name) ||
-         name.starts_with("eval_") || name == "prompt" || name == "text";
+         to_json(Fp8Fallback{}).contains(name) || name.starts_with("eval_") || name == "prompt" ||
+         name == "text";
 }
 
 nlohmann::ordered_json to_json(const EvalReport& r) {
@@ -69,6 +70,15 @@ nlohmann::ordered_json to_json(const EvalReport& r) {
   if (r.entropy_floor) j["eval_entropy_floor"] = *r.entropy_floor;
   if (r.unix_time_s > 0) j["unix_time_s"] = r.unix_time_s;
   return j;
+}
+
+nlohmann::ordered_json to_json(const Fp8Fallback& r) {
+  std::string weights;
+  for (const std::string& name : r.weights) weights += (weights.empty() ? "" : " ") + name;
+  return {{"step", r.step},
+          {"fp8_fallback", weights},
+          {"fp8_fallback_products", r.products},
+          {"unix_time_s", r.unix_time_s}};
 }
 
 nlohmann::ordered_json to_json(const SampleReport& r) {

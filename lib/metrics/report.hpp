@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trainx::metrics {
 
@@ -79,6 +80,14 @@ struct EvalReport {
   double epoch = 0, unix_time_s = 0;  // as in StepReport; 0: not known
 };
 
+/// Products that no longer have operands in fp8 behind this step.
+struct Fp8Fallback {
+  std::int64_t step = 0;
+  std::vector<std::string> weights;  // of those products, by name
+  std::int64_t products = 0;         // that have fallen back since the run began
+  double unix_time_s = 0;
+};
+
 /// A text that the model wrote during training.
 struct SampleReport {
   std::int64_t step = 0;
@@ -100,6 +109,7 @@ struct CheckpointReport {
 nlohmann::ordered_json to_json(const StepReport& report);
 nlohmann::ordered_json to_json(const EvalReport& report);
 nlohmann::ordered_json to_json(const SampleReport& report);
+nlohmann::ordered_json to_json(const Fp8Fallback& report);
 /// Is it a key that lines of metrics.jsonl have of trainx itself, which no metric may take?
 bool is_own_key(const std::string& name);
 /// Now, for the field unix_time_s: to a millisecond.

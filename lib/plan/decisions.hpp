@@ -6,6 +6,8 @@
 #include "program/time.hpp"
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
 namespace trainx::plan {
 
@@ -43,6 +45,8 @@ struct Decisions : Explanation {
   bool on_gpu = false;         // the arena is the device's, not the process's
   int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
   std::int64_t threads = 1;    // that compute with; what libraries allocate depends on it
+  // products that no longer have operands in fp8 (recipe.precision.fallback), by names of weights
+  std::set<std::string> fp8_fallback;
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
   std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own

@@ -1,5 +1,6 @@
 #include "plan/fp8_layers.hpp"
 #include "graph/to_blocks.hpp"
+#include <algorithm>
 #include <set>
 
 namespace trainx::plan {
@@ -21,6 +22,9 @@ Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which) {
           ++count.others;
       }
   }
+  count.left_out = static_cast<int>(
+      std::ranges::count_if(graph.composition->fp8_products, &graph::Fp8Product::left_out));
+  count.others -= count.left_out;
   count.layers = static_cast<int>(layers.size());
   return count;
 }

@@ -6,8 +6,9 @@
 namespace trainx::plan {
 
 struct Fp8Count {
-  int layers = 0;  // with linear layers in fp8
-  int others = 0;  // linear layers that were to be, of which a size does not fit a GPU's products
+  int layers = 0;    // with linear layers in fp8
+  int left_out = 0;  // linear layers that were and have fallen back (Decisions::fp8_fallback)
+  int others = 0;    // that were to be, of which a size does not fit a GPU's products
 };
 Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which);
 

@@ -23,6 +23,7 @@ architectures::Machine machine_of(const Decisions& plan) {
   machine.fp8_scaling = plan.recipe.precision.scaling == recipe::Scaling::delayed
                             ? graph::Fp8Scaling::delayed
                             : graph::Fp8Scaling::current;
+  machine.fp8_left_out = plan.fp8_fallback;
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
                      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};

@@ -138,7 +138,9 @@ void require_layer_in_fp8(const Decisions& plan) {
 /// Throws UserError 78 where no product of the layers has sizes that a GPU multiplies in fp8.
 void require_products_in_fp8(const Decisions& plan, const program::ModelGraph& graph) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
-  if (which == graph::Fp8Layers::off || count_fp8(graph, which).layers > 0) return;
+  if (which == graph::Fp8Layers::off || !plan.fp8_fallback.empty() ||
+      count_fp8(graph, which).layers > 0)
+    return;
   throw UserError(
       ExitCode::invalid_recipe,
       "precision.products is fp8, which a GPU multiplies where the sizes of weights and "
@@ -266,6 +268,15 @@ double RunPlan::flops_per_token() const {
          static_cast<double>(tokens_per_step);
 }
 
+RunPlan with_fallback(const RunPlan& plan, const facts::Facts& facts,
+                      const std::set<std::string>& fp8_fallback) {
+  return make_run_plan(plan.recipe, facts,
+                       {.gpu = {},
+                        .rank = plan.rank,
+                        .every_micro_step = plan.every_micro_step,
+                        .fp8_fallback = fp8_fallback});
+}
+
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                       const PlanOptions& options) {
   Decisions plan;
@@ -274,6 +285,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.recipe = recipe;
   auto& r = plan.recipe;
   plan.every_micro_step = options.every_micro_step;
+  plan.fp8_fallback = options.fp8_fallback;
   choose_mode(plan, options.rank);
   plan.batch = plan_batch(r.batch, *r.parallel.world_size.value);
   if (r.optimizer.update_in_backward && plan.batch.grad_accum_steps > 1 &&

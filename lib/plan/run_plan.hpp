@@ -17,6 +17,7 @@ struct PlanOptions {
   int rank = 0;     // of recipe.parallel.world_size ranks
   // the program is to be run: it holds all micro-steps, however many
   bool every_micro_step = false;
+  std::set<std::string> fp8_fallback = {};  // Decisions
 };
 
 /// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks
@@ -30,6 +31,11 @@ std::string why_eager(const Decisions& plan);
 /// it does not fit memory.budget (by how much, what would).
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                       const PlanOptions& options = {});
+
+/// The plan of a run whose products have fallen back: batch, memory and all else that was decided
+/// stay. Throws UserError 71 where values in `compute` do not fit.
+RunPlan with_fallback(const RunPlan& plan, const facts::Facts& facts,
+                      const std::set<std::string>& fp8_fallback);
 
 /// For people and for --json.
 std::string describe(const RunPlan& plan, bool with_program);

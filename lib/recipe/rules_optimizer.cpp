@@ -72,6 +72,14 @@ class OptimizerRules : public RuleSet {
            "can have no effect without products: fp8: remove it, or write products: fp8");
     refuse(!fp8 && p.scaling != Scaling::current, "precision.scaling", {"precision.products"},
            "can have no effect without products: fp8: remove it, or write products: fp8");
+    const bool delayed = p.scaling == Scaling::delayed;
+    for (const auto& [key, written] :
+         {std::pair{"precision.fallback", p.fallback != PrecisionSection{}.fallback},
+          std::pair{"precision.fallback_window",
+                    p.fallback_window != PrecisionSection{}.fallback_window}})
+      refuse(written && !delayed, key, {"precision.scaling"},
+             "can have no effect without scaling: delayed, because current scales cut nothing: "
+             "remove it, or write scaling: delayed");
     refuse(fp8 && p.compute == Compute::fp16, "precision.products", {"precision.compute"},
            "fp8 cannot go together with compute: fp16, whose one loss scale keeps all gradients in "
            "range, while fp8 scales each tensor: write compute: bf16 or fp32");

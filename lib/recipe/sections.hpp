@@ -181,6 +181,8 @@ struct PrecisionSection {
   Products products = Products::compute;
   Scaling scaling = Scaling::current;
   Auto<Products> first_last;
+  double fallback = 0.001;
+  std::int64_t fallback_window = 100;
   Auto<MasterWeights> master;
   Rounding rounding = Rounding::nearest;
   Auto<double> loss_scale;
@@ -203,6 +205,12 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
       "delayed: of the largest values of the last 16 steps");
   field("first_last", s.first_last, anything(),
         "Operands of those products in the first and the last layer. auto: as in all others");
+  field("fallback", s.fallback, fraction(),
+        "Limit of saturation under scaling: delayed: products of a tensor of which a larger share "
+        "of elements is cut to the largest number of fp8, as a mean of fallback_window steps, "
+        "compute as compute says for the rest of the run. 1: never");
+  field("fallback_window", s.fallback_window, between(1, 1 << 30),
+        "Steps of that mean; products fall back after a multiple of it");
   field("master", s.master, anything(),
         "Exact weights beside 16-bit ones. fp32: a full copy; split: the low 16 bits of bf16 "
         "weights (2 bytes less); none: lost; auto: split under bf16, fp32 under fp16");

@@ -102,6 +102,9 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
   if (plan.compute == DType::f16)
     j["loss_scale"] = {{"scale", state.loss_scale}, {"finite_steps", state.finite_steps}};
   if (!state.fp8_ranges.empty()) j["fp8_ranges"] = fp8_ranges_text(state.fp8_ranges);
+  if (!state.fp8_fallback.empty()) j["fp8_fallback"] = state.fp8_fallback;
+  for (const auto& [tensor, sum] : state.fp8_saturation)
+    j["fp8_saturation"][std::to_string(tensor)] = sum;
   c.text_files["trainer_state.json"] = j.dump(2) + "\n";
   return c;
 }
@@ -124,6 +127,10 @@ SavedState read_saved_state(const std::string& folder) {
     }
     if (j.contains("fp8_ranges"))
       saved.state.fp8_ranges = fp8_ranges_from(j.at("fp8_ranges").get<std::string>(), path);
+    if (j.contains("fp8_fallback")) j.at("fp8_fallback").get_to(saved.state.fp8_fallback);
+    if (j.contains("fp8_saturation"))
+      for (const auto& [tensor, sum] : j.at("fp8_saturation").items())
+        saved.state.fp8_saturation[fp8_tensor_from(tensor, path)] = sum.get<double>();
     j.at("threads").get_to(saved.threads);
     saved.world_size = j.value("world_size", std::int64_t{1});
     j.at("loader").at("samples").get_to(saved.train_samples);

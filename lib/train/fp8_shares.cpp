@@ -55,4 +55,13 @@ std::vector<double> fp8_ranges_from(const std::string& text, const std::string& 
   return ranges;
 }
 
+std::int64_t fp8_tensor_from(const std::string& text, const std::string& path) {
+  std::int64_t tensor = -1;
+  const char* const end = text.data() + text.size();
+  if (const auto [at, error] = std::from_chars(text.data(), end, tensor);
+      error != std::errc() || at != end || tensor < 0)
+    throw UserError(ExitCode::bad_data, path + ": fp8_saturation is not what trainx saved");
+  return tensor;
+}
+
 }  // namespace trainx::train

@@ -1,6 +1,7 @@
 #pragma once
 #include "metrics/loss_watch.hpp"
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ struct TrainState {
   // of tensors that are cast to fp8, as kernels::advance_fp8_ranges has them; empty: scales are not
   // delayed, or no step has been
   std::vector<double> fp8_ranges;
+  // products that have fallen back, by names of weights, in the order of the model
+  std::vector<std::string> fp8_fallback;
+  // since the last multiple of precision.fallback_window: by tensor (operations::Fp8Site), the sum
+  // over steps of its share of saturated elements, where that is not 0
+  std::map<std::int64_t, double> fp8_saturation;
   double lr = 0;  // of the last step
   // set by a loop of the user's own: holds instead of the schedule's
   std::optional<double> own_lr;

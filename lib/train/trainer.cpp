@@ -109,6 +109,10 @@ execute::Request Trainer::run() {
     if (request_ > execute::Request::save_and_go_on) stop = std::max(stop, request_);
     if (plan_.total_steps < 0 && end_step_ < 0 && state_.seconds >= plan_.total_seconds) end_soon();
     end_if_wanted(at_rest);
+    if (at_rest && !ended_early_ && !is_last(state_.step) && any_wants_programs()) {
+      stop = std::max(stop, execute::Request::new_programs);
+      end_step_ = state_.step;
+    }
   }
   const bool finished = ended_early_ ||
                         (plan_.total_steps >= 0 ? state_.step >= plan_.total_steps

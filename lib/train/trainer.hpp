@@ -48,6 +48,9 @@ class Observer {
   virtual bool wants_end() const { return false; }
   /// Does the run end with this step? Asked at rest; all ranks answer alike.
   virtual bool ends_here() const { return false; }
+  /// Does the run go on behind this step with other programs? Asked at rest; all ranks answer
+  /// alike.
+  virtual bool wants_programs() const { return false; }
   /// A signal asked for a checkpoint.
   virtual void on_save_request(const TrainState&) {}
   /// At rest, after the last step of this process, before any observer's on_end.
@@ -65,10 +68,10 @@ class Trainer {
   void on_report(const execute::StepScalarsReport& report);
   /// In the order in which they act on a step.
   void add(Observer& observer) { observers_.push_back(&observer); }
-  /// Trains until the duration is reached, an observer wants the end, or a signal asks to stop;
-  /// returns which signal. Throws UserError 80 if the loss stays non-finite (with
-  /// update_in_backward: is so once), or if the run is at its end and divergence_of says why; then
-  /// the last step is saved.
+  /// Trains until the duration is reached, an observer wants the end or other programs
+  /// (Request::new_programs), or a signal asks to stop; returns which signal. Throws UserError 80
+  /// if the loss stays non-finite (with update_in_backward: is so once), or if the run is at its
+  /// end and divergence_of says why; then the last step is saved.
   execute::Request run();
   const TrainState& state() const { return state_; }
 
@@ -76,6 +79,9 @@ class Trainer {
   bool is_last(std::int64_t step) const { return end_step_ >= 0 && step >= end_step_; }
   bool rest_needed_after(std::int64_t step) const;
   bool any_ends_here() const { return std::ranges::any_of(observers_, &Observer::ends_here); }
+  bool any_wants_programs() const {
+    return std::ranges::any_of(observers_, &Observer::wants_programs);
+  }
   bool any_wants_end() const { return std::ranges::any_of(observers_, &Observer::wants_end); }
   void end_if_wanted(bool at_rest);
   /// Steps that another rank may have begun already belong to the run: it ends behind them.

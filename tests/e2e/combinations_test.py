@@ -29,6 +29,8 @@ METHODS = {
     "precision.products": ["compute", "fp8"],
     "precision.first_last": ["auto", "fp8", "compute"],
     "precision.scaling": ["current", "delayed"],
+    "precision.fallback": ["0.001", "1"],
+    "precision.fallback_window": ["100", "2"],
     "precision.master": ["auto", "fp32", "split", "none"],
     "precision.rounding": ["nearest", "stochastic"],
     "eval.precision": ["auto", "bf16", "fp16"],

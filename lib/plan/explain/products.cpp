@@ -1,5 +1,6 @@
 #include "plan/explain/products.hpp"
 #include "core/units.hpp"
+#include "graph/to_blocks.hpp"
 #include "plan/fp8_layers.hpp"
 #include "plan/precision.hpp"
 #include <cstdio>
@@ -19,6 +20,11 @@ std::string describe_products(const RunPlan& plan) {
          std::to_string(longest.graph.layers()) +
          " layers: e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor" +
          (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
+         (in_fp8.left_out > 0 ? "; " + std::to_string(in_fp8.left_out) + " of " +
+                                    std::to_string(longest.graph.composition->fp8_products.size()) +
+                                    " products fell back to " + std::string(name_of(plan.compute)) +
+                                    " (precision.fallback)"
+                              : "") +
          (in_fp8.others > 0
               ? "; " + std::to_string(in_fp8.others) + " matrices of weights stay in " +
                     std::string(name_of(plan.compute)) +

@@ -140,6 +140,55 @@ TEST_CASE("programs with products in fp8 mean sequential training") {
     CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
 }
 
+TEST_CASE("products that are left out keep operands of the model, and the others their numbers") {
+  const auto without = [](std::set<std::string> weights, Fp8Scaling scaling) {
+    architectures::Machine m = machine(Fp8Layers::all, scaling);
+    m.fp8_left_out = std::move(weights);
+    return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 3,
+                                                           .num_heads = 2,
+                                                           .hidden_size = 8,
+                                                           .intermediate_size = 16,
+                                                           .max_positions = 8,
+                                                           .vocab_size = 9,
+                                                           .dropout = 0},
+                                   2, 4, DType::bf16, m);
+  };
+  const std::string qkv = "h.1.attn.c_attn.weight", up = "h.2.mlp.c_fc.weight";
+  for (const Fp8Scaling scaling : {Fp8Scaling::current, Fp8Scaling::delayed}) {
+    const program::ModelGraph all = without({}, scaling), some = without({qkv, up}, scaling);
+    CHECK(fp8_of(some) ==
+          "h0.attention 2/2\nh0.mlp 2/2\nh1.attention 1/1\nh1.mlp 2/2\nh2.attention 2/2\n"
+          "h2.mlp 1/1\n");
+    CHECK(problem_of(some, program::plain_program(some, momentum)).empty());
+    const auto &before = all.composition->fp8_products, &now = some.composition->fp8_products;
+    REQUIRE(before.size() == 3 * 4);
+    REQUIRE(now.size() == before.size());
+    for (std::size_t k = 0; k < now.size(); ++k) {
+      CHECK(now[k].weight == before[k].weight);
+      CHECK(now[k].block == before[k].block);
+      CHECK(now[k].input == before[k].input);
+      CHECK(now[k].number == before[k].number);
+      CHECK_FALSE(before[k].left_out);
+      CHECK(now[k].left_out == (now[k].weight == qkv || now[k].weight == up));
+      // no other operation has the number of one that is left out
+      for (const BoundOp& op :
+           some.composition->blocks[static_cast<std::size_t>(now[k].block)]->forward)
+        if (const auto* linear = std::get_if<Linear>(&op.operation);
+            linear && linear->fp8 && now[k].left_out)
+          CHECK(linear->number != now[k].number);
+    }
+    std::set<std::string> every;
+    for (const graph::Fp8Product& p : before) every.insert(p.weight);
+    const program::ModelGraph none = without(every, scaling);
+    CHECK(fp8_of(none).empty());
+    for (const program::ScalarSpec& s : none.scalars) CHECK(s.name != "fp8_counts");
+    CHECK(problem_of(none, program::plain_program(none, momentum)).empty());
+  }
+  // names that the model has not change nothing
+  CHECK(fp8_of(without({"head.weight"}, Fp8Scaling::current)) ==
+        fp8_of(without({}, Fp8Scaling::current)));
+}
+
 TEST_CASE("the check misses no cast, scale or reader that a program leaves out") {
   const program::ModelGraph graph = gpt2(Fp8Layers::all, 2);
   const program::StepProgram whole = program::plain_program(graph, momentum);

@@ -12,14 +12,18 @@ struct Asked {
   std::string attention = "auto", length = "64", heads = "4";
 };
 
-plan::RunPlan plan_of(
-    const std::string& more, const std::string& model,
-    const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n",
-    const Asked& asked = {}) {
+facts::Facts facts_of_two_cores() {
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{16} << 30;
   f.data = {true, true, 1000, 100, 0, {}, ""};
+  return f;
+}
+
+plan::RunPlan plan_of(
+    const std::string& more, const std::string& model,
+    const std::string& batch = "batch: {global_batch_size: 32, micro_batch_size: 8}\n",
+    const Asked& asked = {}, const std::set<std::string>& fp8_fallback = {}) {
   return plan::make_run_plan(
       recipe::parse_recipe("model: {type: " + model + ", attention: " + asked.attention +
                                ", options: {num_layers: 3, num_heads: " + asked.heads +
@@ -28,7 +32,7 @@ plan::RunPlan plan_of(
                                asked.length + "}\n" + batch + more,
                            "test")
           .recipe,
-      f, {.gpu = "h200"});
+      facts_of_two_cores(), {.gpu = "h200", .fp8_fallback = fp8_fallback});
 }
 
 // What the program's instructions will launch, counted from what they write.
@@ -348,6 +352,22 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
   const auto without = plan_of("precision: bf16\n", "gpt2");
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_casts == 0);
+}
+
+TEST_CASE("products that have fallen back are claimed in the model's type") {
+  for (const std::string level : {"none", "full"}) {
+    const std::string more = "memory: {activation_checkpoint: " + level + "}\nprecision: fp8\n";
+    const auto all = plan_of(more, "gpt2"),
+               some = plan_of(more, "gpt2", batch, {},
+                              {"h.0.attn.c_attn.weight", "h.2.mlp.c_proj.weight"});
+    const plan::PlacedProgram& placed = some.train.back();
+    const auto expected = plan::expected_kernels(some, placed.graph);
+    CHECK(expected.fp8_products == (3 * 4 - 2) * 3 * 4);
+    CHECK(expected.fp8_casts == casts_of(placed));
+    CHECK(expected.matrix_products == launches_of(placed).products);
+    CHECK(expected.matrix_products ==
+          plan::expected_kernels(all, all.train.back().graph).matrix_products);
+  }
 }
 
 TEST_CASE("products in fp8 are predicted to be faster than those in bf16") {
