@@ -76,6 +76,11 @@ class ExpertsOnGpu(GpuChecks, Trainx):
             self.write(family)
             self.compare(family)
 
+    def test_experts_of_gpt2_have_the_losses_of_the_cpu(self):
+        self.model("{type: gpt2, options: {num_layers: 4, num_heads: 2, hidden_size: 64, "
+                   "max_positions: 32, num_experts: 4, capacity_factor: 0}}")
+        self.compare("gpt2-balanced")
+
     def test_the_loss_that_keeps_experts_busy_is_that_of_the_cpu(self):
         # weights that are a softmax of all scores, and of those that are chosen
         for family in ("mixtral", "granitemoe"):

@@ -226,11 +226,13 @@ class Recipes(Trainx):
             self.refused("plan", "dense.yaml", f"model.options.{setting}",
                          names=[f"model.options.{setting.split('=')[0]}", "num_experts"])
 
-    def test_gpus_have_no_kernels_yet(self):
-        self.refused("plan", "r.yaml", "run.device=gpu", "--gpu", "h100",
-                     names=["gpt2", "dispatch"])
-        self.refused("plan", "r.yaml", "run.device=gpu", "--gpu", "h100",
-                     "model.options.capacity_factor=0", names=["gpt2", "grouped_linear"])
+    def test_gpus_have_no_kernel_for_capacities(self):
+        self.recipe(SCRATCH, "r.yaml")
+        on_gpu = ("plan", "r.yaml", "run.device=gpu", "--gpu", "h100")
+        self.refused(*on_gpu, names=["gpt2", "dispatch"])
+        plan = json.loads(self.run_trainx(
+            *on_gpu, "model.options.capacity_factor=0", "--json").stdout)
+        self.assertGreater(plan["budget_bytes"], 75e9)          # the GPU's
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ Cost ActivationLayer::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> ActivationLayer::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-// nothing calls it on a GPU: products of experts with biases, before it, have no kernel there
-bool ActivationLayer::has_gpu_kernel(const Types& t) const { return !t.gpu; }
+bool ActivationLayer::has_gpu_kernel(const Types&) const { return true; }
 
 }  // namespace trainx::operations
