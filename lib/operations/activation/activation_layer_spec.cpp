@@ -22,7 +22,7 @@ Cost ActivationLayer::cost(Direction direction, const Types& t) const {
   c.scratch.resize(1);
   if (forward)
     c.element_output = y;
-  else
+  else if (t.gpu)
     c.scratch[unused_bias] = {"unused_bias", {DType::f32, {in.columns()}}};
   return c;
 }

@@ -10,7 +10,7 @@ struct ActivationLayer {
   static constexpr Work work = Work::activation;
   enum Input : int { x };
   enum Output : int { y };
-  /// f32 [C]: sums of the gradient's columns, which functions with a bias make, and nobody reads.
+  /// f32 [C], on a GPU: sums of the gradient's columns, which GELU's kernel makes and nobody reads.
   enum Scratch : int { unused_bias };
 
   Activation activation = Activation::gelu_tanh;  // one that is not computed in place
