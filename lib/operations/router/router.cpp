@@ -42,13 +42,6 @@ void balance_experts(const Router& r, const Tensor& balanced, const Tensor& befo
   return cpu::balance_experts(r, balanced, before, scores, indices);
 }
 
-void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced) {
-  if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(d_before))
-      return cuda::balance_experts_backward(*gpu, d_before, d_balanced);
-  return cpu::balance_experts_backward(d_before, d_balanced);
-}
-
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
                             const Tensor& d_balanced, const RouterZGradient& of_z,
                             const Tensor& scores, const Tensor& indices, const RouterCasts& casts) {

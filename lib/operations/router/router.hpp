@@ -36,8 +36,6 @@ void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums)
 /// balanced[2, E] of these tokens, plus `before` (undefined: 0).
 void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);
-/// d_before = d_balanced, of the layer before: it adds to the same sums.
-void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced);
 /// d_logits[N, E] of d_weights[N, k], of d_balanced[2, E] (undefined: 0), whose counts have no
 /// gradient, and of a loss of log_sums. Where there is room for parts they are made, and d_logits
 /// may be undefined.

@@ -17,7 +17,6 @@ void choose_experts(const Router& r, const Tensor& weights, const Tensor& indice
                     const Tensor& scores, const Tensor& correction);
 void balance_experts(const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);
-void balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced);
 void router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
                             const Tensor& d_balanced, const RouterZGradient& of_z,
                             const Tensor& scores, const Tensor& indices, const RouterCasts& casts);
@@ -38,7 +37,6 @@ void choose_experts(const Gpu& gpu, const Router& r, const Tensor& weights, cons
                     const Tensor& scores, const Tensor& correction);
 void balance_experts(const Gpu& gpu, const Router& r, const Tensor& balanced, const Tensor& before,
                      const Tensor& scores, const Tensor& indices);
-void balance_experts_backward(const Gpu& gpu, const Tensor& d_before, const Tensor& d_balanced);
 void router_scores_backward(const Gpu& gpu, const Router& r, const Tensor& d_logits,
                             const Tensor& d_weights, const Tensor& d_balanced,
                             const RouterZGradient& of_z, const Tensor& scores,

@@ -294,11 +294,6 @@ void cpu::balance_experts(const Router& r, const Tensor& balanced, const Tensor&
                               (before.defined() ? before.as<const float>()[i] : 0);
 }
 
-void cpu::balance_experts_backward(const Tensor& d_before, const Tensor& d_balanced) {
-  const TimedWork timed(Work::copy);
-  torch_view(d_before).copy_(torch_view(d_balanced));
-}
-
 void cpu::router_scores_backward(const Router& r, const Tensor& d_logits, const Tensor& d_weights,
                                  const Tensor& d_balanced, const RouterZGradient& of_z,
                                  const Tensor& scores, const Tensor& indices, const RouterCasts&) {

@@ -101,14 +101,6 @@ void balance_experts(const Gpu& gpu, const Router& r, const Tensor& balanced, co
   gpu.done(Work::activation);
 }
 
-void balance_experts_backward(const Gpu& gpu, const Tensor& d_before, const Tensor& d_balanced) {
-  gpu::require(
-      cudaMemcpyAsync(d_before.data, d_balanced.data, static_cast<std::size_t>(d_balanced.nbytes()),
-                      cudaMemcpyDeviceToDevice, gpu.space.stream),
-      "gradient of sums of scores");
-  gpu.done(Work::copy);
-}
-
 void router_scores_backward(const Gpu& gpu, const Router& r, const Tensor& d_logits,
                             const Tensor& d_weights, const Tensor& d_balanced,
                             const RouterZGradient& of_z, const Tensor& scores,

@@ -40,8 +40,7 @@ void Router::run_backward(const OpContext& c) const {
     operations::cast(to, c.output_gradient(z));
   if (const Tensor to = c.parameter_gradient(bias); to.defined())
     router_backward_bias(to, d, c.accumulates(bias), casts);
-  if (const Tensor to = c.input_gradient(balance); to.defined())
-    balance_experts_backward(to, d_balanced);
+  if (const Tensor to = c.input_gradient(balance); to.defined()) operations::cast(to, d_balanced);
   if (const Tensor dw = c.parameter_gradient(weight); dw.defined())
     router_backward_weight(dw, d, x_rows, c.accumulates(weight), casts);
   if (const Tensor dx = c.input_gradient(x); dx.defined())
