@@ -103,8 +103,7 @@ struct Tiles {
       const int each = row_tiles * a.column_tiles;
       expert = i / each;
       const grouped::TileAt t = grouped::tile_at<band>(i % each, row_tiles, a.column_tiles);
-      // without rows one step of zeros
-      const int rows = max(a.offsets[expert + 1] - a.offsets[expert], a.accumulate ? 0 : 1);
+      const int rows = a.offsets[expert + 1] - a.offsets[expert];
       return {t.row * tile_rows, t.column * tile_columns, expert,
               (rows + tile_depth - 1) / tile_depth};
     }
@@ -138,7 +137,8 @@ __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint3
     const Tile tile = tiles.at(i, expert);
     if constexpr (cut == Cut::sum)  // rows that are summed over
       first = a.offsets[expert], end = a.offsets[expert + 1];
-    if (lane == 0 && tile.steps > 0) {
+    // without rows the result is zeros, or stays what it is
+    if (lane == 0 && (tile.steps > 0 || !a.accumulate)) {
       give(tile);
       for (int step = 0; step < tile.steps; ++step) {
         wait(barriers.free(stages.stage), stages.parity ^ 1, Waiting::operands_free);
@@ -224,7 +224,8 @@ __device__ __forceinline__ void store_result(const ProductArguments& a, const Ti
       end([&] { store_box(a.c, column, to.inside, to.from, stored + turn); });
     }
   } else {
-    const bool odd = lane / 4 % 2 != 0;
+    const bool odd = lane / 4 % 2 != 0, is_empty = tile.steps == 0;
+    const auto number = [&](float sum) { return is_empty ? 0.0f : sum; };
 #pragma unroll
     for (int box = 0; box < tile_columns / stored_columns32; ++box) {
       const int column = tile.column + box * stored_columns32;
@@ -241,8 +242,8 @@ __device__ __forceinline__ void store_result(const ProductArguments& a, const Ti
           const int even_at = 4 * (4 * box + n) + 2 * half,
                     odd_at = 4 * (4 * box + (n ^ 2)) + 2 * half;
           store_pair(stored + turn + half * 8 * box_row_bytes + stored_pair_at(lane, n),
-                     odd ? sums[odd_at] : sums[even_at],
-                     odd ? sums[odd_at + 1] : sums[even_at + 1]);
+                     number(odd ? sums[odd_at] : sums[even_at]),
+                     number(odd ? sums[odd_at + 1] : sums[even_at + 1]));
         }
       end([&] {
         if (a.accumulate)
@@ -314,7 +315,7 @@ __device__ __forceinline__ void compute_tiles(const ProductArguments& a, std::ui
       stages.advance();
     }
     wait_for_products<0>(sums);
-    if (lane == 0) arrive(barriers.free(before));
+    if (steps > 0 && lane == 0) arrive(barriers.free(before));
     if (leads > 0) let_begin(), leads = 0;  // the first tile has fewer steps
     store_result<cut, T>(a, tile, tile.row + first_row, sums, stored, lane);
   }

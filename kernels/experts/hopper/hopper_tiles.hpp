@@ -13,7 +13,8 @@ constexpr int stored_rows = 16, stored_columns16 = 64, stored_columns32 = 32;
 /// Coordinates of a box of `box` rows, of which only the first `valid` exist: those behind are read
 /// as zeros and not written, although the tensor goes on there. The map has two dimensions whose
 /// strides are a row: `inside`, which ends at `box`, and `from`. Element (inside, from) is row
-/// inside + from - box, so that `from` is never negative.
+/// inside + from - box, so that `from` is never negative. A box of which nothing exists is not
+/// loaded: the copy engine then touches the map's first address, which is below the rows.
 struct ClippedRows {
   int inside, from;
 };
