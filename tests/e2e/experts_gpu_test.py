@@ -51,24 +51,33 @@ class ExpertsOnGpu(GpuChecks, Trainx):
     def latest(self, name):
         return self.folder / "outputs" / name / "latest"
 
-    def check_losses(self, got, want, precision, what):
+    def check_losses(self, got, wants, precision, what):
+        """One of `wants`: where two experts are chosen all but alike, the order of sums decides,
+        so that those of the CPU differ too, by how the batch is cut."""
         self.assertEqual(len(got), 20)
         self.assertTrue(all(map(math.isfinite, got)), got)
         self.assertLess(got[-1], got[0])
-        worst = max(abs(g / w - 1) for g, w in list(zip(got, want))[:10])
+        apart = min(([abs(g / w - 1) for g, w in list(zip(got, want))[:10]] for want in wants),
+                    key=max)
+        worst = max(apart)
         print(f"  {what} {precision}: largest relative difference of losses {worst:.1e}")
+        if worst >= TOLERANCE[precision]:
+            print("   by step:", *(f"{x:.1e}" for x in apart))
         self.assertLess(worst, TOLERANCE[precision])
 
     def compare(self, what):
-        want = self.train(f"{what}-cpu", "run.device=cpu")
+        smaller = ("batch.micro_batch_size=2",)
+        if "balanced" in what:                  # that loss depends on the cut
+            smaller = ()
+        wants = [self.train(f"{what}-cpu", "run.device=cpu")]
+        if smaller:
+            wants.append(self.train(f"{what}-cpu-cut", "run.device=cpu", *smaller))
         for precision in TOLERANCE:
-            for cut in ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full")):
-                if cut and "balanced" in what:      # that loss depends on the cut
-                    cut = cut[1:]
+            for cut in ((), (*smaller, "memory.activation_checkpoint=full")):
                 with self.subTest(what=what, precision=precision, cut=cut):
                     run = f"{what}-{precision}{'-cut' if cut else ''}"
                     got = self.train(run, "run.device=gpu", f"precision={precision}", *cut)
-                    self.check_losses(got, want, precision, run)
+                    self.check_losses(got, wants, precision, run)
                     self.check_memory(run)
 
     def test_losses_are_those_of_the_cpu(self):
@@ -120,7 +129,7 @@ class ExpertsOnGpu(GpuChecks, Trainx):
             losses = self.train(f"{device}-moved", f"run.device={device}")
             loads[device] = [m["expert_load_entropy"] for m in self.metrics(f"{device}-moved")]
             if device == "gpu":
-                self.check_losses(losses, want, "fp32", "biases")
+                self.check_losses(losses, [want], "fp32", "biases")
                 self.check_memory("gpu-moved")
             want = losses
         for got, known in list(zip(loads["gpu"], loads["cpu"]))[:5]:

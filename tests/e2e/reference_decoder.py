@@ -50,8 +50,13 @@ EPS = 1e-6
 
 def load(folder, dtype=torch.float32, **how):
     """Experts one after the other: products of all at once take no odd sizes."""
-    return transformers.AutoModelForCausalLM.from_pretrained(
+    model = transformers.AutoModelForCausalLM.from_pretrained(
         folder, attn_implementation="eager", experts_implementation="eager", dtype=dtype, **how)
+    if hasattr(model.config, "swiglu_limit"):   # which older gpt-oss classes do not read
+        for layer in model.modules():
+            if hasattr(layer, "limit") and hasattr(layer, "alpha"):
+                layer.limit, layer.alpha = model.config.swiglu_limit, model.config.swiglu_alpha
+    return model
 
 
 def logits_of(model, rows):

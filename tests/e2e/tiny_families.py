@@ -48,6 +48,8 @@ LATENT = {"num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 20,
 
 # Experts from the second layer on, half of the groups for a token
 GROUPS = {"first_k_dense_replace": 1, "n_group": 2, "topk_group": 1}
+# of which every layer has experts, if nothing else is said
+ROUTED = ("mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "granitemoe", "gpt_oss")
 # With the loss that keeps experts evenly busy
 BALANCED = {"output_router_logits": True, "router_aux_loss_coef": 0.5}
 
@@ -339,6 +341,13 @@ def names():
 def depends_on_cut(case):
     """Whether the loss depends on how the batch is cut into micro-batches."""
     return CASES[OLDER.get(case, (case,))[0]][1].get("output_router_logits", False)
+
+
+def is_routed(case):
+    """Whether tokens choose experts."""
+    model_type, changes = CASES[OLDER.get(case, (case,))[0]]
+    layers = SIZES["num_hidden_layers"]
+    return model_type in ROUTED or changes.get("first_k_dense_replace", layers) < layers
 
 
 def longrope_limit(case):
