@@ -66,6 +66,7 @@ cudaError_t multiply(Products<T, Result> p, cudaStream_t stream) {
     if (error != cudaSuccess) return error;
   a.offsets = p.offsets;
   a.experts = p.experts, a.columns = static_cast<int>(p.n);
+  a.rows = cut == Cut::sum ? static_cast<int>(p.m) : 0;
   a.row_tiles = p.row_tiles, a.column_tiles = p.column_tiles;
   a.steps = cut == Cut::rows ? static_cast<int>((p.k + tile_depth - 1) / tile_depth) : 0;
   a.counter = next_counter();

@@ -30,7 +30,7 @@ using grouped::Layout;
 struct ProductArguments {
   CUtensorMap a, b, c;
   const std::int32_t* offsets;
-  int experts, columns;         // columns: n
+  int experts, rows, columns;   // rows: m, where sums are cut; columns: n
   int row_tiles, column_tiles;  // row_tiles: of a result, where sums are cut
   int steps;                    // along the sum, where rows are cut
   int counter;                  // of next_tiles
@@ -145,10 +145,10 @@ __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint3
         const std::uint32_t copied = barriers.copied(stages.stage),
                             to = shared + stages.stage * C::stage_bytes,
                             to_right = to + C::left_bytes;
-        arrive_expecting(copied, C::stage_bytes);
         const int k = step * tile_depth;
         if constexpr (cut == Cut::rows) {
           static_assert(left == Layout::along);
+          arrive_expecting(copied, C::stage_bytes);
           load_clipped<tile_rows>(to, a.a, k, tile.row, tile.expert_or_end - tile.row, copied);
           if constexpr (right == Layout::along)
             load_box(to_right, a.b, k, tile.column, expert, copied);
@@ -159,12 +159,14 @@ __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint3
                        expert, copied);
         } else {
           static_assert(left == Layout::across && right == Layout::across);
-#pragma unroll
-          for (int panel = 0; panel < tile_rows / box_columns; ++panel)
+          // what lies beside the result's rows and columns stays what it was: no result has it
+          const int left_panels = panels_of<tile_rows>(a.rows - tile.row),
+                    right_panels = panels_of<tile_columns>(a.columns - tile.column);
+          arrive_expecting(copied, (left_panels + right_panels) * box_bytes);
+          for (int panel = 0; panel < left_panels; ++panel)
             load_clipped<box_rows>(to + panel * box_bytes, a.a, tile.row + panel * box_columns,
                                    first + k, end - first - k, copied);
-#pragma unroll
-          for (int panel = 0; panel < tile_columns / box_columns; ++panel)
+          for (int panel = 0; panel < right_panels; ++panel)
             load_clipped<box_rows>(to_right + panel * box_bytes, a.b,
                                    tile.column + panel * box_columns, first + k, end - first - k,
                                    copied);

@@ -24,6 +24,13 @@ TRAINX_HOST_DEVICE ClippedRows clipped_rows(int first, int valid) {
   return {box - some, first + some};
 }
 
+/// Boxes of an operand's columns of a tile of which some exist, of so many that are left.
+template <int tile>
+TRAINX_HOST_DEVICE int panels_of(int left) {
+  constexpr int width = 64;
+  return left < tile ? (left + width - 1) / width : tile / width;
+}
+
 /// What a block computes next: rows of a result from `row` on and columns from `column` on.
 struct Tile {
   int row, column;
