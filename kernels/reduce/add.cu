@@ -31,6 +31,14 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+__global__ void __launch_bounds__(threads)
+    add_exact_kernel(double* sum, const double* in, std::int64_t elements) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < elements;
+       i += step)
+    sum[i] += in[i];
+}
+
 template <class From>
 cudaError_t launch(float* sum, const From* in, std::int64_t elements, cudaStream_t stream) {
   if (elements == 0) return cudaSuccess;
@@ -53,6 +61,16 @@ cudaError_t add(float* sum, const float* in, std::int64_t elements, cudaStream_t
 }
 cudaError_t add(float* sum, const Bf16* in, std::int64_t elements, cudaStream_t stream) {
   return launch(sum, in, elements, stream);
+}
+cudaError_t add(double* sum, const double* in, std::int64_t elements, cudaStream_t stream) {
+  if (elements == 0) return cudaSuccess;
+  unsigned blocks = 0;
+  if (const cudaError_t error =
+          blocks_for((elements + threads - 1) / threads, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
+  add_exact_kernel<<<blocks, threads, 0, stream>>>(sum, in, elements);
+  return cudaGetLastError();
 }
 
 }  // namespace trainx::kernels

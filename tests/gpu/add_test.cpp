@@ -6,12 +6,22 @@ using namespace trainx::kernels;
 namespace {
 
 template <class T>
+std::vector<T> numbers(std::int64_t elements, unsigned seed) {
+  if constexpr (sizeof(T) == 8) {
+    const auto x = random_elements<float>(elements, seed);
+    return {x.begin(), x.end()};
+  } else {
+    return random_elements<T>(elements, seed);
+  }
+}
+
+template <class T, class Sum = float>
 void check(std::int64_t elements, std::size_t shift) {
   INFO("elements " << elements << " shift " << shift);
-  const auto x = random_elements<T>(elements, 1);
-  auto want = random_elements<float>(elements, 2);
+  const auto x = numbers<T>(elements, 1);
+  auto want = numbers<Sum>(elements, 2);
   const OnDevice<T> in(x, shift);
-  const OnDevice<float> sum(want, shift);
+  const OnDevice<Sum> sum(want, shift);
   require_success(add(sum.data(), in.data(), elements, nullptr), "add");
   add_reference(want.data(), x.data(), elements);
   CHECK(same_bits(sum.host(), want));
@@ -25,5 +35,6 @@ TEST_CASE("sums equal their reference to the bit for all sizes and alignments", 
     for (const std::size_t shift : {0u, 1u}) {
       check<float>(elements, shift);
       check<Bf16>(elements, shift);
+      check<double, double>(elements, shift);
     }
 }

@@ -33,6 +33,9 @@ void cast(const Tensor& to, const Tensor& from, cudaStream_t stream) {
 
 void add(const Tensor& to, const Tensor& from, cudaStream_t stream) {
   require_alike(to, from);
+  if (to.dtype == DType::f64 && from.dtype == DType::f64)  // parts of a norm
+    return gpu::require(
+        kernels::add(pointer<double>(to), pointer<const double>(from), to.numel(), stream), "add");
   if (to.dtype != DType::f32) throw InternalError("a sum that is not of fp32");
   with_kernel_element(from, [&]<class From>(From) {
     if constexpr (std::is_same_v<From, kernels::Fp16>)
