@@ -97,7 +97,10 @@ __device__ int kept_before(const ExpertSort& op, const int* first, int e) {
   return e % each == 0 ? kept : kept + min(first[e] - first[part * each], capacity);
 }
 
-/// `row`: if rows had no gaps.
+/// Does each expert have room for so many rows of its own?
+__device__ bool is_capped(const ExpertSort& op) { return op.parts == 1 && op.capacity > 0; }
+
+/// `row`: if rows had no gaps, and this one had room.
 __device__ void place_item(const ExpertSort& op, const int* first, std::int64_t item, int expert,
                            int row) {
   int place = row;
@@ -106,6 +109,8 @@ __device__ void place_item(const ExpertSort& op, const int* first, std::int64_t 
               in_slot = row - first[part * each];
     place = in_slot < op.capacity ? part * static_cast<int>(op.capacity) + in_slot : -1;
     if (op.owners && place >= 0) op.owners[place] = expert % each;
+  } else if (is_capped(op) && row - first[expert] >= op.capacity) {
+    place = -1;
   }
   if (op.places) op.places[item] = place;
 }
@@ -131,7 +136,7 @@ __global__ void __launch_bounds__(threads)
         earlier += b < block ? count : 0;
       }
     }
-    first[e] = sum;
+    first[e] = is_capped(op) ? min(sum, static_cast<int>(op.capacity)) : sum;
     before[e] = earlier;
   }
   __syncthreads();
@@ -220,7 +225,8 @@ std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * most_b
 
 cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t stream) {
   if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31 ||
-      op.parts < 1 || op.experts % op.parts != 0 || op.parts * op.capacity >= std::int64_t{1} << 31)
+      op.parts < 1 || op.experts % op.parts != 0 || op.capacity < 0 ||
+      op.parts * op.capacity >= std::int64_t{1} << 31 || (op.parts == 1 && op.owners))
     return cudaErrorInvalidValue;
   // two turns of a warp at least, so that a few items take one block
   const auto blocks = static_cast<unsigned>(

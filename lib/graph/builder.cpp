@@ -464,9 +464,7 @@ void ModelBuilder::loss(Value h, const LogitsOptions& o, CrossEntropy::Score sco
   for (const auto& [balance, router_loss] : router_losses_)
     add(router_loss, {balance.id, model_.head.targets}, {});
   if (z_.id != none) add(z_loss_, {z_.id, model_.head.targets}, {});
-  // on GPUs where something follows from them
-  const bool may_drop = options_.sharing.ranks > 1 && options_.sharing.capacity > 0;
-  if (!offsets_.empty() && (!options_.gpu || model_.balance_rate > 0 || may_drop)) {
+  if (!offsets_.empty()) {
     add(loads_, offsets_, {});
     model_.loads = program::metric(std::string(program::expert_loads),
                                    {std::ssize(offsets_), loads_.experts + 1});

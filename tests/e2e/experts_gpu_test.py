@@ -90,6 +90,18 @@ class ExpertsOnGpu(GpuChecks, Trainx):
                    "max_positions: 32, num_experts: 4, capacity_factor: 0}}")
         self.compare("gpt2-balanced")
 
+    def test_experts_of_gpt2_drop_the_choices_that_the_cpu_drops(self):
+        self.model("{type: gpt2, options: {num_layers: 4, num_heads: 2, hidden_size: 64, "
+                   "max_positions: 32, num_experts: 4, num_experts_per_tok: 2, "
+                   "capacity_factor: 0.75}}")
+        self.compare("gpt2-capped-balanced")
+        dropped = {run: [m["dropped_tokens"] for m in self.metrics(run)][:5]
+                   for run in ("gpt2-capped-balanced-cpu", "gpt2-capped-balanced-fp32")}
+        cpu, gpu = dropped.values()
+        self.assertTrue(all(cpu))
+        for want, got in zip(cpu, gpu):
+            self.assertAlmostEqual(got, want, delta=2)          # a choice may turn on a rounding
+
     def test_the_loss_that_keeps_experts_busy_is_that_of_the_cpu(self):
         # weights that are a softmax of all scores, and of those that are chosen
         for family in ("mixtral", "granitemoe"):

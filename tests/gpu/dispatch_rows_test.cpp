@@ -373,3 +373,37 @@ TEST_CASE("loads of experts are counted as the reference does", "[gpu]") {
       CHECK(loads.host() == want);
     }
 }
+
+TEST_CASE("experts keep the first choices that they have room for, as the reference does",
+          "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const Spread spread : {Spread::drawn, Spread::one_expert, Spread::none_to_first})
+    for (const auto& [tokens, k, experts, capacity] :
+         {std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>{1, 1, 3, 1},
+          {17, 2, 4, 5},
+          {65, 8, 64, 9},
+          {1'000, 3, 256, 1},
+          {20'000, 2, 160, 300},
+          {4'099, 1, 8, 4'098}}) {
+      INFO("tokens " << tokens << " of " << k << " of " << experts << " with room for " << capacity
+                     << " spread " << static_cast<int>(spread));
+      auto indices = spread_indices(spread, tokens, k, experts, 9);
+      indices[0] = -1;  // no choice takes no room
+      Sorted want{std::vector<std::int32_t>(indices.size(), -7),
+                  std::vector<std::int32_t>(static_cast<std::size_t>(experts) + 1, -7)};
+      const OnDevice<std::int32_t> in(indices), counts = counts_of(experts), places(want.places),
+                                                offsets(want.offsets);
+      ExpertSort op{std::ssize(indices), experts, indices.data(), want.places.data(),
+                    want.offsets.data(), 1,       capacity};
+      expert_sort_reference(op);
+      for (std::int64_t e = 0; e < experts; ++e)
+        REQUIRE(want.offsets[static_cast<std::size_t>(e) + 1] -
+                    want.offsets[static_cast<std::size_t>(e)] <=
+                capacity);
+      op.indices = in.data(), op.places = places.data(), op.offsets = offsets.data();
+      require_success(expert_sort(op, counts.data(), nullptr), "sort");
+      counts.host();  // its guards
+      CHECK(places.host() == want.places);
+      CHECK(offsets.host() == want.offsets);
+    }
+}

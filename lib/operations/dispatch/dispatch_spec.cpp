@@ -35,9 +35,6 @@ Cost Dispatch::cost(Direction direction, const Types& t) const {
 
 std::optional<Split> Dispatch::split(SplitAxis, const Types&) const { return std::nullopt; }
 
-bool Dispatch::has_gpu_kernel(const Types& t) const {
-  if (t.gpu && parts == 1 && capacity > 0) return false;
-  return experts <= gpu_experts;
-}
+bool Dispatch::has_gpu_kernel(const Types&) const { return experts <= gpu_experts; }
 
 }  // namespace trainx::operations
