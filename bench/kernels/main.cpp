@@ -8,6 +8,7 @@
 #include "kernels/loss/cross_entropy.hpp"
 #include "kernels/norm/layer_norm_backward.hpp"
 #include "kernels/norm/residual_layer_norm.hpp"
+#include "kernels/quantize/quantize.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/reduce/column_sum.hpp"
 #include <cstdio>
@@ -258,6 +259,48 @@ void shapes(Bench& b, std::int64_t n, const char* dtype) {
   });
 }
 
+/// Casts of bf16 to fp8 by delayed scales: of inputs, of weights, and of output gradients with the
+/// gradient of a bias.
+void casts_to_fp8(Bench& b, std::int64_t n, std::int64_t c) {
+  struct Cast {
+    const char* name;
+    Fp8Format format;
+    Fp8Source source;
+  };
+  for (const Cast& cast :
+       {Cast{"plain", Fp8Format::e4m3, Fp8Source::plain},
+        {"gelu", Fp8Format::e4m3, Fp8Source::gelu_tanh},
+        {"gradient + bias", Fp8Format::e5m2, Fp8Source::plain},
+        {"gelu gradient + bias", Fp8Format::e5m2, Fp8Source::gelu_tanh_gradient}})
+    for (const bool transposes : {true, false}) {
+      const bool has_pre = cast.source == Fp8Source::gelu_tanh_gradient;
+      const double bytes = (has_pre ? 4 : 2) + (transposes ? 2 : 1);
+      b.row(std::string("fp8 ") + cast.name + (transposes ? ", transposed too" : ""), n, c, "bf16",
+            bytes * static_cast<double>(n * c), [&] {
+              Quantization<Bf16> op;
+              op.rows = n, op.columns = c, op.format = cast.format, op.source = cast.source;
+              op.x = b.noise<Bf16>(n * c);
+              op.scale = b.memory<float>(4);
+              op.values = b.memory<std::uint8_t>(n * c);
+              if (transposes) op.transposed = b.memory<std::uint8_t>(n * c);
+              if (has_pre) op.pre = b.noise<Bf16>(n * c);
+              if (cast.format == Fp8Format::e5m2) op.column_sums = b.memory<float>(c);
+              auto* const state = b.memory<double>(fp8_counts + fp8_exponents + 1);
+              require_success(
+                  cudaMemset(state, 0, (fp8_counts + fp8_exponents + 1) * sizeof(double)),
+                  "memset");
+              op.counts = state, op.exponents = state + fp8_counts;
+              const double range = 8;
+              double* const known = state + fp8_counts + fp8_exponents;
+              require_success(cudaMemcpy(known, &range, sizeof range, cudaMemcpyHostToDevice),
+                              "copy");
+              op.known = known;
+              const FoldMemory memory{b.memory<float>(quantize_partial_bytes(c) / 4), b.counters()};
+              return [=](cudaStream_t s) { return quantize(op, memory, s); };
+            });
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -298,6 +341,9 @@ int main(int argc, char** argv) {
       shapes<Bf16>(b, n, "bf16");
     shapes<float>(b, 8192, "fp32");
     for (const std::int64_t c : {1024, 1280, 1600, 4096}) norms<Bf16>(b, 16384, c, "bf16");
+    for (const std::int64_t c : {C, F}) casts_to_fp8(b, 65536, c);
+    for (const std::int64_t c : {1600, 6400}) casts_to_fp8(b, 8192, c);
+    casts_to_fp8(b, 6400, 1600);  // weights
     if (!out.empty()) std::ofstream(out) << b.json(gpu.name);
     return 0;
   } catch (const std::exception& e) {
