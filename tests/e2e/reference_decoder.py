@@ -50,13 +50,14 @@ EPS = 1e-6
 
 def load(folder, dtype=torch.float32, **how):
     """Experts one after the other: products of all at once take no odd sizes."""
-    model = transformers.AutoModelForCausalLM.from_pretrained(
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(
         folder, attn_implementation="eager", experts_implementation="eager", dtype=dtype, **how)
+    model = loaded[0] if isinstance(loaded, tuple) else loaded
     if hasattr(model.config, "swiglu_limit"):   # which older gpt-oss classes do not read
         for layer in model.modules():
             if hasattr(layer, "limit") and hasattr(layer, "alpha"):
                 layer.limit, layer.alpha = model.config.swiglu_limit, model.config.swiglu_alpha
-    return model
+    return loaded
 
 
 def logits_of(model, rows):
