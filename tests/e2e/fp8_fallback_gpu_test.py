@@ -3,6 +3,7 @@ import unittest
 
 import fp8_fallback_test
 from fp8_gpu_test import capability
+from gpu_checks import COUNT
 from support import main
 
 
@@ -10,9 +11,9 @@ from support import main
 class FallbackOnGpu(fp8_fallback_test.Fallback):
     on_gpu = True
 
-    @unittest.skip("one GPU")
+    @unittest.skipIf(COUNT < 2, "takes two GPUs")
     def test_ranks_agree(self):
-        pass
+        super().test_ranks_agree()
 
 
 if __name__ == "__main__":
