@@ -23,9 +23,9 @@ class OwnModulesOnCpu(OwnModules):
             weights = [self.weights(f"{model}-{name}") for name in ("recomputed", "whole")]
             self.assertEqual(*map(sha256, weights))
             none = run("none")
-            self.assertFalse(abs(none[0] / whole[0] - 1) <= 1e-5)
             other = run("other", DROPOUT, "run.seed=8")
-            self.assertFalse(abs(other[1] / whole[1] - 1) <= 1e-5)
+            for got in (none, other):           # one loss alone may be the same by chance
+                self.assertGreater(max(abs(g / w - 1) for g, w in zip(got, whole)), 1e-5)
 
     @sampled
     def test_16_bits_come_close_to_fp32(self):
