@@ -87,32 +87,13 @@ __device__ int add_up(int* values, int n) {
   return before;
 }
 
-/// Rows that experts before `e` have. first[E + 1]: the same if nothing lacked room.
-__device__ int kept_before(const ExpertSort& op, const int* first, int e) {
-  if (op.parts == 1) return first[e];
-  const int each = static_cast<int>(op.experts / op.parts),
-            capacity = static_cast<int>(op.capacity), part = e / each;
-  int kept = 0;
-  for (int p = 0; p < part; ++p) kept += min(first[(p + 1) * each] - first[p * each], capacity);
-  return e % each == 0 ? kept : kept + min(first[e] - first[part * each], capacity);
-}
-
-/// Does each expert have room for so many rows of its own?
-__device__ bool is_capped(const ExpertSort& op) { return op.parts == 1 && op.capacity > 0; }
-
 /// `row`: if rows had no gaps, and this one had room.
 __device__ void place_item(const ExpertSort& op, const int* first, std::int64_t item, int expert,
                            int row) {
-  int place = row;
-  if (op.parts > 1) {
-    const int each = static_cast<int>(op.experts / op.parts), part = expert / each,
-              in_slot = row - first[part * each];
-    place = in_slot < op.capacity ? part * static_cast<int>(op.capacity) + in_slot : -1;
-    if (op.owners && place >= 0) op.owners[place] = expert % each;
-  } else if (is_capped(op) && row - first[expert] >= op.capacity) {
-    place = -1;
-  }
-  if (op.places) op.places[item] = place;
+  const int capacity = static_cast<int>(op.capacity), of_expert = row - first[expert];
+  int place = op.in_slots ? expert * capacity + of_expert : row;
+  if (capacity > 0 && of_expert >= capacity) place = -1;
+  op.places[item] = place;
 }
 
 // Each block counts its own items again, and adds up what the blocks before it have.
@@ -136,7 +117,7 @@ __global__ void __launch_bounds__(threads)
         earlier += b < block ? count : 0;
       }
     }
-    first[e] = is_capped(op) ? min(sum, static_cast<int>(op.capacity)) : sum;
+    first[e] = op.capacity > 0 ? min(sum, static_cast<int>(op.capacity)) : sum;
     before[e] = earlier;
   }
   __syncthreads();
@@ -147,8 +128,8 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   for (int e = static_cast<int>(threadIdx.x); e < experts; e += threads) {
     if (op.offsets && block == 0) {
-      op.offsets[e] = kept_before(op, first, e);
-      if (e + 1 == experts) op.offsets[experts] = kept_before(op, first, experts);
+      op.offsets[e] = first[e];
+      if (e + 1 == experts) op.offsets[experts] = first[experts];
     }
     int row = first[e] + before[e];
     for (int w = 0; w < warps; ++w) {
@@ -158,7 +139,7 @@ __global__ void __launch_bounds__(threads)
     }
   }
   __syncthreads();
-  if (!op.places && !op.owners) return;
+  if (!op.places) return;
   const std::int64_t end = items_of_warp(op.items).end;
   int* const own = next + static_cast<int>(threadIdx.x / 32) * experts;
   const unsigned below = (1u << threadIdx.x % 32) - 1;
@@ -166,7 +147,7 @@ __global__ void __launch_bounds__(threads)
             [&](std::int64_t item, int expert, unsigned peers, bool is_first) {
               if (expert >= 0)
                 place_item(op, first, item, expert, own[expert] + __popc(peers & below));
-              else if (op.places && item < end)
+              else if (item < end)
                 op.places[item] = -1;
               __syncwarp();
               if (expert >= 0 && is_first) own[expert] += __popc(peers);
@@ -225,8 +206,9 @@ std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * most_b
 
 cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t stream) {
   if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31 ||
-      op.parts < 1 || op.experts % op.parts != 0 || op.capacity < 0 ||
-      op.parts * op.capacity >= std::int64_t{1} << 31 || (op.parts == 1 && op.owners))
+      op.capacity < 0 || op.capacity >= std::int64_t{1} << 31 ||
+      (op.in_slots && op.capacity == 0) ||
+      (op.in_slots && op.experts * op.capacity >= std::int64_t{1} << 31))
     return cudaErrorInvalidValue;
   // two turns of a warp at least, so that a few items take one block
   const auto blocks = static_cast<unsigned>(
@@ -236,11 +218,6 @@ cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t
     count_kernel<<<blocks, threads, warps * bytes, stream>>>(op, counts);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }
-  if (op.owners)
-    if (const cudaError_t error = cudaMemsetAsync(
-            op.owners, 0xff, static_cast<std::size_t>(op.parts * op.capacity) * 4, stream);
-        error != cudaSuccess)
-      return error;
   place_kernel<<<blocks, threads, (warps + 2) * bytes + 4, stream>>>(op, counts);
   return cudaGetLastError();
 }

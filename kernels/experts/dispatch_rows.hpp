@@ -8,20 +8,17 @@ namespace trainx::kernels {
 /// Items sorted by expert, stably: places[i] is the row of item i, offsets[e] the first row of
 /// expert e. Items whose index is below 0 have no row: -1.
 ///
-/// Of experts in `parts` of as many, rows are in as many slots of `capacity` rows, those of a
-/// part's experts at the beginning of its slot; what has no room has no row. Offsets count the rows
-/// that there are. owners[row]: which of its part's experts the row is of, -1: of none.
-///
-/// With a capacity and one part, an expert has at most `capacity` rows, its first ones, and all of
-/// them are without gaps.
+/// With a capacity an expert has at most so many rows, its first ones; further items have none.
+/// Rows are without gaps; in slots, rows of expert e begin at e * capacity, and offsets are those
+/// without gaps all the same.
 struct ExpertSort {
   std::int64_t items = 0;                 // N * k, below 2^31
   std::int64_t experts = 0;               // E, at most most_sorted_experts
   const std::int32_t* indices = nullptr;  // [N * k], each below E
-  std::int32_t* places = nullptr;         // [N * k]; null: not wanted
+  std::int32_t* places = nullptr;         // [N * k]; null: not wanted; may be the indices
   std::int32_t* offsets = nullptr;        // [E + 1]; null: not wanted
-  std::int64_t parts = 1, capacity = 0;   // 0: any number of rows
-  std::int32_t* owners = nullptr;         // [parts * capacity]; null: not wanted, or one part
+  std::int64_t capacity = 0;              // 0: any number of rows
+  bool in_slots = false;                  // with a capacity
 };
 constexpr std::int64_t most_sorted_experts = 1024;
 

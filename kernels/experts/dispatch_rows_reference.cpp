@@ -1,24 +1,21 @@
 #include "kernels/experts/dispatch_rows.hpp"
+#include <vector>
 
 namespace trainx::kernels {
 
 void expert_sort_reference(const ExpertSort& op) {
-  const std::int64_t each = op.experts / op.parts, slots = op.parts * op.capacity;
-  const bool is_capped = op.parts == 1 && op.capacity > 0;
-  for (std::int64_t i = 0; op.owners && i < slots; ++i) op.owners[i] = -1;
+  const std::vector<std::int32_t> indices(op.indices, op.indices + op.items);  // may be the places
   for (std::int64_t i = 0; op.places && i < op.items; ++i) op.places[i] = -1;
-  std::int32_t row = 0;      // without gaps
-  std::int64_t in_slot = 0;  // rows of the part so far
+  std::int32_t row = 0;  // without gaps
   for (std::int64_t e = 0; e < op.experts; ++e) {
     if (op.offsets) op.offsets[e] = row;
-    if (is_capped || e % each == 0) in_slot = 0;
+    std::int64_t of_expert = 0;
     for (std::int64_t i = 0; i < op.items; ++i) {
-      if (op.indices[i] != e) continue;
-      if ((op.parts > 1 || is_capped) && in_slot == op.capacity) continue;
-      const std::int64_t place = op.parts > 1 ? e / each * op.capacity + in_slot : row;
-      if (op.places) op.places[i] = static_cast<std::int32_t>(place);
-      if (op.owners) op.owners[place] = static_cast<std::int32_t>(e % each);
-      ++in_slot;
+      if (indices[static_cast<std::size_t>(i)] != e) continue;
+      if (op.capacity > 0 && of_expert == op.capacity) break;
+      if (op.places)
+        op.places[i] = op.in_slots ? static_cast<std::int32_t>(e * op.capacity + of_expert) : row;
+      ++of_expert;
       ++row;
     }
   }

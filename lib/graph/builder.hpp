@@ -226,8 +226,9 @@ class ModelBuilder {
   Value expert_layer(Value x, Value offsets, const MixtureOptions& options,
                      const std::vector<std::string>& parts, std::int64_t features,
                      double initializer_range);
-  /// Rows of the experts of one rank, which several have; what these make of them, as it came.
-  Value shared_experts(Value slots, Value owners, const MixtureOptions& options);
+  /// Rows of x at the ranks of their experts, and what these made of each, summed by weight.
+  Value shared_experts(Value x, Value weights, Value indices, Value shared, Value shared_gate,
+                       const MixtureOptions& options);
   Value experts(Value rows, Value offsets, const MixtureOptions& options);
   std::int64_t choices(const MixtureOptions& options) const;  // of a micro-batch
 

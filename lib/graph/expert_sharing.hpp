@@ -4,15 +4,18 @@
 
 namespace trainx::graph {
 
-/// Each rank has as many of the experts, and room for the rows that another has for them: a slot.
+/// Each rank has as many of the experts, and a slot for the tokens of each other rank that chose
+/// one of them. A token has one row there, whichever of the rank's experts it chose.
 struct ExpertSharing {
   std::int64_t ranks = 1;
-  // rows of a slot, times those that it would have if all experts had as many; 0: room for any
-  // choice
+  // Choices of a rank's experts that one rank's tokens may make, times those that they would make
+  // if all experts were chosen as often; 0: any.
   double capacity = 0;
   bool drops = false;  // choices beyond that; else they are an error
   bool operator==(const ExpertSharing&) const = default;
-  /// Rows of a slot, of tokens that choose `per_token` of the experts each.
+  /// Most choices of one rank's experts, of tokens that choose `per_token` of the experts each.
+  std::int64_t choices(std::int64_t tokens, std::int64_t per_token, std::int64_t experts) const;
+  /// Rows of a slot.
   std::int64_t rows(std::int64_t tokens, std::int64_t per_token, std::int64_t experts) const;
 };
 

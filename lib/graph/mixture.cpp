@@ -56,13 +56,18 @@ std::int64_t ModelBuilder::choices(const MixtureOptions& o) const {
   return options_.batch_size * length_ * o.router.per_token;
 }
 
-std::int64_t ExpertSharing::rows(std::int64_t tokens, std::int64_t per_token,
-                                 std::int64_t experts) const {
+std::int64_t ExpertSharing::choices(std::int64_t tokens, std::int64_t per_token,
+                                    std::int64_t experts) const {
   const std::int64_t most = tokens * std::min(per_token, experts / ranks);
   if (capacity <= 0) return most;
   const double even = static_cast<double>(tokens * per_token) / static_cast<double>(ranks);
   return std::min(most,
                   std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(capacity * even))));
+}
+
+std::int64_t ExpertSharing::rows(std::int64_t tokens, std::int64_t per_token,
+                                 std::int64_t experts) const {
+  return std::min(tokens, choices(tokens, per_token, experts));
 }
 
 Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) {
@@ -75,7 +80,22 @@ Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) 
                       o.down_range > 0 ? o.down_range : range);
 }
 
-Value ModelBuilder::shared_experts(Value slots, Value owners, const MixtureOptions& o) {
+Value ModelBuilder::shared_experts(Value x, Value weights, Value indices, Value shared,
+                                   Value shared_gate, const MixtureOptions& o) {
+  if (o.capacity_factor > 0) throw InternalError("mixture: experts of ranks have a capacity each");
+  const std::int64_t ranks = options_.sharing.ranks, tokens = options_.batch_size * length_,
+                     room = options_.sharing.choices(tokens, o.router.per_token, o.router.experts);
+  const Node& to_ranks = add(DispatchToRanks{.experts = o.router.experts,
+                                             .ranks = ranks,
+                                             .capacity = room < choices(o) ? room : 0,
+                                             .drops = options_.sharing.drops},
+                             {x.id, weights.id, indices.id}, {});
+  // operations are added to a list that moves: values, not nodes, are kept
+  const Value slots = out(to_ranks, DispatchToRanks::rows),
+              slot_weights = out(to_ranks, DispatchToRanks::slot_weights),
+              owners = out(to_ranks, DispatchToRanks::owners),
+              at_ranks = out(to_ranks, DispatchToRanks::places);
+  offsets_.push_back(out(to_ranks, DispatchToRanks::offsets).id);
   const auto continued = [&](const std::string& what) -> Block& {
     Block& before = model_.blocks.back();
     before.closes = true;  // a sum that opens it stays there
@@ -84,17 +104,21 @@ Value ModelBuilder::shared_experts(Value slots, Value owners, const MixtureOptio
     next.continues = true;
     return next;
   };
-  continued(".experts").parts = static_cast<int>(options_.sharing.ranks);
-  const Node& dispatch =
-      add(Dispatch{.experts = o.router.experts / options_.sharing.ranks, .sparse = true},
-          {slots.id, owners.id}, {});
+  continued(".experts").parts = static_cast<int>(ranks);
+  const Node& dispatch = add(Dispatch{.experts = o.router.experts / ranks,
+                                      .sparse = true,
+                                      .most_rows = ranks * room,
+                                      .expected_rows = choices(o)},
+                             {slots.id, owners.id}, {});
   const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
               offsets = out(dispatch, Dispatch::offsets);
   const Value y = experts(rows, offsets, o);
-  const Value back = out(add(Combine{.sparse = true}, {y.id, none, places.id, none, none}, {}));
+  const Value back = out(add(Combine{.sparse = true, .expected_rows = choices(o)},
+                             {y.id, slot_weights.id, places.id, none, none}, {}));
   model_.values[static_cast<std::size_t>(back.id)].name = "expert_results";
   continued(".combine");
-  return back;
+  return out(
+      add(Combine{.sparse = true}, {back.id, none, at_ranks.id, shared.id, shared_gate.id}, {}));
 }
 
 Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Value shared_gate) {
@@ -142,27 +166,20 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
     z_ = out(router, Router::z);
     z_loss_ = {.rows = (z_loss_.scale > 0 ? z_loss_.rows : 0) + tokens, .scale = o.z_loss};
   }
+  loads_ = {.experts = E, .choices = choices(o)};
+  if (ranks > 1) return shared_experts(x, weights, indices, shared, shared_gate, o);
   Dispatch by_expert{.experts = E};
-  if (ranks > 1) {
-    if (o.capacity_factor > 0) throw InternalError("mixture: experts in parts have a capacity");
-    by_expert.parts = ranks;
-    by_expert.capacity = options_.sharing.rows(tokens, o.router.per_token, E);
-    by_expert.drops = options_.sharing.drops;
-    by_expert.sparse = true;
-  } else if (o.capacity_factor > 0) {
-    // an expert is alone in its part
-    const std::int64_t rows = ExpertSharing{.ranks = E, .capacity = o.capacity_factor}.rows(
-        tokens, o.router.per_token, E);
-    by_expert.sparse = by_expert.drops = rows < tokens;
-    by_expert.capacity = rows < tokens ? rows : 0;
+  if (o.capacity_factor > 0) {
+    const auto even = static_cast<double>(choices(o)) / static_cast<double>(E);
+    const auto rows = static_cast<std::int64_t>(std::ceil(o.capacity_factor * even));
+    by_expert.sparse = rows < tokens;
+    by_expert.capacity = rows < tokens ? std::max<std::int64_t>(1, rows) : 0;
   }
   const Node& dispatch = add(by_expert, {x.id, indices.id}, {});
-  const Value owners = ranks > 1 ? out(dispatch, Dispatch::owners) : Value{};
   const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
               offsets = out(dispatch, Dispatch::offsets);
   offsets_.push_back(offsets.id);
-  loads_ = {.experts = E, .choices = choices(o)};
-  const Value y = ranks > 1 ? shared_experts(rows, owners, o) : experts(rows, offsets, o);
+  const Value y = experts(rows, offsets, o);
   return out(add(Combine{.sparse = by_expert.sparse},
                  {y.id, weights.id, places.id, shared.id, shared_gate.id}, {}));
 }

@@ -7,6 +7,7 @@
 #include "operations/combine/combine_spec.hpp"
 #include "operations/cross_entropy/cross_entropy_spec.hpp"
 #include "operations/dispatch/dispatch_spec.hpp"
+#include "operations/dispatch_to_ranks/dispatch_to_ranks_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
 #include "operations/expert_loads/expert_loads_spec.hpp"
@@ -31,8 +32,8 @@ namespace trainx::operations {
 using Operation =
     std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
                  LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
-                 Dispatch, GroupedLinear, Combine, RouterLoss, RouterZLoss, ExpertLoads,
-                 ClampedGated, ActivationLayer, Quantize>;
+                 Dispatch, DispatchToRanks, GroupedLinear, Combine, RouterLoss, RouterZLoss,
+                 ExpertLoads, ClampedGated, ActivationLayer, Quantize>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -140,7 +140,7 @@ class ExpertParallel(Trainx):
         self.assertIn("parallel.experts_capacity", ended.stderr)
         self.train("some", *little, "parallel.experts_overflow=drop")
         first = self.metrics("some")[0]
-        # of 32 tokens 24 rows of the 64 that one rank's experts were chosen for, by 4 ranks twice
+        # of 32 tokens 24 choices of the 64 that one rank's experts were chosen for, by 4 ranks twice
         self.assertEqual(first["dropped_tokens"], 2 * 4 * 2 * (64 - 24))
 
     def test_all_experts_for_each_token_and_a_token_alone(self):
@@ -161,10 +161,11 @@ class ExpertParallel(Trainx):
                           .stdout.splitlines()[-1])
         self.assertEqual(plan["expert_ranks"], 4)
         exchange = [e for e in plan["exchanges"] if e["name"] == "rows to experts and back"]
-        # 4 slots of 32 tokens by 2 experts of 32 numbers, forward and back, there and back, of two
-        # layers; and which expert each row is for
-        rows = 4 * 32 * 2
-        self.assertEqual(exchange[0]["bytes"], 2 * (4 * rows * 32 * 4 + rows * 4))
+        # 4 slots of 32 tokens of 32 numbers, forward and back, there and back, of two layers; the
+        # weights of their choices, forward and back; and which experts they chose
+        rows = 4 * 32
+        self.assertEqual(exchange[0]["bytes"],
+                         2 * (4 * rows * 32 * 4 + (2 + 1) * rows * PER_TOKEN * 4))
         self.assertEqual(exchange[0]["collectives"], 2 * 4)
         less = json.loads(self.run_trainx("plan", "r.yaml", "--json",
                                           *self.cut(4, 8, "parallel.experts_capacity=1"))

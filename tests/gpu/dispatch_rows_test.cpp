@@ -252,16 +252,6 @@ TEST_CASE("NaN of an expert's row shows in its token alone", "[gpu]") {
 
 namespace {
 
-struct InSlots {
-  std::vector<std::int32_t> places, offsets, owners;
-  bool operator==(const InSlots&) const = default;
-};
-InSlots unfilled(std::size_t items, std::int64_t experts, std::int64_t rows) {
-  return {std::vector<std::int32_t>(items, -7),
-          std::vector<std::int32_t>(static_cast<std::size_t>(experts) + 1, -7),
-          std::vector<std::int32_t>(static_cast<std::size_t>(rows), -7)};
-}
-
 template <class T>
 void compare_sparse(std::int64_t tokens, std::int64_t k, std::int64_t columns) {
   INFO("tokens " << tokens << " columns " << columns << " bytes " << sizeof(T));
@@ -315,37 +305,6 @@ void compare_sparse(std::int64_t tokens, std::int64_t k, std::int64_t columns) {
 
 }  // namespace
 
-TEST_CASE("slots of experts that ranks share are filled as the reference does", "[gpu]") {
-  TRAINX_NEEDS_GPU();
-  for (const Spread spread : {Spread::drawn, Spread::one_expert, Spread::none_to_first})
-    for (const auto& [tokens, k, experts, parts, capacity] :
-         {std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>{1, 1, 2,
-                                                                                           2, 1},
-          {17, 2, 4, 2, 34},
-          {65, 8, 64, 8, 65},
-          {1'000, 3, 256, 4, 700},
-          {20'000, 6, 160, 8, 15'001},
-          {4'099, 8, 64, 64, 4'099}}) {
-      INFO("tokens " << tokens << " of " << k << " of " << experts << " in " << parts
-                     << " slots of " << capacity << " spread " << static_cast<int>(spread));
-      auto indices = spread_indices(spread, tokens, k, experts, 3);
-      for (const bool sparse : {false, true}) {
-        for (std::size_t i = 0; sparse && i < indices.size(); i += 3) indices[i] = -1;
-        InSlots want = unfilled(indices.size(), experts, parts * capacity);
-        ExpertSort op{std::ssize(indices), experts, indices.data(), want.places.data(),
-                      want.offsets.data(), parts,   capacity,       want.owners.data()};
-        const OnDevice<std::int32_t> in(indices),
-            counts = counts_of(experts), places(unfilled(indices.size(), experts, 0).places),
-            offsets(want.offsets), owners(want.owners);
-        expert_sort_reference(op);
-        op.indices = in.data(), op.places = places.data(), op.offsets = offsets.data(),
-        op.owners = owners.data();
-        require_success(expert_sort(op, counts.data(), nullptr), "sort");
-        CHECK(InSlots{places.host(), offsets.host(), owners.host()} == want);
-      }
-    }
-}
-
 TEST_CASE("choices without a row add nothing", "[gpu]") {
   TRAINX_NEEDS_GPU();
   for (const auto& [tokens, k, columns] :
@@ -394,16 +353,25 @@ TEST_CASE("experts keep the first choices that they have room for, as the refere
       const OnDevice<std::int32_t> in(indices), counts = counts_of(experts), places(want.places),
                                                 offsets(want.offsets);
       ExpertSort op{std::ssize(indices), experts, indices.data(), want.places.data(),
-                    want.offsets.data(), 1,       capacity};
-      expert_sort_reference(op);
-      for (std::int64_t e = 0; e < experts; ++e)
-        REQUIRE(want.offsets[static_cast<std::size_t>(e) + 1] -
-                    want.offsets[static_cast<std::size_t>(e)] <=
-                capacity);
-      op.indices = in.data(), op.places = places.data(), op.offsets = offsets.data();
-      require_success(expert_sort(op, counts.data(), nullptr), "sort");
-      counts.host();  // its guards
-      CHECK(places.host() == want.places);
-      CHECK(offsets.host() == want.offsets);
+                    want.offsets.data(), capacity};
+      for (const bool in_slots : {false, true}) {
+        op.in_slots = in_slots;
+        op.indices = indices.data(), op.places = want.places.data(),
+        op.offsets = want.offsets.data();
+        expert_sort_reference(op);
+        for (std::int64_t e = 0; e < experts; ++e)
+          REQUIRE(want.offsets[static_cast<std::size_t>(e) + 1] -
+                      want.offsets[static_cast<std::size_t>(e)] <=
+                  capacity);
+        op.indices = in.data(), op.places = places.data(), op.offsets = offsets.data();
+        require_success(expert_sort(op, counts.data(), nullptr), "sort");
+        counts.host();  // its guards
+        CHECK(places.host() == want.places);
+        CHECK(offsets.host() == want.offsets);
+        const OnDevice<std::int32_t> in_place(indices);
+        op.indices = op.places = in_place.data(), op.offsets = nullptr;
+        require_success(expert_sort(op, counts.data(), nullptr), "sort in place");
+        CHECK(in_place.host() == want.places);
+      }
     }
 }

@@ -27,13 +27,16 @@ BackwardSpec Combine::backward(const Types& t) const {
 }
 
 Cost Combine::cost(Direction direction, const Types& t) const {
-  const double all = t.inputs[rows].bytes(),
-               one = all / static_cast<double>(t.inputs[places].columns());
+  const TensorType& of = t.inputs[rows];
+  const std::int64_t read = expected_rows > 0 ? expected_rows : of.rows();
+  const double row = static_cast<double>(of.columns() * size_of(of.dtype)),
+               all = static_cast<double>(read) * row,
+               one = static_cast<double>(t.inputs[places].rows()) * row;
   const bool forward = direction == Direction::forward, shares = t.has_input(shared);
   Cost c;
   if (t.gpu) c.kernels = {{KernelFamily::rows}};
   c.element_bytes = forward ? all + (shares ? 2 : 1) * one : 2 * all + (shares ? 2 : 1) * one;
-  c.element_flops = static_cast<double>(t.inputs[rows].elements()) * (forward ? 2 : 3);
+  c.element_flops = static_cast<double>(read * of.columns()) * (forward ? 2 : 3);
   if (forward) c.element_output = y;
   return c;
 }

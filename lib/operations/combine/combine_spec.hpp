@@ -15,6 +15,7 @@ struct Combine {
   enum Output : int { y };
 
   bool sparse = false;
+  std::int64_t expected_rows = 0;  // that are read; 0: all
 
   bool operator==(const Combine&) const = default;
 

@@ -5,11 +5,11 @@
 namespace trainx::operations {
 
 void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    std::int64_t experts, const ExpertSlots& slots) {
+                    std::int64_t experts, const ExpertChoices& choices) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(indices))
-      return cuda::sort_by_expert(*gpu, places, offsets, indices, experts, slots);
-  return cpu::sort_by_expert(places, offsets, indices, experts, slots);
+      return cuda::sort_by_expert(*gpu, places, offsets, indices, experts, choices);
+  return cpu::sort_by_expert(places, offsets, indices, experts, choices);
 }
 
 void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places) {

@@ -5,21 +5,16 @@
 
 namespace trainx::operations {
 
-/// Of experts that `parts` ranks share: the slots of Dispatch, and the expert of each row. Of one
-/// part: the most rows of an expert, where `capacity` is above 0.
-struct ExpertSlots {
-  std::int64_t parts = 1, capacity = 0;
-  bool drops = false;
-  Tensor owners = {};   // undefined: not wanted
-  bool sparse = false;  // indices below 0 are no choices
+struct ExpertChoices {
+  std::int64_t capacity = 0;  // most rows of an expert; 0: any number
+  bool sparse = false;        // indices below 0 are no choices
 };
 
 /// Where each of a token's rows lies once they are sorted by expert, and where each expert's begin.
 /// One of both may be undefined: it is not wanted. InternalError for an index that is no expert's,
-/// where the host sees the indices. UserError 71 where a slot is too small, and
-/// nothing may be dropped; a GPU drops.
+/// where the host sees the indices.
 void sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    std::int64_t experts, const ExpertSlots& slots = {});
+                    std::int64_t experts, const ExpertChoices& choices = {});
 /// rows[N * k, H] of x[N, H].
 void dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& places);
 /// dx[N, H]: the sum over a token's rows, plus `addend` where given, which may be dx. `sparse`:

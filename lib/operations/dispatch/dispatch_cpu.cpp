@@ -12,46 +12,6 @@ namespace trainx::operations {
 
 namespace {
 
-/// `first`: by expert, and one more: its first row if rows had no gaps and none were dropped.
-void place_in_slots(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                    const ExpertSlots& slots, const std::vector<std::int32_t>& first) {
-  const auto experts = std::ssize(first) - 1, each = experts / slots.parts;
-  const auto at = [&](std::int64_t e) { return first[static_cast<std::size_t>(e)]; };
-  const auto capacity = static_cast<std::int32_t>(slots.capacity);
-  std::int32_t kept = 0;  // by the parts before
-  std::vector<std::int32_t> next(first.begin(), first.end());
-  for (std::int64_t part = 0; part < slots.parts; ++part) {
-    const std::int64_t begin = part * each, end = begin + each;
-    const std::int32_t rows = at(end) - at(begin);
-    if (rows > capacity && !slots.drops)
-      throw UserError(ExitCode::out_of_memory,
-                      "tokens of a micro-batch chose the experts of one rank " +
-                          std::to_string(rows) + " times, and there is room for " +
-                          std::to_string(capacity) +
-                          " rows; write a larger parallel.experts_capacity, 0 for any choice, or "
-                          "parallel.experts_overflow: drop");
-    for (std::int64_t e = begin; e < end; ++e)
-      if (offsets.defined())
-        offsets.as<std::int32_t>()[e] = kept + std::min(at(e) - at(begin), capacity);
-    kept += std::min(rows, capacity);
-  }
-  if (offsets.defined()) offsets.as<std::int32_t>()[experts] = kept;
-  if (slots.owners.defined())
-    std::fill_n(slots.owners.as<std::int32_t>(), slots.owners.numel(), -1);
-  const auto* const expert = indices.as<const std::int32_t>();
-  for (std::int64_t i = 0; i < indices.numel(); ++i) {
-    std::int32_t place = -1;
-    if (expert[i] >= 0) {
-      const std::int64_t part = expert[i] / each;
-      const std::int32_t row = next[static_cast<std::size_t>(expert[i])]++ - at(part * each);
-      if (row < capacity) place = static_cast<std::int32_t>(part) * capacity + row;
-      if (place >= 0 && slots.owners.defined())
-        slots.owners.as<std::int32_t>()[place] = static_cast<std::int32_t>(expert[i] - part * each);
-    }
-    if (places.defined()) places.as<std::int32_t>()[i] = place;
-  }
-}
-
 /// At most `capacity` rows of each expert, in the order of choices; `first`: by expert, its first
 /// row if none were dropped.
 void place_within_capacity(const Tensor& places, const Tensor& offsets, const Tensor& indices,
@@ -75,22 +35,21 @@ void place_within_capacity(const Tensor& places, const Tensor& offsets, const Te
 
 // A counting sort: with experts of a few thousand tokens it takes less than the rows' copy.
 void cpu::sort_by_expert(const Tensor& places, const Tensor& offsets, const Tensor& indices,
-                         std::int64_t experts, const ExpertSlots& slots) {
+                         std::int64_t experts, const ExpertChoices& choices) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = indices.numel();
   const auto* const expert = indices.as<const std::int32_t>();
   std::vector<std::int32_t> next(static_cast<std::size_t>(experts) + 1);
   for (std::int64_t i = 0; i < n; ++i) {
-    if (expert[i] < 0 && slots.sparse) continue;
+    if (expert[i] < 0 && choices.sparse) continue;
     if (expert[i] < 0 || expert[i] >= experts)
       throw InternalError("dispatch: " + std::to_string(expert[i]) + " is none of " +
                           std::to_string(experts) + " experts");
     ++next[static_cast<std::size_t>(expert[i]) + 1];
   }
   for (std::size_t e = 1; e < next.size(); ++e) next[e] += next[e - 1];
-  if (slots.parts > 1) return place_in_slots(places, offsets, indices, slots, next);
-  if (slots.capacity > 0)
-    return place_within_capacity(places, offsets, indices, slots.capacity, next);
+  if (choices.capacity > 0)
+    return place_within_capacity(places, offsets, indices, choices.capacity, next);
   if (offsets.defined()) std::ranges::copy(next, offsets.as<std::int32_t>());
   if (!places.defined()) return;
   for (std::int64_t i = 0; i < n; ++i)

@@ -5,7 +5,7 @@
 namespace trainx::operations::cuda {
 
 void sort_by_expert(const Gpu& gpu, const Tensor& places, const Tensor& offsets,
-                    const Tensor& indices, std::int64_t experts, const ExpertSlots& slots) {
+                    const Tensor& indices, std::int64_t experts, const ExpertChoices& choices) {
   if (gpu.space.workspace_bytes < kernels::expert_sort_scratch_bytes(experts))
     throw InternalError("dispatch: the workspace is too small for counts of experts");
   kernels::ExpertSort op;
@@ -14,9 +14,7 @@ void sort_by_expert(const Gpu& gpu, const Tensor& places, const Tensor& offsets,
   op.indices = pointer<std::int32_t>(indices);
   op.places = pointer<std::int32_t>(places);
   op.offsets = pointer<std::int32_t>(offsets);
-  op.parts = slots.parts;
-  op.capacity = slots.capacity;
-  op.owners = pointer<std::int32_t>(slots.owners);
+  op.capacity = choices.capacity;
   gpu::require(
       kernels::expert_sort(op, static_cast<std::int32_t*>(gpu.space.workspace), gpu.space.stream),
       "sort by expert");

@@ -7,9 +7,8 @@ namespace trainx::operations {
 void Dispatch::run_forward(const OpContext& c) const {
   const auto written = [&](int o) { return c.writes(o) ? c.output(o) : Tensor(); };
   const Tensor to_places = written(places), to_offsets = written(offsets);
-  const ExpertSlots slots{parts, capacity, drops, parts > 1 ? written(owners) : Tensor(), sparse};
-  if (to_places.defined() || to_offsets.defined() || slots.owners.defined())
-    sort_by_expert(to_places, to_offsets, c.input(indices), experts, slots);
+  if (to_places.defined() || to_offsets.defined())
+    sort_by_expert(to_places, to_offsets, c.input(indices), experts, {capacity, sparse});
   if (c.writes(rows)) dispatch_rows(c.output(rows), by_row(c.input(x)), c.output(places));
 }
 

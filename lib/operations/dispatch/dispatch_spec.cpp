@@ -5,18 +5,15 @@ namespace trainx::operations {
 
 std::vector<OutputSpec> Dispatch::outputs(const Types& t) const {
   const TensorType& chosen = t.inputs[indices];
-  const std::int64_t all = parts > 1      ? parts * capacity
-                           : capacity > 0 ? std::min(chosen.elements(), experts * capacity)
-                                          : chosen.elements();
-  return {{parts > 1 ? "expert_slots" : "expert_rows",
+  std::int64_t all = chosen.elements();
+  if (capacity > 0) all = std::min(all, experts * capacity);
+  if (most_rows > 0) all = std::min(all, most_rows);
+  return {{"expert_rows",
            {t.inputs[x].dtype, {all, t.inputs[x].columns()}},
            {input(x), output(places)},
            true},
           {"expert_places", {DType::i32, chosen.dims}, {input(indices)}},
-          {"expert_offsets", {DType::i32, {experts + 1}}, {input(indices)}},
-          {"expert_owners",
-           {DType::i32, parts > 1 ? std::vector{all} : std::vector<std::int64_t>{}},
-           {input(indices)}}};
+          {"expert_offsets", {DType::i32, {experts + 1}}, {input(indices)}}};
 }
 
 BackwardSpec Dispatch::backward(const Types&) const {
@@ -24,7 +21,9 @@ BackwardSpec Dispatch::backward(const Types&) const {
 }
 
 Cost Dispatch::cost(Direction direction, const Types& t) const {
-  const double moved = static_cast<double>(t.inputs[indices].columns()) * t.inputs[x].bytes();
+  const std::int64_t made = expected_rows > 0 ? expected_rows : t.inputs[indices].elements();
+  const double moved =
+      static_cast<double>(made * t.inputs[x].columns() * size_of(t.inputs[x].dtype));
   Cost c;
   // a sort is two launches
   if (t.gpu) c.kernels = {{KernelFamily::rows, direction == Direction::forward ? 3 : 1}};

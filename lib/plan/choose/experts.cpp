@@ -4,6 +4,8 @@
 #include "core/error.hpp"
 #include "plan/programs.hpp"
 #include "recipe/walk.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace trainx::plan {
 namespace {
@@ -17,6 +19,16 @@ namespace {
 /// The check of programs tells pieces apart by bytes: the smallest buffer of experts, the first
 /// rows of one rank's, needs a byte for each.
 constexpr std::int64_t bytes_of_row_number = 4;
+
+/// Tokens that choose an expert of one rank, on average, if all experts are as likely.
+std::int64_t tokens_of_a_rank(std::int64_t tokens, std::int64_t per_token, std::int64_t experts,
+                              std::int64_t ranks) {
+  double chose_none = 1;
+  for (std::int64_t i = 0; i < per_token; ++i)
+    chose_none *= static_cast<double>(std::max<std::int64_t>(0, experts - experts / ranks - i)) /
+                  static_cast<double>(experts - i);
+  return std::llround(static_cast<double>(tokens) * (1 - chose_none));
+}
 
 }  // namespace
 
@@ -51,18 +63,19 @@ std::string shared_experts_words(const Decisions& plan) {
                      per_token = architectures::experts_per_token(plan.dims);
   const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
                      ranks = plan.mesh.experts;
-  graph::ExpertSharing sharing = machine_of(plan).sharing;
-  const std::int64_t rows = sharing.rows(tokens, per_token, experts);
-  sharing.capacity = 0;
-  const std::int64_t most = sharing.rows(tokens, per_token, experts);
-  sharing.capacity = 1;
+  const graph::ExpertSharing sharing = machine_of(plan).sharing;
+  const std::int64_t choices = sharing.choices(tokens, per_token, experts),
+                     any = graph::ExpertSharing{.ranks = ranks}.choices(tokens, per_token, experts);
   return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
          " neighbouring ranks has " + std::to_string(experts / ranks) + " of the " +
          std::to_string(experts) + " experts of a layer; each sends each other one " +
-         std::to_string(rows) + " rows of a micro-batch, " +
-         (rows == most ? "room for any choice" : "the room of parallel.experts_capacity") +
-         ", and would fill " + std::to_string(sharing.rows(tokens, per_token, experts)) +
-         " if all experts had as many";
+         std::to_string(sharing.rows(tokens, per_token, experts)) + " rows of a micro-batch, " +
+         (choices == any ? "room for any choice"
+                         : std::to_string(choices) +
+                               " choices of its experts, the room of parallel.experts_capacity") +
+         ", and would fill about " +
+         std::to_string(tokens_of_a_rank(tokens, per_token, experts, ranks)) +
+         " if tokens chose experts at random";
 }
 
 }  // namespace trainx::plan

@@ -5,11 +5,12 @@
 #include "operations/combine/combine.hpp"
 #include "operations/clamped_gated/clamped_gated.hpp"
 #include "operations/dispatch/dispatch.hpp"
+#include "operations/dispatch_to_ranks/dispatch_to_ranks.hpp"
 #include "operations/expert_loads/expert_loads.hpp"
 #include "operations/grouped_linear/grouped_linear.hpp"
 #include "operations/router/router.hpp"
 #include "operations/router_loss/router_loss.hpp"
-#include "kernels/experts/dispatch_rows.hpp"
+#include "kernels/experts/rank_slots.hpp"
 #include "support/user_error.hpp"
 #include <ATen/ops/eye.h>
 #include <ATen/ops/allclose.h>
@@ -329,40 +330,113 @@ TEST_CASE("an index that is no expert's is refused") {
   CHECK_THROWS_AS(operations::sort_by_expert(places, {}, indices, 3), InternalError);
 }
 
-TEST_CASE("slots have the rows of each rank's experts at their beginning") {
-  const auto [N, k, E, spread] =
-      GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
-               Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
-               Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn});
-  const bool is_tight = GENERATE(false, true);
-  const std::int64_t parts = 2, capacity = is_tight ? 2 : N * std::min(k, E / parts);
-  INFO("tokens " << N << " of " << k << " of " << E << " in slots of " << capacity);
+namespace {
+
+Sizes sizes_of_ranks() {
+  return GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
+                  Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
+                  Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn},
+                  Sizes{30, 5, 12, Spread::drawn});
+}
+
+}  // namespace
+
+TEST_CASE("a token has one row in the slot of each rank whose experts it chose") {
+  const auto [N, k, E, spread] = sizes_of_ranks();
+  const std::int64_t ranks = GENERATE(2, 4), capacity = GENERATE(0, 1, 3, 20), each = E / ranks;
+  if (E % ranks != 0) return;
+  INFO("tokens " << N << " of " << k << " of " << E << " ranks " << ranks << " room " << capacity);
+  const operations::DispatchToRanks of{
+      .experts = E, .ranks = ranks, .capacity = capacity, .drops = true};
+  const std::int64_t S = of.slot_rows(N), m = std::min(k, ranks);
+  CHECK(S == (capacity > 0 ? std::min(N, capacity) : N));
   const Index chosen = spread_over(spread, N, k, E);
-  Index want_places(chosen.size()), want_offsets(idx(E + 1)), want_owners(idx(parts * capacity));
-  kernels::expert_sort_reference({.items = N * k,
-                                  .experts = E,
-                                  .indices = chosen.data(),
-                                  .places = want_places.data(),
-                                  .offsets = want_offsets.data(),
-                                  .parts = parts,
-                                  .capacity = capacity,
-                                  .owners = want_owners.data()});
-  const at::Tensor indices = as_tensor(chosen, {N, k}), places = at::full({N, k}, -7, at::kInt),
-                   offsets = at::full({E + 1}, -7, at::kInt),
-                   owners = at::full({parts * capacity}, -7, at::kInt);
-  operations::ExpertSlots slots{parts, capacity, true, owners};
-  operations::sort_by_expert(places, offsets, indices, E, slots);
+
+  // by the rule: in the order of tokens, each rank keeps its first choices
+  Index want_kept = chosen, want_places(idx(N * m), -1), want_owners(idx(ranks * S * k), -1),
+        choices(idx(ranks)), filled(idx(ranks));
+  for (std::int64_t n = 0; n < N; ++n) {
+    Index rows(idx(ranks), -1);
+    for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {
+      const std::size_t r = idx(chosen[idx(j)] / each);
+      if (choices[r]++ >= capacity && capacity > 0) {
+        want_kept[idx(j)] = -1;
+        continue;
+      }
+      if (rows[r] < 0)
+        rows[r] = static_cast<std::int32_t>(static_cast<std::int64_t>(r) * S) + filled[r]++;
+      want_owners[idx(rows[r] * k + j - n * k)] = static_cast<std::int32_t>(chosen[idx(j)] % each);
+    }
+    std::int64_t i = n * m;
+    for (const std::int32_t row : rows)
+      if (row >= 0) want_places[idx(i++)] = row;
+  }
+  Index want_offsets{0};
+  for (std::int32_t e = 0; e < E; ++e)
+    want_offsets.push_back(want_offsets.back() +
+                           static_cast<std::int32_t>(std::ranges::count(want_kept, e)));
+
+  Operands operands(at::kFloat);
+  const at::Tensor indices = as_tensor(chosen, {N, k}), weights = operands.normal({N, k}),
+                   kept = at::full({N, k}, -7, at::kInt), places = at::full({N, m}, -7, at::kInt),
+                   owners = at::full({ranks * S, k}, -7, at::kInt),
+                   slot_weights = at::full({ranks * S, k}, NAN),
+                   offsets = at::full({E + 1}, -7, at::kInt);
+  if (capacity > 0) operations::keep_choices(of, kept, indices);
+  const at::Tensor seen = capacity > 0 ? kept : indices;
+  operations::place_tokens(of, places, seen);
+  operations::fill_slots(of, {slot_weights, owners}, weights, seen, places);
+  operations::sort_by_expert({}, offsets, seen, E, {.sparse = true});
+  CHECK(ints(seen) == want_kept);
   CHECK(ints(places) == want_places);
-  CHECK(ints(offsets) == want_offsets);
   CHECK(ints(owners) == want_owners);
-  const Index all = sorted(chosen, E).offsets;
-  const std::int64_t needed = std::max(all[idx(E / 2)], all[idx(E)] - all[idx(E / 2)]);
-  CHECK(want_offsets.back() == std::min<std::int64_t>(all[idx(E / 2)], capacity) +
-                                   std::min<std::int64_t>(all[idx(E)] - all[idx(E / 2)], capacity));
-  slots.drops = false;
-  const std::string said =
-      user_error_of([&] { operations::sort_by_expert(places, offsets, indices, E, slots); });
-  if (needed <= capacity)
+  CHECK(ints(offsets) == want_offsets);
+  const at::Tensor d_slots = operands.normal({ranks * S, k}), d_weights = at::full({N, k}, NAN);
+  operations::slot_weights_backward(of, d_weights, d_slots, indices, places);
+  for (std::int64_t p = 0; p < N * m; ++p) {
+    const std::int64_t row = want_places[idx(p)], n = p / m;
+    for (std::int64_t j = 0; row >= 0 && j < k; ++j) {
+      const bool owned = want_owners[idx(row * k + j)] >= 0;
+      CHECK(slot_weights[row][j].item<float>() == (owned ? weights[n][j].item<float>() : 0));
+      if (owned) CHECK(d_weights[n][j].item<float>() == d_slots[row][j].item<float>());
+    }
+  }
+  for (std::int64_t i = 0; i < N * k; ++i) {  // no row there, no gradient
+    const std::int32_t rank = chosen[idx(i)] / static_cast<std::int32_t>(each);
+    const bool has_row = std::any_of(want_places.begin() + i / k * m,
+                                     want_places.begin() + (i / k + 1) * m,
+                                     [&](std::int32_t row) { return row >= 0 && row / S == rank; });
+    if (!has_row) CHECK(d_weights.view({-1})[i].item<float>() == 0);
+  }
+
+  // the references of the kernels follow the same rule
+  const kernels::RankChoices all{N, k, E, ranks, chosen.data()};
+  Index again(chosen);
+  if (capacity > 0) kernels::kept_choices_reference({all, capacity, again.data()});
+  CHECK(again == want_kept);
+  const kernels::RankChoices some{N, k, E, ranks, want_kept.data()};
+  Index by_reference(idx(N * m)), owners_by(idx(ranks * S * k));
+  std::vector<float> weights_by(idx(ranks * S * k), -1), d_by(idx(N * k), -1);
+  kernels::rank_places_reference({some, m, S, by_reference.data()});
+  CHECK(by_reference == want_places);
+  kernels::rank_slots_reference({some, m, S, want_places.data(), weights.const_data_ptr<float>(),
+                                 owners_by.data(), weights_by.data()});
+  CHECK(owners_by == want_owners);
+  for (std::int64_t p = 0; p < N * m; ++p)
+    for (std::int64_t j = 0; want_places[idx(p)] >= 0 && j < k; ++j) {
+      const std::int64_t i = want_places[idx(p)] * k + j;
+      CHECK(weights_by[idx(i)] == slot_weights.view({-1})[i].item<float>());
+    }
+  kernels::rank_slots_backward_reference(
+      {all, m, S, want_places.data(), d_slots.const_data_ptr<float>(), d_by.data()});
+  for (std::int64_t i = 0; i < N * k; ++i)
+    CHECK(d_by[idx(i)] == d_weights.view({-1})[i].item<float>());
+
+  operations::DispatchToRanks strict = of;
+  strict.drops = false;
+  if (capacity == 0) return;
+  const std::string said = user_error_of([&] { operations::keep_choices(strict, kept, indices); });
+  if (std::ranges::max(choices) <= capacity)
     CHECK(said == "nothing thrown");
   else
     CHECK(
@@ -379,7 +453,7 @@ TEST_CASE("an expert with a capacity has the first choices of it, in their order
   const Index chosen = spread_over(spread, N, k, E);
   const at::Tensor indices = as_tensor(chosen, {N, k}), places = at::full({N, k}, -7, at::kInt),
                    offsets = at::full({E + 1}, -7, at::kInt);
-  operations::sort_by_expert(places, offsets, indices, E, {.capacity = capacity, .drops = true});
+  operations::sort_by_expert(places, offsets, indices, E, {.capacity = capacity});
   Index want_places(chosen.size(), -1), want_offsets{0};
   std::int32_t row = 0;
   for (std::int32_t e = 0; e < E; ++e) {
@@ -392,57 +466,57 @@ TEST_CASE("an expert with a capacity has the first choices of it, in their order
   CHECK(ints(offsets) == want_offsets);
 }
 
-TEST_CASE("rows that go to the experts of other ranks and back are those of one rank") {
-  const auto [N, k, E, spread] =
-      GENERATE(Sizes{9, 2, 6, Spread::drawn}, Sizes{40, 3, 8, Spread::drawn},
-               Sizes{6, 1, 4, Spread::one_expert}, Sizes{7, 2, 4, Spread::none_to_first},
-               Sizes{5, 4, 4, Spread::all_experts}, Sizes{1, 1, 2, Spread::drawn});
-  const std::int64_t ranks = 2, H = 5, C = N * std::min(k, E / ranks), own = E / ranks;
+TEST_CASE("tokens that go to the experts of other ranks and back are those of one rank") {
+  const auto [N, k, E, spread] = sizes_of_ranks();
+  const std::int64_t ranks = 2, H = 5, own = E / ranks, most = N * std::min(k, own);
   Operands operands(at::kFloat);
   INFO("tokens " << N << " of " << k << " of " << E << " seed " << operands.seed());
+  const operations::DispatchToRanks of{.experts = E, .ranks = ranks};
+  const std::int64_t S = of.slot_rows(N), m = std::min(k, ranks);
   const at::Tensor weight = operands.normal({E * H, H});
-  std::vector<at::Tensor> x, weights, indices, places, slots, owners, want, d_rows;
+  std::vector<at::Tensor> places, slots, slot_weights, owners, want;
   for (std::int64_t r = 0; r < ranks; ++r) {
-    x.push_back(operands.normal({N, H}));
-    weights.push_back(operands.normal({N, k}));
-    indices.push_back(as_tensor(spread_over(spread, N, k, E), {N, k}));
-    const at::Tensor at_one = at::empty({N, k}, at::kInt), offsets = at::empty({E + 1}, at::kInt),
+    const at::Tensor x = operands.normal({N, H}), weights = operands.normal({N, k}),
+                     indices = as_tensor(spread_over(spread, N, k, E), {N, k}),
+                     at_one = at::empty({N, k}, at::kInt), offsets = at::empty({E + 1}, at::kInt),
                      rows = operands.empty({N * k, H}), y = operands.empty({N * k, H});
-    operations::sort_by_expert(at_one, offsets, indices.back(), E);
-    operations::dispatch_rows(rows, x.back(), at_one);
+    operations::sort_by_expert(at_one, offsets, indices, E);
+    operations::dispatch_rows(rows, x, at_one);
     operations::grouped_linear(y, rows, weight, offsets);
     want.push_back(operands.empty({N, H}));
-    operations::combine(want.back(), {y, weights.back(), at_one, {}, {}});
+    operations::combine(want.back(), {y, weights, at_one, {}, {}});
 
-    places.push_back(at::empty({N, k}, at::kInt));
-    owners.push_back(at::empty({ranks * C}, at::kInt));
-    slots.push_back(at::full({ranks * C, H}, NAN));  // what is not filled is not read
-    operations::sort_by_expert(places.back(), {}, indices.back(), E,
-                               {ranks, C, false, owners.back()});
-    operations::dispatch_rows(slots.back(), x.back(), places.back());
+    places.push_back(at::empty({N, m}, at::kInt));
+    owners.push_back(at::empty({ranks * S, k}, at::kInt));
+    slots.push_back(at::full({ranks * S, H}, NAN));  // what is not filled is not read
+    slot_weights.push_back(at::full({ranks * S, k}, NAN));
+    operations::place_tokens(of, places.back(), indices);
+    operations::fill_slots(of, {slot_weights.back(), owners.back()}, weights, indices,
+                           places.back());
+    operations::dispatch_rows(slots.back(), x, places.back());
   }
-  const auto exchanged = [&](const std::vector<at::Tensor>& of, std::int64_t rank) {
+  const auto exchanged = [&](const std::vector<at::Tensor>& all, std::int64_t rank) {
     std::vector<at::Tensor> got;
-    for (const at::Tensor& t : of) got.push_back(t.narrow(0, rank * C, C));
+    for (const at::Tensor& t : all) got.push_back(t.narrow(0, rank * S, S));
     return at::cat(got);
   };
   std::vector<at::Tensor> back;
   for (std::int64_t r = 0; r < ranks; ++r) {
-    const at::Tensor got = exchanged(slots, r), of = exchanged(owners, r).view({ranks * C, 1}),
-                     rows = at::full({ranks * C, H}, NAN), y = at::full({ranks * C, H}, NAN),
-                     here = at::empty({ranks * C, 1}, at::kInt),
-                     offsets = at::empty({own + 1}, at::kInt);
-    operations::sort_by_expert(here, offsets, of, own, {.sparse = true});
+    const at::Tensor rows = at::full({ranks * most, H}, NAN), y = at::full({ranks * most, H}, NAN),
+                     here = at::empty({ranks * S, k}, at::kInt),
+                     offsets = at::empty({own + 1}, at::kInt), got = exchanged(slots, r),
+                     owned = exchanged(owners, r), weights = exchanged(slot_weights, r),
+                     of_rank = weight.narrow(0, r * own * H, own * H);
+    operations::sort_by_expert(here, offsets, owned, own, {.sparse = true});
     operations::dispatch_rows(rows, got, here);
-    const at::Tensor of_rank = weight.narrow(0, r * own * H, own * H);
     operations::grouped_linear(y, rows, of_rank, offsets);
-    back.push_back(operands.empty({ranks * C, H}));
-    operations::combine(back.back(), {y, {}, here, {}, {}, true});
+    back.push_back(operands.empty({ranks * S, H}));
+    operations::combine(back.back(), {y, weights, here, {}, {}, true});
   }
   for (std::int64_t r = 0; r < ranks; ++r) {
     const at::Tensor got = operands.empty({N, H}), returned = exchanged(back, r);
-    operations::combine(got, {returned, weights[idx(r)], places[idx(r)], {}, {}, true});
-    CHECK(at::allclose(got, want[idx(r)], 1e-6, 1e-6));
+    operations::combine(got, {returned, {}, places[idx(r)], {}, {}, true});
+    CHECK(at::allclose(got, want[idx(r)], 1e-5, 1e-5));
   }
 }
 

@@ -197,14 +197,20 @@ TEST_CASE("a rank has as many rows of each tensor of experts, or whole tensors")
 
 TEST_CASE("a slot has the room that is asked for, and never more than choices there can be") {
   graph::ExpertSharing sharing{.ranks = 4};
-  CHECK(sharing.rows(100, 2, 8) == 200);  // two of its experts for each token
-  CHECK(sharing.rows(100, 3, 8) == 200);  // a rank has no third one
+  CHECK(sharing.choices(100, 2, 8) == 200);  // two of its experts for each token
+  CHECK(sharing.choices(100, 3, 8) == 200);  // a rank has no third one
+  CHECK(sharing.rows(100, 3, 8) == 100);     // a token has one row, whatever it chose
   sharing.capacity = 1;
+  CHECK(sharing.choices(100, 2, 8) == 50);
   CHECK(sharing.rows(100, 2, 8) == 50);
   sharing.capacity = 1.25;
-  CHECK(sharing.rows(100, 2, 8) == 63);
+  CHECK(sharing.choices(100, 2, 8) == 63);
+  sharing.capacity = 3;
+  CHECK(sharing.choices(100, 2, 8) == 150);
+  CHECK(sharing.rows(100, 2, 8) == 100);
   sharing.capacity = 100;
-  CHECK(sharing.rows(100, 2, 8) == 200);
+  CHECK(sharing.choices(100, 2, 8) == 200);
   sharing.capacity = 0.001;
+  CHECK(sharing.choices(1, 1, 8) == 1);
   CHECK(sharing.rows(1, 1, 8) == 1);
 }
