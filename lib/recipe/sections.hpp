@@ -437,9 +437,10 @@ void visit_fields(Visitor& field, ParallelSection& s) {
   field("experts", s.experts, between(1, 1 << 12),
         "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
         "rows go to them and back (expert parallelism). 1: each rank has all");
-  field("experts_capacity", s.experts_capacity, non_negative(),
-        "Room for the rows that a rank sends to another's experts, times those that it would send "
-        "if all experts had as many. 0: room for any choice");
+  field(
+      "experts_capacity", s.experts_capacity, non_negative(),
+      "Room for the choices that a rank's tokens make of another's experts, times those that they "
+      "would make if all experts were chosen as often. 0: room for any choice");
   field("experts_overflow", s.experts_overflow, anything(),
         "Choices of experts beyond parallel.experts_capacity. error: the run ends; drop: no expert "
         "computes them, and steps count them");
