@@ -7,6 +7,7 @@
 #include "core/hopper_kernels.hpp"
 #include "kernels/experts/grouped_linear.hpp"
 #include "kernels/experts/hopper/grouped_hopper.hpp"
+#include "kernels/experts/rank_slots.hpp"
 #include "kernels/experts/router.hpp"
 #include <algorithm>
 #include <cmath>
@@ -184,6 +185,24 @@ void measure(const Shape& s) {
   time("sort", 0, [&](cudaStream_t stream) {
     return expert_sort({R, s.experts, indices, places, offsets}, counts, stream);
   });
+  {
+    // experts of two ranks
+    const std::int64_t most = std::min<std::int64_t>(2, s.per_token);
+    const Operand<float> slots(N * most + 2 * 2 * R), weights(R), d_weights(R);
+    auto* const rank_rows = reinterpret_cast<std::int32_t*>(slots.data());
+    std::int32_t* const owners = rank_rows + N * most;
+    float* const slot_weights = slots.data() + N * most + 2 * R;
+    const RankChoices all{N, s.per_token, s.experts, 2, indices};
+    time("places of two ranks", 0, [&](cudaStream_t stream) {
+      return rank_places({all, most, N, rank_rows}, counts, stream);
+    });
+    time("slots of two ranks", 0, [&](cudaStream_t stream) {
+      return rank_slots({all, most, N, rank_rows, weights.data(), owners, slot_weights}, stream);
+    });
+    time("slots of two ranks backward", 0, [&](cudaStream_t stream) {
+      return rank_slots_backward({all, most, N, rank_rows, slot_weights, d_weights.data()}, stream);
+    });
+  }
   {
     const Operand<Bf16> x(N * H), rows(R * H);
     const Operand<float> weights(R), logits(N * s.experts), scores(N * s.experts);
