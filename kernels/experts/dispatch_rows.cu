@@ -207,8 +207,7 @@ std::int64_t expert_sort_scratch_bytes(std::int64_t experts) { return 4 * most_b
 cudaError_t expert_sort(const ExpertSort& op, std::int32_t* counts, cudaStream_t stream) {
   if (op.experts < 1 || op.experts > most_sorted_experts || op.items >= std::int64_t{1} << 31 ||
       op.capacity < 0 || op.capacity >= std::int64_t{1} << 31 ||
-      (op.in_slots && op.capacity == 0) ||
-      (op.in_slots && op.experts * op.capacity >= std::int64_t{1} << 31))
+      (op.in_slots && (op.capacity == 0 || op.experts * op.capacity >= std::int64_t{1} << 31)))
     return cudaErrorInvalidValue;
   // two turns of a warp at least, so that a few items take one block
   const auto blocks = static_cast<unsigned>(

@@ -99,9 +99,12 @@ class Memory(Trainx):
     def test_caches_are_released_and_no_loss_changes(self):
         with open(self.folder / "lines.jsonl", "w") as out:
             for _ in range(80):
-                print(json.dumps({"input_ids": [self.random.randrange(104, 4000) for _ in range(self.random.randrange(6, 513))]}), file=out)
+                length = self.random.randrange(6, 513)
+                ids = [self.random.randrange(104, 4000) for _ in range(length)]
+                print(json.dumps({"input_ids": ids}), file=out)
         text = """run: {name: NAME, duration: 4 steps, deterministic: true}
-model: {type: bert, options: {num_layers: 4, num_heads: 8, hidden_size: 256, max_positions: 512, vocab_size: 4000, task: masked_lm, mask_probability: 0.3}}
+model: {type: bert, options: {num_layers: 4, num_heads: 8, hidden_size: 256, max_positions: 512,
+        vocab_size: 4000, task: masked_lm, mask_probability: 0.3}}
 data: {type: jsonl, train: lines.jsonl, sequence_length: 512}
 batch: {global_batch_size: 16, micro_batch_size: 16}
 optimizer: {type: adamw}

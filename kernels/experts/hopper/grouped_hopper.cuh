@@ -110,6 +110,12 @@ struct Tiles {
   }
 };
 
+/// Boxes of an operand's columns of a tile of which some exist, of so many that are left.
+template <int tile>
+__device__ __forceinline__ int panels_of(int left) {
+  return left < tile ? (left + box_columns - 1) / box_columns : tile / box_columns;
+}
+
 /// One warp.
 template <Layout left, Layout right, Cut cut>
 __device__ __forceinline__ void copy_tiles(const ProductArguments& a, std::uint32_t shared,

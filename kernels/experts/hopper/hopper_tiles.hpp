@@ -14,7 +14,8 @@ constexpr int stored_rows = 16, stored_columns16 = 64, stored_columns32 = 32;
 /// as zeros and not written, although the tensor goes on there. The map has two dimensions whose
 /// strides are a row: `inside`, which ends at `box`, and `from`. Element (inside, from) is row
 /// inside + from - box, so that `from` is never negative. A box of which nothing exists is not
-/// loaded: the copy engine then touches the map's first address, which is below the rows.
+/// loaded: that ended with an illegal address where no memory is mapped at the map's beginning,
+/// below the rows (H100, H200).
 struct ClippedRows {
   int inside, from;
 };
@@ -22,13 +23,6 @@ template <int box>
 TRAINX_HOST_DEVICE ClippedRows clipped_rows(int first, int valid) {
   const int some = valid < 0 ? 0 : valid < box ? valid : box;
   return {box - some, first + some};
-}
-
-/// Boxes of an operand's columns of a tile of which some exist, of so many that are left.
-template <int tile>
-TRAINX_HOST_DEVICE int panels_of(int left) {
-  constexpr int width = 64;
-  return left < tile ? (left + width - 1) / width : tile / width;
 }
 
 /// What a block computes next: rows of a result from `row` on and columns from `column` on.
