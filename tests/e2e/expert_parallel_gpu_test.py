@@ -23,8 +23,10 @@ class ExpertParallelOnGpus(Trainx):
         return [m["loss"] for m in self.metrics(name)]
 
     def test_gpus_that_share_experts_have_the_losses_of_one(self):
-        for precision, tolerance in (("fp32", 5e-5), ("bf16", 5e-3)):
-            settings = (f"precision={precision}", "run.duration=8 steps")
+        # In bf16 some token's choice is soon another one, whatever cuts the batch: the losses of two
+        # micro-batches on one device part by 2e-3 at step 7, after 1e-5 until then.
+        for precision, tolerance, steps in (("fp32", 5e-5, 8), ("bf16", 5e-3, 5)):
+            settings = (f"precision={precision}", f"run.duration={steps} steps")
             want = self.train(f"one-{precision}", "parallel.world_size=1", *settings)
             for world, experts in ((2, 2), (4, 2), (4, 4)):
                 for mode in ("ddp", "zero1", "zero3"):
