@@ -2,7 +2,7 @@
 //   hopper_attention            all groups, each in a process of its own with a time limit, so that
 //                               a fault or a hang in one does not keep the others from running
 //   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 spans
-//                               repeats times
+//                               lengths repeats times
 // Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
 // forward, 10 T^2 D backward, half of that if causal.
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Operands {
   hopper::Size size;
   Device<Bf16> qkv, out, d_out, d_qkv;
   Device<float> lse;
-  Device<std::int32_t> starts;
+  Device<std::int32_t> starts, lengths;
   Device<unsigned char> workspace;
 
   Operands(const Shape& of, std::uint64_t seed)
@@ -41,6 +41,7 @@ struct Operands {
         d_qkv(of.all_elements()),
         lse(of.rows()),
         starts(of.document > 0 ? of.starts(seed + 2) : std::vector<std::int32_t>(1)),
+        lengths(of.lengths(seed + 3)),
         workspace(hopper::workspace_bytes(of.size())) {}
 
   static std::vector<Bf16> random(std::size_t count, std::uint64_t seed) {
@@ -85,7 +86,7 @@ struct Operands {
   hopper::Forward forward() const {
     const Bf16* const in = qkv.get();
     return {part(in, 0), part(in, 1), part(in, 2), hopper::plain_rows(out.get(), size),
-            lse.get(),   documents()};
+            lse.get(),   documents(), samples()};
   }
   hopper::Backward backward() const {
     const Bf16 *const in = qkv.get(), *const o = out.get(), *const dy = d_out.get();
@@ -96,10 +97,11 @@ struct Operands {
     pass.d_query = part(d_qkv.get(), 0), pass.d_key = part(d_qkv.get(), 1),
     pass.d_value = part(d_qkv.get(), 2);
     pass.workspace = workspace.get();
-    pass.starts = documents();
+    pass.starts = documents(), pass.lengths = samples();
     return pass;
   }
   const std::int32_t* documents() const { return shape.document > 0 ? starts.get() : nullptr; }
+  const std::int32_t* samples() const { return shape.padded ? lengths.get() : nullptr; }
 };
 
 /// Exact results of operands, on the device.
@@ -270,6 +272,22 @@ void span_checks(Checks& checks) {
     }
 }
 
+void length_checks(Checks& checks) {
+  for (const int head_size : {64, 128})
+    for (Shape shape : {Shape{4, 64, 1, head_size, false},
+                        {4, 128, 2, head_size, false},
+                        {8, 197, 3, head_size, false},
+                        {8, 512, 2, head_size, false},
+                        {8, 1000, 3, head_size, false},
+                        {8, 384, 4, head_size, false, 2},
+                        {4, 333, 4, head_size, false, 1, false},
+                        {8, 768, 2, head_size, false, 0, true, 4, true}}) {
+      shape.padded = true;
+      checks.say(check_forward(shape), "forward " + shape.name());
+      checks.say(check_backward(shape), "backward " + shape.name());
+    }
+}
+
 // More blocks than run at once, in another order each time.
 void repeat_checks(Checks& checks) {
   std::vector<Shape> shapes = {{8, 1024, 12, 64, true},    {8, 1024, 12, 64, false},
@@ -278,6 +296,7 @@ void repeat_checks(Checks& checks) {
   for (const int head_size : {64, 128}) {
     shapes.push_back({8, 1024, 12, head_size, true}), shapes.back().document = 300;
     shapes.push_back({8, 1024, 12, head_size, true}), shapes.back().window = 200;
+    shapes.push_back({16, 512, 12, head_size, false}), shapes.back().padded = true;
   }
   for (const Shape& shape : shapes) {
     Operands operands(shape, 3);
@@ -370,6 +389,7 @@ const std::vector<Group> groups{
     {"backward", 60, [](Checks& checks) { backward_checks(checks, 64); }},
     {"backward_128", 60, [](Checks& checks) { backward_checks(checks, 128); }},
     {"spans", 120, span_checks},
+    {"lengths", 60, length_checks},
     {"repeats", 60, repeat_checks},
     {"times", 120, [](Checks&) { measure(); }},
 };

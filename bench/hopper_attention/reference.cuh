@@ -54,9 +54,13 @@ struct Row {
 /// Of the keys that token t of sample b sees.
 struct Seen {
   long first, end;
-  __device__ Seen(const std::int32_t* starts, const Size& s, long b, long t)
-      : first(starts ? starts[b * s.tokens + t] : 0), end(s.causal ? t + 1 : s.tokens) {
-    if (first < 0) first = end;
+  template <class Pass>
+  __device__ Seen(const Pass& pass, const Size& s, long b, long t)
+      : first(pass.starts ? pass.starts[b * s.tokens + t] : 0),
+        end(s.causal       ? t + 1
+            : pass.lengths ? pass.lengths[b]
+                           : s.tokens) {
+    if (first < 0 || (pass.lengths && t >= end)) first = end;
     if (s.window > 0 && first < t - s.window + 1) first = t - s.window + 1;
   }
   __device__ bool has(long u) const { return u >= first && u < end; }
@@ -65,7 +69,7 @@ struct Seen {
 __global__ void forward(Forward pass, Size s, Exact exact) {
   extern __shared__ double weights[];
   const Row row(s);
-  const Seen seen(pass.starts, s, row.b, row.t);
+  const Seen seen(pass, s, row.b, row.t);
   double largest = -INFINITY, sum = 0;
   for (long u = seen.first + threadIdx.x; u < seen.end; u += threads) {
     weights[u] = s.scale * dot(pass.query, row.t, row.h, pass.key, u, row.k, row.b, s.head_size);
@@ -103,7 +107,7 @@ __device__ inline double d_score(const Backward& pass, const Size& s, const Exac
 __global__ void query_gradient(Backward pass, Size s, Exact exact) {
   extern __shared__ double slopes[];
   const Row row(s);
-  const Seen seen(pass.starts, s, row.b, row.t);
+  const Seen seen(pass, s, row.b, row.t);
   for (long u = seen.first + threadIdx.x; u < seen.end; u += threads)
     slopes[u] =
         d_score(pass, s, exact, row, row.h, row.t, u, weight(pass, s, exact, row, row.h, row.t, u));
@@ -130,7 +134,7 @@ __global__ void key_value_gradient(Backward pass, Size s, Exact exact) {
     __syncthreads();
     for (long t = first + threadIdx.x; t < s.tokens; t += threads) {
       weights[t] = slopes[t] = 0;
-      if (!Seen(pass.starts, s, row.b, t).has(row.t)) continue;
+      if (!Seen(pass, s, row.b, t).has(row.t)) continue;
       weights[t] = weight(pass, s, exact, row, h, t, row.t);
       slopes[t] = d_score(pass, s, exact, row, h, t, row.t, weights[t]);
     }

@@ -21,10 +21,12 @@ struct Shape {
   float query_scale = 1;
   bool growing = false;  // keys grow with their distance from the end: maxima move in every tile
   int window = 0;
-  int document = 0;  // tokens of one on average, with padding behind the last; 0: one for a row
+  int document = 0;     // tokens of one on average, with padding behind the last; 0: one for a row
+  bool padded = false;  // samples have fewer tokens than rows
 
   std::string name() const {
     char text[200], of_keys[24] = "", spans[60] = "";
+    if (padded) std::snprintf(spans, sizeof spans, " padded");
     if (key_heads > 0) std::snprintf(of_keys, sizeof of_keys, " K %d", key_heads);
     if (window > 0) std::snprintf(spans, sizeof spans, " window %d", window);
     if (document > 0)
@@ -59,6 +61,16 @@ struct Shape {
         if (t == end) start = t, end = t + numbers.whole(1, 2 * document);
         to.push_back(t < tokens - padding ? start : -1);
       }
+    }
+    return to;
+  }
+  /// [B], of padded samples: by turns all, one, none, and some number of tokens.
+  std::vector<std::int32_t> lengths(std::uint64_t seed) const {
+    Random numbers(seed);
+    std::vector<std::int32_t> to;
+    for (int b = 0; b < batch; ++b) {
+      const int some = numbers.whole(1, tokens);
+      to.push_back(b % 4 == 0 ? tokens : b % 4 == 1 ? 1 : b % 4 == 2 ? 0 : some);
     }
     return to;
   }

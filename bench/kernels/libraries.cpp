@@ -4,6 +4,7 @@
 //   bench_libraries              what a step of GPT-2 124M has
 //   bench_libraries lengths      attention of rows of 256 to 8192 tokens
 //   bench_libraries spans        attention inside documents and in windows
+//   bench_libraries encoders     attention without a mask, padded by a quarter and not
 //   bench_libraries attention    own kernels in fp32 and tf32; in bf16 inside documents, beside
 //                                cuDNN's on the same rows as if each were one
 //   bench_libraries dimensions   sizes that plan's advice is about: last waves of tiles, rows off
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 #include "gpu/attention.hpp"
 #include "gpu/gemm.hpp"
@@ -261,6 +263,18 @@ void bench_spans(Attention& attention, const DeviceMemory& scratch) {
     }
 }
 
+/// Of encoders and image models: by whom all GPUs have, and by kernels for this one.
+void bench_encoders(Attention& attention, const DeviceMemory& scratch) {
+  for (const auto& [rows, length, heads] :
+       {std::tuple{128, 128, 12}, {64, 197, 12}, {64, 256, 12}, {32, 512, 16}, {32, 1024, 12}})
+    for (const bool padded : {false, true})
+      for (const int capability : {0, attention.compute_capability()}) {
+        AttentionProblem p{rows, length, heads, 64, DType::bf16, false, padded};
+        p.compute_capability = capability;
+        bench_attention(attention, scratch, p);
+      }
+}
+
 /// Of 32,768 tokens in rows of several lengths, and near each other.
 void bench_lengths(Attention& attention, const DeviceMemory& scratch) {
   for (const std::int64_t length : {256, 512, 1024, 2048, 4096, 8192}) {
@@ -289,6 +303,10 @@ int main(int argc, char** argv) {
     }
     if (what == "spans") {
       bench_spans(attention, scratch);
+      return 0;
+    }
+    if (what == "encoders") {
+      bench_encoders(attention, scratch);
       return 0;
     }
     if (what == "lengths") {

@@ -238,8 +238,10 @@ int capability_of_device() {
 }  // namespace
 
 AttentionPath path_of(const AttentionProblem& p) {
-  if (p.causal && !p.padded && p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0 &&
-      is_by_hopper({p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents}))
+  const bool usual = p.causal ? !p.padded : !p.is_grouped();  // nearby_attention.hpp has the others
+  if (usual && p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0 &&
+      is_by_hopper(
+          {p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents, p.causal}))
     return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
                        p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&

@@ -22,7 +22,7 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
 
 }  // namespace
 
-void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts, void* out,
+void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
              float* lse, cudaStream_t stream) {
   const kernels::hopper::Size size = size_of(p);
   const auto* const from = static_cast<const Bf16*>(qkv);
@@ -31,7 +31,8 @@ void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* sta
                                       packed_rows(from, 2, size),
                                       plain_rows(static_cast<Bf16*>(out), size),
                                       lse,
-                                      starts};
+                                      p.documents ? seen : nullptr,
+                                      p.padded ? seen : nullptr};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_forward(pass, size, stream),
             "attention " + describe(p) + " failed");
@@ -43,9 +44,8 @@ std::int64_t backward_workspace_bytes(const AttentionProblem& p) {
   return 0;
 }
 
-void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts,
-              const void* out, const float* lse, const void* d_out, void* d_qkv,
-              const StreamSpace& space) {
+void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
+              const float* lse, const void* d_out, void* d_qkv, const StreamSpace& space) {
   if (const std::int64_t needed = backward_workspace_bytes(p); space.workspace_bytes < needed)
     throw InternalError("attention " + describe(p) + " needs a workspace of " +
                         std::to_string(needed) + " bytes");
@@ -62,7 +62,8 @@ void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* st
                                        packed_rows(to, 1, size),
                                        packed_rows(to, 2, size),
                                        space.workspace,
-                                       starts};
+                                       p.documents ? seen : nullptr,
+                                       p.padded ? seen : nullptr};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_backward(pass, size, space.stream),
             "attention " + describe(p) + " backward failed");

@@ -4,13 +4,13 @@
 
 namespace trainx::gpu::hopper {
 
-/// Causal attention in bf16, of what path_of gives to hopper. Operands and results as in
-/// gpu/attention.hpp; starts: of documents, or null. Asynchronous on the stream.
-void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts, void* out,
+/// Attention in bf16, of what path_of gives to hopper. Operands and results as in
+/// gpu/attention.hpp; seen: starts of documents, lengths of padded problems, or null. Asynchronous
+/// on the stream. A padded problem whose lengths are all T has the bits of one that is not padded.
+void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
              float* lse, cudaStream_t stream);
 std::int64_t backward_workspace_bytes(const AttentionProblem& p);
-void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* starts,
-              const void* out, const float* lse, const void* d_out, void* d_qkv,
-              const StreamSpace& space);
+void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
+              const float* lse, const void* d_out, void* d_qkv, const StreamSpace& space);
 
 }  // namespace trainx::gpu::hopper

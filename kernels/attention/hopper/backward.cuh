@@ -31,7 +31,7 @@
 namespace trainx::kernels::hopper {
 
 /// The warp group that computes query gradients of heads of 64.
-template <bool Whole>
+template <Seen Sees>
 __device__ __forceinline__ void compute_query_gradients(const BackwardArguments& a,
                                                         std::uint32_t shared,
                                                         BackwardBarriers<64> barriers) {
@@ -44,7 +44,7 @@ __device__ __forceinline__ void compute_query_gradients(const BackwardArguments&
   while (true) {
     const int item = items.next(a.items);
     if (item >= a.items) return;
-    const BackwardWork<Whole> work(a, item);
+    const BackwardWork<Sees> work(a, item);
     const int all = work.all_steps(),
               alone = work.template first_step<64>(a, 1);  // steps of the first group of keys only
     const std::uint32_t keys = shared + block.stage * 2 * Cut::value_bytes;
@@ -76,7 +76,7 @@ __device__ __forceinline__ void compute_query_gradients(const BackwardArguments&
   }
 }
 
-template <int Head, bool Whole>
+template <int Head, Seen Sees>
 __global__ void __launch_bounds__(BackwardCut<Head>::threads, 1)
     backward_kernel(const __grid_constant__ BackwardArguments a) {
   using Cut = BackwardCut<Head>;
@@ -118,14 +118,14 @@ __global__ void __launch_bounds__(BackwardCut<Head>::threads, 1)
     const int role = warp - 4 * service;
     if (threadIdx.x % 32 == 0) {
       if (role == 0)
-        copy_tiles<Head, Whole>(a, shared, barriers);
+        copy_tiles<Head, Sees>(a, shared, barriers);
       else if (role <= Cut::parts)
-        send_parts<Head, Whole>(a, shared, barriers, role - 1);
+        send_parts<Head, Sees>(a, shared, barriers, role - 1);
     }
   } else if (Cut::query_group && group == 2) {
     if constexpr (Cut::query_group) {
       give_registers<Cut::query_registers>();
-      compute_query_gradients<Whole>(a, shared, barriers);
+      compute_query_gradients<Sees>(a, shared, barriers);
     }
   } else {
     take_registers<Cut::key_registers>();
@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(BackwardCut<Head>::threads, 1)
     if constexpr (Cut::takes_items) {
       Items<Head, 32> items{shared, barriers};
       for (int item; (item = items.next(a.items)) < a.items;)
-        compute_keys<Whole>(a, item, shared, barriers, group, rings, items.heard - 1);
+        compute_keys<Sees>(a, item, shared, barriers, group, rings, items.heard - 1);
     } else {
-      compute_keys<Whole>(a, static_cast<int>(blockIdx.x), shared, barriers, group, rings, 0);
+      compute_keys<Sees>(a, static_cast<int>(blockIdx.x), shared, barriers, group, rings, 0);
     }
   }
 }

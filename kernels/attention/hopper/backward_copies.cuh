@@ -9,11 +9,12 @@ namespace trainx::kernels::hopper {
 
 /// Takes items until there is none left, and copies their keys, values, and all tiles of queries
 /// and output gradients. One thread.
-template <int Head, bool Whole>
+template <int Head, Seen Sees>
 __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint32_t shared,
                                            BackwardBarriers<Head> barriers) {
   using Cut = BackwardCut<Head>;
-  constexpr int statistics_bytes = (Whole ? query_numbers - 1 : query_numbers) * Cut::queries * 4;
+  constexpr int statistics_bytes = (Sees == Seen::spans ? query_numbers : query_numbers - 1) *
+                                   Cut::queries * 4;
   Ring<2> items;
   Ring<Cut::key_buffers> blocks;
   Ring<Cut::stages> ring;
@@ -29,7 +30,7 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
     } else {
       item = static_cast<int>(block_index());
     }
-    const BackwardWork<Whole> work(a, item);
+    const BackwardWork<Sees> work(a, item);
     const int block = blocks.stage;
     wait(barriers.keys_free(block), blocks.parity ^ 1, Waiting::keys_free);
     arrive_expecting(barriers.block_copied(block), 2 * Cut::value_bytes);
@@ -67,7 +68,7 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
 }
 
 /// Sends every part of query gradients that comes into buffer `part`. One thread.
-template <int Head, bool Whole>
+template <int Head, Seen Sees>
 __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint32_t shared,
                                            BackwardBarriers<Head> barriers, int part) {
   using Cut = BackwardCut<Head>;
@@ -79,7 +80,7 @@ __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint
   while (true) {
     const int item = items.next(a.items);
     if (item >= a.items) return;
-    const BackwardWork<Whole> work(a, item);
+    const BackwardWork<Sees> work(a, item);
     QueryTiles tiles(work);
     for (int left = work.all_steps(); left > 0; --left, tiles.advance(work)) {
       const bool is_mine = buffer == part;
@@ -127,11 +128,11 @@ __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint
 /// Hands a query gradient, 64 queries by 64 columns, to the warp that sends it. Of all columns they
 /// are panel `panel`; `Transposed` means that the columns are the rows of `sums`. A warp group,
 /// which uses the named barrier `sync`.
-template <int Head, bool Transposed, bool Whole>
+template <int Head, bool Transposed, Seen Sees>
 __device__ __forceinline__ void hand_over(const BackwardArguments& a, std::uint32_t shared,
                                           BackwardBarriers<Head> barriers,
                                           Ring<BackwardCut<Head>::parts>& part, float (&sums)[32],
-                                          const BackwardWork<Whole>& work, int tile, int panel,
+                                          const BackwardWork<Sees>& work, int tile, int panel,
                                           int sync) {
   using Cut = BackwardCut<Head>;
   const Turn turn = work.turn(a, tile);

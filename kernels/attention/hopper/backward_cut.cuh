@@ -21,7 +21,8 @@ struct BackwardArguments {
   // of note_spans(), where queries do not see all keys before them; else null
   const int *first_key_tiles, *query_ends;
   bool causal;
-  float scale, scale_log2;  // the latter times log2(e)
+  float scale, scale_log2;      // the latter times log2(e)
+  const std::int32_t* lengths;  // [B], of Seen::lengths
 };
 
 template <int Head>

@@ -8,8 +8,8 @@
 namespace trainx::kernels::hopper {
 
 /// What both kinds of groups of 64 keys do in a step, and at the end.
-template <int Head, bool Whole>
-struct KeyGroup {
+template <int Head, Seen Sees>
+struct KeyGroup : RowLength<Sees> {
   using Cut = BackwardCut<Head>;
   const BackwardArguments& a;
   std::uint32_t shared;
@@ -17,9 +17,10 @@ struct KeyGroup {
   int group, block, first_key;
   std::uint32_t keys, values;
 
-  __device__ KeyGroup(const BackwardArguments& arguments, const BackwardWork<Whole>& work,
+  __device__ KeyGroup(const BackwardArguments& arguments, const BackwardWork<Sees>& work,
                       std::uint32_t at, BackwardBarriers<Head> of, int which, int key_buffer)
-      : a(arguments),
+      : RowLength<Sees>(work),
+        a(arguments),
         shared(at),
         barriers(of),
         group(which),
@@ -46,21 +47,29 @@ struct KeyGroup {
   __device__ __forceinline__ void multiply_d_outs(float (&d_scores)[32], int stage) const {
     rows_by_rows<Cut::panels, 64>(d_scores, values, Cut::panel_bytes, d_outs(stage), box_bytes);
   }
+  __device__ __forceinline__ bool is_causal() const { return Sees != Seen::lengths && a.causal; }
+  /// Of the sample, without padding.
+  __device__ __forceinline__ int tokens() const {
+    if constexpr (Sees == Seen::lengths)
+      return this->length;
+    else
+      return a.tokens;
+  }
   /// S^T becomes P^T.
   __device__ __forceinline__ void weigh(std::uint32_t (&weights)[16], float (&scores)[32],
                                         int stage, int tile) const {
-    const bool hides = a.causal ? tile * Cut::queries < first_key + Cut::group_keys - 1
-                                : first_key + Cut::group_keys > a.tokens;
+    const bool hides = is_causal() ? tile * Cut::queries < first_key + Cut::group_keys - 1
+                                   : first_key + Cut::group_keys > tokens();
     if (hides) {
       const int lane = threadIdx.x % 32, first_query = tile * Cut::queries + lane % 4 * 2,
                 my_key = first_key + threadIdx.x % 128 / 32 * 16 + lane / 4;  // and 8 below
 #pragma unroll
       for (int i = 0; i < 32; ++i) {
         const int query = first_query + i / 4 * 8 + i % 2, key = my_key + i / 2 % 2 * 8;
-        if (key > (a.causal ? query : a.tokens - 1)) scores[i] = -INFINITY;
+        if (key > (is_causal() ? query : tokens() - 1)) scores[i] = -INFINITY;
       }
     }
-    if constexpr (!Whole) {
+    if constexpr (Sees == Seen::spans) {
       // the last query's first key is the last one
       const int latest = load_int(shared + Cut::statistics_at + stage * Cut::statistics_bytes +
                                   (query_numbers * Cut::queries - 1) * 4);
@@ -125,8 +134,8 @@ struct KeyGroup {
     show_to_async_readers();
     sync_threads(2 + group, 128);
     if (thread > 0) return;
-    const BackwardWork<Whole> again(
-        a, Cut::takes_items ? anew(item) : static_cast<int>(block_index()));
+    const BackwardWork<Sees> again(a,
+                                   Cut::takes_items ? anew(item) : static_cast<int>(block_index()));
     const int key = again.key_tile * Cut::keys + group * Cut::group_keys;
     if (key < a.tokens) {
       for (int panel = 0; panel < Cut::panels; ++panel) {
@@ -156,15 +165,15 @@ struct KeyRings<128> {
 
 /// A warp group with 64 keys of heads of 64.
 /// One item.
-template <bool Whole>
+template <Seen Sees>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<64> barriers,
                                              int group, KeyRings<64>& rings,
                                              std::uint32_t items_before) {
   using Cut = BackwardCut<64>;
-  const BackwardWork<Whole> work(a, item);
+  const BackwardWork<Sees> work(a, item);
   const Ring<Cut::key_buffers> block = place_of(items_before);
-  KeyGroup<64, Whole> mine(a, work, shared, barriers, group, block.stage);
+  KeyGroup<64, Sees> mine(a, work, shared, barriers, group, block.stage);
   const int lane = threadIdx.x % 32, all = work.all_steps(),
             first_step = work.template first_step<64>(a, group);
   Ring<Cut::stages>& ring = rings.stage;
@@ -178,7 +187,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
     }
     ring.advance(), buffer.advance();
   }
-  const int end_tile = Whole ? a.query_tiles : work.first_tile + work.steps;
+  const int end_tile = Sees == Seen::whole ? a.query_tiles : work.first_tile + work.steps;
   int tile = work.first_tile + first_step;
 
   float d_key[32] = {}, d_value[32] = {}, scores[32], d_scores[32];
@@ -242,18 +251,18 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
 
 /// A warp group with 64 keys of heads of 128, which also computes 64 columns of query gradients.
 /// One item.
-template <bool Whole>
+template <Seen Sees>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<128> barriers,
                                              int group, KeyRings<128>& rings,
                                              std::uint32_t items_before) {
   using Cut = BackwardCut<128>;
-  const BackwardWork<Whole> work(a, item);
-  KeyGroup<128, Whole> mine(a, work, shared, barriers, group, 0);
+  const BackwardWork<Sees> work(a, item);
+  KeyGroup<128, Sees> mine(a, work, shared, barriers, group, 0);
   const int lane = threadIdx.x % 32, all = work.all_steps();
   static_assert(Cut::stages == 2 && Cut::buffers == 2 && Cut::parts == 2 && Cut::key_buffers == 1);
   std::uint32_t& now = rings.steps;
-  const int end_tile = Whole ? a.query_tiles : work.first_tile + work.steps;
+  const int end_tile = Sees == Seen::whole ? a.query_tiles : work.first_tile + work.steps;
   int tile = work.first_tile;
 
   float d_key[64] = {}, d_value[64] = {}, scores[32], d_scores[32], sums[32];

@@ -14,10 +14,22 @@ struct Turn {
   __device__ bool is_last() const { return mine == last; }
 };
 
+/// Of Seen::lengths alone: what rows that end with padding add to an item of work.
+template <Seen Sees>
+struct RowLength {};
+template <>
+struct RowLength<Seen::lengths> {
+  int length;  // tokens of the sample
+  /// Tiles that are not all padding. Those of queries are seen by those of keys; tiles of padding
+  /// by the keys beside them alone, which makes their gradients 0.
+  __device__ int tiles_of_keys() const { return (length + tile_keys - 1) / tile_keys; }
+  __device__ int tiles_of_queries() const { return (length + tile_queries - 1) / tile_queries; }
+};
+
 /// An item of work: keys from key_tile * 128 on, and of each of `group_heads` query heads
 /// from `first_head` on the `steps` tiles of queries from first_tile on.
-template <bool Whole>
-struct BackwardWork {
+template <Seen Sees>
+struct BackwardWork : RowLength<Sees> {
   int sample, key_head, key_tile, first_tile, steps, first_head, group_heads;
   bool long_first;
   __device__ BackwardWork(const BackwardArguments& a, int item) {
@@ -27,8 +39,18 @@ struct BackwardWork {
                                : item / a.key_tiles;
     sample = row / a.key_heads, key_head = row % a.key_heads;
     key_tile = long_first ? (item - last_item) / a.last_rows : a.key_tiles - 1 - item % a.key_tiles;
-    first_tile = a.causal ? 2 * key_tile : 0;
-    steps = (Whole ? a.query_tiles : a.query_ends[sample * a.key_tiles + key_tile]) - first_tile;
+    if constexpr (Sees == Seen::lengths) {
+      this->length = __ldg(a.lengths + sample);
+      first_tile = key_tile < this->tiles_of_keys() ? 0 : 2 * key_tile;
+      steps = (key_tile + 1 < this->tiles_of_keys() ? this->tiles_of_queries()
+                                                    : min(2 * key_tile + 2, a.query_tiles)) -
+              first_tile;
+    } else {
+      first_tile = a.causal ? 2 * key_tile : 0;
+      steps =
+          (Sees == Seen::whole ? a.query_tiles : a.query_ends[sample * a.key_tiles + key_tile]) -
+          first_tile;
+    }
     group_heads = a.heads / a.key_heads;
     first_head = key_head * group_heads;
   }
@@ -40,9 +62,16 @@ struct BackwardWork {
     return Head == 64 && a.causal && group == 1 && steps > 1 && group_heads == 1 ? 1 : 0;
   }
   __device__ Turn turn(const BackwardArguments& a, int tile) const {
-    const int first = Whole ? 0 : __ldg(a.first_key_tiles + sample * a.query_tiles + tile),
-              last = a.causal ? tile / 2 : a.key_tiles - 1;
-    return {long_first ? key_tile - first : last - key_tile, last - first};
+    if constexpr (Sees == Seen::lengths) {
+      const int last = this->tiles_of_keys() - 1;
+      return tile < this->tiles_of_queries() ? Turn{last - key_tile, last} : Turn{0, 0};
+    } else {
+      const int first = Sees == Seen::whole
+                            ? 0
+                            : __ldg(a.first_key_tiles + sample * a.query_tiles + tile),
+                last = a.causal ? tile / 2 : a.key_tiles - 1;
+      return {long_first ? key_tile - first : last - key_tile, last - first};
+    }
   }
 };
 

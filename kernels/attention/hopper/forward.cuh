@@ -28,6 +28,7 @@ struct ForwardArguments {
   bool causal;
   float scale;  // of scores, times log2(e)
   Spans spans;
+  const std::int32_t* lengths;  // [B], of Seen::lengths
 };
 
 /// How the work of a block is cut, by head size. With 64, two blocks fit a multiprocessor, whose
@@ -131,9 +132,9 @@ struct ForwardWork {
     sample = row / a.heads, head = row % a.heads, key_head = head / a.group_heads;
     first_query = (a.query_tiles - 1 - place / rows) * queries;
   }
-  /// Tiles of keys that queries before `end` see.
-  static __device__ int key_tiles(const ForwardArguments& a, int end, int keys) {
-    return ((a.causal ? min(end, a.tokens) : a.tokens) + keys - 1) / keys;
+  /// Tiles of keys that queries before `end` see, of a row with as many tokens.
+  static __device__ int key_tiles(const ForwardArguments& a, int end, int tokens, int keys) {
+    return ((a.causal ? min(end, tokens) : tokens) + keys - 1) / keys;
   }
 };
 
@@ -192,7 +193,7 @@ struct ForwardCopies {
 };
 
 /// A warp group with 64 queries.
-template <int Head, bool Whole>
+template <int Head, Seen Sees>
 __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const ForwardWork& work,
                                                 std::uint32_t shared,
                                                 ForwardBarriers<ForwardCut<Head>> barriers,
@@ -203,12 +204,15 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
             first_query = work.first_query + group * Cut::group_rows,
             my_query = first_query + thread / 32 * 16 + lane / 4;  // and 8 below
   const std::uint32_t queries = shared + group * Cut::query_bytes;
-  const int tiles = ForwardWork::key_tiles(a, work.first_query + Cut::queries, Cut::keys),
-            my_tiles = ForwardWork::key_tiles(a, first_query + Cut::group_rows, Cut::keys);
+  // blocks of padding alone go over one tile, and write zeros
+  const int tokens = Sees == Seen::lengths ? __ldg(a.lengths + work.sample) : a.tokens,
+            end = Sees == Seen::lengths && work.first_query >= tokens ? 1 : tokens;
+  const int tiles = ForwardWork::key_tiles(a, work.first_query + Cut::queries, end, Cut::keys),
+            my_tiles = ForwardWork::key_tiles(a, first_query + Cut::group_rows, end, Cut::keys);
   // both groups go down to the tile with the first key of the block's first query, or to that
   // query's own, which gives zeros where nothing is seen
   int first_tile = 0, seen_from[2] = {0, 0};
-  if constexpr (!Whole) {
+  if constexpr (Sees == Seen::spans) {
     first_tile = min(a.spans.first_key(work.sample, work.first_query), work.first_query) /
                  Cut::keys;
     for (int half = 0; half < 2; ++half)
@@ -264,14 +268,14 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   // hides keys after the query and after the last token
   {
     const int first_key = (my_tiles - 1) * Cut::keys + 2 * (lane % 4),
-              last = a.causal ? my_query : a.tokens - 1, step = a.causal ? 8 : 0;
+              last = a.causal ? my_query : tokens - 1, step = a.causal ? 8 : 0;
 #pragma unroll
     for (int i = 0; i < score_count; ++i)
       if (first_key + i / 4 * 8 + i % 2 > last + i / 2 % 2 * step) scores[i] = -INFINITY;
   }
   // hides keys before the first one that a query sees
   const auto hide_others = [&]([[maybe_unused]] int tile) {
-    if constexpr (!Whole) {
+    if constexpr (Sees == Seen::spans) {
       // of the two rows the lower one sees fewer
       if (!__any_sync(0xffffffff, tile * Cut::keys < seen_from[1])) return;
       const int first_key = tile * Cut::keys + 2 * (lane % 4);
@@ -321,11 +325,14 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     float sum = rows.sum[half];
     sum += __shfl_xor_sync(0xffffffff, sum, 1);
     sum += __shfl_xor_sync(0xffffffff, sum, 2);
-    factor[half] = !Whole && sum == 0 ? 0 : 1 / sum;
     const int query = my_query + 8 * half;
+    const bool none = Sees == Seen::whole   ? false
+                      : Sees == Seen::spans ? sum == 0
+                                            : query >= tokens;
+    factor[half] = none ? 0 : 1 / sum;
     if (lane % 4 == 0 && query < a.tokens)
       a.lse[static_cast<std::int64_t>(work.row) * a.tokens + query] =
-          !Whole && sum == 0 ? 0 : (rows.top[half] + log2f(sum)) * 0.693147180559945f;
+          none ? 0 : (rows.top[half] + log2f(sum)) * 0.693147180559945f;
   }
   wait_for_products<0>(out);
 
@@ -334,6 +341,11 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   std::uint32_t rounded[out_count / 2];
 #pragma unroll
   for (int i = 0; i < out_count; ++i) out[i] *= factor[i / 2 % 2];
+  if constexpr (Sees == Seen::lengths) {
+#pragma unroll
+    for (int i = 0; i < out_count; ++i)
+      if (factor[i / 2 % 2] == 0) out[i] = 0;  // whatever padding held
+  }
   as_weights<out_count>(rounded, out);
   write_rows(queries, box_bytes, rounded, thread);
   show_to_async_readers();
@@ -347,7 +359,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   }
 }
 
-template <int Head, bool Whole>
+template <int Head, Seen Sees>
 __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::blocks)
     forward_kernel(const __grid_constant__ ForwardArguments a) {
   using Cut = ForwardCut<Head>;
@@ -368,7 +380,7 @@ __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::b
   }
   const ForwardWork work(a, Cut::queries);
   __syncthreads();
-  compute_forward<Head, Whole>(a, work, shared, barriers, warp);
+  compute_forward<Head, Sees>(a, work, shared, barriers, warp);
 }
 
 }  // namespace trainx::kernels::hopper

@@ -23,6 +23,10 @@ Spans spans_of(const std::int32_t* starts, const Size& size) {
           static_cast<int>(size.tokens)};
 }
 
+Seen seen_of(const Spans& spans, const std::int32_t* lengths) {
+  return lengths ? Seen::lengths : spans.is_whole() ? Seen::whole : Seen::spans;
+}
+
 bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
 
 // Coordinates and block counts are 32 bits.
@@ -77,7 +81,11 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
   a.causal = size.causal;
   a.scale = static_cast<float>(scale_of(size) * log2_of_e);
   a.spans = spans_of(pass.starts, size);
-  return launch(a.spans.is_whole() ? forward_kernel<Head, true> : forward_kernel<Head, false>,
+  a.lengths = pass.lengths;
+  const Seen seen = seen_of(a.spans, a.lengths);
+  return launch(seen == Seen::whole   ? forward_kernel<Head, Seen::whole>
+                : seen == Seen::spans ? forward_kernel<Head, Seen::spans>
+                                      : forward_kernel<Head, Seen::lengths>,
                 a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
@@ -135,8 +143,10 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
             two_each = (2 * multiprocessors + a.key_tiles - 1) / a.key_tiles;
   if (a.causal && a.items > multiprocessors) a.last_rows = two_each < rows ? two_each : rows / 2;
   a.spans = spans_of(pass.starts, size);
+  a.lengths = pass.lengths;
+  const Seen seen = seen_of(a.spans, a.lengths);
   const int batch = static_cast<int>(size.batch);
-  if (!a.spans.is_whole()) {
+  if (seen == Seen::spans) {
     int* const first_keys = reinterpret_cast<int*>(workspace + room.first_keys_at);
     int* const query_ends = reinterpret_cast<int*>(workspace + room.query_ends_at);
     note_spans<<<static_cast<unsigned>((batch * a.query_tiles + 255) / 256), 256, 0, stream>>>(
@@ -147,10 +157,12 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
   const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
   row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
       pass.out, pass.d_out, pass.lse, a.statistics, a.turns, batch, a.tokens, a.heads,
-      a.query_tiles, a.spans);
+      a.query_tiles, a.spans, a.lengths);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
-  return launch(a.spans.is_whole() ? backward_kernel<Head, true> : backward_kernel<Head, false>,
+  return launch(seen == Seen::whole   ? backward_kernel<Head, Seen::whole>
+                : seen == Seen::spans ? backward_kernel<Head, Seen::spans>
+                                      : backward_kernel<Head, Seen::lengths>,
                 blocks, Cut::threads, Cut::shared_bytes, a, stream);
 }
 
@@ -159,7 +171,8 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
 bool is_supported(const Size& size) { return fits(size) && is_hopper(); }
 
 cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size) || (pass.starts && !size.causal)) return cudaErrorNotSupported;
+  if (!is_supported(size) || (size.causal ? pass.lengths : pass.starts))
+    return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? forward_of<64>(pass, size, stream)
                               : forward_of<128>(pass, size, stream);
@@ -168,7 +181,8 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size) || (pass.starts && !size.causal)) return cudaErrorNotSupported;
+  if (!is_supported(size) || (size.causal ? pass.lengths : pass.starts))
+    return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? backward_of<64>(pass, size, stream)
                               : backward_of<128>(pass, size, stream);

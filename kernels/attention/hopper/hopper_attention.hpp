@@ -56,6 +56,9 @@ struct Forward {
   // causal alone, [B, T]: where in the row a token's document begins, before which it sees nothing;
   // -1: padding, behind all documents, whose results and gradients are 0. Null: one document
   const std::int32_t* starts = nullptr;
+  // not causal alone, [B]: tokens of a sample, 0 to T; behind them lies padding, which nothing sees
+  // and whose results and gradients are 0. Null: T
+  const std::int32_t* lengths = nullptr;
 };
 
 struct Backward {
@@ -63,7 +66,7 @@ struct Backward {
   const float* lse = nullptr;  // as forward wrote it
   MutableRows d_query, d_key, d_value;
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
-  const std::int32_t* starts = nullptr;  // as forward
+  const std::int32_t *starts = nullptr, *lengths = nullptr;  // as forward
 };
 
 /// Of this size, on the current device. The launch functions return cudaErrorNotSupported where it

@@ -7,8 +7,8 @@
 
 namespace trainx::kernels::hopper {
 
-/// Numbers of a query: log2(e) lse, infinite past the last token, delta, and as an integer the
-/// first key that it sees, where that is not the row's first.
+/// Numbers of a query: log2(e) lse, infinite past its sample's last token, delta, and as an integer
+/// the first key that it sees, where that is not the row's first.
 constexpr int query_numbers = 3;
 
 /// Writes statistics[B * H, query_tiles, query_numbers, 64]. Counters of turns[B * H * query_tiles
@@ -16,14 +16,15 @@ constexpr int query_numbers = 3;
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
-                   int batch, int tokens, int heads, int query_tiles, Spans spans) {
+                   int batch, int tokens, int heads, int query_tiles, Spans spans,
+                   const std::int32_t* lengths) {
   constexpr int lanes = Head / 8;
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
   const int lane = threadIdx.x % lanes, padded = query_tiles * tile_queries,
             head = static_cast<int>(i % heads), token = static_cast<int>(i / heads % padded),
             sample = static_cast<int>(i / heads / padded);
   if (sample >= batch) return;  // all of a row together
-  const bool real = token < tokens;
+  const bool real = token < (lengths ? lengths[sample] : tokens);
   float sum = 0;
   if (real) {
     const auto eight = [&](const ConstRows& rows) {

@@ -10,6 +10,10 @@ namespace trainx::kernels::hopper {
 /// Tiles of queries and of keys of backward.
 constexpr int tile_queries = 64, tile_keys = 128;
 
+/// Which keys a query sees: all of the row, or under a causal mask all before it; of those before
+/// it what Spans tell; all of its sample's tokens, where rows end with padding.
+enum class Seen : std::uint8_t { whole, spans, lengths };
+
 struct Spans {
   // [B, T]: where in the row a token's document begins; -1: padding, behind all documents, which
   // sees nothing. Null: one document.

@@ -90,10 +90,9 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 }  // namespace
 
 bool is_by_hopper(const Attention& a, DType compute) {
-  return a.kind == AttentionKind::automatic && a.mask != AttentionMask::lengths &&
-         a.values() <= a.head_size && !a.is_trainx_own() &&
-         trainx::is_by_hopper(
-             {a.compute_capability, compute, a.length, a.head_size, a.window, is_packed(a)});
+  return a.kind == AttentionKind::automatic && a.values() <= a.head_size && !a.is_trainx_own() &&
+         trainx::is_by_hopper({a.compute_capability, compute, a.length, a.head_size, a.window,
+                               is_packed(a), a.mask != AttentionMask::lengths});
 }
 
 bool is_by_cudnn(const Attention& a, DType compute) {

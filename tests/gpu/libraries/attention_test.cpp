@@ -18,6 +18,7 @@ namespace {
 
 struct Inputs {
   std::vector<float> qkv, d_out;
+  std::vector<std::int32_t> lengths;  // of samples; all T where nothing is padded
 };
 struct Results {
   std::vector<float> out, lse, d_qkv;
@@ -28,22 +29,26 @@ std::int64_t out_elements(const AttentionProblem& p) {
 }
 Inputs inputs_of(const AttentionProblem& p) {
   return {kernels::random_values(3 * out_elements(p), 1),
-          kernels::random_values(out_elements(p), 2)};
+          kernels::random_values(out_elements(p), 2),
+          kernels::sample_lengths(p.batch, p.tokens, p.padded)};
 }
-std::vector<std::int32_t> lengths_of(const AttentionProblem& p) {
-  return kernels::sample_lengths(p.batch, p.tokens, p.padded);
+kernels::Padding padding_of(const AttentionProblem& p, const Inputs& in) {
+  return {in.lengths, p.tokens, p.heads * p.head_size};
 }
-kernels::Padding padding_of(const AttentionProblem& p) {
-  return {lengths_of(p), p.tokens, p.heads * p.head_size};
+/// Padding of all operands, which reaches nothing.
+void fill_padding(const AttentionProblem& p, Inputs& in, float value) {
+  kernels::Padding padding = padding_of(p, in);
+  padding.fill(in.d_out, value);
+  padding.width *= 3;
+  padding.fill(in.qkv, value);
 }
 
 Results reference(const AttentionProblem& p, const Inputs& in) {
   Results r{std::vector<float>(in.d_out.size()),
             std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens)),
             std::vector<float>(in.qkv.size())};
-  const auto lengths = lengths_of(p);
-  kernels::attention_reference(in.qkv.data(), p.padded ? lengths.data() : nullptr, in.d_out.data(),
-                               r.out.data(), r.lse.data(), r.d_qkv.data(),
+  kernels::attention_reference(in.qkv.data(), p.padded ? in.lengths.data() : nullptr,
+                               in.d_out.data(), r.out.data(), r.lse.data(), r.d_qkv.data(),
                                {p.batch, p.tokens, p.heads, p.head_size, p.causal});
   return r;
 }
@@ -74,7 +79,7 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
       out(narrowed<T>(std::vector<float>(in.d_out.size(), 77))), d_qkv(narrowed<T>(in.qkv));
   const OnDevice<float> lse(
       std::vector<float>(static_cast<std::size_t>(p.batch * p.heads * p.tokens), std::nanf("")));
-  const OnDevice<std::int32_t> lengths(lengths_of(p));
+  const OnDevice<std::int32_t> lengths(in.lengths);
   const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
   attention.forward(p, {qkv.data(), given}, out.data(), lse.data(), workspace.space());
   std::vector<T> first;
@@ -91,13 +96,13 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
   return {widened(out.host()), lse.host(), widened(first)};
 }
 
-void check(const AttentionProblem& p, const Results& got, const Results& want, double tolerance) {
+void check(const AttentionProblem& p, const Inputs& in, const Results& got, const Results& want,
+           double tolerance) {
   INFO(describe(p) << " by " << name_of(path_of(p)));
-  const auto lengths = lengths_of(p);
   const std::int64_t row = p.heads * p.head_size;
   CHECK(relative_error(got.out, want.out) <= tolerance);
   CHECK(relative_error(got.lse, want.lse, [&](std::int64_t i) {
-          return i % p.tokens < lengths[static_cast<std::size_t>(i / p.tokens / p.heads)];
+          return i % p.tokens < in.lengths[static_cast<std::size_t>(i / p.tokens / p.heads)];
         }) <= tolerance);
   for (std::int64_t part = 0; part < 3; ++part) {
     INFO("gradient of "
@@ -107,7 +112,7 @@ void check(const AttentionProblem& p, const Results& got, const Results& want, d
     if (p.tokens == 1 && part < 2) continue;
     CHECK(relative_error(got.d_qkv, want.d_qkv, of_part) <= 1.5 * tolerance);
   }
-  kernels::check_zeros(padding_of(p), got.out, got.d_qkv);
+  kernels::check_zeros(padding_of(p, in), got.out, got.d_qkv);
 }
 
 }  // namespace
@@ -140,19 +145,19 @@ TEST_CASE(
                            DType::f32, causal,   padded,  false};
         Inputs in = inputs_of(p);
         const Results want = reference(p, in);
-        padding_of(p).fill(in.d_out, 1000);  // reaches nothing
-        check(p, computed<float>(attention, p, in), want, 3e-6);
+        padding_of(p, in).fill(in.d_out, 1000);  // reaches nothing
+        check(p, in, computed<float>(attention, p, in), want, 3e-6);
         p.tf32 = true;
-        check(p, computed<float>(attention, p, in), want, 2e-3);
+        check(p, in, computed<float>(attention, p, in), want, 2e-3);
         p.tf32 = false;
         p.dtype = DType::bf16;
-        check(p, computed<Bf16>(attention, p, in), want, 6e-3);
+        check(p, in, computed<Bf16>(attention, p, in), want, 6e-3);
         p.deterministic = true;
-        check(p, computed<Bf16>(attention, p, in), want, 6e-3);
+        check(p, in, computed<Bf16>(attention, p, in), want, 6e-3);
         p.dtype = DType::f16;
-        check(p, computed<Fp16>(attention, p, in), want, 1e-3);
+        check(p, in, computed<Fp16>(attention, p, in), want, 1e-3);
         p.deterministic = false;
-        check(p, computed<Fp16>(attention, p, in), want, 1e-3);
+        check(p, in, computed<Fp16>(attention, p, in), want, 1e-3);
       }
 }
 
@@ -167,7 +172,56 @@ TEST_CASE("attention by Hopper's own instructions equals the reference and repea
     p.compute_capability = 90;
     REQUIRE(path_of(p) == AttentionPath::hopper);
     const Inputs in = inputs_of(p);
-    check(p, computed<Bf16>(attention, p, in, 20), reference(p, in), 6e-3);
+    check(p, in, computed<Bf16>(attention, p, in, 20), reference(p, in), 6e-3);
+  }
+}
+
+TEST_CASE(
+    "attention of encoders by Hopper's own instructions equals the reference, padded or not, and "
+    "repeats to the bit",
+    "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  if (!has_hopper_kernels || attention.compute_capability() != 90) return;
+  for (const std::int32_t tokens : {128, 197, 256, 384, 500, 512}) {
+    // around tiles of 64 queries and 128 keys; whole rows, and samples that are padding alone
+    const std::vector<std::int32_t> lengths{1, tokens, 0, 64, 65, tokens - 1, 127, tokens * 2 / 3};
+    AttentionProblem p{static_cast<std::int64_t>(lengths.size()), tokens, 1, 64, DType::bf16};
+    p.compute_capability = 90;
+    for (const bool padded : {false, true}) {
+      p.padded = padded;
+      REQUIRE(path_of(p) == AttentionPath::hopper);
+      Inputs in = inputs_of(p);
+      if (padded) in.lengths = lengths;
+      const Results want = reference(p, in);
+      fill_padding(p, in, 1000);
+      check(p, in, computed<Bf16>(attention, p, in, 20), want, 6e-3);
+    }
+  }
+  // more blocks than run at once, beside cuDNN
+  AttentionProblem p{16, 512, 12, 64, DType::bf16, false, true, true};
+  Inputs in = inputs_of(p);
+  for (std::size_t b = 0; b < in.lengths.size(); ++b)
+    in.lengths[b] = static_cast<std::int32_t>(17 + 33 * b);
+  const Results of_cudnn = computed<Bf16>(attention, p, in);
+  p.compute_capability = 90;
+  check(p, in, computed<Bf16>(attention, p, in, 20), of_cudnn, 6e-3);
+}
+
+TEST_CASE("lengths that leave nothing out change no bit of an encoder's attention", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Attention attention;
+  if (!has_hopper_kernels || attention.compute_capability() != 90) return;
+  for (const std::int64_t tokens : {130, 512}) {
+    AttentionProblem p{7, tokens, 12, 64, DType::bf16};
+    p.compute_capability = 90;
+    const Inputs in = inputs_of(p);
+    const Results whole = computed<Bf16>(attention, p, in);
+    p.padded = true;
+    const Results counted = computed<Bf16>(attention, p, in);
+    CHECK(counted.out == whole.out);
+    CHECK(counted.lse == whole.lse);
+    CHECK(counted.d_qkv == whole.d_qkv);
   }
 }
 
@@ -327,12 +381,11 @@ TEST_CASE("what is not finite shows in attention", "[gpu]") {
 TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
   TRAINX_NEEDS_GPU();
   Attention attention;
-  AttentionProblem p{4, 256, 2, 64, DType::bf16, true, false, true};
-  const Inputs in = inputs_of(p);
   cudaStream_t stream = nullptr;
   kernels::require_success(cudaStreamCreate(&stream), "stream");
-  for (const int compute_capability : {0, attention.compute_capability()}) {
-    p.compute_capability = compute_capability;
+  const auto compare = [&](const AttentionProblem& p) {
+    INFO(describe(p) << " by " << name_of(path_of(p)));
+    const Inputs in = inputs_of(p);
     const Workspace workspace(
         std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p)));
     StreamSpace space = workspace.space();
@@ -340,15 +393,18 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
     const OnDevice<Bf16> qkv(narrowed<Bf16>(in.qkv)), d_out(narrowed<Bf16>(in.d_out)),
         out(narrowed<Bf16>(in.d_out)), d_qkv(narrowed<Bf16>(in.qkv));
     const OnDevice<float> lse(std::vector<float>(4 * 256 * 2));
+    const OnDevice<std::int32_t> lengths(in.lengths);
+    const std::int32_t* const given = p.padded ? lengths.data() : nullptr;
     const auto both = [&] {
-      attention.forward(p, {qkv.data()}, out.data(), lse.data(), space);
-      attention.backward(p, {qkv.data()}, out.data(), lse.data(), d_out.data(), {d_qkv.data()},
-                         space);
+      attention.forward(p, {qkv.data(), given}, out.data(), lse.data(), space);
+      attention.backward(p, {qkv.data(), given}, out.data(), lse.data(), d_out.data(),
+                         {d_qkv.data()}, space);
+    };
+    const auto forget = [&] {
+      kernels::require_success(cudaMemset(out.data(), 0, in.d_out.size() * 2), "memset");
+      kernels::require_success(cudaMemset(d_qkv.data(), 0, in.qkv.size() * 2), "memset");
     };
     both();
-    const auto want_out = out.host(), want_gradient = d_qkv.host();
-    kernels::require_success(cudaMemset(out.data(), 0, want_out.size() * 2), "memset");
-    kernels::require_success(cudaMemset(d_qkv.data(), 0, want_gradient.size() * 2), "memset");
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     kernels::require_success(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
@@ -356,11 +412,31 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
     both();
     kernels::require_success(cudaStreamEndCapture(stream, &graph), "capture");
     kernels::require_success(cudaGraphInstantiate(&replay, graph, 0), "instantiate");
-    kernels::require_success(cudaGraphLaunch(replay, stream), "launch");
-    CHECK(kernels::same_bits(out.host(), want_out));
-    CHECK(kernels::same_bits(d_qkv.host(), want_gradient));
+    // a padded one is replayed for batches of other lengths
+    for (const std::vector<std::int32_t>& of_batch :
+         {in.lengths, std::vector<std::int32_t>{256, 3, 130, 0}}) {
+      if (p.padded)
+        kernels::require_success(cudaMemcpy(lengths.data(), of_batch.data(),
+                                            4 * sizeof(std::int32_t), cudaMemcpyDefault),
+                                 "copy");
+      forget();
+      both();
+      const auto want_out = out.host(), want_gradient = d_qkv.host();
+      forget();
+      kernels::require_success(cudaGraphLaunch(replay, stream), "launch");
+      CHECK(kernels::same_bits(out.host(), want_out));
+      CHECK(kernels::same_bits(d_qkv.host(), want_gradient));
+    }
     cudaGraphExecDestroy(replay);
     cudaGraphDestroy(graph);
-  }
+  };
+  for (const int compute_capability : {0, attention.compute_capability()})
+    for (const bool causal : {true, false})
+      for (const bool padded : {false, true}) {
+        if (causal && padded) continue;
+        AttentionProblem p{4, 256, 2, 64, DType::bf16, causal, padded, true};
+        p.compute_capability = compute_capability;
+        compare(p);
+      }
   cudaStreamDestroy(stream);
 }

@@ -1,3 +1,4 @@
+#include "core/hopper_kernels.hpp"
 #include "gpu/attention.hpp"
 #include "operations/attention/attention_gpu_spec.hpp"
 #include "support/catch.hpp"
@@ -47,7 +48,7 @@ std::vector<operations::Attention> kinds() {
 TEST_CASE("plans of attention name who computes it and hold what it works in") {
   for (operations::Attention a : kinds())
     for (const std::int64_t head : {36, 64, 128})
-      for (const std::int64_t length : {1, 2, 129, 255, 257, 2048, 2049})
+      for (const std::int64_t length : {1, 2, 127, 128, 129, 255, 257, 2048, 2049})
         for (const std::int64_t keys : {2, 6})
           for (const DType compute : {DType::f32, DType::bf16, DType::f16})
             for (const bool deterministic : {false, true}) {
@@ -65,9 +66,40 @@ TEST_CASE("plans of attention name who computes it and hold what it works in") {
               const gpu::AttentionPath path = gpu::path_of(p);
               CHECK(operations::is_by_hopper(a, compute) == (path == gpu::AttentionPath::hopper));
               CHECK(operations::is_by_cudnn(a, compute) == (path == gpu::AttentionPath::cudnn));
+              // a batch's padding is known when it comes: one plan holds batches with it and
+              // without
+              gpu::AttentionProblem padded = p;
+              padded.padded = a.mask == operations::AttentionMask::lengths;
+              CHECK(gpu::path_of(padded) == path);
               // cuDNN says on a GPU alone what it needs
               if (path == gpu::AttentionPath::cudnn) continue;
-              CHECK(attention.forward_workspace_bytes(p) <= planned);
-              CHECK(attention.backward_workspace_bytes(p) <= planned);
+              for (const gpu::AttentionProblem& either : {p, padded}) {
+                CHECK(attention.forward_workspace_bytes(either) <= planned);
+                CHECK(attention.backward_workspace_bytes(either) <= planned);
+              }
             }
+}
+
+TEST_CASE("encoders' attention costs what kernels for Hopper take, wherever these compute it") {
+  operations::Attention a{.head_size = 64, .batch = 3, .mask = operations::AttentionMask::lengths};
+  a.query_heads = a.key_value_heads = 6;
+  a.compute_capability = 90;
+  const auto is_by_hopper = [&](std::int64_t length, DType compute = DType::bf16) {
+    a.length = length;
+    operations::Types types;
+    types.compute = compute, types.gpu = true;
+    types.inputs = {{compute, {a.batch * length, 3 * 6 * 64}}, {DType::i32, {a.batch}}};
+    const auto cost = a.cost(operations::Direction::backward, types).attention;
+    REQUIRE(cost);
+    CHECK_FALSE(cost->causal);
+    CHECK(cost->hopper == operations::is_by_hopper(a, compute));
+    return cost->hopper;
+  };
+  CHECK(is_by_hopper(128) == has_hopper_kernels);
+  CHECK(is_by_hopper(512) == has_hopper_kernels);
+  CHECK_FALSE(is_by_hopper(127));
+  CHECK_FALSE(is_by_hopper(512, DType::f16));
+  a.kind = AttentionKind::cudnn;
+  CHECK_FALSE(is_by_hopper(512));
+  CHECK(operations::is_by_cudnn(a, DType::bf16));
 }

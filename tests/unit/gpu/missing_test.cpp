@@ -87,7 +87,14 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
         changed([](AttentionProblem& o) { o.window = 9; }),
         changed([](AttentionProblem& o) { o.head_size = 128, o.window = 256; }),
         changed([](AttentionProblem& o) { o.head_size = 128, o.window = 9, o.documents = true; }),
-        changed([](AttentionProblem& o) { o.scale = 1; })}) {
+        changed([](AttentionProblem& o) { o.scale = 1; }),
+        changed([](AttentionProblem& o) { o.causal = false; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.tokens = 128; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.value_size = 32; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.padded = true; }),
+        changed([](AttentionProblem& o) {
+          o.causal = false, o.padded = o.deterministic = true, o.tokens = 197;
+        })}) {
     CAPTURE(describe(other));
     CHECK(is_by_hopper(other) == has_hopper_kernels);
   }
@@ -96,8 +103,18 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
         changed([](AttentionProblem& o) { o.head_size = 96; }),
         changed([](AttentionProblem& o) { o.head_size = 128, o.window = 255; }),
         changed([](AttentionProblem& o) { o.dtype = DType::f16; }),
-        changed([](AttentionProblem& o) { o.causal = false; }),
         changed([](AttentionProblem& o) { o.padded = true; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.tokens = 127; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.head_size = 128; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.head_size = 32; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.key_value_heads = 2; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.window = 9; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.scale = 1; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.dropped = true; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.biased = true; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.memory_tokens = 256; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.dtype = DType::f16; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.compute_capability = 80; }),
         changed([](AttentionProblem& o) { o.soft_cap = 30; }),
         changed([](AttentionProblem& o) { o.dropped = true; }),
         changed([](AttentionProblem& o) { o.biased = true; }),

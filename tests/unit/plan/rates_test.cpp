@@ -96,7 +96,7 @@ TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
     double forward_ms = 0, backward_ms = 0;
     const std::string causal = "causal", who = "trainx", times = " ms ";
     // heads that share keys are not read
-    if (line.find(who) == line.npos || line.find(causal) == line.npos ||
+    if (line.find(who) == line.npos ||
         std::sscanf(line.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) != 4)
       continue;
     REQUIRE(std::sscanf(line.c_str() + line.find(times), " ms %lf %lf", &forward_ms,
@@ -106,17 +106,20 @@ TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
     program::Phase both;
     both.attention_rows = batch * heads * length;
     both.attention_head = head;
-    both.attention_causal = both.hopper_attention = true;
-    both.attention_keys = static_cast<double>(length + 1) / 2;
+    both.hopper_attention = true;
+    both.attention_causal = line.find(causal) != line.npos;
+    both.attention_keys = both.attention_causal ? static_cast<double>(length + 1) / 2
+                                                : static_cast<double>(length);
     both.attention_flops = 3.5 * 4 * static_cast<double>(both.attention_rows * head) *
                            both.attention_keys;
     const double planned = program::attention_s(both, hardware::hardware_named("h100").bf16);
     CHECK(std::abs(planned / (forward_ms + backward_ms) * 1e3 - 1) < 0.05);
-    both.hopper_attention = false;  // cuDNN's
-    CHECK(program::attention_s(both, hardware::hardware_named("h100").bf16) > planned);
+    both.hopper_attention = false;  // cuDNN's, which are faster for no mask and heads of 128
+    CHECK((program::attention_s(both, hardware::hardware_named("h100").bf16) > planned) ==
+          (both.attention_causal || head == 64));
     ++rows;
   }
-  CHECK(rows == 9);
+  CHECK(rows == 12);
 }
 
 TEST_CASE(
