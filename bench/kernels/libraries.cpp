@@ -263,7 +263,7 @@ void bench_spans(Attention& attention, const DeviceMemory& scratch) {
     }
 }
 
-/// Of encoders and image models: by whom all GPUs have, and by kernels for this one.
+/// Of encoders: by whom all GPUs have, and by kernels for this one.
 void bench_encoders(Attention& attention, const DeviceMemory& scratch) {
   for (const auto& [rows, length, heads] :
        {std::tuple{128, 128, 12}, {64, 197, 12}, {64, 256, 12}, {32, 512, 16}, {32, 1024, 12}})

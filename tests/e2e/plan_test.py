@@ -81,7 +81,7 @@ class Plan(Trainx):
             batch, length = shape.split("x")
             plan = json.loads(self.run_trainx("plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}", f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
                                               f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json", *(f"run.{word}=true" for word in more),
-                                              *(["model.attention=cudnn"] if model == "gpt2" else [])).stdout)     # measured before there was another
+                                              "model.attention=cudnn").stdout)     # measured before there was another
             of_time, of_memory = plan["time"]["step_ms"] / measured["step_time_ms"] - 1, plan["total_bytes"] / measured["device_memory_bytes"] - 1
             print(f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {measured['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
             self.assertLess(abs(of_time), 0.08, name)
