@@ -24,7 +24,7 @@ constexpr program::FusedAttention cudnn_heads_of_64{462e12, 301, 446},
     cudnn_heads_of_128{573e12, 309, 411};
 /// Of trainx's kernels for Hopper (bench_hopper_attention times,
 /// bench/results/h100/hopper_attention/kernels.txt).
-constexpr program::FusedAttention hopper_heads_of_64{504e12, 330, 287},
+constexpr program::FusedAttention hopper_heads_of_64{504e12, 320, 287},
     hopper_heads_of_128{579e12, 529, 302};
 
 /// Of trainx's own attention in bf16, where libraries have none: what its FLOPs took in the step of
