@@ -8,17 +8,6 @@ namespace trainx::execute {
 
 using namespace program;
 
-const Use* find_use(const Instruction& i, Slot slot) {
-  for (const Use& u : i.uses)
-    if (u.slot == slot) return &u;
-  return nullptr;
-}
-
-const Use& use_of(const Instruction& i, Slot slot) {
-  if (const Use* u = find_use(i, slot)) return *u;
-  throw InternalError(std::string(name_of(i.op)) + " has no use of slot " + std::to_string(slot));
-}
-
 void set_field(data::BatchView& batch, const TensorSpec& field, std::byte* at) {
   using B = data::BatchView;
   static const std::map<std::string, std::span<std::int32_t> B::*> fields{

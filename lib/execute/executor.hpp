@@ -93,9 +93,6 @@ class Executor {
   virtual std::int64_t kinds_of_steps() const { return 1; }
 };
 
-/// Which use of an instruction fills the slot: null, or InternalError, where none does.
-const program::Use* find_use(const program::Instruction& i, program::Slot slot);
-const program::Use& use_of(const program::Instruction& i, program::Slot slot);
 /// What the block of an instruction computes on: views of memory of `place` at `base`, where the
 /// program's buffers lie as its placement says.
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed,

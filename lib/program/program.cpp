@@ -1,4 +1,5 @@
 #include "program/program.hpp"
+#include "core/error.hpp"
 
 namespace trainx::program {
 
@@ -22,6 +23,17 @@ BufferId add_buffer(StepProgram& p, Buffer buffer) {
 
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot) {
   return {b, {0, p.buffers[b].bytes()}, how, slot};
+}
+
+const Use* find_use(const Instruction& i, Slot slot) {
+  for (const Use& u : i.uses)
+    if (u.slot == slot) return &u;
+  return nullptr;
+}
+
+const Use& use_of(const Instruction& i, Slot slot) {
+  if (const Use* u = find_use(i, slot)) return *u;
+  throw InternalError(std::string(name_of(i.op)) + " has no use of slot " + std::to_string(slot));
 }
 
 bool meet(const Instruction& a, const Instruction& b) {

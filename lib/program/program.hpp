@@ -103,6 +103,9 @@ inline int parts_of(const StepProgram& p, const Buffer& b) {
 }
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
+/// Which use of an instruction fills the slot: null, or InternalError, where none does.
+const Use* find_use(const Instruction& i, Slot slot);
+const Use& use_of(const Instruction& i, Slot slot);
 /// Do the two touch the same bytes of the same buffer, one of them writing?
 bool meet(const Instruction& a, const Instruction& b);
 

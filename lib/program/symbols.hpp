@@ -39,6 +39,10 @@ Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
 Symbol contribution_symbol(Symbol gradient, std::int64_t element);
 /// What rounding to that type makes of it.
 Symbol rounded_symbol(Symbol exact, DType to);
+/// Bytes of a cell beyond the first are told apart, so that pieces of a value cannot be swapped.
+inline Symbol offset_symbol(std::int64_t begin) {
+  return begin == 0 ? 0 : mix(0x51ed270b7a14u, static_cast<Symbol>(begin));
+}
 /// The piece of a value that a block of experts computes by itself (BlockSpec::parts).
 Symbol piece_symbol(Symbol whole, int part);
 /// A value as a block sees it that is not of experts.
