@@ -21,6 +21,37 @@ TRAINX_HOST_DEVICE float fp8_scale(std::uint32_t largest_bits, Fp8Format format)
   return scale < 0x1p-126f ? 0x1p-126f : scale;
 }
 
+/// What shares one scale: the whole tensor; 128 elements of a row; 128 elements of each of 128
+/// rows. The last vector of a row, and the last blocks, may be smaller.
+enum class Fp8Granularity : std::uint8_t { tensor, vector, block };
+constexpr int fp8_block = 128;
+TRAINX_HOST_DEVICE constexpr std::int64_t fp8_blocks(std::int64_t elements) {
+  return (elements + fp8_block - 1) / fp8_block;
+}
+/// Scales of vectors and blocks lie where cuBLASLt reads them. Vectors of x[rows, columns]:
+/// [blocks of columns, rows]. Blocks: [blocks of rows, this many], zeros behind the last block.
+TRAINX_HOST_DEVICE constexpr std::int64_t fp8_scales_of_block_row(std::int64_t columns) {
+  return (fp8_blocks(columns) + 3) / 4 * 4;
+}
+/// Scales of x[rows, columns].
+TRAINX_HOST_DEVICE constexpr std::int64_t fp8_scales(Fp8Granularity granularity, std::int64_t rows,
+                                                     std::int64_t columns) {
+  return granularity == Fp8Granularity::tensor ? 1
+         : granularity == Fp8Granularity::vector
+             ? fp8_blocks(columns) * rows
+             : fp8_blocks(rows) * fp8_scales_of_block_row(columns);
+}
+
+/// The scale of a vector or a block whose largest magnitude has these bits of fp32: the smallest
+/// power of two that leaves no value beyond the format's largest, which is 1.75 times a power of
+/// two. At least 2^-126; NaN if the magnitude is infinite or NaN.
+TRAINX_HOST_DEVICE float fp8_block_scale(std::uint32_t largest_bits, Fp8Format format) {
+  if (largest_bits >= 0x7f800000u) return float_of(0x7fc00000u);
+  const int exponent = static_cast<int>(largest_bits >> 23) - (format == Fp8Format::e4m3 ? 8 : 15) +
+                       ((largest_bits & 0x7fffffu) > 0x600000u ? 1 : 0);
+  return float_of(static_cast<std::uint32_t>(exponent < 1 ? 1 : exponent) << 23);
+}
+
 /// Bits of the nearest number, ties to even. Beyond the largest value: that value, with x's sign.
 /// NaN keeps its sign.
 template <Fp8Format format>

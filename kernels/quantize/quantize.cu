@@ -1,6 +1,7 @@
 #include "kernels/eight.cuh"
 #include "kernels/fold.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/quantize/fp8_cast.cuh"
 #include "kernels/quantize/fp8_source.cuh"
 #include "kernels/quantize/quantize.hpp"
 #include <type_traits>
@@ -8,37 +9,10 @@
 namespace trainx::kernels {
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = fp8_threads;
 constexpr int blocks_per_multiprocessor = 8;
-// bound the partial results without knowing the GPU
-constexpr std::int64_t most_blocks = 4096, most_slabs = 64;
-
-__device__ __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
-  return a > b ? a : b;
-}
-
-/// Of all threads of the block, in thread 0.
-__device__ __forceinline__ std::uint32_t largest_of_block(std::uint32_t most) {
-  __shared__ std::uint32_t of_warps[threads / 32];
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2)
-    most = larger(most, __shfl_xor_sync(0xffffffffu, most, offset));
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = most;
-  __syncthreads();
-  most = 0;
-  if (threadIdx.x == 0) {
-#pragma unroll
-    for (int w = 0; w < threads / 32; ++w) most = larger(most, of_warps[w]);
-  }
-  __syncthreads();  // before of_warps is used again
-  return most;
-}
-
-/// Elements of `end` from `begin` on, of those that a piece holds; none: 0 or less.
-__device__ __forceinline__ int in_piece(std::int64_t begin, std::int64_t end) {
-  const std::int64_t left = end - begin;
-  return static_cast<int>(left < 0 ? 0 : left < fp8_piece ? left : fp8_piece);
-}
+// bounds the partial results without knowing the GPU
+constexpr std::int64_t most_blocks = 4096, most_slabs = fp8_most_slabs;
 
 /// The largest magnitude, by its bits: NaNs have larger ones than infinity, which has larger ones
 /// than all numbers. The last block makes the scale of what all have found.
@@ -74,112 +48,6 @@ __global__ void __launch_bounds__(threads)
     most = larger(most, __ldcg(partial + b));
   most = largest_of_block(most);
   if (threadIdx.x == 0) *scale = fp8_scale(most, format);
-}
-
-/// Two numbers, `low` in the low byte. Of numbers that are not NaN.
-template <Fp8Format format>
-__device__ __forceinline__ std::uint32_t fp8_pair(float low, float high) {
-#if __CUDA_ARCH__ >= 890
-  std::uint16_t pair;
-  if constexpr (format == Fp8Format::e4m3)
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-  else
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-  return pair;
-#else
-  return rounded_fp8<format>(low) | static_cast<std::uint32_t>(rounded_fp8<format>(high)) << 8;
-#endif
-}
-
-/// Of numbers that are not NaN, with an inverse that is not.
-template <Fp8Format format>
-__device__ __forceinline__ std::uint32_t four_in_fp8(const float* x, float inverse) {
-  return fp8_pair<format>(product(x[0], inverse), product(x[1], inverse)) |
-         fp8_pair<format>(product(x[2], inverse), product(x[3], inverse)) << 16;
-}
-template <Fp8Format format>
-__device__ __forceinline__ std::uint32_t any_four_in_fp8(const float* x, float inverse) {
-  std::uint32_t word = 0;
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-    word |= static_cast<std::uint32_t>(scaled_fp8<format>(x[j], inverse)) << 8 * j;
-  return word;
-}
-
-/// What a thread has counted.
-struct Counted {
-  unsigned flushed = 0, saturated = 0, not_finite = 0;
-  std::uint32_t most = 0;  // the bits of the largest magnitude
-};
-
-/// Sixteen elements in fp8.
-template <Fp8Format format>
-__device__ __forceinline__ uint4 sixteen_in_fp8(const float (&x)[fp8_piece], float inverse,
-                                                Counted& counted) {
-  std::uint32_t most = 0;
-#pragma unroll
-  for (int j = 0; j < fp8_piece; ++j) most = larger(most, __float_as_uint(x[j]) & 0x7fffffffu);
-  counted.most = larger(counted.most, most);
-  std::uint32_t word[4];
-  if (most >= 0x7f800000u || inverse != inverse) {
-#pragma unroll
-    for (int w = 0; w < 4; ++w) word[w] = any_four_in_fp8<format>(x + 4 * w, inverse);
-#pragma unroll
-    for (int j = 0; j < fp8_piece; ++j)
-      counted.not_finite += (__float_as_uint(x[j]) & 0x7fffffffu) >= 0x7f800000u;
-  } else {
-#pragma unroll
-    for (int w = 0; w < 4; ++w) word[w] = four_in_fp8<format>(x + 4 * w, inverse);
-    if (product(__uint_as_float(most), inverse) > fp8_limit(format)) {
-#pragma unroll
-      for (int j = 0; j < fp8_piece; ++j)
-        counted.saturated += fabsf(product(x[j], inverse)) > fp8_limit(format);
-    }
-  }
-  unsigned made = 0;  // bytes that are not zero but for their sign: bit 7 tells
-#pragma unroll
-  for (int w = 0; w < 4; ++w) made += __popc(((word[w] & 0x7f7f7f7fu) + 0x7f7f7f7fu) & 0x80808080u);
-  if (made != fp8_piece) {
-#pragma unroll
-    for (int j = 0; j < fp8_piece; ++j)
-      counted.flushed += x[j] != 0 && (word[j / 4] >> 8 * (j % 4) & 0x7fu) == 0;
-  }
-  return make_uint4(word[0], word[1], word[2], word[3]);
-}
-
-/// The first `count` of 16 bytes.
-__device__ __forceinline__ void store_bytes(std::uint8_t* to, const uint4& x, int count,
-                                            bool aligned) {
-  if (aligned) {
-    if (count > 0) *reinterpret_cast<uint4*>(to) = x;
-    return;
-  }
-  const std::uint32_t words[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-  for (int j = 0; j < fp8_piece; ++j)
-    if (j < count) to[j] = static_cast<std::uint8_t>(words[j / 4] >> 8 * (j % 4));
-}
-
-/// Adds what the threads of a block have counted.
-__device__ __forceinline__ void add_counts(double* counts, const Counted& counted,
-                                           std::int64_t elements) {
-  __shared__ unsigned of_block[3];
-  if (threadIdx.x < 3) of_block[threadIdx.x] = 0;
-  __syncthreads();
-  const unsigned of_threads[3] = {counted.flushed, counted.saturated, counted.not_finite};
-#pragma unroll
-  for (int k = 0; k < 3; ++k) {
-    unsigned all = of_threads[k];
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) all += __shfl_xor_sync(0xffffffffu, all, offset);
-    if (threadIdx.x % 32 == 0 && all > 0) atomicAdd(of_block + k, all);
-  }
-  __syncthreads();
-  // whole numbers below 2^53: sums do not depend on their order
-  if (threadIdx.x < 3 && of_block[threadIdx.x] > 0)
-    atomicAdd(counts + fp8_flushed + threadIdx.x, static_cast<double>(of_block[threadIdx.x]));
-  if (threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0)
-    atomicAdd(counts + fp8_elements, static_cast<double>(elements));
 }
 
 /// Those of output gradients are the gradient of a bias.
@@ -291,31 +159,6 @@ __global__ void __launch_bounds__(threads, 3)
   for (unsigned slab = 0; slab < gridDim.y; ++slab)
     total += __ldcg(memory.partial + slab * op.columns + c);
   put(total);
-}
-
-/// Blocks over the rows. Column sums are left in memory by each of them, so there are few then: as
-/// many as leave the fewest tiles to the multiprocessor that makes most.
-template <class Kernel>
-cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, bool sums,
-                        unsigned& blocks) {
-  blocks = static_cast<unsigned>(down < 65535 ? down : 65535);
-  if (!sums) return cudaSuccess;
-  int multiprocessors = 0, resident = 0;
-  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
-    return error;
-  if (const cudaError_t error =
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
-      error != cudaSuccess)
-    return error;
-  const std::int64_t at_once = static_cast<std::int64_t>(multiprocessors) *
-                               (resident > 0 ? resident : 1);
-  std::int64_t least = 0;
-  for (std::int64_t slabs = 1; slabs <= down && slabs <= most_slabs; ++slabs) {
-    const std::int64_t turns = (slabs * across + at_once - 1) / at_once,
-                       tiles = turns * ((down + slabs - 1) / slabs);
-    if (least == 0 || tiles < least) least = tiles, blocks = static_cast<unsigned>(slabs);
-  }
-  return cudaSuccess;
 }
 
 template <Fp8Format format, class T, class Source, bool aligned>

@@ -1,15 +1,18 @@
 #include "kernels/activation/gated.hpp"
 #include "kernels/activation/gelu.hpp"
 #include "kernels/quantize/quantize.hpp"
+#include "kernels/quantize/quantize_blocks.hpp"
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace trainx::kernels {
 namespace {
 
-template <class T>
-std::vector<T> elements_of(const Quantization<T>& op) {
+template <class Op, class T = std::remove_cvref_t<decltype(*std::declval<Op>().x)>>
+std::vector<T> elements_of(const Op& op) {
   const std::int64_t n = op.rows * op.columns;
   std::vector<T> made(static_cast<std::size_t>(n));
   const auto gradient = [&](GeluKind kind) {
@@ -49,6 +52,16 @@ void cast_to_fp8(const Quantization<T>& op, const std::vector<float>& x) {
     }
 }
 
+template <class Op, class T>
+void sum_columns(const Op& op, const std::vector<T>& x) {
+  for (std::int64_t c = 0; op.column_sums && c < op.columns; ++c) {
+    double sum = op.accumulate ? static_cast<double>(op.column_sums[c]) : 0;
+    for (std::int64_t r = 0; r < op.rows; ++r)
+      sum += static_cast<double>(widened(x[static_cast<std::size_t>(r * op.columns + c)]));
+    op.column_sums[c] = static_cast<float>(sum);
+  }
+}
+
 template <class T>
 void quantize_on_host(const Quantization<T>& op) {
   std::vector<float> x(static_cast<std::size_t>(op.rows * op.columns));
@@ -65,12 +78,22 @@ void quantize_on_host(const Quantization<T>& op) {
     cast_to_fp8<Fp8Format::e4m3>(op, x);
   else
     cast_to_fp8<Fp8Format::e5m2>(op, x);
-  for (std::int64_t c = 0; op.column_sums && c < op.columns; ++c) {
-    double sum = op.accumulate ? static_cast<double>(op.column_sums[c]) : 0;
-    for (std::int64_t r = 0; r < op.rows; ++r)
-      sum += static_cast<double>(x[static_cast<std::size_t>(r * op.columns + c)]);
-    op.column_sums[c] = static_cast<float>(sum);
-  }
+  sum_columns(op, x);
+}
+
+template <class T>
+void quantize_blocks_on_host(BlockQuantization<T> op) {
+  const std::vector<T> made = elements_of(op);
+  op.x = made.data();
+  for (std::int64_t down = 0; down < fp8_blocks(op.rows); ++down)
+    for (std::int64_t across = 0; across < fp8_blocks(op.columns); ++across) {
+      const Fp8TileCounts counts = quantize_tile(op, down, across);
+      if (!op.counts) continue;
+      op.counts[fp8_flushed] += static_cast<double>(counts.flushed);
+      op.counts[fp8_not_finite] += static_cast<double>(counts.not_finite);
+    }
+  if (op.counts) op.counts[fp8_elements] += static_cast<double>(op.rows * op.columns);
+  sum_columns(op, made);
 }
 
 }  // namespace
@@ -78,5 +101,9 @@ void quantize_on_host(const Quantization<T>& op) {
 void quantize_reference(const Quantization<float>& op) { quantize_on_host(op); }
 void quantize_reference(const Quantization<Bf16>& op) { quantize_on_host(op); }
 void quantize_reference(const Quantization<Fp16>& op) { quantize_on_host(op); }
+
+void quantize_blocks_reference(const BlockQuantization<float>& op) { quantize_blocks_on_host(op); }
+void quantize_blocks_reference(const BlockQuantization<Bf16>& op) { quantize_blocks_on_host(op); }
+void quantize_blocks_reference(const BlockQuantization<Fp16>& op) { quantize_blocks_on_host(op); }
 
 }  // namespace trainx::kernels

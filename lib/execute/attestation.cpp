@@ -142,10 +142,15 @@ std::vector<std::string> differences(const plan::ExpectedKernels& expected,
       told > expected.fp8_products && !(expected.products_recomputed && expected.fp8_products > 0))
     out.push_back(std::to_string(told) + " matrix products in fp8 in a step, " +
                   std::to_string(expected.fp8_products) + " were planned" + in_fp8);
-  if (const std::int64_t casts = all_launches(found, {operations::fp8_cast_kernel});
-      casts != expected.fp8_casts)
-    out.push_back(std::to_string(casts) + " casts to fp8 in a step, " +
-                  std::to_string(expected.fp8_casts) + " were planned" + in_fp8);
+  for (const bool blocks : {false, true}) {
+    const std::int64_t casts = all_launches(found, {blocks ? operations::fp8_blocks_cast_kernel
+                                                           : operations::fp8_cast_kernel}),
+                       planned = blocks == expected.fp8_blocks ? expected.fp8_casts : 0;
+    if (casts != planned)
+      out.push_back(std::to_string(casts) + " casts to fp8" +
+                    (blocks ? " with scales of blocks" : "") + " in a step, " +
+                    std::to_string(planned) + " were planned" + in_fp8);
+  }
   // Selective recomputation shows in nothing else: whether GELU has a kernel of its own is up to
   // what was measured.
   expect(launches_of_any(found, operations::norm_forward_kernels),

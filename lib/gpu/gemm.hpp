@@ -21,7 +21,8 @@ struct GemmOperands {
   // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of
   // 8 elements apart
   void* aux = nullptr;
-  // [1] each: what A and B in fp8 are multiplied by
+  // What A and B in fp8 are multiplied by: as many as GemmProblem's a_scales and b_scales say, of
+  // A [m, k] and B [n, k] in the layout of kernels/quantize/fp8_bits.hpp; 16-byte aligned.
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
 };

@@ -22,6 +22,15 @@ std::uint32_t alignment_of(const void* address) {
   return bits == 0 ? 256 : std::uint32_t{1} << std::min(std::countr_zero(bits), 8);
 }
 
+cublasLtMatmulMatrixScale_t scale_mode_of(kernels::Fp8Granularity g) {
+  switch (g) {
+    case kernels::Fp8Granularity::tensor: return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+    case kernels::Fp8Granularity::vector: return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    case kernels::Fp8Granularity::block: return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  }
+  throw InternalError("unknown scales of fp8");
+}
+
 cublasLtEpilogue_t epilogue_of(GemmEpilogue e) {
   switch (e) {
     case GemmEpilogue::none: return CUBLASLT_EPILOGUE_DEFAULT;
@@ -56,7 +65,16 @@ void check(const GemmProblem& p) {
                 (p.epilogue == GemmEpilogue::bias && p.result != DType::f32)) &&
                (p.a_format == kernels::Fp8Format::e4m3 || p.b_format == kernels::Fp8Format::e4m3) &&
                fits(p.m) && fits(p.n) && fits(p.k) && fits(p.lda) && fits(p.ldb) && fits(p.ldd));
-  if (!sizes || !types || !fp8_fits || (p.fast_sums && !fp8) ||
+  using kernels::Fp8Format, kernels::Fp8Granularity;
+  const bool tensors = p.a_scales == Fp8Granularity::tensor && p.b_scales == Fp8Granularity::tensor;
+  const auto vectors_at_least = [](Fp8Granularity one, Fp8Granularity other) {
+    return one == Fp8Granularity::vector && other != Fp8Granularity::tensor;
+  };
+  const bool scales_fit =
+      tensors ||
+      (fp8 && !p.fast_sums && p.a_format == Fp8Format::e4m3 && p.b_format == Fp8Format::e4m3 &&
+       (vectors_at_least(p.a_scales, p.b_scales) || vectors_at_least(p.b_scales, p.a_scales)));
+  if (!sizes || !types || !fp8_fits || !scales_fit || (p.fast_sums && !fp8) ||
       (p.accumulate && p.epilogue != GemmEpilogue::none))
     throw InternalError("GEMM " + key_of(p) + " is none");
 }
@@ -101,6 +119,10 @@ GemmPlan::GemmPlan(const GemmProblem& p) : problem_(p) {
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(p.epilogue));
   if (p.operands == DType::u8)
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(p.fast_sums));
+  if (p.a_scales != kernels::Fp8Granularity::tensor) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, scale_mode_of(p.b_scales));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, scale_mode_of(p.a_scales));
+  }
   if (p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh)
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, out);
   if (p.epilogue == GemmEpilogue::bias_gelu_tanh || p.epilogue == GemmEpilogue::gelu_tanh_grad) {

@@ -20,7 +20,16 @@ std::string operand_words(const GemmProblem& p) {
   const auto name = [](kernels::Fp8Format f) {
     return f == kernels::Fp8Format::e4m3 ? "e4m3" : "e5m2";
   };
-  return std::string(name(p.a_format)) + " " + name(p.b_format) + (p.fast_sums ? " fast" : "");
+  const auto scales = [](kernels::Fp8Granularity g) {
+    switch (g) {
+      case kernels::Fp8Granularity::tensor: break;
+      case kernels::Fp8Granularity::vector: return " by 1x128";
+      case kernels::Fp8Granularity::block: return " by 128x128";
+    }
+    return "";
+  };
+  return std::string(name(p.a_format)) + scales(p.a_scales) + " " + name(p.b_format) +
+         scales(p.b_scales) + (p.fast_sums ? " fast" : "");
 }
 
 }  // namespace

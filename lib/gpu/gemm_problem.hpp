@@ -30,7 +30,12 @@ struct GemmProblem {
   // f32 operands are rounded to tf32 (10 mantissa bits) inside; sums stay fp32
   bool tf32 = false;
   kernels::Fp8Format a_format = kernels::Fp8Format::e4m3, b_format = kernels::Fp8Format::e4m3;
-  // of fp8: partial sums keep fewer bits than fp32 has (Hopper's tensor cores)
+  // of fp8: what shares a scale. vector and block: of e4m3, on compute capability 9.0; one of the
+  // operands has vectors, the other either; a scale multiplies the sum over 128 elements.
+  kernels::Fp8Granularity a_scales = kernels::Fp8Granularity::tensor,
+                          b_scales = kernels::Fp8Granularity::tensor;
+  // of fp8 with scales of tensors: partial sums keep fewer bits than fp32 has (Hopper's tensor
+  // cores)
   bool fast_sums = false;
   bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;

@@ -18,6 +18,12 @@ double seconds_since(Clock::time_point begin) {
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+/// Of A or B, whichever has more.
+std::int64_t scales_of(const GemmProblem& p) {
+  return std::max(kernels::fp8_scales(p.a_scales, p.m, p.k),
+                  kernels::fp8_scales(p.b_scales, p.n, p.k));
+}
+
 struct Sizes {
   std::int64_t a, b, d, bias, aux, scale;
 };  // bytes
@@ -32,7 +38,7 @@ Sizes sizes_of(const GemmProblem& p) {
           .d = d,
           .bias = bias ? aligned(p.n * out) : 0,
           .aux = aux ? d : 0,
-          .scale = p.operands == DType::u8 ? aligned(sizeof(float)) : 0};
+          .scale = p.operands == DType::u8 ? aligned(scales_of(p) * size_of(DType::f32)) : 0};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
@@ -132,8 +138,9 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
   x.bias = std::exchange(at, at + s.bias);
   x.aux = std::exchange(at, at + s.aux);
   if (s.scale > 0) {
-    constexpr float one = 1;
-    require(cudaMemcpyAsync(at, &one, sizeof one, cudaMemcpyHostToDevice, space.stream),
+    const std::vector<float> ones(static_cast<std::size_t>(scales_of(p)), 1.0f);
+    require(cudaMemcpyAsync(at, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice,
+                            space.stream),
             "cannot fill a GEMM's operands");
     require(cudaStreamSynchronize(space.stream), "cannot fill a GEMM's operands");
     x.a_scale = x.b_scale = reinterpret_cast<const float*>(at);

@@ -53,11 +53,12 @@ class Quantizing {
   }
 
   void quantize(Block& block, int at) {
-    // values that weights' gradients are made of: a GPU reads them transposed
+    // values that weights' gradients are made of: a GPU reads them transposed, and scales of blocks
+    // belong to vectors of columns there
     std::set<ValueId> transposed;
     for (const Node& op : block.ops)
-      if (model_.gpu && std::holds_alternative<Linear>(op.operation) && multiplies_fp8(op) &&
-          !is_left_out(op) && model_.types_of(op).trains(Linear::weight))
+      if ((model_.gpu || blocks()) && std::holds_alternative<Linear>(op.operation) &&
+          multiplies_fp8(op) && !is_left_out(op) && model_.types_of(op).trains(Linear::weight))
         transposed.insert(op.inputs[Linear::x]);
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
@@ -79,6 +80,7 @@ class Quantizing {
         }
         if (!known.contains(x)) {
           Quantize cast{.delayed = scaling_ == Fp8Scaling::delayed,
+                        .blocks = blocks(),
                         .number = input,
                         .transposes = transposed.contains(x)};
           ValueId from = x;
@@ -104,13 +106,18 @@ class Quantizing {
         linear->fp8 = true;
         linear->number = number;
         linear->delayed = scaling_ == Fp8Scaling::delayed;
-        op.inputs.resize(made.size() > Quantize::transposed ? Linear::input_transposed + 1
-                                                            : Linear::input_scale + 1,
+        linear->blocks = blocks();
+        op.inputs.resize(made.size() > Quantize::transposed_scale
+                             ? Linear::input_transposed_scale + 1
+                         : made.size() > Quantize::transposed ? Linear::input_transposed + 1
+                                                              : Linear::input_scale + 1,
                          none);
         op.inputs[Linear::x] = made[Quantize::values];
         op.inputs[Linear::input_scale] = made[Quantize::scale];
         if (made.size() > Quantize::transposed)
           op.inputs[Linear::input_transposed] = made[Quantize::transposed];
+        if (made.size() > Quantize::transposed_scale)
+          op.inputs[Linear::input_transposed_scale] = made[Quantize::transposed_scale];
         op.gradient_of = op.inputs;
         op.gradient_of[Linear::x] = x;
       }
@@ -120,6 +127,7 @@ class Quantizing {
     most_ = std::max({most_, static_cast<int>(inputs.size()), linears});
   }
 
+  bool blocks() const { return scaling_ == Fp8Scaling::blocks; }
   const std::string& name_of_weight(const Node& linear) const {
     const ParameterId weight = linear.parameters[Linear::weight];
     return model_.parameters[static_cast<std::size_t>(weight.index)].spec.name;

@@ -10,8 +10,9 @@ struct Model;
 /// Layers whose linear operations multiply operands in fp8. inner: all but the first and the last.
 enum class Fp8Layers : std::uint8_t { off, inner, all };
 
-/// Scales of operands in fp8: of the tensor at hand, or of the largest magnitudes of steps before.
-enum class Fp8Scaling : std::uint8_t { current, delayed };
+/// Scales of operands in fp8: of the tensor at hand, of the largest magnitudes of steps before, or
+/// of 128 elements of inputs and output gradients and 128 x 128 of weights.
+enum class Fp8Scaling : std::uint8_t { current, delayed, blocks };
 
 /// A linear layer whose operands are cast to fp8, unless it is left out. Its tensors keep their
 /// numbers (operations::Fp8Site) whichever layers are left out.

@@ -54,6 +54,7 @@ void add_hopper(Hardware& gpu) {
   gpu.bf16.experts_flops_per_s = portable_experts_flops;
   gpu.bf16.hopper_experts_flops_per_s = hopper_experts_flops;
   gpu.bf16.fp8_speedup = fp8_speedup_estimate;
+  gpu.bf16.fp8_blocks_speedup = fp8_blocks_speedup_estimate;
   gpu.adamw_8bit = hopper_adamw_8bit;
   gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;
   gpu.link_copy_bytes_per_s = nvlink4_copy_bytes_per_s;

@@ -38,6 +38,9 @@ constexpr double portable_experts_flops = 290e12, hopper_experts_flops = 630e12;
 
 /// Products of fp8 beside those of bf16: an estimate, of 1.7 to 1.9 at equal watts. Not measured.
 constexpr double fp8_speedup_estimate = 1.8;
+/// The same with scales of vectors and blocks: by what Transformer Engine's tables for an H200
+/// leave them beside scales of tensors. Not measured.
+constexpr double fp8_blocks_speedup_estimate = 1.6;
 
 /// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
 /// guess.

@@ -23,5 +23,7 @@ std::optional<Unsupported> why_unsupported(std::string_view name, int compute_ca
 constexpr bool has_bf16_and_tf32(int compute_capability) { return compute_capability >= 80; }
 /// From Ada on.
 constexpr bool has_fp8(int compute_capability) { return compute_capability >= 89; }
+/// Products of fp8 with scales of 128 elements and of 128 x 128: by cuBLASLt on Hopper alone.
+constexpr bool has_fp8_blocks(int compute_capability) { return compute_capability == 90; }
 
 }  // namespace trainx::hardware

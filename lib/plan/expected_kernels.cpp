@@ -179,6 +179,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
                       *plan.recipe.run.execution.value == recipe::Execution::graph;
   expected.attention = plan.recipe.model.attention;
   expected.documents = packed(plan);
+  expected.fp8_blocks = plan.recipe.precision.scaling == recipe::Scaling::blocks;
   expected.mixed_windows = architectures::mixes_windows(plan.dims);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
@@ -200,7 +201,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
         if (g.fp8) expected.fp8_products += g.count;
       }
       expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
-                            operations::quantize_kernels;
+                            operations::quantize_kernels(expected.fp8_blocks);
       if (phase->second.attention_flops == 0) continue;
       for (const operations::Attention& a : attention_of(graph, block))
         // lib/operations/attention/math_attention.hpp

@@ -23,6 +23,7 @@ struct ExpectedKernels {
   std::int64_t fp8_products = 0;     // of those
   // launches of the kernel that casts to fp8; recomputed ones count
   std::int64_t fp8_casts = 0;
+  bool fp8_blocks = false;            // that kernel makes scales of vectors and blocks
   std::int64_t norms_recomputed = 0;  // launches of a norm's forward beyond one for each backward
   // as the recipe has it, from which recomputations follow: "selective"
   std::string activation_checkpoint;

@@ -24,6 +24,15 @@ graph::Fp8Layers fp8_layers_of(const recipe::PrecisionSection& precision) {
              : graph::Fp8Layers::inner;
 }
 
+graph::Fp8Scaling fp8_scaling_of(const recipe::PrecisionSection& precision) {
+  switch (precision.scaling) {
+    case recipe::Scaling::current: break;
+    case recipe::Scaling::delayed: return graph::Fp8Scaling::delayed;
+    case recipe::Scaling::blocks: return graph::Fp8Scaling::blocks;
+  }
+  return graph::Fp8Scaling::current;
+}
+
 program::Master master_of(const recipe::PrecisionSection& precision) {
   const DType compute = dtype_of(precision.compute);
   if (compute == DType::f32) return program::Master::absent;

@@ -20,9 +20,7 @@ architectures::Machine machine_of(const Decisions& plan) {
           : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
   machine.fp8 = fp8_layers_of(plan.recipe.precision);
-  machine.fp8_scaling = plan.recipe.precision.scaling == recipe::Scaling::delayed
-                            ? graph::Fp8Scaling::delayed
-                            : graph::Fp8Scaling::current;
+  machine.fp8_scaling = fp8_scaling_of(plan.recipe.precision);
   machine.fp8_left_out = plan.fp8_fallback;
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,

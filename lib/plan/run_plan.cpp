@@ -99,6 +99,13 @@ void require_type(const recipe::Recipe& r, const std::string& gpu, int compute_c
         ExitCode::invalid_recipe,
         "precision.products is fp8, in which " + gpu +
             " cannot multiply: its compute capability is below 8.9; write products: compute");
+  if (r.precision.products == recipe::Products::fp8 &&
+      r.precision.scaling == recipe::Scaling::blocks &&
+      !hardware::has_fp8_blocks(compute_capability))
+    throw UserError(ExitCode::invalid_recipe,
+                    "precision.scaling is blocks, with which " + gpu +
+                        " cannot multiply: cuBLASLt has such products for compute capability 9.0 "
+                        "alone; write scaling: current");
   if (hardware::has_bf16_and_tf32(compute_capability)) return;
   const auto refuse = [&](const std::string& key, const std::string& type,
                           const std::string& remedy) {
@@ -401,6 +408,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   const bool predicts = device && (!custom || custom->has_times());
   if (predicts) plan.rates = rates_of(*device, r.precision.compute);
+  if (plan.rates && r.precision.scaling == recipe::Scaling::blocks)
+    plan.rates->fp8_speedup = plan.rates->fp8_blocks_speedup;
   if (plan.rates && options.gpu.empty())
     use_measured_rates(*plan.rates, facts.hardware, plan.mesh.data);
   if (plan.rates && !r.run.execution.is_auto() &&

@@ -64,6 +64,7 @@ struct Rates {
   double hopper_experts_flops_per_s = 0;
   // how many times as fast products of fp8 are as those of the same sizes in 16 bits
   double fp8_speedup = 1;
+  double fp8_blocks_speedup = 1;  // the same with scales of vectors and blocks
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

@@ -77,9 +77,10 @@ class OptimizerRules : public RuleSet {
          {std::pair{"precision.fallback", p.fallback != PrecisionSection{}.fallback},
           std::pair{"precision.fallback_window",
                     p.fallback_window != PrecisionSection{}.fallback_window}})
-      refuse(written && !delayed, key, {"precision.scaling"},
-             "can have no effect without scaling: delayed, because current scales cut nothing: "
-             "remove it, or write scaling: delayed");
+      refuse(
+          written && !delayed, key, {"precision.scaling"},
+          "can have no effect without scaling: delayed, because scales of the values at hand cut "
+          "nothing: remove it, or write scaling: delayed");
     refuse(fp8 && p.compute == Compute::fp16, "precision.products", {"precision.compute"},
            "fp8 cannot go together with compute: fp16, whose one loss scale keeps all gradients in "
            "range, while fp8 scales each tensor: write compute: bf16 or fp32");

@@ -152,10 +152,10 @@ inline const EnumNames<Products>& enum_names(Products) {
   static const EnumNames<Products> names{{Products::compute, "compute"}, {Products::fp8, "fp8"}};
   return names;
 }
-enum class Scaling : std::uint8_t { current, delayed };
+enum class Scaling : std::uint8_t { current, delayed, blocks };
 inline const EnumNames<Scaling>& enum_names(Scaling) {
-  static const EnumNames<Scaling> names{{Scaling::current, "current"},
-                                        {Scaling::delayed, "delayed"}};
+  static const EnumNames<Scaling> names{
+      {Scaling::current, "current"}, {Scaling::delayed, "delayed"}, {Scaling::blocks, "blocks"}};
   return names;
 }
 enum class MasterWeights : std::uint8_t { fp32, split, none };
@@ -202,7 +202,8 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
   field(
       "scaling", s.scaling, anything(),
       "Scales of operands in fp8. current: of the tensor at hand, which is read once more for it; "
-      "delayed: of the largest values of the last 16 steps");
+      "delayed: of the largest values of the last 16 steps; blocks (CPU; GPU of compute capability "
+      "9.0): of 128 elements of inputs and output gradients and 128 x 128 of weights, all in e4m3");
   field("first_last", s.first_last, anything(),
         "Operands of those products in the first and the last layer. auto: as in all others");
   field("fallback", s.fallback, fraction(),

@@ -18,6 +18,7 @@ def capability():
 
 FP8 = "precision=fp8"
 DELAYED = "precision={compute: bf16, products: fp8, scaling: delayed}"
+BLOCKS = "precision={compute: bf16, products: fp8, scaling: blocks}"
 
 
 def largest_difference(a, b):
@@ -80,6 +81,29 @@ class Fp8OnGpu(Trainx):
         first = [self.metrics(run)[0] for run in ("cpu", "gpu")]
         print("  flushed in the first step, CPU and GPU: " + "; ".join(f"{of} {first[0][key]:.2e} {first[1][key]:.2e}" for of in ("inputs", "weights", "gradients") for key in [f"fp8_flushed_{of}"]))
         self.assertEqual(first[0]["fp8_flushed_weights"], first[1]["fp8_flushed_weights"])
+
+    @unittest.skipUnless(capability() == 9.0, "no GPU here that multiplies with scales of blocks")
+    def test_scales_of_blocks_give_the_losses_of_the_cpu(self):
+        recipe = self.recipe(tiny(20, dropout=0, precision="bf16").replace("hidden_size: 32", "hidden_size: 160"))
+        cpu = self.train(recipe, "cpu", BLOCKS, device="cpu")
+        gpu = self.train(recipe, "gpu", BLOCKS)
+        bf16 = self.train(recipe, "bf16")
+        print(f"  fp8 by blocks, GPU to CPU: first step {gpu[0] / cpu[0] - 1:.1e}, mean {mean_difference(gpu, cpu):.1e}, largest {largest_difference(gpu, cpu):.1e}; to bf16 {largest_difference(gpu, bf16):.1e}")
+        self.assertLess(abs(gpu[0] / cpu[0] - 1), 1e-3)
+        self.assertLess(abs(mean_difference(gpu, cpu)), 1e-3)
+        self.assertLess(largest_difference(gpu, cpu), 5e-3)
+        self.assertLess(largest_difference(gpu, bf16), 1e-2)
+        self.assertGreater(largest_difference(gpu, bf16), 1e-5)
+        first = [self.metrics(run)[0] for run in ("cpu", "gpu")]
+        self.assertEqual(first[0]["fp8_flushed_weights"], first[1]["fp8_flushed_weights"])
+        for line in self.metrics("gpu"):
+            for of in ("inputs", "weights", "gradients"):
+                self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
+                self.assertEqual(line[f"fp8_saturated_{of}"], 0, line)
+        self.same_bits(BLOCKS.partition("=")[2], "blocks")
+        gated = self.recipe(tiny(20, dropout=0, precision="bf16").replace("type: gpt2", "type: qwen3").replace(", dropout: 0}", "}").replace("deterministic: true", "deterministic: false"), "gated.yaml")
+        got = self.train(gated, "gated", BLOCKS, "batch.micro_batch_size=2")
+        self.assertLess(largest_difference(got, self.train(gated, "gated-bf16", "batch.micro_batch_size=2")), 3e-2)
 
     def state(self, run):
         return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())

@@ -136,6 +136,66 @@ class Fp8(Trainx):
         self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.products=compute", "precision.scaling=current", "run.duration=22 steps")
         self.assertNotIn("fp8_ranges", self.state("other"))
 
+    def test_scales_of_blocks(self):
+        # several blocks along each dimension, the last of them partial; wide enough to differ from current scales
+        recipe = self.recipe(tiny(10, dropout=0, every=100, precision=fp8(scaling="blocks")).replace("hidden_size: 32", "hidden_size: 160").replace("cosine, warmup: 5 steps", "constant"))
+        for compute in ("fp32", "bf16"):
+            exact, current, got = (self.train(recipe, f"{name}-{compute}", f"precision.compute={compute}", *more)
+                                   for name, more in (("exact", ("precision.products=compute", "precision.scaling=current")), ("current", ("precision.scaling=current",)), ("blocks", ())))
+            self.assertLess(largest_difference(got, exact), 1e-2, (got, exact))
+            self.assertGreater(largest_difference(got, exact), 1e-5)
+            self.assertNotEqual(got, current)
+            self.assertLess(got[-1], got[0])
+            want = sha256(self.weights(f"blocks-{compute}"))
+            self.train(recipe, f"half-{compute}", f"precision.compute={compute}", "run.duration=4 steps")
+            self.train(recipe, f"half-{compute}", f"precision.compute={compute}")
+            self.assertEqual(sha256(self.weights(f"half-{compute}")), want)
+            for level in ("selective", "mlp", "full"):
+                self.train(recipe, f"{level}-{compute}", f"precision.compute={compute}", f"memory.activation_checkpoint={level}")
+                self.assertEqual(sha256(self.weights(f"{level}-{compute}")), want, level)
+            for line in self.metrics(f"blocks-{compute}"):
+                for of in ("inputs", "weights", "gradients"):
+                    self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
+                    self.assertEqual(line[f"fp8_saturated_{of}"], 0, line)
+
+    def test_scales_of_blocks_do_not_follow_the_micro_batch_or_the_rank(self):
+        """Where micro-batches have whole blocks of 128 tokens: values are the same, and sums alone have another order."""
+        recipe = self.recipe(tiny(10, dropout=0, precision=fp8(scaling="blocks")))
+        one = self.train(recipe, "one")
+        cut = self.train(recipe, "cut", "batch.micro_batch_size=8")
+        self.assertLess(abs(cut[0] / one[0] - 1), 1e-6)
+        self.assertLess(largest_difference(cut, one), 1e-3)
+        part = self.train(recipe, "part", "batch.micro_batch_size=2")       # forward follows it in nothing
+        self.assertLess(abs(part[0] / one[0] - 1), 1e-6)
+        self.assertLess(largest_difference(part, one), 1e-2)
+        for mode in ("ddp", "dp", "zero1", "zero3"):
+            ranks = self.train(recipe, mode, "parallel.world_size=2", f"parallel.mode={mode}")
+            self.assertLess(largest_difference(ranks, one), 1e-3, mode)
+            self.assertLess(abs(ranks[0] / one[0] - 1), 1e-6, mode)
+        for duration in (5, 10):
+            self.train(recipe, "half", f"run.duration={duration} steps", "parallel.world_size=2", "parallel.mode=ddp", "schedule={type: constant}")
+        self.train(recipe, "whole", "parallel.world_size=2", "parallel.mode=ddp", "schedule={type: constant}")
+        self.assertEqual(sha256(self.weights("half")), sha256(self.weights("whole")))
+
+    def test_scales_of_blocks_belong_to_their_checkpoints(self):
+        recipe = self.recipe(tiny(10, every=100, precision=fp8(scaling="blocks")).replace("cosine, warmup: 5 steps", "constant"))
+        self.train(recipe, "half", "run.duration=5 steps")
+        for scaling in ("current", "delayed"):
+            self.refused("train", recipe, "run.name=half", f"precision.scaling={scaling}", names=("precision.scaling",))
+        self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.scaling=current")
+        self.assertEqual(self.metrics("other")[-1]["step"], 10)
+        said = self.run_trainx("plan", recipe).stdout
+        self.assertNotIn("e5m2", said)
+        self.assertRegex(said, r"products +fp8 in 2 of 2 .*e4m3 .*128 x 128")
+
+    def test_scales_of_blocks_on_a_gpu_are_planned_for_hopper_alone(self):
+        recipe = self.recipe(tiny(precision=fp8("bf16", scaling="blocks")))
+        planned = self.run_trainx("plan", recipe, "--gpu", "h200").stdout
+        self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.6 times .*estimate")
+        self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +64\n")
+        self.refused("plan", recipe, "--gpu", "a100", names=("precision.products", "8.9"))
+        self.refused("plan", recipe, "--gpu", "l40s", names=("precision.scaling", "9.0", "scaling: current"))
+
     def state(self, run):
         return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 

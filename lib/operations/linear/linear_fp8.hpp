@@ -1,11 +1,14 @@
 // Products of a linear layer whose operands are in fp8: y[N, out] = x[N, in] weight[out, in]^T +
 // bias[out].
 //
-// Values are multiplied and summed in fp32; the product of the two scales multiplies the sum. A CPU
-// widens operands into `wide` (f32) first, and results of 16 bits are made there before they are
-// rounded: as many elements as the operands and such a result have. A GPU needs no such memory. It
-// multiplies the copies of operands that are named at each function; sums of forward alone may be
-// kept less exactly than fp32 (GemmProblem::fast_sums).
+// Values are multiplied and summed in fp32; the product of the two scales multiplies the sum, or
+// with scales of vectors and blocks the sum over 128 elements. A CPU widens operands into `wide`
+// (f32) first, and results of 16 bits are made there before they are rounded: as many elements as
+// the operands and such a result have. A GPU needs no such memory. It multiplies the copies of
+// operands that are named at each function, as a CPU does those of vectors; sums of forward with
+// scales of tensors alone may be kept less exactly than fp32 (GemmProblem::fast_sums).
+//
+// x and dy have scales of vectors where the weight has those of blocks.
 #pragma once
 #include "operations/quantize/quantize.hpp"
 

@@ -24,7 +24,7 @@ class WideMemory {
     used_ += elements;
     return torch_view(part);
   }
-  at::Tensor widened(const Fp8Tensor& t) {
+  at::Tensor widened(const Fp8Copy& t) {
     at::Tensor out = take(t.values.dims, t.values.numel());
     cpu::widen(Tensor(out), t);
     return out;
@@ -35,7 +35,9 @@ class WideMemory {
   std::int64_t used_ = 0;
 };
 
+/// Of the sum: none where operands were widened with their scales.
 double scale_of(const Fp8Tensor& a, const Fp8Tensor& b) {
+  if (a.granularity != Fp8Granularity::tensor) return 1;
   return static_cast<double>(*a.scale.as<const float>()) *
          static_cast<double>(*b.scale.as<const float>());
 }
@@ -62,7 +64,7 @@ void cpu::fp8_linear(const Tensor& y, const Fp8Tensor& x, const Fp8Tensor& weigh
   const TimedWork timed(Work::matrix_product);
   note_gemm(x.values.size(0), weight.values.size(0), x.values.size(1));
   WideMemory memory(wide);
-  const at::Tensor left = memory.widened(x), right = memory.widened(weight);
+  const at::Tensor left = memory.widened(x.by_rows()), right = memory.widened(weight.by_rows());
   multiply(y, left, right.t(), scale_of(x, weight), bias, memory);
 }
 
@@ -71,17 +73,23 @@ void cpu::fp8_linear_backward_input(const Tensor& dx, const Fp8Tensor& dy, const
   const TimedWork timed(Work::matrix_product);
   note_gemm(dy.values.size(0), weight.values.size(1), dy.values.size(1));
   WideMemory memory(wide);
-  const at::Tensor left = memory.widened(dy), right = memory.widened(weight);
+  const at::Tensor left = memory.widened(dy.by_rows()), right = memory.widened(weight.by_rows());
   multiply(dx, left, right, scale_of(dy, weight), sum, memory);
 }
 
 void cpu::fp8_linear_backward_weight(const Tensor& d_weight, const Fp8Tensor& dy,
                                      const Fp8Tensor& x, bool accumulate, const Tensor& wide) {
   const TimedWork timed(Work::matrix_product);
-  note_gemm(dy.values.size(1), x.values.size(1), x.values.size(0));
   WideMemory memory(wide);
-  const at::Tensor left = memory.widened(dy), right = memory.widened(x);
-  multiply(d_weight, left.t(), right, scale_of(dy, x), accumulate ? d_weight : Tensor(), memory);
+  const Tensor before = accumulate ? d_weight : Tensor();
+  if (x.granularity == Fp8Granularity::vector) {
+    note_gemm(dy.transposed.size(0), x.transposed.size(0), x.transposed.size(1));
+    const at::Tensor left = memory.widened(dy.by_columns()), right = memory.widened(x.by_columns());
+    return multiply(d_weight, left, right.t(), 1, before, memory);
+  }
+  note_gemm(dy.values.size(1), x.values.size(1), x.values.size(0));
+  const at::Tensor left = memory.widened(dy.by_rows()), right = memory.widened(x.by_rows());
+  multiply(d_weight, left.t(), right, scale_of(dy, x), before, memory);
 }
 
 }  // namespace trainx::operations

@@ -1,25 +1,29 @@
 #include "operations/common/launch.hpp"
 #include "operations/linear/linear_backends.hpp"
+#include "operations/quantize/quantize_backends.hpp"
 
 namespace trainx::operations::cuda {
 namespace {
 
-kernels::Fp8Format format_of(const Fp8Tensor& t) {
+kernels::Fp8Format format_of(const Fp8Copy& t) {
   return t.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3 : kernels::Fp8Format::e5m2;
 }
 
-const void* copy_of(const Tensor& copy) {
-  if (!copy.defined()) throw InternalError("a product in fp8 of a copy that was not made");
-  return copy.data;
+const void* values_of(const Fp8Copy& copy) {
+  if (!copy.values.defined() || !copy.scale.defined())
+    throw InternalError("a product in fp8 of a copy that was not made");
+  return copy.values.data;
 }
 
 /// d = a b^T of copies [m, k] and [n, k].
-void multiply(const Gpu& gpu, gpu::GemmProblem p, const Fp8Tensor& a, const Tensor& a_copy,
-              const Fp8Tensor& b, const Tensor& b_copy, gpu::GemmOperands o) {
+void multiply(const Gpu& gpu, gpu::GemmProblem p, const Fp8Copy& a, const Fp8Copy& b,
+              gpu::GemmOperands o) {
   p.a_format = format_of(a);
   p.b_format = format_of(b);
-  o.a = copy_of(a_copy);
-  o.b = copy_of(b_copy);
+  p.a_scales = granularity_of(a.granularity);
+  p.b_scales = granularity_of(b.granularity);
+  o.a = values_of(a);
+  o.b = values_of(b);
   o.a_scale = pointer<const float>(a.scale);
   o.b_scale = pointer<const float>(b.scale);
   gpu.gemm->run(p, o, gpu.gemm_space);
@@ -31,12 +35,12 @@ void multiply(const Gpu& gpu, gpu::GemmProblem p, const Fp8Tensor& a, const Tens
 void fp8_linear(const Gpu& gpu, const Tensor& y, const Fp8Tensor& x, const Fp8Tensor& weight,
                 const Tensor& bias) {
   auto p = gpu::fp8_problem(y.size(0), y.size(1), x.values.size(1), y.dtype);
-  p.fast_sums = true;
+  p.fast_sums = x.granularity == Fp8Granularity::tensor;
   if (bias.defined()) p.epilogue = gpu::GemmEpilogue::bias;
   gpu::GemmOperands o;
   o.d = y.data;
   o.bias = pointer<void>(bias);
-  multiply(gpu, p, x, x.values, weight, weight.values, o);
+  multiply(gpu, p, x.by_rows(), weight.by_rows(), o);
 }
 
 void fp8_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Fp8Tensor& dy,
@@ -46,7 +50,7 @@ void fp8_linear_backward_input(const Gpu& gpu, const Tensor& dx, const Fp8Tensor
   gpu::GemmOperands o;
   o.d = dx.data;
   o.c = pointer<void>(sum);
-  multiply(gpu, p, dy, dy.values, weight, weight.transposed, o);
+  multiply(gpu, p, dy.by_rows(), weight.by_columns(), o);
 }
 
 void fp8_linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Fp8Tensor& dy,
@@ -55,7 +59,7 @@ void fp8_linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Fp
   p.accumulate = accumulate;
   gpu::GemmOperands o;
   o.d = d_weight.data;
-  multiply(gpu, p, dy, dy.transposed, x, x.transposed, o);
+  multiply(gpu, p, dy.by_columns(), x.by_columns(), o);
 }
 
 }  // namespace trainx::operations::cuda

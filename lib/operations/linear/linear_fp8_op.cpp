@@ -7,38 +7,54 @@
 namespace trainx::operations {
 namespace {
 
-/// Memory for x[rows, columns] in fp8: scratch that linear layers of the block share, which may be
-/// larger. Undefined where this direction needs no such copy.
+/// Memory for x[rows, columns] in fp8, or its scales: scratch that linear layers of the block
+/// share, which may be larger. Undefined where this direction needs no such copy.
 Tensor copy_in(const OpContext& c, int scratch, const Dims& dims) {
   const Tensor memory = c.scratch(scratch);
-  return memory.defined() ? memory.view({-1}).narrow(0, 0, dims[0] * dims[1]).view(dims) : Tensor();
+  if (!memory.defined()) return {};
+  std::int64_t elements = 1;
+  for (const std::int64_t size : dims) elements *= size;
+  return memory.view({-1}).narrow(0, 0, elements).view(dims);
 }
 
-Fp8Tensor quantized(const OpContext& c, const Tensor& x, int values, int transposed, int scale,
-                    Fp8 format, const Fp8Cast& how) {
-  const Fp8Tensor to{copy_in(c, values, x.dims), c.scratch(scale), format,
-                     copy_in(c, transposed, {x.size(1), x.size(0)})};
+/// Scratch of a tensor that is cast (Linear::Scratch).
+struct Fp8Scratch {
+  int values, scale, transposed, transposed_scale;
+};
+constexpr Fp8Scratch of_weight{Linear::fp8_weight, Linear::fp8_weight_scale,
+                               Linear::fp8_weight_transposed, Linear::fp8_weight_transposed_scale},
+    of_gradient{Linear::fp8_gradient, Linear::fp8_gradient_scale, Linear::fp8_gradient_transposed,
+                Linear::fp8_gradient_transposed_scale};
+
+Fp8Tensor quantized(const OpContext& c, const Tensor& x, const Fp8Scratch& scratch, Fp8 format,
+                    Fp8Granularity granularity, const Fp8Cast& how) {
+  const std::int64_t rows = x.size(0), columns = x.size(1);
+  const Fp8Tensor to{
+      copy_in(c, scratch.values, x.dims),
+      copy_in(c, scratch.scale, fp8_scale_type(granularity, rows, columns).dims),
+      format,
+      copy_in(c, scratch.transposed, {columns, rows}),
+      granularity,
+      copy_in(c, scratch.transposed_scale, fp8_scale_type(granularity, columns, rows).dims)};
   quantize(to, x, how);
   return to;
 }
 
-Fp8Tensor quantized_weight(const OpContext& c, const Fp8Cast& how) {
-  return quantized(c, c.parameter(Linear::weight), Linear::fp8_weight,
-                   Linear::fp8_weight_transposed, Linear::fp8_weight_scale, Fp8::e4m3, how);
-}
-
-Fp8Tensor quantized_input(const OpContext& c) {
-  return {by_row(c.input(Linear::x)), c.input(Linear::input_scale), Fp8::e4m3,
-          c.input(Linear::input_transposed)};
-}
-
 }  // namespace
+
+Fp8Tensor Linear::fp8_input(const OpContext& c) const {
+  return {by_row(c.input(x)),        c.input(input_scale), Fp8::e4m3,
+          c.input(input_transposed), granularity(),        c.input(input_transposed_scale)};
+}
+Fp8Tensor Linear::fp8_weights(const OpContext& c, bool counts) const {
+  return quantized(c, c.parameter(weight), of_weight, Fp8::e4m3, weight_granularity(),
+                   fp8_cast(c, {Fp8Class::weights, number}, counts));
+}
 
 void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const {
   const Tensor out = c.output(keeps_sum() ? preactivation : y);
   if (multiplies)
-    fp8_linear(by_row(out), quantized_input(c),
-               quantized_weight(c, fp8_cast(c, {Fp8Class::weights, number})), c.parameter(bias),
+    fp8_linear(by_row(out), fp8_input(c), fp8_weights(c, true), c.parameter(bias),
                c.scratch(fp8_wide));
   if (activates) activate(activation, c.output(y), out);
 }
@@ -58,13 +74,12 @@ void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) con
   if (on_the_way && (!differentiates() || activated_behind))
     how.column_sums = d_bias, how.accumulate = c.accumulates(bias);
   const Fp8Tensor gradient =
-      quantized(c, dy, fp8_gradient, fp8_gradient_transposed, fp8_gradient_scale, Fp8::e5m2, how);
+      quantized(c, dy, of_gradient, blocks ? Fp8::e4m3 : Fp8::e5m2, granularity(), how);
   if (d_weight.defined())
-    fp8_linear_backward_weight(d_weight, gradient, quantized_input(c), c.accumulates(weight), wide);
+    fp8_linear_backward_weight(d_weight, gradient, fp8_input(c), c.accumulates(weight), wide);
   if (!dx.defined()) return;
   // the weight was counted in forward
-  fp8_linear_backward_input(dx, gradient,
-                            quantized_weight(c, fp8_cast(c, {Fp8Class::weights, number}, false)),
+  fp8_linear_backward_input(dx, gradient, fp8_weights(c, false),
                             d_sum.defined() ? Tensor() : c.addend(x), wide);
   if (!d_sum.defined()) return;
   const Tensor of_bias = c.parameter_gradient(input_bias);

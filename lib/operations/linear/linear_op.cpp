@@ -35,7 +35,8 @@ void Linear::run_forward(const OpContext& c) const {
 void Linear::run_backward(const OpContext& c) const {
   const Tensor dy = c.output_gradient(differentiated_behind ? preactivation : y);
   const Tensor d_bias = c.parameter_gradient(bias);
-  const bool on_the_way = activated_behind && c.scratch(fp8_gradient_scale).defined();
+  const bool on_the_way = activated_behind && (c.scratch(fp8_gradient).defined() ||
+                                               c.scratch(fp8_gradient_transposed).defined());
   if (differentiates() && !on_the_way)
     activate_backward(activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias), dy,
                       c.output(is_in_place(activation) ? y : preactivation), c.accumulates(bias));

@@ -19,8 +19,9 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
 
 BackwardSpec Linear::backward(const Types& t) const {
   BackwardSpec b;
-  if (t.trains(weight)) b.reads.push_back(input(fp8 && t.gpu ? input_transposed : x));
-  if (t.trains(weight) && fp8) b.reads.push_back(input(input_scale));
+  if (t.trains(weight)) b.reads.push_back(input(fp8 && (t.gpu || blocks) ? input_transposed : x));
+  if (t.trains(weight) && fp8)
+    b.reads.push_back(input(blocks ? input_transposed_scale : input_scale));
   if (wants_input_gradient(t)) b.reads.push_back(parameter(weight));
   if (differentiates()) {
     b.reads.push_back(output(keeps_sum() ? preactivation : y));
@@ -44,7 +45,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   const bool activates = activation != Activation::none;
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
-  c.scratch.resize(fp8_gradient_transposed + 1);
+  c.scratch.resize(scratch_count);
   if (fp8) t.gpu ? add_gpu_fp8_scratch(c, direction, t) : add_fp8_scratch(c, direction, t);
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
@@ -73,7 +74,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     c.element_bytes += 3 * t.inputs[input_sum].bytes();
   }
   if (on_the_way) {
-    const int times = delayed ? 1 : 2;
+    const int times = delayed || blocks ? 1 : 2;
     c.element_flops += times * static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += times * low_type.bytes();  // of the sum
   } else if (differentiates()) {
@@ -101,14 +102,20 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
     wide = N * out + out * in + result(N * in);
   if (!forward && t.trains(weight)) wide = std::max(wide, N * out + N * in);
   if (wide == 0) return;  // a bias alone is trained
-  const TensorType scale{DType::f32, {1}};
   if (multiplies_weight) {
     cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
-    cost.scratch[fp8_weight_scale] = {"fp8_weight_scale", scale};
+    cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
+                                      fp8_scale_type(weight_granularity(), out, in)};
   }
-  if (!forward) {
+  if (!forward && (!blocks || multiplies_weight)) {
     cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
-    cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale", scale};
+    cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale",
+                                        fp8_scale_type(granularity(), N, out)};
+  }
+  if (!forward && blocks && t.trains(weight)) {
+    cost.scratch[fp8_gradient_transposed] = {"fp8_gradient_transposed", {DType::u8, {out, N}}};
+    cost.scratch[fp8_gradient_transposed_scale] = {"fp8_gradient_transposed_scale",
+                                                   fp8_scale_type(granularity(), out, N)};
   }
   cost.scratch[fp8_wide] = {"fp8_wide", {DType::f32, {wide}}};
 }
@@ -116,16 +123,20 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
 void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const {
   const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
                      out = t.parameters[weight].rows();
-  const TensorType scale{DType::f32, {1}};
   const bool forward = direction == Direction::forward;
   std::int64_t quantized = 0;
-  const int times = delayed ? 1 : 2;  // for the largest value, for the cast
+  const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
   const auto reads = [&](std::int64_t elements, int copies) {
     cost.element_bytes += static_cast<double>(elements * (times * size_of(t.compute) + copies));
   };
   if (forward || wants_input_gradient(t)) {
     reads(out * in, 1);
-    cost.scratch[fp8_weight_scale] = {"fp8_weight_scale", scale};
+    if (forward || !blocks)
+      cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
+                                        fp8_scale_type(weight_granularity(), out, in)};
+    else
+      cost.scratch[fp8_weight_transposed_scale] = {"fp8_weight_transposed_scale",
+                                                   fp8_scale_type(weight_granularity(), in, out)};
     if (forward)
       cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
     else
@@ -134,14 +145,20 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
   }
   if (!forward && casts_gradient(t)) {
     reads(N * out, wants_input_gradient(t) + t.trains(weight));
-    cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale", scale};
+    if (!blocks || wants_input_gradient(t))
+      cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale",
+                                          fp8_scale_type(granularity(), N, out)};
+    if (blocks && t.trains(weight))
+      cost.scratch[fp8_gradient_transposed_scale] = {"fp8_gradient_transposed_scale",
+                                                     fp8_scale_type(granularity(), out, N)};
     if (wants_input_gradient(t))
       cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
     if (t.trains(weight))
       cost.scratch[fp8_gradient_transposed] = {"fp8_gradient_transposed", {DType::u8, {out, N}}};
     ++quantized;
   }
-  if (quantized > 0) cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels});
+  if (quantized > 0)
+    cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels(blocks)});
 }
 
 bool gpu_multiplies_fp8(const Types& of_linear) {

@@ -1,12 +1,15 @@
 #pragma once
 #include "operations/activation/activation_spec.hpp"
 #include "operations/op_spec.hpp"
+#include "operations/quantize/quantize_spec.hpp"
 
 namespace trainx {
 struct Tensor;
 }
 
 namespace trainx::operations {
+
+struct Fp8Tensor;  // quantize.hpp
 
 /// y[N, out] = x[N, in] weight[out, in]^T + bias[out], and an activation of it.
 ///
@@ -16,9 +19,9 @@ struct Linear {
   static constexpr std::string_view name = "linear";
   static constexpr Work work = Work::activation;  // beside products
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
-  /// input_scale: f32 [1], of x where `fp8`. input_transposed: the same values [in, N], on a GPU
-  /// that trains the weight.
-  enum Input : int { x, input_sum, input_scale, input_transposed };
+  /// input_scale: f32, of x where `fp8`. input_transposed: the same values [in, N], on a GPU that
+  /// trains the weight; with `blocks` what Quantize made by columns, with their scales.
+  enum Input : int { x, input_sum, input_scale, input_transposed, input_transposed_scale };
   /// input_bias: of input_sum; its gradient is a by-product.
   enum Parameter : int { weight, bias, input_bias };
   enum Output : int { preactivation, y };
@@ -31,14 +34,16 @@ struct Linear {
   bool activated_behind = false;
   bool logits = false;  // on a CPU y is f32 whatever is computed in
   // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
-  // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU multiplies
-  // operands that lie along the dimension that is summed:
+  // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU, and a CPU with
+  // `blocks`, multiplies operands that lie along the dimension that is summed:
   //   y = x weight^T      x [N, in],     weight [out, in]
   //   dx = dy weight      dy [N, out],   weight^T [in, out]
   //   dw = dy^T x         dy^T [out, N], x^T [in, N]
   bool fp8 = false;
   int number = 0;        // Fp8Site's, of the weights and of the gradients of a block
   bool delayed = false;  // as Quantize has it
+  // x and dy (e4m3, too) have scales of vectors, weights of blocks: Fp8Granularity
+  bool blocks = false;
 
   bool operator==(const Linear&) const = default;
 
@@ -64,13 +69,24 @@ struct Linear {
     fp8_gradient_scale,
     fp8_wide,
     fp8_weight_transposed,
-    fp8_gradient_transposed
+    fp8_gradient_transposed,
+    fp8_weight_transposed_scale,
+    fp8_gradient_transposed_scale,
+    scratch_count
   };
 
  private:
   void run_products_backward(const OpContext& c, const Tensor& dy) const;
   void run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const;
   void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;
+  Fp8Tensor fp8_input(const OpContext& c) const;
+  Fp8Tensor fp8_weights(const OpContext& c, bool counts) const;
+  Fp8Granularity granularity() const {
+    return blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
+  }
+  Fp8Granularity weight_granularity() const {
+    return blocks ? Fp8Granularity::block : Fp8Granularity::tensor;
+  }
   void add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   void add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }

@@ -14,7 +14,9 @@ constexpr std::string_view not_product_kernels[] = {
 /// kernels names do not tell it. nvjet's begin with a letter for each operand: q for e4m3.
 constexpr std::string_view fp8_product_kernels[] = {
     "e4m3", "e5m2", "nvjet_qq", "nvjet_sm90_qq", "nvjet_sm100_qq", "nvjet_sm120_qq"};
-/// trainx's kernel that casts operands to fp8, one launch for each.
-constexpr std::string_view fp8_cast_kernel = "quantize_values_kernel";
+/// trainx's kernels that cast operands to fp8, one launch for each; with scales of vectors and
+/// blocks the second.
+constexpr std::string_view fp8_cast_kernel = "quantize_values_kernel",
+                           fp8_blocks_cast_kernel = "quantize_blocks_kernel";
 
 }  // namespace trainx::operations

@@ -1,19 +1,39 @@
-// Casts to fp8 with a scale for each tensor.
+// Casts to fp8 with a scale for each tensor, or for parts of it (Fp8Granularity).
 //
-// The scale is made of the tensor itself ("current scaling"): its largest value becomes the largest
-// of the format, so nothing saturates. At most 2^-10 (e4m3) or 2^-17 (e5m2) of a scale is rounded
-// to zero.
+// A scale is made of the values that share it ("current scaling"). That of a tensor makes its
+// largest value the largest of the format; those of vectors and blocks are the smallest powers of
+// two that leave no value beyond it. So nothing saturates. At most 2^-10 (e4m3) or 2^-17 (e5m2) of
+// a scale is rounded to zero.
 #pragma once
 #include "operations/quantize/fp8.hpp"
 #include "tensor/tensor.hpp"
 
 namespace trainx::operations {
 
-/// What products multiply: values (u8: the bits of an fp8 number each) times scale (f32 [1]).
+/// What products multiply: values (u8 [rows, columns]: the bits of an fp8 number each) times their
+/// scale (f32, fp8_scale_type).
+struct Fp8Copy {
+  Tensor values, scale;
+  Fp8 format = Fp8::e4m3;
+  Fp8Granularity granularity = Fp8Granularity::tensor;
+};
+
+/// A tensor in fp8, for products that sum over its columns, and over its rows. Of each copy either
+/// tensor may be undefined: the copy is not there.
 struct Fp8Tensor {
   Tensor values, scale;
   Fp8 format = Fp8::e4m3;
-  Tensor transposed = {};  // u8 [columns, rows]: the same values, on GPUs
+  // u8 [columns, rows]. tensor, on GPUs: the same values and scale. block: the same values, whose
+  // scales are transposed_scale. vector: a cast of its own, of vectors of columns.
+  Tensor transposed = {};
+  Fp8Granularity granularity = Fp8Granularity::tensor;
+  Tensor transposed_scale = {};
+
+  Fp8Copy by_rows() const { return {values, scale, format, granularity}; }
+  Fp8Copy by_columns() const {
+    return {transposed, granularity == Fp8Granularity::tensor ? scale : transposed_scale, format,
+            granularity};
+  }
 };
 
 /// What is cast of x, and what is told of it.
@@ -33,7 +53,8 @@ struct Fp8Cast {
 
 /// scale = max|x| / largest(format), at least 2^-126; NaN where x holds a NaN or an infinity, which
 /// products then show. values, of x.numel() elements, = x * (1 / scale), rounded to nearest even.
-/// On a GPU either copy of the values may be undefined: it is not made.
+/// On a GPU, and with scales of vectors or blocks, either copy of the values may be undefined: it
+/// is not made. Those take e4m3 alone, on GPUs of bf16.
 void quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how = {});
 
 class OpContext;

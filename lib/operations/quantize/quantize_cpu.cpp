@@ -1,4 +1,5 @@
 #include "kernels/quantize/quantize.hpp"
+#include "kernels/quantize/quantize_blocks.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/quantize/quantize_backends.hpp"
@@ -104,12 +105,84 @@ void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
     throw InternalError("quantize: an operand of another type or size");
 }
 
+/// InternalError unless `t` has the scales of x[rows, columns].
+void require_scales(const Tensor& t, Fp8Granularity granularity, std::int64_t rows,
+                    std::int64_t columns) {
+  require_elements(t, DType::f32, kernels::fp8_scales(granularity_of(granularity), rows, columns));
+}
+
+template <class T>
+void quantize_blocks(const Fp8Tensor& to, const Tensor& x, const Tensor& counts) {
+  kernels::BlockQuantization<T> op;
+  op.granularity = granularity_of(to.granularity);
+  op.rows = x.size(0);
+  op.columns = op.rows > 0 ? x.numel() / op.rows : 0;
+  op.x = data<T>(x);
+  if (to.values.defined()) {
+    require_elements(to.values, DType::u8, x.numel());
+    require_scales(to.scale, to.granularity, op.rows, op.columns);
+    op.values = to.values.as<std::uint8_t>(), op.scales = to.scale.as<float>();
+  }
+  if (to.transposed.defined()) {
+    require_elements(to.transposed, DType::u8, x.numel());
+    require_scales(to.transposed_scale, to.granularity, op.columns, op.rows);
+    op.transposed = to.transposed.as<std::uint8_t>();
+    op.transposed_scales = to.transposed_scale.as<float>();
+  }
+  const std::int64_t across = kernels::fp8_blocks(op.columns),
+                     tiles = kernels::fp8_blocks(op.rows) * across;
+  const Counts sums = at::parallel_reduce(
+      0, tiles, 1, Counts{},
+      [&](std::int64_t begin, std::int64_t end, Counts sum) {
+        for (std::int64_t t = begin; t < end; ++t) {
+          const kernels::Fp8TileCounts more = kernels::quantize_tile(op, t / across, t % across);
+          sum[kernels::fp8_flushed] += static_cast<double>(more.flushed);
+          sum[kernels::fp8_not_finite] += static_cast<double>(more.not_finite);
+        }
+        return sum;
+      },
+      [](Counts a, const Counts& b) {
+        for (std::size_t k = 0; k < a.size(); ++k) a[k] += b[k];
+        return a;
+      });
+  if (!counts.defined()) return;
+  for (std::size_t k = 0; k < sums.size(); ++k) counts.as<double>()[k] += sums[k];
+  counts.as<double>()[kernels::fp8_elements] += static_cast<double>(x.numel());
+}
+
+/// to[rows, columns] = values times the scales of vectors or blocks.
+void widen_blocks(float* to, const Fp8Copy& from, std::int64_t rows, std::int64_t columns) {
+  static constexpr std::array<float, 256> numbers = fp8_numbers<Fp8::e4m3>();
+  require_scales(from.scale, from.granularity, rows, columns);
+  const auto* const values = from.values.as<const std::uint8_t>();
+  const auto* const scales = from.scale.as<const float>();
+  const bool vectors = from.granularity == Fp8Granularity::vector;
+  const std::int64_t of_block_row = kernels::fp8_scales_of_block_row(columns);
+  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      for (std::int64_t b = 0; b < kernels::fp8_blocks(columns); ++b) {
+        const float scale =
+            scales[vectors ? b * rows + r : r / kernels::fp8_block * of_block_row + b];
+        const std::int64_t last = std::min(columns, (b + 1) * kernels::fp8_block);
+        for (std::int64_t c = b * kernels::fp8_block; c < last; ++c)
+          to[r * columns + c] = numbers[values[r * columns + c]] * scale;
+      }
+  });
+}
+
 }  // namespace
 
 void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = x.numel();
   require_elements(x, x.dtype, n);
+  if (to.granularity != Fp8Granularity::tensor) {
+    if (to.format != Fp8::e4m3 || how.activation != Activation::none || how.gated ||
+        how.column_sums.defined() || how.known.defined())
+      throw InternalError("quantize: not with scales of blocks on a CPU");
+    with_element(x, [&]<class T>(T) { quantize_blocks<T>(to, x, how.counts); });
+    return;
+  }
   require_elements(to.values, DType::u8, n);
   require_elements(to.scale, DType::f32, 1);
   if (how.activation != Activation::none || how.column_sums.defined())
@@ -134,10 +207,12 @@ void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
   });
 }
 
-void cpu::widen(const Tensor& to, const Fp8Tensor& from) {
+void cpu::widen(const Tensor& to, const Fp8Copy& from) {
   const std::int64_t n = from.values.numel();
   require_elements(from.values, DType::u8, n);
   require_elements(to, DType::f32, n);
+  if (from.granularity != Fp8Granularity::tensor)
+    return widen_blocks(to.as<float>(), from, from.values.size(0), from.values.size(1));
   const auto* const values = from.values.as<const std::uint8_t>();
   if (from.format == Fp8::e4m3)
     widen_all<Fp8::e4m3>(to.as<float>(), values, n);

@@ -1,4 +1,4 @@
-#include "kernels/quantize/quantize.hpp"
+#include "kernels/quantize/quantize_blocks.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantize/quantize_backends.hpp"
 
@@ -26,6 +26,37 @@ kernels::Fp8Source source_of(const Fp8Cast& how) {
   throw InternalError("quantize: no kernel casts this activation");
 }
 
+/// Of x[rows, columns].
+void require_scales(const Tensor& t, const Fp8Tensor& of, std::int64_t rows, std::int64_t columns) {
+  if (!t.defined()) throw InternalError("quantize: no room for scales");
+  require_elements(t, DType::f32,
+                   kernels::fp8_scales(granularity_of(of.granularity), rows, columns));
+}
+
+void quantize_blocks(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how,
+                     std::int64_t elements) {
+  if (x.dtype != DType::bf16 || to.format != Fp8::e4m3 || how.known.defined())
+    throw InternalError("quantize: no kernel casts this with scales of blocks");
+  kernels::BlockQuantization<kernels::Bf16> op;
+  op.granularity = granularity_of(to.granularity);
+  op.rows = x.size(0);
+  op.columns = op.rows > 0 ? elements / op.rows : 0;
+  op.x = pointer<const kernels::Bf16>(x);
+  if (to.values.defined()) require_scales(to.scale, to, op.rows, op.columns);
+  if (to.transposed.defined()) require_scales(to.transposed_scale, to, op.columns, op.rows);
+  op.values = pointer<std::uint8_t>(to.values);
+  op.scales = pointer<float>(to.scale);
+  op.transposed = pointer<std::uint8_t>(to.transposed);
+  op.transposed_scales = pointer<float>(to.transposed_scale);
+  op.source = source_of(how);
+  op.pre = pointer<const kernels::Bf16>(how.pre);
+  op.column_sums = pointer<float>(how.column_sums);
+  op.accumulate = how.accumulate;
+  op.counts = pointer<double>(how.counts);
+  gpu::require(kernels::quantize_blocks(op, gpu.fold, gpu.space.stream), "quantize");
+  gpu.done(Work::copy);
+}
+
 }  // namespace
 
 void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
@@ -33,9 +64,10 @@ void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cas
   require_elements(x, x.dtype, x.numel());
   require_elements(to.values, DType::u8, elements);
   require_elements(to.transposed, DType::u8, elements);
-  require_elements(to.scale, DType::f32, 1);
   require_elements(how.pre, x.dtype, x.numel());
   require_elements(how.counts, DType::f64, kernels::fp8_counts);
+  if (to.granularity != Fp8Granularity::tensor) return quantize_blocks(gpu, to, x, how, elements);
+  require_elements(to.scale, DType::f32, 1);
   require_elements(how.known, DType::f64, 1);
   require_elements(how.exponents, DType::f64, kernels::fp8_exponents);
   if (!to.scale.defined()) throw InternalError("quantize: no room for the scale");

@@ -7,6 +7,7 @@ namespace trainx::operations {
 
 static_assert(fp8_exponents == kernels::fp8_exponents);
 static_assert(fp8_range_state == kernels::fp8_range_state);
+static_assert(fp8_block == kernels::fp8_block);
 
 void Quantize::run_forward(const OpContext& c) const {
   // the scale is dropped and made anew with either copy
@@ -14,6 +15,11 @@ void Quantize::run_forward(const OpContext& c) const {
   if (!writes_values && !writes_transposed) return;
   Fp8Cast how = fp8_cast(c, {Fp8Class::inputs, number});
   how.activation = activation, how.gated = gated;
+  if (blocks)
+    return quantize({writes_values ? by_row(c.output(values)) : Tensor(), c.output(scale), format,
+                     writes_transposed ? c.output(transposed) : Tensor(), Fp8Granularity::vector,
+                     c.output(transposed_scale)},
+                    by_row(c.input(x)), how);
   quantize({writes_values ? c.output(values) : Tensor(), c.output(scale), format,
             writes_transposed ? c.output(transposed) : Tensor()},
            c.input(x), how);

@@ -2,16 +2,32 @@
 
 namespace trainx::operations {
 
+TensorType fp8_scale_type(Fp8Granularity granularity, std::int64_t rows, std::int64_t columns) {
+  const auto blocks = [](std::int64_t elements) { return (elements + fp8_block - 1) / fp8_block; };
+  switch (granularity) {
+    case Fp8Granularity::tensor: break;
+    case Fp8Granularity::vector: return {DType::f32, {blocks(columns), rows}};
+    // cuBLASLt wants rows of scales at 16 bytes
+    case Fp8Granularity::block: return {DType::f32, {blocks(rows), (blocks(columns) + 3) / 4 * 4}};
+  }
+  return {DType::f32, {1}};
+}
+
 std::vector<OutputSpec> Quantize::outputs(const Types& t) const {
   std::vector<std::int64_t> dims = t.inputs[x].dims;
   if (gated) dims.back() /= 2;
   const TensorType values_type{DType::u8, dims};
-  std::vector<OutputSpec> out{{"fp8", values_type, {input(x)}},
-                              {"fp8_scale", {DType::f32, {1}}, {input(x)}}};
+  const std::int64_t rows = values_type.rows(), columns = values_type.columns();
+  const Fp8Granularity granularity = blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
+  std::vector<OutputSpec> out{
+      {"fp8", values_type, {input(x)}},
+      {"fp8_scale", fp8_scale_type(granularity, rows, columns), {input(x)}}};
   if (transposes)
     out.push_back({"fp8_transposed",
-                   {DType::u8, {values_type.columns(), values_type.rows()}},
-                   {input(x), output(scale)}});
+                   {DType::u8, {columns, rows}},
+                   {input(x), output(blocks ? transposed_scale : scale)}});
+  if (transposes && blocks)
+    out.push_back({"fp8_transposed_scale", fp8_scale_type(granularity, columns, rows), {input(x)}});
   return out;
 }
 
@@ -19,12 +35,12 @@ Cost Quantize::cost(Direction direction, const Types& t) const {
   Cost c;
   if (direction == Direction::backward) return c;
   const auto elements = static_cast<double>(t.inputs[x].elements()) / (gated ? 2 : 1);
-  const int reads = delayed ? 1 : 2;  // for the largest value, for the cast
+  const int reads = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
   c.element_flops = (4 + (activation == Activation::none ? 0 : reads * activation_flops)) *
                     elements;
   c.element_bytes = reads * t.inputs[x].bytes() + (transposes ? 2 : 1) * elements;
   c.element_output = values;
-  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels}};
+  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels(blocks)}};
   return c;
 }
 

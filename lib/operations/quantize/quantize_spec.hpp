@@ -24,25 +24,35 @@ struct Fp8Site {
   int number = 0;
 };
 
-/// That a GPU launches for a tensor: one finds the scale, one casts.
-constexpr std::int64_t quantize_kernels = 2;
+/// What shares one scale: the whole tensor; 128 elements of a row; 128 elements of each of 128
+/// rows. The last ones of a row or column may be smaller.
+enum class Fp8Granularity : std::uint8_t { tensor, vector, block };
+constexpr std::int64_t fp8_block = 128;
+/// f32: the scales of x[rows, columns], in the layout of kernels/quantize/fp8_bits.hpp.
+TensorType fp8_scale_type(Fp8Granularity granularity, std::int64_t rows, std::int64_t columns);
+
+/// Kernels that a GPU launches for a tensor: one finds the scale and one casts; with scales of
+/// blocks one does both.
+constexpr std::int64_t quantize_kernels(bool blocks) { return blocks ? 1 : 2; }
 
 /// values = fp8(f(x) / scale), scale = max|f(x)| / largest(format): see quantize.hpp.
 ///
 /// Outputs: values (u8: the bits of one fp8 number each) with x's dims, and scale (f32 [1]); on
-/// GPUs transposed too (u8 [columns, rows] of x), where asked for. It has no backward: whoever
-/// reads the values brings the gradient of x.
+/// GPUs transposed too (u8 [columns, rows] of x), where asked for. With `blocks` scale belongs to
+/// vectors of rows; transposed is made on CPUs too, and has its own transposed_scale, of vectors of
+/// columns. It has no backward: whoever reads the values brings the gradient of x.
 struct Quantize {
   static constexpr std::string_view name = "quantize";
   static constexpr Work work = Work::copy;
   enum Input : int { x };
-  enum Output : int { values, scale, transposed };
+  enum Output : int { values, scale, transposed, transposed_scale };
 
   Fp8 format = Fp8::e4m3;
   // what is cast is this function of x, which is then kept nowhere: on GPUs, GELUs alone
   Activation activation = Activation::none;
   bool gated = false;    // ... of the left half of x's columns, times the right half (Gated)
   bool delayed = false;  // the scale is known, but for a first step, and x is read once
+  bool blocks = false;   // each 128 elements have a scale, and x is read once
   int number = 0;        // Fp8Site's, of the inputs of a block
   // GPUs multiply what lies along the dimension that is summed: for weight gradients, along rows
   bool transposes = false;

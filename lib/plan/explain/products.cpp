@@ -17,8 +17,11 @@ std::string describe_products(const RunPlan& plan) {
   for (const program::Buffer& b : longest.program.buffers)
     if (b.role == program::Role::saved && b.dtype == DType::u8) kept += b.bytes();
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
-         std::to_string(longest.graph.layers()) +
-         " layers: e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor" +
+         std::to_string(longest.graph.layers()) + " layers: " +
+         (plan.recipe.precision.scaling == recipe::Scaling::blocks
+              ? "e4m3 inputs, weights and output gradients, scales of 128 elements and of "
+                "128 x 128 of weights"
+              : "e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor") +
          (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
          (in_fp8.left_out > 0 ? "; " + std::to_string(in_fp8.left_out) + " of " +
                                     std::to_string(longest.graph.composition->fp8_products.size()) +

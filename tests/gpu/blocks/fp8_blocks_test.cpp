@@ -17,6 +17,7 @@
 
 using namespace trainx;
 using namespace trainx::model::test;
+using graph::Fp8Scaling;
 using operations::Fp8;
 
 namespace {
@@ -33,11 +34,18 @@ const Case fp8_case{"fp8",
                     4,
                     32};
 
-bool multiplies_fp8() {
+int capability() {
   int major = 0, minor = 0;
   return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) == cudaSuccess &&
-         10 * major + minor >= 89;
+                 cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) == cudaSuccess
+             ? 10 * major + minor
+             : 0;
+}
+bool multiplies_fp8() { return capability() >= 89; }
+/// With scales of blocks on Hopper alone.
+std::vector<Fp8Scaling> scalings() {
+  if (capability() == 90) return {Fp8Scaling::current, Fp8Scaling::blocks};
+  return {Fp8Scaling::current};
 }
 #define TRAINX_NEEDS_FP8()                                                      \
   TRAINX_NEEDS_GPU();                                                           \
@@ -46,12 +54,16 @@ bool multiplies_fp8() {
     return;                                                                     \
   }
 
-PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16) {
+PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16,
+                 Fp8Scaling scaling = Fp8Scaling::current) {
   machine.fp8 = graph::Fp8Layers::all;
+  machine.fp8_scaling = scaling;
   return make_run(fp8_case, architectures::graph_of(fp8_case.dims, fp8_case.batch, fp8_case.length,
                                                     compute, machine));
 }
-PlainRun gpu_run() { return fp8_run(architectures::Machine::one_gpu()); }
+PlainRun gpu_run(Fp8Scaling scaling = Fp8Scaling::current) {
+  return fp8_run(architectures::Machine::one_gpu(), DType::bf16, scaling);
+}
 
 void copy_operands(PlainRun& to, PlainRun& from) {
   to.seed = from.seed;
@@ -138,8 +150,11 @@ namespace {
 /// of f32. The last two differ by roundings alone: of bf16, and of elements that these move across
 /// a boundary between two numbers of fp8, by a whole step of it.
 struct CpuGradients {
-  PlainRun of_bf16 = fp8_run(architectures::Machine(1)),
-           of_f32 = fp8_run(architectures::Machine(1), DType::f32);
+  explicit CpuGradients(Fp8Scaling scaling = Fp8Scaling::current)
+      : of_bf16(fp8_run(architectures::Machine(1), DType::bf16, scaling)),
+        of_f32(fp8_run(architectures::Machine(1), DType::f32, scaling)) {}
+
+  PlainRun of_bf16, of_f32;
   Gradients exact, bf16, f32;
 
   void compute(PlainRun& from) {
@@ -188,11 +203,14 @@ std::string beyond_rounding(const Gradients& got, const CpuGradients& cpu) {
 
 TEST_CASE("gradients of products in fp8 on the GPU differ from fp64's by rounding", "[gpu]") {
   TRAINX_NEEDS_FP8();
-  PlainRun run = gpu_run();
-  CpuGradients cpu;
-  cpu.compute(run);
-  OnGpu(run).run();
-  CHECK(beyond_rounding(run.parameters("g.", DType::f32), cpu) == "");
+  for (const Fp8Scaling scaling : scalings()) {
+    INFO("scaling " << static_cast<int>(scaling));
+    PlainRun run = gpu_run(scaling);
+    CpuGradients cpu(scaling);
+    cpu.compute(run);
+    OnGpu(run).run();
+    CHECK(beyond_rounding(run.parameters("g.", DType::f32), cpu) == "");
+  }
 }
 
 TEST_CASE("rounding explains no wrong scale and no missing transpose") {
@@ -236,9 +254,10 @@ TEST_CASE("rounding explains no wrong scale and no missing transpose") {
   }
 }
 
-TEST_CASE("a second micro-step in fp8 on the GPU adds to weight gradients", "[gpu]") {
-  TRAINX_NEEDS_FP8();
-  PlainRun run = gpu_run();
+namespace {
+
+void check_second_micro_step(Fp8Scaling scaling) {
+  PlainRun run = gpu_run(scaling);
   OnGpu gpu(run, true);
   gpu.run();
   Gradients once;
@@ -257,17 +276,29 @@ TEST_CASE("a second micro-step in fp8 on the GPU adds to weight gradients", "[gp
   }
 }
 
+}  // namespace
+
+TEST_CASE("a second micro-step in fp8 on the GPU adds to weight gradients", "[gpu]") {
+  TRAINX_NEEDS_FP8();
+  for (const Fp8Scaling scaling : scalings()) {
+    INFO("scaling " << static_cast<int>(scaling));
+    check_second_micro_step(scaling);
+  }
+}
+
 TEST_CASE("what is recomputed in fp8 on the GPU has the same bits", "[gpu]") {
   TRAINX_NEEDS_FP8();
   const auto level = GENERATE(RecomputeLevel::selective, RecomputeLevel::mlp, RecomputeLevel::full);
-  PlainRun run = gpu_run();
-  PlainRun again(fp8_case.dims, run.graph,
-                 passes::activation_recomputation(run.program, run.graph, level));
-  copy_operands(again, run);
-  OnGpu(run, true).run();
-  OnGpu(again, true).run();
-  for (const auto& [name, g] : run.parameters("g.", DType::f32)) {
-    INFO(name);
-    CHECK(again.parameters("g.", DType::f32).at(name).equal(g));
+  for (const Fp8Scaling scaling : scalings()) {
+    PlainRun run = gpu_run(scaling);
+    PlainRun again(fp8_case.dims, run.graph,
+                   passes::activation_recomputation(run.program, run.graph, level));
+    copy_operands(again, run);
+    OnGpu(run, true).run();
+    OnGpu(again, true).run();
+    for (const auto& [name, g] : run.parameters("g.", DType::f32)) {
+      INFO(name << ", scaling " << static_cast<int>(scaling));
+      CHECK(again.parameters("g.", DType::f32).at(name).equal(g));
+    }
   }
 }

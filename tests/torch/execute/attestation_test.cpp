@@ -96,6 +96,14 @@ TEST_CASE("casts and products in fp8 are held against those that were planned") 
   // of many kernels names do not tell
   CHECK(all_of(in_fp8, asked).empty());
   CHECK(has_line(all_of(in_fp8), {"16 casts to fp8", "0 were planned", "products: compute)"}));
+  auto by_blocks = asked;
+  by_blocks.fp8_blocks = true;
+  CHECK(has_line(all_of(in_fp8, by_blocks), {"16 casts to fp8 in a step", "0 were planned"}));
+  CHECK(has_line(all_of(in_fp8, by_blocks), {"0 casts to fp8 with scales", "16 were planned"}));
+  auto in_blocks = as_planned();
+  in_blocks.kernels["_ZN6trainx7kernels12_GLOBAL__N_122quantize_blocks_kernelILb0EEEv"] = 16;
+  CHECK(all_of(in_blocks, by_blocks).empty());
+  CHECK_FALSE(all_of(in_blocks, asked).empty());
   in_fp8.kernels[cast] = 8;  // frozen scales, or a copy that is left out
   CHECK(has_line(all_of(in_fp8, asked), {"8 casts to fp8", "16 were planned"}));
   in_fp8.kernels[cast] = 16;

@@ -262,12 +262,45 @@ TEST_CASE("delayed scaling: ranges advance by a step's counts, and every cast re
   CHECK(left_out == 2 * 4 * 2 + 2 + 1);
 }
 
+TEST_CASE("scales of blocks: backward keeps a cast by columns of its own, with its scales") {
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const program::ModelGraph graph = gpt2(Fp8Layers::all, 3, compute, Fp8Scaling::blocks);
+    CHECK(fp8_of(graph) == fp8_of(gpt2(Fp8Layers::all, 3)));
+    CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+    const std::string mlp = kept(graph, "h1.mlp");
+    INFO(mlp);
+    for (const std::string x : {"normed", "activated"})
+      CHECK(mlp.find("u8 " + x + "_fp8_transposed f32 " + x + "_fp8_transposed_scale") !=
+            std::string::npos);
+    CHECK(mlp.find("normed_fp8 ") == std::string::npos);
+    CHECK(mlp.find("normed_fp8_scale ") == std::string::npos);
+  }
+  const program::ModelGraph graph = gpt2(Fp8Layers::all, 2, DType::f32, Fp8Scaling::blocks);
+  const program::StepProgram whole = program::plain_program(graph, momentum);
+  int left_out = 0;
+  for (std::size_t k = 0; k < whole.steady.size(); ++k)
+    for (std::size_t u = 0; u < whole.steady[k].uses.size(); ++u) {
+      const program::Buffer& b =
+          whole.buffers[static_cast<std::size_t>(whole.steady[k].uses[u].buffer)];
+      if (b.role != Role::saved || b.name.find("_fp8") == std::string::npos) continue;
+      program::StepProgram p = whole;
+      p.steady[k].uses.erase(p.steady[k].uses.begin() + static_cast<std::ptrdiff_t>(u));
+      INFO(name_of(p.steady[k].op) << " without " << b.name);
+      CHECK_FALSE(problem_of(graph, p).empty());
+      ++left_out;
+    }
+  // the cast by columns and its scales of four products a layer, written and read
+  CHECK(left_out == 2 * 4 * 2 * 2);
+}
+
 namespace {
 
 program::ModelGraph gpt2_on_gpu(std::int64_t hidden, std::int64_t batch = 4, int layers = 2,
-                                const std::vector<graph::ParameterRule>& rules = {}) {
+                                const std::vector<graph::ParameterRule>& rules = {},
+                                Fp8Scaling scaling = Fp8Scaling::current) {
   architectures::Machine gpu = architectures::Machine::one_gpu();
   gpu.fp8 = Fp8Layers::all;
+  gpu.fp8_scaling = scaling;
   gpu.rules = rules;
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
                                                          .num_heads = 2,
@@ -333,6 +366,29 @@ TEST_CASE("a GPU's products in fp8 have memory for the copies that each of them 
     CHECK(graph.blocks[b].phases.at(Op::backward).launches_of(program::KernelFamily::quantize) ==
           8);
   }
+}
+
+TEST_CASE("scales of blocks have memory on a GPU, whose casts are one kernel each") {
+  const program::ModelGraph graph = gpt2_on_gpu(160, 40, 2, {}, Fp8Scaling::blocks);
+  CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+    if (graph.blocks[b].name != "h1.mlp") continue;
+    const auto& bound = *graph.composition->blocks[b];
+    // c_fc: 160 tokens, 160 to 32; c_proj back. A row of a weight's blocks has room for 4.
+    CHECK(scratch_of(graph, "h1.mlp", last_linear(bound.forward)) ==
+          "fp8_weight 5120 fp8_weight_scale 8 ");
+    CHECK(scratch_of(graph, "h1.mlp", last_linear(bound.backward)) ==
+          "fp8_gradient 25600 fp8_gradient_scale 320 fp8_weight_transposed 5120 "
+          "fp8_gradient_transposed 25600 fp8_weight_transposed_scale 8 "
+          "fp8_gradient_transposed_scale 320 ");
+    CHECK(graph.blocks[b].phases.at(Op::forward).launches_of(program::KernelFamily::quantize) == 4);
+    CHECK(graph.blocks[b].phases.at(Op::backward).launches_of(program::KernelFamily::quantize) ==
+          4);
+  }
+  const program::ModelGraph frozen =
+      gpt2_on_gpu(160, 40, 2, {{.pattern = "*mlp*", .trained = false}}, Fp8Scaling::blocks);
+  CHECK(kept(frozen, "h1.mlp").find("transposed") == std::string::npos);
+  CHECK(problem_of(frozen, program::plain_program(frozen, momentum)).empty());
 }
 
 TEST_CASE("a GPU multiplies in fp8 where all sizes are multiples of 16") {

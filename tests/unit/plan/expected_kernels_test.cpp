@@ -305,7 +305,7 @@ TEST_CASE("most of what a step copies to the host is claimed from the recipe, an
 namespace {
 
 // What the program's instructions cast to fp8, counted from what they write.
-std::int64_t casts_of(const plan::PlacedProgram& placed) {
+std::int64_t casts_of(const plan::PlacedProgram& placed, bool blocks = false) {
   using program::Op;
   std::int64_t casts = 0;
   for (const program::Instruction& i : placed.program.steady) {
@@ -314,11 +314,15 @@ std::int64_t casts_of(const plan::PlacedProgram& placed) {
     for (const program::Use& u : i.uses) {
       if (u.slot < 0 || u.how == program::How::read) continue;
       const std::string& name = block.slots[static_cast<std::size_t>(u.slot)].name;
-      // each cast has a scale; backward's are scratch that operations share
-      if (i.op != Op::backward && name.ends_with("_fp8_scale")) ++casts;
+      // each cast has a scale, and with scales of blocks a recomputed one those of the copy by
+      // columns alone; backward's are scratch that operations share
+      if (i.op != Op::backward &&
+          name.ends_with(blocks && i.op == Op::recompute ? "_fp8_transposed_scale" : "_fp8_scale"))
+        ++casts;
     }
     if (i.op == Op::backward) {
-      casts += block.phases.at(Op::backward).launches_of(program::KernelFamily::quantize) / 2;
+      casts += block.phases.at(Op::backward).launches_of(program::KernelFamily::quantize) /
+               (blocks ? 1 : 2);
     } else {
       for (const program::Gemm& g : block.phases.at(Op::forward).gemms)
         casts += g.fp8 && std::ranges::any_of(i.uses, [&](const program::Use& u) {
@@ -352,6 +356,22 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
   const auto without = plan_of("precision: bf16\n", "gpt2");
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_casts == 0);
+}
+
+TEST_CASE("casts with scales of blocks are claimed as what the program does") {
+  const std::string fp8 = "precision: {compute: bf16, products: fp8, scaling: blocks}\n";
+  for (const std::string model : {"gpt2", "bert"})
+    for (const std::string level : {"none", "selective", "full"}) {
+      INFO(model << " " << level);
+      const auto plan = plan_of("memory: {activation_checkpoint: " + level + "}\n" + fp8, model);
+      const plan::PlacedProgram& placed = plan.train.back();
+      const auto expected = plan::expected_kernels(plan, placed.graph);
+      CHECK(expected.fp8_blocks);
+      CHECK(expected.fp8_products > 0);
+      CHECK(expected.fp8_casts == casts_of(placed, true));
+    }
+  const auto blocks = plan_of(fp8, "gpt2");
+  CHECK(blocks.rates->fp8_speedup == 1.6);
 }
 
 TEST_CASE("products that have fallen back are claimed in the model's type") {
