@@ -206,10 +206,10 @@ TEST_CASE(
     memory[u.buffer].resize(static_cast<std::size_t>(u.range.end));
   const auto address = [&](const program::Use& u) { return memory.at(u.buffer).data(); };
   const auto number = [&](program::Slot slot) -> double& {
-    return *reinterpret_cast<double*>(address(execute::use_of(*update, slot)));
+    return *reinterpret_cast<double*>(address(program::use_of(*update, slot)));
   };
   auto& gradient = *reinterpret_cast<std::uint16_t*>(
-      address(execute::use_of(*update, program::UpdateSlot::gradient)));
+      address(program::use_of(*update, program::UpdateSlot::gradient)));
   const auto optimizer = optim::make_optimizer(plan.recipe.optimizer.options);
   execute::ExecutorParts parts;
   parts.optimizer = optimizer.get();
@@ -224,8 +224,8 @@ TEST_CASE(
   gradient = 0x7f7f;  // the largest that bf16 holds
   number(program::UpdateSlot::norm2) = 0x1.fep127 * 0x1.fep127;
   update_on_host(placed, *update, own, address, parts);
-  CHECK(memory.at(execute::use_of(*update, program::UpdateSlot::first_state).buffer) !=
-        before.at(execute::use_of(*update, program::UpdateSlot::first_state).buffer));
+  CHECK(memory.at(program::use_of(*update, program::UpdateSlot::first_state).buffer) !=
+        before.at(program::use_of(*update, program::UpdateSlot::first_state).buffer));
 }
 
 TEST_CASE(
