@@ -6,6 +6,7 @@ import json
 import math
 import re
 import struct
+from statistics import mean
 
 import saved_tensors
 from support import Trainx, main, sampled, write_tokens
@@ -39,6 +40,7 @@ CORRECTED = {"model_type": "dots1", "num_hidden_layers": 2, "hidden_size": 32,
              "first_k_dense_replace": 0, "norm_topk_prob": True,
              "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
 BIAS = ".mlp.gate.e_score_correction_bias"
+START = [0.5] + [0.0] * 7   # corrections: scores are from 0 to 1, so most tokens choose expert 0
 
 
 def corrected_shapes():
@@ -216,14 +218,13 @@ class Experts(Trainx):
         return [struct.unpack(f"<{t[1][0]}f", t[2]) for _, t in sorted(found.items())]
 
     def write_corrected(self):
-        """A folder whose corrections are 0."""
+        """A folder whose corrections are START."""
         folder, header, data = self.folder / "corrected", {}, b""
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(CORRECTED))
         for name, shape in corrected_shapes().items():
-            draw = ((lambda: 0) if name.endswith(BIAS) else
-                    (lambda: 1) if len(shape) == 1 else (lambda: self.random.gauss(0, 0.1)))
-            values = [draw() for _ in range(math.prod(shape))]
+            draw = (lambda: 1) if len(shape) == 1 else (lambda: self.random.gauss(0, 0.1))
+            values = START if name.endswith(BIAS) else [draw() for _ in range(math.prod(shape))]
             end = len(data) + 4 * len(values)
             header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), end]}
             data += struct.pack(f"<{len(values)}f", *values)
@@ -242,14 +243,17 @@ class Experts(Trainx):
         rate = 0.0625                               # sums of it are exact
         on = f"model.options.router_bias_rate={rate}"
         self.train("still")
-        self.assertTrue(all(b == 0 for layer in self.biases("still") for b in layer))
+        self.assertEqual(self.biases("still"), [tuple(START)] * 2)
         want = self.train("moved", on)
         biases = self.biases("moved")
         for layer in biases:
-            self.assertGreater(len({b for b in layer if b}), 1)
-            self.assertTrue(all((b / rate).is_integer() and abs(b) <= 12 * rate for b in layer))
-        spread = [self.metrics(name)[-1]["expert_load_entropy"] for name in ("still", "moved")]
-        self.assertGreater(spread[1], spread[0])
+            moves = [(b - start) / rate for b, start in zip(layer, START, strict=True)]
+            self.assertTrue(all(m.is_integer() and abs(m) <= 12 for m in moves))
+            self.assertGreater(len(set(moves)), 1)
+        still, moved = ([m["expert_load_entropy"] for m in self.metrics(name)]
+                        for name in ("still", "moved"))
+        self.assertEqual(moved[0], still[0])                # before the first move
+        self.assertGreater(mean(moved[6:]), mean(still[6:]))
         self.train("cut", on, "run.duration=6 steps")
         self.assertEqual(self.train("cut", on), want)       # to the bit
         self.assertEqual(self.biases("cut"), biases)
