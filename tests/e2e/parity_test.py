@@ -134,9 +134,39 @@ class Study(Trainx):
         self.assertEqual(self.table("out"), table)
         self.assertIn("other settings", self.study("--arm", "more", "precision=bf16", expect=2).stderr)
 
+    def test_runs_side_by_side_have_a_gpu_each_and_the_losses_of_runs_in_turn(self):
+        text = self.folder / "text"
+        for folder in ("a", "tests"):
+            (text / folder).mkdir(parents=True)
+            for number in range(20):
+                words = " + ".join(f"{folder}_{self.random.randrange(99)}" for _ in range(60))
+                (text / folder / f"{number}.py").write_text(f"x = {words}\n" * 9)
+        spy = self.folder / "spy"
+        spy.write_text(f'#!/bin/sh\n[ "$1" = train ] && echo "gpu ${{CUDA_VISIBLE_DEVICES-none}}" >> "{self.folder}/gpus"\nexec "{TRAINX}" "$@"\n')
+        spy.chmod(0o755)
+        tables = []
+        for out, gpus in (("in_turn", 0), ("beside", 2)):
+            self.parity("run", "--trainx", spy, "--out", out, "--seeds", 2, "--gpus", gpus, "--text", text, "--vocabulary", 300,
+                        "--arm", "bf16", "precision=bf16", "--arm", "fp8", "precision=fp8", "--set", *SMALL)
+            tables.append(self.table(out, "--json", f"{out}.json"))
+            self.assertNotIn("tests_", (self.folder / out / "data" / "train.jsonl").read_text())
+        curves = [{name: arm["curves"] for name, arm in json.loads((self.folder / f"{out}.json").read_text())["arms"].items()}
+                  for out in ("in_turn", "beside")]
+        self.assertEqual(*curves)
+        self.assertEqual([len(arm) for arm in curves[0].values()], [2, 2])
+        said = (self.folder / "gpus").read_text().split("\n")
+        self.assertEqual(set(said[:4]), {f"gpu {self.environment().get('CUDA_VISIBLE_DEVICES', 'none')}"})
+        self.assertEqual(set(said[4:8]), {"gpu 0", "gpu 1"})
+
     def test_a_run_that_fails_is_named(self):
         done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--arm", "bad", "precision=fp7", expect=69)
         self.assertIn("bad-seed-1", done.stderr)
+
+    def test_a_run_beside_one_that_fails_is_finished(self):
+        done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--gpus", 2, "--seeds", 1, "--arm", "bad", "precision=fp7",
+                           "--arm", "good", "precision=bf16", "--set", *SMALL, expect=69)
+        self.assertIn("bad-seed-1", done.stderr)
+        self.assertIn("good-seed-1", done.stdout)
 
 
 if __name__ == "__main__":
