@@ -9,7 +9,7 @@ import xml.etree.ElementTree
 
 import reference
 from contestants import Driven
-from support import BUILD, ROOT, Trainx, main
+from support import BUILD, ROOT, Trainx, main, write_tokens
 WAITS = "for contestants that sleep"
 
 
@@ -227,6 +227,18 @@ class Step(Trainx):
         ours, peer = row["contestants"]["trainx"], row["contestants"]["transformers compile"]
         self.assertEqual([c["done"]["tokens_per_step"] for c in (ours, peer)], [2 * 32, 2 * 32])
         self.assertAlmostEqual(row["ratios"]["transformers compile"]["ratio"], peer["step_time_ms"] / ours["step_time_ms"])
+
+    def test_rows_in_fp8_fit_the_gpu_that_they_are_for(self):
+        sys.path.append(str(ROOT / "bench" / "driver"))
+        import fp8
+        write_tokens(self.folder / "tokens.bin", [i % 64 for i in range(1 << 18)])
+        for row in fp8.rows():
+            with self.subTest(row=row["name"]):
+                settings = [*row["overrides"], "data.train=tokens.bin", f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch']}"]
+                plan = json.loads(self.run_trainx("plan", ROOT / row["recipe"], "--gpu", "h200", "--json", *settings).stdout.splitlines()[-1])
+                self.assertLess(plan["total_bytes"], plan["budget_bytes"])
+                self.assertTrue(plan["products"].startswith("fp8 in "), plan["products"])
+                self.assertEqual(plan["tokens_per_step"], row["batch"] * row["length"])
 
     def table(self, name, *args):
         done = subprocess.run([BUILD / "bin" / "trainx", "bench", name, ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,
