@@ -40,7 +40,7 @@ def curve_of(folder):
 def collect(out):
     """All finished runs of a study's folder, as `bench/parity table --json` keeps them."""
     study = json.loads((out / "study.json").read_text())
-    arms = {}
+    arms, commits = {}, set()
     for arm, settings in study["study"]["arms"].items():
         curves, step_ms, tokens = {}, [], 0
         prefix = run_name(arm, "")
@@ -49,12 +49,13 @@ def collect(out):
             if not seed.isdigit() or not is_finished(folder):
                 continue
             curves[seed] = curve_of(folder)
+            commits.add(json.loads((folder / "run.json").read_text())["commit"])
             lines = [line for line in lines_of(folder) if "step_time_ms" in line]
             step_ms += [line["step_time_ms"] for line in lines]
             tokens = lines[-1]["tokens_seen"]
         arms[arm] = {"settings": settings, "tokens": tokens, "curves": curves}
         arms[arm]["step_ms"] = statistics.median(step_ms) if step_ms else None
-    return {**study, "arms": arms}
+    return {**study, "commits": sorted(commits), "arms": arms}
 
 
 def standard_error(values):

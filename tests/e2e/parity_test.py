@@ -119,6 +119,8 @@ class Study(Trainx):
         self.assertEqual(self.table("kept.json"), table)
         kept = json.loads((self.folder / "kept.json").read_text())
         self.assertEqual(list(kept["arms"]), ["bf16", "again", "fp8"])
+        run = json.loads((self.folder / "out" / "runs" / "bf16-seed-1" / "run.json").read_text())
+        self.assertEqual(kept["commits"], [run["commit"]])
         for arm, recorded in kept["arms"].items():
             for seed, curve in recorded["curves"].items():
                 log = self.folder / "out" / "runs" / f"{arm}-seed-{seed}" / "metrics.jsonl"
