@@ -1,5 +1,6 @@
 #include "start_rows.hpp"
 #include "core/units.hpp"
+#include "plan/execution.hpp"
 #include "plan/explain/summary.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"

@@ -3,7 +3,7 @@
 #include "core/process.hpp"
 #include "launch/bind_workers.hpp"
 #include "launch/visible_gpus.hpp"
-#include "plan/run_plan.hpp"
+#include "plan/device.hpp"
 #include <cstdlib>
 
 namespace trainx::app {

@@ -1,7 +1,7 @@
 #include "launch/asked_gpu.hpp"
 #include "core/error.hpp"
 #include "launch/ask_worker.hpp"
-#include "plan/run_plan.hpp"
+#include "plan/device.hpp"
 #include <nlohmann/json.hpp>
 
 namespace trainx::launch {

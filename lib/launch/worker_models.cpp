@@ -4,6 +4,7 @@
 #include "launch/job.hpp"
 #include "launch/worker_refusal.hpp"
 #include "plan/batch.hpp"
+#include "plan/device.hpp"
 #include "plan/model_dims.hpp"
 #include "plan/precision.hpp"
 #include "plan/run_plan.hpp"

@@ -1,6 +1,7 @@
 // Which layers of a planned model multiply operands in fp8.
 #pragma once
 #include "graph/quantize_products.hpp"
+#include "plan/decisions.hpp"
 #include "program/model_graph.hpp"
 
 namespace trainx::plan {
@@ -11,5 +12,10 @@ struct Fp8Count {
   int others = 0;    // that were to be, of which a size does not fit a GPU's products
 };
 Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which);
+
+/// Throws UserError 78 if precision.first_last leaves no layer to precision.products.
+void require_layer_in_fp8(const Decisions& plan);
+/// Throws UserError 78 if no product of the layers has sizes that a GPU multiplies in fp8.
+void require_products_in_fp8(const Decisions& plan, const program::ModelGraph& graph);
 
 }  // namespace trainx::plan

@@ -20,13 +20,6 @@ struct PlanOptions {
   std::set<std::string> fp8_fallback = {};  // Decisions
 };
 
-/// Whether the run would compute on a GPU of this machine. Throws UserError 78 where what it asks
-/// for cannot be.
-bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts);
-
-/// Why steps cannot be replayed as CUDA graphs; empty: they can, or the run is on a CPU.
-std::string why_eager(const Decisions& plan);
-
 /// Throws UserError: 78 what the recipe asks for is not possible (batch arithmetic, dimensions), 71
 /// it does not fit memory.budget (by how much, what would).
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,

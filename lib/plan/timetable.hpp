@@ -1,5 +1,6 @@
 // When a run ends, and what recurs until then.
 #pragma once
+#include "plan/decisions.hpp"
 #include "plan/schedule.hpp"
 #include <cstdint>
 #include <vector>
@@ -24,5 +25,10 @@ struct Timetable {
   Interval checkpoint_every, eval_every, metrics_every, release_cache_every;
   Interval generate_every;  // of texts during training; neither steps nor seconds: none
 };
+
+/// Counts the recipe's durations in steps, and resolves recipe.schedule. `tokens`: of a sample.
+/// Needs plan.batch. Throws UserError 78 for durations that do not fit, 66 for one in epochs of
+/// data that is missing.
+Timetable plan_timetable(Decisions& plan, const facts::DataFacts& data, std::int64_t tokens);
 
 }  // namespace trainx::plan
