@@ -1,19 +1,15 @@
+#include "beginning.hpp"
 #include "carried_files.hpp"
-#include "checkpoint/verify.hpp"
 #include "closing_words.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
-#include "core/hub_cache.hpp"
 #include "data_files.hpp"
 #include "core/process.hpp"
-#include "core/json_text.hpp"
 #include "end_of_text.hpp"
 #include "joined_ranks.hpp"
 #include "log/crash_ring.hpp"
 #include "log/log.hpp"
 #include "metrics/run_files.hpp"
-#include "model/custom/buffers.hpp"
-#include "model/model.hpp"
 #include "sample_observer.hpp"
 #include "start.hpp"
 #include "start_rows.hpp"
@@ -27,7 +23,6 @@
 #include "train/learning_rates.hpp"
 #include "train/loop_observer.hpp"
 #include "train/memory_error_observer.hpp"
-#include "train/module_buffers.hpp"
 #include "train/observers.hpp"
 #include "train/profile_observer.hpp"
 #include "train/release_observer.hpp"
@@ -73,12 +68,6 @@ void make_again(train::RunFolder& folder, metrics::MetricsLog& log, metrics::Con
                   "whole curve, and checkpoints from here on");
 }
 
-bool is_finished(const plan::RunPlan& plan, const train::TrainState& state) {
-  if (!early_words(plan, state).empty()) return true;
-  return plan.total_steps >= 0 ? state.step >= plan.total_steps
-                               : state.seconds >= plan.total_seconds;
-}
-
 int exit_code_of(execute::Request request) {
   switch (request) {
     case execute::Request::terminate: return 128 + SIGTERM;
@@ -96,80 +85,6 @@ int exit_code_of(execute::Request request) {
 std::optional<int> code_of(execute::Request request) {
   if (request == execute::Request::new_programs) return std::nullopt;
   return exit_code_of(request);
-}
-
-/// Where the run begins, as rank 0 found it: the same for all.
-struct Beginning {
-  std::string from;  // a checkpoint's folder; empty: anew
-  bool own = false, with_states = true, finished = false;
-};
-
-std::string to_text(const Beginning& b) {
-  return nlohmann::json{
-      {"from", b.from}, {"own", b.own}, {"with_states", b.with_states}, {"finished", b.finished}}
-      .dump();
-}
-
-Beginning beginning_from(const std::string& text) {
-  const auto j = nlohmann::json::parse(text);
-  return {j.at("from"), j.at("own"), j.at("with_states"), j.at("finished")};
-}
-
-/// A run's folder, which rank 0 alone writes.
-struct OwnFolder {
-  train::RunFolder folder;
-  checkpoint::Store store;
-  explicit OwnFolder(const std::string& path) : folder(path), store(path) {}
-};
-
-/// Before values that do not compare with those of before: a fork's, or of another metric.
-void forget_evaluations(train::TrainState& state) {
-  state.best_value.reset();
-  state.stop_value.reset();
-  state.best_step = state.stale_evaluations = 0;
-}
-
-train::SavedState read_state(const std::string& checkpoint, const plan::RunPlan& plan) {
-  train::SavedState saved = train::read_saved_state(checkpoint);
-  if (saved.best_metric != train::best_metric(plan)) forget_evaluations(saved.state);
-  return saved;
-}
-
-/// Looks for the checkpoint to go on from, and says that there is nothing to do where the run is at
-/// its end.
-Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork_source,
-                const plan::RunPlan& plan, const std::vector<data::DataFile>& files,
-                metrics::Console& console) {
-  // once more: only now nobody else writes there
-  const Start start = find_start(path, fork_source, plan.recipe, console);
-  Beginning b{start.from.path, start.own, start.with_states, false};
-  if (!start.own) return b;
-  const train::SavedState saved = read_state(start.from.path, plan);
-  own.folder.require_same_run(plan.recipe);
-  if (saved.train_samples != plan.train_samples)
-    throw UserError(ExitCode::invalid_recipe,
-                    path + ": the training data has " + std::to_string(plan.train_samples) +
-                        " samples, the run began with " + std::to_string(saved.train_samples) +
-                        "; give it its data back, or train on with `--fork NAME`");
-  require_same_files(path, start.from.path, files);
-  own.store.mend(start.from, saved.state.best_step);
-  b.finished = is_finished(plan, saved.state);
-  if (b.finished) {
-    if (const std::string why = train::divergence_of(saved.state); !why.empty())
-      throw UserError(ExitCode::diverged, path + ": " + why);
-    metrics::RunStatus status = run_status(plan, saved.state);
-    status.state = "done";
-    status.reason = early_words(plan, saved.state);
-    status.saved_step = saved.state.step;
-    metrics::write_status(own.folder.file("status.json"), status);
-    const bool early = !status.reason.empty();
-    console.done(saved.state.step, path,
-                 path + ": already done, " + std::to_string(saved.state.step) + " steps" +
-                     (early ? " (" + status.reason + "); a higher eval.early_stopping.patience"
-                            : "; a longer run.duration") +
-                     " resumes it");
-  }
-  return b;
 }
 
 void tell_rate_change(const train::RateChange& change, const plan::RunPlan& plan,
@@ -195,40 +110,6 @@ std::string own_rate_words(double lr) {
   return text;
 }
 
-/// Weights and states with which the run begins.
-void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state,
-          metrics::Console& console) {
-  const plan::RunPlan& plan = parts.plan;
-  parts.resident.initialize(
-      model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
-      state::ResidentState::Memory::new_arena);
-  model::begin_buffers(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed));
-  if (!start.from.empty()) {
-    parts.resident.load_weights(start.from, plan.dims);
-    train::load_module_buffers(start.from);
-    if (start.with_states) parts.resident.load_states(start.from);
-    if (!start.own) forget_evaluations(state);
-  } else if (plan.recipe.model.init_from) {
-    const std::string& from = *plan.recipe.model.init_from;
-    if (parts.ranks.is_first()) {
-      checkpoint::require_sound(from);
-      if (const auto snapshot = hub_snapshot_of(from))
-        console.message("weights: " + describe(*snapshot) + ": " + from);
-      for (const std::string& remark : architectures::dropout_remarks(
-               read_json_text(from + "/config.json"), from + "/config.json", plan.dims))
-        console.warning(remark);
-    }
-    const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
-    train::load_module_buffers(from);
-    if (!begun.empty() && parts.ranks.is_first())
-      console.warning(from + " was made for another task: it has no " + begun.front() +
-                      (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) +
-                                              " more tensors of this one"
-                                        : "") +
-                      ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
-  }
-}
-
 std::string what_is_on_disk(const plan::RunPlan& plan) {
   const auto& memory = plan.recipe.memory;
   if (memory.parameter_offload != recipe::ParameterOffload::disk) return "the optimizer";
@@ -245,24 +126,6 @@ void open_log(const std::string& run_folder, const launch::Job& job) {
   log::set_crash_file(stem + ".crash.log");
   const bool debug = job.output.verbose || log::level_from_environment() == log::Level::debug;
   log::open_file(stem + ".log", debug ? log::Level::debug : log::Level::info);
-}
-
-/// Once for each --overwrite, however often the workers are started for it.
-bool overwrites(const launch::Job& job, const train::RunFolder& folder) {
-  return !job.overwrite.empty() &&
-         metrics::run_info_text(folder.file("run.json"), "overwrite") != job.overwrite;
-}
-
-/// --overwrite must not remove what the new run begins from.
-void require_outside(const recipe::Recipe& recipe, const std::string& path) {
-  if (!recipe.model.init_from) return;
-  const auto from = std::filesystem::weakly_canonical(*recipe.model.init_from) / "",
-             folder = std::filesystem::weakly_canonical(path) / "";
-  if (from.string().starts_with(folder.string()))
-    throw UserError(
-        ExitCode::usage,
-        "--overwrite: model.init_from (" + *recipe.model.init_from + ") lies in " + path +
-            ", which would be removed; copy it elsewhere, or give run.name another value");
 }
 
 /// A loop of the user's own cannot be told of a step that another program makes: its products stay.
