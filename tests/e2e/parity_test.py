@@ -1,6 +1,7 @@
 """bench/parity: its arithmetic, and a small study that is stopped and resumed."""
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -93,10 +94,23 @@ class Arithmetic(Trainx):
             self.assertGreaterEqual(rows[1]["seeds"], 5, path)
 
 
+ARMS = ["--arm", "bf16", "precision=bf16", "--arm", "fp8", "precision=fp8"]
+
+
 class Study(Trainx):
+    def has_gpus(self, count):
+        """A stand-in of nvidia-smi that lists so many."""
+        folder = self.folder / "programs"
+        folder.mkdir(exist_ok=True)
+        (folder / "nvidia-smi").write_text("#!/bin/sh\n" + "echo NVIDIA H200\n" * count)
+        (folder / "nvidia-smi").chmod(0o755)
+        self.path = f"{folder}:{os.environ['PATH']}"
+
     def parity(self, *args, expect=0):
         command = [sys.executable, ROOT / "bench" / "parity", *map(str, args)]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, env=self.environment(), timeout=600)
+        env = self.environment(PATH=getattr(self, "path", os.environ["PATH"]))
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, env=env,
+                              timeout=600)
         if expect is not None:
             self.assertEqual(done.returncode, expect, f"{done.stdout}\n{done.stderr}")
         return done
@@ -144,29 +158,49 @@ class Study(Trainx):
                 words = " + ".join(f"{folder}_{self.random.randrange(99)}" for _ in range(60))
                 (text / folder / f"{number}.py").write_text(f"x = {words}\n" * 9)
         spy = self.folder / "spy"
-        spy.write_text(f'#!/bin/sh\n[ "$1" = train ] && echo "gpu ${{CUDA_VISIBLE_DEVICES-none}}" >> "{self.folder}/gpus"\nexec "{TRAINX}" "$@"\n')
+        spy.write_text(f"""#!/bin/sh
+[ "$1" = train ] && echo "gpu ${{CUDA_VISIBLE_DEVICES-none}}" >> "{self.folder}/gpus"
+exec "{TRAINX}" "$@"
+""")
         spy.chmod(0o755)
+        self.has_gpus(2)
         tables = []
         for out, gpus in (("in_turn", 0), ("beside", 2)):
-            self.parity("run", "--trainx", spy, "--out", out, "--seeds", 2, "--gpus", gpus, "--text", text, "--vocabulary", 300,
-                        "--arm", "bf16", "precision=bf16", "--arm", "fp8", "precision=fp8", "--set", *SMALL)
+            self.parity("run", "--trainx", spy, "--out", out, "--seeds", 2, "--gpus", gpus,
+                        "--text", text, "--vocabulary", 300, *ARMS, "--set", *SMALL)
             tables.append(self.table(out, "--json", f"{out}.json"))
             self.assertNotIn("tests_", (self.folder / out / "data" / "train.jsonl").read_text())
-        curves = [{name: arm["curves"] for name, arm in json.loads((self.folder / f"{out}.json").read_text())["arms"].items()}
-                  for out in ("in_turn", "beside")]
+        kept = [json.loads((self.folder / name).read_text())
+                for name in ("in_turn.json", "beside.json")]
+        curves = [{name: arm["curves"] for name, arm in study["arms"].items()} for study in kept]
         self.assertEqual(*curves)
         self.assertEqual([len(arm) for arm in curves[0].values()], [2, 2])
         said = (self.folder / "gpus").read_text().split("\n")
-        self.assertEqual(set(said[:4]), {f"gpu {self.environment().get('CUDA_VISIBLE_DEVICES', 'none')}"})
+        outer = self.environment().get("CUDA_VISIBLE_DEVICES", "none")
+        self.assertEqual(set(said[:4]), {f"gpu {outer}"})
         self.assertEqual(set(said[4:8]), {"gpu 0", "gpu 1"})
+        other = self.parity("run", "--trainx", spy, "--out", "beside", "--seeds", 2, "--text", text,
+                            "--vocabulary", 301, *ARMS, "--set", *SMALL, expect=2)
+        self.assertIn("other settings", other.stderr)
+
+    def test_gpus_and_text_that_are_not_there_are_refused(self):
+        self.has_gpus(1)
+        lacking = self.parity("run", "--trainx", TRAINX, "--out", "out", "--gpus", 2, expect=2)
+        self.assertIn("--gpus 2", lacking.stderr)
+        empty = self.parity("run", "--trainx", TRAINX, "--out", "out", "--text", "nowhere",
+                            expect=2)
+        self.assertIn("nowhere", empty.stderr)
+        self.assertNotIn("Traceback", empty.stderr)
 
     def test_a_run_that_fails_is_named(self):
         done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--arm", "bad", "precision=fp7", expect=69)
         self.assertIn("bad-seed-1", done.stderr)
 
     def test_a_run_beside_one_that_fails_is_finished(self):
-        done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--gpus", 2, "--seeds", 1, "--arm", "bad", "precision=fp7",
-                           "--arm", "good", "precision=bf16", "--set", *SMALL, expect=69)
+        self.has_gpus(2)
+        done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--gpus", 2, "--seeds", 1,
+                           "--arm", "bad", "precision=fp7", "--arm", "good", "precision=bf16",
+                           "--set", *SMALL, expect=69)
         self.assertIn("bad-seed-1", done.stderr)
         self.assertIn("good-seed-1", done.stdout)
 
