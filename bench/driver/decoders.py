@@ -16,12 +16,12 @@ SHAPES["olmoe", "1b-7b"] = (2048, 1024, 16, 16, 16, 128, 50304)
 NAMES = {("llama", "8b"): "Llama-3.1", "qwen2": "Qwen2.5", "llama": "Llama-3.2", "modernbert": "ModernBERT", "t5": "T5",
          "olmoe": "OLMoE"}
 # As LLM.Q's published figures have them: 524,288 tokens a step. Micro-batch, micro-steps, goal.
-LLMQ = (
-    ("0.5b", 32, 16, 165e3),
-    ("1.5b", 16, 32, 60e3),
-    ("3b", 8, 64, 31e3),
-    ("7b", 8, 64, 14.1e3),
-)
+LLMQ = {
+    "0.5b": (32, 16, 165e3),
+    "1.5b": (16, 32, 60e3),
+    "3b": (8, 64, 31e3),
+    "7b": (8, 64, 14.1e3),
+}
 
 
 def flops_per_token(family, size, length):
@@ -93,6 +93,11 @@ def row(
         "goal_memory": {"share": 0.9},
         "flops_per_token": flops_per_token(family, size, length),
     }
+
+
+def llmq(size):
+    batch, steps, goal = LLMQ[size]
+    return row("qwen2", size, batch, 1024, goal=goal, small_state=size == "7b", micro_steps=steps)
 
 
 def encoder_flops_per_token(length):
@@ -168,10 +173,7 @@ def rows(tiny=False):
         return [row("qwen2", "0.5b", 2, 32, tiny=True), modernbert(2, 32, True), t5(2, 32, True)]
     # so many tokens that the optimizer's bytes are few beside the products
     return [
-        *(
-            row("qwen2", size, batch, 1024, goal=goal, small_state=size == "7b", micro_steps=steps)
-            for size, batch, steps, goal in LLMQ
-        ),
+        *map(llmq, LLMQ),
         row("qwen2", "0.5b", 32, 1024),
         row("qwen2", "0.5b", 8, 4096),
         row("qwen2", "1.5b", 16, 1024),

@@ -18,9 +18,7 @@ def gpt2(size, batch, goal=None):
 
 def of_llmq(size, goal):
     """LLM.Q publishes figures of these; under torch compile they are rows of `decoders`."""
-    batch, micro_steps = next((batch, count) for name, batch, count, _ in decoders.LLMQ if name == size)
-    row = decoders.row("qwen2", size, batch, 1024, small_state=size == "7b", micro_steps=micro_steps)
-    return in_fp8(row, goal, peers={})
+    return in_fp8(decoders.llmq(size), goal, peers={})
 
 
 def rows(tiny=False):
