@@ -234,8 +234,13 @@ class Step(Trainx):
         write_tokens(self.folder / "tokens.bin", [i % 64 for i in range(1 << 18)])
         for row in fp8.rows():
             with self.subTest(row=row["name"]):
-                settings = [*row["overrides"], "data.train=tokens.bin", f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch']}"]
-                plan = json.loads(self.run_trainx("plan", ROOT / row["recipe"], "--gpu", "h200", "--json", *settings).stdout.splitlines()[-1])
+                micro_batch = row.get("micro_batch", row["batch"])
+                settings = [*row["overrides"], "data.train=tokens.bin",
+                            f"batch.micro_batch_size={micro_batch}",
+                            f"batch.global_batch_size={row['batch']}"]
+                done = self.run_trainx("plan", ROOT / row["recipe"], "--gpu", "h200", "--json",
+                                       *settings)
+                plan = json.loads(done.stdout.splitlines()[-1])
                 self.assertLess(plan["total_bytes"], plan["budget_bytes"])
                 self.assertTrue(plan["products"].startswith("fp8 in "), plan["products"])
                 self.assertEqual(plan["tokens_per_step"], row["batch"] * row["length"])
