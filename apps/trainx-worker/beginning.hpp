@@ -41,7 +41,7 @@ Beginning begin(OwnFolder& own, const std::string& path, const std::string& fork
 /// Whether --overwrite removes what is in the folder: once for each use of it, however often the
 /// workers are started.
 bool overwrites(const launch::Job& job, const train::RunFolder& folder);
-/// Throws UserError 64 if --overwrite would remove what the new run begins from.
+/// Throws UserError 2 if --overwrite would remove what the new run begins from.
 void require_outside(const recipe::Recipe& recipe, const std::string& path);
 
 /// Loads or draws the weights and states with which the run begins. All ranks.

@@ -34,7 +34,6 @@
 #include "execute/threads.hpp"
 #include <algorithm>
 #include <csignal>
-#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
