@@ -10,7 +10,7 @@ from support import ROOT, main
 
 class StartScript(unittest.TestCase):
     def start(self, lines, code=0):
-        """What it prints on stderr and ends with while ninja prints `lines` and ends with `code`."""
+        """Its stderr and exit code, if ninja prints `lines` and ends with `code`."""
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         (folder / "scripts").mkdir()
         (folder / "build" / "bin").mkdir(parents=True)
