@@ -75,6 +75,14 @@ auto with_norm_tiles(std::int64_t columns, bool aligned, int shared_bytes, Visit
   if (columns <= 1024)
     return first_norm_tiles<E, NormTiles<4, 1, 8, four>, NormTiles<4, 1, 8, few>>(shared_bytes,
                                                                                   visit);
+  if constexpr (low && !Rms) {
+    if (columns <= 1280)
+      return first_norm_tiles<E, NormTiles<1, 5, 15, 5>, NormTiles<3, 2, 8, few>>(shared_bytes,
+                                                                                  visit);
+    if (columns > 1536 && columns <= 2048)
+      return first_norm_tiles<E, NormTiles<4, 2, 8, 3>, NormTiles<4, 2, 8, few>>(shared_bytes,
+                                                                                 visit);
+  }
   if (columns <= 1536)
     return first_norm_tiles<E, NormTiles<3, 2, warps, three>, NormTiles<3, 2, 8, few>>(shared_bytes,
                                                                                        visit);

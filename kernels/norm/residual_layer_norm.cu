@@ -202,6 +202,9 @@ cudaError_t launch_by_width(const ResidualLayerNorm<T>& op, const NormFactors& f
     if (op.columns <= 512) return launch_with<T, RowGroup<2, 1, 8>, true, plain>(op, f, d, stream);
     if (op.columns <= 768) return launch_with<T, RowGroup<3, 1, 8>, true, plain>(op, f, d, stream);
     if (op.columns <= 1024) return launch_with<T, RowGroup<4, 1, 8>, true, plain>(op, f, d, stream);
+    if constexpr (sizeof(T) == 2)
+      if (op.columns <= 1280)
+        return launch_with<T, RowGroup<5, 1, 8>, true, plain>(op, f, d, stream);
     if (op.columns <= 1536) return launch_with<T, RowGroup<3, 2, 8>, true, plain>(op, f, d, stream);
     if (op.columns <= 2048) return launch_with<T, RowGroup<4, 2, 8>, true, plain>(op, f, d, stream);
     if (op.columns <= 4096) return launch_with<T, RowGroup<4, 4, 8>, true, plain>(op, f, d, stream);

@@ -17,6 +17,15 @@ struct RowGroup {
     return 8 * (v * width + static_cast<int>(threadIdx.x) % width);
   }
 
+  /// Waits for the threads of the row.
+  __device__ static void sync() {
+    constexpr int barriers = 15;  // that are free beside the block's
+    if constexpr (rows_per_block <= barriers)
+      asm volatile("bar.sync %0, %1;" ::"r"(1 + row_of_block()), "n"(width) : "memory");
+    else
+      __syncthreads();
+  }
+
   /// Sums over the row, the same in all its threads. All threads of the block call it. `turn`
   /// alternates between two halves of `shared` [2 * warps * n], so that one barrier is enough.
   template <int n>
@@ -35,10 +44,11 @@ struct RowGroup {
 #pragma unroll
         for (int i = 0; i < n; ++i) mine[warp * n + i] = x[i];
       }
-      __syncthreads();
+      sync();
 #pragma unroll
       for (int i = 0; i < n; ++i) {
         float total = mine[first * n + i];
+#pragma unroll
         for (int w = 1; w < group; ++w) total += mine[(first + w) * n + i];
         x[i] = total;
       }

@@ -8,8 +8,8 @@
 namespace trainx::kernels {
 
 constexpr int fp8_threads = 256;
-/// Blocks over the rows that leave column sums: it bounds them without knowing the GPU.
-constexpr std::int64_t fp8_most_slabs = 64;
+/// Blocks over the rows, and those that leave column sums: it bounds them without knowing the GPU.
+constexpr std::int64_t fp8_most_blocks = 1024, fp8_most_slabs = 64;
 
 __device__ __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
   return a > b ? a : b;
@@ -144,13 +144,11 @@ __device__ __forceinline__ void add_counts(double* counts, const Counted& counte
     atomicAdd(counts + fp8_elements, static_cast<double>(elements));
 }
 
-/// Blocks over the rows. Column sums are left in memory by each of them, so there are few then: as
-/// many as leave the fewest tiles to the multiprocessor that makes most.
+/// Blocks over the rows: as few, and at most `most`, as leave the fewest tiles to the
+/// multiprocessor that makes most.
 template <class Kernel>
-cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, bool sums,
+cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, std::int64_t most,
                         unsigned& blocks) {
-  blocks = static_cast<unsigned>(down < 65535 ? down : 65535);
-  if (!sums) return cudaSuccess;
   int multiprocessors = 0, resident = 0;
   if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
     return error;
@@ -161,7 +159,7 @@ cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, b
   const std::int64_t at_once = static_cast<std::int64_t>(multiprocessors) *
                                (resident > 0 ? resident : 1);
   std::int64_t least = 0;
-  for (std::int64_t slabs = 1; slabs <= down && slabs <= fp8_most_slabs; ++slabs) {
+  for (std::int64_t slabs = 1; slabs <= down && slabs <= most; ++slabs) {
     const std::int64_t turns = (slabs * across + at_once - 1) / at_once,
                        tiles = turns * ((down + slabs - 1) / slabs);
     if (least == 0 || tiles < least) least = tiles, blocks = static_cast<unsigned>(slabs);

@@ -40,12 +40,18 @@ __device__ __forceinline__ void round16(float (&x)[16]) {
   }
 }
 
+/// When a kernel loads what the pieces of a tile are made of: piece by piece, all of them before it
+/// makes the first, or those of the next tile while this one is transposed. By measurement, and by
+/// how many registers that takes.
+enum class Fetching : std::uint8_t { pieces, tile, next_tile };
+
 /// A source loads `count` elements from element `at` on, which is in row `row`; `by_row`: it needs
 /// to know the row.
 template <class T>
 struct PlainSource {
   static constexpr bool by_row = false;
   static constexpr int ahead = 2;  // pieces of a thread that are on their way at once
+  static constexpr Fetching fetching = sizeof(T) == 2 ? Fetching::next_tile : Fetching::pieces;
   using Fetched = Sixteen<T>;
   const T* x;
   template <bool aligned>
@@ -60,6 +66,7 @@ template <class T, class Shape>
 struct GeluSource {
   static constexpr bool by_row = false;
   static constexpr int ahead = 2;
+  static constexpr Fetching fetching = Fetching::next_tile;
   using Fetched = Sixteen<T>;
   const T* x;
   template <bool aligned>
@@ -79,6 +86,7 @@ template <class T, class Shape>
 struct GeluGradientSource {
   static constexpr bool by_row = false;
   static constexpr int ahead = 1;
+  static constexpr Fetching fetching = Fetching::pieces;
   struct Fetched {
     Sixteen<T> d_out, pre;
   };
@@ -105,6 +113,7 @@ template <class T, ActivationKind kind>
 struct GatedSource {
   static constexpr bool by_row = true;
   static constexpr int ahead = 1;
+  static constexpr Fetching fetching = Fetching::tile;
   struct Fetched {
     Sixteen<T> gate, up;
   };

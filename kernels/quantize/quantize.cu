@@ -58,7 +58,7 @@ constexpr bool sums_columns = format == Fp8Format::e5m2;
 /// and values are at 16 bytes, and columns a multiple of 16; `aligned_columns`: the same of
 /// transposed and rows.
 template <Fp8Format format, class T, class Source, bool aligned>
-__global__ void __launch_bounds__(threads, 3)
+__global__ void __launch_bounds__(threads, 2)
     quantize_values_kernel(Source source, Quantization<T> op, bool aligned_columns,
                            FoldMemory memory) {
   __shared__ uint4 tile[fp8_tile * fp8_pieces];
@@ -71,15 +71,34 @@ __global__ void __launch_bounds__(threads, 3)
   const float inverse = fp8_inverse(*op.scale);
   float sums[fp8_piece] = {};
   Counted counted;
+  constexpr bool next_tile = Source::fetching == Fetching::next_tile,
+                 whole_tile = Source::fetching != Fetching::pieces;
+  const auto row_of = [](int pass) {
+    return (static_cast<int>(threadIdx.x) + pass * threads) / fp8_pieces;
+  };
+  typename Source::Fetched fetched[whole_tile ? passes : 1];
+  const auto fetch = [&](std::int64_t t) {
+#pragma unroll
+    for (int i = 0; i < passes; ++i) {
+      const std::int64_t r = t * fp8_tile + row_of(i);
+      fetched[whole_tile ? i : 0] = source.template load<aligned>(r * op.columns + own_column, r,
+                                                                  r < op.rows ? own_count : 0);
+    }
+  };
+  if constexpr (next_tile) fetch(blockIdx.y);
   for (std::int64_t t = blockIdx.y; t < tiles_down; t += gridDim.y) {
     const std::int64_t first_row = t * fp8_tile;
-#pragma unroll(Source::ahead)
+    if constexpr (whole_tile && !next_tile) fetch(t);
+#pragma unroll
     for (int i = 0; i < passes; ++i) {
-      const int row = (static_cast<int>(threadIdx.x) + i * threads) / fp8_pieces;
+      const int row = row_of(i);
       const std::int64_t r = first_row + row, begin = r * op.columns + own_column;
       const int count = r < op.rows ? own_count : 0;
       float x[fp8_piece];
-      source.make(source.template load<aligned>(begin, r, count), x);
+      if constexpr (whole_tile)
+        source.make(fetched[i], x);
+      else
+        source.make(source.template load<aligned>(begin, r, count), x);
       const uint4 made = sixteen_in_fp8<format>(x, inverse, counted);
       if constexpr (sums_columns<format>) {
 #pragma unroll
@@ -88,6 +107,8 @@ __global__ void __launch_bounds__(threads, 3)
       if (op.values) store_bytes(op.values + begin, made, count, aligned);
       if (op.transposed) tile[fp8_tile_piece(row, piece)] = made;
     }
+    if constexpr (next_tile)
+      if (t + gridDim.y < tiles_down) fetch(t + gridDim.y);
     if (!op.transposed) continue;
     __syncthreads();
     const Fp8Strip strip = fp8_strip(static_cast<int>(threadIdx.x));
@@ -169,8 +190,8 @@ cudaError_t launch_tiles(const Source& source, const Quantization<T>& op, const 
   if (across > fold_counters) return cudaErrorInvalidValue;
   const auto kernel = quantize_values_kernel<format, T, Source, aligned>;
   dim3 grid(static_cast<unsigned>(across));
-  if (const cudaError_t error =
-          blocks_down(kernel, down, across, op.column_sums != nullptr, grid.y);
+  if (const cudaError_t error = blocks_down(
+          kernel, down, across, op.column_sums ? fp8_most_slabs : fp8_most_blocks, grid.y);
       error != cudaSuccess)
     return error;
   kernel<<<grid, threads, 0, stream>>>(

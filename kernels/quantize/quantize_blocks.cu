@@ -221,11 +221,11 @@ cudaError_t launch(const Source& source, const BlockQuantization<Bf16>& op,
   const std::int64_t down = fp8_blocks(op.rows), across = fp8_blocks(op.columns);
   if (across > fold_counters) return cudaErrorInvalidValue;
   const auto kernel = quantize_blocks_kernel<square, Source, aligned>;
-  dim3 grid(static_cast<unsigned>(across));
-  if (const cudaError_t error =
-          blocks_down(kernel, down, across, op.column_sums != nullptr, grid.y);
-      error != cudaSuccess)
-    return error;
+  dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(down < 65535 ? down : 65535));
+  if (op.column_sums)
+    if (const cudaError_t error = blocks_down(kernel, down, across, fp8_most_slabs, grid.y);
+        error != cudaSuccess)
+      return error;
   kernel<<<grid, threads, 0, stream>>>(
       source, op, aligned16(op.transposed) && op.rows % fp8_piece == 0, memory);
   return cudaGetLastError();
