@@ -31,6 +31,10 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.other_kernels += k.count * times;
     phase.kernels.push_back({k.family, k.count * times});
   }
+  for (const ParameterCastCost& c : cost.parameter_casts)
+    phase.parameter_casts.push_back({bound.scratch[static_cast<std::size_t>(c.scratch)],
+                                     bound.parameters[static_cast<std::size_t>(c.parameter)].value,
+                                     c.kernels, c.parameter_bytes, c.bytes});
   if (cost.element_bytes > 0 || cost.element_flops > 0)
     phase.element_work.push_back({std::visit([](const auto& op) { return op.work; }, operation),
                                   cost.element_flops * static_cast<double>(times),
@@ -42,7 +46,7 @@ std::vector<Slot> bind_scratch(const Cost& cost, Slots& slots, Uses& uses) {
   std::vector<Slot> out(cost.scratch.size(), none);
   for (std::size_t k = 0; k < cost.scratch.size(); ++k) {
     const ScratchSpec& s = cost.scratch[k];
-    if (!s.type.defined()) continue;
+    if (!s.type.defined() || s.of_parameter != program::none) continue;
     out[k] = slots.shared_scratch(std::string(s.name), s.type);
     uses.write(out[k], How::overwrite);
   }

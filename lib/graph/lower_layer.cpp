@@ -2,6 +2,8 @@
 #include "graph/backward_walk.hpp"
 #include "graph/costs.hpp"
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace trainx::graph {
 
@@ -130,7 +132,30 @@ class LayerLowering {
       bound.parameters.push_back(
           slots_.bind(p, direction == Direction::forward && reads(info, p), false));
     bound.scratch = bind_scratch(cost, slots_, uses);
+    bind_cast_weights(info, uses, direction, cost, bound);
     return bound;
+  }
+  /// Forward makes them, backward reads those of forward.
+  void bind_cast_weights(const Info& info, Uses& uses, Direction direction, const Cost& cost,
+                         BoundOp& bound) {
+    const auto op = static_cast<std::size_t>(&info - infos_.data());
+    for (std::size_t k = 0; k < cost.scratch.size(); ++k) {
+      const ScratchSpec& s = cost.scratch[k];
+      if (!s.type.defined() || s.of_parameter == program::none) continue;
+      const auto of = static_cast<std::size_t>(s.of_parameter);
+      const auto [known, is_new] = cast_weights_.try_emplace({op, k});
+      if (is_new) {
+        std::vector<Slot> from{bound.parameters[of].value};
+        if (out_.bound.fp8_ranges != none) from.push_back(out_.bound.fp8_ranges);
+        known->second = {slots_.cast_weight(std::string(s.name), s.type, std::move(from)),
+                         s.of_parameter, s.for_backward};
+      }
+      bound.scratch[k] = known->second.slot;
+      if (direction == Direction::forward)
+        uses.write(known->second.slot, How::overwrite);
+      else
+        uses.read(known->second.slot);
+    }
   }
   /// Does forward read the parameter? Not one whose gradient is a by-product.
   static bool reads(const Info& info, const ParameterId& p) {
@@ -167,6 +192,10 @@ class LayerLowering {
     }
     use_scales(uses);
     phase.uses = uses.list();
+    if (cast_weights_.empty() || out_.bound.fp8_counts == none) return;
+    // not of the cast weights, which a forward may also read
+    for (const program::SlotUse& u : phase.uses)
+      if (u.how == How::read) slots_[out_.bound.fp8_counts].from.push_back(u.slot);
   }
 
   /// What the slot of each output is computed from: slots of its operation's operands, through
@@ -188,6 +217,13 @@ class LayerLowering {
     if (out_.bound.fp8_ranges != none && casts_to_fp8(op.operation)) note(out_.bound.fp8_ranges);
     for (const OperandId f : infos_[k].outputs[o].from) {
       if (f.kind == OperandId::Kind::parameter) {
+        bool cast = false;
+        for (const auto& [at, weight] : cast_weights_)
+          if (at.first == k && weight.parameter == f.index) {
+            cast = true;
+            if (!weight.for_backward) note(weight.slot);
+          }
+        if (cast) continue;
         note(slots_.bind(op.parameters[static_cast<std::size_t>(f.index)], true, false).value);
         continue;
       }
@@ -274,6 +310,12 @@ class LayerLowering {
   std::vector<Info> infos_;
   std::vector<ValueId> needed_;
   ValueSlots at_;
+  struct CastWeight {
+    Slot slot = none;
+    int parameter = none;  // of its operation
+    bool for_backward = false;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, CastWeight> cast_weights_;  // by operation, scratch
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace {
 class Quantizing {
  public:
   Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-             const std::set<std::string>& left_out)
-      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out) {
+             const std::set<std::string>& left_out, bool once)
+      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out), once_(once) {
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -107,6 +107,7 @@ class Quantizing {
         linear->number = number;
         linear->delayed = scaling_ == Fp8Scaling::delayed;
         linear->blocks = blocks();
+        linear->casts_once = once_;
         op.inputs.resize(made.size() > Quantize::transposed_scale
                              ? Linear::input_transposed_scale + 1
                          : made.size() > Quantize::transposed ? Linear::input_transposed + 1
@@ -221,6 +222,7 @@ class Quantizing {
   Fp8Layers layers_;
   Fp8Scaling scaling_;
   const std::set<std::string>& left_out_;
+  bool once_;
   int first_ = std::numeric_limits<int>::max(), last_ = none;
   int most_ = 0;  // tensors of a class that a block casts
 };
@@ -228,8 +230,8 @@ class Quantizing {
 }  // namespace
 
 void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-                       const std::set<std::string>& left_out) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out).run();
+                       const std::set<std::string>& left_out, bool once) {
+  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, once).run();
 }
 
 }  // namespace trainx::graph

@@ -29,8 +29,8 @@ struct Fp8Product {
 /// still belong to the value that was quantized: rounding has the derivative of the identity.
 /// Embedding and head stay as they are, and on a GPU layers of which a size does not fit its
 /// kernels (gpu_multiplies_fp8), and `left_out`, by the names of weights (Fp8Product::weight).
-/// Follows fuse().
+/// Follows fuse(). `once`: weights are cast once a step (operations::Linear::casts_once).
 void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current,
-                       const std::set<std::string>& left_out = {});
+                       const std::set<std::string>& left_out = {}, bool once = false);
 
 }  // namespace trainx::graph

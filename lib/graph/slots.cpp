@@ -71,6 +71,13 @@ Slot Slots::scratch(std::string name, const TensorType& type) {
               .tensor = {.name = {}, .dtype = type.dtype, .dims = type.dims}});
 }
 
+Slot Slots::cast_weight(std::string name, const TensorType& type, std::vector<Slot> from) {
+  return add({.name = unused(std::move(name)),
+              .role = Role::cast_weight,
+              .tensor = {.name = {}, .dtype = type.dtype, .dims = type.dims},
+              .from = std::move(from)});
+}
+
 Slot Slots::shared_scratch(const std::string& name, const TensorType& type) {
   for (std::size_t s = 0; s < spec_.slots.size(); ++s) {
     SlotSpec& slot = spec_.slots[s];

@@ -42,6 +42,9 @@ class OpContext {
     return is_used(slot(op_.outputs, i)) && block_.writes(op_.outputs[static_cast<std::size_t>(i)]);
   }
   Tensor scratch(int i) const { return operand(slot(op_.scratch, i)); }
+  bool writes_scratch(int i) const {
+    return is_used(slot(op_.scratch, i)) && block_.writes(op_.scratch[static_cast<std::size_t>(i)]);
+  }
   Tensor parameter(int i) const { return parameter_in(i, false); }
   Tensor parameter_gradient(int i) const { return parameter_in(i, true); }
   /// Is the parameter's gradient added to? Only the first rows of a head may overwrite. False of a

@@ -110,6 +110,18 @@ struct AttentionCost {
 struct ScratchSpec {
   std::string_view name;
   TensorType type;  // without dims: not needed
+  // made of this parameter alone: forward makes it once a step, and what reads it does so in all
+  // micro-steps (Role::cast_weight)
+  int of_parameter = program::none;
+  bool for_backward = false;  // ... and forward itself does not read it
+};
+
+/// How forward makes such scratch.
+struct ParameterCastCost {
+  int scratch = program::none, parameter = program::none;
+  std::int64_t kernels = 0;    // in Cost::kernels, too
+  double parameter_bytes = 0;  // of the parameter, once
+  double bytes = 0;            // that go over memory
 };
 
 /// Work of one direction. `outputs_of`: the output that a product or attention makes; forward is
@@ -124,6 +136,7 @@ struct Cost {
   int attention_output = program::none;
   std::vector<KernelLaunches> kernels;
   std::vector<ScratchSpec> scratch;
+  std::vector<ParameterCastCost> parameter_casts;
   // beside products; of attention its operands' bytes
   double element_flops = 0, element_bytes = 0;
   int element_output = program::none;  // that this work makes

@@ -138,8 +138,9 @@ class Recomputer {
         else if (buffer(u.buffer).role == Role::value && everything_)
           wanted[s] = std::find(wanted_values.begin(), wanted_values.end(), u.buffer) !=
                       wanted_values.end();
-        kept[s] = !is_dropped(block, u) && buffer(u.buffer).role != Role::scratch &&
-                  (!everything_ || u.buffer == restart);
+        kept[s] =
+            !is_dropped(block, u) && buffer(u.buffer).role != Role::scratch &&
+            (!everything_ || u.buffer == restart || buffer(u.buffer).role == Role::cast_weight);
       }
       plan[m] = plan_recomputation(block, wanted, kept);
       for (const Slot s : plan[m].reads) {

@@ -7,6 +7,7 @@ namespace trainx::passes {
 enum class Pass : int {
   accumulation,
   activation_recomputation,
+  casts_of_weights,
   activation_offload,
   expert_parallel,
   distributed_data_parallel,

@@ -32,6 +32,11 @@ struct RecomputeLevels {
 StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
                                      const RecomputeLevels& levels);
 
+/// Weights that blocks cast (Role::cast_weight) are cast once a step: the first forward of a block
+/// makes the copies, which live to the last use in any micro-step, and all later ones read them.
+/// What no other instruction reads becomes scratch. Weights do not change within the step.
+StepProgram casts_of_weights(StepProgram p);
+
 /// What stays from forward to backward for longer than its neighbours take is copied to the host
 /// after its last use in forward, beside the next block, and comes back, into a buffer of its own,
 /// one block before its first use in backward.

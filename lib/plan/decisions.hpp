@@ -6,6 +6,7 @@
 #include "program/time.hpp"
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -47,6 +48,9 @@ struct Decisions : Explanation {
   std::int64_t threads = 1;    // that compute with; what libraries allocate depends on it
   // products that no longer have operands in fp8 (recipe.precision.fallback), by names of weights
   std::set<std::string> fp8_fallback;
+  // weights are cast to fp8 once a step (weight_casts.hpp); not decided: where the copies fit
+  std::optional<bool> casts_weights_once;
+  std::int64_t budget_bytes = 0;  // that a rank may use; 0: not known
   program::Master master = program::Master::absent;
   program::UpdateSpec update;
   std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own

@@ -127,7 +127,8 @@ std::int64_t cast_again(const operations::BoundBlock& block, const program::Inst
     using operations::Quantize;
     if (std::holds_alternative<Quantize>(op.operation))
       n += writes(op, Quantize::values) || writes(op, Quantize::transposed);
-    if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->fp8)
+    if (const auto* linear = std::get_if<Linear>(&op.operation);
+        linear && linear->fp8 && !linear->casts_once)
       n += writes(op, op.outputs[Linear::preactivation] != program::none ? Linear::preactivation
                                                                          : Linear::y);
   }
@@ -186,6 +187,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
     if (block.layer == program::none) return RecomputeLevel::none;
     return levels.size() == 1 ? levels.front() : levels.at(static_cast<std::size_t>(block.layer));
   };
+  std::int64_t casts_once = 0;  // a step, and not a micro-step
   const auto turns = [&](std::int64_t rows) {
     return (rows + graph.target_chunk - 1) / graph.target_chunk;
   };
@@ -202,6 +204,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
       }
       expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
                             operations::quantize_kernels(expected.fp8_blocks);
+      casts_once += std::ssize(phase->second.parameter_casts);
       if (phase->second.attention_flops == 0) continue;
       for (const operations::Attention& a : attention_of(graph, block))
         // lib/operations/attention/math_attention.hpp
@@ -220,7 +223,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.attention_backward *= micro_steps;
   expected.matrix_products *= micro_steps;
   expected.fp8_products *= micro_steps;
-  expected.fp8_casts *= micro_steps;
+  expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
   // a rule of the user's own is given ranges, one after the other

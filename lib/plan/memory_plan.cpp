@@ -192,7 +192,9 @@ MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs) {
   const auto add = [&m](const char* name, std::int64_t bytes) {
     if (bytes > 0) m.categories.emplace_back(name, bytes);
   };
-  m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum);
+  const std::int64_t in_fp8 = of(Role::cast_weight);
+  m.categories.emplace_back("alignment and gaps", m.arena_bytes - sum - in_fp8);
+  add(cast_weights_category, in_fp8);
   const std::int64_t rule = own_rule_memory(plan, programs.train.back().graph).total(),
                      modules = plan.on_gpu && is_custom(plan)
                                    ? m.library_bytes - rule - architectures::module_workspace_bytes

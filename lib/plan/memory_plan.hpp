@@ -4,6 +4,9 @@
 
 namespace trainx::plan {
 
+/// Of weights in the type that products read, which live for the whole step.
+constexpr const char* cast_weights_category = "weights in fp8";
+
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the
 /// library's share.
 MemoryPlan plan_memory_budget(const Decisions& plan, const Programs& programs);

@@ -4,9 +4,11 @@
 #include "passes/passes.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
+#include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
+#include "plan/weight_casts.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
 #include <cmath>
@@ -22,6 +24,7 @@ architectures::Machine machine_of(const Decisions& plan) {
   machine.fp8 = fp8_layers_of(plan.recipe.precision);
   machine.fp8_scaling = fp8_scaling_of(plan.recipe.precision);
   machine.fp8_left_out = plan.fp8_fallback;
+  machine.fp8_weights_once = casts_weights_once(plan);
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
                      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
@@ -95,9 +98,8 @@ program::ModelGraph evaluation_graph_of(const Decisions& plan, std::int64_t leng
   return graph;
 }
 
-}  // namespace
-
-Programs plan_programs(const Decisions& plan, Extent extent) {
+/// As decided, or with weights cast once a step.
+Programs decided_programs(const Decisions& plan, Extent extent) {
   Programs made;
   const auto& r = plan.recipe;
   const passes::RecomputeLevels levels = recompute_levels(r.memory);
@@ -111,6 +113,7 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     const int micro_steps = micro_steps_in_program(plan, graph.blocks.size());
     auto p = passes::accumulation(plain, micro_steps);
     p = passes::activation_recomputation(std::move(p), graph, levels);
+    p = passes::casts_of_weights(std::move(p));
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
     if (plan.mesh.experts > 1)
@@ -167,6 +170,18 @@ Programs plan_programs(const Decisions& plan, Extent extent) {
     *plan.searched += instructions + 12 * std::max<std::int64_t>(instructions - 500, 0);
   }
   return made;
+}
+
+}  // namespace
+
+Programs plan_programs(const Decisions& plan, Extent extent) {
+  Programs made = decided_programs(plan, extent);
+  if (plan.casts_weights_once || !casts_weights_once(plan) || plan.budget_bytes <= 0 ||
+      plan_memory_totals(plan, made).total_bytes() <= plan.budget_bytes)
+    return made;
+  Decisions other = plan;
+  other.casts_weights_once = false;
+  return decided_programs(other, extent);
 }
 
 double step_flops(const PlacedProgram& placed) {

@@ -36,7 +36,8 @@ enum class Extent : std::uint8_t {
   whole,      ///< both programs with their orders: what is run
 };
 
-/// A pure function of what is decided; counts into Decisions::searched what it plans.
+/// A pure function of what is decided, and of Decisions::budget_bytes where casts_weights_once is
+/// not; counts into Decisions::searched what it plans.
 Programs plan_programs(const Decisions& plan, Extent extent = Extent::whole);
 
 /// What a step copies to the host of activations.

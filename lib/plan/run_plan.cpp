@@ -25,6 +25,7 @@
 #include "plan/precision.hpp"
 #include "plan/step_rates.hpp"
 #include "plan/update_rates.hpp"
+#include "plan/weight_casts.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
@@ -255,6 +256,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (predicts) choose_rates(plan, *device, facts.hardware, here);
   const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = memory_budget(plan, device ? &*device : nullptr, facts.hardware);
+  plan.budget_bytes = budget;
   require_attention(plan);
   if (here) plan.host_memory_bytes = facts.hardware.memory_bytes / facts.hardware.local_ranks;
   note_disk(plan, facts, here);
@@ -273,6 +275,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   choose_offload(plan, budget, rates);
   if (std::string experts = shared_experts_words(plan); !experts.empty())
     plan.choices.push_back(std::move(experts));
+  choose_weight_casts(plan);
   Programs programs = plan_programs(plan);
   if (plan.on_gpu) require_products_in_fp8(plan, programs.train.back().graph);
   require_offloaded_activations(plan, programs);

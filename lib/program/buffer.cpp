@@ -11,6 +11,7 @@ std::string_view name_of(Role role) {
     case Role::value: return "value";
     case Role::value_gradient: return "value_gradient";
     case Role::saved: return "saved";
+    case Role::cast_weight: return "cast_weight";
     case Role::scratch: return "scratch";
     case Role::transit: return "transit";
     case Role::batch: return "batch";

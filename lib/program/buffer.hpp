@@ -22,6 +22,7 @@ enum class Role : std::uint8_t {
   value,           // between blocks
   value_gradient,  // the loss's gradient with respect to a value
   saved,           // of a block, from forward to backward
+  cast_weight,     // of a block: a weight as products read it, for the whole step
   scratch,         // of one instruction
   transit,         // of a group: a gradient or its shard, as ranks exchange it
   batch,           // a tensor of the micro-batch
@@ -68,8 +69,9 @@ constexpr std::int64_t state_block = 256;
 struct Buffer {
   std::string name;  // for printing alone: nothing parses it
   Role role{};
-  // of a group its number, of a value or its gradient the value's, of saved and scratch the block,
-  // of a batch tensor ModelGraph::batch's, of a scalar of the graph ModelGraph::scalars'
+  // of a group its number, of a value or its gradient the value's, of saved, cast_weight and
+  // scratch the block, of a batch tensor ModelGraph::batch's, of a scalar of the graph
+  // ModelGraph::scalars'
   int index = none;
   // of a state which of UpdateSpec::states, of tensor_sums which round
   int item = none;

@@ -116,10 +116,10 @@ struct SlotSpec {
   // value, value_gradient: which value; parameter, gradient: which group; batch, scalars: which of
   // graph.batch, graph.scalars
   int index = none;
-  // saved and scratch: its own; otherwise of what `index` names
+  // saved, cast_weight and scratch: its own; otherwise of what `index` names
   TensorSpec tensor;
-  // forward outputs (values written, saved): the slots it is computed from, so that a pass knows
-  // what recomputing it takes
+  // forward outputs (values written, saved, cast_weight): the slots it is computed from, so that a
+  // pass knows what recomputing it takes
   std::vector<Slot> from;
   // saved only: selective recomputation drops it
   bool cheap = false;
@@ -169,6 +169,15 @@ struct ElementWork {
   Slot output = none;
 };
 
+/// A parameter that a forward casts, where the step has no copy yet (Role::cast_weight): kernels
+/// and bytes beside the rest of the phase, of which an instruction that reads the copy has none.
+struct ParameterCast {
+  Slot copy = none, parameter = none;  // the copy's values; the parameter's group
+  std::int64_t kernels = 0;            // in Phase::kernels and other_kernels, too
+  double parameter_bytes = 0;          // of the parameter, once
+  double bytes = 0;                    // that go over memory
+};
+
 /// What one operation of a block uses, in the order of printing, and costs.
 struct Phase {
   std::vector<SlotUse> uses;
@@ -186,6 +195,7 @@ struct Phase {
   std::int64_t other_kernels = 0;
   std::vector<KernelLaunches> kernels;  // what those are, as far as operations say
   std::vector<ElementWork> element_work;
+  std::vector<ParameterCast> parameter_casts;
   // where it was measured, instead of what is derived from the above; 0: it was not
   double measured_s = 0;
   double gemm_flops() const;  // 2 m n k each

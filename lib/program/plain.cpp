@@ -68,6 +68,15 @@ class Builder {
                             .elements = s.tensor.elements(),
                             .space = s.space},
                            [&] { return b.name + "." + s.name; });
+      case Role::cast_weight:
+        if (!keep_saved) return scratch(block, s);
+        return find_or_add({.role = Role::cast_weight,
+                            .index = block,
+                            .item = slot,
+                            .micro = 0,
+                            .dtype = s.tensor.dtype,
+                            .elements = s.tensor.elements()},
+                           [&] { return b.name + "." + s.name; });
       case Role::scratch: return scratch(block, s);
       default: break;
     }
@@ -83,7 +92,7 @@ class Builder {
     Instruction i{op, block, 0};
     i.uses.reserve(phase->second.uses.size());
     for (const SlotUse& u : phase->second.uses)
-      if (training || !counts_for_training(graph_.blocks[block].slots[u.slot]))
+      if (training || !serves_training_alone(graph_.blocks[block], u.slot))
         i.uses.push_back(whole(p_, operand(block, u.slot, training), u.how, u.slot));
     p_.steady.push_back(std::move(i));
   }
@@ -154,8 +163,13 @@ class Builder {
   };
   static Key key_of(const Buffer& b) { return {b.role, b.index, b.item}; }
 
-  /// Is it what forward counts in training alone?
-  bool counts_for_training(const SlotSpec& s) const {
+  /// Is it what forward counts in training alone, or a cast weight that only backward reads?
+  bool serves_training_alone(const BlockSpec& block, Slot slot) const {
+    const SlotSpec& s = block.slots[static_cast<std::size_t>(slot)];
+    if (s.role == Role::cast_weight)
+      return std::ranges::none_of(block.slots, [&](const SlotSpec& made) {
+        return std::ranges::count(made.from, slot) > 0;
+      });
     return s.role == Role::metric && graph_.scalars[s.index].name == fp8_counts;
   }
   /// What blocks compute with as it lies in memory: parameters, or their average.

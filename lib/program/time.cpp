@@ -62,6 +62,13 @@ Cost block_cost(const Instruction& i, const ModelGraph& graph, ProductTimes& pro
       c.gemm_s += products.of(g, graph.compute).seconds * static_cast<double>(g.count);
       c.kernels += static_cast<double>(g.count);
     }
+  for (const ParameterCast& cast : phase.parameter_casts)
+    if (!makes(i, cast.copy)) {
+      c.kernels -= static_cast<double>(cast.kernels);
+      // the parameter's bytes are among those of the group that the instruction reads
+      if (find_use(i, cast.parameter))
+        c.memory_s -= seconds(cast.parameter_bytes, rates.memory_bytes_per_s);
+    }
   if (phase.attention_flops > 0 && takes_part(phase.attention_output)) {
     c.attention_s = attention_s(phase, rates);
     c.kernels += i.op == Op::backward ? 3 : 1;  // backward: sums before it, its rounding after it

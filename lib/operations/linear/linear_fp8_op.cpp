@@ -46,9 +46,19 @@ Fp8Tensor Linear::fp8_input(const OpContext& c) const {
   return {by_row(c.input(x)),        c.input(input_scale), Fp8::e4m3,
           c.input(input_transposed), granularity(),        c.input(input_transposed_scale)};
 }
-Fp8Tensor Linear::fp8_weights(const OpContext& c, bool counts) const {
-  return quantized(c, c.parameter(weight), of_weight, Fp8::e4m3, weight_granularity(),
-                   fp8_cast(c, {Fp8Class::weights, number}, counts));
+Fp8Tensor Linear::fp8_weights(const OpContext& c, bool forward) const {
+  // the weight is counted in forward
+  const Fp8Cast how = fp8_cast(c, {Fp8Class::weights, number}, forward);
+  if (!casts_once)
+    return quantized(c, c.parameter(weight), of_weight, Fp8::e4m3, weight_granularity(), how);
+  const Fp8Tensor copies{c.scratch(fp8_weight),
+                         c.scratch(fp8_weight_scale),
+                         Fp8::e4m3,
+                         c.scratch(fp8_weight_transposed),
+                         weight_granularity(),
+                         c.scratch(fp8_weight_transposed_scale)};
+  if (c.writes_scratch(fp8_weight)) quantize(copies, c.parameter(weight), how);
+  return copies;
 }
 
 void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const {
@@ -78,7 +88,6 @@ void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) con
   if (d_weight.defined())
     fp8_linear_backward_weight(d_weight, gradient, fp8_input(c), c.accumulates(weight), wide);
   if (!dx.defined()) return;
-  // the weight was counted in forward
   fp8_linear_backward_input(dx, gradient, fp8_weights(c, false),
                             d_sum.defined() ? Tensor() : c.addend(x), wide);
   if (!d_sum.defined()) return;

@@ -22,7 +22,7 @@ BackwardSpec Linear::backward(const Types& t) const {
   if (t.trains(weight)) b.reads.push_back(input(fp8 && (t.gpu || blocks) ? input_transposed : x));
   if (t.trains(weight) && fp8)
     b.reads.push_back(input(blocks ? input_transposed_scale : input_scale));
-  if (wants_input_gradient(t)) b.reads.push_back(parameter(weight));
+  if (wants_input_gradient(t) && !casts_once) b.reads.push_back(parameter(weight));
   if (differentiates()) {
     b.reads.push_back(output(keeps_sum() ? preactivation : y));
     b.changes = y;
@@ -47,6 +47,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
   Cost c;
   c.scratch.resize(scratch_count);
   if (fp8) t.gpu ? add_gpu_fp8_scratch(c, direction, t) : add_fp8_scratch(c, direction, t);
+  if (casts_once) add_weight_copies(c, direction, t);
   c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
     c.products = {{Gemm{.m = N, .n = out, .k = in, .fp8 = fp8}, keeps_sum() ? preactivation : y}};
@@ -102,7 +103,7 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
     wide = N * out + out * in + result(N * in);
   if (!forward && t.trains(weight)) wide = std::max(wide, N * out + N * in);
   if (wide == 0) return;  // a bias alone is trained
-  if (multiplies_weight) {
+  if (multiplies_weight && !casts_once) {
     cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
     cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
                                       fp8_scale_type(weight_granularity(), out, in)};
@@ -129,7 +130,7 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
   const auto reads = [&](std::int64_t elements, int copies) {
     cost.element_bytes += static_cast<double>(elements * (times * size_of(t.compute) + copies));
   };
-  if (forward || wants_input_gradient(t)) {
+  if ((forward || wants_input_gradient(t)) && !casts_once) {
     reads(out * in, 1);
     if (forward || !blocks)
       cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
@@ -159,6 +160,33 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
   }
   if (quantized > 0)
     cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels(blocks)});
+}
+
+/// What forward casts, and each direction reads: on CPUs backward reads what forward does.
+void Linear::add_weight_copies(Cost& cost, Direction direction, const Types& t) const {
+  const std::int64_t in = t.parameters[weight].columns(), out = t.parameters[weight].rows();
+  const bool forward = direction == Direction::forward,
+             transposes = t.gpu && wants_input_gradient(t);
+  const auto add = [&](Scratch which, std::string_view called, TensorType type, bool for_backward) {
+    cost.scratch[which] = {called, std::move(type), weight, for_backward};
+  };
+  const TensorType scale = fp8_scale_type(weight_granularity(), out, in);
+  if (forward || (!t.gpu && wants_input_gradient(t)))
+    add(fp8_weight, "fp8_weight", {DType::u8, {out, in}}, false);
+  if (forward || (wants_input_gradient(t) && !(t.gpu && blocks)))
+    add(fp8_weight_scale, "fp8_weight_scale", scale, false);
+  if (transposes) {
+    add(fp8_weight_transposed, "fp8_weight_transposed", {DType::u8, {in, out}}, true);
+    if (blocks)
+      add(fp8_weight_transposed_scale, "fp8_weight_transposed_scale",
+          fp8_scale_type(weight_granularity(), in, out), true);
+  }
+  if (!forward || !t.gpu) return;
+  const double once = static_cast<double>(out * in * size_of(t.compute));
+  const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
+  cost.kernels.push_back({KernelFamily::quantize, quantize_kernels(blocks)});
+  cost.parameter_casts.push_back({fp8_weight, weight, quantize_kernels(blocks), once,
+                                  times * once + static_cast<double>(out * in * (1 + transposes))});
 }
 
 bool gpu_multiplies_fp8(const Types& of_linear) {

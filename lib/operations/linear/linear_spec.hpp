@@ -42,6 +42,8 @@ struct Linear {
   bool fp8 = false;
   int number = 0;        // Fp8Site's, of the weights and of the gradients of a block
   bool delayed = false;  // as Quantize has it
+  // the weight is cast once a step: a forward that writes fp8_weight* casts, all else reads them
+  bool casts_once = false;
   // x and dy (e4m3, too) have scales of vectors, weights of blocks: Fp8Granularity
   bool blocks = false;
 
@@ -80,7 +82,7 @@ struct Linear {
   void run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const;
   void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;
   Fp8Tensor fp8_input(const OpContext& c) const;
-  Fp8Tensor fp8_weights(const OpContext& c, bool counts) const;
+  Fp8Tensor fp8_weights(const OpContext& c, bool forward) const;
   Fp8Granularity granularity() const {
     return blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
   }
@@ -89,6 +91,7 @@ struct Linear {
   }
   void add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   void add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
+  void add_weight_copies(Cost& cost, Direction direction, const Types& t) const;
   bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }
   bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
   /// Is a GPU's cast of the gradient made, which sums its columns on the way?

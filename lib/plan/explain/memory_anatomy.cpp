@@ -93,8 +93,11 @@ std::vector<MemoryRow> memory_anatomy(const RunPlan& plan, const MeasuredMemory&
         {plan.memory.categories.at(k).first, plan.memory.categories.at(k).second, values[k]});
     placed += values[k];
   }
+  const std::int64_t in_fp8 = of(Role::cast_weight);
   rows.push_back({"alignment and gaps", plan.memory.categories.at(values.size()).second,
-                  measured.arena_bytes - placed});
+                  measured.arena_bytes - placed - in_fp8});
+  for (const auto& [name, predicted] : plan.memory.categories)
+    if (name == cast_weights_category) rows.push_back({name, predicted, in_fp8});
   rows.push_back({plan.on_gpu ? "library workspace" : "library calls", plan.memory.library_bytes,
                   measured.peak_bytes - measured.arena_bytes});
   rows.push_back({plan.on_gpu ? "context and kernels" : "process", plan.memory.process_bytes,

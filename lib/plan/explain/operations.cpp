@@ -46,6 +46,8 @@ void count_block(std::map<OperationKey, Arithmetic>& sums, const Instruction& i,
     sum(Operations::attention).flops += phase->second.attention_flops;
   for (const program::ElementWork& w : phase->second.element_work)
     if (takes_part(w.output)) add(sum(operations_of(w.work)), w.flops, w.bytes);
+  for (const program::ParameterCast& c : phase->second.parameter_casts)
+    if (writes_slot(i, c.copy)) add(sum(operations_of(Work::copy)), 0, c.bytes);
 }
 
 std::string text(const char* pattern, double x) {

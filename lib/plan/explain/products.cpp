@@ -2,6 +2,7 @@
 #include "core/units.hpp"
 #include "graph/to_blocks.hpp"
 #include "plan/fp8_layers.hpp"
+#include "plan/weight_casts.hpp"
 #include "plan/precision.hpp"
 #include <cstdio>
 
@@ -13,9 +14,11 @@ std::string describe_products(const RunPlan& plan) {
   const PlacedProgram& longest = plan.train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
   // no other operation keeps bytes
-  std::int64_t kept = 0;
-  for (const program::Buffer& b : longest.program.buffers)
+  std::int64_t kept = 0, copies = 0;
+  for (const program::Buffer& b : longest.program.buffers) {
     if (b.role == program::Role::saved && b.dtype == DType::u8) kept += b.bytes();
+    if (b.role == program::Role::cast_weight) copies += b.bytes();
+  }
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
          std::to_string(longest.graph.layers()) + " layers: " +
          (plan.recipe.precision.scaling == recipe::Scaling::blocks
@@ -23,6 +26,8 @@ std::string describe_products(const RunPlan& plan) {
                 "128 x 128 of weights"
               : "e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor") +
          (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
+         (casts_weights_once(plan) ? "; weights are cast once a step" : "") +
+         (copies > 0 ? ", into " + human_bytes(copies) : "") +
          (in_fp8.left_out > 0 ? "; " + std::to_string(in_fp8.left_out) + " of " +
                                     std::to_string(longest.graph.composition->fp8_products.size()) +
                                     " products fell back to " + std::string(name_of(plan.compute)) +

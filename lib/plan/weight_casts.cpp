@@ -1,0 +1,33 @@
+#include "plan/weight_casts.hpp"
+#include "core/units.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/memory_plan.hpp"
+#include "plan/precision.hpp"
+#include "plan/programs.hpp"
+
+namespace trainx::plan {
+
+bool casts_weights_once(const Decisions& plan) {
+  return fp8_layers_of(plan.recipe.precision) != graph::Fp8Layers::off && plan.zero_stage() != 3 &&
+         !offloads_weights(plan) && plan.casts_weights_once.value_or(true);
+}
+
+void choose_weight_casts(Decisions& plan) {
+  if (!casts_weights_once(plan)) return;
+  plan.casts_weights_once = true;
+  if (plan.budget_bytes <= 0) return;
+  const auto bytes_of = [](const Decisions& decided) {
+    return plan_memory_totals(decided, plan_programs(decided, Extent::bytes)).total_bytes();
+  };
+  const std::int64_t with_copies = bytes_of(plan);
+  if (with_copies <= plan.budget_bytes) return;
+  plan.casts_weights_once = false;
+  plan.choices.push_back(
+      "weights are cast to fp8 in each micro-step, in forward and again in "
+      "backward (" +
+      human_bytes(bytes_of(plan)) +
+      "): with copies that live for a whole step the run would need " + human_bytes(with_copies) +
+      " of " + human_bytes(plan.budget_bytes));
+}
+
+}  // namespace trainx::plan
