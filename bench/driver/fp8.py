@@ -1,4 +1,4 @@
-"""The rows in fp8: ours with delayed scaling, the peers in bf16 as in their own suites."""
+"""Rows in fp8: ours with delayed scaling, beside ours in bf16 and the peers of the bf16 rows."""
 import decoders
 import steps
 
@@ -12,8 +12,11 @@ def in_fp8(row, goal=None, peers=None):
             "overrides": [*row["overrides"], *FP8], "peers": peers}
 
 
-def gpt2(size, batch, goal=None):
-    return in_fp8(steps.gpt2(size, batch, None, None, None), goal)
+def gpt2(size, batch, goal=None, beside_bf16=True):
+    """`beside_bf16`: a GPU holds ours in bf16 beside the other two."""
+    row = steps.gpt2(size, batch, None, None, None)
+    variants = {"trainx bf16": row["overrides"]} if beside_bf16 else {}
+    return {**in_fp8(row, goal), "variants": variants}
 
 
 def of_llmq(size, goal):
@@ -25,5 +28,11 @@ def rows(tiny=False):
     """`tiny`: a model of two layers, on any machine."""
     if tiny:
         return [in_fp8(decoders.row("qwen2", "0.5b", 2, 32, tiny=True))]
-    return [gpt2("124m", 64, 720e3), gpt2("350m", 32), gpt2("774m", 16), gpt2("1558m", 16, 72e3),
-            of_llmq("1.5b", 80e3), of_llmq("7b", 21.5e3)]
+    return [
+        gpt2("124m", 64, 720e3),
+        gpt2("350m", 32),
+        gpt2("774m", 16),
+        gpt2("1558m", 16, 72e3, beside_bf16=False),
+        of_llmq("1.5b", 80e3),
+        of_llmq("7b", 21.5e3),
+    ]

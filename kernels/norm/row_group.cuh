@@ -20,10 +20,12 @@ struct RowGroup {
   /// Waits for the threads of the row.
   __device__ static void sync() {
     constexpr int barriers = 15;  // that are free beside the block's
-    if constexpr (rows_per_block <= barriers)
+    if constexpr (rows_per_block > 1 && rows_per_block <= barriers) {
+      __syncwarp();  // the barrier counts whole warps
       asm volatile("bar.sync %0, %1;" ::"r"(1 + row_of_block()), "n"(width) : "memory");
-    else
+    } else {
       __syncthreads();
+    }
   }
 
   /// Sums over the row, the same in all its threads. All threads of the block call it. `turn`

@@ -13,11 +13,11 @@ std::string describe_products(const RunPlan& plan) {
   if (which == graph::Fp8Layers::off) return "";
   const PlacedProgram& longest = plan.train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
-  // no other operation keeps bytes
+  // no other operation keeps bytes; the first micro-step's, and the copies that all of them read
   std::int64_t kept = 0, copies = 0;
   for (const program::Buffer& b : longest.program.buffers) {
-    if (b.role == program::Role::saved && b.dtype == DType::u8) kept += b.bytes();
-    if (b.role == program::Role::cast_weight) copies += b.bytes();
+    if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
+    if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
   }
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
          std::to_string(longest.graph.layers()) + " layers: " +
