@@ -277,7 +277,7 @@ class Fp8(Trainx):
         elements = 2 * 12 * 512 * 512
         self.assertLess(abs(two / (2 * elements) - 1), 0.01)
         self.assertLess(abs(one / elements - 1), 0.01)
-        self.assertRegex(self.run_trainx("plan", recipe, *on_gpu).stdout, r"products +fp8 in .*once a step, into [0-9.]+ MiB")
+        self.assertRegex(self.run_trainx("plan", recipe, *on_gpu).stdout, r"step, into [0-9.]+ MiB")
         for mode in ("ddp", "zero1", "zero2", "zero3"):
             copies = self.copies_in(self.plan(recipe, *on_gpu, "parallel.world_size=2", f"parallel.mode={mode}"))
             self.assertEqual(copies > 0, mode != "zero3", mode)
