@@ -17,7 +17,8 @@ std::string describe_products(const RunPlan& plan) {
   std::int64_t kept = 0, copies = 0;
   for (const program::Buffer& b : longest.program.buffers) {
     if (b.role == program::Role::saved && b.dtype == DType::u8) kept += b.bytes();
-    if (b.role == program::Role::cast_weight) copies += b.bytes();
+    // those of later micro-steps are used no more
+    if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
   }
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
          std::to_string(longest.graph.layers()) + " layers: " +
