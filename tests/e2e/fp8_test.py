@@ -1,5 +1,6 @@
 """Products in fp8 on CPUs, as a user meets them: losses close to those without, the same bits however a run is stopped or recomputed, and what cannot be."""
 import json
+import re
 
 from support import Trainx, main, sha256, tiny
 
@@ -224,26 +225,46 @@ class Fp8(Trainx):
         planned = self.run_trainx("plan", low, FP8, "--gpu", "h100").stdout
         self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
         self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.8 times .*estimate")
-        # three products of each of four linear layers; x and output gradient are cast in both micro-steps, the weight once a step
+        # three products of each of four linear layers; x and output gradient are cast in both
+        # micro-steps, the weight once a step
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
         self.assertNotIn("fp8", self.run_trainx("plan", low, "--gpu", "h100").stdout)
         self.assertRegex(self.run_trainx("plan", self.recipe(tiny()), FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8.*precision.compute: bf16")
+
+    def test_inputs_kept_are_those_of_one_micro_step(self):
+        recipe = self.recipe(tiny(precision="bf16"))
+        for device in ("cpu", "h100"):
+            where = ["--gpu", device] if device != "cpu" else []
+            kept = set()
+            for batch in (2, 4, 8):
+                settings = (f"batch.global_batch_size={batch}", "batch.micro_batch_size=2")
+                said = self.plan(recipe, FP8, *settings, *where)["products"]
+                kept.add(re.search(r"([0-9.]+ [KMG]iB) of inputs kept", said).group(1))
+            self.assertEqual(len(kept), 1, (device, kept))
 
     def plan(self, recipe, *settings):
         return json.loads(self.run_trainx("plan", recipe, "--json", *settings).stdout)
 
     def told(self, run):
-        lines = map(json.loads, (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines())
-        return [{k: v for k, v in line.items() if k == "eval_loss" or k.startswith("fp8_")} for line in lines]
+        text = (self.folder / "outputs" / run / "metrics.jsonl").read_text()
+        return [
+            {k: v for k, v in line.items() if k == "eval_loss" or k.startswith("fp8_")}
+            for line in map(json.loads, text.splitlines())
+        ]
 
     @staticmethod
     def copies_in(planned):
         return sum(row["bytes"] for row in planned["memory"] if row["category"] == "weights in fp8")
 
     def test_weights_are_cast_once_a_step(self):
-        """The bits of runs whose memory has no room for the copies, which cast in each micro-step: losses, shares, ranges, evaluations, weights."""
+        """The bits of runs without room for the copies, which cast in each micro-step.
+
+        Losses, shares, ranges, evaluations and weights are compared.
+        """
         for scaling in ("current", "delayed", "blocks"):
-            recipe = self.recipe(tiny(10, every=100, dropout=0, precision=fp8("bf16", scaling=scaling)).replace("cosine, warmup: 5 steps", "constant").replace("every: 20 steps, batches", "every: 4 steps, batches"))
+            text = tiny(10, every=100, dropout=0, precision=fp8("bf16", scaling=scaling))
+            text = text.replace("cosine, warmup: 5 steps", "constant")
+            recipe = self.recipe(text.replace("every: 20 steps, batches", "every: 4 steps, batches"))
             for micro in (8, 4, 2):
                 with self.subTest(scaling=scaling, micro=micro):
                     settings = (f"batch.micro_batch_size={micro}", "memory.activation_checkpoint=none")
@@ -272,14 +293,18 @@ class Fp8(Trainx):
     def test_copies_of_weights_are_planned_where_weights_stay(self):
         recipe = self.recipe(tiny(precision="bf16"))
         on_gpu = (FP8, "--gpu", "h100", "model.options.hidden_size=512")
-        two, one = (self.copies_in(self.plan(recipe, *on_gpu, f"batch.micro_batch_size={micro}")) for micro in (4, 8))
+        two, one = (
+            self.copies_in(self.plan(recipe, *on_gpu, f"batch.micro_batch_size={micro}"))
+            for micro in (4, 8)
+        )
         # 12 d^2 elements a layer, values and transposed copy; of one micro-step the latter alone
         elements = 2 * 12 * 512 * 512
         self.assertLess(abs(two / (2 * elements) - 1), 0.01)
         self.assertTrue(0 < one < 1.01 * elements, one)     # where memory is fullest some are dead
         self.assertRegex(self.run_trainx("plan", recipe, *on_gpu).stdout, r"step, into [0-9.]+ MiB")
         for mode in ("ddp", "zero1", "zero2", "zero3"):
-            products = self.plan(recipe, *on_gpu, "parallel.world_size=2", f"parallel.mode={mode}")["products"]
+            ranks = ("parallel.world_size=2", f"parallel.mode={mode}")
+            products = self.plan(recipe, *on_gpu, *ranks)["products"]
             self.assertEqual("once" in products, mode != "zero3", mode)
         offloaded = self.plan(recipe, *on_gpu, "memory.parameter_offload=cpu")
         self.assertEqual(self.copies_in(offloaded), 0)
