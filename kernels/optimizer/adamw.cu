@@ -51,8 +51,7 @@ __global__ void __launch_bounds__(threads)
 cudaError_t adamw(const UpdateTable& table, WeightKind kind, const UpdateScalars& scalars,
                   const AdamWSettings& settings, cudaStream_t stream) {
   if (table.chunk_count == 0) return cudaSuccess;
-  // a block for each chunk: multiprocessors do not move the same bytes in the same time, and those
-  // that are done take the next ones
+  // One block per chunk: multiprocessors differ in speed, and the first free one takes the next.
   const auto blocks = static_cast<unsigned>(table.chunk_count);
   switch (kind) {
     case WeightKind::fp32:

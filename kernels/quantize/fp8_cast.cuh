@@ -8,7 +8,7 @@
 namespace trainx::kernels {
 
 constexpr int fp8_threads = 256;
-/// Blocks over the rows, and those that leave column sums: it bounds them without knowing the GPU.
+/// Largest number of blocks over the rows, and of such blocks that leave column sums in memory.
 constexpr std::int64_t fp8_most_blocks = 1024, fp8_most_slabs = 64;
 
 __device__ __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
@@ -144,8 +144,8 @@ __device__ __forceinline__ void add_counts(double* counts, const Counted& counte
     atomicAdd(counts + fp8_elements, static_cast<double>(elements));
 }
 
-/// Blocks over the rows: as few, and at most `most`, as leave the fewest tiles to the
-/// multiprocessor that makes most.
+/// Chooses the number of blocks over the rows, at most `most`: the smallest number that minimizes
+/// the tiles of the busiest multiprocessor.
 template <class Kernel>
 cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, std::int64_t most,
                         unsigned& blocks) {

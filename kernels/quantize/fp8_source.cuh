@@ -40,9 +40,9 @@ __device__ __forceinline__ void round16(float (&x)[16]) {
   }
 }
 
-/// When a kernel loads what the pieces of a tile are made of: piece by piece, all of them before it
-/// makes the first, or those of the next tile while this one is transposed. By measurement, and by
-/// how many registers that takes.
+/// When a kernel loads the inputs of a tile: each piece before its cast, all pieces before the
+/// first cast, or the pieces of the next tile while this one is transposed. Each source has the
+/// fastest one that its registers allow.
 enum class Fetching : std::uint8_t { pieces, tile, next_tile };
 
 /// A source loads `count` elements from element `at` on, which is in row `row`; `by_row`: it needs

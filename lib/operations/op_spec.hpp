@@ -110,13 +110,13 @@ struct AttentionCost {
 struct ScratchSpec {
   std::string_view name;
   TensorType type;  // without dims: not needed
-  // made of this parameter alone: forward makes it once a step, and what reads it does so in all
-  // micro-steps (Role::cast_weight)
+  // the parameter that this scratch is computed from: forward computes it once a step, and all
+  // micro-steps read it (Role::cast_weight)
   int of_parameter = program::none;
-  bool for_backward = false;  // ... and forward itself does not read it
+  bool for_backward = false;  // only backward reads such scratch
 };
 
-/// How forward makes such scratch.
+/// Cost of the cast of a parameter into such scratch.
 struct ParameterCastCost {
   int scratch = program::none, parameter = program::none;
   std::int64_t kernels = 0;    // in Cost::kernels, too

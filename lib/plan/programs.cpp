@@ -98,7 +98,7 @@ program::ModelGraph evaluation_graph_of(const Decisions& plan, std::int64_t leng
   return graph;
 }
 
-/// As decided, or with weights cast once a step.
+/// Programs of these decisions. Weights are cast once a step if that is not decided.
 Programs decided_programs(const Decisions& plan, Extent extent) {
   Programs made;
   const auto& r = plan.recipe;

@@ -4,13 +4,13 @@
 
 namespace trainx::plan {
 
-/// Weights that stay on the device, whole and the same, from the first forward of a step to its
-/// last backward can be cast once; gathered and offloaded ones are cast in each forward and again
-/// in backward. So are all where it was decided that the copies have no room.
+/// Weights are cast once if they stay whole on the device for the whole step. Gathered and
+/// offloaded weights are cast in each forward and again in backward, and so are all weights if the
+/// copies do not fit.
 bool casts_weights_once(const Decisions& plan);
 
-/// Decides Decisions::casts_weights_once: false where the run fits its budget only without the
-/// copies, or not at all. Runs after all other choices of memory; writes plan.choices.
+/// Decides Decisions::casts_weights_once: false if the run exceeds its budget with the copies. Runs
+/// after all other choices of memory, and writes plan.choices.
 void choose_weight_casts(Decisions& plan);
 
 }  // namespace trainx::plan

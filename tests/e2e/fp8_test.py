@@ -264,18 +264,24 @@ class Fp8(Trainx):
         for scaling in ("current", "delayed", "blocks"):
             text = tiny(10, every=100, dropout=0, precision=fp8("bf16", scaling=scaling))
             text = text.replace("cosine, warmup: 5 steps", "constant")
-            recipe = self.recipe(text.replace("every: 20 steps, batches", "every: 4 steps, batches"))
+            text = text.replace("every: 20 steps, batches", "every: 4 steps, batches")
+            recipe = self.recipe(text)
             for micro in (8, 4, 2):
                 with self.subTest(scaling=scaling, micro=micro):
-                    settings = (f"batch.micro_batch_size={micro}", "memory.activation_checkpoint=none")
-                    once, each, half = (f"{name}-{scaling}-{micro}" for name in ("once", "each", "half"))
+                    settings = (
+                        f"batch.micro_batch_size={micro}",
+                        "memory.activation_checkpoint=none",
+                    )
+                    names = ("once", "each", "half")
+                    once, each, half = (f"{name}-{scaling}-{micro}" for name in names)
                     planned = self.plan(recipe, *settings)
                     self.assertGreater(self.copies_in(planned), 0)
                     less = f"memory.budget={planned['total_bytes'] - 1} B"
                     without = self.plan(recipe, *settings, less)
                     self.assertEqual(self.copies_in(without), 0)
                     self.assertLess(without["total_bytes"], planned["total_bytes"])
-                    self.assertTrue(any("fp8" in choice for choice in without["choices"]), without["choices"])
+                    choices = without["choices"]
+                    self.assertTrue(any("fp8" in choice for choice in choices), choices)
                     self.assertFalse(any("fp8" in choice for choice in planned.get("choices", [])))
                     want = self.train(recipe, once, *settings)
                     self.assertEqual(self.train(recipe, each, *settings, less), want)
@@ -285,7 +291,8 @@ class Fp8(Trainx):
                     for key in ("eval_loss", "fp8_flushed_weights"):
                         self.assertTrue(any(key in line for line in told), key)
                     if scaling == "delayed":
-                        self.assertEqual(self.state(once)["fp8_ranges"], self.state(each)["fp8_ranges"])
+                        ranges = [self.state(run)["fp8_ranges"] for run in (once, each)]
+                        self.assertEqual(*ranges)
                     self.train(recipe, half, *settings, "run.duration=5 steps")
                     self.train(recipe, half, *settings, less)
                     self.assertEqual(sha256(self.weights(half)), sha256(self.weights(once)))

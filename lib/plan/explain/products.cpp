@@ -2,8 +2,8 @@
 #include "core/units.hpp"
 #include "graph/to_blocks.hpp"
 #include "plan/fp8_layers.hpp"
-#include "plan/weight_casts.hpp"
 #include "plan/precision.hpp"
+#include "plan/weight_casts.hpp"
 #include <cstdio>
 
 namespace trainx::plan {
