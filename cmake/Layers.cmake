@@ -3,11 +3,16 @@
 # links nothing where the CUDA parts are off; of the others the folders cuda/ are left out there.
 # Sources are compiled in unity batches (TRAINX_UNITY). ALONE names files, as regular expressions,
 # whose local names clash with a neighbour's: each is compiled by itself. QUICK layers read, check
-# and print: they run for milliseconds, and -O1 compiles them in three quarters of the time.
+# and print: they run for milliseconds, and -O1 compiles them in three quarters of the time. SIZE:
+# files a batch.
 option(TRAINX_UNITY "Compile the files of a layer in batches: a fresh build is four times faster" ON)
 function(compile_in_batches target)
-  cmake_parse_arguments(BATCH "QUICK" "" "ALONE" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRAINX_UNITY} UNITY_BUILD_BATCH_SIZE 32)
+  cmake_parse_arguments(BATCH "QUICK" "SIZE" "ALONE" ${ARGN})
+  if(NOT BATCH_SIZE)
+    set(BATCH_SIZE 32)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRAINX_UNITY}
+    UNITY_BUILD_BATCH_SIZE ${BATCH_SIZE})
   if(BATCH_QUICK)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()

@@ -2,6 +2,8 @@
 #include "kernels/attention/across_attention.hpp"
 #include "gpu/grouped_attention_case.hpp"
 
+namespace across_attention_test {
+
 using namespace trainx::kernels;
 using namespace trainx::kernels::grouped_case;
 
@@ -141,3 +143,5 @@ TEST_CASE("attention to another text: what cannot be done", "[gpu]") {
   CHECK(forward(size_of(2, 5, 4, 3, 64), 3) == cudaErrorInvalidValue);
   CHECK(forward(size_of(2, 5, 4, 2, 64, 2), 3) == cudaErrorInvalidValue);
 }
+
+}  // namespace across_attention_test

@@ -1,6 +1,8 @@
 #include "gpu/update_case.hpp"
 #include "kernels/optimizer/adafactor.hpp"
 
+namespace adafactor_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -98,3 +100,5 @@ TEST_CASE("adafactor touches nothing where the norm is not finite", "[gpu]") {
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     check({1, 300, 200}, 0, fixed_steps, WeightKind::bf16_split, 0, norm2);
 }
+
+}  // namespace adafactor_test

@@ -2,6 +2,8 @@
 #include "kernels/optimizer/adamw_8bit.hpp"
 #include "kernels/optimizer/dynamic_map.hpp"
 
+namespace adamw_8bit_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -77,3 +79,5 @@ TEST_CASE(
         }
       }
 }
+
+}  // namespace adamw_8bit_test

@@ -5,6 +5,8 @@
 #include <memory>
 #include <random>
 
+namespace adamw_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -258,3 +260,5 @@ TEST_CASE("repeats of the adamw kernel give the same bits", "[gpu]") {
     for (std::size_t r = 0; r < ranges.size(); ++r) CHECK(same_bits(again[r], first[r]));
   }
 }
+
+}  // namespace adamw_test

@@ -1,6 +1,8 @@
 #include "kernels/reduce/add.hpp"
 #include "gpu/operands.hpp"
 
+namespace add_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -38,3 +40,5 @@ TEST_CASE("sums equal their reference to the bit for all sizes and alignments", 
       check<double, double>(elements, shift);
     }
 }
+
+}  // namespace add_test

@@ -3,6 +3,8 @@
 #include "gpu/operands.hpp"
 #include <limits>
 
+namespace average_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -85,3 +87,5 @@ TEST_CASE("the average kernel gives the bits of its reference, and weights stay"
   compare(5000, WeightKind::bf16_split, 0.9, 0, std::numeric_limits<double>::infinity());
   compare(5000, WeightKind::fp32, 0.9, 0, std::numeric_limits<double>::quiet_NaN());
 }
+
+}  // namespace average_test

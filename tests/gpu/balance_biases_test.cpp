@@ -1,6 +1,8 @@
 #include "kernels/experts/balance_biases.hpp"
 #include "gpu/operands.hpp"
 
+namespace balance_biases_test {
+
 using namespace trainx::kernels;
 
 TEST_CASE("biases of routers move as on a host, to the bit", "[gpu]") {
@@ -26,3 +28,5 @@ TEST_CASE("biases of routers move as on a host, to the bit", "[gpu]") {
       CHECK(same_bits(biases.host(), want));
     }
 }
+
+}  // namespace balance_biases_test

@@ -4,6 +4,8 @@
 #include <climits>
 #include <cmath>
 
+namespace biased_attention_test {
+
 using namespace trainx::kernels;
 using namespace trainx::kernels::grouped_case;
 
@@ -288,3 +290,5 @@ TEST_CASE("attention with biases: what cannot be done", "[gpu]") {
   s.biases.d_buckets = &some;
   CHECK(forward(s) == cudaErrorInvalidValue);
 }
+
+}  // namespace biased_attention_test

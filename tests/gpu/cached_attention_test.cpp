@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include "kernels/attention/attention.hpp"
 
+namespace cached_attention_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -60,3 +62,5 @@ TEST_CASE("attention over a cache: nothing to do, and what cannot be done", "[gp
   CHECK(cached_attention(static_cast<const float*>(nullptr), static_cast<float*>(nullptr),
                          {-1, 1, 2, 8}, nullptr) == cudaErrorInvalidValue);
 }
+
+}  // namespace cached_attention_test

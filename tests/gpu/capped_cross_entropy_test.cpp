@@ -3,6 +3,8 @@
 #include "kernels/loss/scale_and_cap.hpp"
 #include "gpu/operands.hpp"
 
+namespace capped_cross_entropy_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -112,3 +114,5 @@ TEST_CASE("a cap holds infinite logits; NaN and bad targets make their row NaN",
   CHECK((std::isfinite(gradient[0]) && std::isnan(gradient[columns]) &&
          std::isnan(gradient[2 * columns]) && std::isfinite(gradient[3 * columns])));
 }
+
+}  // namespace capped_cross_entropy_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace clamped_gated_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("NaN goes through gates with limits, and nowhere else", "[gpu]") {
       if (std::isnan(y[static_cast<std::size_t>(i)]) != (i == at)) FAIL("output " << i);
   }
 }
+
+}  // namespace clamped_gated_test

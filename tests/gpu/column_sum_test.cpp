@@ -1,6 +1,8 @@
 #include "kernels/reduce/column_sum.hpp"
 #include "gpu/operands.hpp"
 
+namespace column_sum_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("NaN shows in its column sum; repeats give the same bits", "[gpu]") {
   for (std::int64_t c = 0; c < columns; ++c)
     if (std::isnan(got[c]) != (c == 700)) FAIL("column " << c);
 }
+
+}  // namespace column_sum_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace copy_ranges_test {
+
 using namespace trainx::kernels;
 
 TEST_CASE("ranges of every length and alignment are copied, and nothing beside them", "[gpu]") {
@@ -31,3 +33,5 @@ TEST_CASE("ranges of every length and alignment are copied, and nothing beside t
       CHECK(to.host() == want);
     }
 }
+
+}  // namespace copy_ranges_test

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+namespace copy_rows_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -161,3 +163,5 @@ TEST_CASE("a cast keeps NaN", "[gpu]") {
   check_nan<Fp16, Bf16>();
   check_nan<Bf16, Fp16>();
 }
+
+}  // namespace copy_rows_test

@@ -1,6 +1,8 @@
 #include "kernels/loss/cross_entropy.hpp"
 #include "gpu/operands.hpp"
 
+namespace cross_entropy_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -204,3 +206,5 @@ TEST_CASE("repeats of cross-entropy give the same bits", "[gpu]") {
            again_loss.loss == first_loss.loss && again_loss.correct == first_loss.correct));
   }
 }
+
+}  // namespace cross_entropy_test

@@ -5,6 +5,8 @@
 #include "kernels/experts/expert_loads.hpp"
 #include <tuple>
 
+namespace dispatch_rows_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -375,3 +377,5 @@ TEST_CASE("experts keep the first choices that they have room for, as the refere
       }
     }
 }
+
+}  // namespace dispatch_rows_test

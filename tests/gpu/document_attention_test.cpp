@@ -4,6 +4,8 @@
 #include <numeric>
 #include <random>
 
+namespace document_attention_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -254,3 +256,5 @@ TEST_CASE("what is not finite shows in its document", "[gpu]") {
   check_nan(Bf16{});
   check_nan(Fp16{});
 }
+
+}  // namespace document_attention_test

@@ -3,6 +3,8 @@
 #include <limits>
 #include <random>
 
+namespace dropout_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("a NaN that is dropped or kept stays NaN; repeats give the same bits",
   const auto first = device_of(in, rows, 0);
   for (int repeat = 0; repeat < 10; ++repeat) CHECK(same_bits(device_of(in, rows, 0), first));
 }
+
+}  // namespace dropout_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include "kernels/embedding/embedding_backward.hpp"
 
+namespace embedding_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -254,3 +256,5 @@ TEST_CASE("NaN reaches its token alone; repeats of the embedding's gradient give
   for (std::int64_t i = 0; i < vocab * columns; ++i)
     if (std::isnan(got[i]) != (i == tokens[9'999] * columns + 5)) FAIL("element " << i);
 }
+
+}  // namespace embedding_test

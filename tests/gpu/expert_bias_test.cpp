@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+namespace expert_bias_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -82,3 +84,5 @@ TEST_CASE("rows behind the last expert's keep their values", "[gpu]") {
   CHECK(same_bits(to.host(), want));
   CHECK(std::equal(y.begin() + 5 * out, y.end(), to.host().begin() + 5 * out));
 }
+
+}  // namespace expert_bias_test

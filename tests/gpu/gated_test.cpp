@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace gated_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("NaN goes through gated activations, and nowhere else", "[gpu]") {
         FAIL("gradient " << i);
   }
 }
+
+}  // namespace gated_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace gelu_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -119,3 +121,5 @@ TEST_CASE("NaN goes through gelu and its backward; repeats give the same bits", 
            !std::isnan(widened(out[4321 * columns + 78]))));
   }
 }
+
+}  // namespace gelu_test

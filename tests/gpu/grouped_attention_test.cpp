@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+namespace grouped_attention_test {
+
 using namespace trainx::kernels;
 using namespace trainx::kernels::grouped_case;
 
@@ -299,3 +301,5 @@ TEST_CASE("grouped attention over a cache is that of the last rows of the whole"
           check_cached<Fp16>(s, 0, seed);
         }
 }
+
+}  // namespace grouped_attention_test

@@ -3,6 +3,8 @@
 #include "gpu/operands.hpp"
 #include "gpu/spread.hpp"
 
+namespace grouped_linear_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -224,3 +226,5 @@ TEST_CASE("NaN of a row stays in the row, and in its expert's gradient", "[gpu]"
       FAIL("d_weight " << i);
   }
 }
+
+}  // namespace grouped_linear_test

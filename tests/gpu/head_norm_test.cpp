@@ -1,6 +1,8 @@
 #include "kernels/norm/head_norm.hpp"
 #include "gpu/operands.hpp"
 
+namespace head_norm_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -199,3 +201,5 @@ TEST_CASE("NaN makes its head NaN and no other", "[gpu]") {
   for (std::size_t i = 0; i < got.y.size(); ++i)
     if (std::isnan(got.y[i]) != (i / row == 7 && i % row / 64 == 1)) FAIL("element " << i);
 }
+
+}  // namespace head_norm_test

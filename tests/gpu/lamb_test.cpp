@@ -1,6 +1,8 @@
 #include "gpu/update_case.hpp"
 #include "kernels/optimizer/lamb.hpp"
 
+namespace lamb_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("lamb: weights of zero have a ratio of 1, and a norm that is not finit
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     check({500, 5000}, WeightKind::bf16_split, 0, norm2);
 }
+
+}  // namespace lamb_test

@@ -3,6 +3,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace latent_heads_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("heads of other widths are copied with zeros behind them; columns are 
   check_put<Bf16>();
   check_put<Fp16>();
 }
+
+}  // namespace latent_heads_test

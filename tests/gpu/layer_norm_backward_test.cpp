@@ -1,6 +1,8 @@
 #include "kernels/norm/layer_norm_backward.hpp"
 #include "gpu/operands.hpp"
 
+namespace layer_norm_backward_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE(
            std::isnan(got.d_bias[6]) && !std::isnan(got.d_gamma[6])));
   }
 }
+
+}  // namespace layer_norm_backward_test

@@ -2,6 +2,8 @@
 #include "gpu/attention_case.hpp"
 #include "gpu/operands.hpp"
 
+namespace mean_pool_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("rows are pooled as by the reference", "[gpu]") {
   check_pool<Bf16>();
   check_pool<Fp16>();
 }
+
+}  // namespace mean_pool_test

@@ -2,6 +2,8 @@
 #include "kernels/attention/nearby_attention.hpp"
 #include "gpu/grouped_attention_case.hpp"
 
+namespace nearby_attention_test {
+
 using namespace trainx::kernels;
 using namespace trainx::kernels::grouped_case;
 
@@ -109,3 +111,5 @@ TEST_CASE("attention with windows on both sides: what cannot be done", "[gpu]") 
   capped.soft_cap = 5;
   CHECK(forward(capped) == cudaErrorInvalidValue);
 }
+
+}  // namespace nearby_attention_test

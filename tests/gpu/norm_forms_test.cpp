@@ -5,6 +5,8 @@
 #include "kernels/norm/residual_layer_norm.hpp"
 #include "gpu/operands.hpp"
 
+namespace norm_forms_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -211,3 +213,5 @@ TEST_CASE("RMSNorm of many rows; repeats give the same bits, NaN makes its row N
     if (std::isnan(widened(got.normed[static_cast<std::size_t>(r * 2048 + 5)])) != (r == 11))
       FAIL("row " << r);
 }
+
+}  // namespace norm_forms_test

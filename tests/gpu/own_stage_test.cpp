@@ -3,6 +3,8 @@
 #include "gpu/operands.hpp"
 #include <limits>
 
+namespace own_stage_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -153,3 +155,5 @@ TEST_CASE("kernels lay weights out for a rule, and put them back, as their refer
         compare(n, kind, norm2, 0);
   compare(1024, WeightKind::fp32, 4, std::numeric_limits<float>::infinity());
 }
+
+}  // namespace own_stage_test

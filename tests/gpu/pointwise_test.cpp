@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace pointwise_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("pointwise kernels leave GELUs to their own, and carry NaN", "[gpu]") 
     CHECK((!std::isnan(y[0]) && std::isnan(y[1]) && !std::isnan(y[2])));
   }
 }
+
+}  // namespace pointwise_test

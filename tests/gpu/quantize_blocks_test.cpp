@@ -3,6 +3,8 @@
 #include "kernels/quantize/quantize_blocks.hpp"
 #include "gpu/operands.hpp"
 
+namespace quantize_blocks_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -214,3 +216,5 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
     }
   }
 }
+
+}  // namespace quantize_blocks_test

@@ -3,6 +3,8 @@
 #include "kernels/quantize/quantize.hpp"
 #include "gpu/operands.hpp"
 
+namespace quantize_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -317,3 +319,5 @@ TEST_CASE("a known range gives the scale of fp8, and what lies far outside it is
       CHECK(state[0] == 8);  // of 131072 normal numbers the largest is between 4 and 8
     }
 }
+
+}  // namespace quantize_test

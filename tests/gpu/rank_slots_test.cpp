@@ -4,6 +4,8 @@
 #include "kernels/experts/dispatch_rows.hpp"
 #include <tuple>
 
+namespace rank_slots_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -80,3 +82,5 @@ TEST_CASE("slots of ranks that share experts are filled as the reference does", 
       }
     }
 }
+
+}  // namespace rank_slots_test

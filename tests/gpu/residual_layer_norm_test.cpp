@@ -1,6 +1,8 @@
 #include "kernels/norm/residual_layer_norm.hpp"
 #include "gpu/operands.hpp"
 
+namespace residual_layer_norm_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -196,3 +198,5 @@ TEST_CASE("NaN makes its row NaN and no other; repeats of residual + LayerNorm g
     CHECK((std::isnan(got.mean[11]) && std::isnan(got.rstd[11])));
   }
 }
+
+}  // namespace residual_layer_norm_test

@@ -1,6 +1,8 @@
 #include "kernels/rotary/rotary.hpp"
 #include "gpu/operands.hpp"
 
+namespace rotary_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("rotary embeddings refuse more pairs than travel with a launch", "[gpu
   op.x = op.y = x.data();
   CHECK(rotary(op, nullptr) == cudaErrorInvalidValue);
 }
+
+}  // namespace rotary_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include "kernels/experts/router_loss.hpp"
 
+namespace router_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -284,3 +286,5 @@ TEST_CASE("losses that keep experts evenly busy and logits small, on a GPU", "[g
     check_close(to_d_z.host(), d_z, 1e-6, 0, "d_z");
   }
 }
+
+}  // namespace router_test

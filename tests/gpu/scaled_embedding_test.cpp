@@ -2,6 +2,8 @@
 #include "kernels/embedding/scale.hpp"
 #include "gpu/operands.hpp"
 
+namespace scaled_embedding_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("scaled elements have the bits of their reference", "[gpu]") {
   check_scale<Bf16>();
   check_scale<Fp16>();
 }
+
+}  // namespace scaled_embedding_test

@@ -5,6 +5,8 @@
 #include <random>
 #include <span>
 
+namespace sgd_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("sgd touches nothing where the norm is not finite", "[gpu]") {
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
     check(5000, WeightKind::bf16_split, {0.9, false, 0.1, {128, 1}}, 0, norm2);
 }
+
+}  // namespace sgd_test

@@ -4,6 +4,8 @@
 #include <limits>
 #include <random>
 
+namespace squared_norm_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("repeats of the squared norm, and other alignments, give the same bits
   for (std::size_t repeat = 0; repeat < 10; ++repeat)
     CHECK(norms_of(vectors, repeat % 4).device == first);
 }
+
+}  // namespace squared_norm_test

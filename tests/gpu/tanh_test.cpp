@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <algorithm>
 
+namespace tanh_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -126,3 +128,5 @@ TEST_CASE("NaN goes through tanh and its backward; repeats give the same bits", 
   const auto through = in.host();
   CHECK((std::isnan(widened(through[broken])) && !std::isnan(widened(through[broken + 1]))));
 }
+
+}  // namespace tanh_test

@@ -4,6 +4,8 @@
 #include "kernels/optimizer/adamw_anyprecision.hpp"
 #include "kernels/optimizer/lion.hpp"
 
+namespace update_rules_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -111,3 +113,5 @@ TEST_CASE("Kahan summation beside exact weights is refused", "[gpu]") {
   s.kahan = true;
   CHECK(adamw_anyprecision({}, WeightKind::fp32, {}, s, nullptr) == cudaErrorInvalidValue);
 }
+
+}  // namespace update_rules_test

@@ -2,6 +2,8 @@
 #include "gpu/operands.hpp"
 #include <limits>
 
+namespace value_loss_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -49,3 +51,5 @@ TEST_CASE("losses of real numbers equal their reference", "[gpu]") {
   check_losses<Bf16>();
   check_losses<Fp16>();
 }
+
+}  // namespace value_loss_test

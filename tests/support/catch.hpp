@@ -1,6 +1,9 @@
-// Catch2 v2 (Debian 12) and v3 (Ubuntu 24.04) behind one include. In a file that sees LibTorch,
-// include torch first: c10's CHECK would end the process instead of failing the test.
+// Catch2 v2 (Debian 12) and v3 (Ubuntu 24.04) behind one include. c10 has a CHECK too, which would
+// end the process instead of failing the test: where LibTorch is seen, its header comes first.
 #pragma once
+#if __has_include(<c10/util/Logging.h>)
+#include <c10/util/Logging.h>
+#endif
 #undef CHECK
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_approx.hpp>

@@ -6,6 +6,8 @@
 #include <cmath>
 #include "gpu/device.hpp"
 
+namespace attestation_test {
+
 using namespace trainx;
 using namespace trainx::train::test;
 using program::Master;
@@ -305,3 +307,5 @@ TEST_CASE(
     if (!(std::abs(sabotaged.losses[s] / honest.losses[s] - 1) < 1e-5))
       FAIL("step " << s + 1 << ": " << sabotaged.losses[s] << " instead of " << honest.losses[s]);
 }
+
+}  // namespace attestation_test

@@ -8,6 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include "gpu/device.hpp"
 
+namespace bert_blocks_test {
+
 using namespace trainx;
 using namespace trainx::model::test;
 
@@ -194,3 +196,5 @@ TEST_CASE("BERT on the GPU: evaluation gives the loss without dropout and counts
         best.eq(run.buffer("targets", DType::i32).view({t.batch, t.length})).sum().item<double>());
   }
 }
+
+}  // namespace bert_blocks_test

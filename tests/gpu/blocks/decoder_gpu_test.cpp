@@ -10,6 +10,8 @@
 #include <ATen/ops/from_blob.h>
 #include "gpu/device.hpp"
 
+namespace decoder_gpu_test {
+
 using namespace trainx;
 using namespace trainx::model::test;
 
@@ -89,3 +91,5 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
     }
   }
 }
+
+}  // namespace decoder_gpu_test

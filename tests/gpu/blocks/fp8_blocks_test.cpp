@@ -15,6 +15,8 @@
 #include <vector>
 #include "gpu/device.hpp"
 
+namespace fp8_blocks_test {
+
 using namespace trainx;
 using namespace trainx::model::test;
 using graph::Fp8Scaling;
@@ -302,3 +304,5 @@ TEST_CASE("what is recomputed in fp8 on the GPU has the same bits", "[gpu]") {
     }
   }
 }
+
+}  // namespace fp8_blocks_test

@@ -7,6 +7,8 @@
 #include <ATen/TensorOperators.h>
 #include "gpu/device.hpp"
 
+namespace gpt2_blocks_test {
+
 using namespace trainx;
 using namespace trainx::model::test;
 
@@ -124,3 +126,5 @@ TEST_CASE("GPT-2 on the GPU: what is recomputed has the same bits", "[gpu]") {
     CHECK(again.parameters("g.", DType::f32).at(name).equal(g));
   }
 }
+
+}  // namespace gpt2_blocks_test

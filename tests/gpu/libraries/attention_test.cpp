@@ -9,6 +9,8 @@
 #include <memory>
 #include <tuple>
 
+namespace attention_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error,
@@ -440,3 +442,5 @@ TEST_CASE("a captured attention gives what the uncaptured one gave", "[gpu]") {
       }
   cudaStreamDestroy(stream);
 }
+
+}  // namespace attention_test

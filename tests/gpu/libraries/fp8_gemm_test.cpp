@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+namespace fp8_gemm_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 using kernels::Bf16;
@@ -343,3 +345,5 @@ TEST_CASE("products of fp8 that no GPU has are refused", "[gpu]") {
   for (const GemmProblem& p : {odd, both_e5m2, across})
     CHECK_THROWS_AS(gemm.run(p, o, workspace.space()), InternalError);
 }
+
+}  // namespace fp8_gemm_test

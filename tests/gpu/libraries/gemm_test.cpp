@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+namespace gemm_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 using kernels::Bf16;
@@ -339,3 +341,5 @@ TEST_CASE("a captured product gives what the uncaptured one gave", "[gpu]") {
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
 }
+
+}  // namespace gemm_test

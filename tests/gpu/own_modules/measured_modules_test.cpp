@@ -16,6 +16,8 @@
 #include <functional>
 #include <memory>
 
+namespace measured_modules_test {
+
 using namespace trainx;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("more memory than the GPU has is refused", "[gpu]") {
       user_error_of([&] { model::custom::measure_model(dims, B, T, DType::f32, 1, *device); });
   CHECK(said.starts_with("71: "));
 }
+
+}  // namespace measured_modules_test

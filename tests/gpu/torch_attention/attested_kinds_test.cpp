@@ -4,6 +4,8 @@
 #include <cmath>
 #include "gpu/device.hpp"
 
+namespace attested_kinds_test {
+
 using namespace trainx;
 using namespace trainx::train::test;
 
@@ -72,3 +74,5 @@ TEST_CASE("attention of another kind than asked for is found out", "[gpu]") {
   else
     CHECK(has(out.refusal, "matrix products"));
 }
+
+}  // namespace attested_kinds_test

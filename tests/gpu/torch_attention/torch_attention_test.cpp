@@ -13,6 +13,8 @@
 #include <cmath>
 #include <memory>
 
+namespace torch_attention_test {
+
 using namespace trainx;
 using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error,
     kernels::widened;
@@ -278,3 +280,5 @@ TEST_CASE("a captured attention of LibTorch's gives what the uncaptured one gave
       cudaGraphDestroy(graph);
     }
 }
+
+}  // namespace torch_attention_test

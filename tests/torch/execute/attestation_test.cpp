@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+namespace attestation_test {
+
 using namespace trainx;
 using execute::differences;
 
@@ -409,3 +411,5 @@ TEST_CASE("attention that is another's in one layer alone is found out") {
        "0"] = 1;
   check_sentence("attestation.one_layer", all_of(mixed, asking(AttentionKind::flash)));
 }
+
+}  // namespace attestation_test

@@ -5,6 +5,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace balance_test {
+
 using namespace trainx;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("a router's bias moves by the sign of what its expert's load lacks of 
   balance(group, loads, std::numeric_limits<double>::infinity(), parts.data());
   CHECK(parts == whole);
 }
+
+}  // namespace balance_test

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <iterator>
 
+namespace shared_cores_test {
+
 namespace {
 
 using namespace trainx;
@@ -46,3 +48,5 @@ TEST_CASE("nothing watches one thread, or a user's own wait policy") {
   const execute::SharedCores watched(4);
   CHECK(threads_here() == before + 1);
 }
+
+}  // namespace shared_cores_test

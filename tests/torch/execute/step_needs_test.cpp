@@ -5,6 +5,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace step_needs_test {
+
 using namespace trainx;
 
 TEST_CASE(
@@ -36,4 +38,6 @@ TEST_CASE(
   batch.lengths = {};
   CHECK(execute::with_batch(none, batch, all_rows) == none);
 }
+
+}  // namespace step_needs_test
 #endif

@@ -25,6 +25,8 @@
 #include <limits>
 #include <optional>
 
+namespace cpu_calls_test {
+
 using namespace trainx;
 namespace cpu = exported::cpu;
 
@@ -218,3 +220,5 @@ TEST_CASE("attention hides what the bias hides") {
   CHECK_FALSE(attend({x[0], x[1], x[2], x[3] > 0}, {}).defined());
   CHECK_FALSE(attend({x[0], x[1], x[2].slice(-1, 0, 2), x[3]}, {}).defined());
 }
+
+}  // namespace cpu_calls_test

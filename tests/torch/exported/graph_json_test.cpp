@@ -10,6 +10,8 @@
 #include <ATen/ops/ones.h>
 #include <nlohmann/json.hpp>
 
+namespace graph_json_test {
+
 using namespace trainx;
 using nlohmann::json;
 
@@ -149,3 +151,5 @@ TEST_CASE("an operator that fails, fails with LibTorch's error") {
   CHECK_THROWS_AS(placed->run({at::ones({3, 2}), at::ones({3, 2})}, false), c10::Error);
   CHECK_THROWS_AS(placed->run({at::ones({2, 2})}, false), c10::Error);
 }
+
+}  // namespace graph_json_test

@@ -22,6 +22,8 @@
 #include <limits>
 #include <utility>
 
+namespace placed_graph_test {
+
 using namespace trainx;
 using exported::Interpreter;
 using nlohmann::json;
@@ -252,3 +254,5 @@ TEST_CASE("attention that keeps no graph has the bits of one that does") {
   CHECK_FALSE(anew.requires_grad());
   CHECK(at::equal(kept, anew));
 }
+
+}  // namespace placed_graph_test

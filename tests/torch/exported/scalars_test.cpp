@@ -4,6 +4,8 @@
 #include <c10/util/Exception.h>
 #include <cstdint>
 
+namespace scalars_test {
+
 using trainx::exported::scalar_function;
 
 TEST_CASE("whole numbers stay whole, and division rounds down") {
@@ -35,3 +37,5 @@ TEST_CASE("what has no result throws") {
   CHECK_THROWS_AS(scalar_function("truediv", {1.0, 0.0}), c10::Error);
   CHECK_THROWS_AS(scalar_function("pow", {std::int64_t{10}, std::int64_t{40}}), c10::Error);
 }
+
+}  // namespace scalars_test

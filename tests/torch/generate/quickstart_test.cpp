@@ -9,7 +9,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/catch.hpp"
 
-namespace trainx::train {
+namespace trainx::train::quickstart_test {
 
 TEST_CASE(
     "the quickstart comes within 10 % of the entropy floor on held-out stories and writes "
@@ -51,4 +51,4 @@ TEST_CASE(
   CHECK(accepted > tokens / 2);
 }
 
-}  // namespace trainx::train
+}  // namespace trainx::train::quickstart_test

@@ -12,6 +12,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace sampling_test {
+
 using namespace trainx;
 using generate::draw_token;
 using generate::uniform_at;
@@ -164,3 +166,5 @@ TEST_CASE("random numbers are uniform, and a function of seed and position alone
   CHECK(uniform_at(0, 1) != uniform_at(std::uint64_t{1} << 32, 1));
   CHECK(uniform_at(0, 1) != uniform_at(0, std::int64_t{1} << 32));
 }
+
+}  // namespace sampling_test

@@ -7,6 +7,8 @@
 #include <ATen/ops/zeros.h>
 #include "support/catch.hpp"
 
+namespace bert_test {
+
 using namespace trainx;
 using model::test::bert_cases;
 using model::test::BertCase;
@@ -221,3 +223,5 @@ TEST_CASE(
           1e-5);
   }
 }
+
+}  // namespace bert_test

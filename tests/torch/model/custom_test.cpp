@@ -32,6 +32,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace custom_test {
+
 using namespace trainx;
 
 namespace {
@@ -617,3 +619,5 @@ TEST_CASE("keyed dropout follows the key, the call and the sample alone") {
   operations::seed_generator(5);
   CHECK(at::equal(outside, at::dropout(x, 0.5, true)));
 }
+
+}  // namespace custom_test

@@ -14,6 +14,8 @@
 #include <set>
 #include "support/catch.hpp"
 
+namespace declared_test {
+
 using namespace trainx;
 using model::BlockContext;
 using model::test::bert_cases;
@@ -263,3 +265,5 @@ TEST_CASE(
                                                                      : 0)));
   CHECK(tensor::allocator_bytes().current == before);
 }
+
+}  // namespace declared_test

@@ -11,6 +11,8 @@
 #include <random>
 #include "support/catch.hpp"
 
+namespace decoder_test {
+
 using namespace trainx;
 using namespace trainx::model::test;
 using model::Decoder;
@@ -194,3 +196,5 @@ TEST_CASE("logits depend on what was said before, and a smaller capacity changes
   CHECK(relative_error(whole.append(text.part(short_capacity, 1)), text.logits[short_capacity]) <=
         1e-5);
 }
+
+}  // namespace decoder_test

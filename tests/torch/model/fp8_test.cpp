@@ -8,6 +8,8 @@
 #include <cmath>
 #include "support/catch.hpp"
 
+namespace fp8_test {
+
 using namespace trainx;
 using model::test::PlainRun;
 using operations::Fp8;
@@ -147,3 +149,5 @@ TEST_CASE("with scales of blocks weight gradients multiply casts by columns, the
   CHECK(difference(dw, want) <= 1e-5);
   CHECK(difference(others(dw), others(want)) <= 1e-5);
 }
+
+}  // namespace fp8_test

@@ -5,6 +5,8 @@
 #include <ATen/ops/equal.h>
 #include "support/catch.hpp"
 
+namespace gpt2_test {
+
 using namespace trainx;
 using model::test::Case;
 using model::test::cases;
@@ -143,3 +145,5 @@ TEST_CASE("evaluate gives the loss without dropout, predict the logits of the po
   for (std::int64_t b = 0; b < t.batch; ++b)
     CHECK(relative_error(logits[b], want.logits[b][(3 + 5 * b) % t.length]) <= 1e-5);
 }
+
+}  // namespace gpt2_test

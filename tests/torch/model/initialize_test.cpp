@@ -8,6 +8,8 @@
 #include <map>
 #include "support/catch.hpp"
 
+namespace initialize_test {
+
 using namespace trainx;
 
 namespace {
@@ -125,3 +127,5 @@ TEST_CASE("a context refuses slots that its instruction does not use") {
   CHECK_THROWS_AS(model::BlockContext(graph, block, {}, {}, model::Mode::train, 9, 1.0),
                   InternalError);
 }
+
+}  // namespace initialize_test

@@ -3,6 +3,8 @@
 #include "operations/norm/any_norm.hpp"
 #include <tuple>
 
+namespace any_norm_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::NormForm;
@@ -158,3 +160,5 @@ TEST_CASE("residual sums and norms in every form, forward and backward") {
   run(d_sum, normed_over);
   CHECK(at::equal(normed_over, first));
 }
+
+}  // namespace any_norm_test

@@ -1,6 +1,8 @@
 // Dropout of attention's probabilities: its gradient, its mean, and what it depends on.
 #include "torch/operations/grouped_attention_formula.hpp"
 
+namespace attention_dropout_test {
+
 using namespace grouped_attention_formula;
 
 TEST_CASE("the gradient under dropout is that of the probabilities that forward dropped") {
@@ -77,3 +79,5 @@ TEST_CASE("over many seeds dropout of attention leaves its mean, and drops its s
   }
   CHECK(std::abs(kept - 750000) <= 3 * std::sqrt(1e6 * 0.25 * 0.75));
 }
+
+}  // namespace attention_dropout_test

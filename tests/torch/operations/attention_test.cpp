@@ -21,6 +21,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace attention_test {
+
 using namespace trainx;
 
 namespace {
@@ -194,3 +196,5 @@ TEST_CASE("attention that only a GPU has is none of a CPU's") {
                    lse = at::ones({1, 4, 1});
   CHECK_THROWS_AS(operations::causal_attention(out, lse, qkv, kind), InternalError);
 }
+
+}  // namespace attention_test

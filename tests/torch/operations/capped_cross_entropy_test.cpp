@@ -6,6 +6,8 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 
+namespace capped_cross_entropy_test {
+
 using namespace trainx;
 using namespace double_reference;
 
@@ -188,3 +190,5 @@ TEST_CASE("rows are scaled, also in place") {
   operations::scale_rows(same, same, 12.5);
   CHECK(at::equal(same, y));
 }
+
+}  // namespace capped_cross_entropy_test

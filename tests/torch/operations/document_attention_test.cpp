@@ -17,6 +17,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace document_attention_test {
+
 using namespace trainx;
 
 namespace {
@@ -170,3 +172,5 @@ TEST_CASE("positions count from the first token of a document") {
   operations::embedding_backward_positions(d_wpe, d, T, false, starts);
   CHECK((d_wpe + 1 - want_d).abs().max().item<float>() <= 1e-5);
 }
+
+}  // namespace document_attention_test

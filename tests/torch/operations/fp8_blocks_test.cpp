@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+namespace fp8_blocks_test {
+
 using namespace trainx;
 using double_reference::Operands;
 using operations::Fp8;
@@ -323,3 +325,5 @@ TEST_CASE("products of operands with scales of blocks multiply each with its own
     CHECK(relative(dw, accumulate ? double_reference::sum(want, want) : want) <= 1e-5);
   }
 }
+
+}  // namespace fp8_blocks_test

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+namespace fp8_kernel_test {
+
 using namespace trainx;
 using kernels::Fp8Format;
 using operations::Fp8;
@@ -138,3 +140,5 @@ TEST_CASE("threads of a warp meet in no bank of a thread block's tile") {
       CHECK(banks.size() == 32);
     }
 }
+
+}  // namespace fp8_kernel_test

@@ -9,6 +9,8 @@
 #include <c10/util/Float8_e5m2.h>
 #include <tuple>
 
+namespace fp8_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::Fp8;
@@ -256,3 +258,5 @@ TEST_CASE("a linear layer's products in fp8 are those of its quantized operands"
                                          Tensor(weight_memory));
   CHECK(relative(dw, double_reference::sum(want, want)) <= 1e-5);
 }
+
+}  // namespace fp8_test

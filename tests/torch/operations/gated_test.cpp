@@ -5,6 +5,8 @@
 #include "operations/gated/gated.hpp"
 #include <numbers>
 
+namespace gated_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::Activation;
@@ -111,3 +113,5 @@ TEST_CASE("gated products, forward and backward") {
   operations::gated_backward(f, dx, dy, x);
   CHECK(error(dx, slopes(in, [&] { return dot(formula(), d); })) <= operands.tolerance());
 }
+
+}  // namespace gated_test

@@ -4,6 +4,8 @@
 #include "core/error.hpp"
 #include "kernels/attention/grouped_attention.hpp"
 
+namespace grouped_attention_test {
+
 using namespace grouped_attention_formula;
 
 TEST_CASE("grouped attention, forward and backward") {
@@ -251,3 +253,5 @@ TEST_CASE("the reference of the GPU's kernels is grouped attention of a CPU") {
   CHECK(error(out, wide(want_out)) <= 2e-6);
   CHECK(error(d_qkv, wide(want_d)) <= 4e-6);
 }
+
+}  // namespace grouped_attention_test

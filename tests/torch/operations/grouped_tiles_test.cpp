@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+namespace grouped_tiles_test {
+
 using namespace trainx::kernels::grouped;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("there are tiles for every spread of rows over experts") {
   }
   CHECK(most_row_tiles(128, 128, 128) == 129);  // a row for each expert takes 128 tiles
 }
+
+}  // namespace grouped_tiles_test

@@ -3,6 +3,8 @@
 #include "operations/head_norm/head_norm.hpp"
 #include <array>
 
+namespace head_norm_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::HeadNorm;
@@ -129,3 +131,5 @@ TEST_CASE("norms of queries and keys, forward and backward") {
     if (parameters.all[i].defined())
       CHECK(error(gradients.all[i], sum(want_of[i], want_of[i])) <= 2e-5);
 }
+
+}  // namespace head_norm_test

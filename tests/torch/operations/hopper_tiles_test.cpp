@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+namespace hopper_tiles_test {
+
 using namespace trainx::kernels::hopper;
 using trainx::kernels::grouped::tile_at;
 using trainx::kernels::grouped::TileAt;
@@ -82,3 +84,5 @@ TEST_CASE("blocks on Hopper compute each tile of experts' products once") {
       CHECK(tiles.size() == idx(rows * columns));
     }
 }
+
+}  // namespace hopper_tiles_test

@@ -3,6 +3,8 @@
 #include "operations/columns/columns.hpp"
 #include "operations/latent_heads/latent_heads.hpp"
 
+namespace latent_heads_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::LatentHeads;
@@ -95,3 +97,5 @@ TEST_CASE("columns, and their gradient among those of others") {
   operations::take_columns_backward(same, y, first, same);
   CHECK(at::equal(same, want));
 }
+
+}  // namespace latent_heads_test

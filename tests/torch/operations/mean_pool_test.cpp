@@ -2,6 +2,8 @@
 #include "torch/operations/double_reference.hpp"
 #include "operations/mean_pool/mean_pool.hpp"
 
+namespace mean_pool_test {
+
 using namespace trainx;
 using namespace double_reference;
 
@@ -32,3 +34,5 @@ TEST_CASE("the rows of a sample without padding become their mean") {
   CHECK(error(out, want) <= operands.tolerance());
   CHECK(error(dx, slopes) <= operands.tolerance());
 }
+
+}  // namespace mean_pool_test

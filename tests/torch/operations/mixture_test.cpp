@@ -20,6 +20,8 @@
 #include <ATen/ops/tensor.h>
 #include <numeric>
 
+namespace mixture_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::Router;
@@ -738,3 +740,5 @@ TEST_CASE("tokens of each expert are counted, and choices without a row") {
   operations::add_expert_loads(l, loads, offsets, true);
   CHECK(doubles(loads) == Doubles{8, 0, 6, 4});
 }
+
+}  // namespace mixture_test

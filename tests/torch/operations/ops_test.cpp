@@ -33,6 +33,8 @@
 #include <tuple>
 #include "support/catch.hpp"
 
+namespace ops_test {
+
 using namespace trainx;
 
 namespace {
@@ -390,3 +392,5 @@ TEST_CASE("dropout keeps the share it should, repeats, and adds a branch") {
   operations::add_branch(sum, half, half, bias, {});
   CHECK(at::equal(sum, at::full({100, columns}, 1.5, type)));
 }
+
+}  // namespace ops_test

@@ -2,6 +2,8 @@
 #include "torch/operations/double_reference.hpp"
 #include "operations/rotary/rotary.hpp"
 
+namespace rotary_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::Rotary;
@@ -124,3 +126,5 @@ TEST_CASE("rows that come one by one turn as they do together") {
   }
   CHECK(at::equal(each, y));
 }
+
+}  // namespace rotary_test

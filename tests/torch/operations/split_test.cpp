@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include "support/catch.hpp"
 
+namespace split_test {
+
 using namespace trainx;
 using namespace trainx::operations;
 using program::How;
@@ -199,3 +201,5 @@ TEST_CASE("operations whose results need whole rows are not cut") {
     CHECK_FALSE(operations::Module{}.split(axis, rows));
   }
 }
+
+}  // namespace split_test

@@ -2,6 +2,8 @@
 #include "torch/operations/double_reference.hpp"
 #include "operations/value_loss/value_loss.hpp"
 
+namespace value_loss_test {
+
 using namespace trainx;
 using namespace double_reference;
 using operations::ValueLossKind;
@@ -69,3 +71,5 @@ TEST_CASE("the binary cross-entropy of large logits overflows nowhere") {
   CHECK(total.item<double>() == 2e4);
   CHECK(doubles(gradient) == Doubles{0, 0, 1, -1});
 }
+
+}  // namespace value_loss_test

@@ -3,6 +3,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adafactor_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -104,3 +106,5 @@ TEST_CASE("adafactor: rows that pad a vocabulary change nothing") {
   for (std::size_t i = 57 * 33; i < 64 * 33; ++i)
     if (!(padded.exact[i] == 0)) FAIL("padding " << i);
 }
+
+}  // namespace adafactor_test

@@ -4,6 +4,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adagrad_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -54,3 +56,5 @@ TEST_CASE("adagrad equals LibTorch's fused step") {
   CHECK(largest_difference(f, f.exact, {reference.exact.begin(), reference.exact.end()}, 1e-1) <=
         1e-5);
 }
+
+}  // namespace adagrad_test

@@ -4,6 +4,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adam_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -56,3 +58,5 @@ TEST_CASE("adam equals LibTorch's fused step") {
   CHECK(largest_difference(f, f.exact, {reference.exact.begin(), reference.exact.end()}, 1e-1) <=
         1e-5);
 }
+
+}  // namespace adam_test

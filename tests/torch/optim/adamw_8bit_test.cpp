@@ -4,6 +4,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adamw_8bit_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -164,3 +166,5 @@ TEST_CASE("small tensors, and embeddings where it is asked, have moments in fp32
   CHECK(same_bits(f.bf16, same.bf16));
   CHECK(same_bits(f.low, same.low));
 }
+
+}  // namespace adamw_8bit_test

@@ -2,6 +2,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adamw_anyprecision_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -102,3 +104,5 @@ TEST_CASE("Kahan summation in bf16 follows fp32 where bf16 alone stands still") 
                                     StepScalars{}),
       InternalError);
 }
+
+}  // namespace adamw_anyprecision_test

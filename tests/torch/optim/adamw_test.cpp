@@ -4,6 +4,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace adamw_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -96,3 +98,5 @@ TEST_CASE("adamw equals LibTorch's fused step") {
   INFO("largest difference " << largest);
   CHECK(largest < 2e-6);
 }
+
+}  // namespace adamw_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <limits>
 
+namespace grouped_optimizer_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -108,3 +110,5 @@ TEST_CASE("an average follows the exact weights of every kind, and changes no up
       CHECK(same_bits(before, std::vector<float>(average, average + want.size())));
     }
 }
+
+}  // namespace grouped_optimizer_test

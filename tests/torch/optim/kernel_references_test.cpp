@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include <tuple>
 
+namespace kernel_references_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -219,3 +221,5 @@ TEST_CASE("the dropout kernel's reference drops the elements that the CPU's oper
     operations::dropout_factors(want, r, columns, 0, columns, factors.data() + r * columns);
   CHECK(same_bits(out, factors));
 }
+
+}  // namespace kernel_references_test

@@ -1,6 +1,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace lamb_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -50,3 +52,5 @@ TEST_CASE("lamb takes a ratio of 1 where weights or direction are zero") {
   CHECK(std::abs(f.exact[0] + 0.5) <= 1e-5);
   CHECK(f.exact[1] == 0);
 }
+
+}  // namespace lamb_test

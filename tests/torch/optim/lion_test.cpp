@@ -1,6 +1,8 @@
 #include "formula.hpp"
 #include "support/catch.hpp"
 
+namespace lion_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -37,3 +39,5 @@ TEST_CASE("lion moves nothing where momentum and gradient are zero") {
   make_optimizer(o)->update(f.memory(), s);
   CHECK(same_bits(before, f.exact));
 }
+
+}  // namespace lion_test

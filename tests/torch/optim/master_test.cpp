@@ -1,6 +1,8 @@
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
 
+namespace master_test {
+
 using namespace trainx::optim;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("ties round away from zero") {
   CHECK(bf16 == std::vector<std::uint16_t>{0x3f81, 0x3f82, 0xbf81});
   CHECK(low == std::vector<std::uint16_t>{0x8000, 0x8000, 0x8000});
 }
+
+}  // namespace master_test

@@ -5,6 +5,8 @@
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
 
+namespace optimizer_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -216,3 +218,5 @@ TEST_CASE("the squared norm is that of the tensors, without the gaps") {
   f.gradient[0] = 3e38f;  // beyond fp32 when squared
   CHECK(squared_norm(f.group, f.gradient.data()) >= 9e76 * 0.99);
 }
+
+}  // namespace optimizer_test

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <tuple>
 
+namespace own_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -269,3 +271,5 @@ TEST_CASE("what is put back that is not finite is told with its update") {
   CHECK(kernels::update_of_fault(fault) == 7);
   CHECK(kernels::what_of_fault(fault) == 1);
 }
+
+}  // namespace own_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <tuple>
 
+namespace parts_of_tensors_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -126,3 +128,5 @@ TEST_CASE("parts of tensors, with the sums of all parts, are updated as whole te
           CHECK(shards.gaps_untouched());
         }
 }
+
+}  // namespace parts_of_tensors_test

@@ -4,6 +4,8 @@
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
 
+namespace sgd_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using program::Master;
@@ -85,3 +87,5 @@ TEST_CASE("nesterov without momentum and wrong numbers of states are broken prom
   odd.master = nullptr;
   CHECK_THROWS_AS(make_optimizer(options::SgdOptions{})->update(odd, StepScalars{}), InternalError);
 }
+
+}  // namespace sgd_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include <set>
 
+namespace stochastic_rounding_test {
+
 using namespace trainx;
 using namespace trainx::optim;
 using kernels::RoundingKey;
@@ -179,3 +181,5 @@ TEST_CASE(
   GroupFixture f = fixture(kahan, 1);
   CHECK_THROWS_AS(make_optimizer(kahan)->update(f.memory(), scalars_of(0, 1)), InternalError);
 }
+
+}  // namespace stochastic_rounding_test

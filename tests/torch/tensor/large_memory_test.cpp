@@ -6,6 +6,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace large_memory_test {
+
 using namespace trainx;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("large memory is set and copied to its last byte, and not beyond") {
   CHECK(std::ranges::count(to, std::byte{0}) == static_cast<std::ptrdiff_t>(bytes));
   CHECK(to.back() == std::byte{7});
 }
+
+}  // namespace large_memory_test

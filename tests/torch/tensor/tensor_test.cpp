@@ -6,6 +6,8 @@
 #include <thread>
 #include "support/catch.hpp"
 
+namespace tensor_test {
+
 using namespace trainx;
 
 TEST_CASE("Philox gives the known answers of Random123") {
@@ -95,3 +97,5 @@ TEST_CASE("the meter counts what ATen allocates, on all threads, and its peak") 
   tensor::reset_allocator_peak();
   CHECK(tensor::allocator_bytes().peak == after.current);
 }
+
+}  // namespace tensor_test

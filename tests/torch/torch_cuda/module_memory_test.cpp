@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <vector>
 
+namespace module_memory_test {
+
 using namespace trainx;
 
 TEST_CASE("planned memory of modules is handed out again, and does not grow") {
@@ -21,3 +23,5 @@ TEST_CASE("planned memory of modules is handed out again, and does not grow") {
   CHECK(memory.take(2 * unit) != nullptr);
   CHECK(memory.take(1) == nullptr);
 }
+
+}  // namespace module_memory_test

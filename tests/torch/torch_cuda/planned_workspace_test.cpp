@@ -13,6 +13,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace planned_workspace_test {
+
 using namespace trainx;
 
 namespace {
@@ -101,3 +103,5 @@ TEST_CASE("math attention of whole batches finds room too", "[slow]") {
       {{8, 256, 12, 64}, {64, 48, 4, 128}, {2, 1024, 4, 64}, {8, 1000, 12, 64}}));
   check_room(type, causal, B, T, H, D);
 }
+
+}  // namespace planned_workspace_test

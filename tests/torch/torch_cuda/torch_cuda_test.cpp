@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include "support/catch.hpp"
 
+namespace torch_cuda_test {
+
 using namespace trainx;
 
 TEST_CASE("LibTorch's CUDA half is loaded when it is asked for, and brings its kernels") {
@@ -28,3 +30,5 @@ TEST_CASE("LibTorch's CUDA half is loaded when it is asked for, and brings its k
   CHECK(at::globalContext().hasCUDART());
   operations::cuda::load_torch_cuda();  // a second time does nothing
 }
+
+}  // namespace torch_cuda_test

@@ -2,7 +2,7 @@
 #include "small_run.hpp"
 #include "support/catch.hpp"
 
-namespace trainx::train {
+namespace trainx::train::checkpoint_observer_test {
 namespace {
 
 /// A CPU that counts what is prepared for downloads, and says of its steps what it is told to.
@@ -60,4 +60,4 @@ TEST_CASE(
     }
 }
 
-}  // namespace trainx::train
+}  // namespace trainx::train::checkpoint_observer_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include "support/catch.hpp"
 
-namespace trainx::train {
+namespace trainx::train::executor_test {
 namespace {
 
 plan::PlacedProgram replaced(const plan::PlacedProgram& like, program::StepProgram p) {
@@ -220,8 +220,8 @@ TEST_CASE(
   number(program::UpdateSlot::norm2) = 3.4e38 * 3.4e38;
   const auto before = memory;
   update_on_host(placed, *update, own, address, parts);
-  CHECK(memory == before);
-  gradient = 0x7f7f;  // the largest that bf16 holds
+  CHECK((memory == before));  // bytes are not printed
+  gradient = 0x7f7f;          // the largest that bf16 holds
   number(program::UpdateSlot::norm2) = 0x1.fep127 * 0x1.fep127;
   update_on_host(placed, *update, own, address, parts);
   CHECK(memory.at(program::use_of(*update, program::UpdateSlot::first_state).buffer) !=
@@ -327,4 +327,4 @@ TEST_CASE("a non-finite gradient reaches neither weights nor applied steps") {
   CHECK(run.reports.back().applied_steps == 0);
 }
 
-}  // namespace trainx::train
+}  // namespace trainx::train::executor_test

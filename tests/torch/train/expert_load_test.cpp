@@ -3,6 +3,8 @@
 #include <cmath>
 #include "support/catch.hpp"
 
+namespace expert_load_test {
+
 using namespace trainx;
 
 TEST_CASE("even loads have the largest entropy, and those of one expert none") {
@@ -25,3 +27,5 @@ TEST_CASE("the layer that is spread worst is told") {
   CHECK(!train::expert_load({}, 4));
   CHECK(train::expert_load({7, 0}, 1)->entropy == 1);
 }
+
+}  // namespace expert_load_test

@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include <set>
 
+namespace fp8_fallback_test {
+
 using namespace trainx;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("counts of another model are refused") {
   train::TrainState state;
   CHECK_THROWS_AS(train::Fp8Products(graph_of()).add(state, std::vector<double>(7)), InternalError);
 }
+
+}  // namespace fp8_fallback_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include <limits>
 
+namespace fp8_shares_test {
+
 using namespace trainx;
 using kernels::fp8_counts;
 using kernels::fp8_exponents;
@@ -67,3 +69,5 @@ TEST_CASE("ranges come back from the text of a checkpoint") {
     CHECK_THROWS_AS(train::fp8_ranges_from(bad, "state.json"), UserError);
   }
 }
+
+}  // namespace fp8_shares_test

@@ -13,6 +13,8 @@
 #include <iostream>
 #include "support/catch.hpp"
 
+namespace hidden_states_test {
+
 using namespace trainx;
 
 namespace {
@@ -112,3 +114,5 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
   std::cout << batches << " batches, largest difference " << worst << " of " << largest << "\n";
   CHECK(batches > 0);
 }
+
+}  // namespace hidden_states_test

@@ -4,6 +4,8 @@
 #include "train/learning_rates.hpp"
 #include "support/catch.hpp"
 
+namespace learning_rates_test {
+
 namespace {
 
 using namespace trainx;
@@ -78,3 +80,5 @@ TEST_CASE("a restart without room for its warm-up is refused") {
   train::TrainState state = after_60(plan_of(60, schedule));
   CHECK_THROWS_AS(train::resume_schedule(plan_of(80, schedule), state), UserError);
 }
+
+}  // namespace learning_rates_test

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+namespace loop_channel_test {
+
 using namespace trainx;
 using namespace trainx::train;
 using Kind = LoopCall::Kind;
@@ -66,3 +68,5 @@ TEST_CASE("reports travel exactly") {
   const EvaluationReport eval = evaluation_report_from(to_text(EvaluationReport{3, 1.5, 9, {}}));
   CHECK((eval.step == 3 && eval.loss == 1.5 && eval.targets == 9 && eval.metrics.empty()));
 }
+
+}  // namespace loop_channel_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace operand_bytes_test {
+
 using namespace trainx;
 using namespace trainx::train;
 
@@ -85,3 +87,5 @@ TEST_CASE("a timed step on a CPU is told apart by kinds of work, and its spans d
   CHECK(operations.at({plan::Direction::backward, plan::Operations::contractions}) > 0);
   CHECK(operations.at({plan::Direction::loss, plan::Operations::statistical}) > 0);
 }
+
+}  // namespace operand_bytes_test

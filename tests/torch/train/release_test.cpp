@@ -5,6 +5,8 @@
 #include <memory>
 #include <thread>
 
+namespace release_test {
+
 #ifndef __SANITIZE_ADDRESS__  // whose allocator keeps what is freed
 TEST_CASE("memory that was freed and kept leaves the process when caches are released") {
   // 128 MiB, in pieces that the C library keeps when they are freed
@@ -28,3 +30,5 @@ TEST_CASE("memory that was freed and kept leaves the process when caches are rel
   CHECK(trainx::train::release_caches() < 10'000'000);
 }
 #endif
+
+}  // namespace release_test

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <random>
 
+namespace shards_test {
+
 using namespace trainx;
 using state::ResidentState;
 
@@ -274,3 +276,5 @@ TEST_CASE("a shard of a checkpoint that is missing or altered is found") {
   CHECK(store.verify(folder.path() + "/checkpoint-1") != "");
   CHECK(store.newest_valid(nullptr).step == 0);
 }
+
+}  // namespace shards_test

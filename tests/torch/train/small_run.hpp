@@ -1,11 +1,20 @@
 // A small real GPT-2 run in memory: plan, arena, blocks, optimizer; no files.
 #pragma once
 #include "model/model.hpp"
+#include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 #include "train/build.hpp"
 #include "execute/cpu_executor.hpp"
 #include <cstdint>
 #include <cstring>
+
+/// c10 prints vectors of whatever has an operator<<, which bytes have not.
+template <>
+struct Catch::StringMaker<std::vector<std::byte>> {
+  static std::string convert(const std::vector<std::byte>& bytes) {
+    return std::to_string(bytes.size()) + " bytes";
+  }
+};
 
 namespace trainx::train {
 

@@ -1,6 +1,8 @@
 #include "architectures/architecture.hpp"
 #include "support/catch.hpp"
 
+namespace architecture_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 
@@ -41,3 +43,5 @@ TEST_CASE("GPUs have kernels for GPT-2 and BERT, and LibTorch's for modules") {
   CHECK(without_gpu_kernel(BertDims{}) == "");
   CHECK(without_gpu_kernel(CustomDims{}).empty());
 }
+
+}  // namespace architecture_test

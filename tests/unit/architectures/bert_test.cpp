@@ -7,6 +7,8 @@
 #include <set>
 #include "support/catch.hpp"
 
+namespace bert_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using namespace trainx::options;
@@ -484,3 +486,5 @@ TEST_CASE("a BERT's config.json that trainx does not compute is refused by the k
     CHECK_THROWS_AS(dims_from_config(bad.dump(), "config.json"), UserError);
   }
 }
+
+}  // namespace bert_test

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
+namespace custom_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using program::How;
@@ -235,3 +237,5 @@ TEST_CASE("losses in fp16, and those that a replica is sent, are scaled") {
   CHECK_FALSE(is_scaled(DType::f32, {}));
   CHECK_FALSE(is_scaled(DType::bf16, {}));
 }
+
+}  // namespace custom_test

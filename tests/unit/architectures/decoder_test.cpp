@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 
+namespace decoder_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using nlohmann::json;
@@ -553,3 +555,5 @@ TEST_CASE("layers that predict tokens further ahead are no parameters") {
   CHECK(parameter_of(d, "model.layers.2.mlp.gate.weight") == "model.layers.2.mlp.gate.weight");
   CHECK(parameter_of(d, "model.layers.30.mlp.gate.weight") == "model.layers.30.mlp.gate.weight");
 }
+
+}  // namespace decoder_test

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
+namespace encoder_families_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using nlohmann::json;
@@ -221,3 +223,5 @@ TEST_CASE("a modernbert's layers with windows are attention with a window on bot
   CHECK_FALSE(mixes_windows(dims));
   CHECK(without_gpu_kernel(dims).empty());
 }
+
+}  // namespace encoder_families_test

@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 
+namespace gpt2_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using namespace trainx::options;
@@ -351,3 +353,5 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
     FAIL("accepted");
   } catch (const UserError& e) { CHECK(e.code() == ExitCode::input_missing); }
 }
+
+}  // namespace gpt2_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 
+namespace rope_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 
@@ -206,3 +208,5 @@ TEST_CASE("settings of a rope that trainx does not compute are refused by their 
   CHECK_THAT(said, ContainsSubstring(key));
   CHECK(said.find('\n') == std::string::npos);
 }
+
+}  // namespace rope_test

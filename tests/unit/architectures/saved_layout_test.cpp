@@ -3,6 +3,8 @@
 #include <vector>
 #include "support/catch.hpp"
 
+namespace saved_layout_test {
+
 using namespace trainx;
 
 TEST_CASE("matrices of experts that files hold as [experts, in, out] are turned one by one") {
@@ -32,3 +34,5 @@ TEST_CASE("matrices of experts that files hold as [experts, in, out] are turned 
   architectures::pack_saved(p, memory.data(), again, rows);
   CHECK(again == saved);
 }
+
+}  // namespace saved_layout_test

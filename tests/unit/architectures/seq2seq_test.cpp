@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
 
+namespace seq2seq_test {
+
 using namespace trainx;
 using namespace trainx::architectures;
 using nlohmann::json;
@@ -159,3 +161,5 @@ TEST_CASE("only a head of its own may stand for the embedding where it is missin
   CHECK_FALSE(meaning_of_absence(read(config), "lm_head.weight").empty());
   CHECK(meaning_of_absence(read(small("bart")), "lm_head.weight").empty());
 }
+
+}  // namespace seq2seq_test

@@ -14,6 +14,8 @@
 #include <csignal>
 #include <random>
 
+namespace failing_save_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 namespace fs = std::filesystem;
@@ -136,3 +138,5 @@ TEST_CASE("a save killed at any moment leaves a sound newest checkpoint") {
   store.save(newest + 1, contents_of(1), 1, true);
   CHECK(entries_in(run.path()) == 3);  // one checkpoint, latest, best: nothing of the killed ones
 }
+
+}  // namespace failing_save_test

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+namespace float_elements_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 
@@ -50,3 +52,5 @@ TEST_CASE("what is no weight is refused by name") {
   check_error("checkpoint.float_elements/m_tensor_type_i_weights", 65,
               user_error_of([&] { to_floats(entry_of(ids, DType::i32), "m: tensor 'w'"); }));
 }
+
+}  // namespace float_elements_test

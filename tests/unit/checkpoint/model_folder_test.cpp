@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace model_folder_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 namespace fs = std::filesystem;
@@ -97,3 +99,5 @@ TEST_CASE("only an empty folder is written over, and a failure leaves nothing") 
   CHECK(user_error_of([&] { write_model_folder(folder / "out", failing); }) == "65: no");
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);  // empty, file
 }
+
+}  // namespace model_folder_test

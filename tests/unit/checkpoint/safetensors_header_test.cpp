@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include <cstring>
 
+namespace safetensors_header_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 
@@ -203,3 +205,5 @@ TEST_CASE("long and odd names are shown shortened and escaped") {
   check_error("checkpoint.safetensors_header/tensor_b_e_no_dtype", 65,
               verdict(R"({"a\nb\u00e9":{}})", 0));
 }
+
+}  // namespace safetensors_header_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace safetensors_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 
@@ -101,3 +103,5 @@ TEST_CASE("a reader of a file that is missing or a folder says so") {
   check_error("checkpoint.safetensors/cannot_read_directory", 66,
               user_error_of([&] { SafetensorsReader r(folder.path()); }));
 }
+
+}  // namespace safetensors_test

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace shared_files_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 
@@ -87,3 +89,5 @@ TEST_CASE("what cannot be written is told when all is prepared, and an unfinishe
   CHECK(prepared == 14);
   CHECK(std::filesystem::is_empty(folder.path()));
 }
+
+}  // namespace shared_files_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <fstream>
 
+namespace store_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 namespace fs = std::filesystem;
@@ -184,3 +186,5 @@ TEST_CASE("file names that would leave the folder or hide the manifest are a bro
     CHECK(fs::is_empty(run.path()));
   }
 }
+
+}  // namespace store_test

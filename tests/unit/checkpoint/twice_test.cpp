@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <tuple>
 
+namespace twice_test {
+
 namespace {
 
 using namespace trainx;
@@ -32,3 +34,5 @@ TEST_CASE("what the file system refuses is tried a second time, and nothing else
 }
 
 }  // namespace
+
+}  // namespace twice_test

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace weights_folder_test {
+
 using namespace trainx;
 using namespace trainx::checkpoint;
 
@@ -128,3 +130,5 @@ TEST_CASE("deep nesting ends in a sentence") {
   for (int i = 0; i < 100'000; ++i) objects += R"({"weight_map":)";
   CHECK(verdict(objects).find("65: ") == 0);
 }
+
+}  // namespace weights_folder_test

@@ -9,6 +9,8 @@
 #include <ctime>
 #include <thread>
 
+namespace communicator_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -128,3 +130,5 @@ TEST_CASE("what collectives take", "[.bench]") {
   });
   WARN(world << " ranks over " << transport << ": " << ranks.wait(120)[0].said);
 }
+
+}  // namespace communicator_test

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+namespace control_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -96,3 +98,5 @@ TEST_CASE("a rank that is killed is lost to all others, at once and by name") {
                ContainsSubstring("last at step 3: forward of rank " + std::to_string(victim)));
   }
 }
+
+}  // namespace control_test

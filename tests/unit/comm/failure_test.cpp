@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+namespace failure_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 using Catch::Matchers::StartsWith;
@@ -238,3 +240,5 @@ TEST_CASE("what one rank finds fails all with its words; leaving waits for all")
   });
   others_say(leaving.wait(10), -1, 0, "waited", 5);
 }
+
+}  // namespace failure_test

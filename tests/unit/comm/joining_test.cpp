@@ -11,6 +11,8 @@
 #include <chrono>
 #include <thread>
 
+namespace joining_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 using Catch::Matchers::StartsWith;
@@ -196,3 +198,5 @@ TEST_CASE("a rank that is none of the run's") {
   check_error("dist.joining/rank_none_run_ranks_counted", 78,
               user_error_of([] { Control::join({.rank = 2, .world_size = 2}, options()); }));
 }
+
+}  // namespace joining_test

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+namespace measure_network_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -101,3 +103,5 @@ TEST_CASE("an address has the interface that bears it, or none") {
   CHECK(interface_of("203.0.113.7").empty());
   CHECK(interface_of("no.such.host.invalid").empty());
 }
+
+}  // namespace measure_network_test

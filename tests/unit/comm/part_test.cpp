@@ -4,6 +4,8 @@
 #include "unit/comm/collectives.hpp"
 #include <cstdlib>
 
+namespace part_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -73,3 +75,5 @@ TEST_CASE("a rank that dies ends those who wait for it in another part's collect
     CHECK(ends[r].code == static_cast<int>(ExitCode::peer_lost));
   }
 }
+
+}  // namespace part_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace roll_call_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -56,3 +58,5 @@ TEST_CASE("who is missing is named") {
                  missing({rank(0), rank(1)}, 3, 300, "a:29500", "10.0.0.7").sentence);
   CHECK(missing({rank(1), rank(0)}, 3, 300, "a:1", "").code == ExitCode::unavailable);
 }
+
+}  // namespace roll_call_test

@@ -9,6 +9,8 @@
 #include <random>
 #include <thread>
 
+namespace stranger_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -236,3 +238,5 @@ TEST_CASE("a false rank 0 ends nobody with its words") {
   CHECK(ends[1].code == 69);
   CHECK_THAT(ends[1].said, !ContainsSubstring("all is well"));
 }
+
+}  // namespace stranger_test

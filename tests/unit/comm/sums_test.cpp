@@ -5,6 +5,8 @@
 #include "unit/comm/collectives.hpp"
 #include <cmath>
 
+namespace sums_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 
@@ -65,3 +67,5 @@ TEST_CASE("other types have no sums") {
   const std::byte* parts[] = {reinterpret_cast<const std::byte*>(&x)};
   CHECK_THROWS_AS(sum_parts(reinterpret_cast<std::byte*>(&x), parts, 1, DType::i32), InternalError);
 }
+
+}  // namespace sums_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace watch_test {
+
 using namespace trainx;
 using namespace trainx::comm;
 using Catch::Matchers::StartsWith;
@@ -129,3 +131,5 @@ TEST_CASE("without a limit standing still is no failure, and a loss still is one
   CHECK_THAT(failure.sentence, StartsWith("rank 1 (host a, pid 2) is lost") &&
                                    ContainsSubstring("while rank 0 waits at step 4: reduce"));
 }
+
+}  // namespace watch_test

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+namespace files_test {
+
 using namespace trainx;
 
 namespace {
@@ -210,3 +212,5 @@ TEST_CASE(
   ::close(ready[0]);
   ::close(ready[1]);
 }
+
+}  // namespace files_test

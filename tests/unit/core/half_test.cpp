@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+namespace half_test {
+
 using namespace trainx;
 
 TEST_CASE("every 16-bit number survives widening and rounding") {
@@ -43,3 +45,5 @@ TEST_CASE("the ends of the ranges") {
   CHECK(round_to_bf16(std::bit_cast<float>(0x7f7fffffu)) == 0x7f80);
   CHECK(widen_f16(1) == 0x1p-24f);
 }
+
+}  // namespace half_test

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+namespace hash_test {
+
 using namespace trainx;
 
 TEST_CASE("hashes are XXH3 as the published tool prints them") {
@@ -32,3 +34,5 @@ TEST_CASE("a hash over pieces and of a file equals that of the whole") {
   text[1'234'567] ^= 1;
   CHECK(hash_hex(text) != whole);
 }
+
+}  // namespace hash_test

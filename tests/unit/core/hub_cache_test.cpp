@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace trainx {
+namespace trainx::hub_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,4 +89,4 @@ TEST_CASE("what is missing is told with how to get it") {
   CHECK(missing_folder("/data/gpt2", "model.init_from").find("hf download") == std::string::npos);
 }
 
-}  // namespace trainx
+}  // namespace trainx::hub_cache_test

@@ -6,6 +6,8 @@
 #include "support/user_error.hpp"
 #include <sys/stat.h>
 
+namespace json_text_test {
+
 using namespace trainx;
 
 namespace {
@@ -45,3 +47,5 @@ TEST_CASE("files are regular and of a size") {
   CHECK(user_error_of([&] { read_json_text(folder.path()); }).find("66: ") == 0);
   CHECK(user_error_of([&] { read_json_text(folder / "none"); }).find("66: ") == 0);
 }
+
+}  // namespace json_text_test

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace mapped_region_test {
+
 using namespace trainx;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("an empty file has no bytes") {
   const File file(0);
   CHECK(MappedRegion(open_regular_file(file.path), file.path).bytes().empty());
 }
+
+}  // namespace mapped_region_test

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <thread>
 
+namespace output_queue_test {
+
 using namespace trainx;
 
 namespace {
@@ -120,3 +122,5 @@ TEST_CASE("a reader that went away takes everything") {
   CHECK(queue.write());
   CHECK_FALSE(queue.pending());
 }
+
+}  // namespace output_queue_test

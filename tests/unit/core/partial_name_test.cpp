@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <filesystem>
 
+namespace partial_name_test {
+
 namespace {
 
 using namespace trainx;
@@ -65,3 +67,5 @@ TEST_CASE("files that dead processes left half written are removed, and nothing 
 }
 
 }  // namespace
+
+}  // namespace partial_name_test

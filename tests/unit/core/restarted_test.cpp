@@ -1,6 +1,8 @@
 #include "core/restarted.hpp"
 #include "support/catch.hpp"
 
+namespace restarted_test {
+
 TEST_CASE("a call that signals interrupt is made again, one that fails is not") {
   int calls = 0;
   const auto call = [&](int interruptions, int last, int error) {
@@ -16,3 +18,5 @@ TEST_CASE("a call that signals interrupt is made again, one that fails is not") 
   CHECK(calls == 2);
   CHECK(errno == EIO);
 }
+
+}  // namespace restarted_test

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <thread>
 
+namespace short_slices_test {
+
 namespace {
 
 /// Slice of this thread in nanoseconds; 0 where the kernel (before Linux 6.12) does not say.
@@ -35,3 +37,5 @@ TEST_CASE("slices get short, for threads started later too, and nothing else cha
     std::thread([] { CHECK(slice_ns() == 100'000); }).join();
   }).join();
 }
+
+}  // namespace short_slices_test

@@ -1,7 +1,7 @@
 #include "core/suggest.hpp"
 #include "support/catch.hpp"
 
-namespace trainx {
+namespace trainx::suggest_test {
 
 TEST_CASE("a near miss gets the word that was meant") {
   const std::vector<std::string> commands{"train", "validate", "plan",     "show", "init",
@@ -29,4 +29,4 @@ TEST_CASE("the nearest wins") {
   CHECK(suggest("beta2", {"beta1", "beta2"}) == "beta2");
 }
 
-}  // namespace trainx
+}  // namespace trainx::suggest_test

@@ -4,7 +4,7 @@
 #include "support/golden.hpp"
 #include <random>
 
-namespace trainx {
+namespace trainx::units_test {
 namespace {
 
 using Unit = Duration::Unit;
@@ -153,4 +153,4 @@ TEST_CASE("quantities for people") {
   CHECK(human_seconds(90000) == "1 d 1 h");
 }
 
-}  // namespace trainx
+}  // namespace trainx::units_test

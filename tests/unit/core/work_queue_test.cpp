@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <vector>
 
+namespace work_queue_test {
+
 using trainx::WorkQueue;
 
 TEST_CASE("work is done in the order of asking, each once") {
@@ -50,3 +52,5 @@ TEST_CASE("a queue that is given up while work waits ends") {
   }
   CHECK(made <= 100);
 }
+
+}  // namespace work_queue_test

@@ -4,7 +4,7 @@
 #include "made_tokenizer.hpp"
 #include "unit/data/expect_user_error.hpp"
 
-namespace trainx::corpus {
+namespace trainx::corpus::inspect_test {
 
 TEST_CASE("a token file is told by its documents, labelled lines by their samples") {
   const MadeTokenizer made;
@@ -56,4 +56,4 @@ TEST_CASE("a token file is told by its documents, labelled lines by their sample
   data::expect_user_error(ExitCode::input_missing, {"none.bin"}, [&] { inspect(o); });
 }
 
-}  // namespace trainx::corpus
+}  // namespace trainx::corpus::inspect_test

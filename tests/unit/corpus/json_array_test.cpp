@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-namespace trainx::corpus {
+namespace trainx::corpus::json_array_test {
 namespace {
 
 using nlohmann::json;
@@ -117,4 +117,4 @@ TEST_CASE("archives and tables are named") {
   });
 }
 
-}  // namespace trainx::corpus
+}  // namespace trainx::corpus::json_array_test

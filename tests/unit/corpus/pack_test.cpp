@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-namespace trainx::corpus {
+namespace trainx::corpus::pack_test {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -205,4 +205,4 @@ TEST_CASE("what cannot be packed is named with its line") {
   });
 }
 
-}  // namespace trainx::corpus
+}  // namespace trainx::corpus::pack_test

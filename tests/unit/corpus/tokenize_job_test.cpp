@@ -10,7 +10,7 @@
 #include <iterator>
 #include <random>
 
-namespace trainx::corpus {
+namespace trainx::corpus::tokenize_job_test {
 namespace {
 
 using tokenizer::Ids;
@@ -312,4 +312,4 @@ TEST_CASE("a large vocabulary makes a file of four bytes a token") {
   CHECK(std::filesystem::file_size(o.out) == 1024 + 12);
 }
 
-}  // namespace trainx::corpus
+}  // namespace trainx::corpus::tokenize_job_test

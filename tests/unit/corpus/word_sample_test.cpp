@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "unit/corpus/made_tokenizer.hpp"
 
+namespace word_sample_test {
+
 using namespace trainx;
 using namespace trainx::corpus;
 
@@ -69,3 +71,5 @@ TEST_CASE("a word without tokens takes its tag along") {
 TEST_CASE("words are a text where a vocabulary is learned") {
   CHECK(TaggedWords{{"a", "b", "c"}, {0, 1, 2}}.text() == "a b c");
 }
+
+}  // namespace word_sample_test

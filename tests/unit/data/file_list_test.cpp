@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-namespace trainx::data {
+namespace trainx::data::file_list_test {
 namespace {
 
 std::string token_file(const std::vector<std::uint16_t>& ids) {
@@ -233,4 +233,4 @@ TEST_CASE("in a mixture each source holds out its own, and none trains on what a
   }
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::file_list_test

@@ -3,7 +3,7 @@
 #include "expect_user_error.hpp"
 #include "scratch_folder.hpp"
 
-namespace trainx::data {
+namespace trainx::data::foreign_file_test {
 
 TEST_CASE("files of other formats are named, in every kind of source") {
   const ScratchFolder folder;
@@ -52,4 +52,4 @@ TEST_CASE("text and headerless tokens that begin like other formats are left alo
   CHECK_FALSE(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.bin"));
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::foreign_file_test

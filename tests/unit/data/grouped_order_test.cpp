@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace trainx::data {
+namespace trainx::data::grouped_order_test {
 namespace {
 
 /// Sample i has 1 to 100 tokens.
@@ -102,4 +102,4 @@ TEST_CASE("a position's sample depends on nothing that was asked before, nor on 
   CHECK_THROWS_AS(grouped(100, 0).sample_at(0), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::grouped_order_test

@@ -3,7 +3,7 @@
 #include "expect_user_error.hpp"
 #include <random>
 
-namespace trainx::data {
+namespace trainx::data::json_records_test {
 namespace {
 
 const std::string path = "a.json";
@@ -95,4 +95,4 @@ TEST_CASE(
   CHECK(index(lines).place(path, 1).record == 0);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::json_records_test

@@ -3,7 +3,7 @@
 #include "sample.hpp"
 #include "scratch_folder.hpp"
 
-namespace trainx::data {
+namespace trainx::data::labelled_test {
 namespace {
 
 constexpr std::int32_t no = no_target;
@@ -435,4 +435,4 @@ TEST_CASE("text, tokens and stories have no targets in their own place and no cl
                     [&] { open_source(text, Split::train, options); });
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::labelled_test

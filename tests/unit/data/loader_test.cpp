@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-namespace trainx::data {
+namespace trainx::data::loader_test {
 namespace {
 
 constexpr std::int64_t row = 3;
@@ -212,4 +212,4 @@ TEST_CASE("a cut that does not fit and a batch of another shape are bugs") {
   CHECK_THROWS_AS(loader.fetch(-1, 0, right.view()), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::loader_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-namespace trainx::data {
+namespace trainx::data::masking_test {
 namespace {
 
 const architectures::Masking bert{0.15, 103, 1000, {0, 101, 102, 103}};
@@ -101,4 +101,4 @@ TEST_CASE("a sample with an ordinary token has a target, one without has none") 
   CHECK_THROWS_AS(draw_masks({0.15, 0, 2, {0, 1}}, 5, 0, view(sample)), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::masking_test

@@ -4,7 +4,7 @@
 #include "scratch_folder.hpp"
 #include <cstring>
 
-namespace trainx::data {
+namespace trainx::data::megatron_index_test {
 namespace {
 
 template <class T>
@@ -83,4 +83,4 @@ TEST_CASE("a malformed index is refused in a sentence") {
   expect(huge, "more than it has");
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::megatron_index_test

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <map>
 
-namespace trainx::data {
+namespace trainx::data::mixture_test {
 namespace {
 
 const std::vector<MixturePart> three{{100, 0.7}, {37, 0.2}, {5, 0.1}};
@@ -171,4 +171,4 @@ TEST_CASE("a mixture is its sources one after another; eval has the eval sets th
                     [&] { open_source(no_eval, Split::train, how); });
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::mixture_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace trainx::data {
+namespace trainx::data::order_test {
 namespace {
 
 std::vector<std::int64_t> epoch(const Order& order, std::int64_t index) {
@@ -82,4 +82,4 @@ TEST_CASE("an order of nothing is a bug") {
   CHECK_THROWS_AS(Order(3, 1, true).sample_at(-1), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::order_test

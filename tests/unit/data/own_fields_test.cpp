@@ -6,7 +6,7 @@
 #include "scratch_folder.hpp"
 #include <cstring>
 
-namespace trainx::data {
+namespace trainx::data::own_fields_test {
 namespace {
 
 SourceOptions fields_alone() {
@@ -129,4 +129,4 @@ TEST_CASE("a loader hands out own fields of all samples of a micro-batch, in ord
   CHECK_THROWS_AS(loader.fetch(0, 0, out), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::own_fields_test

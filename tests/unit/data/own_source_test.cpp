@@ -6,9 +6,10 @@
 #include <functional>
 #include <stdexcept>
 
-namespace trainx::data {
+namespace trainx::data::own_source_test {
 namespace {
 
+using trainx::Sample;
 using Read = std::function<void(std::int64_t, Sample&)>;
 
 class TestSource final : public DataSource {
@@ -166,4 +167,4 @@ TEST_CASE("a split may be missing, but not that to train on, nor be empty") {
   CHECK(said.find("no folder") != std::string::npos);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::own_source_test

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
-namespace trainx::data {
+namespace trainx::data::padded_loader_test {
 namespace {
 
 /// Sample i has 1 + i % 10 tokens, all 10 + i, of which the odd samples name their targets.
@@ -121,4 +121,4 @@ TEST_CASE(
   for (std::size_t i = 2; i < seen.size(); ++i) CHECK(seen[i] == seen[i % 2]);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::padded_loader_test

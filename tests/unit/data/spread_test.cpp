@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <vector>
 
+namespace spread_test {
+
 namespace {
 
 using trainx::data::Spread;
@@ -33,3 +35,5 @@ TEST_CASE("a spread of all is all in order; the key decides which numbers a part
   CHECK(all_of(Spread(1000, 10, 1)) != all_of(Spread(1000, 10, 2)));
   CHECK(all_of(Spread(std::int64_t{1} << 50, 2, 0)).back() >= std::int64_t{1} << 49);
 }
+
+}  // namespace spread_test

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace trainx::data::stories {
+namespace trainx::data::stories::stories_test {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -265,4 +265,4 @@ TEST_CASE("the checker says how far a text is a story, and where it is none") {
   CHECK(whole.sentences >= 7 * whole.stories);
 }
 
-}  // namespace trainx::data::stories
+}  // namespace trainx::data::stories::stories_test

@@ -2,7 +2,7 @@
 #include "data/stories/sample.hpp"
 #include "expect_user_error.hpp"
 
-namespace trainx::data {
+namespace trainx::data::stories_vocabulary_test {
 
 TEST_CASE("stories decode to English and encode back") {
   const auto vocabulary = make_vocabulary(options::StoriesOptions{});
@@ -46,4 +46,4 @@ TEST_CASE("a word that is not in the vocabulary is named with the nearest one") 
   CHECK_THROWS_AS(vocabulary->decode(std::vector<std::int32_t>{100'000}), InternalError);
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::stories_vocabulary_test

@@ -4,7 +4,7 @@
 #include "scratch_folder.hpp"
 #include <algorithm>
 
-namespace trainx::data {
+namespace trainx::data::text_files_test {
 namespace {
 
 std::unique_ptr<Source> open(const std::string& path, SourceOptions how) {
@@ -119,4 +119,4 @@ TEST_CASE("held-out text is there where it is given") {
   CHECK_FALSE(entropy_floor_nats(options::TextOptions{train, eval}, Split::eval, {2}).has_value());
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::text_files_test

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace trainx::data {
+namespace trainx::data::token_file_test {
 namespace {
 
 template <class T>
@@ -152,4 +152,4 @@ TEST_CASE("a token file not given to a split is no source") {
   CHECK_FALSE(entropy_floor_nats(options, Split::train, {4}).has_value());
 }
 
-}  // namespace trainx::data
+}  // namespace trainx::data::token_file_test

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <random>
 
+namespace disk_test {
+
 using namespace trainx;
 using namespace trainx::disk;
 
@@ -150,3 +152,5 @@ TEST_CASE("transfers that are not of whole blocks are nobody's to make") {
   CHECK_THROWS_AS(disk.read(0, memory.get() + 256, block_bytes), InternalError);
   CHECK_THROWS_AS(disk.write(block_bytes, memory.get(), block_bytes + 1), InternalError);
 }
+
+}  // namespace disk_test

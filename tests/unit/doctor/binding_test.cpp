@@ -3,6 +3,8 @@
 #include "support/made_up_tree.hpp"
 #include <cstdlib>
 
+namespace binding_test {
+
 using namespace trainx::doctor;
 
 namespace {
@@ -56,3 +58,5 @@ TEST_CASE("one GPU, or hidden ones, and why ranks are not bound") {
   REQUIRE(describe(one).size() == 1);
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
+
+}  // namespace binding_test

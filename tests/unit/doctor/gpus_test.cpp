@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace gpus_test {
+
 namespace {
 
 using namespace trainx;
@@ -241,3 +243,5 @@ TEST_CASE(
   CHECK(clock_limits_of(0x8) == std::vector{ClockLimit::hardware_slowdown});
   CHECK(clock_limits_of(0x8 | 0x40) == std::vector{ClockLimit::hardware_temperature});
 }
+
+}  // namespace gpus_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <sys/stat.h>
 
+namespace machine_test {
+
 namespace {
 
 using namespace trainx::facts;
@@ -270,3 +272,5 @@ TEST_CASE("a report has every section, errors before warnings, and says when not
   CHECK(j["findings"][1]["weight"] == "warning");
   CHECK(describe(report).find("\nfinding, ") != std::string::npos);
 }
+
+}  // namespace machine_test

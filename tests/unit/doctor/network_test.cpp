@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace network_test {
+
 using namespace trainx;
 
 namespace {
@@ -67,3 +69,5 @@ TEST_CASE("hosts of different numbers of ranks are told that plans do not go by 
   CHECK_FALSE(has(measured, "guess"));
   CHECK(has(guessed, "guess"));
 }
+
+}  // namespace network_test

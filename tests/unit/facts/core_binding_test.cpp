@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <set>
 
+namespace core_binding_test {
+
 using namespace trainx::facts;
 
 namespace {
@@ -207,3 +209,5 @@ TEST_CASE("threads that OpenMP's variables bind stay with them") {
   require_unbound(binding_of_host(2, {Gpu{.name = "A"}, Gpu{.name = "B"}}, machine.roots()),
                   "which GPU");
 }
+
+}  // namespace core_binding_test

@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <filesystem>
 
+namespace facts_test {
+
 namespace {
 
 using namespace trainx;
@@ -214,3 +216,5 @@ TEST_CASE("a model folder's dimensions are facts; a missing one is input missing
   CHECK(std::get<architectures::Gpt2Dims>(f.model_folder->dims).num_layers == 2);
   CHECK(architectures::vocab_size(f.model_folder->dims) == 300);
 }
+
+}  // namespace facts_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <cstdlib>
 
+namespace host_update_rate_test {
+
 using namespace trainx::facts;
 
 namespace {
@@ -50,3 +52,5 @@ TEST_CASE("what doctor measured is a fact of the machine") {
   remember_host_update_rate(-1, detect_hardware().cpu_cores);
   CHECK(detect_hardware().host_update_bytes_per_s == 0);
 }
+
+}  // namespace host_update_rate_test

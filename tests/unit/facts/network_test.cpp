@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <cstdlib>
 
+namespace network_test {
+
 using namespace trainx;
 using namespace trainx::facts;
 
@@ -102,3 +104,5 @@ TEST_CASE("NCCL's network is read from its log") {
   CHECK(network_in_nccl_log("").empty());
   CHECK(network_in_nccl_log("NET/IB : No device found.\nNET/").empty());
 }
+
+}  // namespace network_test

@@ -3,6 +3,8 @@
 #include "operations/attention/attention_gpu_spec.hpp"
 #include "support/catch.hpp"
 
+namespace attention_plan_test {
+
 using namespace trainx;
 
 namespace {
@@ -108,3 +110,5 @@ TEST_CASE("encoders' attention costs what kernels for Hopper take, wherever thes
   CHECK_FALSE(is_by_hopper(512));
   CHECK(operations::is_by_cudnn(a, DType::bf16));
 }
+
+}  // namespace attention_plan_test

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+namespace device_error_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 
@@ -86,3 +88,5 @@ TEST_CASE("a library that fails keeps its own words where the device is not lost
   CHECK_THROWS_AS(with_device("a test", [] { throw std::logic_error("its own"); }),
                   std::logic_error);
 }
+
+}  // namespace device_error_test

@@ -3,6 +3,8 @@
 #include <random>
 #include <vector>
 
+namespace first_fit_test {
+
 using trainx::gpu::FirstFit;
 
 TEST_CASE(
@@ -63,3 +65,5 @@ TEST_CASE("no two blocks overlap, whatever the order") {
   for (const auto& [p, bytes] : held) fit.give(p);
   CHECK(fit.largest_gap() == 1 << 20);
 }
+
+}  // namespace first_fit_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace gemm_cache_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 
@@ -48,3 +50,5 @@ TEST_CASE("what is no choice is left out, and a broken file is begun anew") {
     CHECK(load_choices(path, "one").size() == 1);
   }
 }
+
+}  // namespace gemm_cache_test

@@ -8,6 +8,8 @@
 #include <array>
 #include <tuple>
 
+namespace kernel_tiles_test {
+
 using namespace trainx::kernels;
 
 namespace {
@@ -165,3 +167,5 @@ TEST_CASE("tests can cap shared memory, never raise it or leave less than every 
   for (const char* cap : {"", "98", "0", "-99", "99 KiB", "99.5", "x", "99999999999999999999"})
     CHECK(capped_shared_bytes(227 * kib, cap) == 0);
 }
+
+}  // namespace kernel_tiles_test

@@ -8,6 +8,8 @@
 #include "gpu/library.hpp"
 #include "support/catch.hpp"
 
+namespace missing_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 
@@ -139,3 +141,5 @@ TEST_CASE("products of experts are computed by kernels for Hopper where tiles ar
   for (const int capability : {0, 80, 89, 100, 120})
     CHECK_FALSE(is_by_hopper(ExpertProduct{capability, DType::bf16, 2048, 1024}));
 }
+
+}  // namespace missing_test

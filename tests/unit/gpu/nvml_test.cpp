@@ -1,6 +1,8 @@
 #include "gpu/nvml.hpp"
 #include "support/catch.hpp"
 
+namespace nvml_test {
+
 using namespace trainx;
 using namespace trainx::gpu;
 
@@ -110,3 +112,5 @@ TEST_CASE("ECC's counters are read where ECC is on; what a GPU does not tell is 
   CHECK_FALSE(read_memory_errors(none, nullptr).known());
   CHECK_FALSE(read_memory_errors({}, nullptr).known());
 }
+
+}  // namespace nvml_test

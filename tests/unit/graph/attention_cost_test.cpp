@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <cstdlib>
 
+namespace attention_cost_test {
+
 using namespace trainx;
 using namespace trainx::operations;
 
@@ -65,3 +67,5 @@ TEST_CASE("GPUs have kernels for windows, biases, sinks, another text and narrow
   CHECK_FALSE(on_gpu({.bias = {.buckets = 64, .max_distance = 128}}));
   CHECK_FALSE(on_gpu({.value_size = 32, .mask = AttentionMask::lengths, .memory_length = 4}));
 }
+
+}  // namespace attention_cost_test

@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include <set>
 
+namespace frozen_test {
+
 using namespace trainx;
 
 namespace {
@@ -201,3 +203,5 @@ TEST_CASE("layers that are trained alike share what executors walk, others do no
   for (const std::size_t b : {0, 1, 2, 3, 4, 5, 6})
     CHECK(!graph.blocks[b].phases.contains(program::Op::backward));
 }
+
+}  // namespace frozen_test

@@ -3,6 +3,8 @@
 #include "graph/fuse.hpp"
 #include "support/catch.hpp"
 
+namespace fuse_test {
+
 using namespace trainx;
 using namespace trainx::graph;
 
@@ -104,3 +106,5 @@ TEST_CASE("where the norm follows the sum, the sum is kept and seen through its 
   // the embedding's result needs no norm
   CHECK(model.blocks.at(2).ops.front().gradient_of.empty());
 }
+
+}  // namespace fuse_test

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <set>
 
+namespace mixture_test {
+
 using namespace trainx;
 
 namespace {
@@ -309,3 +311,5 @@ TEST_CASE("GPUs have kernels for GPT-2 with experts") {
     CHECK(architectures::without_gpu_kernel(architectures::for_evaluation(dims)) == "");
   }
 }
+
+}  // namespace mixture_test

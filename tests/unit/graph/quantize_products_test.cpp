@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+namespace quantize_products_test {
+
 using namespace trainx;
 using graph::Fp8Layers;
 using graph::Fp8Scaling;
@@ -466,3 +468,5 @@ TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
     }
   }
 }
+
+}  // namespace quantize_products_test

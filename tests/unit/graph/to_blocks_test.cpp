@@ -8,6 +8,8 @@
 #include "architectures/gpt2.hpp"
 #include "support/catch.hpp"
 
+namespace to_blocks_test {
+
 using namespace trainx;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("a layer that repeats another has the block that would be derived for 
         CHECK(s.name == d + deep.values.at(static_cast<std::size_t>(s.index)).name);
     }
 }
+
+}  // namespace to_blocks_test

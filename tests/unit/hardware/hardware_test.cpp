@@ -8,6 +8,8 @@
 #include <array>
 #include <cmath>
 
+namespace hardware_test {
+
 using namespace trainx;
 using namespace trainx::hardware;
 
@@ -126,3 +128,5 @@ TEST_CASE("the driver keeps a part of the memory, as it was measured or more") {
   CHECK(usable_bytes(h200_bytes) > h200_bytes * 99 / 100);
   CHECK(usable_bytes(24564 * mib) > 24564 * mib * 98 / 100);
 }
+
+}  // namespace hardware_test

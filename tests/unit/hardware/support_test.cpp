@@ -2,6 +2,8 @@
 #include "hardware/support.hpp"
 #include "support/catch.hpp"
 
+namespace support_test {
+
 using trainx::hardware::why_unsupported;
 
 namespace {
@@ -56,3 +58,5 @@ TEST_CASE("the refusal names the GPU, the build's capabilities and what mends it
   CHECK(old->problem.find("7.5") != std::string::npos);
   CHECK(old->remedy.find("TRAINX_CUDA_ARCHITECTURES") == std::string::npos);
 }
+
+}  // namespace support_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace tiles_test {
+
 using namespace trainx::program;
 using trainx::DType;
 
@@ -106,3 +108,5 @@ TEST_CASE("rows that are no multiple of 16 bytes are computed slower, and the lo
   CHECK(Gemm{.m = 1025, .n = 1024, .k = 4096, .a_transposed = true}.row_alignment(DType::bf16) ==
         2);
 }
+
+}  // namespace tiles_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+namespace plot_test {
+
 using namespace trainx::html_report;
 
 TEST_CASE("ticks are round, within the range, and about as many as asked for") {
@@ -72,3 +74,5 @@ TEST_CASE(
 TEST_CASE("text cannot become markup") {
   CHECK(escaped("<a href=\"x\">&'") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
 }
+
+}  // namespace plot_test

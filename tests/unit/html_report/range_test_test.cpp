@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace range_test_test {
+
 using namespace trainx::html_report;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("the page of a range test has a logarithmic axis and its suggestions")
   CHECK(page.find("nan") == std::string::npos);
   CHECK(range_test_page(analyze_range_test({}), "x").find("<svg") == std::string::npos);
 }
+
+}  // namespace range_test_test

@@ -2,7 +2,7 @@
 #include "unit/imports/support.hpp"
 #include <algorithm>
 
-namespace trainx::imports {
+namespace trainx::imports::axolotl_test {
 
 using namespace testing;
 
@@ -190,4 +190,4 @@ TEST_CASE("Axolotl goes with DeepSpeed's file") {
         std::string::npos);
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::axolotl_test

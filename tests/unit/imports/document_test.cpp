@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
-namespace trainx::imports {
+namespace trainx::imports::document_test {
 namespace {
 
 std::string refusal(const std::string& text) {
@@ -68,4 +68,4 @@ TEST_CASE("what is no map of settings is refused with its place") {
   CHECK(refusal("a: 1\na: 2\n").starts_with("f:2:1: "));
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::document_test

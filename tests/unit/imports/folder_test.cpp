@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace trainx::imports {
+namespace trainx::imports::folder_test {
 
 using namespace testing;
 using nlohmann::json;
@@ -100,4 +100,4 @@ TEST_CASE("a classifier's folder gives the task and its classes") {
   CHECK(imported.recipe.find("num_labels: 3") != std::string::npos);
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::folder_test

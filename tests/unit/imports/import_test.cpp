@@ -4,7 +4,7 @@
 #include "support/golden.hpp"
 #include "unit/imports/support.hpp"
 
-namespace trainx::imports {
+namespace trainx::imports::import_test {
 
 using namespace testing;
 
@@ -402,4 +402,4 @@ TEST_CASE("no text of a foreign file leaves its place in the recipe") {
   }
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::import_test

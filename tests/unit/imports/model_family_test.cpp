@@ -1,7 +1,7 @@
 #include "imports/model_family.hpp"
 #include "support/catch.hpp"
 
-namespace trainx::imports {
+namespace trainx::imports::model_family_test {
 
 TEST_CASE("the family of a model is told by its name") {
   for (const auto& [name, family] : std::vector<std::pair<std::string, std::string>>{
@@ -23,4 +23,4 @@ TEST_CASE("the family of a model is told by its name") {
   }
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::model_family_test

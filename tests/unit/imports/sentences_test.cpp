@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-namespace trainx::imports {
+namespace trainx::imports::sentences_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST_CASE("flags and commands that sentences of import name are those of the com
   CHECK(named > 20);
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::sentences_test

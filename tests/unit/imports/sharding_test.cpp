@@ -2,7 +2,7 @@
 #include "imports/registry.hpp"
 #include "unit/imports/support.hpp"
 
-namespace trainx::imports {
+namespace trainx::imports::sharding_test {
 
 using namespace testing;
 
@@ -160,4 +160,4 @@ TEST_CASE("the metric of the best checkpoint follows where recipes have one") {
   CHECK(imported.leftovers.empty() == is_there);
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::sharding_test

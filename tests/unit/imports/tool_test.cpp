@@ -3,7 +3,7 @@
 #include "imports/document.hpp"
 #include "support/catch.hpp"
 
-namespace trainx::imports {
+namespace trainx::imports::tool_test {
 namespace {
 
 std::string_view tool_of_text(const std::string& text) {
@@ -83,4 +83,4 @@ TEST_CASE("files of other kinds are refused") {
   }
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::tool_test

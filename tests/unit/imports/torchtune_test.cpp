@@ -1,7 +1,7 @@
 #include "unit/imports/support.hpp"
 #include <algorithm>
 
-namespace trainx::imports {
+namespace trainx::imports::torchtune_test {
 
 using namespace testing;
 
@@ -163,4 +163,4 @@ TEST_CASE("torchtune's interpolations are followed, in circles they end") {
   CHECK(recipe_of(imported).at("run.name") == "run");
 }
 
-}  // namespace trainx::imports
+}  // namespace trainx::imports::torchtune_test

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace ask_worker_test {
+
 using namespace trainx;
 
 namespace {
@@ -76,3 +78,5 @@ TEST_CASE("what a worker cannot answer is told, and not kept") {
           launch::ask_worker(worker.folder.path(), "--describe", "");
         }).starts_with("69: "));
 }
+
+}  // namespace ask_worker_test

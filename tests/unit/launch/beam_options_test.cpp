@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+namespace beam_options_test {
+
 using namespace trainx;
 
 TEST_CASE("options of beams out of their range are refused, each by its name") {
@@ -22,3 +24,5 @@ TEST_CASE("options of beams out of their range are refused, each by its name") {
   for (const std::int64_t beams : {0, -1, 65}) refused({beams, 1}, "--beams");
   for (const double penalty : {std::nan(""), HUGE_VAL}) refused({2, penalty}, "--length-penalty");
 }
+
+}  // namespace beam_options_test

@@ -1,6 +1,8 @@
 #include "launch/closing_sentences.hpp"
 #include "support/catch.hpp"
 
+namespace closing_sentences_test {
+
 using namespace trainx;
 using Lines = std::vector<std::string>;
 using namespace std::chrono_literals;
@@ -39,3 +41,5 @@ TEST_CASE("the same sentence is told once, for all that said it") {
   CHECK(closing.keep(7, "trainx: told by rank 0", now));
   CHECK(closing.release().empty());
 }
+
+}  // namespace closing_sentences_test

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <fstream>
 
+namespace job_test {
+
 using namespace trainx;
 
 TEST_CASE("a job survives JSON, every field of it") {
@@ -79,3 +81,5 @@ TEST_CASE("UTF-8 is told from what is not") {
                           "\xe2\x82", "a\xe2(\xa1"})
     CHECK_FALSE(is_utf8(bad));
 }
+
+}  // namespace job_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace launch_plan_test {
+
 using namespace trainx;
 using launch::LaunchFlags;
 using launch::LaunchRequest;
@@ -89,3 +91,5 @@ TEST_CASE("hosts of one run have one run id, another run or port another") {
   CHECK(run_id(0, 7, "a") != run_id(0, 7, "b"));
   CHECK(run_id(0, 7, "a") != run_id(0, 8, "a"));
 }
+
+}  // namespace launch_plan_test

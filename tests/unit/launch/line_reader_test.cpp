@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <vector>
 
+namespace line_reader_test {
+
 using namespace trainx;
 using Lines = std::vector<std::string>;
 
@@ -58,3 +60,5 @@ TEST_CASE(
   CHECK(pipe.lines == Lines{"no end"});
   CHECK(pipe.reader.descriptor() == -1);
 }
+
+}  // namespace line_reader_test

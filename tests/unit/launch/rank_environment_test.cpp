@@ -4,6 +4,8 @@
 #include "support/golden.hpp"
 #include <map>
 
+namespace rank_environment_test {
+
 using namespace trainx;
 
 namespace {
@@ -312,3 +314,5 @@ TEST_CASE("derived ports lie in their range") {
     if (!(port >= 20000 && port < 30000)) FAIL("job " << job << ": " << port);
   }
 }
+
+}  // namespace rank_environment_test

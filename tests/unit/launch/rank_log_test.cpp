@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace rank_log_test {
+
 using namespace trainx;
 namespace fs = std::filesystem;
 
@@ -36,3 +38,5 @@ TEST_CASE("a run that makes no folder leaves nothing, one whose log cannot be ma
   log.write("words");
   CHECK_FALSE(log.waits());
 }
+
+}  // namespace rank_log_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <vector>
 
+namespace run_end_test {
+
 using namespace trainx;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("an end in words") {
   CHECK(launch::words_of(end(by_kill)).find("signal 9 (Killed)") != std::string::npos);
   CHECK(end(by_kill).exit_code() == 137);
 }
+
+}  // namespace run_end_test

@@ -15,6 +15,8 @@
 #include <functional>
 #include <thread>
 
+namespace run_worker_test {
+
 namespace {
 
 using namespace trainx;
@@ -191,3 +193,5 @@ TEST_CASE("Ctrl-Z suspends both, fg wakes both") {
   launch.signal(SIGTERM);
   CHECK(launch.wait() == 143);
 }
+
+}  // namespace run_worker_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <limits>
 
+namespace sampling_options_test {
+
 using namespace trainx;
 
 TEST_CASE("sampling options out of their range are refused, each by its name") {
@@ -27,3 +29,5 @@ TEST_CASE("sampling options out of their range are refused, each by its name") {
   for (const double top_p : {0.0, -0.5, 1.0000001, nan, infinity})
     refused({1, 0, top_p}, "--top-p");
 }
+
+}  // namespace sampling_options_test

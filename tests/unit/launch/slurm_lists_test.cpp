@@ -1,6 +1,8 @@
 #include "launch/slurm_lists.hpp"
 #include "support/catch.hpp"
 
+namespace slurm_lists_test {
+
 using namespace trainx;
 using Hosts = std::vector<std::string>;
 
@@ -77,3 +79,5 @@ TEST_CASE("counts of tasks unfold") {
     CHECK(launch::expand_task_counts(text).empty());
   }
 }
+
+}  // namespace slurm_lists_test

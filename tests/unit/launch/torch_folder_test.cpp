@@ -1,6 +1,8 @@
 #include "launch/torch_folder.hpp"
 #include "support/catch.hpp"
 
+namespace torch_folder_test {
+
 using trainx::launch::library_path;
 
 TEST_CASE("workers look for LibTorch in the named folder first, and for its libraries beside it") {
@@ -10,3 +12,5 @@ TEST_CASE("workers look for LibTorch in the named folder first, and for its libr
   CHECK(library_path("/venv/x/../torch/", "").find("/venv/nvidia/cu13/lib") != std::string::npos);
   CHECK(library_path("torch", "").front() == '/');
 }
+
+}  // namespace torch_folder_test

@@ -1,6 +1,8 @@
 #include "launch/visible_gpus.hpp"
 #include "support/catch.hpp"
 
+namespace visible_gpus_test {
+
 using trainx::launch::visible_gpus;
 
 TEST_CASE("GPUs are counted as CUDA counts them") {
@@ -24,3 +26,5 @@ TEST_CASE("GPUs are counted as CUDA counts them") {
     CHECK(visible_gpus(8, true, row.names) == row.count);
   }
 }
+
+}  // namespace visible_gpus_test

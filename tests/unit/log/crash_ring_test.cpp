@@ -9,6 +9,8 @@
 #include <csignal>
 #include <stdexcept>
 
+namespace crash_ring_test {
+
 namespace {
 
 using namespace trainx;
@@ -66,3 +68,5 @@ TEST_CASE("without a crash file nothing is written") {
   log::set_crash_file("");
   CHECK_FALSE(log::write_ring("reason"));
 }
+
+}  // namespace crash_ring_test

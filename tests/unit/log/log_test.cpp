@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <regex>
 
+namespace log_test {
+
 namespace {
 
 using namespace trainx;
@@ -92,3 +94,5 @@ TEST_CASE("TRAINX_LOG names a level") {
   } catch (const UserError& e) { CHECK(e.code() == ExitCode::usage); }
   ::unsetenv("TRAINX_LOG");
 }
+
+}  // namespace log_test

@@ -4,6 +4,8 @@
 #include "support/temporary_folder.hpp"
 #include <filesystem>
 
+namespace appended_file_test {
+
 namespace {
 
 using namespace trainx;
@@ -47,3 +49,5 @@ TEST_CASE("a file that is there stays the one that it was") {
 }
 
 }  // namespace
+
+}  // namespace appended_file_test

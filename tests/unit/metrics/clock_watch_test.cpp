@@ -5,6 +5,8 @@
 #include "support/golden.hpp"
 #include <nlohmann/json.hpp>
 
+namespace clock_watch_test {
+
 using namespace trainx;
 using namespace trainx::metrics;
 
@@ -78,3 +80,5 @@ TEST_CASE(
   r.clock_reason = "temperature";
   CHECK(status_line(r, {}, -1, false, 200).find("1410 MHz (temperature)") != std::string::npos);
 }
+
+}  // namespace clock_watch_test

@@ -8,6 +8,8 @@
 #include <memory>
 #include <sstream>
 
+namespace console_test {
+
 namespace {
 
 using namespace trainx::metrics;
@@ -295,3 +297,5 @@ TEST_CASE("lines of the log are shown above the live line, by their level") {
   trainx::log::debug("a detail");
   CHECK(all.err == "a detail\n");
 }
+
+}  // namespace console_test

@@ -1,6 +1,8 @@
 #include "metrics/data_wait_watch.hpp"
 #include "support/catch.hpp"
 
+namespace data_wait_watch_test {
+
 using trainx::metrics::DataWaitWatch;
 
 namespace {
@@ -34,3 +36,5 @@ TEST_CASE("the first steps, whose queues are empty, do not count") {
   for (int step = 1; step <= 3; ++step) CHECK_FALSE(watch.news(step, 100, 100));
   for (int step = 4; step <= 100; ++step) CHECK_FALSE(watch.news(step, 1, 0.01));
 }
+
+}  // namespace data_wait_watch_test

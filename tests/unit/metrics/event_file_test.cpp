@@ -1,6 +1,8 @@
 #include "metrics/event_file.hpp"
 #include "support/catch.hpp"
 
+namespace event_file_test {
+
 using namespace trainx::metrics;
 
 TEST_CASE("checksums are those of RFC 3720") {
@@ -16,3 +18,5 @@ TEST_CASE("a record holds its length, the event, and a checksum of each") {
   CHECK(record.substr(0, 8) == std::string("\x03\0\0\0\0\0\0\0", 8));
   CHECK(record.substr(12, 3) == "abc");
 }
+
+}  // namespace event_file_test

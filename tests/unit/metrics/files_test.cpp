@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace files_test {
+
 namespace {
 
 using namespace trainx::metrics;
@@ -144,3 +146,5 @@ TEST_CASE("ECC's counters come beside what run.json has, which a damaged one kee
                        {"end", {{"ecc_uncorrected", 3}, {"row_remap_pending", true}}}});
   CHECK(with_memory_errors("{\"host\":", begin, end) == "{\"host\":");
 }
+
+}  // namespace files_test

@@ -1,6 +1,8 @@
 #include "metrics/fp8_watch.hpp"
 #include "support/catch.hpp"
 
+namespace fp8_watch_test {
+
 using namespace trainx::metrics;
 
 TEST_CASE("casts to fp8 that lose elements are told once of each class and cause") {
@@ -25,3 +27,5 @@ TEST_CASE("casts to fp8 that lose elements are told once of each class and cause
   shares.flushed[0] = 0.5;
   CHECK(watch.news(6, shares).size() == 1);
 }
+
+}  // namespace fp8_watch_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <limits>
 
+namespace loss_watch_test {
+
 namespace {
 
 using trainx::metrics::LossWatch;
@@ -74,3 +76,5 @@ TEST_CASE("the running mean follows a level that falls slowly") {
   CHECK(told.running.mean < 2 * level);
   CHECK(told(20 * level) == 1);
 }
+
+}  // namespace loss_watch_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace memory_error_watch_test {
+
 using namespace trainx;
 using namespace trainx::metrics;
 
@@ -56,3 +58,5 @@ TEST_CASE("a row that waits for a reset is told once, whenever it comes") {
   pending.row_remap_failed = true;
   CHECK(watch.news(pending).size() == 1);
 }
+
+}  // namespace memory_error_watch_test

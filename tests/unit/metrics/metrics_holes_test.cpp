@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace metrics_holes_test {
+
 using namespace trainx;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("holes are told of") {
   CHECK(contains(holes(lines(1, 9) + std::string(400, '\0') + "\n" + lines(15, 20), 20), "1 of"));
   CHECK(contains(holes("\x01\x02\n" + lines(1, 9) + "{\"step\"\n", 20), "2 of"));
 }
+
+}  // namespace metrics_holes_test

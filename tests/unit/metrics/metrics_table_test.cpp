@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+namespace metrics_table_test {
+
 namespace {
 
 using namespace trainx;
@@ -37,3 +39,5 @@ TEST_CASE("metrics.csv is cut where metrics.jsonl is, and made for runs that had
   log.append(Json{{"step", 3}, {"loss", 1.5}});
   CHECK(table_in(folder.path()) == "step,loss\n1,3\n2,2\n3,1.5\n");
 }
+
+}  // namespace metrics_table_test

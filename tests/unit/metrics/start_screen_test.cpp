@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace start_screen_test {
+
 using namespace trainx::metrics;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("settings of the command line come first; the run's name is in the tit
       {"run.name", "x", "r.yaml:1:1"}, {"a.b", "1", "r.yaml:1:1"}, {"c.d", "2", "command line"}};
   CHECK(start_screen("training", {}, all) == "training\n  set       c.d=2, a.b=1");
 }
+
+}  // namespace start_screen_test

@@ -5,6 +5,8 @@
 #include "support/toy/prove.hpp"
 #include "support/catch.hpp"
 
+namespace accumulation_test {
+
 using namespace toy;
 
 namespace {
@@ -49,3 +51,5 @@ TEST_CASE("passes are applied in one order only") {
   CHECK_THROWS_AS(passes::activation_recomputation(recomputed, graph, RecomputeLevel::full),
                   InternalError);
 }
+
+}  // namespace accumulation_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <set>
 
+namespace activation_offload_test {
+
 using namespace toy;
 
 namespace {
@@ -149,3 +151,5 @@ TEST_CASE("copies that are deleted, late or of something else are refused") {
   }
   CHECK(mutants > 30);
 }
+
+}  // namespace activation_offload_test

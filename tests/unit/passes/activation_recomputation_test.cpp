@@ -4,6 +4,8 @@
 #include "support/toy/prove.hpp"
 #include "support/catch.hpp"
 
+namespace activation_recomputation_test {
+
 using namespace toy;
 
 namespace {
@@ -172,3 +174,5 @@ TEST_CASE("an operand that does not say what it is computed from cannot be dropp
                                                    RecomputeLevel::full),
                   trainx::InternalError);
 }
+
+}  // namespace activation_recomputation_test

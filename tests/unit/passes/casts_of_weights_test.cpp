@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+namespace casts_of_weights_test {
+
 using namespace trainx;
 using graph::Fp8Scaling;
 using program::How;
@@ -211,3 +213,5 @@ TEST_CASE("without copies for a step each instruction casts weights in its own s
                              [](const program::Buffer& b) { return b.role == Role::cast_weight; }));
   CHECK(problem_of(graph, p, 2) == "");
 }
+
+}  // namespace casts_of_weights_test

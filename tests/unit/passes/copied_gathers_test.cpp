@@ -8,6 +8,8 @@
 #include "support/toy/prove.hpp"
 #include <random>
 
+namespace copied_gathers_test {
+
 using namespace toy;
 
 namespace {
@@ -134,3 +136,5 @@ TEST_CASE("shards that lie on the host, or that nobody waits for, are gathered b
                 [](const Instruction& i) { return i.op == Op::scatter || i.op == Op::reduce; });
   CHECK(std::ranges::count(copied_gathers(alone), true) == 0);
 }
+
+}  // namespace copied_gathers_test

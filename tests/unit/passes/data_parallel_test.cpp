@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <map>
 
+namespace data_parallel_test {
+
 using namespace toy;
 using passes::data_parallel;
 
@@ -106,3 +108,5 @@ TEST_CASE("a replica that misses any of what it is sent or gives is refused") {
       CHECK(problem_of(without) != "");
     }
 }
+
+}  // namespace data_parallel_test

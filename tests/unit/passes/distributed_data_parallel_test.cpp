@@ -4,6 +4,8 @@
 #include "support/toy/prove.hpp"
 #include "support/catch.hpp"
 
+namespace distributed_data_parallel_test {
+
 using namespace toy;
 using passes::distributed_data_parallel;
 using passes::ReduceOptions;
@@ -140,3 +142,5 @@ TEST_CASE("with two ranks every sum that is missing, made twice or made early is
     CHECK(problem_of(early, t) != "");
   }
 }
+
+}  // namespace distributed_data_parallel_test

@@ -7,6 +7,8 @@
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
 
+namespace lower_collectives_test {
+
 using namespace toy;
 using passes::lower_collectives;
 
@@ -113,3 +115,5 @@ TEST_CASE("every cast, addition and collective is needed, and lowering is the la
       CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);
     }
 }
+
+}  // namespace lower_collectives_test

@@ -5,6 +5,8 @@
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
 
+namespace optimizer_offload_test {
+
 using namespace toy;
 using passes::OptimizerLocation;
 
@@ -647,3 +649,5 @@ TEST_CASE("other passes come before it") {
   CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);
   CHECK_THROWS_AS(passes::optimizer_offload(p), trainx::InternalError);
 }
+
+}  // namespace optimizer_offload_test

@@ -4,6 +4,8 @@
 #include "support/toy/prove.hpp"
 #include "support/toy/text.hpp"
 
+namespace parameter_offload_test {
+
 using namespace toy;
 
 namespace {
@@ -324,3 +326,5 @@ TEST_CASE("a copy that is missing, in another place or of another group is found
     }
   }
 }
+
+}  // namespace parameter_offload_test

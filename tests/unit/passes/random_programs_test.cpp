@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <cstdlib>
 
+namespace random_programs_test {
+
 using namespace toy;
 
 TEST_CASE("random legal programs over poisoned bytes are bit-equal to loops") {
@@ -37,3 +39,5 @@ TEST_CASE("deleting any instruction of random programs is noticed") {
   }
   CHECK(deleted > 500);
 }
+
+}  // namespace random_programs_test

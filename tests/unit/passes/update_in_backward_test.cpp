@@ -4,6 +4,8 @@
 #include "support/toy/prove.hpp"
 #include "support/catch.hpp"
 
+namespace update_in_backward_test {
+
 using namespace toy;
 
 namespace {
@@ -135,3 +137,5 @@ TEST_CASE("the pass comes after those that add readers and writers") {
   CHECK_THROWS_AS(passes::activation_offload(p), trainx::InternalError);
   CHECK_THROWS_AS(passes::update_in_backward(p), trainx::InternalError);
 }
+
+}  // namespace update_in_backward_test

@@ -7,6 +7,8 @@
 #include "support/toy/text.hpp"
 #include <map>
 
+namespace zero_test {
+
 using namespace toy;
 using passes::ReduceOptions;
 
@@ -382,3 +384,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace zero_test

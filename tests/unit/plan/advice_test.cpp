@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+namespace advice_test {
+
 using namespace trainx;
 
 namespace {
@@ -185,3 +187,5 @@ TEST_CASE("on a CPU, and where rates are not known, there is no advice") {
   facts.hardware.memory_bytes = std::int64_t{16} << 30;
   CHECK(plan::advise(plan::make_run_plan(loaded.recipe, facts)).empty());
 }
+
+}  // namespace advice_test

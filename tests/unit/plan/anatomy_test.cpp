@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+namespace anatomy_test {
+
 using namespace trainx;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("measured times are told beside it") {
   for (int w = 0; w <= static_cast<int>(Work::other); ++w)
     CHECK_FALSE(plan::name_of(plan::operations_of(static_cast<Work>(w))).empty());
 }
+
+}  // namespace anatomy_test

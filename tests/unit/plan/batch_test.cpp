@@ -1,6 +1,8 @@
 #include "plan/batch.hpp"
 #include "support/catch.hpp"
 
+namespace batch_test {
+
 using namespace trainx;
 
 TEST_CASE("any two of the three batch quantities give the third") {
@@ -25,3 +27,5 @@ TEST_CASE("a batch that does not divide is refused with the nearest that does") 
   CHECK(plan::plan_batch({64, {}, {}}, 2).grad_accum_steps == 32);
   CHECK_THROWS_AS(plan::plan_batch({64, 4, 4}, 1), UserError);
 }
+
+}  // namespace batch_test

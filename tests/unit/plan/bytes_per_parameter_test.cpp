@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace bytes_per_parameter_test {
+
 using namespace trainx::plan;
 
 TEST_CASE(
@@ -42,3 +44,5 @@ TEST_CASE("what comes beside the parameters is of rows and columns, or of blocks
   CHECK(table[2].extra_bytes == 8 * (2 * 15 + 1));
   CHECK(parameters_of({{100, 300, 2}, {1, 50, 1}}) == 60050);
 }
+
+}  // namespace bytes_per_parameter_test

@@ -3,6 +3,8 @@
 #include "support/planned_gpt2.hpp"
 #include <cmath>
 
+namespace checkpoint_size_test {
+
 using namespace trainx;
 
 TEST_CASE("a checkpoint of AdamW takes 12 bytes a parameter, whatever computes") {
@@ -28,3 +30,5 @@ TEST_CASE(
   CHECK(plan::disk_room(size, 300, 100, "outputs").warning.empty());
   CHECK_FALSE(plan::disk_room(size, 300, 99, "outputs").refusal.empty());
 }
+
+}  // namespace checkpoint_size_test

@@ -11,6 +11,8 @@
 #include "support/golden.hpp"
 #include <map>
 
+namespace choose_mode_test {
+
 using namespace trainx;
 using recipe::ParallelMode;
 
@@ -200,3 +202,5 @@ TEST_CASE(
   check_error("plan.choose_mode/no_shards", 78,
               user_error_of([&] { planned("mode: ddp, world_size: 4, shard_ranks: 2"); }));
 }
+
+}  // namespace choose_mode_test

@@ -5,6 +5,8 @@
 #include "support/golden.hpp"
 #include <algorithm>
 
+namespace choose_saving_test {
+
 using namespace trainx;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE(
     CHECK(said(again).empty());
   }
 }
+
+}  // namespace choose_saving_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace decision_tree_test {
+
 using namespace trainx;
 using recipe::ActivationOffload, recipe::OptimizerOffload, recipe::ParallelMode,
     recipe::ParameterOffload;
@@ -337,3 +339,5 @@ TEST_CASE(
   INFO(all_of(fitted.choices));
   CHECK(fitted.zero_stage() > 0);
 }
+
+}  // namespace decision_tree_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace expected_kernels_test {
+
 using namespace trainx;
 
 namespace {
@@ -398,3 +400,5 @@ TEST_CASE("products in fp8 are predicted to be faster than those in bf16") {
   CHECK(fp8.time->gemm_s < bf16.time->gemm_s);
   CHECK(fp8.time->gemm_s > bf16.time->gemm_s / 1.8);  // the head's stay
 }
+
+}  // namespace expected_kernels_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace expert_cost_test {
+
 using namespace trainx;
 
 namespace {
@@ -82,3 +84,5 @@ TEST_CASE("experts in every layer, and dozens of them, are told with what fewer 
         many.memory.total_bytes() - planned("num_experts: 8").memory.total_bytes());
   CHECK(plan::expert_advice(planned("num_experts: 32, decoder_sparse_step: 1")).size() == 2);
 }
+
+}  // namespace expert_cost_test

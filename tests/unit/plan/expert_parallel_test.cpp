@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <map>
 
+namespace expert_parallel_test {
+
 using namespace trainx;
 using program::Axis;
 using program::How;
@@ -214,3 +216,5 @@ TEST_CASE("a slot has the room that is asked for, and never more than choices th
   CHECK(sharing.choices(1, 1, 8) == 1);
   CHECK(sharing.rows(1, 1, 8) == 1);
 }
+
+}  // namespace expert_parallel_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace fit_test {
+
 using namespace trainx;
 
 namespace {
@@ -205,3 +207,5 @@ TEST_CASE("what was chosen plans to itself, and levels must be as many as layers
       "memory.activation_checkpoint lists 2 levels, and the model has 6 layers; give one for each, "
       "or one for all");
 }
+
+}  // namespace fit_test

@@ -12,6 +12,8 @@
 #include "support/catch.hpp"
 #include "support/source_dir.hpp"
 
+namespace guides_rates_test {
+
 using namespace trainx;
 
 namespace {
@@ -221,3 +223,5 @@ TEST_CASE("the kernel of adamw_8bit takes what it took in the step of a shard of
   const double elements = 8.03e9 / 2, norm_s = 4 * elements / device.bf16.memory_bytes_per_s;
   CHECK(std::abs((elements * rates.element_s + norm_s) / measured_s - 1) < 0.03);
 }
+
+}  // namespace guides_rates_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/planned_gpt2.hpp"
 
+namespace limits_test {
+
 using namespace trainx;
 
 namespace {
@@ -108,3 +110,5 @@ TEST_CASE("a batch that is left to trainx is cut into micro-steps that can be pl
   CHECK(plan.batch.global_batch_size == 1048576);
   CHECK(plan.batch.grad_accum_steps <= plan::most_micro_steps_of(plan));
 }
+
+}  // namespace limits_test

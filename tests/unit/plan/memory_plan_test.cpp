@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/planned_gpt2.hpp"
 
+namespace memory_plan_test {
+
 using namespace trainx;
 
 namespace {
@@ -45,3 +47,5 @@ TEST_CASE("texts during training take the weights once more, and keys and values
   CHECK(bytes(3) - bytes(2) >= 4 * (layer_weights + cache));
   CHECK(bytes(3) - bytes(2) < 4 * (layer_weights + cache) * 11 / 10);
 }
+
+}  // namespace memory_plan_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <cmath>
 
+namespace micro_steps_test {
+
 using namespace trainx;
 
 namespace {
@@ -73,3 +75,5 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
 TEST_CASE("steps of usual length are planned whole") {
   CHECK(planned("", 64, 1, false).train.back().program.repeats == 0);
 }
+
+}  // namespace micro_steps_test

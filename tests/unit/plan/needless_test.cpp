@@ -3,6 +3,8 @@
 #include "support/planned_gpt2.hpp"
 #include <cmath>
 
+namespace needless_test {
+
 using namespace trainx;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("few steps of an epoch with a batch made of many micro-batches come wi
   CHECK(hint(64000, sixteen, "adamw").empty());
   CHECK(hint(640, "global_batch_size: 64, micro_batch_size: 64", "adamw").empty());
 }
+
+}  // namespace needless_test

@@ -9,6 +9,8 @@
 #include "support/planned_gpt2.hpp"
 #include <algorithm>
 
+namespace optimizer_offload_test {
+
 using namespace trainx;
 
 namespace {
@@ -314,3 +316,5 @@ TEST_CASE("share: auto leaves on the GPU what is fastest and fits") {
                           "}");
   CHECK(again.groups_on_device == half.groups_on_device);
 }
+
+}  // namespace optimizer_offload_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+namespace own_modules_test {
+
 using namespace trainx;
 
 namespace {
@@ -251,3 +253,5 @@ TEST_CASE("sizes that were measured are chosen among, and levels that modules ha
       recipe::parse_recipe(recipe::dump(fitting.recipe), "resolved").recipe, facts);
   CHECK(again.memory.total_bytes() == fitting.memory.total_bytes());
 }
+
+}  // namespace own_modules_test

@@ -8,6 +8,8 @@
 #include "support/planned_gpt2.hpp"
 #include <algorithm>
 
+namespace own_rule_test {
+
 using namespace trainx;
 
 namespace {
@@ -105,3 +107,5 @@ TEST_CASE("a rule that runs on the host takes nothing of the GPU") {
   facts.hardware.gpus.clear();
   CHECK(bytes_of(plan_of("tensors", "", facts), "optimizer's own tensors") == 0);
 }
+
+}  // namespace own_rule_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/planned_gpt2.hpp"
 
+namespace parameter_groups_test {
+
 using namespace trainx;
 using program::Role;
 
@@ -106,3 +108,5 @@ TEST_CASE("an average of the weights takes four bytes of what is trained, and is
       CHECK((read > 0) == (weights == "average"));
     }
 }
+
+}  // namespace parameter_groups_test

@@ -7,6 +7,8 @@
 #include "support/golden.hpp"
 #include <algorithm>
 
+namespace parameter_offload_test {
+
 using namespace trainx;
 
 namespace {
@@ -158,3 +160,5 @@ TEST_CASE(
             plan_of(away, "precision: bf16\nparallel: {mode: " + mode + ", world_size: 2}\n");
           }).find("parallel.mode: " + mode) != std::string::npos);
 }
+
+}  // namespace parameter_offload_test

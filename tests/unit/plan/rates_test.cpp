@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 #include "support/source_dir.hpp"
 
+namespace rates_test {
+
 using namespace trainx;
 
 TEST_CASE("the rates that plan uses are the measured ones") {
@@ -301,3 +303,5 @@ TEST_CASE(
                    1) < 0.01);
   }
 }
+
+}  // namespace rates_test

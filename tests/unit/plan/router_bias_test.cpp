@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace router_bias_test {
+
 using namespace trainx;
 using program::Op;
 using program::StepProgram;
@@ -106,3 +108,5 @@ TEST_CASE("biases move once a step where updates come in backward") {
   reference.update_in_backward = true;
   CHECK(program::check_program(p, program::plan_memory(p), &reference) == "");
 }
+
+}  // namespace router_bias_test

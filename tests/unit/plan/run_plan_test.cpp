@@ -6,6 +6,8 @@
 #include <tuple>
 #include <nlohmann/json.hpp>
 
+namespace run_plan_test {
+
 using namespace trainx;
 
 namespace {
@@ -203,3 +205,5 @@ TEST_CASE("what cannot be is refused before anything runs") {
     FAIL("was not refused");
   } catch (const UserError& e) { CHECK(e.code() == ExitCode::input_missing); }
 }
+
+}  // namespace run_plan_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 
+namespace schedule_test {
+
 using namespace trainx;
 using plan::ScheduleSteps;
 using recipe::ScheduleSection;
@@ -186,3 +188,5 @@ TEST_CASE("a schedule of the user's own is asked about the steps after its warm-
   REQUIRE(table.size() == want.size());
   for (std::size_t s = 0; s < want.size(); ++s) CHECK(std::abs(table[s] - want[s]) <= 1e-15);
 }
+
+}  // namespace schedule_test

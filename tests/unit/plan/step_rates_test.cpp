@@ -1,6 +1,8 @@
 #include "plan/step_rates.hpp"
 #include "support/catch.hpp"
 
+namespace step_rates_test {
+
 using namespace trainx;
 using namespace trainx::plan;
 
@@ -77,3 +79,5 @@ TEST_CASE("without a device's rates the network is known if it was measured") {
   CHECK(prediction.network.bytes_per_s == 5e8);
   CHECK_FALSE(prediction.step_rates);
 }
+
+}  // namespace step_rates_test

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+namespace check_test {
+
 using namespace toy;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("states of tensors and blocks: their own bytes, and an update that is 
   CHECK(with([&](Instruction& i) { use_of(i, "row.b2").how = How::read; }) != "");
   CHECK(with([&](Instruction& i) { i.uses.erase(i.uses.begin()); }) != "");  // its gradient
 }
+
+}  // namespace check_test

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <set>
 
+namespace lanes_test {
+
 using namespace toy;
 
 namespace {
@@ -120,3 +122,5 @@ TEST_CASE(
   release.join();
   CHECK_THROWS_AS(LaneRunner(p, Order{}, [](const Instruction&, int) {}), InternalError);
 }
+
+}  // namespace lanes_test

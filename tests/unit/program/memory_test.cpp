@@ -3,6 +3,8 @@
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
 
+namespace memory_test {
+
 using namespace toy;
 
 namespace {
@@ -147,3 +149,5 @@ TEST_CASE("fixed offsets are kept") {
   options.fixed.assign(p.buffers.size() + 1, 0);
   CHECK_THROWS_AS(plan_memory(p, options), InternalError);
 }
+
+}  // namespace memory_test

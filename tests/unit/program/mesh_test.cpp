@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <set>
 
+namespace mesh_test {
+
 using namespace trainx::program;
 
 TEST_CASE("each axis parts the ranks into groups of its size, and places count from 0") {
@@ -48,3 +50,5 @@ TEST_CASE("experts are shared by neighbours, however shards lie") {
   mesh.experts = 8;
   CHECK_FALSE(mesh.has_expert_replicas());
 }
+
+}  // namespace mesh_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include <utility>
 
+namespace mutations_test {
+
 using namespace toy;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("a buffer moved to other bytes is refused or harmless") {
   }
   CHECK(refused > 50);
 }
+
+}  // namespace mutations_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include <algorithm>
 
+namespace plain_test {
+
 using namespace toy;
 
 TEST_CASE("the plain program, printed") {
@@ -152,3 +154,5 @@ TEST_CASE("the first writer of a gradient overwrites, wherever it stands") {
       if (p.buffers[u.buffer].name == "dmemory" && u.how == How::overwrite) u.range.end /= 2;
   CHECK_THROWS_AS(first_writer_overwrites(p), InternalError);
 }
+
+}  // namespace plain_test

@@ -2,6 +2,8 @@
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
 
+namespace programs_test {
+
 using namespace toy;
 
 TEST_CASE("programs written by hand print as written, pass the check, and run bit-equal to loops") {
@@ -78,3 +80,5 @@ TEST_CASE("two shape buckets and evaluation in one arena, residents at the same 
   REQUIRE(in_eval.reports[0].size() == 5);
   CHECK(std::isfinite(in_eval.reports[0][4].at(ReportSlot::loss_sum)));
 }
+
+}  // namespace programs_test

@@ -1,6 +1,8 @@
 #include "program/ring.hpp"
 #include "support/catch.hpp"
 
+namespace ring_test {
+
 using namespace trainx::program;
 
 namespace {
@@ -101,3 +103,5 @@ TEST_CASE("slots go straight to the ranks that they are for") {
   CHECK(replicas.ranks == 2);
   CHECK(replicas.ranks_of_a_host == 1);
 }
+
+}  // namespace ring_test

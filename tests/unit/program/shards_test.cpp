@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include <random>
 
+namespace shards_test {
+
 using namespace trainx;
 using namespace trainx::program;
 
@@ -100,3 +102,5 @@ TEST_CASE("the shards of a state have room for the rank with the most of it") {
   CHECK(state_layout(scales, shard_of(cut.groups[0], 1, 2)).entries > 0);
   CHECK(shard_entries({"exp_avg", DType::f32}, cut.groups[0], 2) == cut.groups[0].elements / 2);
 }
+
+}  // namespace shards_test

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+namespace taken_ranges_test {
+
 using namespace trainx::program;
 
 TEST_CASE(
@@ -72,3 +74,5 @@ TEST_CASE("thousands of stacked buffers are placed in well under a second of wor
     taken.take({256 * k, 256 * k + 100}, when);
   }
 }
+
+}  // namespace taken_ranges_test

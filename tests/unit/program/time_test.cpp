@@ -4,6 +4,8 @@
 #include "support/toy/programs.hpp"
 #include "support/catch.hpp"
 
+namespace time_test {
+
 using namespace toy;
 
 namespace {
@@ -204,3 +206,5 @@ TEST_CASE("products of experts have rates of their own, on Hopper of other kerne
   g.a_transposed = true, g.m = 24;
   CHECK(time(g) == approx(2.0 * 24 * 512 * 23 / (has_hopper_kernels ? 80 : 50)));
 }
+
+}  // namespace time_test

@@ -2,6 +2,8 @@
 #include "recipe/schema.hpp"
 #include "support/catch.hpp"
 
+namespace absent_test {
+
 using namespace trainx::recipe;
 
 TEST_CASE("what is called absent is no key of a recipe") {
@@ -14,3 +16,5 @@ TEST_CASE("what is called absent is no key of a recipe") {
   CHECK(absent_feature("wandb"));
   CHECK_FALSE(absent_feature("lor"));
 }
+
+}  // namespace absent_test

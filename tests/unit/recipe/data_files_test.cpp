@@ -2,7 +2,7 @@
 #include "support.hpp"
 #include <algorithm>
 
-namespace trainx::recipe {
+namespace trainx::recipe::data_files_test {
 namespace {
 
 LoadedRecipe tokens(const std::string& keys, const std::vector<std::string>& overrides = {}) {
@@ -96,4 +96,4 @@ TEST_CASE("dropout is left to the folder unless it is written") {
   }
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::data_files_test

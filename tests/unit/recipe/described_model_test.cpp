@@ -11,6 +11,8 @@
 #include "support/temporary_folder.hpp"
 #include <nlohmann/json.hpp>
 
+namespace described_model_test {
+
 using namespace trainx;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("descriptions that cannot be used are refused") {
                   {{"task", Choice{"classification", {"classification", "causal_lm"}}, {}, ""}}}})
             .empty());
 }
+
+}  // namespace described_model_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-namespace trainx::recipe {
+namespace trainx::recipe::dump_test {
 
 TEST_CASE("a dump is the whole recipe, in schema order") {
   const LoadedRecipe loaded =
@@ -158,4 +158,4 @@ TEST_CASE("help knows every key of every type, and nothing else") {
   CHECK(list_alternatives("nothing").empty());
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::dump_test

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace trainx::recipe {
+namespace trainx::recipe::json_schema_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -130,4 +130,4 @@ TEST_CASE("models that a worker described are in the JSON Schema") {
   CHECK_FALSE(json_schema().dump().find("mixer") != std::string::npos);
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::json_schema_test

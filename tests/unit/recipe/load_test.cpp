@@ -4,7 +4,7 @@
 #include <fstream>
 #include <unistd.h>
 
-namespace trainx::recipe {
+namespace trainx::recipe::load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -244,4 +244,4 @@ TEST_CASE("a key as it was called before is read under its name of today") {
                  {"t.yaml:2:61: memory.checkpoint_segment:"});
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::load_test

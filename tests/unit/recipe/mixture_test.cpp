@@ -3,7 +3,7 @@
 #include "support.hpp"
 #include <algorithm>
 
-namespace trainx::recipe {
+namespace trainx::recipe::mixture_test {
 namespace {
 
 const std::string mixture = good_batch +
@@ -101,4 +101,4 @@ TEST_CASE("rows are padded to sequence_length at most") {
         1);
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::mixture_test

@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+namespace own_optimizer_test {
+
 using namespace trainx;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("a function that returns no share of the learning rate is told by name
         }).find("lost") != std::string::npos);
   CHECK(told([](const ScheduleStep&) { return 0.0; }) == "nothing thrown");
 }
+
+}  // namespace own_optimizer_test

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace trainx::recipe {
+namespace trainx::recipe::reader_test {
 
 TEST_CASE("five mistakes are listed in one run, each with its place") {
   check_problems(
@@ -85,4 +85,4 @@ TEST_CASE("a mistake is told once: what depends on it keeps silent") {
   CHECK(problems_of(good_batch + "schedule: {type: const, final_ratio: 0.5}\n").size() == 1);
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::reader_test

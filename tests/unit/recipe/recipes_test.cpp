@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace trainx::recipe {
+namespace trainx::recipe::recipes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,4 +86,4 @@ TEST_CASE("a recipe that is not there is exit code 66, with the file that was me
   CHECK(code_and_sentence("no/such/folder/x.yaml").first == ExitCode::input_missing);
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::recipes_test

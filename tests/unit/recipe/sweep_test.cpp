@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
 
+namespace sweep_test {
+
 using namespace trainx;
 using recipe::split_values;
 using recipe::sweep_runs;
@@ -49,3 +51,5 @@ TEST_CASE("sweeps that cannot be run are refused") {
   CHECK(user_error_of([] { sweep_runs({{"a", {"x y", "x_y"}}}, 9); }).starts_with("2: "));
   CHECK(user_error_of([] { sweep_runs({{"a", {"1"}}, {"a", {"2"}}}, 9); }).starts_with("2: "));
 }
+
+}  // namespace sweep_test

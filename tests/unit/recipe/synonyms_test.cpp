@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace trainx::recipe {
+namespace trainx::recipe::synonyms_test {
 namespace {
 
 std::vector<std::string> words_of(std::string_view key) {
@@ -41,4 +41,4 @@ TEST_CASE("values in the words of other tools get a suggestion that the key take
   CHECK_FALSE(name_meant("nvme", words_of("precision.compute")));
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::synonyms_test

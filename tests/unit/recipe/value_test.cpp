@@ -3,7 +3,7 @@
 #include "support/golden.hpp"
 #include "yaml/read.hpp"
 
-namespace trainx::recipe {
+namespace trainx::recipe::value_test {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -66,4 +66,4 @@ TEST_CASE("auto or a list of integers") {
                  problem_of<options::Auto<Integers>>("long"));
 }
 
-}  // namespace trainx::recipe
+}  // namespace trainx::recipe::value_test

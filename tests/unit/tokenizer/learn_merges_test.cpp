@@ -4,7 +4,7 @@
 #include "unit/data/expect_user_error.hpp"
 #include <random>
 
-namespace trainx::tokenizer {
+namespace trainx::tokenizer::learn_merges_test {
 namespace {
 
 /// The algorithm as it is written down: counts everything anew for each merge.
@@ -80,4 +80,4 @@ TEST_CASE("a learned tokenizer is a file that reads back") {
   CHECK(json["model"]["vocab"].contains("hello"));
 }
 
-}  // namespace trainx::tokenizer
+}  // namespace trainx::tokenizer::learn_merges_test

@@ -3,7 +3,7 @@
 #include <map>
 #include <random>
 
-namespace trainx::tokenizer {
+namespace trainx::tokenizer::merge_word_test {
 namespace {
 
 using Rules = std::map<std::pair<std::int32_t, std::int32_t>, MergeTable::Merge>;
@@ -68,4 +68,4 @@ TEST_CASE("a word of a million symbols merges in less than its square") {
   CHECK(symbols == std::vector<std::int32_t>{20});
 }
 
-}  // namespace trainx::tokenizer
+}  // namespace trainx::tokenizer::merge_word_test

@@ -1,7 +1,7 @@
 #include "tokenizer/pattern/pattern.hpp"
 #include "unit/data/expect_user_error.hpp"
 
-namespace trainx::tokenizer {
+namespace trainx::tokenizer::pattern_test {
 namespace {
 
 std::vector<std::string> matches(const std::string& pattern, const std::string& text) {
@@ -86,4 +86,4 @@ TEST_CASE("what trainx does not know in a pattern is refused by name") {
   }
 }
 
-}  // namespace trainx::tokenizer
+}  // namespace trainx::tokenizer::pattern_test

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <random>
 
-namespace trainx::tokenizer {
+namespace trainx::tokenizer::tokenizer_files_test {
 namespace {
 
 using data::ScratchFolder;
@@ -254,4 +254,4 @@ TEST_CASE("a tokenizer that does not fit the model beside it is refused") {
                           [&] { open_tokenizer(folder.path()); });
 }
 
-}  // namespace trainx::tokenizer
+}  // namespace trainx::tokenizer::tokenizer_files_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace trainx::tokenizer {
+namespace trainx::tokenizer::unicode_test {
 
 TEST_CASE("normal forms") {
   CHECK(normalize("e\u0301", NormalForm::nfc) == "\u00e9");
@@ -145,4 +145,4 @@ TEST_CASE("bytes that are no UTF-8 become one U+FFFD for each maximal part") {
   CHECK(with_replacements("héß中😀") == "héß中😀");
 }
 
-}  // namespace trainx::tokenizer
+}  // namespace trainx::tokenizer::unicode_test

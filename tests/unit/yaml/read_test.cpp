@@ -4,7 +4,7 @@
 #include <chrono>
 #include <random>
 
-namespace trainx::yaml {
+namespace trainx::yaml::read_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -234,4 +234,4 @@ TEST_CASE("no bytes crash the reader") {
   SUCCEED();
 }
 
-}  // namespace trainx::yaml
+}  // namespace trainx::yaml::read_test
