@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -158,7 +159,17 @@ class Trainx(unittest.TestCase):
         self.assertIsNone(problem, problem)
 
     def start_trainx(self, *args):
-        return subprocess.Popen([TRAINX, *map(str, args)], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+        """A command that goes on beside the test, and ends with it. It heeds SIGHUP, also where the
+        tests run under nohup."""
+        process = subprocess.Popen(
+            [TRAINX, *map(str, args)],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=self.environment(),
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def metrics(self, run):
         lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
