@@ -2,6 +2,8 @@
 they are trained beside transformers."""
 import json
 import math
+import shutil
+import tempfile
 
 import reference
 from reference_exported_data import (BATCH, LABELS, LENGTH, STEPS, TARGET_LENGTH, TASKS,
@@ -26,6 +28,14 @@ NEEDS_REFERENCE = ("TRAINX_REFERENCE_PYTHON names no python with torch and trans
 
 class ExportedModels(Trainx):
     """Beside unittest.skipUnless(reference.PYTHON, NEEDS_REFERENCE)."""
+    exports = {}                        # a folder for each case and its words: exporting takes long
+
+    @classmethod
+    def tearDownClass(cls):
+        while cls.exports:
+            cls.exports.popitem()[1].cleanup()
+        super().tearDownClass()
+
     def reference(self, *words):
         return reference.ask(self, "reference_exported.py", *words, cwd=self.folder)
 
@@ -40,9 +50,14 @@ class ExportedModels(Trainx):
         data = f"type: {kind}, train: {self.data}"
         if task == "seq2seq":
             data += f", target_length: {TARGET_LENGTH}"
-        self.reference("make", case, "model")
-        found = self.reference("export", "model", "out", task, *words)
-        self.assertIn("said", found, found)
+        if (case, words) not in self.exports:
+            kept = tempfile.TemporaryDirectory(prefix="trainx-exported-")
+            model, out = (f"{kept.name}/{folder}" for folder in ("model", "out"))
+            self.reference("make", case, model)
+            found = self.reference("export", model, out, task, *words)
+            self.assertIn("said", found, found)
+            self.exports[case, words] = kept
+        shutil.copytree(self.exports[case, words].name, self.folder, dirs_exist_ok=True)
         self.task, self.case = task, case
         return self.recipe(RECIPE.format(folder="out", task=task, data=data))
 

@@ -404,7 +404,9 @@ class Example(InstallTree):
 
     def test_it_trains_stops_early_and_resumes(self):
         recipe = support.ROOT / "examples" / "own_loop" / "loop.yaml"
-        done = subprocess.run([self.worker, recipe, f"run.seed={self.random.randrange(1000)}"],
+        shorter = ["run.duration=120 steps", "data.sequence_length=32"]
+        done = subprocess.run([self.worker, recipe, f"run.seed={self.random.randrange(1000)}",
+                               *shorter],
                               cwd=self.folder, capture_output=True, text=True,
                               env=self.environment(PATH="/usr/bin:/bin"), timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
