@@ -4,6 +4,7 @@
 #include "data/source.hpp"
 #include <algorithm>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace trainx::corpus {
@@ -23,6 +24,7 @@ Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
                   const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                   const std::string& place) {
   constexpr std::size_t most_tokens = 256;  // of a word, behind those that both have
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
   if (byte >= text.size()) return {ids.size(), false};
   Ids before;
   append_document(std::string_view(text).substr(0, byte), encoder, before, place);
@@ -32,9 +34,15 @@ Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
   for (std::size_t tokens = first; out.cuts_token && tokens <= last; ++tokens) {
     const std::string decoded = tokenizer.decode(std::span(ids).first(tokens), false);
     if (decoded.size() > byte + 8) break;
-    // An end inside a character decodes to U+FFFD.
-    if (decoded.size() > byte || !text.starts_with(decoded)) continue;
-    out = {tokens, decoded.size() < byte};
+    // An end inside a character decodes to U+FFFD. `byte` is where a character begins: a token that
+    // ends inside one before it ends before it.
+    std::string_view whole = decoded;
+    while (!text.starts_with(whole) && whole.ends_with(replacement))
+      whole.remove_suffix(replacement.size());
+    const bool inside = whole.size() < decoded.size();
+    if (!text.starts_with(whole) || whole.size() > byte || (inside && whole.size() == byte))
+      continue;
+    out = {tokens, whole.size() < byte};
   }
   return out;
 }

@@ -74,6 +74,7 @@ class Instructions(Tokenizers):
     @NEEDS_PYTHON
     def test_completions(self):
         pairs = [(phrase(self.random) + self.random.choice(["", " ", "\n", "\n\n"]), self.random.choice(["", " ", "\n"]) + phrase(self.random)) for _ in range(200)]
+        pairs.append(("C++ ## ไทย", "עברית"))     # a token ends inside the prompt's last letter
         for kind in ("gpt2", "llama3", "llama2"):
             with self.subTest(kind):
                 folder = self.made_folder(kind)
