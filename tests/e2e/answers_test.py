@@ -1,5 +1,5 @@
-"""Commands that run nothing answer without LibTorch and without a worker, for completion and editors
-to rely on: starting those takes longer than a person waits for an answer (bench/answers)."""
+"""Commands that run nothing need neither LibTorch nor a worker, whose start takes longer than
+completion and editors wait for an answer (bench/answers measures the times)."""
 import shutil
 import subprocess
 
