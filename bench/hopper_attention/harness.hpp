@@ -26,7 +26,8 @@ inline void print_wait() {
       "value_free",      "block_copied",    "query_copied", "d_out_copied", "query_free",
       "d_out_free",      "d_score_written", "d_score_free", "keys_read",    "turn",
       "part_ready",      "part_written",    "item_given",   "item_free",    "keys_free",
-      "operands_copied", "operands_free",   "tile_given",   "tile_read"};
+      "operands_copied", "operands_free",   "tile_given",   "tile_read",    "sums_written",
+      "sums_finished"};
   if (!wait_words || wait_words[0] == 0 || wait_words[0] >= std::size(names)) return;
   std::printf("    waited too long for %s: block %u, thread %u, parity or turn %u\n",
               names[wait_words[0]], wait_words[1], wait_words[2], wait_words[3]);

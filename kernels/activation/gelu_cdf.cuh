@@ -10,15 +10,28 @@ struct Cdf {
 };
 
 // As x s with s = sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): small values stay exact
-// relative to themselves, where 1 + tanh(u) would cancel.
+// relative to themselves, where 1 + tanh(u) would cancel. Where the exponential overflows s is 0.
 template <class T>
 struct TanhCdf {
   static __device__ __forceinline__ Cdf of(float x) {
-    constexpr float slope_of_u = 2 * 0.7978845608028654f, cubic = 0.044715f;
-    const float square = x * x, u2 = slope_of_u * x * (1 + cubic * square);  // 2 u
-    const float e = __expf(-fabsf(u2)), inverse = __fdividef(1.0f, 1 + e);
-    return {u2 < 0 ? e * inverse : inverse,
-            e * inverse * inverse * slope_of_u * (1 + 3 * cubic * square)};
+    constexpr float slope_of_u = 2 * 0.7978845608028654f, cubic = 0.044715f,
+                    log2_e = 1.4426950408889634f;
+    const float square = x * x;
+    const float e = power_of_two(x * (-slope_of_u * log2_e - slope_of_u * log2_e * cubic * square)),
+                s = reciprocal(1 + e);
+    return {s, (s - s * s) * (slope_of_u + 3 * slope_of_u * cubic * square)};
+  }
+
+ private:
+  static __device__ __forceinline__ float power_of_two(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+  }
+  static __device__ __forceinline__ float reciprocal(float x) {
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+    return inverse;
   }
 };
 

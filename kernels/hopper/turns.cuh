@@ -32,6 +32,8 @@ enum class Waiting : std::uint32_t {
   operands_free,    // experts: stage no longer read
   tile_given,       // experts: next tile of the block known
   tile_read,        // experts: place of the next tile free
+  sums_written,     // linear: sums of a group in shared memory
+  sums_finished,    // linear: sums of a group read
 };
 
 #ifdef TRAINX_CHECK_WAITS
