@@ -5,6 +5,7 @@
 #include "gpu/gemm_plan.hpp"
 #include "gpu/gemm_tuning.hpp"
 #include "gpu/gpu_error.hpp"
+#include "gpu/own_gemm.hpp"
 
 namespace trainx::gpu {
 
@@ -106,6 +107,7 @@ const std::string& Gemm::machine() const { return state_->machine; }
 
 void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& space) {
   if (p.m == 0 || p.n == 0) return;
+  if (p.own) return run_own_gemm(p, x, space.stream);
   if (p.k == 0) {  // a sum of nothing
     if (p.epilogue != GemmEpilogue::none || (p.accumulate && x.c && x.c != x.d))
       throw InternalError("GEMM " + describe(p) + " of empty operands");
@@ -146,15 +148,18 @@ std::int64_t Gemm::tuning_bytes(const GemmProblem& p) { return operand_bytes(p);
 std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& space, void* scratch,
                                     std::int64_t scratch_bytes, const GemmTuning& tuning) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
-  GemmPlan plan(p);
+  std::optional<GemmPlan> plan;
+  if (!p.own) plan.emplace(p);
   const auto known = state_->tuned.find(key_of(p));
   if (known != state_->tuned.end() &&
-      plan.accepts(state_->handle.get(), known->second, space.workspace_bytes))
+      (!plan || plan->accepts(state_->handle.get(), known->second, space.workspace_bytes)))
     return std::nullopt;
   if (scratch_bytes < operand_bytes(p))
     throw InternalError("GEMM " + describe(p) + " is tuned in " + std::to_string(operand_bytes(p)) +
                         " bytes, not " + std::to_string(scratch_bytes));
-  const GemmChoice choice = fastest_candidate(state_->handle.get(), plan, space, scratch, tuning);
+  const GemmChoice choice =
+      plan ? fastest_candidate(state_->handle.get(), *plan, space, scratch, tuning)
+           : timed_own_gemm(p, space, scratch, tuning);
   state_->tuned[key_of(p)] = choice;
   state_->fresh[key_of(p)] = choice;
   for (Planned& planned : state_->plans)

@@ -1,5 +1,6 @@
 // Matrix products by cuBLASLt, with an algorithm per shape: the library's own choice, or the
-// fastest of its candidates measured at the power limit.
+// fastest of its candidates measured at the power limit. Some by trainx's own kernels, which are
+// measured in the same way.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,8 @@ struct GemmOperands {
   // [m, n]: written by bias_gelu_tanh, read by gelu_tanh_grad; 16-byte aligned, rows a multiple of
   // 8 elements apart
   void* aux = nullptr;
+  // of own gradients of a GELU: [own_gemm_slabs(p), n], sums of columns of D; null: not wanted
+  float* column_sums = nullptr;
   // What A and B in fp8 are multiplied by: as many as GemmProblem's a_scales and b_scales say, of
   // A [m, k] and B [n, k] in the layout of kernels/quantize/fp8_bits.hpp; 16-byte aligned.
   const float* a_scale = nullptr;

@@ -37,8 +37,10 @@ cublasLtEpilogue_t epilogue_of(GemmEpilogue e) {
     case GemmEpilogue::bias: return CUBLASLT_EPILOGUE_BIAS;
     case GemmEpilogue::bias_gelu_tanh: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     case GemmEpilogue::gelu_tanh_grad: return CUBLASLT_EPILOGUE_DGELU;
+    case GemmEpilogue::bias_gelu_erf:
+    case GemmEpilogue::gelu_erf_grad: break;
   }
-  throw InternalError("unknown GEMM epilogue");
+  throw InternalError("cuBLASLt has no such epilogue");
 }
 
 Layout layout(cudaDataType_t type, std::int64_t stored_rows, std::int64_t stored_columns,
@@ -74,7 +76,7 @@ void check(const GemmProblem& p) {
       tensors ||
       (fp8 && !p.fast_sums && p.a_format == Fp8Format::e4m3 && p.b_format == Fp8Format::e4m3 &&
        (vectors_at_least(p.a_scales, p.b_scales) || vectors_at_least(p.b_scales, p.a_scales)));
-  if (!sizes || !types || !fp8_fits || !scales_fit || (p.fast_sums && !fp8) ||
+  if (p.own || !sizes || !types || !fp8_fits || !scales_fit || (p.fast_sums && !fp8) ||
       (p.accumulate && p.epilogue != GemmEpilogue::none))
     throw InternalError("GEMM " + key_of(p) + " is none");
 }

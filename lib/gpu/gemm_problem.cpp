@@ -10,6 +10,8 @@ std::string epilogue_words(GemmEpilogue e) {
     case GemmEpilogue::bias: return " + bias";
     case GemmEpilogue::bias_gelu_tanh: return " + bias, gelu";
     case GemmEpilogue::gelu_tanh_grad: return " * gelu'";
+    case GemmEpilogue::bias_gelu_erf: return " + bias, gelu erf";
+    case GemmEpilogue::gelu_erf_grad: return " * gelu' erf";
   }
   return "";
 }
@@ -92,7 +94,8 @@ std::string describe(const GemmProblem& p) {
   if (p.b_transposed) words += " B^T";
   words += " " + operand_words(p);
   if (p.result != p.operands) words += " to " + std::string(name_of(p.result));
-  return words + epilogue_words(p.epilogue) + (p.accumulate ? ", added" : "");
+  return words + epilogue_words(p.epilogue) + (p.accumulate ? ", added" : "") +
+         (p.own ? ", own" : "");
 }
 
 std::string key_of(const GemmProblem& p) {

@@ -16,7 +16,16 @@ enum class GemmEpilogue : std::uint8_t {
   bias_gelu_tanh,
   // D = AB * gelu'(aux[m, n]): dx = (dy w) gelu'(x), x what bias_gelu_tanh left in aux
   gelu_tanh_grad,
+  // the same with the erf form: of own kernels alone
+  bias_gelu_erf,
+  gelu_erf_grad,
 };
+constexpr bool is_gelu(GemmEpilogue e) {
+  return e == GemmEpilogue::bias_gelu_tanh || e == GemmEpilogue::bias_gelu_erf;
+}
+constexpr bool is_gelu_grad(GemmEpilogue e) {
+  return e == GemmEpilogue::gelu_tanh_grad || e == GemmEpilogue::gelu_erf_grad;
+}
 
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
@@ -39,6 +48,7 @@ struct GemmProblem {
   bool fast_sums = false;
   bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;
+  bool own = false;  // by trainx's kernel (own_gemm.hpp), not by cuBLASLt
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
   double flops() const {

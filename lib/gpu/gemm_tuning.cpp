@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include "core/half.hpp"
+#include "gpu/own_gemm.hpp"
 #include "gpu/resources.hpp"
 
 namespace trainx::gpu {
@@ -25,20 +27,22 @@ std::int64_t scales_of(const GemmProblem& p) {
 }
 
 struct Sizes {
-  std::int64_t a, b, d, bias, aux, scale;
+  std::int64_t a, b, d, bias, aux, scale, column_sums;
 };  // bytes
 Sizes sizes_of(const GemmProblem& p) {
   const std::int64_t in = size_of(p.operands), out = size_of(p.result);
-  const bool bias = p.epilogue == GemmEpilogue::bias || p.epilogue == GemmEpilogue::bias_gelu_tanh;
-  const bool aux = p.epilogue == GemmEpilogue::bias_gelu_tanh ||
-                   p.epilogue == GemmEpilogue::gelu_tanh_grad;
+  const bool bias = p.epilogue == GemmEpilogue::bias || is_gelu(p.epilogue);
+  const bool aux = is_gelu(p.epilogue) || is_gelu_grad(p.epilogue);
   const std::int64_t d = aligned(p.m * p.ldd * out);
   return {.a = aligned((p.a_transposed ? p.k : p.m) * p.lda * in),
           .b = aligned((p.b_transposed ? p.n : p.k) * p.ldb * in),
           .d = d,
           .bias = bias ? aligned(p.n * out) : 0,
           .aux = aux ? d : 0,
-          .scale = p.operands == DType::u8 ? aligned(scales_of(p) * size_of(DType::f32)) : 0};
+          .scale = p.operands == DType::u8 ? aligned(scales_of(p) * size_of(DType::f32)) : 0,
+          .column_sums = p.own && is_gelu_grad(p.epilogue)
+                             ? aligned(own_gemm_slabs(p) * p.n * size_of(DType::f32))
+                             : 0};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
@@ -78,73 +82,75 @@ void fill_with_random(void* memory, std::int64_t bytes, DType t, cudaStream_t st
 
 class Stopwatch {
  public:
-  Stopwatch(cublasLtHandle_t handle, GemmPlan& plan, const GemmOperands& x,
-            const StreamSpace& space)
-      : handle_(handle),
-        plan_(plan),
-        operands_(x),
-        space_(space),
+  /// False: what was to be launched is refused.
+  using Launch = std::function<bool()>;
+
+  Stopwatch(const GemmProblem& p, const StreamSpace& space)
+      : doing_("cannot time GEMM " + describe(p)),
+        stream_(space.stream),
         begin_(make_event("cannot time GEMM candidates", EventTiming::on)),
         end_(make_event("cannot time GEMM candidates", EventTiming::on)) {}
 
-  /// Milliseconds for one call among `repeats` back to back; infinite where the library refuses the
-  /// candidate.
-  double ms(const GemmChoice& choice, int repeats) {
-    const std::string doing = "cannot time GEMM " + describe(plan_.problem());
-    require(cudaEventRecord(begin_, space_.stream), doing);
+  /// Milliseconds for one call among `repeats` back to back; infinite where it is refused.
+  double ms(const Launch& launch, int repeats) {
+    require(cudaEventRecord(begin_, stream_), doing_);
     for (int i = 0; i < repeats; ++i)
-      if (plan_.launch(handle_, operands_, choice, space_) != CUBLAS_STATUS_SUCCESS)
-        return std::numeric_limits<double>::infinity();
-    require(cudaEventRecord(end_, space_.stream), doing);
-    require(cudaEventSynchronize(end_), doing);
+      if (!launch()) return std::numeric_limits<double>::infinity();
+    require(cudaEventRecord(end_, stream_), doing_);
+    require(cudaEventSynchronize(end_), doing_);
     float ms = 0;
-    require(cudaEventElapsedTime(&ms, begin_, end_), doing);
+    require(cudaEventElapsedTime(&ms, begin_, end_), doing_);
     return ms / repeats;
   }
   /// The same over at least `duration_ms`.
-  double sustained_ms(const GemmChoice& choice, double expected_ms, double duration_ms) {
-    return ms(choice, static_cast<int>(std::clamp(
+  double sustained_ms(const Launch& launch, double expected_ms, double duration_ms) {
+    return ms(launch, static_cast<int>(std::clamp(
                           std::ceil(duration_ms / std::max(expected_ms, 1e-3)), 3.0, 1e5)));
   }
 
  private:
-  cublasLtHandle_t handle_;
-  GemmPlan& plan_;
-  GemmOperands operands_;
-  StreamSpace space_;
+  std::string doing_;
+  cudaStream_t stream_;
   Event begin_, end_;
 };
+
+/// Random operands in `scratch`.
+GemmOperands random_operands(const GemmProblem& p, void* scratch, cudaStream_t stream) {
+  const Sizes s = sizes_of(p);
+  char* at = static_cast<char*>(scratch);
+  GemmOperands x;
+  fill_with_random(at, s.a, p.operands, stream, p.a_format);
+  x.a = std::exchange(at, at + s.a);
+  fill_with_random(at, s.b, p.operands, stream, p.b_format);
+  x.b = std::exchange(at, at + s.b);
+  fill_with_random(at, s.d + s.bias + s.aux, p.result, stream);
+  x.d = std::exchange(at, at + s.d);
+  x.bias = std::exchange(at, at + s.bias);
+  x.aux = std::exchange(at, at + s.aux);
+  if (s.column_sums > 0) x.column_sums = reinterpret_cast<float*>(at);
+  if (s.scale > 0) {
+    const std::vector<float> ones(static_cast<std::size_t>(scales_of(p)), 1.0f);
+    require(cudaMemcpyAsync(at, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice,
+                            stream),
+            "cannot fill a GEMM's operands");
+    require(cudaStreamSynchronize(stream), "cannot fill a GEMM's operands");
+    x.a_scale = x.b_scale = reinterpret_cast<const float*>(at);
+  }
+  return x;
+}
 
 }  // namespace
 
 std::int64_t operand_bytes(const GemmProblem& p) {
   const Sizes s = sizes_of(p);
-  return s.a + s.b + s.d + s.bias + s.aux + s.scale;
+  return s.a + s.b + s.d + s.bias + s.aux + s.scale + s.column_sums;
 }
 
 GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space,
                              void* scratch, const GemmTuning& tuning) {
   const auto begin = Clock::now();
   const GemmProblem& p = plan.problem();
-  const Sizes s = sizes_of(p);
-  char* at = static_cast<char*>(scratch);
-  GemmOperands x;
-  fill_with_random(at, s.a, p.operands, space.stream, p.a_format);
-  x.a = std::exchange(at, at + s.a);
-  fill_with_random(at, s.b, p.operands, space.stream, p.b_format);
-  x.b = std::exchange(at, at + s.b);
-  fill_with_random(at, s.d + s.bias + s.aux, p.result, space.stream);
-  x.d = std::exchange(at, at + s.d);
-  x.bias = std::exchange(at, at + s.bias);
-  x.aux = std::exchange(at, at + s.aux);
-  if (s.scale > 0) {
-    const std::vector<float> ones(static_cast<std::size_t>(scales_of(p)), 1.0f);
-    require(cudaMemcpyAsync(at, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice,
-                            space.stream),
-            "cannot fill a GEMM's operands");
-    require(cudaStreamSynchronize(space.stream), "cannot fill a GEMM's operands");
-    x.a_scale = x.b_scale = reinterpret_cast<const float*>(at);
-  }
+  const GemmOperands x = random_operands(p, scratch, space.stream);
   plan.point_at(x);
 
   struct Timed {
@@ -153,11 +159,14 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
     bool first;
   };
   std::vector<Timed> timed;
-  Stopwatch watch(handle, plan, x, space);
+  Stopwatch watch(p, space);
+  const auto launch = [&](const GemmChoice& choice) {
+    return [&] { return plan.launch(handle, x, choice, space) == CUBLAS_STATUS_SUCCESS; };
+  };
   for (const GemmChoice& c :
        plan.candidates(handle, {}, space.workspace_bytes, tuning.candidates)) {
-    const double loaded = watch.ms(c, 1);  // the first call loads the kernel
-    if (std::isfinite(loaded)) timed.push_back({c, watch.ms(c, 3), timed.empty()});
+    const double loaded = watch.ms(launch(c), 1);  // the first call loads the kernel
+    if (std::isfinite(loaded)) timed.push_back({c, watch.ms(launch(c), 3), timed.empty()});
   }
   if (timed.empty())
     CublasLt::instance().require(CUBLAS_STATUS_NOT_SUPPORTED,
@@ -171,14 +180,14 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
                 [&](const Timed& t) { return !t.first && t.burst_ms > 1.25 * fastest_burst; });
   std::sort(timed.begin() + 1, timed.end(), by_time);
   // until the power limit holds the clock
-  watch.sustained_ms(timed.front().choice, heuristic_burst, 4 * tuning.ms_per_candidate);
+  watch.sustained_ms(launch(timed.front().choice), heuristic_burst, 4 * tuning.ms_per_candidate);
 
   GemmChoice best;
   double heuristic_ms = 0;
   int measured = 0;
   for (const Timed& t : timed) {
     if (measured > 0 && seconds_since(begin) > tuning.seconds_per_problem) break;
-    const double ms = watch.sustained_ms(t.choice, t.burst_ms, tuning.ms_per_candidate);
+    const double ms = watch.sustained_ms(launch(t.choice), t.burst_ms, tuning.ms_per_candidate);
     if (t.first) heuristic_ms = ms;
     ++measured;
     if (best.chosen_ms == 0 || ms < best.chosen_ms) {
@@ -189,6 +198,24 @@ GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const Stre
   best.heuristic_ms = heuristic_ms;
   best.candidates = measured;
   return best;
+}
+
+GemmChoice timed_own_gemm(const GemmProblem& p, const StreamSpace& space, void* scratch,
+                          const GemmTuning& tuning) {
+  const GemmOperands x = random_operands(p, scratch, space.stream);
+  Stopwatch watch(p, space);
+  const auto launch = [&] {
+    run_own_gemm(p, x, space.stream);
+    return true;
+  };
+  watch.ms(launch, 1);  // loads the kernel
+  const double burst = watch.ms(launch, 3);
+  watch.sustained_ms(launch, burst, 4 * tuning.ms_per_candidate);
+  GemmChoice choice;
+  choice.heuristic_ms = choice.chosen_ms =
+      watch.sustained_ms(launch, burst, tuning.ms_per_candidate);
+  choice.candidates = 1;
+  return choice;
 }
 
 }  // namespace trainx::gpu

@@ -13,5 +13,8 @@ std::int64_t operand_bytes(const GemmProblem& p);
 /// (operand_bytes(p)); with accumulate the sums go there too. Waits for the device.
 GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space,
                              void* scratch, const GemmTuning& tuning);
+/// The same for GemmProblem::own: there is one candidate.
+GemmChoice timed_own_gemm(const GemmProblem& p, const StreamSpace& space, void* scratch,
+                          const GemmTuning& tuning);
 
 }  // namespace trainx::gpu

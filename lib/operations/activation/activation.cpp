@@ -36,8 +36,8 @@ void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, con
 
 void linear_activation(Activation f, const Tensor& activated, const Tensor& preactivation,
                        const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  if (f == Activation::gelu_tanh && bias.defined())
-    return linear_gelu(activated, preactivation, x, weight, bias);
+  if (is_gelu(f) && bias.defined())
+    return linear_gelu(f, activated, preactivation, x, weight, bias);
   linear(preactivation, x, weight, bias);
   activate(f, activated, preactivation);
 }
@@ -45,8 +45,8 @@ void linear_activation(Activation f, const Tensor& activated, const Tensor& prea
 void linear_activation_backward(Activation f, const Tensor& dx, const Tensor& d_bias,
                                 const Tensor& dy, const Tensor& weight, const Tensor& x,
                                 bool accumulate) {
-  if (f == Activation::gelu_tanh && d_bias.defined())
-    return linear_gelu_backward(dx, d_bias, dy, weight, x, accumulate);
+  if (is_gelu(f) && d_bias.defined())
+    return linear_gelu_backward(f, dx, d_bias, dy, weight, x, accumulate);
   linear_backward_input(dx, dy, weight);
   activate_backward(f, dx, d_bias, dx, x, accumulate);
 }

@@ -1,7 +1,10 @@
-#include "operations/common/launch.hpp"
+#include "gpu/own_gemm.hpp"
+#include "kernels/reduce/column_sum.hpp"
+#include "operations/activation/activation.hpp"
 #include "operations/column_sum/column_sum_backends.hpp"
-#include "operations/activation/activation_backends.hpp"
+#include "operations/common/launch.hpp"
 #include "operations/linear/linear_backends.hpp"
+#include <span>
 
 namespace trainx::operations::cuda {
 
@@ -20,22 +23,60 @@ void multiply(const Gpu& gpu, const gpu::GemmProblem& problem, const gpu::GemmOp
   if (gpu.timeline) gpu.done(Work::matrix_product, gpu::describe(p));
 }
 
-/// Does the product with an epilogue, and what is left to do beside it, take less time than the
-/// plain one and a kernel? `*_bytes`: what either moves beside the products. Where both are not
-/// known yet they are to be measured, and it does not.
-bool pays(const Gpu& gpu, const gpu::GemmProblem& epilogue, std::int64_t with_bytes,
-          const gpu::GemmProblem& plain, std::int64_t without_bytes) {
-  const auto with = as_computed(gpu, epilogue), without = as_computed(gpu, plain);
-  // a step's bits do not depend on what was measured
-  if (gpu.deterministic) return false;
-  gpu.gemm->consider(with);
-  gpu.gemm->consider(without);
-  const auto with_ms = gpu.gemm->tuned_ms(with), without_ms = gpu.gemm->tuned_ms(without);
+/// A product, and the bytes that other kernels move that belong to it.
+struct Way {
+  gpu::GemmProblem problem;
+  std::int64_t other_bytes = 0;
+};
+
+/// The one that takes the least time, as far as it is known; what is not known is to be measured.
+/// The last where that is not known, or where a step's bits may not depend on what was measured.
+const Way& fastest(const Gpu& gpu, std::span<const Way> ways) {
+  const Way* best = &ways.back();
+  if (gpu.deterministic || ways.size() == 1) return *best;
   // of the kernels of GELU and of column sums on an H200
   constexpr double bytes_per_ms = 3.5e9;
-  return with_ms && without_ms &&
-         *with_ms + static_cast<double>(with_bytes) / bytes_per_ms <
-             *without_ms + static_cast<double>(without_bytes) / bytes_per_ms;
+  const auto ms = [&](const Way& way) {
+    const auto p = as_computed(gpu, way.problem);
+    gpu.gemm->consider(p);
+    auto known = gpu.gemm->tuned_ms(p);
+    if (known) *known += static_cast<double>(way.other_bytes) / bytes_per_ms;
+    return known;
+  };
+  auto least = ms(*best);
+  const bool is_known = least.has_value();
+  for (const Way& way : ways.first(ways.size() - 1))
+    if (const auto known = ms(way); known && is_known && *known < *least)
+      best = &way, least = known;
+  return *best;
+}
+
+GemmEpilogue epilogue_of(Activation f, bool backward) {
+  if (f == Activation::gelu_tanh)
+    return backward ? GemmEpilogue::gelu_tanh_grad : GemmEpilogue::bias_gelu_tanh;
+  return backward ? GemmEpilogue::gelu_erf_grad : GemmEpilogue::bias_gelu_erf;
+}
+
+/// Ways to compute a product with a GELU in it: by an own kernel, by cuBLASLt, and apart. `plain`
+/// and `fused_bytes`, `own_bytes`: what is left to do beside each.
+std::vector<Way> ways_with_gelu(const Gpu& gpu, gpu::GemmProblem fused, std::int64_t own_bytes,
+                                std::int64_t fused_bytes, const Way& plain, bool aligned) {
+  std::vector<Way> ways;
+  const int capability = gpu.attention ? gpu.attention->compute_capability() : 0;
+  if (aligned && gpu::has_own_gemm(fused, capability, gpu.gemm_space.workspace_bytes)) {
+    ways.push_back({fused, own_bytes});
+    ways.back().problem.own = true;
+  }
+  const bool by_library = fused.epilogue == GemmEpilogue::bias_gelu_tanh ||
+                          fused.epilogue == GemmEpilogue::gelu_tanh_grad;
+  if (by_library && fused.n % 8 == 0) ways.push_back({fused, fused_bytes});
+  ways.push_back(plain);
+  return ways;
+}
+
+template <class... Tensors>
+bool all_aligned16(const Tensors&... tensors) {
+  return ((reinterpret_cast<std::uintptr_t>(tensors.data) % 16 == 0) && ...);
 }
 
 }  // namespace
@@ -75,16 +116,19 @@ void linear_backward_weight(const Gpu& gpu, const Tensor& d_weight, const Tensor
   multiply(gpu, p, o);
 }
 
-void linear_gelu(const Gpu& gpu, const Tensor& activated, const Tensor& preactivation,
+void linear_gelu(const Gpu& gpu, Activation f, const Tensor& activated, const Tensor& preactivation,
                  const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const auto fused = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype,
-                                         GemmEpilogue::bias_gelu_tanh);
-  const auto plain =
-      gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype, GemmEpilogue::bias);
+  const auto problem = [&](GemmEpilogue epilogue) {
+    return gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype, epilogue);
+  };
   const auto bytes = static_cast<std::int64_t>(activated.nbytes());
-  if (weight.size(0) % 8 != 0 || !pays(gpu, fused, 0, plain, 2 * bytes)) {
+  const auto ways = ways_with_gelu(gpu, problem(epilogue_of(f, false)), 0, 0,
+                                   {problem(GemmEpilogue::bias), 2 * bytes},
+                                   all_aligned16(activated, preactivation, x, weight, bias));
+  const gpu::GemmProblem& chosen = fastest(gpu, ways).problem;
+  if (chosen.epilogue == GemmEpilogue::bias) {
     linear(gpu, preactivation, x, weight, bias);
-    return gelu(gpu, activated, preactivation);
+    return activate(f, activated, preactivation);
   }
   gpu::GemmOperands o;
   o.a = x.data;
@@ -92,26 +136,39 @@ void linear_gelu(const Gpu& gpu, const Tensor& activated, const Tensor& preactiv
   o.d = activated.data;
   o.bias = bias.data;
   o.aux = preactivation.data;
-  multiply(gpu, fused, o);
+  multiply(gpu, chosen, o);
 }
 
-void linear_gelu_backward(const Gpu& gpu, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
-                          const Tensor& weight, const Tensor& x, bool accumulate) {
-  auto fused = gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), dy.dtype);
-  const auto plain = fused;
-  fused.epilogue = GemmEpilogue::gelu_tanh_grad;
+void linear_gelu_backward(const Gpu& gpu, Activation f, const Tensor& dx, const Tensor& d_bias,
+                          const Tensor& dy, const Tensor& weight, const Tensor& x,
+                          bool accumulate) {
+  const auto plain =
+      gpu::linear_input_gradient_problem(dy.size(0), dy.size(1), weight.size(1), dy.dtype);
+  auto fused = plain;
+  fused.epilogue = epilogue_of(f, true);
   const auto bytes = static_cast<std::int64_t>(dx.nbytes());
-  if (weight.size(1) % 8 != 0 || !pays(gpu, fused, bytes, plain, 3 * bytes)) {
+  const std::int64_t slabs = gpu::own_gemm_slabs(plain), columns = weight.size(1);
+  const auto ways = ways_with_gelu(gpu, fused, slabs * columns * size_of(DType::f32), bytes,
+                                   {plain, 3 * bytes}, all_aligned16(dx, dy, weight, x));
+  const gpu::GemmProblem& chosen = fastest(gpu, ways).problem;
+  if (chosen.epilogue == GemmEpilogue::none) {
     linear_backward_input(gpu, dx, dy, weight, {});
-    return gelu_backward_with_bias(gpu, dx, d_bias, dx, x, accumulate);
+    return activate_backward(f, dx, d_bias, dx, x, accumulate);
   }
   gpu::GemmOperands o;
   o.a = dy.data;
   o.b = weight.data;
   o.d = dx.data;
   o.aux = const_cast<void*>(x.data);
-  multiply(gpu, fused, o);
-  column_sum(gpu, d_bias, dx, accumulate);
+  // no product of cuBLASLt runs meanwhile
+  if (chosen.own) o.column_sums = static_cast<float*>(gpu.gemm_space.workspace);
+  multiply(gpu, chosen, o);
+  if (!chosen.own) return column_sum(gpu, d_bias, dx, accumulate);
+  gpu::require(kernels::column_sum(kernels::ColumnSum<float>{slabs, columns, o.column_sums,
+                                                             pointer<float>(d_bias), accumulate},
+                                   gpu.fold, gpu.space.stream),
+               "column sum");
+  gpu.done(Work::sum);
 }
 
 }  // namespace trainx::operations::cuda

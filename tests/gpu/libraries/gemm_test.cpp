@@ -1,9 +1,11 @@
 #include "gpu/gemm.hpp"
 #include "gpu/device.hpp"
 #include "gpu/gpu_error.hpp"
+#include "gpu/own_gemm.hpp"
 #include "core/files.hpp"
 #include "kernels/bits.hpp"
 #include "support/temporary_folder.hpp"
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -88,9 +90,14 @@ class Matrix {
 double gelu(double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
-double gelu_gradient(double x) {
+double gelu(double x, GemmEpilogue e) {
+  return e == GemmEpilogue::bias_gelu_erf || e == GemmEpilogue::gelu_erf_grad
+             ? x / 2 * std::erfc(-x / std::sqrt(2.0))
+             : gelu(x);
+}
+double gelu_gradient(double x, GemmEpilogue e) {
   const double h = 1e-5;
-  return (gelu(x + h) - gelu(x - h)) / (2 * h);
+  return (gelu(x + h, e) - gelu(x - h, e)) / (2 * h);
 }
 
 struct Options {
@@ -113,19 +120,21 @@ void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& wo
       c(random_values(p.m * p.ldd, 4), p.result, o.shift);
   const Matrix bias(random_values(p.n, 5), p.result, o.shift),
       aux(random_values(p.m * p.ldd, 6), p.result, 0);
-  const bool has_bias = p.epilogue == GemmEpilogue::bias ||
-                        p.epilogue == GemmEpilogue::bias_gelu_tanh;
-  const bool has_aux = p.epilogue == GemmEpilogue::bias_gelu_tanh ||
-                       p.epilogue == GemmEpilogue::gelu_tanh_grad;
+  const bool has_bias = p.epilogue == GemmEpilogue::bias || is_gelu(p.epilogue);
+  const bool has_aux = is_gelu(p.epilogue) || is_gelu_grad(p.epilogue);
+  const bool has_sums = p.own && is_gelu_grad(p.epilogue);
+  const std::int64_t slabs = has_sums ? own_gemm_slabs(p) : 0;
+  const Matrix sums(random_values(std::max<std::int64_t>(1, slabs * p.n), 7), DType::f32, 0);
   gemm.run(p,
            {.a = a.data(),
             .b = b.data(),
             .d = d.data(),
             .c = o.separate_c ? c.data() : nullptr,
             .bias = has_bias ? bias.data() : nullptr,
-            .aux = has_aux ? aux.data() : nullptr},
+            .aux = has_aux ? aux.data() : nullptr,
+            .column_sums = has_sums ? static_cast<float*>(sums.data()) : nullptr},
            workspace.space());
-  const std::vector<float> got = d.read(), got_aux = aux.read();
+  const std::vector<float> got = d.read(), got_aux = aux.read(), got_sums = sums.read();
   const double terms_error = p.tf32 ? 1e-3 : 2e-6, rounding = p.result == DType::bf16  ? 1.0 / 256
                                                               : p.result == DType::f16 ? 1.0 / 2048
                                                                                        : 1e-6;
@@ -152,19 +161,31 @@ void check_gemm(Gemm& gemm, GemmProblem p, const Options& o, const Workspace& wo
       double want = sum,
              tolerance = terms_error * terms +
                          rounding * (std::abs(sum) + (has_bias ? std::abs(product) : 0)) + 1e-6;
-      if (p.epilogue == GemmEpilogue::bias_gelu_tanh) {
+      if (is_gelu(p.epilogue)) {
         if (!(std::abs(got_aux[at] - sum) <= tolerance))
           FAIL("aux " << i << " " << j << ": " << got_aux[at] << " for " << sum);
-        want = gelu(sum);
+        want = gelu(sum, p.epilogue);
         tolerance = 1.2 * tolerance + 2e-3;  // the library's tanh is approximate
+        if (p.own) tolerance += 1.2 * rounding * std::abs(sum);  // of the rounded sum
       }
-      if (p.epilogue == GemmEpilogue::gelu_tanh_grad) {
-        want = sum * gelu_gradient(aux.host[at]);
+      if (is_gelu_grad(p.epilogue)) {
+        want = sum * gelu_gradient(aux.host[at], p.epilogue);
         tolerance = 1.2 * tolerance + 4e-3 * std::abs(sum);
       }
       if (!(std::abs(got[at] - want) <= tolerance))
         FAIL("element " << i << " " << j << ": " << got[at] << " for " << want << " +- "
                         << tolerance);
+    }
+  for (std::int64_t slab = 0; slab < slabs; ++slab)
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      double sum = 0, terms = 0;  // of rounded elements
+      for (std::int64_t i = 128 * slab; i < std::min(p.m, 128 * slab + 128); ++i) {
+        const double element = got[static_cast<std::size_t>(i * p.ldd + j)];
+        sum += element, terms += std::abs(element);
+      }
+      const float found = got_sums[static_cast<std::size_t>(slab * p.n + j)];
+      if (!(std::abs(found - sum) <= rounding * terms + 1e-6))
+        FAIL("sum of column " << j << ", slab " << slab << ": " << found << " for " << sum);
     }
 }
 
@@ -219,6 +240,34 @@ TEST_CASE("GELU epilogues keep the preactivation and multiply by the derivative"
     gradient.epilogue = GemmEpilogue::gelu_tanh_grad;
     check_gemm(gemm, gradient, {}, workspace);
   }
+}
+
+TEST_CASE("own products with a GELU do as the library's, and sum columns", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  Gemm gemm("");
+  const Workspace workspace;
+  const GemmProblem some = linear_problem(128, 256, 64, DType::bf16, GemmEpilogue::bias_gelu_tanh);
+  cudaDeviceProp device{};
+  kernels::require_success(cudaGetDeviceProperties(&device, 0), "device");
+  if (!has_own_gemm(some, 10 * device.major + device.minor, Gemm::workspace_bytes))
+    return;  // own products are for Hopper
+  struct Size {
+    std::int64_t rows, wide, narrow;
+  };
+  for (const Size s : {Size{1, 8, 8}, {128, 256, 64}, {129, 264, 72}, {300, 520, 200}})
+    for (const DType type : {DType::bf16, DType::f16})
+      for (const bool erf : {false, true}) {
+        GemmProblem forward =
+            linear_problem(s.rows, s.wide, s.narrow, type,
+                           erf ? GemmEpilogue::bias_gelu_erf : GemmEpilogue::bias_gelu_tanh);
+        GemmProblem gradient = linear_input_gradient_problem(s.rows, s.narrow, s.wide, type);
+        gradient.epilogue = erf ? GemmEpilogue::gelu_erf_grad : GemmEpilogue::gelu_tanh_grad;
+        for (GemmProblem* p : {&forward, &gradient}) {
+          REQUIRE(has_own_gemm(*p, 90, Gemm::workspace_bytes));
+          p->own = true;
+          check_gemm(gemm, *p, {}, workspace);
+        }
+      }
 }
 
 TEST_CASE("empty products do nothing, or write zeros", "[gpu]") {

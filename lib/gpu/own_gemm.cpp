@@ -1,0 +1,57 @@
+#include "gpu/own_gemm.hpp"
+#include "core/error.hpp"
+#include "core/hopper_kernels.hpp"
+#include "gpu/gpu_error.hpp"
+#include "kernels/linear/hopper/activated_linear.hpp"
+
+namespace trainx::gpu {
+
+namespace {
+
+kernels::GeluKind kind_of(GemmEpilogue e) {
+  return e == GemmEpilogue::bias_gelu_tanh || e == GemmEpilogue::gelu_tanh_grad
+             ? kernels::GeluKind::tanh
+             : kernels::GeluKind::erf;
+}
+
+template <class T>
+cudaError_t launch(const GemmProblem& p, const GemmOperands& x, cudaStream_t stream) {
+  const auto a = static_cast<const T*>(x.a), b = static_cast<const T*>(x.b),
+             bias = static_cast<const T*>(x.bias);
+  const auto d = static_cast<T*>(x.d), aux = static_cast<T*>(x.aux);
+  if (is_gelu(p.epilogue))
+    return kernels::hopper::activated_linear<T>({p.m, p.k, p.n, a, b, bias, aux, d},
+                                                kind_of(p.epilogue), stream);
+  return kernels::hopper::activated_linear_backward<T>({p.m, p.n, p.k, a, b, aux, d, x.column_sums},
+                                                       kind_of(p.epilogue), stream);
+}
+
+}  // namespace
+
+bool has_own_gemm(const GemmProblem& p, int compute_capability, std::int64_t workspace_bytes) {
+  if constexpr (has_hopper_kernels) {
+    const bool is_backward = is_gelu_grad(p.epilogue);
+    return compute_capability == 90 && size_of(p.operands) == 2 && p.result == p.operands &&
+           !p.accumulate && !p.a_transposed && p.b_transposed == is_gelu(p.epilogue) &&
+           (is_gelu(p.epilogue) || is_backward) && p.lda == p.k &&
+           p.ldb == (p.b_transposed ? p.k : p.n) && p.ldd == p.n &&
+           kernels::hopper::is_activated_linear_supported(p.m, p.n, p.k) &&
+           (!is_backward || own_gemm_slabs(p) * p.n * size_of(DType::f32) <= workspace_bytes);
+  }
+  return false;
+}
+
+std::int64_t own_gemm_slabs(const GemmProblem& p) {
+  return kernels::hopper::activated_linear_slabs(p.m);
+}
+
+void run_own_gemm(const GemmProblem& p, const GemmOperands& x, cudaStream_t stream) {
+  if constexpr (has_hopper_kernels) {
+    const cudaError_t error = p.operands == DType::bf16 ? launch<kernels::Bf16>(p, x, stream)
+                                                        : launch<kernels::Fp16>(p, x, stream);
+    return require(error, "GEMM " + describe(p) + " failed");
+  }
+  throw InternalError("GEMM " + describe(p) + ": this build has no own kernels");
+}
+
+}  // namespace trainx::gpu

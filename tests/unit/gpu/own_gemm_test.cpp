@@ -1,0 +1,38 @@
+#include "gpu/own_gemm.hpp"
+#include "support/catch.hpp"
+#include "core/hopper_kernels.hpp"
+
+namespace own_gemm_test {
+
+using namespace trainx;
+using namespace trainx::gpu;
+
+TEST_CASE("own products are for dense rows in 16 bits that tensor maps can hold") {
+  const GemmProblem good = linear_problem(128, 256, 64, DType::bf16, GemmEpilogue::bias_gelu_erf);
+  CHECK(has_own_gemm(good, 90, 0) == has_hopper_kernels);
+  if (!has_hopper_kernels) return;
+  const auto refuses = [](GemmProblem p, const auto& change) {
+    change(p);
+    return !has_own_gemm(p, 90, 1 << 20);
+  };
+  CHECK_FALSE(has_own_gemm(good, 100, 0));
+  CHECK(refuses(good, [](GemmProblem& p) { p.lda += 8; }));
+  CHECK(refuses(good, [](GemmProblem& p) { p.operands = p.result = DType::f32; }));
+  CHECK(refuses(good, [](GemmProblem& p) { p.k = p.lda = p.ldb = 63; }));
+  CHECK(refuses(good, [](GemmProblem& p) { p.n = p.ldd = 252; }));
+  CHECK(refuses(good, [](GemmProblem& p) { p.epilogue = GemmEpilogue::bias; }));
+  GemmProblem gradient = linear_input_gradient_problem(1000, 64, 256, DType::bf16);
+  gradient.epilogue = GemmEpilogue::gelu_tanh_grad;
+  // eight slabs of 256 sums in fp32
+  CHECK(has_own_gemm(gradient, 90, 8 * 256 * 4));
+  CHECK_FALSE(has_own_gemm(gradient, 90, 8 * 256 * 4 - 1));
+}
+
+TEST_CASE("an own product has a name of its own in the cache") {
+  GemmProblem p = linear_problem(128, 256, 64, DType::bf16, GemmEpilogue::bias_gelu_tanh);
+  const std::string key = key_of(p);
+  p.own = true;
+  CHECK(key_of(p) != key);
+}
+
+}  // namespace own_gemm_test
