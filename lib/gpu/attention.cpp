@@ -270,6 +270,14 @@ struct Attention::State {
   std::unique_ptr<CudnnAttention> cudnn_;
 };
 
+bool can_sum_columns(const AttentionProblem& p) {
+  return path_of(p) == AttentionPath::hopper && p.head_size == 64 && !p.padded && !p.documents &&
+         !p.is_grouped() && p.value_size == 0;
+}
+AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
+  return hopper::column_sums_in(workspace, p);
+}
+
 Attention::Attention() : state_(std::make_unique<State>()) {}
 Attention::~Attention() = default;
 Attention::Attention(Attention&&) noexcept = default;

@@ -40,6 +40,8 @@ struct AttentionProblem {
   // of values' heads and the result's, below head_size: they are widened with zeros in the
   // workspace; 0: head_size
   std::int64_t value_size = 0;
+  // backward sums the columns of qkv's gradient, too (sums_columns(), AttentionColumnSums)
+  bool column_sums = false;
   // of the device, 90: 9.0; 0: kernels for one generation alone do not take part
   int compute_capability = 0;
 
@@ -94,6 +96,17 @@ struct AttentionGradients {
 enum class AttentionPath : std::uint8_t { cudnn, hopper, kernels };
 AttentionPath path_of(const AttentionProblem& p);
 std::string_view name_of(AttentionPath path);
+
+/// May AttentionProblem::column_sums be set?
+bool can_sum_columns(const AttentionProblem& p);
+/// What backward of a problem with column_sums left at the end of its workspace: sums over tokens
+/// of the gradients of queries, fp32 [query_slabs, H * D], and of keys and values, [key_slabs,
+/// 2 H * D], each to be summed over its slabs.
+struct AttentionColumnSums {
+  float *queries = nullptr, *keys_values = nullptr;
+  std::int64_t query_slabs = 0, key_slabs = 0;
+};
+AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p);
 
 /// For one device, the current one at construction, and one thread at a time. cuDNN is loaded when
 /// a problem first needs it.

@@ -20,6 +20,12 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
           .window = p.window};
 }
 
+/// Of the kernels, without column sums, which lie behind.
+std::int64_t own_bytes(const AttentionProblem& p) {
+  const auto bytes = static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
+  return (bytes + 15) / 16 * 16;
+}
+
 }  // namespace
 
 void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
@@ -39,9 +45,26 @@ void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* see
 }
 
 std::int64_t backward_workspace_bytes(const AttentionProblem& p) {
-  if constexpr (has_hopper_kernels)
-    return static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
+  if constexpr (has_hopper_kernels) {
+    const std::int64_t own = own_bytes(p);
+    if (!p.column_sums) return own;
+    const AttentionColumnSums sums = hopper::column_sums_in(nullptr, p);
+    const std::int64_t columns = p.heads * p.head_size;
+    return own + (sums.query_slabs + 2 * sums.key_slabs) * columns * trainx::size_of(DType::f32);
+  }
   return 0;
+}
+
+AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
+  AttentionColumnSums sums;
+  if constexpr (has_hopper_kernels) {
+    const kernels::hopper::Size size = size_of(p);
+    sums.query_slabs = kernels::hopper::query_slabs(size);
+    sums.key_slabs = kernels::hopper::key_slabs(size);
+    sums.queries = reinterpret_cast<float*>(static_cast<char*>(workspace) + own_bytes(p));
+    sums.keys_values = sums.queries + sums.query_slabs * p.heads * p.head_size;
+  }
+  return sums;
 }
 
 void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
@@ -52,18 +75,24 @@ void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* se
   const kernels::hopper::Size size = size_of(p);
   const auto* const from = static_cast<const Bf16*>(qkv);
   auto* const to = static_cast<Bf16*>(d_qkv);
-  const kernels::hopper::Backward pass{packed_rows(from, 0, size),
-                                       packed_rows(from, 1, size),
-                                       packed_rows(from, 2, size),
-                                       plain_rows(static_cast<const Bf16*>(out), size),
-                                       plain_rows(static_cast<const Bf16*>(d_out), size),
-                                       lse,
-                                       packed_rows(to, 0, size),
-                                       packed_rows(to, 1, size),
-                                       packed_rows(to, 2, size),
-                                       space.workspace,
-                                       p.documents ? seen : nullptr,
-                                       p.padded ? seen : nullptr};
+  kernels::hopper::Backward pass{packed_rows(from, 0, size),
+                                 packed_rows(from, 1, size),
+                                 packed_rows(from, 2, size),
+                                 plain_rows(static_cast<const Bf16*>(out), size),
+                                 plain_rows(static_cast<const Bf16*>(d_out), size),
+                                 lse,
+                                 packed_rows(to, 0, size),
+                                 packed_rows(to, 1, size),
+                                 packed_rows(to, 2, size),
+                                 nullptr,
+                                 nullptr,
+                                 space.workspace,
+                                 p.documents ? seen : nullptr,
+                                 p.padded ? seen : nullptr};
+  if (p.column_sums) {
+    const AttentionColumnSums sums = hopper::column_sums_in(space.workspace, p);
+    pass.query_sums = sums.queries, pass.key_value_sums = sums.keys_values;
+  }
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_backward(pass, size, space.stream),
             "attention " + describe(p) + " backward failed");

@@ -10,6 +10,7 @@ namespace trainx::gpu::hopper {
 void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
              float* lse, cudaStream_t stream);
 std::int64_t backward_workspace_bytes(const AttentionProblem& p);
+AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p);
 void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
               const float* lse, const void* d_out, void* d_qkv, const StreamSpace& space);
 

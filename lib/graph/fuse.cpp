@@ -1,4 +1,5 @@
 #include "graph/fuse.hpp"
+#include "operations/attention/attention_gpu_spec.hpp"
 #include <algorithm>
 #include <utility>
 
@@ -28,6 +29,7 @@ class Fusion {
           see_through_norm(op, static_cast<int>(&block - model_.blocks.data()));
         }
         if (std::holds_alternative<Linear>(op.operation)) differentiate_activation(op);
+        if (std::holds_alternative<Attention>(op.operation)) sum_bias(op);
       }
     }
   }
@@ -130,6 +132,23 @@ class Fusion {
     op.inputs[Linear::input_sum] = before->outputs[Linear::preactivation];
     op.parameters.resize(3);
     op.parameters[Linear::input_bias] = before->parameters[Linear::bias];
+  }
+
+  /// Kernels that write a gradient sum it at less than those that read it again.
+  void sum_bias(Node& op) {
+    auto& attention = std::get<Attention>(op.operation);
+    const ValueId x = op.inputs[Attention::qkv];
+    Node* before = producer(x);
+    auto* linear = before ? std::get_if<Linear>(&before->operation) : nullptr;
+    if (!model_.gpu || !linear || linear->activation != Activation::none ||
+        before->parameters[Linear::bias].index == none ||
+        consumers_[static_cast<std::size_t>(x)] != 1 || !attention.is_plain() ||
+        attention.head_size != 64 || attention.mask == AttentionMask::documents ||
+        !is_by_hopper(attention, model_.compute))
+      return;
+    attention.sums_bias = linear->summed_behind = true;
+    op.parameters.resize(Attention::qkv_bias + 1);
+    op.parameters[Attention::qkv_bias] = before->parameters[Linear::bias];
   }
 
   Model& model_;

@@ -125,6 +125,26 @@ __device__ __forceinline__ void send_parts(const BackwardArguments& a, std::uint
   }
 }
 
+/// Stores the sums over the 64 queries of a tile, of heads of 64: `sums` are transposed.
+template <Seen Sees>
+__device__ __forceinline__ void add_up_queries(const BackwardArguments& a, const float (&sums)[32],
+                                               const BackwardWork<Sees>& work, int tile) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+  float two[2] = {};  // of column lane / 4 of the warp's 16, and 8 behind
+#pragma unroll
+  for (int i = 0; i < 32; ++i) two[i / 2 % 2] += sums[i];
+#pragma unroll
+  for (float& sum : two) {
+    sum += __shfl_xor_sync(0xffffffff, sum, 1);
+    sum += __shfl_xor_sync(0xffffffff, sum, 2);
+  }
+  if (lane % 4 != 0) return;
+  const std::int64_t slab = static_cast<std::int64_t>(work.sample) * a.query_tiles + tile;
+  float* const to = a.query_sums + (slab * a.heads + work.key_head) * 64 + 16 * warp + lane / 4;
+  to[0] = two[0];
+  to[8] = two[1];
+}
+
 /// Hands a query gradient, 64 queries by 64 columns, to the warp that sends it. Of all columns they
 /// are panel `panel`; `Transposed` means that the columns are the rows of `sums`. A warp group,
 /// which uses the named barrier `sync`.
@@ -154,6 +174,8 @@ __device__ __forceinline__ void hand_over(const BackwardArguments& a, std::uint3
     std::uint32_t rounded[16];
 #pragma unroll
     for (float& sum : sums) sum *= a.scale;
+    if constexpr (Head == 64 && Sees == Seen::whole)
+      if (a.query_sums) add_up_queries(a, sums, work, tile);
     as_weights<32>(rounded, sums);
     if constexpr (Transposed)
       write_columns(at, rounded, thread);

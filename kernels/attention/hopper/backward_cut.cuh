@@ -21,9 +21,13 @@ struct BackwardArguments {
   // of note_spans(), where queries do not see all keys before them; else null
   const int *first_key_tiles, *query_ends;
   bool causal;
-  float scale, scale_log2;      // the latter times log2(e)
-  const std::int32_t* lengths;  // [B], of Seen::lengths
+  float scale, scale_log2;             // the latter times log2(e)
+  float *query_sums, *key_value_sums;  // of Backward
+  const std::int32_t* lengths;         // [B], of Seen::lengths
 };
+
+/// Warps that have 16 keys each of a tile.
+constexpr int warps_of_keys = tile_keys / 16;
 
 template <int Head>
 struct BackwardCut {

@@ -7,6 +7,33 @@
 
 namespace trainx::kernels::hopper {
 
+/// Sums over the 16 rows of each warp of D[64, 64], `d` as products leave it (products.cuh): of a
+/// thread those of column first_summed_column() and one more. Each exchange halves the columns that
+/// a thread has.
+__device__ __forceinline__ int first_summed_column() {
+  const int lane = threadIdx.x % 32;
+  return 32 * (lane >> 4) + 16 * (lane >> 3 & 1) + 8 * (lane >> 2 & 1) + 2 * (lane % 4);
+}
+__device__ __forceinline__ float2 add_rows(const float (&d)[32]) {
+  float2 left[8];
+#pragma unroll
+  for (int n = 0; n < 8; ++n)
+    left[n] = make_float2(d[4 * n] + d[4 * n + 2], d[4 * n + 1] + d[4 * n + 3]);
+#pragma unroll
+  for (int step = 0; step < 3; ++step) {
+    const int other = 16 >> step, half = 4 >> step;
+    const bool upper = (threadIdx.x & other) != 0;
+#pragma unroll
+    for (int n = 0; n < half; ++n) {
+      const float2 mine = upper ? left[n + half] : left[n],
+                   given = upper ? left[n] : left[n + half];
+      left[n].x = mine.x + __shfl_xor_sync(0xffffffff, given.x, other);
+      left[n].y = mine.y + __shfl_xor_sync(0xffffffff, given.y, other);
+    }
+  }
+  return left[0];
+}
+
 /// What both kinds of groups of 64 keys do in a step, and at the end.
 template <int Head, Seen Sees>
 struct KeyGroup : RowLength<Sees> {
@@ -119,6 +146,17 @@ struct KeyGroup : RowLength<Sees> {
     if (threadIdx.x % 32 == 0) arrive(barriers.d_score_written(buffer.stage));
     buffer.advance();
   }
+  /// Stores the sums over this warp's 16 keys, of heads of 64. `which`: 0: of keys' gradients, 1:
+  /// of values'.
+  __device__ __forceinline__ void add_up(const float (&gradients)[32], int item, int which) const {
+    const BackwardWork<Sees> work(a, anew(item));
+    const std::int64_t slab =
+        (static_cast<std::int64_t>(work.sample) * a.key_tiles + work.key_tile) * warps_of_keys +
+        threadIdx.x / 32;
+    *reinterpret_cast<float2*>(a.key_value_sums +
+                               ((2 * slab + which) * a.heads + work.key_head) * 64 +
+                               first_summed_column()) = add_rows(gradients);
+  }
   /// Writes both gradients through the shared memory of this group's keys and values, when these
   /// are no longer read.
   __device__ __forceinline__ void finish(float (&d_key)[Head / 2], float (&d_value)[Head / 2],
@@ -127,6 +165,9 @@ struct KeyGroup : RowLength<Sees> {
     std::uint32_t rounded[Head / 4];
 #pragma unroll
     for (float& x : d_key) x *= a.scale;
+    if constexpr (Head == 64 && Sees == Seen::whole) {  // with heads of 128 registers do not do
+      if (a.key_value_sums) add_up(d_key, item, 0), add_up(d_value, item, 1);
+    }
     as_weights<Head / 2>(rounded, d_key);
     write_rows(keys, Cut::panel_bytes, rounded, thread);
     as_weights<Head / 2>(rounded, d_value);

@@ -107,6 +107,11 @@ struct Workspace {
         bytes(query_ends_at + static_cast<std::size_t>(size.batch * key_tiles) * sizeof(int)) {}
 };
 
+bool can_sum(const Backward& pass, const Size& size) {
+  return size.head_size == 64 && !pass.starts && !pass.lengths && size.of_keys() == size.heads &&
+         (size.window == 0 || size.window >= size.tokens);
+}
+
 template <int Head>
 cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t stream) {
   using Cut = BackwardCut<Head>;
@@ -144,6 +149,7 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
   if (a.causal && a.items > multiprocessors) a.last_rows = two_each < rows ? two_each : rows / 2;
   a.spans = spans_of(pass.starts, size);
   a.lengths = pass.lengths;
+  a.query_sums = pass.query_sums, a.key_value_sums = pass.key_value_sums;
   const Seen seen = seen_of(a.spans, a.lengths);
   const int batch = static_cast<int>(size.batch);
   if (seen == Seen::spans) {
@@ -178,10 +184,17 @@ cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_
                               : forward_of<128>(pass, size, stream);
 }
 
+std::int64_t query_slabs(const Size& size) { return size.batch * Workspace(size).query_tiles; }
+std::int64_t key_slabs(const Size& size) {
+  return size.batch * Workspace(size).key_tiles * warps_of_keys;
+}
+
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
   if (!is_supported(size) || (size.causal ? pass.lengths : pass.starts))
+    return cudaErrorNotSupported;
+  if ((pass.query_sums || pass.key_value_sums) && !can_sum(pass, size))
     return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
   return size.head_size == 64 ? backward_of<64>(pass, size, stream)

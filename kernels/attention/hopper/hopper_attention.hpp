@@ -65,9 +65,18 @@ struct Backward {
   ConstRows query, key, value, out, d_out;
   const float* lse = nullptr;  // as forward wrote it
   MutableRows d_query, d_key, d_value;
+  // Sums over tokens of these gradients, before they are rounded, by slabs of tokens: fp32
+  // [query_slabs(size), H * D] and [key_slabs(size), 2 H * D], keys before values. Null: not
+  // wanted. Of whole rows and heads of 64 alone: without `starts`, `lengths`, a window, or heads
+  // that share keys
+  float *query_sums = nullptr, *key_value_sums = nullptr;
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
   const std::int32_t *starts = nullptr, *lengths = nullptr;  // as forward
 };
+
+/// Rows of Backward::query_sums and key_value_sums.
+std::int64_t query_slabs(const Size& size);
+std::int64_t key_slabs(const Size& size);
 
 /// Of this size, on the current device. The launch functions return cudaErrorNotSupported where it
 /// is not.

@@ -9,13 +9,20 @@
 
 namespace trainx::operations {
 
+/// Of a bias that was added to all rows of qkv: sum[3 H D] (f32) = or += d_qkv over them.
+struct BiasGradient {
+  Tensor sum = {};  // undefined: not wanted
+  bool accumulate = false;
+};
+
 /// A token sees itself and those before it.
 void causal_attention(const Tensor& out, const Tensor& lse, const Tensor& qkv,
                       AttentionKind kind = AttentionKind::automatic);
 /// `lse`: as forward of the same kind left it; on a GPU its layout is that kind's own.
 void causal_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv,
                                const Tensor& out, const Tensor& lse,
-                               AttentionKind kind = AttentionKind::automatic);
+                               AttentionKind kind = AttentionKind::automatic,
+                               const BiasGradient& bias = {});
 
 /// Of one sample, the last n rows alone: out[n, H, D] of qkv[T, 3, H, D], n <= T, where the keys
 /// and values of the T - n rows before are there already.
@@ -28,7 +35,8 @@ void bidirectional_attention(const Tensor& out, const Tensor& lse, const Tensor&
                              const Tensor& lengths, AttentionKind kind = AttentionKind::automatic);
 void bidirectional_attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& qkv,
                                       const Tensor& out, const Tensor& lse, const Tensor& lengths,
-                                      AttentionKind kind = AttentionKind::automatic);
+                                      AttentionKind kind = AttentionKind::automatic,
+                                      const BiasGradient& bias = {});
 
 /// Rows hold documents one behind the other: a token sees itself and those before it in its
 /// document. starts i32 [B, T]: where in the row a token's document begins, -1: padding at the end

@@ -9,6 +9,7 @@ namespace trainx::operations {
 struct Attention;           // attention_spec.hpp
 struct AttentionInputs;     // grouped_attention.hpp
 struct AttentionGradients;  // grouped_attention.hpp
+struct BiasGradient;        // attention.hpp
 struct Gpu;                 // operations/common/gpu.hpp
 
 namespace cpu {
@@ -38,13 +39,14 @@ void causal_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, cons
                       AttentionKind kind);
 void causal_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
                                const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                               AttentionKind kind);
+                               AttentionKind kind, const BiasGradient& bias);
 void cached_attention(const Gpu& gpu, const Tensor& out, const Tensor& qkv);
 void bidirectional_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse,
                              const Tensor& qkv, const Tensor& lengths, AttentionKind kind);
 void bidirectional_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
                                       const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                                      const Tensor& lengths, AttentionKind kind);
+                                      const Tensor& lengths, AttentionKind kind,
+                                      const BiasGradient& bias);
 void document_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, const Tensor& qkv,
                         const Tensor& starts, AttentionKind kind);
 void document_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,

@@ -1,6 +1,9 @@
 #include "kernels/attention/cached_attention.hpp"
+#include "kernels/reduce/column_sum.hpp"
 #include "operations/common/launch.hpp"
+#include "operations/attention/attention.hpp"
 #include "operations/attention/attention_backends.hpp"
+#include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "tensor/torch_view.hpp"
 
@@ -69,6 +72,28 @@ void backward(const Gpu& gpu, const gpu::AttentionProblem& p, AttentionKind kind
                           {d_qkv.data}, gpu.space);
 }
 
+/// By kernels that sum the columns of what they write, or by one that reads it again.
+gpu::AttentionProblem with_sums(gpu::AttentionProblem p, AttentionKind kind,
+                                const BiasGradient& bias) {
+  p.column_sums = bias.sum.defined() && !is_torch(kind) && gpu::can_sum_columns(p);
+  return p;
+}
+void add_up(const Gpu& gpu, const gpu::AttentionProblem& p, const BiasGradient& bias,
+            const Tensor& d_qkv) {
+  if (!bias.sum.defined()) return;
+  if (!p.column_sums)
+    return column_sum(gpu, bias.sum, d_qkv.view({-1, bias.sum.numel()}), bias.accumulate);
+  const gpu::AttentionColumnSums sums = gpu::column_sums_in(gpu.space.workspace, p);
+  const std::int64_t columns = p.heads * p.head_size;
+  const auto to = pointer<float>(bias.sum);
+  for (const kernels::ColumnSum<float>& op :
+       {kernels::ColumnSum<float>{sums.query_slabs, columns, sums.queries, to, bias.accumulate},
+        kernels::ColumnSum<float>{sums.key_slabs, 2 * columns, sums.keys_values, to + columns,
+                                  bias.accumulate}})
+    gpu::require(kernels::column_sum(op, gpu.fold, gpu.space.stream), "column sum");
+  gpu.done(Work::sum);
+}
+
 }  // namespace
 
 void causal_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, const Tensor& qkv,
@@ -82,12 +107,14 @@ void causal_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, cons
 
 void causal_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
                                const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                               AttentionKind kind) {
+                               AttentionKind kind, const BiasGradient& bias) {
+  const gpu::AttentionProblem p = with_sums(causal(gpu, qkv, kind), kind, bias);
   if (is_torch(kind))
     torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse, {.causal = true});
   else
-    backward(gpu, causal(gpu, qkv, kind), kind, d_qkv, d_out, qkv, out, lse, nullptr);
+    backward(gpu, p, kind, d_qkv, d_out, qkv, out, lse, nullptr);
   gpu.done(Work::attention);
+  add_up(gpu, p, bias, d_qkv);
 }
 
 void cached_attention(const Gpu& gpu, const Tensor& out, const Tensor& qkv) {
@@ -112,14 +139,16 @@ void bidirectional_attention(const Gpu& gpu, const Tensor& out, const Tensor& ls
 
 void bidirectional_attention_backward(const Gpu& gpu, const Tensor& d_qkv, const Tensor& d_out,
                                       const Tensor& qkv, const Tensor& out, const Tensor& lse,
-                                      const Tensor& lengths, AttentionKind kind) {
+                                      const Tensor& lengths, AttentionKind kind,
+                                      const BiasGradient& bias) {
+  const gpu::AttentionProblem p = with_sums(bidirectional(gpu, qkv, kind), kind, bias);
   if (is_torch(kind))
     torch_attention_backward(gpu, kind, d_qkv, d_out, qkv, out, lse,
                              {.lengths = lengths_seen(gpu, lengths)});
   else
-    backward(gpu, bidirectional(gpu, qkv, kind), kind, d_qkv, d_out, qkv, out, lse,
-             lengths_of(gpu, lengths));
+    backward(gpu, p, kind, d_qkv, d_out, qkv, out, lse, lengths_of(gpu, lengths));
   gpu.done(Work::attention);
+  add_up(gpu, p, bias, d_qkv);
 }
 
 void document_attention(const Gpu& gpu, const Tensor& out, const Tensor& lse, const Tensor& qkv,

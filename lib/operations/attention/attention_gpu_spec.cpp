@@ -59,8 +59,12 @@ Bytes hopper_bytes(const Attention& a) {
   const std::int64_t query_tiles = (a.length + queries - 1) / queries,
                      key_tiles = (a.length + keys - 1) / keys,
                      tiles = a.batch * a.query_heads * query_tiles;
-  return tiles * (queries * (a.head_size + 3) + 1) * 4 +
-         (1 + a.batch * (query_tiles + key_tiles)) * 4;
+  const Bytes own = tiles * (queries * (a.head_size + 3) + 1) * 4 +
+                    (1 + a.batch * (query_tiles + key_tiles)) * 4;
+  if (!a.sums_bias) return own;
+  // of queries by tile; of keys and values by warp
+  const std::int64_t slabs = a.batch * (query_tiles + 2 * key_tiles * (keys / 16));
+  return up(own, 16) + slabs * a.query_heads * a.head_size * 4;
 }
 
 Bytes score_bytes(const Attention& a) {  // of a sample

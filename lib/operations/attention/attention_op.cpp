@@ -61,11 +61,13 @@ void Attention::run_backward(const OpContext& c) const {
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);
+  const BiasGradient of_bias{c.parameter_gradient(qkv_bias), c.accumulates(qkv_bias)};
   switch (mask) {
     case AttentionMask::causal:
-      return causal_attention_backward(d_qkv, d_out, from, to, sums, kind);
+      return causal_attention_backward(d_qkv, d_out, from, to, sums, kind, of_bias);
     case AttentionMask::lengths:
-      return bidirectional_attention_backward(d_qkv, d_out, from, to, sums, c.input(seen), kind);
+      return bidirectional_attention_backward(d_qkv, d_out, from, to, sums, c.input(seen), kind,
+                                              of_bias);
     case AttentionMask::documents:
       return document_attention_backward(d_qkv, d_out, from, to, sums, c.input(seen), kind);
   }

@@ -58,6 +58,7 @@ BackwardSpec Attention::backward(const Types&) const {
     b.reads.push_back(parameter(bias_table));
     b.parameters.push_back(bias_table);
   }
+  if (sums_bias) b.parameters.push_back(qkv_bias);
   return b;
 }
 
@@ -75,6 +76,9 @@ Cost Attention::cost(Direction direction, const Types& t) const {
                               mask != AttentionMask::lengths && memory_length == 0,
                               t.gpu && is_by_hopper(*this, t.compute)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
+  // of queries, and of keys and values
+  if (direction == Direction::backward && sums_bias && t.trains(qkv_bias))
+    c.kernels.push_back({KernelFamily::column_sum, 2});
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients
   const double keys = memory_length > 0 ? t.inputs[memory].bytes() : 0;

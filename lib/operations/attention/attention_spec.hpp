@@ -21,8 +21,8 @@ struct Attention {
   /// name the random numbers of dropout.
   enum Input : int { qkv, seen, positions, memory };
   enum Output : int { out, lse };
-  // sinks: [query heads]; bias_table: [buckets, query heads]
-  enum Parameter : int { sinks, bias_table };
+  // sinks: [query heads]; bias_table: [buckets, query heads]; qkv_bias: with `sums_bias`
+  enum Parameter : int { sinks, bias_table, qkv_bias };
 
   std::int64_t query_heads = 1, key_value_heads = 1, head_size = 1;
   std::int64_t batch = 1, length = 1;  // N = batch * length
@@ -38,7 +38,9 @@ struct Attention {
   bool has_sinks = false;  // a learned score of each head takes probability, and has no value
   std::int64_t memory_length = 0;  // of `memory`, tokens of a sample; 0: there is none
   RelativeBias bias = {};          // of scores, behind scale and cap
-  int compute_capability = 0;      // of the GPU, 90: 9.0; 0: not known
+  // backward gives the gradient of the bias that was added to qkv, the sum of d_qkv over rows
+  bool sums_bias = false;
+  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 

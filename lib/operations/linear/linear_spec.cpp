@@ -34,7 +34,8 @@ BackwardSpec Linear::backward(const Types& t) const {
     b.inputs = {{.input = x}};
   }
   b.parameters = {weight};
-  if (t.has_parameter(bias) && !differentiated_behind) b.parameters.push_back(bias);
+  if (t.has_parameter(bias) && !differentiated_behind && !summed_behind)
+    b.parameters.push_back(bias);
   if (t.has_parameter(input_bias)) b.parameters.push_back(input_bias);
   return b;
 }
@@ -82,7 +83,7 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     c.kernels.push_back({KernelFamily::activation});
     c.element_flops += static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += 3 * low_type.bytes();
-  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind &&
+  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind && !summed_behind &&
              !casts_gradient(t)) {
     c.kernels.push_back({KernelFamily::column_sum});
   }

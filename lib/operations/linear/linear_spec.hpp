@@ -29,6 +29,7 @@ struct Linear {
   Activation activation = Activation::none;
   Activation input_activation = Activation::none;  // of input_sum
   bool differentiated_behind = false;              // its activation, by the operation that reads it
+  bool summed_behind = false;  // its bias's gradient, by the attention that reads y
   // its activation is computed by the Quantize operation that reads its sum, and y is made nowhere;
   // its backward differentiates it where it casts the gradient
   bool activated_behind = false;
