@@ -7,6 +7,7 @@
 #include "kernels/attention/hopper/forward.cuh"
 #include "kernels/attention/hopper/row_statistics.cuh"
 #include "kernels/attention/hopper/spans.cuh"
+#include "kernels/hopper/device.hpp"
 
 namespace trainx::kernels::hopper {
 
@@ -36,14 +37,6 @@ bool fits(const Size& size) {
          size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) && size.window >= 0 &&
          (size.causal || size.window == 0) &&
          size.batch * size.heads * (size.tokens + 128) / 64 < (std::int64_t{1} << 31);
-}
-
-bool is_hopper() {
-  int device = 0, major = 0, minor = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-         major == 9 && minor == 0;
 }
 
 template <class Kernel, class Arguments>

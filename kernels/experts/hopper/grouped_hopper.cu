@@ -1,20 +1,12 @@
 #include "kernels/experts/hopper/grouped_hopper.hpp"
 #include "kernels/experts/hopper/grouped_hopper.cuh"
+#include "kernels/hopper/device.hpp"
 #include "kernels/launch.hpp"
-#include <atomic>
 
 namespace trainx::kernels::hopper {
 namespace {
 
 using grouped::Products;
-
-bool is_hopper() {
-  int device = 0, major = 0, minor = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-         major == 9 && minor == 0;
-}
 
 bool fits(const GroupedSizes& s) {
   return s.in % 8 == 0 && s.out % 8 == 0 && grouped::is_launchable(s);
@@ -44,11 +36,6 @@ cudaError_t make_maps(ProductArguments& a, const Products<T, Result>& p) {
                 make_clipped_map<box_rows>(a.b, p.b, p.k, p.n, p.ldb),
                 make_matrix_map(a.c, p.c, {p.n, p.m, p.experts, p.ldc, p.of_expert}, stored_rows)});
   }
-}
-
-int next_counter() {
-  static std::atomic<unsigned> launches{0};
-  return static_cast<int>(launches.fetch_add(1, std::memory_order_relaxed) % next_tile_count);
 }
 
 template <Layout left, Layout right, Cut cut, class T, class Result>

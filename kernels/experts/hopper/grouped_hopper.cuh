@@ -18,6 +18,7 @@
 #include "kernels/experts/grouped_products.hpp"
 #include "kernels/experts/grouped_search.cuh"
 #include "kernels/experts/hopper/operand_boxes.cuh"
+#include "kernels/hopper/next_tile.cuh"
 #include "kernels/hopper/turns.cuh"
 #include "kernels/hopper/values.cuh"
 #include "kernels/hopper/wide_product.cuh"
@@ -36,15 +37,6 @@ struct ProductArguments {
   int counter;                  // of next_tiles
   bool accumulate;
 };
-
-/// Tiles that blocks took beyond their first ones, and blocks that found no more: so a block that
-/// starts late, because another kernel holds its multiprocessor, finds less to do. The last block
-/// sets both to 0 again. Launches that may run at the same time have counters of their own.
-struct NextTile {
-  int taken, finished;
-};
-constexpr int next_tile_count = 1024;
-__device__ NextTile next_tiles[next_tile_count];
 
 struct ProductCut {
   static constexpr int stages = 4, groups = 2, threads = 128 * (groups + 1), places = 2;

@@ -2,13 +2,9 @@
 // through them.
 #pragma once
 #include "kernels/experts/grouped_tiles.hpp"
+#include "kernels/hopper/tile_sizes.hpp"
 
 namespace trainx::kernels::hopper {
-
-/// Of a result, and along the sum.
-constexpr int tile_rows = 128, tile_columns = 256, tile_depth = 64;
-/// Rows of a result that a warp stores at once, and columns in 16 and 32 bits: 128 bytes.
-constexpr int stored_rows = 16, stored_columns16 = 64, stored_columns32 = 32;
 
 /// Coordinates of a box of `box` rows, of which only the first `valid` exist: those behind are read
 /// as zeros and not written, although the tensor goes on there. The map has two dimensions whose

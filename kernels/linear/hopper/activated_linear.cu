@@ -1,20 +1,12 @@
 #include "kernels/linear/hopper/activated_linear.hpp"
+#include "kernels/hopper/device.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/linear/hopper/activated_linear.cuh"
-#include <atomic>
 #include <initializer_list>
 #include <limits>
 
 namespace trainx::kernels::hopper {
 namespace {
-
-bool is_hopper() {
-  int device = 0, major = 0, minor = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess &&
-         major == 9 && minor == 0;
-}
 
 std::int64_t tiles_of(std::int64_t size, int tile) { return (size + tile - 1) / tile; }
 
@@ -23,12 +15,6 @@ bool fits(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   return columns % 8 == 0 && depth % 8 == 0 && depth > 0 && rows <= most - tile_rows &&
          columns <= most - tile_columns && depth <= most - tile_depth &&
          tiles_of(rows, tile_rows) * tiles_of(columns, tile_columns) <= most / 2;
-}
-
-int next_counter() {
-  static std::atomic<unsigned> launches{0};
-  return static_cast<int>(launches.fetch_add(1, std::memory_order_relaxed) %
-                          next_linear_tile_count);
 }
 
 template <Pass pass, ActivationKind kind, class T>

@@ -22,7 +22,9 @@
 #include "kernels/activation/quick_slope.cuh"
 #include "kernels/eight.cuh"
 #include "kernels/experts/grouped_tiles.hpp"
-#include "kernels/experts/hopper/operand_boxes.cuh"
+#include "kernels/hopper/matrix_box.cuh"
+#include "kernels/hopper/next_tile.cuh"
+#include "kernels/hopper/tile_sizes.hpp"
 #include "kernels/hopper/turns.cuh"
 #include "kernels/hopper/values.cuh"
 #include "kernels/hopper/wide_product.cuh"
@@ -39,14 +41,8 @@ struct LinearArguments {
   float* column_sums;
   int rows, columns, steps;
   int row_tiles, column_tiles;
-  int counter;  // of next_linear_tiles
+  int counter;  // of next_tiles
 };
-
-struct NextLinearTile {
-  int taken, finished;
-};
-constexpr int next_linear_tile_count = 1024;
-static __device__ NextLinearTile next_linear_tiles[next_linear_tile_count];
 
 struct LinearCut {
   static constexpr int stages = 3, groups = 2, threads = 128 * (groups + 1), places = 4;
@@ -126,7 +122,7 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, std:
     arrive(barriers.given(places.stage));
     places.advance();
   };
-  NextLinearTile& next_tile = next_linear_tiles[a.counter];
+  NextTile& next_tile = next_tiles[a.counter];
   const int blocks = static_cast<int>(gridDim.x), count = a.row_tiles * a.column_tiles;
   for (int i = static_cast<int>(blockIdx.x); i < count;) {
     const int next = blocks + atomicAdd(&next_tile.taken, 1);
