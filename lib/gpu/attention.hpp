@@ -40,7 +40,7 @@ struct AttentionProblem {
   // of values' heads and the result's, below head_size: they are widened with zeros in the
   // workspace; 0: head_size
   std::int64_t value_size = 0;
-  // backward sums the columns of qkv's gradient, too (sums_columns(), AttentionColumnSums)
+  // backward sums the columns of qkv's gradient, too (can_sum_columns(), AttentionColumnSums)
   bool column_sums = false;
   // of the device, 90: 9.0; 0: kernels for one generation alone do not take part
   int compute_capability = 0;

@@ -2,6 +2,8 @@
 #include "core/hopper_kernels.hpp"
 #include "gpu/gpu_error.hpp"
 #include "kernels/attention/hopper/hopper_attention.hpp"
+#include "kernels/reduce/column_sum.hpp"
+#include <algorithm>
 
 namespace trainx::gpu::hopper {
 namespace {
@@ -20,9 +22,14 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
           .window = p.window};
 }
 
-/// Of the kernels, without column sums, which lie behind.
+/// Of the kernels, without column sums, which lie behind: also behind the memory that adds them up
+/// (FoldMemory), which lies at the workspace's beginning.
 std::int64_t own_bytes(const AttentionProblem& p) {
-  const auto bytes = static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
+  auto bytes = static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
+  const std::int64_t columns = p.heads * p.head_size;
+  if (p.column_sums)
+    bytes = std::max({bytes, kernels::column_sum_partial_bytes(columns),
+                      kernels::column_sum_partial_bytes(2 * columns)});
   return (bytes + 15) / 16 * 16;
 }
 

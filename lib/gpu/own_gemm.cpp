@@ -3,6 +3,7 @@
 #include "core/hopper_kernels.hpp"
 #include "gpu/gpu_error.hpp"
 #include "kernels/linear/hopper/activated_linear.hpp"
+#include "kernels/reduce/column_sum.hpp"
 
 namespace trainx::gpu {
 
@@ -36,9 +37,14 @@ bool has_own_gemm(const GemmProblem& p, int compute_capability, std::int64_t wor
            (is_gelu(p.epilogue) || is_backward) && p.lda == p.k &&
            p.ldb == (p.b_transposed ? p.k : p.n) && p.ldd == p.n &&
            kernels::hopper::is_activated_linear_supported(p.m, p.n, p.k) &&
-           (!is_backward || own_gemm_slabs(p) * p.n * size_of(DType::f32) <= workspace_bytes);
+           (!is_backward ||
+            own_gemm_sums_at(p) + own_gemm_slabs(p) * p.n * size_of(DType::f32) <= workspace_bytes);
   }
   return false;
+}
+
+std::int64_t own_gemm_sums_at(const GemmProblem& p) {
+  return (kernels::column_sum_partial_bytes(p.n) + 255) / 256 * 256;
 }
 
 std::int64_t own_gemm_slabs(const GemmProblem& p) {

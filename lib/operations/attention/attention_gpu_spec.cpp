@@ -64,7 +64,8 @@ Bytes hopper_bytes(const Attention& a) {
   if (!a.sums_bias) return own;
   // of queries by tile; of keys and values by warp
   const std::int64_t slabs = a.batch * (query_tiles + 2 * key_tiles * (keys / 16));
-  return up(own, 16) + slabs * a.query_heads * a.head_size * 4;
+  constexpr Bytes most_of_fold = mib;  // memory that adds up lies in the same workspace, before
+  return up(std::max(own, most_of_fold), 16) + slabs * a.query_heads * a.head_size * 4;
 }
 
 Bytes score_bytes(const Attention& a) {  // of a sample

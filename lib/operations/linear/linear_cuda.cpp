@@ -161,7 +161,9 @@ void linear_gelu_backward(const Gpu& gpu, Activation f, const Tensor& dx, const 
   o.d = dx.data;
   o.aux = const_cast<void*>(x.data);
   // no product of cuBLASLt runs meanwhile
-  if (chosen.own) o.column_sums = static_cast<float*>(gpu.gemm_space.workspace);
+  if (chosen.own)
+    o.column_sums = reinterpret_cast<float*>(static_cast<char*>(gpu.gemm_space.workspace) +
+                                             gpu::own_gemm_sums_at(chosen));
   multiply(gpu, chosen, o);
   if (!chosen.own) return column_sum(gpu, d_bias, dx, accumulate);
   gpu::require(kernels::column_sum(kernels::ColumnSum<float>{slabs, columns, o.column_sums,
