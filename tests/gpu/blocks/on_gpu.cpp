@@ -7,7 +7,8 @@
 
 namespace trainx::model::test {
 
-OnGpu::OnGpu(PlainRun& run, bool deterministic) : run_(run) {
+OnGpu::OnGpu(PlainRun& run, bool deterministic, const std::string& gemm_cache)
+    : run_(run), gemm_(gemm_cache) {
   for (const at::Tensor& bytes : run.buffers())
     gpu::require(cudaMemcpy(allocate(bytes.numel()), bytes.data_ptr(), bytes.nbytes(),
                             cudaMemcpyHostToDevice),
