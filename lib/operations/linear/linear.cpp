@@ -4,10 +4,11 @@
 
 namespace trainx::operations {
 
-void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias,
+            const Tensor& residual) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(y)) return cuda::linear(*gpu, y, x, weight, bias);
-  return cpu::linear(y, x, weight, bias);
+    if (const Gpu* gpu = gpu_of(y)) return cuda::linear(*gpu, y, x, weight, bias, residual);
+  return cpu::linear(y, x, weight, bias, residual);
 }
 
 void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,

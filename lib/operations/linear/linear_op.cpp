@@ -21,7 +21,7 @@ void Linear::run_forward(const OpContext& c) const {
       linear(low_out, x_rows, w, b);
       operations::cast(out, low_out);
     } else {
-      linear(out, x_rows, w, b);
+      linear(out, x_rows, w, b, by_row(c.input(residual)));
     }
     if (activates) activate(activation, out, out);
     return;

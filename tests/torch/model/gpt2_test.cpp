@@ -56,6 +56,15 @@ TEST_CASE("loss and all gradients equal autograd's in fp32") {
   compare(run, reference_of(run, t), 1e-5);
 }
 
+TEST_CASE("what a GPU computes, computed here, is the same") {
+  const Case& t = cases().at(GENERATE(range(0, 8)));
+  INFO(t.name);
+  PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, DType::f32,
+                                                     architectures::Machine::one_gpu()));
+  run.run();
+  compare(run, reference_of(run, t), 1e-5);
+}
+
 TEST_CASE("16-bit floats follow the reference at their weights") {
   const Case& t = cases().at(GENERATE(0, 1, 2, 3, 6));
   const DType compute = GENERATE(DType::bf16, DType::f16);
