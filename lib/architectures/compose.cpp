@@ -109,7 +109,7 @@ Head first_rows(const ModelBuilder& m, const std::string& targets) {
 
 program::ModelGraph compose(graph::Model model, const Machine& machine) {
   graph::apply(machine.rules, model);
-  graph::fuse(model, machine.fp8 == graph::Fp8Layers::off);
+  graph::fuse(model);
   graph::quantize_products(model, machine.fp8, machine.fp8_scaling, machine.fp8_left_out,
                            machine.fp8_weights_once);
   program::ModelGraph graph = graph::to_blocks(model);

@@ -77,7 +77,7 @@ void check(const GemmProblem& p) {
       (fp8 && !p.fast_sums && p.a_format == Fp8Format::e4m3 && p.b_format == Fp8Format::e4m3 &&
        (vectors_at_least(p.a_scales, p.b_scales) || vectors_at_least(p.b_scales, p.a_scales)));
   if (p.own || !sizes || !types || !fp8_fits || !scales_fit || (p.fast_sums && !fp8) ||
-      (p.accumulate && p.epilogue != GemmEpilogue::none && p.epilogue != GemmEpilogue::bias))
+      (p.accumulate && p.epilogue != GemmEpilogue::none))
     throw InternalError("GEMM " + key_of(p) + " is none");
 }
 

@@ -46,7 +46,7 @@ struct GemmProblem {
   // of fp8 with scales of tensors: partial sums keep fewer bits than fp32 has (Hopper's tensor
   // cores)
   bool fast_sums = false;
-  bool accumulate = false;  // D = AB + C, and the bias; only with GemmEpilogue::none or bias
+  bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;
   bool own = false;  // by trainx's kernel (own_gemm.hpp), not by cuBLASLt
 

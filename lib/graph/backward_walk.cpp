@@ -32,13 +32,6 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
   const ValueId v = of_.is_made_here(read) ? target_of(op, g.input) : read;
   // inside a block whose operations change gradients in place each value has its own
   if (g.same_as != program::none && !of_.is_made_here(v)) return;
-  if (g.passes != program::none) {
-    const Slot passed = bound.output_gradients[static_cast<std::size_t>(g.passes)];
-    if (of_.is_made_here(v) || scratch_.owns(passed))
-      throw InternalError("block " + of_.block().name + " passes on a gradient of its own");
-    passed_[v] = passed;
-    return;
-  }
   BoundGradient& to = bound.input_gradients[static_cast<std::size_t>(g.input)];
   if (!of_.is_made_here(v)) {
     if (g.unused) {
@@ -53,12 +46,6 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
     const bool again = std::ranges::find(written_, to.to) != written_.end(),
                later = of_.map.last_writer[static_cast<std::size_t>(home)] > of_.number;
     if (again || later) to.addend = to.to;
-    if (const auto passed = passed_.find(v); passed != passed_.end()) {
-      if (to.addend != none)
-        throw InternalError("block " + of_.block().name + " adds up three gradients");
-      to.addend = passed->second;
-      passed_.erase(passed);
-    }
     if (!again) uses_.write(to.to, later ? How::modify : How::overwrite);
     written_.push_back(to.to);
     return;
@@ -78,11 +65,6 @@ void BackwardWalk::bring(const Node& op, const Types& types, const InputGradient
   }
   uses_.write(to.to, How::overwrite);
   place(v, to.to);
-}
-
-void BackwardWalk::end() const {
-  if (!passed_.empty())
-    throw InternalError("block " + of_.block().name + " loses a gradient that it passes on");
 }
 
 void BackwardWalk::add(const Node& op, const Types& types, const BackwardSpec& spec,

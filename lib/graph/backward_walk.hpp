@@ -2,8 +2,6 @@
 #include "graph/gradient_scratch.hpp"
 #include "graph/uses.hpp"
 #include "graph/value_slots.hpp"
-#include <map>
-#include <vector>
 
 namespace trainx::graph {
 
@@ -21,8 +19,6 @@ class BackwardWalk {
   /// Completes `op`, whose inputs and outputs are bound: gradients, parameters' gradients.
   void add(const Node& op, const operations::Types& types, const operations::BackwardSpec& spec,
            operations::BoundOp& bound);
-  /// Throws InternalError where a gradient that an operation passes on was added to nothing.
-  void end() const;
 
  private:
   void bring(const Node& op, const operations::Types& types, const operations::InputGradient& g,
@@ -33,7 +29,6 @@ class BackwardWalk {
   Uses& uses_;
   GradientScratch scratch_;
   ValueSlots at_;
-  std::map<ValueId, Slot> passed_;  // operations::InputGradient::passes, by the value that it is of
   std::vector<Slot> written_;  // value gradients that this block has brought something to
 };
 

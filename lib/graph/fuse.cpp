@@ -15,8 +15,7 @@ struct Producer {
 
 class Fusion {
  public:
-  Fusion(Model& model, bool adds_in_products)
-      : model_(model), adds_in_products_(model.gpu && adds_in_products) {}
+  explicit Fusion(Model& model) : model_(model) {}
 
   void run() {
     carry_sums();
@@ -33,7 +32,6 @@ class Fusion {
         if (std::holds_alternative<Attention>(op.operation)) sum_bias(op);
       }
     }
-    for (std::size_t b = 1; adds_in_products_ && b < model_.blocks.size(); ++b) add_in_product(b);
   }
 
  private:
@@ -153,63 +151,13 @@ class Fusion {
     op.parameters[Attention::qkv_bias] = before->parameters[Linear::bias];
   }
 
-  /// Does block `b` begin with the norm of value `v` of an earlier one?
-  bool begins_with_norm_of(std::size_t b, ValueId v) {
-    const std::vector<Node>& ops = model_.blocks[b].ops;
-    return !ops.empty() && is_norm(ops.front()) && ops.front().gradient_of.empty() &&
-           ops.front().inputs[ResidualNorm::residual] == v;
-  }
-
-  bool is_trained(const ParameterId& p) const {
-    return model_.parameters[static_cast<std::size_t>(p.index)].training.trained;
-  }
-
-  /// A product adds what it reads beside its work; a norm would read the sum's parts, and write it.
-  void add_in_product(std::size_t b) {
-    Block& block = model_.blocks[b];
-    if (block.ops.empty() || (block.kind == BlockKind::head && model_.head.rows != HeadRows::all))
-      return;
-    Node& op = block.ops.front();
-    auto* norm = std::get_if<ResidualNorm>(&op.operation);
-    if (!norm || !norm->adds || !norm->norms || norm->dropout > 0 || norm->scales() ||
-        !op.gradient_of.empty())
-      return;
-    const ValueId y = op.inputs[ResidualNorm::branch], h = op.inputs[ResidualNorm::residual],
-                  sum = op.outputs[ResidualNorm::sum];
-    Node* before = producer(y);
-    auto* linear = before ? std::get_if<Linear>(&before->operation) : nullptr;
-    if (!linear || producers_[static_cast<std::size_t>(y)].block + 1 != static_cast<int>(b) ||
-        linear->activation != Activation::none || linear->logits ||
-        consumers_[static_cast<std::size_t>(y)] != 1 || !begins_with_norm_of(b - 1, h))
-      return;
-    const bool is_biased = op.parameters.size() > ResidualNorm::bias &&
-                           op.parameters[ResidualNorm::bias].index != none;
-    // else nothing but the norm behind it would read the gradient of y
-    if (is_biased && !is_trained(before->parameters[Linear::weight])) return;
-    before->inputs.resize(Linear::residual + 1, none);
-    before->inputs[Linear::residual] = h;
-    if (is_biased) before->parameters[Linear::bias] = op.parameters[ResidualNorm::bias];
-    linear->summed_behind = is_biased;
-    norm->adds = false;
-    norm->sum_continues = true;
-    op.inputs = {y, none, none, none};
-    op.outputs[ResidualNorm::sum] = none;
-    std::swap(model_.values[static_cast<std::size_t>(y)].name,
-              model_.values[static_cast<std::size_t>(sum)].name);
-    for (std::size_t later = b; later < model_.blocks.size(); ++later)
-      for (Node& reader : model_.blocks[later].ops)
-        for (auto* values : {&reader.inputs, &reader.gradient_of})
-          std::ranges::replace(*values, sum, y);
-  }
-
   Model& model_;
-  bool adds_in_products_;
   std::vector<Producer> producers_;  // by value
   std::vector<int> consumers_;
 };
 
 }  // namespace
 
-void fuse(Model& model, bool adds_in_products) { Fusion(model, adds_in_products).run(); }
+void fuse(Model& model) { Fusion(model).run(); }
 
 }  // namespace trainx::graph

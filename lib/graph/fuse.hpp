@@ -9,9 +9,7 @@ namespace trainx::graph {
 ///   branch is added there and belongs to that block's parameters.
 /// - A residual that a norm leads to is kept as the sum before the norm.
 /// - A linear layer whose input is an activation of another's result differentiates that, too.
-/// - On a GPU, where `adds_in_products`, a linear layer whose result is added to the residual adds
-///   it itself; the norm behind it sums the gradient of its bias.
 /// - Attention by kernels for Hopper sums the gradient of its input's bias.
-void fuse(Model& model, bool adds_in_products = true);
+void fuse(Model& model);
 
 }  // namespace trainx::graph

@@ -29,26 +29,16 @@ void add(program::GroupSpec& group, program::ParameterSpec p, bool continues) {
   group.parameters.push_back(std::move(p));
 }
 
-/// A bias whose gradient the next block makes belongs to that.
-bool is_left_to_next(const Node& op, const ParameterId& p) {
-  using operations::Linear;
-  const auto* linear = std::get_if<Linear>(&op.operation);
-  return linear && linear->summed_behind && op.inputs.size() > Linear::residual &&
-         &p == &op.parameters[Linear::bias];
-}
-
 /// Parameters that the block's operations are the first to use, as they are used.
 std::vector<int> introduced(const Block& block, std::vector<char>& seen) {
   std::vector<int> out, opening;
   for (std::size_t k = 0; k < block.ops.size(); ++k) {
     const bool opens = k == 0 && block.kind != BlockKind::embedding &&
                        std::holds_alternative<operations::ResidualNorm>(block.ops[k].operation);
-    for (const ParameterId& p : block.ops[k].parameters) {
-      if (is_left_to_next(block.ops[k], p)) continue;
+    for (const ParameterId& p : block.ops[k].parameters)
       for (int i = 0; p.index != none && i < p.count; ++i)
         if (auto& s = seen[static_cast<std::size_t>(p.index + i)]; !std::exchange(s, true))
           (opens ? opening : out).push_back(p.index + i);
-    }
   }
   out.insert(out.end(), opening.begin(), opening.end());
   return out;

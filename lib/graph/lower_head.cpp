@@ -191,7 +191,6 @@ class HeadLowering {
       add_costs(phase, op, b, Direction::backward, Op::loss);
       all.push_back(std::move(b));
     }
-    walk.end();
     std::ranges::reverse(all);
     return all;
   }

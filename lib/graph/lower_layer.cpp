@@ -276,7 +276,6 @@ class LayerLowering {
       add_cost(phase, info.op.operation, cost, bound);
       all.push_back(std::move(bound));
     }
-    walk.end();
     std::ranges::reverse(all);
     const bool casts =
         std::ranges::any_of(all, [](const BoundOp& op) { return casts_to_fp8(op.operation); });

@@ -49,7 +49,7 @@ ValueMap::ValueMap(const Model& model) {
                       v = read != none && producer[at(read)] == static_cast<int>(b)
                               ? target_of(op, g.input)
                               : read;
-        if (g.unused || g.passes != program::none || v == none || producer[at(v)] == none ||
+        if (g.unused || v == none || producer[at(v)] == none ||
             producer[at(v)] == static_cast<int>(b))
           continue;
         const ValueId target = target_of(op, g.input);

@@ -75,9 +75,6 @@ struct InputGradient {
   int input = 0;
   int same_as = program::none;  // it equals that input's gradient and takes no memory of its own
   int over = program::none;     // it may be written over that output's gradient
-  // it is that output's gradient, of a value of an earlier block; an operation before this one
-  // brings another gradient of that value and adds this one
-  int passes = program::none;
   bool comes_along = false;     // it is made wherever backward runs, whether it is wanted or not
   bool unused = false;          // ... and it is not wanted
 };

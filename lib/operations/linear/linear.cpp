@@ -4,11 +4,10 @@
 
 namespace trainx::operations {
 
-void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias,
-            const Tensor& residual) {
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if constexpr (has_cuda)
-    if (const Gpu* gpu = gpu_of(y)) return cuda::linear(*gpu, y, x, weight, bias, residual);
-  return cpu::linear(y, x, weight, bias, residual);
+    if (const Gpu* gpu = gpu_of(y)) return cuda::linear(*gpu, y, x, weight, bias);
+  return cpu::linear(y, x, weight, bias);
 }
 
 void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,

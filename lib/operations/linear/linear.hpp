@@ -4,9 +4,8 @@
 
 namespace trainx::operations {
 
-/// `bias` may be undefined: none is added; `residual`[N, out], which is not y, too.
-void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-            const Tensor& residual = {});
+/// `bias` may be undefined: none is added.
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// dx[N, in] = dy[N, out] weight, plus `sum`[N, in] where given, which may be `dx`.
 void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                            const Tensor& sum = {});

@@ -10,8 +10,7 @@ namespace trainx::operations {
 struct Gpu;  // operations/common/gpu.hpp
 
 namespace cpu {
-void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias,
-            const Tensor& residual);
+void linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias);
 void linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,
                            const Tensor& sum);
 void linear_backward_weight(const Tensor& d_weight, const Tensor& dy, const Tensor& x,
@@ -30,7 +29,7 @@ void fp8_linear_backward_weight(const Tensor& d_weight, const Fp8Tensor& dy, con
 
 namespace cuda {
 void linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tensor& weight,
-            const Tensor& bias, const Tensor& residual);
+            const Tensor& bias);
 void linear_backward_input(const Gpu& gpu, const Tensor& dx, const Tensor& dy, const Tensor& weight,
                            const Tensor& sum);
 void linear_gelu(const Gpu& gpu, Activation f, const Tensor& activated, const Tensor& preactivation,

@@ -24,8 +24,7 @@ at::Tensor as_float(const Tensor& x, const Tensor& scratch, std::int64_t first) 
 
 }  // namespace
 
-void cpu::linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                 const Tensor& residual) {
+void cpu::linear(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const TimedWork timed(Work::matrix_product);
   note_gemm(x.size(0), weight.size(0), x.size(1));
   at::Tensor out = torch_view(y);
@@ -33,7 +32,6 @@ void cpu::linear(const Tensor& y, const Tensor& x, const Tensor& weight, const T
     at::addmm_out(out, torch_view(bias), torch_view(x), torch_view(weight).t());
   else
     at::mm_out(out, torch_view(x), torch_view(weight).t());
-  if (residual.defined()) out.add_(torch_view(residual));
 }
 
 void cpu::linear_backward_input(const Tensor& dx, const Tensor& dy, const Tensor& weight,

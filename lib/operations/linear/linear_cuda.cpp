@@ -82,15 +82,13 @@ bool all_aligned16(const Tensors&... tensors) {
 }  // namespace
 
 void linear(const Gpu& gpu, const Tensor& y, const Tensor& x, const Tensor& weight,
-            const Tensor& bias, const Tensor& residual) {
+            const Tensor& bias) {
   auto p = gpu::linear_problem(x.size(0), weight.size(0), x.size(1), x.dtype,
                                bias.defined() ? GemmEpilogue::bias : GemmEpilogue::none);
-  p.accumulate = residual.defined();
   gpu::GemmOperands o;
   o.a = x.data;
   o.b = weight.data;
   o.d = y.data;
-  o.c = pointer<void>(residual);
   o.bias = pointer<void>(bias);
   multiply(gpu, p, o);
 }
@@ -129,7 +127,7 @@ void linear_gelu(const Gpu& gpu, Activation f, const Tensor& activated, const Te
                                    all_aligned16(activated, preactivation, x, weight, bias));
   const gpu::GemmProblem& chosen = fastest(gpu, ways).problem;
   if (chosen.epilogue == GemmEpilogue::bias) {
-    linear(gpu, preactivation, x, weight, bias, {});
+    linear(gpu, preactivation, x, weight, bias);
     return activate(f, activated, preactivation);
   }
   gpu::GemmOperands o;

@@ -7,7 +7,7 @@ namespace trainx::operations {
 
 void cpu::linear_gelu(Activation f, const Tensor& activated, const Tensor& preactivation,
                       const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  linear(preactivation, x, weight, bias, {});
+  linear(preactivation, x, weight, bias);
   activate(f, activated, preactivation);
 }
 

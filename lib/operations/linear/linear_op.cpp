@@ -21,7 +21,7 @@ void Linear::run_forward(const OpContext& c) const {
       linear(low_out, x_rows, w, b);
       operations::cast(out, low_out);
     } else {
-      linear(out, x_rows, w, b, by_row(c.input(residual)));
+      linear(out, x_rows, w, b);
     }
     if (activates) activate(activation, out, out);
     return;

@@ -12,7 +12,6 @@ std::vector<OutputSpec> Linear::outputs(const Types& t) const {
   std::vector<OperandId> from{input(x), parameter(weight)};
   if (t.has_parameter(bias)) from.push_back(parameter(bias));
   if (fp8) from.push_back(input(input_scale));
-  if (t.has_input(residual)) from.push_back(input(residual));
   if (activation == Activation::none || is_in_place(activation)) return {{}, {"y", type, from}};
   if (activated_behind) return {{"preactivation", type, from}, {}};
   return {{"preactivation", type, from}, {"activated", type, {output(preactivation)}, true}};
@@ -34,7 +33,6 @@ BackwardSpec Linear::backward(const Types& t) const {
   } else {
     b.inputs = {{.input = x}};
   }
-  if (t.has_input(residual)) b.inputs.push_back({.input = residual, .passes = y});
   b.parameters = {weight};
   if (t.has_parameter(bias) && !differentiated_behind && !summed_behind)
     b.parameters.push_back(bias);
@@ -199,8 +197,8 @@ bool gpu_multiplies_fp8(const Types& of_linear) {
 }
 
 std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
-  // a part of a tensor has another largest value; a residual has no parts
-  if (fp8 || t.has_input(residual)) return std::nullopt;
+  // a part of a tensor has another largest value
+  if (fp8) return std::nullopt;
   const bool biased = t.has_parameter(bias);
   Split s;
   s.parameters.resize(t.parameters.size());

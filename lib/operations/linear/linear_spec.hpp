@@ -11,8 +11,7 @@ namespace trainx::operations {
 
 struct Fp8Tensor;  // quantize.hpp
 
-/// y[N, out] = x[N, in] weight[out, in]^T + bias[out] + residual[N, out] (bias and residual may be
-/// absent), or an activation of the first two.
+/// y[N, out] = x[N, in] weight[out, in]^T + bias[out], and an activation of it.
 ///
 /// Outputs: y alone; of a GELU the sum before it too (`preactivation`, y is `activated`), which its
 /// backward reads. A tanh is computed in place.
@@ -22,15 +21,7 @@ struct Linear {
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
   /// input_scale: f32, of x where `fp8`. input_transposed: the same values [in, N], on a GPU that
   /// trains the weight; with `blocks` what Quantize made by columns, with their scales.
-  /// residual: its gradient is y's, which the norm before this layer adds to.
-  enum Input : int {
-    x,
-    input_sum,
-    input_scale,
-    input_transposed,
-    input_transposed_scale,
-    residual
-  };
+  enum Input : int { x, input_sum, input_scale, input_transposed, input_transposed_scale };
   /// input_bias: of input_sum; its gradient is a by-product.
   enum Parameter : int { weight, bias, input_bias };
   enum Output : int { preactivation, y };
@@ -38,7 +29,7 @@ struct Linear {
   Activation activation = Activation::none;
   Activation input_activation = Activation::none;  // of input_sum
   bool differentiated_behind = false;              // its activation, by the operation that reads it
-  bool summed_behind = false;  // its bias's gradient, by the operation that reads y
+  bool summed_behind = false;  // its bias's gradient, by the attention that reads y
   // its activation is computed by the Quantize operation that reads its sum, and y is made nowhere;
   // its backward differentiates it where it casts the gradient
   bool activated_behind = false;

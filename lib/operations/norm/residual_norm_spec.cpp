@@ -69,7 +69,7 @@ Cost ResidualNorm::cost(Direction direction, const Types& t) const {
   if (forward) c.element_output = norms ? normed : sum;
   const TensorType row{x.dtype, {n, x.columns()}};
   // forward: operands, the sum, its norm; backward: both gradients, the sum, the sum's gradient
-  c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds || sum_continues ? 4 : 3);
+  c.element_bytes = row.bytes() * (forward ? (adds ? 3 : 1) + norms : adds ? 4 : 3);
   c.scratch.resize(1);
   if (!forward && has_unused_gradients(t))
     c.scratch[unused] = {"unused_gradients", {DType::f32, {2 * x.columns()}}};

@@ -32,9 +32,6 @@ struct ResidualNorm {
   double branch_scale = 1;   // sum = residual + branch_scale * dropout(branch + bias)
   // weight, shift or bias may be absent, or there is no norm behind the sum: loops for all forms
   bool any_form = false;
-  // without `adds`: the residual is a sum that goes on; the linear layer that made it leaves the
-  // gradient of its bias to this operation
-  bool sum_continues = false;
 
   bool operator==(const ResidualNorm&) const = default;
 

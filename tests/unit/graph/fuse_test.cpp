@@ -36,8 +36,8 @@ std::string print(const Model& model) {
 
 constexpr std::int64_t C = 4;
 
-ModelBuilder builder(bool gpu = false) {
-  return ModelBuilder({.batch_size = 1, .length = 2, .gpu = gpu}, {"tokens", "targets", "positions"});
+ModelBuilder builder() {
+  return ModelBuilder({.batch_size = 1, .length = 2}, {"tokens", "targets", "positions"});
 }
 
 Value embedded(ModelBuilder& m) {
@@ -52,10 +52,9 @@ void finish(ModelBuilder& m, Norm norm) {
   m.loss(norm(), {.tied_to = "t", .classes = 5}, operations::CrossEntropy::Score::none);
 }
 
-Value mlp(ModelBuilder& m, Value x, const std::string& up = "up",
-          const std::string& down = "down") {
-  x = m.linear(x, up, {.features = 8, .activation = operations::Activation::gelu_tanh});
-  return m.linear(x, down, {.features = C});
+Value mlp(ModelBuilder& m, Value x) {
+  x = m.linear(x, "up", {.features = 8, .activation = operations::Activation::gelu_tanh});
+  return m.linear(x, "down", {.features = C});
 }
 
 }  // namespace
@@ -85,53 +84,6 @@ TEST_CASE("a sum opens the block behind it, with its norm and the branch's bias"
         "rstd normed\n"
         "head linear normed (t) > logits_chunk\n"
         "head cross_entropy logits_chunk targets () >\n");
-}
-
-TEST_CASE("a product on a GPU adds its result to the residual") {
-  const auto built = [](int layers, bool pre_norm) {
-    ModelBuilder m = builder(true);
-    Value h = embedded(m);
-    for (int i = 0; i < layers; ++i) {
-      const std::string n = std::to_string(i);
-      h = m.residual(i, "mlp", h, [&](Value x) {
-        return mlp(m, pre_norm ? m.layer_norm(x, "n" + n) : x, "up" + n, "down" + n);
-      });
-    }
-    finish(m, [&] { return m.layer_norm(h, "last"); });
-    return m.finish();
-  };
-  Model model = built(2, true);
-  Model unlike = model;
-  fuse(model);
-  CHECK(print(model) ==
-        "embedding embedding tokens (t p) > residual0\n"
-        "h0.mlp residual_norm residual0 (n0.weight n0.bias) > mean rstd normed\n"
-        "h0.mlp linear normed (up0.weight up0.bias) > preactivation activated\n"
-        "h0.mlp linear activated preactivation residual0 (down0.weight down0.bias up0.bias) > "
-        "residual1\n"
-        "h1.mlp residual_norm residual1 (n1.weight n1.bias down0.bias) > mean rstd normed\n"
-        "h1.mlp linear normed (up1.weight up1.bias) > preactivation activated\n"
-        "h1.mlp linear activated preactivation residual1 (down1.weight down1.bias up1.bias) > "
-        "residual2\n"
-        "head residual_norm residual2 (last.weight last.bias down1.bias) > mean rstd normed\n"
-        "head linear normed (t) > logits_chunk\n"
-        "head cross_entropy logits_chunk targets () >\n");
-  SECTION("not where asked not to") { fuse(unlike, false); }
-  SECTION("not where the norm behind it would be the only one to read its gradient") {
-    for (ModelParameter& p : unlike.parameters)
-      if (p.spec.name.ends_with("weight")) p.training.trained = false;
-    fuse(unlike);
-  }
-  SECTION("not where no norm of the block gives the residual its gradient") {
-    unlike = built(2, false);
-    fuse(unlike);
-  }
-  SECTION("not where the head picks rows") {
-    unlike.head.rows = operations::HeadRows::targets;
-    fuse(unlike);
-    CHECK(std::get<operations::ResidualNorm>(unlike.blocks[2].ops.front().operation).sum_continues);
-  }
-  CHECK(std::get<operations::ResidualNorm>(unlike.blocks.back().ops.front().operation).adds);
 }
 
 TEST_CASE("where the norm follows the sum, the sum is kept and seen through its norm") {
