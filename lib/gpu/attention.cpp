@@ -117,6 +117,45 @@ kernels::AttentionSize size_of(const AttentionProblem& p, const AttentionInputs&
           {p.memory_tokens, in.memory}};
 }
 
+/// What sinks of kernels for Hopper take of a workspace, and what is left of it.
+struct Sinks {
+  float* sinks = nullptr;  // [H]
+  float* delta = nullptr;  // [B, H, T], of backward
+  StreamSpace space = {};
+};
+Sinks carve_sinks(Carver& carver, const AttentionProblem& p, bool backward) {
+  Sinks s;
+  if (!p.sinks_alone) return s;
+  s.sinks = carver.take<float>(p.heads);
+  if (backward) s.delta = carver.take<float>(p.batch * p.heads * p.tokens);
+  return s;
+}
+std::int64_t sink_bytes(const AttentionProblem& p, bool backward) {
+  Carver carver;
+  carve_sinks(carver, p, backward);
+  return carver.bytes();
+}
+Sinks sinks_of(const AttentionProblem& p, const StreamSpace& space, bool backward) {
+  const std::int64_t bytes = sink_bytes(p, backward);
+  if (space.workspace_bytes < bytes)
+    throw InternalError("attention " + describe(p) + " needs a workspace of " +
+                        std::to_string(bytes) + " bytes for sinks");
+  Carver carver(space.workspace);
+  Sinks s = carve_sinks(carver, p, backward);
+  s.space = space;
+  s.space.workspace = static_cast<char*>(space.workspace) + bytes;
+  s.space.workspace_bytes -= bytes;
+  return s;
+}
+void widen_sinks(const AttentionProblem& p, const AttentionInputs& in, const Sinks& to,
+                 cudaStream_t stream) {
+  with_element(p.dtype, [&]<class T>(T) {
+    require(kernels::expand_biases(kernels::BiasSource<T>{.sinks = static_cast<const T*>(in.sinks)},
+                                   p.tokens, p.heads, nullptr, nullptr, to.sinks, stream),
+            "sinks of attention " + describe(p));
+  });
+}
+
 /// A problem whose values are narrower than heads, with values that are not: [B, T, H + 2 K, D].
 struct Widened {
   AttentionProblem problem;
@@ -191,7 +230,8 @@ void check(const AttentionProblem& p, const AttentionInputs& in) {
                         " has grouped heads or other scores, and what goes with none of them");
   if (p.dropped != static_cast<bool>(in.dropout))
     throw InternalError("attention " + describe(p) + ": dropout belongs to dropped problems alone");
-  if (p.biased != (in.bias_table || in.alibi || in.sinks))
+  if (p.biased != (in.bias_table || in.alibi || in.sinks) ||
+      (p.sinks_alone && (!p.biased || in.bias_table || in.alibi)))
     throw InternalError("attention " + describe(p) + ": biases belong to biased problems alone");
   if ((p.memory_tokens > 0) != (in.memory != nullptr))
     throw InternalError("attention " + describe(p) +
@@ -218,7 +258,10 @@ std::string describe(const AttentionProblem& p) {
          (p.of_keys() != p.heads ? " K " + std::to_string(p.key_value_heads) : "") +
          (p.window > 0 ? " window " + std::to_string(p.window) : "") +
          (p.scale > 0 ? " scaled" : "") + (p.soft_cap > 0 ? " capped" : "") +
-         (p.dropped ? " dropped" : "") + (p.biased ? " biased" : "") +
+         (p.dropped ? " dropped" : "") +
+         (p.sinks_alone ? " sinks"
+          : p.biased    ? " biased"
+                        : "") +
          (p.memory_tokens > 0 ? " memory " + std::to_string(p.memory_tokens) : "") +
          (p.value_size > 0 ? " values " + std::to_string(p.value_size) : "");
 }
@@ -239,7 +282,8 @@ int capability_of_device() {
 
 AttentionPath path_of(const AttentionProblem& p) {
   const bool usual = p.causal ? !p.padded : !p.is_grouped();  // nearby_attention.hpp has the others
-  if (usual && p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0 &&
+  const bool sinks_at_most = !p.biased || (p.sinks_alone && p.causal);
+  if (usual && p.soft_cap == 0 && !p.dropped && sinks_at_most && p.memory_tokens == 0 &&
       is_by_hopper(
           {p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents, p.causal}))
     return AttentionPath::hopper;
@@ -272,7 +316,7 @@ struct Attention::State {
 
 bool can_sum_columns(const AttentionProblem& p) {
   return path_of(p) == AttentionPath::hopper && p.head_size == 64 && !p.padded && !p.documents &&
-         !p.is_grouped() && p.value_size == 0;
+         !p.is_grouped() && !p.biased && p.value_size == 0;
 }
 AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
   return hopper::column_sums_in(workspace, p);
@@ -292,7 +336,8 @@ std::int64_t Attention::forward_workspace_bytes(const AttentionProblem& p) {
   }
   const AttentionPath path = path_of(p);
   if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, false);
-  return path == AttentionPath::cudnn ? state_->cudnn().forward_workspace_bytes(p) : 0;
+  return path == AttentionPath::cudnn ? state_->cudnn().forward_workspace_bytes(p)
+                                      : sink_bytes(p, false);
 }
 std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
   if (p.value_size > 0) {
@@ -302,7 +347,8 @@ std::int64_t Attention::backward_workspace_bytes(const AttentionProblem& p) {
   }
   const AttentionPath path = path_of(p);
   if (p.batch == 0 || path == AttentionPath::kernels) return scratch_bytes(p, true);
-  if (path == AttentionPath::hopper) return hopper::backward_workspace_bytes(p);
+  if (path == AttentionPath::hopper)
+    return sink_bytes(p, true) + hopper::backward_workspace_bytes(p);
   return state_->cudnn().backward_workspace_bytes(p);
 }
 
@@ -324,8 +370,11 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
   }
   const std::string doing = "attention " + describe(p) + " failed";
   const AttentionPath path = path_of(p);
-  if (path == AttentionPath::hopper)
-    return hopper::forward(p, in.qkv, in.seen, out, lse, space.stream);
+  if (path == AttentionPath::hopper) {
+    const Sinks sinks = sinks_of(p, space, false);
+    if (in.sinks) widen_sinks(p, in, sinks, space.stream);
+    return hopper::forward(p, in.qkv, in.seen, sinks.sinks, out, lse, space.stream);
+  }
   if (path == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
     if (p.padded)
@@ -393,8 +442,16 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
   }
   const std::string doing = "attention " + describe(p) + " backward failed";
   const AttentionPath path = path_of(p);
-  if (path == AttentionPath::hopper)
-    return hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
+  if (path == AttentionPath::hopper) {
+    const Sinks sinks = sinks_of(p, space, true);
+    hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, sinks.delta, sinks.space);
+    if (!to.sinks.sum) return;
+    widen_sinks(p, in, sinks, space.stream);
+    return require(
+        kernels::sum_sink_gradients(sinks.sinks, lse, sinks.delta, p.batch, p.tokens, p.heads,
+                                    to.sinks.sum, to.sinks.accumulate, space.stream),
+        doing);
+  }
   if (path == AttentionPath::cudnn) {
     state_->cudnn().backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, space);
     if (p.padded)

@@ -36,6 +36,7 @@ struct AttentionProblem {
   bool dropped = false;  // probabilities are, by a FusedDropout that comes with operands
   // scores have biases by distance or sinks (kernels/attention/biased_attention.hpp)
   bool biased = false;
+  bool sinks_alone = false;        // of a biased problem: there are no biases by distance
   std::int64_t memory_tokens = 0;  // M (kernels/attention/across_attention.hpp); 0: no memory
   // of values' heads and the result's, below head_size: they are widened with zeros in the
   // workspace; 0: head_size
@@ -86,9 +87,9 @@ struct AttentionGradients {
 
 /// Who computes a problem: a pure function of it. hopper: trainx's kernels for compute capability
 /// 9.0 (kernels/attention/hopper, always deterministic), for problems that is_by_hopper
-/// (core/hopper_kernels.hpp) names: causal ones, of grouped heads, scales, windows and documents
-/// too, and others that are plain, whether they are padded or not. cudnn: bf16 and f16 of at least
-/// 2 tokens, with a head size that is a multiple of 8 up to 128, without a soft cap, dropout,
+/// (core/hopper_kernels.hpp) names: causal ones, of grouped heads, scales, windows, documents and
+/// sinks too, and others that are plain, whether they are padded or not. cudnn: bf16 and f16 of at
+/// least 2 tokens, with a head size that is a multiple of 8 up to 128, without a soft cap, dropout,
 /// biases or a memory; of grouped heads, windows and scales causal ones. kernels: trainx's own for
 /// all GPUs (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always
 /// deterministic, head sizes to 256), for all others. Documents are the kernels': libraries have to

@@ -35,8 +35,8 @@ std::int64_t own_bytes(const AttentionProblem& p) {
 
 }  // namespace
 
-void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, void* out,
-             float* lse, cudaStream_t stream) {
+void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
+             const float* sinks, void* out, float* lse, cudaStream_t stream) {
   const kernels::hopper::Size size = size_of(p);
   const auto* const from = static_cast<const Bf16*>(qkv);
   const kernels::hopper::Forward pass{packed_rows(from, 0, size),
@@ -45,7 +45,8 @@ void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* see
                                       plain_rows(static_cast<Bf16*>(out), size),
                                       lse,
                                       p.documents ? seen : nullptr,
-                                      p.padded ? seen : nullptr};
+                                      p.padded ? seen : nullptr,
+                                      sinks};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_forward(pass, size, stream),
             "attention " + describe(p) + " failed");
@@ -75,7 +76,8 @@ AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
 }
 
 void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
-              const float* lse, const void* d_out, void* d_qkv, const StreamSpace& space) {
+              const float* lse, const void* d_out, void* d_qkv, float* delta,
+              const StreamSpace& space) {
   if (const std::int64_t needed = backward_workspace_bytes(p); space.workspace_bytes < needed)
     throw InternalError("attention " + describe(p) + " needs a workspace of " +
                         std::to_string(needed) + " bytes");
@@ -95,7 +97,8 @@ void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* se
                                  nullptr,
                                  space.workspace,
                                  p.documents ? seen : nullptr,
-                                 p.padded ? seen : nullptr};
+                                 p.padded ? seen : nullptr,
+                                 delta};
   if (p.column_sums) {
     const AttentionColumnSums sums = hopper::column_sums_in(space.workspace, p);
     pass.query_sums = sums.queries, pass.key_value_sums = sums.keys_values;

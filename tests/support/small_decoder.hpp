@@ -21,13 +21,15 @@ inline std::int64_t width(std::string_view family, std::int64_t hidden, std::int
 }
 
 /// Where an odd part of a head cannot turn.
-inline bool turns_pairs(const std::string& family) { return family == "phi" || family == "stablelm"; }
+inline bool turns_pairs(const std::string& family) {
+  return family == "phi" || family == "stablelm";
+}
 
 inline nlohmann::json small(const std::string& family) {
   nlohmann::json c{{"model_type", family},     {"hidden_size", 40},
-         {"num_hidden_layers", 3},   {"num_attention_heads", 4},
-         {"num_key_value_heads", 4}, {"head_dim", 10},
-         {"vocab_size", 50},         {"max_position_embeddings", 32}};
+                   {"num_hidden_layers", 3},   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 4}, {"head_dim", 10},
+                   {"vocab_size", 50},         {"max_position_embeddings", 32}};
   c[family == "opt" ? "ffn_dim" : "intermediate_size"] = width(family, 40, 60);
   if (is_latent(family))
     c.update({{"q_lora_rank", 12},

@@ -29,6 +29,7 @@ struct ForwardArguments {
   float scale;  // of scores, times log2(e)
   Spans spans;
   const std::int32_t* lengths;  // [B], of Seen::lengths
+  const float* sinks;           // [heads]; null: none
 };
 
 /// How the work of a block is cut, by head size. With 64, two blocks fit a multiprocessor, whose
@@ -329,10 +330,17 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
     const bool none = Sees == Seen::whole   ? false
                       : Sees == Seen::spans ? sum == 0
                                             : query >= tokens;
-    factor[half] = none ? 0 : 1 / sum;
+    float top = rows.top[half], share = 1;  // share: of keys, in a sum that a sink joins
+    if (a.sinks) {
+      const float sink = __ldg(a.sinks + work.head) * 1.44269504088896f, largest = fmaxf(top, sink);
+      share = power_of_two(top - largest);
+      sum = fmaf(sum, share, power_of_two(sink - largest));
+      top = largest;
+    }
+    factor[half] = none ? 0 : share / sum;
     if (lane % 4 == 0 && query < a.tokens)
       a.lse[static_cast<std::int64_t>(work.row) * a.tokens + query] =
-          none ? 0 : (rows.top[half] + log2f(sum)) * 0.693147180559945f;
+          none ? 0 : (top + log2f(sum)) * 0.693147180559945f;
   }
   wait_for_products<0>(out);
 

@@ -75,6 +75,7 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
   a.scale = static_cast<float>(scale_of(size) * log2_of_e);
   a.spans = spans_of(pass.starts, size);
   a.lengths = pass.lengths;
+  a.sinks = pass.sinks;
   const Seen seen = seen_of(a.spans, a.lengths);
   return launch(seen == Seen::whole   ? forward_kernel<Head, Seen::whole>
                 : seen == Seen::spans ? forward_kernel<Head, Seen::spans>
@@ -155,7 +156,7 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
   }
   const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
   row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
-      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, batch, a.tokens, a.heads,
+      pass.out, pass.d_out, pass.lse, a.statistics, a.turns, pass.delta, batch, a.tokens, a.heads,
       a.query_tiles, a.spans, a.lengths);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;

@@ -59,11 +59,13 @@ struct Forward {
   // not causal alone, [B]: tokens of a sample, 0 to T; behind them lies padding, which nothing sees
   // and whose results and gradients are 0. Null: T
   const std::int32_t* lengths = nullptr;
+  // [H]: a score of each head that joins a row's sum of exponentials, without a value. Null: none
+  const float* sinks = nullptr;
 };
 
 struct Backward {
   ConstRows query, key, value, out, d_out;
-  const float* lse = nullptr;  // as forward wrote it
+  const float* lse = nullptr;  // as forward wrote it, sinks in it
   MutableRows d_query, d_key, d_value;
   // Sums over tokens of these gradients, before they are rounded, by slabs of tokens: fp32
   // [query_slabs(size), H * D] and [key_slabs(size), 2 H * D], keys before values. Null: not
@@ -72,6 +74,7 @@ struct Backward {
   float *query_sums = nullptr, *key_value_sums = nullptr;
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
   const std::int32_t *starts = nullptr, *lengths = nullptr;  // as forward
+  float* delta = nullptr;  // [B, H, T]: out . d_out of each row is written. Null: not wanted
 };
 
 /// Rows of Backward::query_sums and key_value_sums.

@@ -11,12 +11,13 @@ namespace trainx::kernels::hopper {
 /// the first key that it sees, where that is not the row's first.
 constexpr int query_numbers = 3;
 
-/// Writes statistics[B * H, query_tiles, query_numbers, 64]. Counters of turns[B * H * query_tiles
+/// Writes statistics[B * H, query_tiles, query_numbers, 64], and where it is not null delta[B, H,
+/// T]. Counters of turns[B * H * query_tiles
 /// + 1] become 0. Head / 8 threads a row of out[B, T, H, Head].
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
-                   int batch, int tokens, int heads, int query_tiles, Spans spans,
+                   float* delta, int batch, int tokens, int heads, int query_tiles, Spans spans,
                    const std::int32_t* lengths) {
   constexpr int lanes = Head / 8;
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * 256 + threadIdx.x) / lanes;
@@ -46,6 +47,7 @@ __global__ void __launch_bounds__(256)
   float* const to = statistics + tile * query_numbers * tile_queries + token % tile_queries;
   to[0] = real ? lse[row * tokens + token] * 1.44269504088896f : INFINITY;
   to[tile_queries] = sum;
+  if (delta && token < tokens) delta[row * tokens + token] = sum;
   if (!spans.is_whole()) to[2 * tile_queries] = __int_as_float(spans.first_key(sample, token));
   if (token % tile_queries == 0) turns[tile] = 0;
   if (i == 0) turns[static_cast<std::int64_t>(batch) * heads * query_tiles] = 0;

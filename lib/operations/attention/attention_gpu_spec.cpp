@@ -59,8 +59,11 @@ Bytes hopper_bytes(const Attention& a) {
   const std::int64_t query_tiles = (a.length + queries - 1) / queries,
                      key_tiles = (a.length + keys - 1) / keys,
                      tiles = a.batch * a.query_heads * query_tiles;
+  // of sinks: they, and delta of each row
+  const Bytes of_sinks = a.has_sinks ? 4 * (a.query_heads + rows_of(a) * a.query_heads) + 2 * 256
+                                     : 0;
   const Bytes own = tiles * (queries * (a.head_size + 3) + 1) * 4 +
-                    (1 + a.batch * (query_tiles + key_tiles)) * 4;
+                    (1 + a.batch * (query_tiles + key_tiles)) * 4 + of_sinks;
   if (!a.sums_bias) return own;
   // of queries by tile; of keys and values by warp
   const std::int64_t slabs = a.batch * (query_tiles + 2 * key_tiles * (keys / 16));
@@ -95,7 +98,10 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 }  // namespace
 
 bool is_by_hopper(const Attention& a, DType compute) {
-  return a.kind == AttentionKind::automatic && a.values() <= a.head_size && !a.is_trainx_own() &&
+  Attention without_sinks = a;
+  if (a.mask != AttentionMask::lengths) without_sinks.has_sinks = false;
+  return a.kind == AttentionKind::automatic && a.values() <= a.head_size &&
+         !without_sinks.is_trainx_own() &&
          trainx::is_by_hopper({a.compute_capability, compute, a.length, a.head_size, a.window,
                                is_packed(a), a.mask != AttentionMask::lengths});
 }

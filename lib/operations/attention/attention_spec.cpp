@@ -67,14 +67,15 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   // scores and their product with values; backward the scores again, and four gradients
   const std::int64_t elements = direction == Direction::forward ? head_size + values()
                                                                 : 3 * head_size + 2 * values();
+  const bool hopper = t.gpu && is_by_hopper(*this, t.compute);
   c.attention = AttentionCost{product_flops(*this, elements),
                               batch * length * query_heads,
                               head_size,
                               kind != AttentionKind::math,
-                              t.gpu && is_trainx_own(),
+                              t.gpu && is_trainx_own() && !hopper,
                               pairs_of(*this) / static_cast<double>(length),
                               mask != AttentionMask::lengths && memory_length == 0,
-                              t.gpu && is_by_hopper(*this, t.compute)};
+                              hopper};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   // of queries, and of keys and values
   if (direction == Direction::backward && sums_bias && t.trains(qkv_bias))

@@ -7,7 +7,7 @@
 namespace trainx::operations::cuda {
 namespace {
 
-bool is_biased(const Attention& a) { return a.alibi || a.has_sinks || a.bias.buckets > 0; }
+bool is_biased_by_distance(const Attention& a) { return a.alibi || a.bias.buckets > 0; }
 
 /// `rows`: of all samples.
 gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const AttentionInputs& in,
@@ -31,7 +31,8 @@ gpu::AttentionProblem problem_of(const Gpu& gpu, const Attention& a, const Atten
   p.scale = a.scale;
   p.soft_cap = a.soft_cap;
   p.dropped = static_cast<bool>(in.dropout);  // an evaluation drops nothing
-  p.biased = is_biased(a);
+  p.biased = a.has_sinks || is_biased_by_distance(a);
+  p.sinks_alone = a.has_sinks && !is_biased_by_distance(a);
   p.memory_tokens = a.memory_length;
   p.value_size = a.values() == a.head_size ? 0 : a.values();
   p.compute_capability = gpu.attention->compute_capability();

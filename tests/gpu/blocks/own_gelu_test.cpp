@@ -67,8 +67,10 @@ bool run_with_own_gelu(PlainRun& run) {
     for (const std::string& key : apart) CHECK(!is_chosen(gpu, key));
     for (const auto& [name, g] : run.parameters("g.", DType::f32)) {
       INFO(name);
-      if (repeat == 0) first[name] = g.clone();
-      else CHECK(g.equal(first.at(name)));
+      if (repeat == 0)
+        first[name] = g.clone();
+      else
+        CHECK(g.equal(first.at(name)));
     }
   }
   return true;

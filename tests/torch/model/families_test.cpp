@@ -32,8 +32,8 @@ TEST_CASE("decoders of all families: what a GPU computes, computed here, is the 
   for (const architectures::Family& family : architectures::families()) {
     const std::string name(family.name);
     INFO(name);
-    const architectures::ModelDims dims = architectures::dims_from_config(
-        small_decoder::small(name).dump(), "config.json");
+    const architectures::ModelDims dims =
+        architectures::dims_from_config(small_decoder::small(name).dump(), "config.json");
     // sums of experts are not of a linear layer; tests of mixtures hold them
     if (std::get<architectures::DecoderDims>(dims).experts) continue;
     PlainRun cpu = run_of(dims, 2), gpu = run_of(dims, architectures::Machine::one_gpu());

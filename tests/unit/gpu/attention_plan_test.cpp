@@ -20,6 +20,7 @@ gpu::AttentionProblem problem_of(const operations::Attention& a, DType compute) 
   p.scale = a.scale, p.soft_cap = a.soft_cap;
   p.dropped = a.dropout > 0;
   p.biased = a.alibi || a.has_sinks || a.bias.buckets > 0;
+  p.sinks_alone = a.has_sinks && !a.alibi && a.bias.buckets == 0;
   p.memory_tokens = a.memory_length;
   p.compute_capability = a.compute_capability;
   return p;
