@@ -1,17 +1,13 @@
 // Attention with sinks, whoever computes it.
+#include "attention_run.hpp"
 #include "core/hopper_kernels.hpp"
-#include "gpu/attention.hpp"
-#include "gpu/attention_case.hpp"
 #include "kernels/attention/biased_attention.hpp"
-#include <algorithm>
-#include <cmath>
 
 namespace sink_attention_test {
 
 using namespace trainx;
 using namespace trainx::gpu;
-using kernels::Bf16, kernels::Fp16, kernels::OnDevice, kernels::narrowed, kernels::relative_error,
-    kernels::widened;
+using namespace trainx::gpu::test;
 
 namespace {
 
@@ -39,8 +35,8 @@ struct Case {
   }
 };
 
-struct Results {
-  std::vector<float> out, lse, d_qkv, d_sinks;
+struct SinkResults : Results {
+  std::vector<float> d_sinks;
 };
 
 template <class T>
@@ -60,17 +56,18 @@ void compare(Attention& attention, const Case& c, DType type, AttentionPath path
   kernels::AttentionSize size{c.batch, c.tokens, c.heads, c.head_size, true};
   size.key_value_heads = c.of_keys, size.window = c.window;
   size.biases.sinks = sinks.data();
-  Results want{std::vector<float>(d_out.size()),
-               std::vector<float>(static_cast<std::size_t>(rows * c.heads)),
-               std::vector<float>(qkv.size()), std::vector<float>(sinks.size())};
+  SinkResults want{{std::vector<float>(d_out.size()),
+                    std::vector<float>(static_cast<std::size_t>(rows * c.heads)),
+                    std::vector<float>(qkv.size())},
+                   std::vector<float>(sinks.size())};
   kernels::biased_attention_reference(qkv.data(), c.documents ? starts.data() : nullptr,
                                       d_out.data(), want.out.data(), want.lse.data(),
                                       want.d_qkv.data(), nullptr, want.d_sinks.data(), size);
 
   const std::int64_t bytes =
       std::max(attention.forward_workspace_bytes(p), attention.backward_workspace_bytes(p));
-  const OnDevice<char> memory(std::vector<char>(static_cast<std::size_t>(bytes), 0x55));
-  const StreamSpace space{nullptr, memory.data(), bytes};
+  const Workspace workspace(bytes);
+  const StreamSpace space = workspace.space();
   const OnDevice<T> x(narrowed<T>(qkv)), dy(narrowed<T>(d_out)), s(narrowed<T>(sinks)),
       out(narrowed<T>(std::vector<float>(d_out.size(), 77))),
       dx(narrowed<T>(std::vector<float>(qkv.size(), 77)));
