@@ -92,8 +92,8 @@ Results computed(Attention& attention, const AttentionProblem& p, const Inputs& 
   return {widened(out.host()), lse.host(), widened(first)};
 }
 
-inline void check(const AttentionProblem& p, const Inputs& in, const Results& got, const Results& want,
-           double tolerance) {
+inline void check(const AttentionProblem& p, const Inputs& in, const Results& got,
+                  const Results& want, double tolerance) {
   INFO(describe(p) << " by " << name_of(path_of(p)));
   const std::int64_t row = p.heads * p.head_size;
   CHECK(relative_error(got.out, want.out) <= tolerance);
