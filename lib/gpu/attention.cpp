@@ -1,5 +1,6 @@
 #include "gpu/attention.hpp"
 #include "core/hopper_kernels.hpp"
+#include "gpu/attention_workspace.hpp"
 #include "gpu/cudnn_attention.hpp"
 #include "gpu/gpu_error.hpp"
 #include "gpu/hopper_attention.hpp"
@@ -24,60 +25,6 @@ void with_element(DType dtype, F f) {
     f(kernels::Fp16{});
   else
     f(kernels::Bf16{});
-}
-
-/// Parts of a workspace, each from a multiple of 256 bytes on. Without memory it counts alone.
-class Carver {
- public:
-  explicit Carver(void* memory = nullptr) : memory_(static_cast<char*>(memory)) {}
-  template <class T>
-  T* take(std::int64_t elements) {
-    T* const at = memory_ ? reinterpret_cast<T*>(memory_ + bytes_) : nullptr;
-    bytes_ += (elements * static_cast<std::int64_t>(sizeof(T)) + 255) / 256 * 256;
-    return at;
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  char* memory_;
-  std::int64_t bytes_ = 0;
-};
-
-/// What trainx's kernels work in.
-struct Scratch {
-  float* delta = nullptr;           // [B, H, T], of backward
-  std::int32_t* ends = nullptr;     // [B, T], of backward inside documents
-  float* by_distance = nullptr;     // [H, 2 T - 1], of a biased problem
-  std::int32_t* buckets = nullptr;  // [2 T - 1]
-  float* sinks = nullptr;           // [H]
-  float* d_buckets = nullptr;       // of its backward
-};
-Scratch carve(Carver& carver, const AttentionProblem& p, bool backward) {
-  Scratch s;
-  if (backward) {
-    s.delta = carver.take<float>(p.batch * p.heads * p.tokens);
-    s.ends = carver.take<std::int32_t>(p.documents ? p.batch * p.tokens : 0);
-  }
-  if (!p.biased) return s;
-  const std::int64_t distances = 2 * p.tokens - 1;
-  s.by_distance = carver.take<float>(p.heads * distances);
-  s.buckets = carver.take<std::int32_t>(distances);
-  s.sinks = carver.take<float>(p.heads);
-  if (backward)
-    s.d_buckets = carver.take<float>(kernels::bias_gradient_floats(p.batch, p.tokens, p.heads));
-  return s;
-}
-std::int64_t scratch_bytes(const AttentionProblem& p, bool backward) {
-  Carver carver;
-  carve(carver, p, backward);
-  return carver.bytes();
-}
-Scratch scratch_of(const AttentionProblem& p, const StreamSpace& space, bool backward) {
-  if (const std::int64_t needed = scratch_bytes(p, backward); space.workspace_bytes < needed)
-    throw InternalError("attention " + describe(p) + " needs a workspace of " +
-                        std::to_string(needed) + " bytes");
-  Carver carver(space.workspace);
-  return carve(carver, p, backward);
 }
 
 /// Of a biased problem: its biases by distance, written where `s` has room for them.
@@ -117,36 +64,6 @@ kernels::AttentionSize size_of(const AttentionProblem& p, const AttentionInputs&
           {p.memory_tokens, in.memory}};
 }
 
-/// What sinks of kernels for Hopper take of a workspace, and what is left of it.
-struct Sinks {
-  float* sinks = nullptr;  // [H]
-  float* delta = nullptr;  // [B, H, T], of backward
-  StreamSpace space = {};
-};
-Sinks carve_sinks(Carver& carver, const AttentionProblem& p, bool backward) {
-  Sinks s;
-  if (!p.sinks_alone) return s;
-  s.sinks = carver.take<float>(p.heads);
-  if (backward) s.delta = carver.take<float>(p.batch * p.heads * p.tokens);
-  return s;
-}
-std::int64_t sink_bytes(const AttentionProblem& p, bool backward) {
-  Carver carver;
-  carve_sinks(carver, p, backward);
-  return carver.bytes();
-}
-Sinks sinks_of(const AttentionProblem& p, const StreamSpace& space, bool backward) {
-  const std::int64_t bytes = sink_bytes(p, backward);
-  if (space.workspace_bytes < bytes)
-    throw InternalError("attention " + describe(p) + " needs a workspace of " +
-                        std::to_string(bytes) + " bytes for sinks");
-  Carver carver(space.workspace);
-  Sinks s = carve_sinks(carver, p, backward);
-  s.space = space;
-  s.space.workspace = static_cast<char*>(space.workspace) + bytes;
-  s.space.workspace_bytes -= bytes;
-  return s;
-}
 void widen_sinks(const AttentionProblem& p, const AttentionInputs& in, const Sinks& to,
                  cudaStream_t stream) {
   with_element(p.dtype, [&]<class T>(T) {
@@ -154,43 +71,6 @@ void widen_sinks(const AttentionProblem& p, const AttentionInputs& in, const Sin
                                    p.tokens, p.heads, nullptr, nullptr, to.sinks, stream),
             "sinks of attention " + describe(p));
   });
-}
-
-/// A problem whose values are narrower than heads, with values that are not: [B, T, H + 2 K, D].
-struct Widened {
-  AttentionProblem problem;
-  void *qkv = nullptr, *out = nullptr, *d_out = nullptr, *d_qkv = nullptr;
-  StreamSpace space = {};  // what is left of it
-};
-Widened widen(Carver& carver, AttentionProblem p, bool backward) {
-  const std::int64_t rows = p.batch * p.tokens, element = size_of(p.dtype);
-  p.value_size = 0;
-  const std::int64_t packed = rows * p.row() * element,
-                     result = rows * p.heads * p.head_size * element;
-  Widened w{p};
-  w.qkv = carver.take<char>(packed);
-  w.out = carver.take<char>(result);
-  if (!backward) return w;
-  w.d_out = carver.take<char>(result);
-  w.d_qkv = carver.take<char>(packed);
-  return w;
-}
-std::int64_t widened_bytes(const AttentionProblem& p, bool backward) {
-  Carver carver;
-  widen(carver, p, backward);
-  return carver.bytes();
-}
-Widened widen(const AttentionProblem& p, const StreamSpace& space, bool backward) {
-  const std::int64_t bytes = widened_bytes(p, backward);
-  if (space.workspace_bytes < bytes)
-    throw InternalError("attention " + describe(p) + " needs a workspace of " +
-                        std::to_string(bytes) + " bytes to widen values");
-  Carver carver(space.workspace);
-  Widened w = widen(carver, p, backward);
-  w.space = space;
-  w.space.workspace = static_cast<char*>(space.workspace) + bytes;
-  w.space.workspace_bytes -= bytes;
-  return w;
 }
 
 /// Values of another width beside queries and keys of the same.
@@ -357,7 +237,7 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
   check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
   if (p.value_size > 0) {
-    const Widened w = widen(p, space, false);
+    const Widened w = widened_in(p, space, false);
     with_element(p.dtype, [&]<class T>(T) {
       copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
       AttentionInputs wide = in;
@@ -425,7 +305,7 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
   check(p, in);
   if (p.batch == 0 || p.tokens == 0) return;
   if (p.value_size > 0) {
-    const Widened w = widen(p, space, true);
+    const Widened w = widened_in(p, space, true);
     const std::int64_t rows = p.batch * p.tokens;
     with_element(p.dtype, [&]<class T>(T) {
       copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
@@ -444,7 +324,8 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
   const AttentionPath path = path_of(p);
   if (path == AttentionPath::hopper) {
     const Sinks sinks = sinks_of(p, space, true);
-    hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv, sinks.delta, sinks.space);
+    hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv,
+                     to.sinks.sum ? sinks.delta : nullptr, sinks.space);
     if (!to.sinks.sum) return;
     widen_sinks(p, in, sinks, space.stream);
     return require(
@@ -491,7 +372,7 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
 void Attention::cached(const AttentionProblem& p, const AttentionInputs& in, void* out,
                        std::int64_t n, const StreamSpace& space) {
   if (p.value_size > 0) {
-    const Widened w = widen(p, space, false);
+    const Widened w = widened_in(p, space, false);
     with_element(p.dtype, [&]<class T>(T) {
       copy_packed<T>(w.problem, w.qkv, p, in.qkv, space.stream);
       AttentionInputs wide = in;

@@ -11,9 +11,9 @@ namespace trainx::kernels::hopper {
 /// the first key that it sees, where that is not the row's first.
 constexpr int query_numbers = 3;
 
-/// Writes statistics[B * H, query_tiles, query_numbers, 64], and where it is not null delta[B, H,
-/// T]. Counters of turns[B * H * query_tiles
-/// + 1] become 0. Head / 8 threads a row of out[B, T, H, Head].
+/// Writes statistics[B * H, query_tiles, query_numbers, 64], and delta[B, H, T] where it is not
+/// null. Counters of turns[B * H * query_tiles + 1] become 0. Head / 8 threads a row of out[B, T, H,
+/// Head].
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,
