@@ -18,11 +18,6 @@ namespace {
 const architectures::Task mlm = architectures::Task::masked_lm,
                           cls = architectures::Task::classification;
 
-BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble) {
-  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed,
-                        run.loss_seed * run.loss_scale(), compute);
-}
-
 PlainRun gpu_run(const BertCase& t, DType compute) {
   return make_run(t, compute, architectures::Machine::one_gpu());
 }

@@ -14,14 +14,6 @@ using namespace trainx::model::test;
 
 namespace {
 
-ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType compute = at::kDouble) {
-  const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}),
-                             run.buffer("targets", DType::i32).view({t.batch, t.length}),
-                             run.buffer("positions", DType::i64)};
-  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed,
-                        run.loss_seed * run.loss_scale(), compute);
-}
-
 PlainRun gpu_run(const Case& t, DType compute) {
   return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
                                              architectures::Machine::one_gpu()));

@@ -9,7 +9,6 @@
 #include "support/temporary_folder.hpp"
 #include "torch/model/bert_cases.hpp"
 #include "torch/model/cases.hpp"
-#include "torch/model/reference_gpt2.hpp"
 
 namespace own_gelu_test {
 
@@ -96,14 +95,7 @@ TEST_CASE("GPT-2 with own products with a GELU: as near to fp64 as torch", "[gpu
   PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
                                                      architectures::Machine::one_gpu()));
   if (!run_with_own_gelu(run)) return;
-  const auto reference = [&](at::ScalarType type) {
-    const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}),
-                               run.buffer("targets", DType::i32).view({t.batch, t.length}),
-                               run.buffer("positions", DType::i64)};
-    return reference_gpt2(t.dims, run.parameters("w.", compute), batch, run.seed,
-                          run.loss_seed * run.loss_scale(), type);
-  };
-  check_as_torch(run, reference(at::kDouble).gradients, reference(theirs).gradients);
+  check_as_torch(run, reference_of(run, t).gradients, reference_of(run, t, theirs).gradients);
 }
 
 TEST_CASE("BERT with own products with a GELU: as near to fp64 as torch", "[gpu]") {
@@ -122,11 +114,8 @@ TEST_CASE("BERT with own products with a GELU: as near to fp64 as torch", "[gpu]
                    128};
   PlainRun run = make_run(t, DType::bf16, architectures::Machine::one_gpu());
   if (!run_with_own_gelu(run)) return;
-  const auto reference = [&](at::ScalarType type) {
-    return reference_bert(t.dims, run.parameters("w.", DType::bf16), batch_of(run, t), run.seed,
-                          run.loss_seed * run.loss_scale(), type);
-  };
-  check_as_torch(run, reference(at::kDouble).gradients, reference(at::kBFloat16).gradients);
+  check_as_torch(run, reference_of(run, t).gradients,
+                 reference_of(run, t, at::kBFloat16).gradients);
 }
 
 }  // namespace own_gelu_test

@@ -180,4 +180,9 @@ BertBatch batch_of(PlainRun& run, const BertCase& t) {
   return batch;
 }
 
+BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute) {
+  return reference_bert(t.dims, run.parameters("w.", run.graph.compute), batch_of(run, t), run.seed,
+                        run.loss_seed * run.loss_scale(), compute);
+}
+
 }  // namespace trainx::model::test

@@ -19,5 +19,7 @@ const std::vector<BertCase>& bert_cases();
 /// tokens 0 and no targets in padding.
 PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine = 2);
 BertBatch batch_of(PlainRun& run, const BertCase& t);
+/// Of the run's weights and batch.
+BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble);
 
 }  // namespace trainx::model::test

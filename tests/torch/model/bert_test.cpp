@@ -19,11 +19,6 @@ using model::test::relative_error;
 
 namespace {
 
-BertResult reference_of(PlainRun& run, const BertCase& t) {
-  return model::test::reference_bert(t.dims, run.parameters("w.", run.graph.compute),
-                                     batch_of(run, t), run.seed, run.loss_seed * run.loss_scale());
-}
-
 /// Largest of the relative differences of the loss and of each gradient.
 double worst_difference(PlainRun& run, const BertResult& want, std::string* where = nullptr) {
   double worst =

@@ -99,4 +99,12 @@ PlainRun make_run(const Case& t, DType compute) {
   return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute));
 }
 
+ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType compute) {
+  const ReferenceBatch batch{run.buffer("tokens", DType::i32).view({t.batch, t.length}),
+                             run.buffer("targets", DType::i32).view({t.batch, t.length}),
+                             run.buffer("positions", DType::i64)};
+  return reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch, run.seed,
+                        run.loss_seed * run.loss_scale(), compute);
+}
+
 }  // namespace trainx::model::test

@@ -12,18 +12,10 @@ using model::test::Case;
 using model::test::cases;
 using model::test::make_run;
 using model::test::PlainRun;
+using model::test::reference_of;
 using model::test::relative_error;
 
 namespace {
-
-model::test::ReferenceResult reference_of(PlainRun& run, const Case& t) {
-  const model::test::ReferenceBatch batch{
-      run.buffer("tokens", DType::i32).view({t.batch, t.length}),
-      run.buffer("targets", DType::i32).view({t.batch, t.length}),
-      run.buffer("positions", DType::i64)};
-  return model::test::reference_gpt2(t.dims, run.parameters("w.", run.graph.compute), batch,
-                                     run.seed, run.loss_seed * run.loss_scale());
-}
 
 void compare(PlainRun& run, const model::test::ReferenceResult& want, double tolerance) {
   CHECK(std::abs(run.buffer("loss_sum", DType::f64).item<double>() - want.loss_sum) <=
