@@ -34,8 +34,6 @@ TEST_CASE("decoders of all families: what a GPU computes, computed here, is the 
     INFO(name);
     const architectures::ModelDims dims =
         architectures::dims_from_config(small_decoder::small(name).dump(), "config.json");
-    // sums of experts are not of a linear layer; tests of mixtures hold them
-    if (std::get<architectures::DecoderDims>(dims).experts) continue;
     PlainRun cpu = run_of(dims, 2), gpu = run_of(dims, architectures::Machine::one_gpu());
     ++families;
     cpu.run();

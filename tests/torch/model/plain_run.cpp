@@ -94,10 +94,12 @@ void PlainRun::run_at(const std::vector<void*>& addresses, Place place) {
 
 std::map<std::string, at::Tensor> PlainRun::parameters(const std::string& prefix, DType dtype) {
   std::map<std::string, at::Tensor> found;
-  for (const auto& group : graph.groups)
+  for (const auto& group : graph.groups) {
+    if (prefix == "g." && !group.training.trained) continue;
     for (const auto& p : group.parameters)
       found[p.name] =
           buffer(prefix + group.name, dtype).narrow(0, p.offset, p.elements()).view(p.dims);
+  }
   return found;
 }
 

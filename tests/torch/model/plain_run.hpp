@@ -37,6 +37,7 @@ struct PlainRun {
   /// By index, bytes as u8.
   const std::vector<at::Tensor>& buffers() const { return by_buffer_; }
   /// The weight or gradient ("w.", "g.") of each parameter by its Hugging Face name, in its dims.
+  /// What is not trained has no gradient.
   std::map<std::string, at::Tensor> parameters(const std::string& prefix, DType dtype);
 
  private:
