@@ -12,8 +12,8 @@ namespace trainx::kernels::hopper {
 constexpr int query_numbers = 3;
 
 /// Writes statistics[B * H, query_tiles, query_numbers, 64], and delta[B, H, T] where it is not
-/// null. Counters of turns[B * H * query_tiles + 1] become 0. Head / 8 threads a row of out[B, T, H,
-/// Head].
+/// null. Counters of turns[B * H * query_tiles + 1] become 0. Head / 8 threads a row of out[B, T,
+/// H, Head].
 template <int Head>
 __global__ void __launch_bounds__(256)
     row_statistics(ConstRows out, ConstRows d_out, const float* lse, float* statistics, int* turns,

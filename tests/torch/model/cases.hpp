@@ -18,7 +18,6 @@ const std::vector<Case>& cases();
 PlainRun make_run(const Case& t, DType compute);
 PlainRun make_run(const Case& t, const program::ModelGraph& graph);
 /// Of the run's weights and batch.
-ReferenceResult reference_of(PlainRun& run, const Case& t,
-                             at::ScalarType compute = at::kDouble);
+ReferenceResult reference_of(PlainRun& run, const Case& t, at::ScalarType compute = at::kDouble);
 
 }  // namespace trainx::model::test
