@@ -134,4 +134,42 @@ struct GatedSource {
   }
 };
 
+/// As gated_backward_kernel makes it: of rows of `columns`, the gates' before those of what they
+/// open, whose gradients need no `up`.
+template <class T, ActivationKind kind>
+struct GatedGradientSource {
+  static constexpr bool by_row = true;
+  static constexpr int ahead = 1;
+  static constexpr Fetching fetching = Fetching::pieces;
+  struct Fetched {
+    Sixteen<T> d_out, gate, up;
+    bool of_gate;
+  };
+  const T *d_out, *x;
+  std::int64_t columns;
+  template <bool aligned>
+  __device__ Fetched load(std::int64_t at, std::int64_t row, int count) const {
+    const std::int64_t half = columns / 2, column = at - row * columns;
+    const bool of_gate = column < half;
+    const std::int64_t c = of_gate ? column : column - half;
+    const T* const gate = x + row * columns + c;
+    return {load16<aligned>(d_out + row * half + c, count), load16<aligned>(gate, count),
+            load16<aligned>(gate + half, of_gate ? count : 0), of_gate};
+  }
+  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+    float gate[16], up[16];
+    widen16(fetched.d_out, to);
+    widen16(fetched.gate, gate);
+    widen16(fetched.up, up);
+    if (fetched.of_gate) {
+#pragma unroll
+      for (int j = 0; j < 16; ++j) to[j] = to[j] * value_and_slope<kind, T>(gate[j]).slope * up[j];
+    } else {
+#pragma unroll
+      for (int j = 0; j < 16; ++j) to[j] *= value_and_slope<kind, T>(gate[j]).value;
+    }
+    round16<T>(to);
+  }
+};
+
 }  // namespace trainx::kernels

@@ -282,6 +282,14 @@ cudaError_t launch(const Quantization<T>& op, const FoldMemory& memory, cudaStre
       case Fp8Source::gelu_erf_gradient:
         return launch_source<Fp8Format::e5m2>(GeluGradientSource<T, Erf>{op.x, op.pre}, op, memory,
                                               stream);
+      case Fp8Source::gated_silu_gradient:
+        return launch_source<Fp8Format::e5m2>(
+            GatedGradientSource<T, ActivationKind::silu>{op.x, op.pre, op.columns}, op, memory,
+            stream);
+      case Fp8Source::gated_gelu_tanh_gradient:
+        return launch_source<Fp8Format::e5m2>(
+            GatedGradientSource<T, ActivationKind::gelu_tanh>{op.x, op.pre, op.columns}, op, memory,
+            stream);
       case Fp8Source::plain: break;
     }
   }

@@ -10,8 +10,9 @@
 namespace trainx::kernels {
 
 /// What is cast, in the type of x (bf16, unless it is x itself): x, an activation of x, or what x
-/// is as the gradient of an activation's result, times its derivative at `pre`. Activations are
-/// cast to e4m3 and gradients of them to e5m2; both need the pointers and sizes that are faster.
+/// is as the gradient of an activation's result, times its derivative at `pre`; of gates the
+/// gradients of both halves of `pre`, side by side. Activations are cast to e4m3 and gradients of
+/// them to e5m2; both need the pointers and sizes that are faster.
 enum class Fp8Source : std::uint8_t {
   plain,
   gelu_tanh,
@@ -19,7 +20,9 @@ enum class Fp8Source : std::uint8_t {
   gelu_tanh_gradient,
   gelu_erf_gradient,
   gated_silu,
-  gated_gelu_tanh
+  gated_gelu_tanh,
+  gated_silu_gradient,
+  gated_gelu_tanh_gradient
 };
 
 /// scale = max|source| / largest, at least 2^-126; values = fp8(source * (1 / scale)), rounded to
@@ -27,7 +30,8 @@ enum class Fp8Source : std::uint8_t {
 template <class T>
 struct Quantization {
   std::int64_t rows = 0, columns = 0;  // columns: at most 131072
-  const T* x = nullptr;                // [rows, columns]; of gates [rows, 2 columns]
+  // [rows, columns]; of gates [rows, 2 columns], of their gradient [rows, columns / 2]
+  const T* x = nullptr;
   float* scale = nullptr;              // [1]
   std::uint8_t* values = nullptr;      // [rows, columns]; null: not wanted
   std::uint8_t* transposed = nullptr;  // [columns, rows]; null: not wanted

@@ -271,6 +271,10 @@ cudaError_t quantize_blocks(const BlockQuantization<Bf16>& op, const FoldMemory&
       return cast(GatedSource<Bf16, ActivationKind::gelu_tanh>{op.x, op.columns});
     case Fp8Source::gelu_tanh_gradient: return cast(GeluGradientSource<Bf16, Tanh>{op.x, op.pre});
     case Fp8Source::gelu_erf_gradient: return cast(GeluGradientSource<Bf16, Erf>{op.x, op.pre});
+    case Fp8Source::gated_silu_gradient:
+      return cast(GatedGradientSource<Bf16, ActivationKind::silu>{op.x, op.pre, op.columns});
+    case Fp8Source::gated_gelu_tanh_gradient:
+      return cast(GatedGradientSource<Bf16, ActivationKind::gelu_tanh>{op.x, op.pre, op.columns});
     case Fp8Source::plain: break;
   }
   return cudaErrorInvalidValue;

@@ -14,7 +14,8 @@ template <class T>
 struct BlockQuantization {
   Fp8Granularity granularity = Fp8Granularity::vector;  // not tensor
   std::int64_t rows = 0, columns = 0;                   // columns: at most 131072
-  const T* x = nullptr;                // [rows, columns]; of gates [rows, 2 columns]
+  // [rows, columns]; of gates [rows, 2 columns], of their gradient [rows, columns / 2]
+  const T* x = nullptr;
   std::uint8_t* values = nullptr;      // [rows, columns]; null: not wanted
   float* scales = nullptr;             // of values
   std::uint8_t* transposed = nullptr;  // [columns, rows]; null: not wanted

@@ -22,12 +22,18 @@ std::vector<T> elements_of(const Op& op) {
   const auto gate = [&](ActivationKind kind) {
     gated_reference(Gated<T>{op.rows, op.columns, op.x, made.data()}, kind);
   };
+  const auto gate_gradient = [&](ActivationKind kind) {
+    gated_backward_reference(GatedBackward<T>{op.rows, op.columns / 2, op.x, op.pre, made.data()},
+                             kind);
+  };
   switch (op.source) {
     case Fp8Source::plain: made.assign(op.x, op.x + n); break;
     case Fp8Source::gelu_tanh: gelu_reference(made.data(), op.x, n, GeluKind::tanh); break;
     case Fp8Source::gelu_erf: gelu_reference(made.data(), op.x, n, GeluKind::erf); break;
     case Fp8Source::gated_silu: gate(ActivationKind::silu); break;
     case Fp8Source::gated_gelu_tanh: gate(ActivationKind::gelu_tanh); break;
+    case Fp8Source::gated_silu_gradient: gate_gradient(ActivationKind::silu); break;
+    case Fp8Source::gated_gelu_tanh_gradient: gate_gradient(ActivationKind::gelu_tanh); break;
     case Fp8Source::gelu_tanh_gradient: gradient(GeluKind::tanh); break;
     case Fp8Source::gelu_erf_gradient: gradient(GeluKind::erf); break;
   }

@@ -99,6 +99,7 @@ class Quantizing {
             cast.activation = gated.activation;
             cast.gated = gated.computed_behind = true;
             from = gate->inputs[operations::Gated::x];
+            if (Node* before = gated_linear(ops, from)) join(ops, *before, *gate);
           }
           known[x] = add_quantize(ops, x, from, cast);
         }
@@ -149,22 +150,49 @@ class Quantizing {
     return nullptr;
   }
 
+  /// How many inputs of operations `v` is. In a block at hand some stand in `ops` already.
+  std::int64_t readers(const std::vector<Node>& ops, ValueId v) const {
+    std::int64_t all = 0;
+    for (const Node& op : ops) all += std::ranges::count(op.inputs, v);
+    for (const Block& block : model_.blocks)
+      for (const Node& op : block.ops) all += std::ranges::count(op.inputs, v);
+    return all;
+  }
+
   /// The gate that makes `x`, where nothing but this product reads that and a GPU computes it as it
   /// casts.
   Node* gate_before(std::vector<Node>& ops, ValueId x) const {
-    std::int64_t readers = 0;  // in this block some stand in `ops` already
-    for (const Node& op : ops) readers += std::ranges::count(op.inputs, x);
-    for (const Block& block : model_.blocks)
-      for (const Node& op : block.ops) readers += std::ranges::count(op.inputs, x);
     for (Node& before : ops)
       if (const auto* gated = std::get_if<operations::Gated>(&before.operation);
-          gated && before.outputs[operations::Gated::y] == x && readers == 1 && model_.gpu &&
-          operations::casts_gate(gated->activation, model_.compute) &&
+          gated && before.outputs[operations::Gated::y] == x && readers(ops, x) == 1 &&
+          model_.gpu && operations::casts_gate(gated->activation, model_.compute) &&
           model_.values[static_cast<std::size_t>(x)].type.columns() %
                   operations::gpu_fp8_multiple ==
               0)
         return &before;
     return nullptr;
+  }
+
+  /// The linear layer in fp8 that makes `sums`, where a GPU casts the gradient of a gate of them as
+  /// it computes it. Where the scale is that of the step's own values they are computed twice,
+  /// which takes longer than to keep them.
+  Node* gated_linear(std::vector<Node>& ops, ValueId sums) const {
+    if (scaling_ == Fp8Scaling::current) return nullptr;
+    for (Node& before : ops)
+      if (auto* linear = std::get_if<Linear>(&before.operation);
+          linear && linear->fp8 && linear->activation == operations::Activation::none &&
+          before.outputs[Linear::y] == sums && model_.types_of(before).trains(Linear::weight) &&
+          readers(ops, sums) == 1)
+        return &before;
+    return nullptr;
+  }
+  /// The gate becomes the linear layer's activation.
+  static void join(std::vector<Node>& ops, Node& linear, const Node& gate) {
+    auto& operation = std::get<Linear>(linear.operation);
+    operation.activation = std::get<operations::Gated>(gate.operation).activation;
+    operation.gated = operation.activated_behind = true;
+    linear.outputs = {linear.outputs[Linear::y], gate.outputs[operations::Gated::y]};
+    ops.erase(ops.begin() + (&gate - ops.data()));
   }
 
   /// Of a linear layer.

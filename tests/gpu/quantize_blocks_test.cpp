@@ -213,6 +213,18 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
       require_success(
           gated(Gated<Bf16>{s.rows, s.columns, gates.data(), out.data()}, kind, nullptr), "gated");
       check_equal(on_device(op, both), on_host(plain, out.host()));
+
+      // of a gradient of half the columns
+      if (s.columns % 32 != 0) continue;
+      op.source = kind == ActivationKind::silu ? Fp8Source::gated_silu_gradient
+                                               : Fp8Source::gated_gelu_tanh_gradient;
+      const std::vector<Bf16> d_half(gradient.begin(), gradient.begin() + n / 2);
+      const OnDevice<Bf16> d(d_half), x(pre), d_x(pre);
+      require_success(
+          gated_backward(GatedBackward<Bf16>{s.rows, s.columns / 2, d.data(), x.data(), d_x.data()},
+                         kind, nullptr),
+          "gated_backward");
+      check_equal(on_device(op, d_half, pre), on_host(plain, d_x.host()));
     }
   }
 }

@@ -295,6 +295,31 @@ TEST_CASE("a gated activation is cast to fp8 as if it had been kept in bf16", "[
     }
 }
 
+TEST_CASE("the gradient of a gate is cast to fp8 as if it had been kept in bf16", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  struct Size {
+    std::int64_t rows, columns;  // of each half
+  };
+  for (const Size s : {Size{16, 16}, {144, 272}, {1024, 4864}, {16, 14336}})
+    for (const ActivationKind kind : {ActivationKind::silu, ActivationKind::gelu_tanh}) {
+      INFO("rows " << s.rows << " columns " << s.columns << " kind " << static_cast<int>(kind));
+      const std::int64_t n = s.rows * s.columns;
+      const auto gates = random_elements<Bf16>(2 * n, 5, 2), d_out = random_elements<Bf16>(n, 7);
+      auto op = operation<Bf16>(s.rows, 2 * s.columns, Fp8Format::e5m2);
+      op.source = kind == ActivationKind::silu ? Fp8Source::gated_silu_gradient
+                                               : Fp8Source::gated_gelu_tanh_gradient;
+      const std::vector<float> sums(static_cast<std::size_t>(2 * s.columns), 3);
+      const Made got = cast_on_device(op, d_out, gates, sums);
+      const OnDevice<Bf16> x(gates), d(d_out), d_x(gates);
+      require_success(
+          gated_backward(GatedBackward<Bf16>{s.rows, s.columns, d.data(), x.data(), d_x.data()},
+                         kind, nullptr),
+          "gated_backward");
+      op.source = Fp8Source::plain;
+      check_equal(got, cast_on_device(op, d_x.host(), {}, sums));
+    }
+}
+
 TEST_CASE("a known range gives the scale of fp8, and what lies far outside it is counted",
           "[gpu]") {
   TRAINX_NEEDS_GPU();

@@ -28,9 +28,9 @@ constexpr Fp8Scratch of_weight{Linear::fp8_weight, Linear::fp8_weight_scale,
 
 Fp8Tensor quantized(const OpContext& c, const Tensor& x, const Fp8Scratch& scratch, Fp8 format,
                     Fp8Granularity granularity, const Fp8Cast& how) {
-  const std::int64_t rows = x.size(0), columns = x.size(1);
+  const std::int64_t rows = x.size(0), columns = how.gated ? 2 * x.size(1) : x.size(1);
   const Fp8Tensor to{
-      copy_in(c, scratch.values, x.dims),
+      copy_in(c, scratch.values, {rows, columns}),
       copy_in(c, scratch.scale, fp8_scale_type(granularity, rows, columns).dims),
       format,
       copy_in(c, scratch.transposed, {columns, rows}),
@@ -80,7 +80,7 @@ void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) con
   if (!d_weight.defined() && !dx.defined()) return;
   Fp8Cast how = fp8_cast(c, {Fp8Class::gradients, number});
   if (on_the_way && activated_behind)
-    how.activation = activation, how.pre = by_row(c.output(preactivation));
+    how.activation = activation, how.gated = gated, how.pre = by_row(c.output(preactivation));
   if (on_the_way && (!differentiates() || activated_behind))
     how.column_sums = d_bias, how.accumulate = c.accumulates(bias);
   const Fp8Tensor gradient =

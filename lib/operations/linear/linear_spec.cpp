@@ -128,11 +128,12 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
   const bool forward = direction == Direction::forward;
   std::int64_t quantized = 0;
   const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
-  const auto reads = [&](std::int64_t elements, int copies) {
-    cost.element_bytes += static_cast<double>(elements * (times * size_of(t.compute) + copies));
+  const auto casts = [&](std::int64_t read, std::int64_t elements, int copies) {
+    cost.element_bytes +=
+        static_cast<double>(read * times * size_of(t.compute) + elements * copies);
   };
   if ((forward || wants_input_gradient(t)) && !casts_once) {
-    reads(out * in, 1);
+    casts(out * in, out * in, 1);
     if (forward || !blocks)
       cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
                                         fp8_scale_type(weight_granularity(), out, in)};
@@ -146,7 +147,7 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
     ++quantized;
   }
   if (!forward && casts_gradient(t)) {
-    reads(N * out, wants_input_gradient(t) + t.trains(weight));
+    casts(gated ? N * out / 2 : N * out, N * out, wants_input_gradient(t) + t.trains(weight));
     if (!blocks || wants_input_gradient(t))
       cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale",
                                           fp8_scale_type(granularity(), N, out)};

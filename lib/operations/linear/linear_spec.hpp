@@ -33,6 +33,9 @@ struct Linear {
   // its activation is computed by the Quantize operation that reads its sum, and y is made nowhere;
   // its backward differentiates it where it casts the gradient
   bool activated_behind = false;
+  // ... and is that of the left half of the sum's columns, times the right half (Gated): y has half
+  // the columns
+  bool gated = false;
   bool logits = false;  // on a CPU y is f32 whatever is computed in
   // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
   // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU, and a CPU with

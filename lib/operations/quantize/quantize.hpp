@@ -40,7 +40,8 @@ struct Fp8Tensor {
 struct Fp8Cast {
   // this function of x, or where `pre` is there its derivative at `pre` times x: on GPUs
   Activation activation = Activation::none;
-  bool gated = false;  // as Quantize has it
+  // as Quantize has it; of a gradient, those of both halves of `pre` side by side
+  bool gated = false;
   Tensor pre = {};
   // f32 [columns] = or += the column sums of what is cast, as it was before: of gradients, on GPUs
   Tensor column_sums = {};

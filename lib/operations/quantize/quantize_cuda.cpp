@@ -13,8 +13,10 @@ void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
 kernels::Fp8Source source_of(const Fp8Cast& how) {
   using kernels::Fp8Source;
   const bool gradient = how.pre.defined();
-  if (how.gated && how.activation == Activation::silu) return Fp8Source::gated_silu;
-  if (how.gated && how.activation == Activation::gelu_tanh) return Fp8Source::gated_gelu_tanh;
+  if (how.gated && how.activation == Activation::silu)
+    return gradient ? Fp8Source::gated_silu_gradient : Fp8Source::gated_silu;
+  if (how.gated && how.activation == Activation::gelu_tanh)
+    return gradient ? Fp8Source::gated_gelu_tanh_gradient : Fp8Source::gated_gelu_tanh;
   if (how.gated) throw InternalError("quantize: no kernel casts this gate");
   switch (how.activation) {
     case Activation::none: return Fp8Source::plain;
@@ -60,11 +62,13 @@ void quantize_blocks(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const
 }  // namespace
 
 void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
-  const std::int64_t elements = how.gated ? x.numel() / 2 : x.numel();
+  const std::int64_t elements = !how.gated          ? x.numel()
+                                : how.pre.defined() ? 2 * x.numel()
+                                                    : x.numel() / 2;
   require_elements(x, x.dtype, x.numel());
   require_elements(to.values, DType::u8, elements);
   require_elements(to.transposed, DType::u8, elements);
-  require_elements(how.pre, x.dtype, x.numel());
+  require_elements(how.pre, x.dtype, elements);
   require_elements(how.counts, DType::f64, kernels::fp8_counts);
   if (to.granularity != Fp8Granularity::tensor) return quantize_blocks(gpu, to, x, how, elements);
   require_elements(to.scale, DType::f32, 1);

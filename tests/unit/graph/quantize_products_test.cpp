@@ -469,4 +469,45 @@ TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
   }
 }
 
+TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it once") {
+  architectures::Machine gpu = architectures::Machine::one_gpu();
+  gpu.fp8 = Fp8Layers::all;
+  const architectures::ModelDims d = architectures::dims_from_config(
+      R"({"model_type": "llama", "hidden_size": 32, "intermediate_size": 48,
+          "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
+          "max_position_embeddings": 8, "vocab_size": 9, "rms_norm_eps": 1e-6,
+          "hidden_act": "silu"})",
+      "config.json");
+  struct Case {
+    Fp8Scaling scaling;
+    bool frozen, joined;
+  };
+  for (const Case& c : {Case{Fp8Scaling::current, false, false},
+                        {Fp8Scaling::delayed, false, true},
+                        {Fp8Scaling::blocks, false, true},
+                        {Fp8Scaling::delayed, true, false}}) {
+    CAPTURE(static_cast<int>(c.scaling), c.frozen);
+    gpu.fp8_scaling = c.scaling;
+    gpu.rules = {};
+    if (c.frozen) gpu.rules = {{.pattern = "*mlp*", .trained = false}};
+    const program::ModelGraph graph = architectures::model_graph(d, 4, 4, DType::bf16, gpu);
+    CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
+    for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
+      const program::BlockSpec& block = graph.blocks[b];
+      if (block.name != "h1.mlp") continue;
+      CHECK(block.phases.at(Op::forward).launches_of(program::KernelFamily::activation) == 0);
+      CHECK(block.phases.at(Op::backward).launches_of(program::KernelFamily::activation) ==
+            !c.joined);
+      int joined = 0;
+      for (const BoundOp& op : graph.composition->blocks[b]->backward)
+        if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->gated) {
+          ++joined;
+          // the gradient of what the gate gives, a half as wide as that of the sum
+          CHECK(op.outputs[Linear::y] == program::none);
+        }
+      CHECK(joined == c.joined);
+    }
+  }
+}
+
 }  // namespace quantize_products_test
