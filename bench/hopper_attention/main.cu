@@ -1,8 +1,8 @@
 // Checks and times the Hopper attention; needs a GPU of compute capability 9.0.
 //   hopper_attention            all groups, each in a process of its own with a time limit, so that
 //                               a fault or a hang in one does not keep the others from running
-//   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 spans
-//                               lengths repeats times
+//   hopper_attention GROUP      one of: boxes products moves forward backward backward_128 narrow
+//                               dropped spans lengths repeats times
 // Ends with 0 if all checks are good. Times are medians; TFLOP/s count 4 T^2 D a head and pass
 // forward, 10 T^2 D backward, half of that if causal.
 #include <algorithm>
@@ -30,6 +30,7 @@ struct Operands {
   Device<Bf16> qkv, out, d_out, d_qkv;
   Device<float> lse;
   Device<std::int32_t> starts, lengths;
+  Device<std::int64_t> positions;
   Device<unsigned char> workspace;
 
   Operands(const Shape& of, std::uint64_t seed)
@@ -42,6 +43,7 @@ struct Operands {
         lse(of.rows()),
         starts(of.document > 0 ? of.starts(seed + 2) : std::vector<std::int32_t>(1)),
         lengths(of.lengths(seed + 3)),
+        positions(of.positions()),
         workspace(hopper::workspace_bytes(of.size())) {}
 
   static std::vector<Bf16> random(std::size_t count, std::uint64_t seed) {
@@ -85,8 +87,11 @@ struct Operands {
   }
   hopper::Forward forward() const {
     const Bf16* const in = qkv.get();
-    return {part(in, 0), part(in, 1), part(in, 2), hopper::plain_rows(out.get(), size),
-            lse.get(),   documents(), samples()};
+    hopper::Forward pass;
+    pass.query = part(in, 0), pass.key = part(in, 1), pass.value = part(in, 2);
+    pass.out = hopper::plain_rows(out.get(), size), pass.lse = lse.get();
+    pass.starts = documents(), pass.lengths = samples(), pass.dropout = dropout();
+    return pass;
   }
   hopper::Backward backward() const {
     const Bf16 *const in = qkv.get(), *const o = out.get(), *const dy = d_out.get();
@@ -97,11 +102,15 @@ struct Operands {
     pass.d_query = part(d_qkv.get(), 0), pass.d_key = part(d_qkv.get(), 1),
     pass.d_value = part(d_qkv.get(), 2);
     pass.workspace = workspace.get();
-    pass.starts = documents(), pass.lengths = samples();
+    pass.starts = documents(), pass.lengths = samples(), pass.dropout = dropout();
     return pass;
   }
   const std::int32_t* documents() const { return shape.document > 0 ? starts.get() : nullptr; }
   const std::int32_t* samples() const { return shape.padded ? lengths.get() : nullptr; }
+  trainx::kernels::AttentionDropout dropout() const {
+    if (!shape.dropped) return {};
+    return {positions.get(), 0x0123456789abcdef, 0x305, 6554, 65536 / (65536 - 6554.0f)};
+  }
 };
 
 /// Exact results of operands, on the device.
@@ -177,6 +186,13 @@ void forward_checks(Checks& checks) {
       {1, 768, 2, 128, false, 0, true, 2, true},
       {2, 500, 4, 128, true, 1},
       {1, 384, 4, 128, false, 2, false},
+      {1, 512, 2, 96, true},
+      {2, 333, 3, 80, true},
+      {2, 500, 4, 72, true, 2},
+      {2, 333, 3, 120, false},
+      {2, 500, 3, 32, true},
+      {2, 200, 3, 8, false},
+      {2, 384, 3, 96, true, 0, false},
   };
   for (const Shape& shape : shapes) {
     const bool good = check_forward(shape);
@@ -231,6 +247,40 @@ std::vector<Shape> shapes_of_backward(int head_size) {
           {1, 333, 4, head_size, false, 1},       {1, 384, 4, head_size, true, 2, false},
           {2, 2048, 14, head_size, true, 7}};
 }
+// Heads that are cut as larger ones.
+void narrow_checks(Checks& checks) {
+  for (const int head_size : {8, 32, 56, 72, 80, 96, 120})
+    for (Shape shape : {Shape{2, 500, 3, head_size, true},
+                        {1, 1024, 4, head_size, true, 2},
+                        {2, 333, 3, head_size, false},
+                        {2, 384, 3, head_size, true, 0, false}}) {
+      const bool good = check_forward(shape) & check_backward(shape);
+      checks.say(good, shape.name());
+    }
+}
+
+// Whole rows, windows, documents and padding; heads that share keys; both layouts.
+void dropped_checks(Checks& checks) {
+  for (Shape shape : {Shape{1, 64, 1, 64, true},
+                      {1, 128, 1, 64, false},
+                      {2, 1000, 3, 64, true},
+                      {2, 333, 3, 64, false},
+                      {3, 17, 2, 64, true},
+                      {2, 384, 3, 64, true, 0, false},
+                      {2, 500, 6, 64, true, 2},
+                      {2, 300, 3, 40, true},
+                      {1, 768, 2, 64, true, 0, true, 8}})
+    for (const int kind : {0, 1, 2, 3}) {
+      if (!shape.causal && (kind == 1 || kind == 2)) continue;
+      if (shape.causal && kind == 3) continue;
+      shape.dropped = true;
+      shape.window = kind == 1 ? 100 : 0, shape.document = kind == 2 ? 120 : 0;
+      shape.padded = kind == 3;
+      const bool good = check_forward(shape) & check_backward(shape);
+      checks.say(good, shape.name());
+    }
+}
+
 void backward_checks(Checks& checks, int head_size) {
   for (const Shape& shape : shapes_of_backward(head_size)) {
     const bool good = check_backward(shape);
@@ -298,6 +348,9 @@ void repeat_checks(Checks& checks) {
     shapes.push_back({8, 1024, 12, head_size, true}), shapes.back().window = 200;
     shapes.push_back({16, 512, 12, head_size, false}), shapes.back().padded = true;
   }
+  for (const bool causal : {true, false})
+    shapes.push_back({16, 512, 12, 64, causal}), shapes.back().dropped = true;
+  shapes.push_back({8, 1024, 12, 96, true});
   for (const Shape& shape : shapes) {
     Operands operands(shape, 3);
     std::vector<Bf16> out, d_qkv;
@@ -354,10 +407,25 @@ void measure() {
       {32, 1024, 14, 64, true, 2}, {32, 512, 16, 64, false},  {128, 128, 12, 64, false},
       {32, 1024, 12, 64, false},   {4, 4096, 16, 128, true},  {2, 8192, 16, 128, true},
       {8, 2048, 16, 128, true},    {4, 4096, 16, 128, false}, {4, 4096, 32, 128, true, 8},
+      {16, 1024, 16, 96, true},    {8, 2048, 32, 96, true},   {4, 4096, 32, 96, true},
+      {16, 1024, 32, 80, true},    {4, 4096, 32, 80, true},   {16, 1024, 16, 112, true},
+      {16, 1024, 16, 72, true},    {32, 1024, 24, 32, true},  {32, 1024, 16, 48, true},
+      {32, 512, 16, 48, false},    {64, 512, 12, 32, false},  {64, 512, 8, 80, false},
+      {128, 256, 12, 32, true},    {64, 256, 12, 48, true},   {64, 256, 12, 72, true},
+      {64, 256, 16, 96, true},     {64, 512, 16, 112, true},  {128, 128, 12, 32, false},
+      {64, 197, 16, 80, false},    {32, 512, 16, 96, false},  {64, 256, 16, 112, false},
+      {16, 1024, 16, 80, false},   {4, 4096, 8, 32, true},
   };
+  for (const Shape& whole : {Shape{32, 1024, 12, 64, true},
+                             {8, 4096, 12, 64, true},
+                             {32, 512, 16, 64, false},
+                             {128, 128, 12, 64, false}})
+    shapes.push_back(whole), shapes.back().dropped = true;
   for (const int window : {512, 1024}) {
     shapes.push_back({4, 4096, 32, 128, true, 8}), shapes.back().window = window;
     shapes.push_back({8, 4096, 12, 64, true}), shapes.back().window = window;
+    shapes.push_back({4, 4096, 32, 96, true}), shapes.back().window = window;
+    shapes.push_back({8, 4096, 12, 48, true}), shapes.back().window = window;
   }
   for (const int document : {300, 1000}) {
     shapes.push_back({16, 2048, 12, 64, true}), shapes.back().document = document;
@@ -388,6 +456,8 @@ const std::vector<Group> groups{
     {"forward", 120, forward_checks},
     {"backward", 60, [](Checks& checks) { backward_checks(checks, 64); }},
     {"backward_128", 60, [](Checks& checks) { backward_checks(checks, 128); }},
+    {"narrow", 120, narrow_checks},
+    {"dropped", 120, dropped_checks},
     {"spans", 120, span_checks},
     {"lengths", 60, length_checks},
     {"repeats", 60, repeat_checks},

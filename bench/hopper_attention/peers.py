@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 NAME = re.compile(
-    r"(B (\d+) T (\d+) H (\d+)(?: K (\d+))? D (\d+)( causal)?) +[\d.]+ .* ms (\S+) (\S+)"
+    r"(B (\d+) T (\d+) H (\d+)(?: K (\d+))? D (\d+)( causal)?( dropped)?) +[\d.]+ .* ms (\S+) (\S+)"
 )
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 
@@ -62,12 +62,14 @@ def main():
         batch, tokens, heads, key_heads, head_size = (int(found[g] or 0) for g in range(2, 7))
         key_heads = key_heads or heads
         product = 4 * batch * heads * head_size * tokens**2 * (0.5 if causal else 1) * 1e-9
-        row(name, "trainx", product, float(found[8]), float(found[9]))
+        row(name, "trainx", product, float(found[9]), float(found[10]))
         # packed, as trainx has them
         sizes = [heads, key_heads, key_heads]
         qkv = torch.randn(batch, tokens, sum(sizes), head_size, device="cuda", dtype=torch.bfloat16)
         q, k, v = (x.transpose(1, 2).detach().requires_grad_() for x in qkv.split(sizes, dim=2))
         how = {"is_causal": causal, "enable_gqa": key_heads != heads}
+        if found[8]:
+            how["dropout_p"] = 0.1
         for who, backend in BACKENDS.items():
             try:
                 with sdpa_kernel(backend):

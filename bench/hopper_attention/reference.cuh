@@ -66,6 +66,16 @@ struct Seen {
   __device__ bool has(long u) const { return u >= first && u < end; }
 };
 
+/// 1 where nothing is dropped.
+template <class Pass>
+__device__ double factor(const Pass& pass, const Row& of, long h, long t, long u) {
+  if (!pass.dropout.positions) return 1;
+  const trainx::kernels::DroppedQuery query =
+      trainx::kernels::dropped_query(pass.dropout, pass.dropout.positions[of.b], h, t);
+  return trainx::kernels::dropped_factor(
+      pass.dropout, trainx::kernels::dropped_words(pass.dropout, query, u / 8), u);
+}
+
 __global__ void forward(Forward pass, Size s, Exact exact) {
   extern __shared__ double weights[];
   const Row row(s);
@@ -79,6 +89,9 @@ __global__ void forward(Forward pass, Size s, Exact exact) {
   for (long u = seen.first + threadIdx.x; u < seen.end; u += threads)
     sum += weights[u] = exp(weights[u] - largest);
   sum = over_block(sum, [](double x, double y) { return x + y; });
+  for (long u = seen.first + threadIdx.x; u < seen.end; u += threads)
+    weights[u] *= factor(pass, row, row.h, row.t, u);
+  __syncthreads();
   const bool none = seen.first >= seen.end;
   if (threadIdx.x == 0) exact.lse[row.lse] = none ? 0 : largest + log(sum);
   for (long d = threadIdx.x; d < s.head_size; d += threads) {
@@ -101,7 +114,9 @@ __device__ inline double d_score(const Backward& pass, const Size& s, const Exac
   for (long d = 0; d < s.head_size; ++d)
     delta += number(pass.d_out, of.b, t, h, d) *
              exact.out[((of.b * s.tokens + t) * s.heads + h) * s.head_size + d];
-  return weight * (dot(pass.d_out, t, h, pass.value, u, of.k, of.b, s.head_size) - delta);
+  const double d_weight = factor(pass, of, h, t, u) *
+                          dot(pass.d_out, t, h, pass.value, u, of.k, of.b, s.head_size);
+  return weight * (d_weight - delta);
 }
 
 __global__ void query_gradient(Backward pass, Size s, Exact exact) {
@@ -137,6 +152,7 @@ __global__ void key_value_gradient(Backward pass, Size s, Exact exact) {
       if (!Seen(pass, s, row.b, t).has(row.t)) continue;
       weights[t] = weight(pass, s, exact, row, h, t, row.t);
       slopes[t] = d_score(pass, s, exact, row, h, t, row.t, weights[t]);
+      weights[t] *= factor(pass, row, h, t, row.t);
     }
     __syncthreads();
     for (long d = threadIdx.x; d < s.head_size; d += threads) {

@@ -21,12 +21,15 @@ struct Shape {
   float query_scale = 1;
   bool growing = false;  // keys grow with their distance from the end: maxima move in every tile
   int window = 0;
-  int document = 0;     // tokens of one on average, with padding behind the last; 0: one for a row
-  bool padded = false;  // samples have fewer tokens than rows
+  int document = 0;      // tokens of one on average, with padding behind the last; 0: one for a row
+  bool padded = false;   // samples have fewer tokens than rows
+  bool dropped = false;  // a tenth of probabilities is
 
   std::string name() const {
     char text[200], of_keys[24] = "", spans[60] = "";
     if (padded) std::snprintf(spans, sizeof spans, " padded");
+    if (dropped)
+      std::snprintf(spans + std::strlen(spans), sizeof spans - std::strlen(spans), " dropped");
     if (key_heads > 0) std::snprintf(of_keys, sizeof of_keys, " K %d", key_heads);
     if (window > 0) std::snprintf(spans, sizeof spans, " window %d", window);
     if (document > 0)
@@ -40,7 +43,7 @@ struct Shape {
   hopper::Size size() const {
     hopper::Size s;
     s.batch = batch, s.tokens = tokens, s.heads = heads, s.head_size = head_size, s.causal = causal;
-    s.key_value_heads = key_heads, s.window = window;
+    s.key_value_heads = key_heads, s.window = window, s.dropped = dropped;
     s.scale = 1 / std::sqrt(static_cast<double>(head_size));
     return s;
   }
@@ -72,6 +75,12 @@ struct Shape {
       const int some = numbers.whole(1, tokens);
       to.push_back(b % 4 == 0 ? tokens : b % 4 == 1 ? 1 : b % 4 == 2 ? 0 : some);
     }
+    return to;
+  }
+  /// [B], in the endless stream of samples.
+  std::vector<std::int64_t> positions() const {
+    std::vector<std::int64_t> to;
+    for (int b = 0; b < batch; ++b) to.push_back(7'000'000'000 + 5 * b);
     return to;
   }
   /// Of keys that all queries see, times heads.

@@ -116,15 +116,15 @@ struct QueryGradient {
     tiles::load<Place::block_rows, Width, threads>(shared + block_elements, d_out + at.out, first,
                                                    seeing.end, at.out_row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + 2 * block_elements, keys_at + at.key, at.key_row,
-                           keys_at + at.value, at.key_row, seeing.keys.from, seeing.keys.end,
-                           s.head_size);
+    Stream keys_and_values(
+        shared + 2 * block_elements, keys_at + at.key, at.key_row, keys_at + at.value, at.key_row,
+        first_streamed_key<Sight>(seeing.keys.from), seeing.keys.end, s.head_size);
     if constexpr (rounded) {
       keys_and_values.wait_for_older();
       tiles::round_tiles<2 * block_elements, threads>(shared);
     }
     const Rows queries(shared, place), dy(shared + block_elements, place);
-    [[maybe_unused]] DroppedQuery dropped[Place::halves];
+    [[maybe_unused]] DroppedQuery dropped[RowTiles];
     if constexpr (Sight::dropped) dropped_queries(dropped, place, first, s.dropout);
     [[maybe_unused]] Buckets buckets(memory + shared_bytes, Sight::biased && s.biases.d_buckets);
     tiles::Rows16<Tile::columns> sums[RowTiles];
@@ -260,12 +260,12 @@ struct KeyValueGradient {
         });
         load_columns(delta + statistics + query, column_delta);
         // before the other scores need registers
-        [[maybe_unused]] tiles::Scores<RowTiles> factors;
+        [[maybe_unused]] std::uint32_t kept[RowTiles];
         if constexpr (Sight::dropped) {
-          dropped_factors<T>(factors, place, first, query,
-                             static_cast<long>(blockIdx.y) * members + member, s.dropout);
+          kept_of_tile(kept, place, first, query, static_cast<long>(blockIdx.y) * members + member,
+                       s.dropout);
           for_each_score<RowTiles>([&](int m, int n, int i, int, int) {
-            d_weights[m][n][i] = scores[m][n][i] * factors[m][n][i];
+            d_weights[m][n][i] = scores[m][n][i] * factor_of<T>(kept[m], place, n, i, s.dropout);
           });
         }
         tiles::weighted_rows<Terms, Width>(
@@ -273,8 +273,9 @@ struct KeyValueGradient {
             queries_and_dy.second(place) + place.group * Tile::columns, place, d_values);
         tiles::row_products<Terms, Width>(values, queries_and_dy.second(place), place, d_weights);
         if constexpr (Sight::dropped)
-          for_each_score<RowTiles>(
-              [&](int m, int n, int i, int, int) { d_weights[m][n][i] *= factors[m][n][i]; });
+          for_each_score<RowTiles>([&](int m, int n, int i, int, int) {
+            d_weights[m][n][i] *= factor_of<T>(kept[m], place, n, i, s.dropout);
+          });
         for_each_score<RowTiles>([&](int m, int n, int i, int, int e) {
           const float d = scores[m][n][i] * (d_weights[m][n][i] - column_delta[n][e]);
           if constexpr (Sight::capped)

@@ -47,16 +47,16 @@ struct Forward {
     tiles::load<Place::block_rows, Width, threads>(shared, qkv + at.query, first, seeing.end,
                                                    at.row, s.head_size);
     commit_copies();
-    Stream keys_and_values(shared + block_elements, keys_at + at.key, at.key_row,
-                           keys_at + at.value, at.key_row, seeing.keys.from, seeing.keys.end,
-                           s.head_size);
+    Stream keys_and_values(
+        shared + block_elements, keys_at + at.key, at.key_row, keys_at + at.value, at.key_row,
+        first_streamed_key<Sight>(seeing.keys.from), seeing.keys.end, s.head_size);
     if (kept) keys_and_values.wait_for_older();
     const Rows queries(shared, place);
 
     float maximum[Place::halves], total[Place::halves];
 #pragma unroll
     for (int half = 0; half < Place::halves; ++half) maximum[half] = -INFINITY, total[half] = 0;
-    [[maybe_unused]] DroppedQuery dropped[Place::halves];
+    [[maybe_unused]] DroppedQuery dropped[RowTiles];
     if constexpr (Sight::dropped) dropped_queries(dropped, place, first, s.dropout);
     tiles::Rows16<Tile::columns> sums[RowTiles];
     tiles::clear(sums);

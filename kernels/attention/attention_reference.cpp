@@ -100,7 +100,7 @@ void attend(const float* qkv, SeenBy seen_by, const float* d_out, float* out, fl
           const DroppedQuery dropped = dropped_query(dropout, dropout.positions[b], h, t);
           for (std::int64_t u = seen.from; u < seen.end; ++u)
             factor[static_cast<std::size_t>(u)] =
-                dropped_factor(dropout, dropped_words(dropout, dropped, u / 4), u);
+                dropped_factor(dropout, dropped_words(dropout, dropped, u / 8), u);
         }
         for (std::int64_t u = seen.from; u < seen.end; ++u) {
           p[static_cast<std::size_t>(u)] /= total;

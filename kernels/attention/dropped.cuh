@@ -1,6 +1,7 @@
 // A sight whose probabilities are dropped (attention_dropout.hpp).
 #pragma once
 #include "kernels/attention/head_view.cuh"
+#include "kernels/attention/kept_scores.cuh"
 #include "kernels/attention/tiles.cuh"
 
 namespace trainx::kernels {
@@ -10,58 +11,63 @@ struct Dropped : Sight {
   static constexpr bool dropped = true;
 };
 
-/// Of the block's rows that are this thread's, at tokens from `first` on.
+/// Where a sight's streamed keys begin: those of a draw lie in one tile.
+template <class Sight>
+__device__ __forceinline__ long first_streamed_key(long from) {
+  return Sight::dropped ? from / 8 * 8 : from;
+}
+
+/// What this thread draws for: of each 16 of the block's rows, at tokens from `first` on, one.
 template <int RowTiles>
-__device__ __forceinline__ void dropped_queries(DroppedQuery (&queries)[2 * RowTiles],
+__device__ __forceinline__ void dropped_queries(DroppedQuery (&queries)[RowTiles],
                                                 const tiles::Place<RowTiles>& place, long first,
                                                 const AttentionDropout& dropout) {
 #pragma unroll
-  for (int half = 0; half < 2 * RowTiles; ++half)
-    queries[half] =
-        dropped_query(dropout, dropout.positions[blockIdx.z], blockIdx.y, first + place.row(half));
+  for (int m = 0; m < RowTiles; ++m)
+    queries[m] = dropped_query(dropout, dropout.positions[blockIdx.z], blockIdx.y,
+                               first + place.row(2 * m + place.t % 2));
+}
+
+constexpr int draws_of_tile = tiles::streamed_rows / 16;
+
+/// The factor of element i of scores[n], of tiles of T.
+template <class T, int RowTiles>
+__device__ __forceinline__ float factor_of(std::uint32_t kept, const tiles::Place<RowTiles>& place,
+                                           int n, int i, const AttentionDropout& dropout) {
+  const int column = tiles::streamed_row<T>(place, 0, i % 2) % 2;
+  return is_kept(kept, 4 * n + i / 2 * 2 + column) ? dropout.scale : 0.0f;
 }
 
 /// Probabilities of queries are multiplied by their factors. Rows of a tile are queries, columns
-/// keys from `first_key` on.
+/// keys from `first_key` on, a multiple of 8.
 template <class T, int RowTiles>
 __device__ __forceinline__ void drop(tiles::Scores<RowTiles>& weights,
-                                     const DroppedQuery (&queries)[2 * RowTiles],
+                                     const DroppedQuery (&queries)[RowTiles],
                                      const tiles::Place<RowTiles>& place, long first_key,
                                      const AttentionDropout& dropout) {
 #pragma unroll
-  for (int half = 0; half < 2 * RowTiles; ++half)
+  for (int m = 0; m < RowTiles; ++m) {
+    const std::uint32_t kept = kept_of_queries<draws_of_tile>({dropout, queries[m]}, first_key);
 #pragma unroll
-    for (int n = 0; n < tiles::streamed_rows / 8; ++n) {
-      FourWords words{};
-      long quad = -1;
+    for (int n = 0; n < tiles::streamed_rows / 8; ++n)
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const long key = first_key + tiles::streamed_row<T>(place, n, e);
-        if (key / 4 != quad) words = dropped_words(dropout, queries[half], quad = key / 4);
-        weights[half / 2][n][2 * (half % 2) + e] *= dropped_factor(dropout, words, key);
-      }
-    }
+      for (int i = 0; i < 4; ++i) weights[m][n][i] *= factor_of<T>(kept, place, n, i, dropout);
+  }
 }
 
-/// The factors of a tile whose rows are keys from `first_key` on and whose columns are queries.
-template <class T, int RowTiles>
-__device__ __forceinline__ void dropped_factors(tiles::Scores<RowTiles>& factors,
-                                                const tiles::Place<RowTiles>& place, long first_key,
-                                                long first_query, long head,
-                                                const AttentionDropout& dropout) {
+/// Which are kept of each 16 rows of a tile whose rows are keys from `first_key` on, a multiple of
+/// 8, and whose columns are queries.
+template <int RowTiles>
+__device__ __forceinline__ void kept_of_tile(std::uint32_t (&kept)[RowTiles],
+                                             const tiles::Place<RowTiles>& place, long first_key,
+                                             long first_query, long head,
+                                             const AttentionDropout& dropout) {
 #pragma unroll
-  for (int n = 0; n < tiles::streamed_rows / 8; ++n)
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const DroppedQuery query = dropped_query(dropout, dropout.positions[blockIdx.z], head,
-                                               first_query + tiles::streamed_row<T>(place, n, e));
-#pragma unroll
-      for (int half = 0; half < 2 * RowTiles; ++half) {
-        const long key = first_key + place.row(half);
-        factors[half / 2][n][2 * (half % 2) + e] =
-            dropped_factor(dropout, dropped_words(dropout, query, key / 4), key);
-      }
-    }
+  for (int m = 0; m < RowTiles; ++m)
+    kept[m] =
+        kept_of_keys<draws_of_tile>(dropout, first_key + place.first_row + 16 * m, [&](int column) {
+          return dropped_query(dropout, dropout.positions[blockIdx.z], head, first_query + column);
+        });
 }
 
 }  // namespace trainx::kernels

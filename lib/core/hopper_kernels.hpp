@@ -14,7 +14,8 @@ inline constexpr bool has_hopper_kernels = true;
 
 /// Attention of a text to itself: causal over whole rows, in windows or inside documents, with
 /// scores that are scaled and nothing else; or of every token to all of its row, where heads share
-/// no keys and scores come as they are. Rows of these may end with padding.
+/// no keys and scores come as they are. Rows of these may end with padding. Probabilities of both
+/// may be dropped.
 struct SelfAttention {
   int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
   DType compute = DType::bf16;
@@ -22,17 +23,20 @@ struct SelfAttention {
   std::int64_t window = 0;  // a token sees itself and window - 1 before it; 0: all
   bool documents = false;   // and nothing before its document
   bool causal = true;       // else windows and documents are left out
+  bool dropped = false;
 };
 
-/// Do kernels/attention/hopper compute it? Wherever they do they are faster than cuDNN's
-/// (bench/results/h100/hopper_attention.md).
+/// Do kernels/attention/hopper compute it? They cut heads as 64 or 128 elements. Wherever they do
+/// they are faster than cuDNN's (bench/results/h100/hopper_attention.md,
+/// bench/results/h200/attention_heads.md).
 constexpr bool is_by_hopper(const SelfAttention& a) {
   const std::int64_t shortest_row = a.causal ? 256 : 128;  // shorter ones: not measured
-  // in windows with heads of 128 cuDNN's are faster, which know of no documents
-  const bool wide_window = a.head_size == 128 && a.window > 0 && a.window < a.tokens;
+  const bool is_wide = a.head_size > 64;
+  // in windows with wide heads cuDNN's are faster, which know of no documents
+  const bool wide_window = is_wide && a.window > 0 && a.window < a.tokens;
   return has_hopper_kernels && a.compute_capability == 90 && a.compute == DType::bf16 &&
-         a.tokens >= shortest_row &&
-         (a.head_size == 64 || (a.causal && a.head_size == 128 && (a.documents || !wide_window)));
+         a.tokens >= shortest_row && a.head_size % 8 == 0 && a.head_size <= 128 &&
+         (!is_wide || (a.causal && !a.dropped && (a.documents || !wide_window)));
 }
 
 /// One product of a linear layer of each expert, of rows that are sorted by expert: for results,

@@ -1,4 +1,5 @@
 #include "gpu/attention.hpp"
+#include "core/cudnn_heads.hpp"
 #include "core/hopper_kernels.hpp"
 #include "gpu/attention_workspace.hpp"
 #include "gpu/cudnn_attention.hpp"
@@ -162,14 +163,15 @@ int capability_of_device() {
 
 AttentionPath path_of(const AttentionProblem& p) {
   const bool usual = p.causal ? !p.padded : !p.is_grouped();  // nearby_attention.hpp has the others
-  const bool sinks_at_most = !p.biased || (p.sinks_alone && p.causal);
-  if (usual && p.soft_cap == 0 && !p.dropped && sinks_at_most && p.memory_tokens == 0 &&
-      is_by_hopper(
-          {p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents, p.causal}))
+  const bool sinks_at_most = !p.biased || (p.sinks_alone && p.causal && !p.dropped);
+  if (usual && p.soft_cap == 0 && sinks_at_most && p.memory_tokens == 0 &&
+      is_by_hopper({p.compute_capability, p.dtype, p.tokens, p.head_size, p.window, p.documents,
+                    p.causal, p.dropped}))
     return AttentionPath::hopper;
   const bool library = !p.documents && (p.causal || !p.is_grouped()) && p.dtype != DType::f32 &&
-                       p.tokens > 1 && p.head_size % 8 == 0 && p.head_size <= 128 &&
-                       p.soft_cap == 0 && !p.dropped && !p.biased && p.memory_tokens == 0;
+                       p.tokens > 1 && p.head_size % 8 == 0 &&
+                       p.head_size <= largest_cudnn_head(p.compute_capability) && p.soft_cap == 0 &&
+                       !p.dropped && !p.biased && p.memory_tokens == 0;
   return library ? AttentionPath::cudnn : AttentionPath::kernels;
 }
 
@@ -196,7 +198,7 @@ struct Attention::State {
 
 bool can_sum_columns(const AttentionProblem& p) {
   return path_of(p) == AttentionPath::hopper && p.head_size == 64 && !p.padded && !p.documents &&
-         !p.is_grouped() && !p.biased && p.value_size == 0;
+         !p.is_grouped() && !p.biased && !p.dropped && p.value_size == 0;
 }
 AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
   return hopper::column_sums_in(workspace, p);
@@ -253,7 +255,7 @@ void Attention::forward(const AttentionProblem& p, const AttentionInputs& in, vo
   if (path == AttentionPath::hopper) {
     const Sinks sinks = sinks_of(p, space, false);
     if (in.sinks) widen_sinks(p, in, sinks, space.stream);
-    return hopper::forward(p, in.qkv, in.seen, sinks.sinks, out, lse, space.stream);
+    return hopper::forward(p, in, sinks.sinks, out, lse, space.stream);
   }
   if (path == AttentionPath::cudnn) {
     state_->cudnn().forward(p, in.qkv, in.seen, out, lse, space);
@@ -324,8 +326,8 @@ void Attention::backward(const AttentionProblem& p, const AttentionInputs& in, c
   const AttentionPath path = path_of(p);
   if (path == AttentionPath::hopper) {
     const Sinks sinks = sinks_of(p, space, true);
-    hopper::backward(p, in.qkv, in.seen, out, lse, d_out, to.qkv,
-                     to.sinks.sum ? sinks.delta : nullptr, sinks.space);
+    hopper::backward(p, in, out, lse, d_out, to.qkv, to.sinks.sum ? sinks.delta : nullptr,
+                     sinks.space);
     if (!to.sinks.sum) return;
     widen_sinks(p, in, sinks, space.stream);
     return require(

@@ -88,9 +88,10 @@ struct AttentionGradients {
 /// Who computes a problem: a pure function of it. hopper: trainx's kernels for compute capability
 /// 9.0 (kernels/attention/hopper, always deterministic), for problems that is_by_hopper
 /// (core/hopper_kernels.hpp) names: causal ones, of grouped heads, scales, windows, documents and
-/// sinks too, and others that are plain, whether they are padded or not. cudnn: bf16 and f16 of at
-/// least 2 tokens, with a head size that is a multiple of 8 up to 128, without a soft cap, dropout,
-/// biases or a memory; of grouped heads, windows and scales causal ones. kernels: trainx's own for
+/// sinks too, and others that are plain, whether they are padded or not; with dropout where there
+/// are no sinks. cudnn: bf16 and f16 of at least 2 tokens, with a head size that is a multiple of 8
+/// up to largest_cudnn_head(), without a soft cap, dropout, biases or a memory; of grouped heads,
+/// windows and scales causal ones. kernels: trainx's own for
 /// all GPUs (kernels/attention: the accuracy of fp32 unless tf32 is asked for, always
 /// deterministic, head sizes to 256), for all others. Documents are the kernels': libraries have to
 /// be told on the host how many there are, and a step is launched as it was captured.

@@ -19,7 +19,12 @@ kernels::hopper::Size size_of(const AttentionProblem& p) {
           .causal = p.causal,
           .scale = p.scale,
           .key_value_heads = p.key_value_heads,
-          .window = p.window};
+          .window = p.window,
+          .dropped = p.dropped};
+}
+
+kernels::AttentionDropout dropout_of(const AttentionProblem& p, const AttentionInputs& in) {
+  return p.dropped ? kernels::attention_dropout(in.dropout) : kernels::AttentionDropout{};
 }
 
 /// Of the kernels, without column sums, which lie behind: also behind the memory that adds them up
@@ -35,18 +40,19 @@ std::int64_t own_bytes(const AttentionProblem& p) {
 
 }  // namespace
 
-void forward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen,
-             const float* sinks, void* out, float* lse, cudaStream_t stream) {
+void forward(const AttentionProblem& p, const AttentionInputs& in, const float* sinks, void* out,
+             float* lse, cudaStream_t stream) {
   const kernels::hopper::Size size = size_of(p);
-  const auto* const from = static_cast<const Bf16*>(qkv);
+  const auto* const from = static_cast<const Bf16*>(in.qkv);
   const kernels::hopper::Forward pass{packed_rows(from, 0, size),
                                       packed_rows(from, 1, size),
                                       packed_rows(from, 2, size),
                                       plain_rows(static_cast<Bf16*>(out), size),
                                       lse,
-                                      p.documents ? seen : nullptr,
-                                      p.padded ? seen : nullptr,
-                                      sinks};
+                                      p.documents ? in.seen : nullptr,
+                                      p.padded ? in.seen : nullptr,
+                                      sinks,
+                                      dropout_of(p, in)};
   if constexpr (has_hopper_kernels)
     require(kernels::hopper::attention_forward(pass, size, stream),
             "attention " + describe(p) + " failed");
@@ -75,14 +81,14 @@ AttentionColumnSums column_sums_in(void* workspace, const AttentionProblem& p) {
   return sums;
 }
 
-void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* seen, const void* out,
+void backward(const AttentionProblem& p, const AttentionInputs& in, const void* out,
               const float* lse, const void* d_out, void* d_qkv, float* delta,
               const StreamSpace& space) {
   if (const std::int64_t needed = backward_workspace_bytes(p); space.workspace_bytes < needed)
     throw InternalError("attention " + describe(p) + " needs a workspace of " +
                         std::to_string(needed) + " bytes");
   const kernels::hopper::Size size = size_of(p);
-  const auto* const from = static_cast<const Bf16*>(qkv);
+  const auto* const from = static_cast<const Bf16*>(in.qkv);
   auto* const to = static_cast<Bf16*>(d_qkv);
   kernels::hopper::Backward pass{packed_rows(from, 0, size),
                                  packed_rows(from, 1, size),
@@ -96,9 +102,10 @@ void backward(const AttentionProblem& p, const void* qkv, const std::int32_t* se
                                  nullptr,
                                  nullptr,
                                  space.workspace,
-                                 p.documents ? seen : nullptr,
-                                 p.padded ? seen : nullptr,
-                                 delta};
+                                 p.documents ? in.seen : nullptr,
+                                 p.padded ? in.seen : nullptr,
+                                 delta,
+                                 dropout_of(p, in)};
   if (p.column_sums) {
     const AttentionColumnSums sums = hopper::column_sums_in(space.workspace, p);
     pass.query_sums = sums.queries, pass.key_value_sums = sums.keys_values;

@@ -25,6 +25,8 @@ void add_cost(program::Phase& phase, const Operation& operation, const Cost& cos
     phase.attention_keys = cost.attention->keys;
     phase.attention_causal = cost.attention->causal;
     phase.hopper_attention = cost.attention->hopper;
+    phase.dropped_attention = cost.attention->dropped;
+    phase.wide_attention = cost.attention->wide_library;
   }
   phase.measured_s += cost.measured_s * static_cast<double>(times);
   for (const KernelLaunches& k : cost.kernels) {

@@ -105,6 +105,8 @@ struct AttentionCost {
   double keys = 0;    // that a row sees, on average
   bool causal = false;
   bool hopper = false;  // by trainx's kernels for Hopper
+  bool dropped = false;
+  bool wide_library = false;  // by a library's kernels that take heads above 128
 };
 
 struct ScratchSpec {

@@ -45,7 +45,7 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
     like.lost_s += tiles_s;
   }
   if (phase.attention_flops > 0 && !phase.plain_attention && !phase.own_attention &&
-      rates.attention_fill_rows <= 0) {
+      !phase.wide_attention && rates.attention_fill_rows <= 0) {
     // what the same would take, were the heads of the size that kernels are made for
     program::Phase filled = phase;
     if (program::has_fused_attention(phase.attention_head))

@@ -191,6 +191,8 @@ struct Phase {
   bool plain_attention = false;   // none of the fused kernels, whatever the head
   bool own_attention = false;     // trainx's kernels, because libraries have none
   bool hopper_attention = false;  // trainx's kernels for Hopper
+  bool dropped_attention = false;
+  bool wide_attention = false;  // a library's kernels that take heads above 128
   // that a GPU launches beside products and attention: norms, activations, sums
   std::int64_t other_kernels = 0;
   std::vector<KernelLaunches> kernels;  // what those are, as far as operations say

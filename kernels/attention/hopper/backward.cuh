@@ -76,11 +76,12 @@ __device__ __forceinline__ void compute_query_gradients(const BackwardArguments&
   }
 }
 
-template <int Head, Seen Sees>
+template <int Head, Seen Sees, bool Drops>
 __global__ void __launch_bounds__(BackwardCut<Head>::threads, 1)
     backward_kernel(const __grid_constant__ BackwardArguments a) {
   using Cut = BackwardCut<Head>;
   constexpr int service = Cut::threads / 128 - 1;
+  constexpr Registers registers = Drops ? Cut::registers_to_drop : Cut::registers;
   extern __shared__ unsigned char memory[];
   const std::uint32_t shared = (shared_address(memory) + atom_bytes - 1) / atom_bytes * atom_bytes;
   const BackwardBarriers<Head> barriers{shared + Cut::barriers_at};
@@ -114,28 +115,28 @@ __global__ void __launch_bounds__(BackwardCut<Head>::threads, 1)
   }
   __syncthreads();
   if (group == service) {
-    give_registers<Cut::service_registers>();
+    give_registers<registers.service>();
     const int role = warp - 4 * service;
     if (threadIdx.x % 32 == 0) {
       if (role == 0)
-        copy_tiles<Head, Sees>(a, shared, barriers);
+        copy_tiles<Head, Sees, Drops>(a, shared, barriers);
       else if (role <= Cut::parts)
         send_parts<Head, Sees>(a, shared, barriers, role - 1);
     }
   } else if (Cut::query_group && group == 2) {
     if constexpr (Cut::query_group) {
-      give_registers<Cut::query_registers>();
+      give_registers<registers.queries>();
       compute_query_gradients<Sees>(a, shared, barriers);
     }
   } else {
-    take_registers<Cut::key_registers>();
+    take_registers<registers.keys>();
     KeyRings<Head> rings;
     if constexpr (Cut::takes_items) {
       Items<Head, 32> items{shared, barriers};
       for (int item; (item = items.next(a.items)) < a.items;)
-        compute_keys<Sees>(a, item, shared, barriers, group, rings, items.heard - 1);
+        compute_keys<Sees, Drops>(a, item, shared, barriers, group, rings, items.heard - 1);
     } else {
-      compute_keys<Sees>(a, static_cast<int>(blockIdx.x), shared, barriers, group, rings, 0);
+      compute_keys<Sees, Drops>(a, static_cast<int>(blockIdx.x), shared, barriers, group, rings, 0);
     }
   }
 }

@@ -9,11 +9,14 @@ namespace trainx::kernels::hopper {
 
 /// Takes items until there is none left, and copies their keys, values, and all tiles of queries
 /// and output gradients. One thread.
-template <int Head, Seen Sees>
+template <int Head, Seen Sees, bool Drops>
 __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint32_t shared,
                                            BackwardBarriers<Head> barriers) {
   using Cut = BackwardCut<Head>;
-  constexpr int statistics_bytes = (Sees == Seen::spans ? query_numbers : query_numbers - 1) *
+  constexpr int numbers = query_numbers(Drops),
+                statistics_bytes = (Drops                 ? numbers
+                                    : Sees == Seen::spans ? first_key_number + 1
+                                                          : first_key_number) *
                                    Cut::queries * 4;
   Ring<2> items;
   Ring<Cut::key_buffers> blocks;
@@ -54,7 +57,7 @@ __device__ __forceinline__ void copy_tiles(const BackwardArguments& a, std::uint
                  barriers.query_copied(stage));
       const std::int64_t row = static_cast<std::int64_t>(work.sample) * a.heads + tiles.head;
       load_bytes(shared + Cut::statistics_at + stage * Cut::statistics_bytes,
-                 a.statistics + (row * a.query_tiles + tile) * query_numbers * Cut::queries,
+                 a.statistics + (row * a.query_tiles + tile) * numbers * Cut::queries,
                  statistics_bytes, barriers.query_copied(stage));
       wait(barriers.d_out_free(stage), ring.parity ^ 1, Waiting::d_out_free);
       arrive_expecting(barriers.d_out_copied(stage), Cut::tile_bytes);

@@ -1,6 +1,7 @@
 // What backward.cuh is told, and how it divides registers and shared memory.
 #pragma once
 #include <cstdint>
+#include "kernels/attention/attention_dropout.hpp"
 #include "kernels/attention/hopper/head_box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
 #include "kernels/attention/hopper/row_statistics.cuh"
@@ -24,10 +25,17 @@ struct BackwardArguments {
   float scale, scale_log2;             // the latter times log2(e)
   float *query_sums, *key_value_sums;  // of Backward
   const std::int32_t* lengths;         // [B], of Seen::lengths
+  AttentionDropout dropout;            // of kernels that drop
 };
 
 /// Warps that have 16 keys each of a tile.
 constexpr int warps_of_keys = tile_keys / 16;
+
+/// Of a thread, by role; all threads start with equal numbers of a multiprocessor's 65536.
+struct Registers {
+  int keys, queries, service;
+  constexpr bool fit() const { return (2 * keys + queries + service) * 128 <= 65536; }
+};
 
 template <int Head>
 struct BackwardCut {
@@ -43,14 +51,14 @@ struct BackwardCut {
   // item hide behind the last steps of one. With heads of 128 registers do not allow it, and items
   // have twice the products: a block has one item.
   static constexpr bool takes_items = Head == 64;
-  // of a thread, by role; all threads start with equal numbers of a multiprocessor's 65536
-  static constexpr int key_registers = query_group ? 200 : 240,
-                       query_registers = query_group ? 80 : 0,
-                       service_registers = query_group ? 32 : 24;
-  static_assert((2 * key_registers + query_registers + service_registers) * 128 <= 65536);
+  static constexpr Registers registers = query_group ? Registers{200, 80, 32}
+                                                     : Registers{240, 0, 24},
+                             // to drop takes some more
+      registers_to_drop{208, 72, 24};
+  static_assert(registers.fit() && registers_to_drop.fit());
   static constexpr int tile_bytes = panels * box_bytes,
-                       statistics_bytes = query_numbers * queries * 4,
-                       part_bytes = queries * Head * 4,
+                       // with heads of 128 there is no room for draws
+      statistics_bytes = query_numbers(Head == 64) * queries * 4, part_bytes = queries * Head * 4,
                        panel_bytes = 2 * box_bytes,  // of keys and of values
       value_bytes = panels * panel_bytes;
   static constexpr int query_at = key_buffers * 2 * value_bytes,  // keys and values before

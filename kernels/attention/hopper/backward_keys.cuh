@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include "kernels/attention/hopper/backward_copies.cuh"
+#include "kernels/attention/kept_scores.cuh"
 
 namespace trainx::kernels::hopper {
 
@@ -35,7 +36,7 @@ __device__ __forceinline__ float2 add_rows(const float (&d)[32]) {
 }
 
 /// What both kinds of groups of 64 keys do in a step, and at the end.
-template <int Head, Seen Sees>
+template <int Head, Seen Sees, bool Drops>
 struct KeyGroup : RowLength<Sees> {
   using Cut = BackwardCut<Head>;
   const BackwardArguments& a;
@@ -43,6 +44,8 @@ struct KeyGroup : RowLength<Sees> {
   BackwardBarriers<Head> barriers;
   int group, block, first_key;
   std::uint32_t keys, values;
+  std::uint64_t position = 0;  // of the sample in the stream; where probabilities are dropped
+  std::uint32_t kept = 0;      // a bit for each of this thread's (draw())
 
   __device__ KeyGroup(const BackwardArguments& arguments, const BackwardWork<Sees>& work,
                       std::uint32_t at, BackwardBarriers<Head> of, int which, int key_buffer)
@@ -54,7 +57,10 @@ struct KeyGroup : RowLength<Sees> {
         block(key_buffer),
         first_key(work.key_tile * Cut::keys + which * Cut::group_keys),
         keys(at + key_buffer * 2 * Cut::value_bytes + which * box_bytes),
-        values(keys + Cut::value_bytes) {}
+        values(keys + Cut::value_bytes) {
+    if constexpr (Drops)
+      position = static_cast<std::uint64_t>(__ldg(a.dropout.positions + work.sample));
+  }
   __device__ __forceinline__ std::uint32_t queries(int stage) const {
     return shared + Cut::query_at + stage * Cut::tile_bytes;
   }
@@ -82,6 +88,19 @@ struct KeyGroup : RowLength<Sees> {
     else
       return a.tokens;
   }
+  /// Which elements of the next P^T dropout keeps.
+  __device__ __forceinline__ void draw([[maybe_unused]] int stage) {
+    if constexpr (Drops) {
+      const std::uint32_t keys_at = shared + Cut::statistics_at + stage * Cut::statistics_bytes +
+                                    draw_number * Cut::queries * 4;
+      kept = kept_of_keys<4>(a.dropout, first_key + threadIdx.x % 128 / 32 * 16, [&](int query) {
+        const auto low = static_cast<std::uint32_t>(load_int(keys_at + 4 * query)),
+                   high =
+                       static_cast<std::uint32_t>(load_int(keys_at + (Cut::queries + query) * 4));
+        return DroppedQuery{std::uint64_t{high} << 32 | low, position};
+      });
+    }
+  }
   /// S^T becomes P^T.
   __device__ __forceinline__ void weigh(std::uint32_t (&weights)[16], float (&scores)[32],
                                         int stage, int tile) const {
@@ -99,13 +118,14 @@ struct KeyGroup : RowLength<Sees> {
     if constexpr (Sees == Seen::spans) {
       // the last query's first key is the last one
       const int latest = load_int(shared + Cut::statistics_at + stage * Cut::statistics_bytes +
-                                  (query_numbers * Cut::queries - 1) * 4);
+                                  ((first_key_number + 1) * Cut::queries - 1) * 4);
       if (latest > first_key) {
         const int lane = threadIdx.x % 32,
                   my_key = first_key + threadIdx.x % 128 / 32 * 16 + lane / 4;  // and 8 below
 #pragma unroll
         for (int n = 0; n < 8; ++n) {
-          const float2 pair = load_pair(statistics(stage) + 2 * Cut::queries * 4 + n * 32);
+          const float2 pair =
+              load_pair(statistics(stage) + first_key_number * Cut::queries * 4 + n * 32);
 #pragma unroll
           for (int i = 4 * n; i < 4 * n + 4; ++i)
             if (my_key + i / 2 % 2 * 8 < __float_as_int(i % 2 ? pair.y : pair.x))
@@ -122,6 +142,13 @@ struct KeyGroup : RowLength<Sees> {
     }
     as_weights<32>(weights, scores);
   }
+  /// P^T, in fp32, without what draw() dropped.
+  __device__ __forceinline__ void drop(std::uint32_t (&weights)[16], float (&scores)[32]) const {
+#pragma unroll
+    for (int i = 0; i < 32; ++i)
+      if (!is_kept(kept, i)) scores[i] = 0;
+    as_weights<32>(weights, scores);
+  }
   /// dP^T becomes dS^T, also in shared memory for the query gradients; P as rounded for dV, so that
   /// the registers of S^T are free for the next tile's.
   __device__ __forceinline__ void slope(std::uint32_t (&slopes)[16],
@@ -133,6 +160,10 @@ struct KeyGroup : RowLength<Sees> {
 #pragma unroll
       for (int pair = 2 * n; pair < 2 * n + 2; ++pair) {
         float* const d = d_scores + 2 * pair;
+        if constexpr (Drops) {
+          d[0] = is_kept(kept, 2 * pair) ? d[0] * a.dropout.scale : 0;
+          d[1] = is_kept(kept, 2 * pair + 1) ? d[1] * a.dropout.scale : 0;
+        }
         d[0] = lower_half(weights[pair]) * (d[0] - delta.x);
         d[1] = upper_half(weights[pair]) * (d[1] - delta.y);
       }
@@ -165,6 +196,10 @@ struct KeyGroup : RowLength<Sees> {
     std::uint32_t rounded[Head / 4];
 #pragma unroll
     for (float& x : d_key) x *= a.scale;
+    if constexpr (Drops) {
+#pragma unroll
+      for (float& x : d_value) x *= a.dropout.scale;
+    }
     if constexpr (Head == 64 && Sees == Seen::whole) {  // with heads of 128 registers do not do
       if (a.key_value_sums) add_up(d_key, item, 0), add_up(d_value, item, 1);
     }
@@ -192,6 +227,15 @@ struct KeyGroup : RowLength<Sees> {
   }
 };
 
+/// Of two kinds of arrays.
+template <bool First, class A, class B>
+__device__ __forceinline__ auto& either(A& first, B& second) {
+  if constexpr (First)
+    return first;
+  else
+    return second;
+}
+
 /// Places of a group of keys in rings, which go on from item to item. With heads of 128 all rings
 /// have two places: the number of steps tells them, in one register.
 template <int Head>
@@ -206,7 +250,7 @@ struct KeyRings<128> {
 
 /// A warp group with 64 keys of heads of 64.
 /// One item.
-template <Seen Sees>
+template <Seen Sees, bool Drops>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<64> barriers,
                                              int group, KeyRings<64>& rings,
@@ -214,7 +258,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   using Cut = BackwardCut<64>;
   const BackwardWork<Sees> work(a, item);
   const Ring<Cut::key_buffers> block = place_of(items_before);
-  KeyGroup<64, Sees> mine(a, work, shared, barriers, group, block.stage);
+  KeyGroup<64, Sees, Drops> mine(a, work, shared, barriers, group, block.stage);
   const int lane = threadIdx.x % 32, all = work.all_steps(),
             first_step = work.template first_step<64>(a, group);
   Ring<Cut::stages>& ring = rings.stage;
@@ -232,7 +276,9 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   int tile = work.first_tile + first_step;
 
   float d_key[32] = {}, d_value[32] = {}, scores[32], d_scores[32];
-  std::uint32_t weights[16], slopes[16];
+  std::uint32_t weights[16], slopes[16], kept_weights[Drops ? 16 : 1];
+  // what d_value is a product of: P^T, less what is dropped
+  std::uint32_t(&shares)[16] = either<Drops>(kept_weights, weights);
   wait(barriers.block_copied(block.stage), block.parity, Waiting::block_copied);
   // zeros now, not while products are under way
   pin(d_key), pin(d_value);
@@ -243,8 +289,9 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   };
   const auto weigh = [&] {
     mine.weigh(weights, scores, ring.stage, tile);
+    if constexpr (Drops) mine.drop(shares, scores);
     begin_products();
-    weights_by_columns<4, 64>(d_value, weights, mine.d_outs(ring.stage), box_bytes, true);
+    weights_by_columns<4, 64>(d_value, shares, mine.d_outs(ring.stage), box_bytes, true);
     commit_products();
   };
 
@@ -253,6 +300,7 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
   begin_products();
   mine.multiply_d_outs(d_scores, ring.stage);
   commit_products();
+  mine.draw(ring.stage);
   wait_for_products<1>(scores);
   weigh();
   wait_for_products<1>(d_scores);
@@ -269,7 +317,8 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
     weights_by_columns<4, 64>(d_key, slopes, mine.queries(stage), box_bytes, true);
     mine.multiply_d_outs(d_scores, ring.stage);
     commit_products();
-    wait_for_products<1>(scores, weights);
+    mine.draw(ring.stage);
+    wait_for_products<1>(scores, shares);
     if (lane == 0) arrive(barriers.d_out_free(stage));
     weigh();
     wait_for_products<1>(d_scores, slopes);
@@ -292,14 +341,15 @@ __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int ite
 
 /// A warp group with 64 keys of heads of 128, which also computes 64 columns of query gradients.
 /// One item.
-template <Seen Sees>
+template <Seen Sees, bool Drops>
 __device__ __forceinline__ void compute_keys(const BackwardArguments& a, int item,
                                              std::uint32_t shared, BackwardBarriers<128> barriers,
                                              int group, KeyRings<128>& rings,
                                              std::uint32_t items_before) {
   using Cut = BackwardCut<128>;
   const BackwardWork<Sees> work(a, item);
-  KeyGroup<128, Sees> mine(a, work, shared, barriers, group, 0);
+  static_assert(!Drops);  // registers do not do
+  KeyGroup<128, Sees, false> mine(a, work, shared, barriers, group, 0);
   const int lane = threadIdx.x % 32, all = work.all_steps();
   static_assert(Cut::stages == 2 && Cut::buffers == 2 && Cut::parts == 2 && Cut::key_buffers == 1);
   std::uint32_t& now = rings.steps;

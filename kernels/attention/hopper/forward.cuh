@@ -11,6 +11,7 @@
 #include <cstdint>
 #include "kernels/attention/hopper/head_box.cuh"
 #include "kernels/attention/hopper/hopper_attention.hpp"
+#include "kernels/attention/kept_scores.cuh"
 #include "kernels/hopper/products.cuh"
 #include "kernels/attention/hopper/spans.cuh"
 #include "kernels/hopper/turns.cuh"
@@ -30,6 +31,7 @@ struct ForwardArguments {
   Spans spans;
   const std::int32_t* lengths;  // [B], of Seen::lengths
   const float* sinks;           // [heads]; null: none
+  AttentionDropout dropout;     // of kernels that drop
 };
 
 /// How the work of a block is cut, by head size. With 64, two blocks fit a multiprocessor, whose
@@ -194,7 +196,7 @@ struct ForwardCopies {
 };
 
 /// A warp group with 64 queries.
-template <int Head, Seen Sees>
+template <int Head, Seen Sees, bool Drops>
 __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const ForwardWork& work,
                                                 std::uint32_t shared,
                                                 ForwardBarriers<ForwardCut<Head>> barriers,
@@ -253,6 +255,25 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   float out[out_count] = {}, scores[score_count];
   std::uint32_t weights[score_count / 2];
   RunningRows rows;
+  // draws hide behind products; the scale of what is kept joins the factor of a row's result
+  Draws draws{};
+  if constexpr (Drops) {
+    const std::int64_t position = __ldg(a.dropout.positions + work.sample);
+    draws = {a.dropout, dropped_query(a.dropout, position, work.head, my_query + 8 * (lane % 2))};
+  }
+  std::uint32_t kept[score_count / 32];
+  const auto draw = [&]([[maybe_unused]] int tile) {
+    if constexpr (Drops)
+#pragma unroll
+      for (int i = 0; i < score_count / 32; ++i)
+        kept[i] = kept_of_queries<4>(draws, tile * Cut::keys + 64 * i);
+  };
+  const auto drop = [&] {
+    if constexpr (Drops)
+#pragma unroll
+      for (int i = 0; i < score_count; ++i)
+        if (!is_kept(kept[i / 32], i % 32)) scores[i] = 0;
+  };
 
   wait(barriers.query(group), 0, Waiting::query);
   wait(barriers.key_copied(keys.stage), keys.parity, Waiting::key_copied);
@@ -263,6 +284,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
                                        Cut::panel_bytes);
   commit_products();
   pass_turn(my_tiles - 1 == first_tile);
+  draw(my_tiles - 1);
   wait_for_products<0>(scores);
   free_keys();
 
@@ -287,6 +309,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   };
   hide_others(my_tiles - 1);
   rows.weigh(scores, a.scale);
+  drop();
   as_weights<score_count>(weights, scores);
 
   for (int tile = my_tiles - 2; tile >= first_tile; --tile) {
@@ -304,10 +327,12 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
         true);
     commit_products();
     pass_turn(tile == first_tile);
+    draw(tile);
     wait_for_products<1>(scores);
     free_keys();
     hide_others(tile);
     rows.weigh(scores, a.scale);
+    drop();
     wait_for_products<0>(out, weights);
     free_values();
     rows.rescale_rows(out);
@@ -338,6 +363,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
       top = largest;
     }
     factor[half] = none ? 0 : share / sum;
+    if constexpr (Drops) factor[half] *= a.dropout.scale;
     if (lane % 4 == 0 && query < a.tokens)
       a.lse[static_cast<std::int64_t>(work.row) * a.tokens + query] =
           none ? 0 : (top + log2f(sum)) * 0.693147180559945f;
@@ -367,7 +393,7 @@ __device__ __forceinline__ void compute_forward(const ForwardArguments& a, const
   }
 }
 
-template <int Head, Seen Sees>
+template <int Head, Seen Sees, bool Drops>
 __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::blocks)
     forward_kernel(const __grid_constant__ ForwardArguments a) {
   using Cut = ForwardCut<Head>;
@@ -388,7 +414,7 @@ __global__ void __launch_bounds__(ForwardCut<Head>::threads, ForwardCut<Head>::b
   }
   const ForwardWork work(a, Cut::queries);
   __syncthreads();
-  compute_forward<Head, Sees>(a, work, shared, barriers, warp);
+  compute_forward<Head, Sees, Drops>(a, work, shared, barriers, warp);
 }
 
 }  // namespace trainx::kernels::hopper

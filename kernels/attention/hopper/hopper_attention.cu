@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include "kernels/attention/hopper/backward.cuh"
 #include "kernels/attention/hopper/forward.cuh"
@@ -30,9 +31,13 @@ Seen seen_of(const Spans& spans, const std::int32_t* lengths) {
 
 bool is_empty(const Size& size) { return size.batch * size.tokens * size.heads == 0; }
 
+/// What work is cut for: columns of boxes past a head's are read as zeros and not written.
+int cut_head(const Size& size) { return size.head_size <= 64 ? 64 : 128; }
+
 // Coordinates and block counts are 32 bits.
 bool fits(const Size& size) {
-  return (size.head_size == 64 || size.head_size == 128) && size.key_value_heads >= 0 &&
+  return size.head_size > 0 && size.head_size <= 128 && size.head_size % 8 == 0 &&
+         (!size.dropped || cut_head(size) == 64) && size.key_value_heads >= 0 &&
          (is_empty(size) || size.heads % size.of_keys() == 0) && size.batch >= 0 &&
          size.tokens >= 0 && size.heads >= 0 && size.tokens < (1 << 24) && size.window >= 0 &&
          (size.causal || size.window == 0) &&
@@ -76,11 +81,18 @@ cudaError_t forward_of(const Forward& pass, const Size& size, cudaStream_t strea
   a.spans = spans_of(pass.starts, size);
   a.lengths = pass.lengths;
   a.sinks = pass.sinks;
+  a.dropout = pass.dropout;
   const Seen seen = seen_of(a.spans, a.lengths);
-  return launch(seen == Seen::whole   ? forward_kernel<Head, Seen::whole>
-                : seen == Seen::spans ? forward_kernel<Head, Seen::spans>
-                                      : forward_kernel<Head, Seen::lengths>,
-                a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a, stream);
+  const auto start = [&](auto drops) {
+    constexpr bool Drops = decltype(drops)::value;
+    return launch(seen == Seen::whole   ? forward_kernel<Head, Seen::whole, Drops>
+                  : seen == Seen::spans ? forward_kernel<Head, Seen::spans, Drops>
+                                        : forward_kernel<Head, Seen::lengths, Drops>,
+                  a.rows * a.query_tiles, Cut::threads, Cut::shared_bytes, a, stream);
+  };
+  if constexpr (Head == 64)
+    if (size.dropped) return start(std::true_type{});
+  return start(std::false_type{});
 }
 
 // Parts of backward's workspace: row statistics, partial query gradients, turns and the next item,
@@ -92,9 +104,10 @@ struct Workspace {
       : query_tiles((size.tokens + tile_queries - 1) / tile_queries),
         key_tiles((size.tokens + tile_keys - 1) / tile_keys),
         tiles(size.batch * size.heads * query_tiles),
-        partial_at(static_cast<std::size_t>(tiles) * query_numbers * tile_queries * sizeof(float)),
+        partial_at(static_cast<std::size_t>(tiles) * query_numbers(size.dropped) * tile_queries *
+                   sizeof(float)),
         turns_at(partial_at +
-                 static_cast<std::size_t>(tiles * size.head_size) * tile_queries * sizeof(float)),
+                 static_cast<std::size_t>(tiles * cut_head(size)) * tile_queries * sizeof(float)),
         first_keys_at(turns_at + static_cast<std::size_t>(tiles + 1) * sizeof(int)),
         query_ends_at(first_keys_at +
                       static_cast<std::size_t>(size.batch * query_tiles) * sizeof(int)),
@@ -143,6 +156,7 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
   if (a.causal && a.items > multiprocessors) a.last_rows = two_each < rows ? two_each : rows / 2;
   a.spans = spans_of(pass.starts, size);
   a.lengths = pass.lengths;
+  a.dropout = pass.dropout;
   a.query_sums = pass.query_sums, a.key_value_sums = pass.key_value_sums;
   const Seen seen = seen_of(a.spans, a.lengths);
   const int batch = static_cast<int>(size.batch);
@@ -157,24 +171,39 @@ cudaError_t backward_of(const Backward& pass, const Size& size, cudaStream_t str
   const std::int64_t threads = Head / 8 * room.tiles * tile_queries;
   row_statistics<Head><<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream>>>(
       pass.out, pass.d_out, pass.lse, a.statistics, a.turns, pass.delta, batch, a.tokens, a.heads,
-      a.query_tiles, a.spans, a.lengths);
+      static_cast<int>(size.head_size), a.query_tiles, a.spans, a.lengths, a.dropout);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   const int blocks = Cut::takes_items ? std::min(a.items, multiprocessors) : a.items;
-  return launch(seen == Seen::whole   ? backward_kernel<Head, Seen::whole>
-                : seen == Seen::spans ? backward_kernel<Head, Seen::spans>
-                                      : backward_kernel<Head, Seen::lengths>,
-                blocks, Cut::threads, Cut::shared_bytes, a, stream);
+  const auto start = [&](auto drops) {
+    constexpr bool Drops = decltype(drops)::value;
+    return launch(seen == Seen::whole   ? backward_kernel<Head, Seen::whole, Drops>
+                  : seen == Seen::spans ? backward_kernel<Head, Seen::spans, Drops>
+                                        : backward_kernel<Head, Seen::lengths, Drops>,
+                  blocks, Cut::threads, Cut::shared_bytes, a, stream);
+  };
+  if constexpr (Head == 64)
+    if (size.dropped) return start(std::true_type{});
+  return start(std::false_type{});
 }
 
 }  // namespace
 
 bool is_supported(const Size& size) { return fits(size) && is_hopper(); }
 
+namespace {
+
+template <class Pass>
+bool is_possible(const Pass& pass, const Size& size) {
+  return is_supported(size) && !(size.causal ? pass.lengths : pass.starts) &&
+         size.dropped == (pass.dropout.positions != nullptr);
+}
+
+}  // namespace
+
 cudaError_t attention_forward(const Forward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size) || (size.causal ? pass.lengths : pass.starts))
-    return cudaErrorNotSupported;
+  if (!is_possible(pass, size)) return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
-  return size.head_size == 64 ? forward_of<64>(pass, size, stream)
+  return cut_head(size) == 64 ? forward_of<64>(pass, size, stream)
                               : forward_of<128>(pass, size, stream);
 }
 
@@ -186,12 +215,11 @@ std::int64_t key_slabs(const Size& size) {
 std::size_t workspace_bytes(const Size& size) { return Workspace(size).bytes; }
 
 cudaError_t attention_backward(const Backward& pass, const Size& size, cudaStream_t stream) {
-  if (!is_supported(size) || (size.causal ? pass.lengths : pass.starts))
-    return cudaErrorNotSupported;
+  if (!is_possible(pass, size)) return cudaErrorNotSupported;
   if ((pass.query_sums || pass.key_value_sums) && !can_sum(pass, size))
     return cudaErrorNotSupported;
   if (is_empty(size)) return cudaSuccess;
-  return size.head_size == 64 ? backward_of<64>(pass, size, stream)
+  return cut_head(size) == 64 ? backward_of<64>(pass, size, stream)
                               : backward_of<128>(pass, size, stream);
 }
 

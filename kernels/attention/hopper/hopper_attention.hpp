@@ -6,6 +6,7 @@
 // strides are in elements. So a packed [B, T, 3, H, D], a [B, T, H, D] and a [B, H, T, D] are all
 // accepted. Pointers are aligned to 16 bytes, strides are multiples of 8.
 #pragma once
+#include "kernels/attention/attention_dropout.hpp"
 #include "kernels/bits.hpp"
 #include "kernels/cuda_types.hpp"
 #include <cstddef>
@@ -24,13 +25,15 @@ using MutableRows = Rows<Bf16>;
 
 struct Size {
   std::int64_t batch = 0, tokens = 0, heads = 0;
-  std::int64_t head_size = 0;  // 64 or 128
-  bool causal = false;         // a token sees itself and those before it
-  double scale = 0;            // of scores; 0: 1 / sqrt(head_size)
+  // a multiple of 8 up to 128: work is that of 64 or 128, whichever is next
+  std::int64_t head_size = 0;
+  bool causal = false;  // a token sees itself and those before it
+  double scale = 0;     // of scores; 0: 1 / sqrt(head_size)
   // K, which divides heads: H / K query heads side by side share a key head; 0: as many as heads
   std::int64_t key_value_heads = 0;
   // causal alone: a token sees itself and window - 1 tokens before it; 0: all
   std::int64_t window = 0;
+  bool dropped = false;  // probabilities are, by `dropout` of a pass; with heads up to 64
 
   std::int64_t of_keys() const { return key_value_heads > 0 ? key_value_heads : heads; }
 };
@@ -61,6 +64,7 @@ struct Forward {
   const std::int32_t* lengths = nullptr;
   // [H]: a score of each head that joins a row's sum of exponentials, without a value. Null: none
   const float* sinks = nullptr;
+  AttentionDropout dropout = {};  // where Size::dropped
 };
 
 struct Backward {
@@ -74,7 +78,8 @@ struct Backward {
   float *query_sums = nullptr, *key_value_sums = nullptr;
   void* workspace = nullptr;  // workspace_bytes(size), aligned to 128 bytes; contents are free
   const std::int32_t *starts = nullptr, *lengths = nullptr;  // as forward
-  float* delta = nullptr;  // [B, H, T]: out . d_out of each row is written. Null: not wanted
+  float* delta = nullptr;         // [B, H, T]: out . d_out of each row is written. Null: not wanted
+  AttentionDropout dropout = {};  // as forward
 };
 
 /// Rows of Backward::query_sums and key_value_sums.

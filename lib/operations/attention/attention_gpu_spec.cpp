@@ -1,4 +1,5 @@
 #include "operations/attention/attention_gpu_spec.hpp"
+#include "core/cudnn_heads.hpp"
 #include "core/hopper_kernels.hpp"
 #include <algorithm>
 
@@ -52,17 +53,19 @@ Bytes efficient_bytes(const Attention& a, DType compute) {
   return bias + std::max(forward, rows * 4 * e + tiles + 2 * sums + (e == 4 ? rows * 4 : 0));
 }
 
-// Of kernels/attention/hopper: sums of query gradients in fp32, three numbers of each row and a
-// counter for tiles of 64 queries; which keys these see, and who sees tiles of 128 keys.
+// Of kernels/attention/hopper: sums of query gradients in fp32, three numbers of each row, or five
+// with dropout, and a counter for tiles of 64 queries; which keys these see, and who sees tiles of
+// 128 keys.
 Bytes hopper_bytes(const Attention& a) {
   constexpr std::int64_t queries = 64, keys = 128;
+  const std::int64_t head = a.head_size <= 64 ? 64 : 128, numbers = a.dropout > 0 ? 5 : 3;
   const std::int64_t query_tiles = (a.length + queries - 1) / queries,
                      key_tiles = (a.length + keys - 1) / keys,
                      tiles = a.batch * a.query_heads * query_tiles;
   // of sinks: they, and delta of each row
   const Bytes of_sinks = a.has_sinks ? 4 * (a.query_heads + rows_of(a) * a.query_heads) + 2 * 256
                                      : 0;
-  const Bytes own = tiles * (queries * (a.head_size + 3) + 1) * 4 +
+  const Bytes own = tiles * (queries * (head + numbers) + 1) * 4 +
                     (1 + a.batch * (query_tiles + key_tiles)) * 4 + of_sinks;
   if (!a.sums_bias) return own;
   // of queries by tile; of keys and values by warp
@@ -98,19 +101,25 @@ Bytes widened_bytes(const Attention& a, DType compute) {
 }  // namespace
 
 bool is_by_hopper(const Attention& a, DType compute) {
-  Attention without_sinks = a;
-  if (a.mask != AttentionMask::lengths) without_sinks.has_sinks = false;
-  return a.kind == AttentionKind::automatic && a.values() <= a.head_size &&
-         !without_sinks.is_trainx_own() &&
+  const bool causal = a.mask != AttentionMask::lengths,
+             grouped = a.query_heads != a.key_value_heads || a.scale > 0 || a.window > 0;
+  const bool by_distance = a.alibi || a.bias.buckets > 0,
+             sinks_fit = !a.has_sinks || (causal && a.dropout == 0);
+  return a.kind == AttentionKind::automatic && a.values() <= a.head_size && a.soft_cap == 0 &&
+         !by_distance && sinks_fit && a.memory_length == 0 && (causal || !grouped) &&
          trainx::is_by_hopper({a.compute_capability, compute, a.length, a.head_size, a.window,
-                               is_packed(a), a.mask != AttentionMask::lengths});
+                               is_packed(a), causal, a.dropout > 0});
 }
 
 bool is_by_cudnn(const Attention& a, DType compute) {
+  // who asks for cuDNN gets what all its GPUs have
+  const std::int64_t largest_head =
+      largest_cudnn_head(a.kind == AttentionKind::automatic ? a.compute_capability : 0);
   return !is_by_hopper(a, compute) &&
          (a.kind == AttentionKind::automatic || a.kind == AttentionKind::cudnn) &&
-         size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 && a.head_size <= 128 &&
-         a.values() <= a.head_size && !is_packed(a) && !a.is_trainx_own();
+         size_of(compute) == 2 && a.length > 1 && a.head_size % 8 == 0 &&
+         a.head_size <= largest_head && a.values() <= a.head_size && !is_packed(a) &&
+         !a.is_trainx_own();
 }
 
 std::int64_t gpu_backward_calls(const Attention& a, DType compute, bool deterministic) {

@@ -75,7 +75,9 @@ Cost Attention::cost(Direction direction, const Types& t) const {
                               t.gpu && is_trainx_own() && !hopper,
                               pairs_of(*this) / static_cast<double>(length),
                               mask != AttentionMask::lengths && memory_length == 0,
-                              hopper};
+                              hopper,
+                              dropout > 0,
+                              t.gpu && head_size > 128 && is_by_cudnn(*this, t.compute)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
   // of queries, and of keys and values
   if (direction == Direction::backward && sums_bias && t.trains(qkv_bias))

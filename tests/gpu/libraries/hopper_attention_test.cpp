@@ -14,8 +14,16 @@ TEST_CASE("attention by Hopper's own instructions equals the reference and repea
   TRAINX_NEEDS_GPU();
   Attention attention;
   if (!has_hopper_kernels || attention.compute_capability() != 90) return;
-  for (const auto& [tokens, heads, head_size] :
-       {std::tuple{256, 3, 64}, {257, 2, 64}, {1000, 1, 64}, {300, 2, 128}, {513, 1, 128}}) {
+  for (const auto& [tokens, heads, head_size] : {std::tuple{256, 3, 64},
+                                                 {257, 2, 64},
+                                                 {1000, 1, 64},
+                                                 {300, 2, 128},
+                                                 {513, 1, 128},
+                                                 {300, 3, 8},
+                                                 {257, 2, 40},
+                                                 {300, 2, 72},
+                                                 {513, 2, 96},
+                                                 {256, 1, 120}}) {
     AttentionProblem p{3, tokens, heads, head_size, DType::bf16, true};
     p.compute_capability = 90;
     REQUIRE(path_of(p) == AttentionPath::hopper);
@@ -101,6 +109,15 @@ TEST_CASE(
       fill_padding(p, in, 1000);
       check(p, in, computed<Bf16>(attention, p, in, 20), want, 6e-3);
     }
+  }
+  for (const std::int64_t head_size : {24, 48, 80}) {
+    AttentionProblem p{3, 300, 2, head_size, DType::bf16};
+    p.padded = true, p.compute_capability = 90;
+    REQUIRE(path_of(p) == AttentionPath::hopper);
+    Inputs in = inputs_of(p);
+    const Results want = reference(p, in);
+    fill_padding(p, in, 1000);
+    check(p, in, computed<Bf16>(attention, p, in, 5), want, 6e-3);
   }
   // more blocks than run at once, beside cuDNN
   AttentionProblem p{16, 512, 12, 64, DType::bf16, false, true, true};

@@ -1,4 +1,5 @@
 // The references of the kernels give the bits of what the CPU trains with, and the formulas.
+#include "kernels/attention/attention_dropout.hpp"
 #include "kernels/optimizer/adamw.hpp"
 #include "kernels/optimizer/sgd.hpp"
 #include "kernels/optimizer/squared_norm.hpp"
@@ -12,7 +13,10 @@
 #include "tensor/random_key.hpp"
 #include "group_fixture.hpp"
 #include "support/catch.hpp"
+#include <cmath>
+#include <numeric>
 #include <tuple>
+#include <vector>
 
 namespace kernel_references_test {
 
@@ -192,6 +196,9 @@ TEST_CASE(
   const auto zeros = kernels::philox({{0, 0, 0, 0}}, 0);
   CHECK((zeros.at[0] == 0x6627e8d5 && zeros.at[1] == 0xe169c58d && zeros.at[2] == 0xbc57ac4c &&
          zeros.at[3] == 0x9b00dbd8));
+  const auto seven = kernels::philox<7>({{0, 0, 0, 0}}, 0);
+  CHECK((seven.at[0] == 0x5f6fb709 && seven.at[1] == 0x0d893f64 && seven.at[2] == 0x4f121f81 &&
+         seven.at[3] == 0x4f730a48));
   std::mt19937_64 random(5);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t a = random(), b = random(), key = random();
@@ -202,6 +209,41 @@ TEST_CASE(
         tensor::philox({c[0], c[1], c[2], c[3]},
                        {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
     CHECK(std::equal(want.begin(), want.end(), words.at));
+  }
+}
+
+TEST_CASE("attention's dropout keeps as many probabilities as it is asked to, neighbours apart") {
+  const double asked = GENERATE(0.1, 0.5, 0.999, 1e-9);
+  const std::int64_t positions[] = {3, 1ll << 40};
+  const kernels::AttentionDropout dropout =
+      kernels::attention_dropout({{asked, 0x123456789abcdef, 5, 3}, positions});
+  const double probability = dropout.threshold / 65536.0;
+  CHECK(std::abs(probability - asked) <= 0.5 / 65536);
+  CHECK(dropout.scale == static_cast<float>(1 / (1 - probability)));
+  constexpr std::int64_t heads = 3, tokens = 128;
+  std::vector<double> kept;  // 1 or 0, less what is expected
+  for (const std::int64_t position : positions)
+    for (std::int64_t head = 0; head < heads; ++head)
+      for (std::int64_t query = 0; query < tokens; ++query) {
+        const auto of_query = kernels::dropped_query(dropout, position, head, query);
+        for (std::int64_t key = 0; key < tokens; ++key) {
+          const float factor = kernels::dropped_factor(
+              dropout, kernels::dropped_words(dropout, of_query, key / 8), key);
+          CHECK((factor == 0 || factor == dropout.scale));
+          kept.push_back((factor != 0) - (1 - probability));
+        }
+      }
+  // neighbours, both halves of a word, all words of a draw, draws, queries, heads, samples: all
+  // within 5 standard deviations
+  const auto n = kept.size();
+  const double variance = probability * (1 - probability);
+  CHECK(std::abs(std::accumulate(kept.begin(), kept.end(), 0.0)) <=
+        5 * std::sqrt(variance * static_cast<double>(n)));
+  for (const std::size_t apart : {1, 2, 4, 8, 16, 128, 128 * 128, 3 * 128 * 128}) {
+    double products = 0;
+    for (std::size_t i = 0; i + apart < n; ++i) products += kept[i] * kept[i + apart];
+    CAPTURE(apart);
+    CHECK(std::abs(products) <= 5 * variance * std::sqrt(static_cast<double>(n)));
   }
 }
 

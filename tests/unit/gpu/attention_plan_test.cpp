@@ -41,6 +41,7 @@ std::vector<operations::Attention> kinds() {
     all.push_back({.mask = mask, .bias = {.buckets = 32, .max_distance = 128}});
     all.push_back({.value_size = 32, .mask = mask});
   }
+  all.push_back({.dropout = 0.1, .has_sinks = true});
   all.push_back({.soft_cap = 30});
   all.push_back({.mask = AttentionMask::lengths, .memory_length = 70});
   return all;
@@ -50,7 +51,7 @@ std::vector<operations::Attention> kinds() {
 
 TEST_CASE("plans of attention name who computes it and hold what it works in") {
   for (operations::Attention a : kinds())
-    for (const std::int64_t head : {36, 64, 128})
+    for (const std::int64_t head : {36, 40, 64, 96, 128, 200, 256})
       for (const std::int64_t length : {1, 2, 127, 128, 129, 255, 257, 2048, 2049})
         for (const std::int64_t keys : {2, 6})
           for (const DType compute : {DType::f32, DType::bf16, DType::f16})

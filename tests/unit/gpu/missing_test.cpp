@@ -65,6 +65,12 @@ TEST_CASE("who computes an attention follows from the problem alone") {
   CHECK(path_of(documents) == AttentionPath::cudnn);
   documents.documents = true;
   CHECK(path_of(documents) == AttentionPath::kernels);
+  AttentionProblem wide{1, 64, 1, 256, DType::bf16, true};
+  CHECK(path_of(wide) == AttentionPath::kernels);
+  wide.compute_capability = 90;
+  CHECK(path_of(wide) == AttentionPath::cudnn);
+  wide.soft_cap = 50;
+  CHECK(path_of(wide) == AttentionPath::kernels);
 }
 
 TEST_CASE("kernels of Hopper's own instructions compute what they are the fastest at") {
@@ -80,9 +86,16 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
     return other;
   };
   for (const AttentionProblem& other :
-       {p, changed([](AttentionProblem& o) { o.tokens = 2049; }),
+       {p,
+        changed([](AttentionProblem& o) { o.tokens = 2049; }),
         changed([](AttentionProblem& o) { o.deterministic = true; }),
         changed([](AttentionProblem& o) { o.head_size = 128; }),
+        changed([](AttentionProblem& o) { o.head_size = 96; }),
+        changed([](AttentionProblem& o) { o.head_size = 8, o.window = 9; }),
+        changed([](AttentionProblem& o) { o.dropped = true; }),
+        changed([](AttentionProblem& o) { o.dropped = o.documents = true, o.window = 9; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.dropped = o.padded = true; }),
+        changed([](AttentionProblem& o) { o.causal = false, o.head_size = 32; }),
         changed([](AttentionProblem& o) { o.key_value_heads = 2; }),
         changed([](AttentionProblem& o) { o.value_size = 32; }),
         changed([](AttentionProblem& o) { o.documents = true; }),
@@ -102,24 +115,25 @@ TEST_CASE("kernels of Hopper's own instructions compute what they are the fastes
   }
   for (const AttentionProblem& other :
        {changed([](AttentionProblem& o) { o.tokens = 255; }),
-        changed([](AttentionProblem& o) { o.head_size = 96; }),
+        changed([](AttentionProblem& o) { o.head_size = 100; }),
+        changed([](AttentionProblem& o) { o.head_size = 136; }),
         changed([](AttentionProblem& o) { o.head_size = 128, o.window = 255; }),
+        changed([](AttentionProblem& o) { o.head_size = 72, o.window = 255; }),
+        changed([](AttentionProblem& o) { o.head_size = 96, o.dropped = true; }),
         changed([](AttentionProblem& o) { o.dtype = DType::f16; }),
         changed([](AttentionProblem& o) { o.padded = true; }),
         changed([](AttentionProblem& o) { o.causal = false, o.tokens = 127; }),
         changed([](AttentionProblem& o) { o.causal = false, o.head_size = 128; }),
-        changed([](AttentionProblem& o) { o.causal = false, o.head_size = 32; }),
         changed([](AttentionProblem& o) { o.causal = false, o.key_value_heads = 2; }),
         changed([](AttentionProblem& o) { o.causal = false, o.window = 9; }),
         changed([](AttentionProblem& o) { o.causal = false, o.scale = 1; }),
-        changed([](AttentionProblem& o) { o.causal = false, o.dropped = true; }),
         changed([](AttentionProblem& o) { o.causal = false, o.biased = true; }),
         changed([](AttentionProblem& o) { o.causal = false, o.memory_tokens = 256; }),
         changed([](AttentionProblem& o) { o.causal = false, o.dtype = DType::f16; }),
         changed([](AttentionProblem& o) { o.causal = false, o.compute_capability = 80; }),
         changed([](AttentionProblem& o) { o.soft_cap = 30; }),
-        changed([](AttentionProblem& o) { o.dropped = true; }),
         changed([](AttentionProblem& o) { o.biased = true; }),
+        changed([](AttentionProblem& o) { o.biased = o.sinks_alone = o.dropped = true; }),
         changed([](AttentionProblem& o) { o.compute_capability = 100; })}) {
     CAPTURE(describe(other), other.compute_capability);
     CHECK_FALSE(is_by_hopper(other));
