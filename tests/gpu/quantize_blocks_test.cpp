@@ -219,11 +219,11 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
       op.source = kind == ActivationKind::silu ? Fp8Source::gated_silu_gradient
                                                : Fp8Source::gated_gelu_tanh_gradient;
       const std::vector<Bf16> d_half(gradient.begin(), gradient.begin() + n / 2);
-      const OnDevice<Bf16> d(d_half), x(pre), d_x(pre);
-      require_success(
-          gated_backward(GatedBackward<Bf16>{s.rows, s.columns / 2, d.data(), x.data(), d_x.data()},
-                         kind, nullptr),
-          "gated_backward");
+      const OnDevice<Bf16> d_gated(d_half), d_x(pre);
+      require_success(gated_backward(GatedBackward<Bf16>{s.rows, s.columns / 2, d_gated.data(),
+                                                         x.data(), d_x.data()},
+                                     kind, nullptr),
+                      "gated_backward");
       check_equal(on_device(op, d_half, pre), on_host(plain, d_x.host()));
     }
   }

@@ -1,4 +1,5 @@
 #include "operations/dropout/dropout.hpp"
+#include "kernels/attention/attention_dropout.hpp"
 #include "operations/common/element.hpp"
 #include <ATen/Parallel.h>
 #include <algorithm>
@@ -12,40 +13,74 @@ namespace {
 
 constexpr int lanes = 16;  // Philox blocks computed side by side
 
-/// Factors from the words of blocks [first_block, first_block + lanes) of a sample: tensor::philox
-/// with counter (block of the sample's elements, block and site of the model, sample's position),
-/// written out for `lanes` counters at once.
-TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, std::uint32_t where,
-                                     std::uint64_t position, std::uint64_t seed,
-                                     std::uint32_t threshold, float scale, float* factors) {
-  std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
+/// Of blocks of random words: what they have in common.
+struct RandomStream {
+  std::uint64_t key, position;
+  std::uint32_t where;
+};
+
+/// Word w of blocks [first_block, first_block + lanes): kernels::philox with counter (block of the
+/// sample's elements, block and site of the model, sample's position), written out for `lanes`
+/// counters at once.
+using RandomWords = std::uint32_t[4][lanes];
+TRAINX_INLINE void words_of_blocks(std::uint32_t first_block, const RandomStream& from, int rounds,
+                                   RandomWords& words) {
+  auto& [c0, c1, c2, c3] = words;
   for (int j = 0; j < lanes; ++j) {
     c0[j] = first_block + j;
-    c1[j] = where;
-    c2[j] = static_cast<std::uint32_t>(position);
-    c3[j] = static_cast<std::uint32_t>(position >> 32);
+    c1[j] = from.where;
+    c2[j] = static_cast<std::uint32_t>(from.position);
+    c3[j] = static_cast<std::uint32_t>(from.position >> 32);
   }
-  std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
+  std::uint32_t k0 = static_cast<std::uint32_t>(from.key),
+                k1 = static_cast<std::uint32_t>(from.key >> 32);
+  for (int round = 0; round < rounds; ++round) {
 #pragma omp simd
     for (int j = 0; j < lanes; ++j) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53} * c0[j],
-                          b = std::uint64_t{0xCD9E8D57} * c2[j];
-      c0[j] = static_cast<std::uint32_t>(b >> 32) ^ c1[j] ^ k0;
-      c1[j] = static_cast<std::uint32_t>(b);
-      c2[j] = static_cast<std::uint32_t>(a >> 32) ^ c3[j] ^ k1;
-      c3[j] = static_cast<std::uint32_t>(a);
+      const std::uint64_t x = std::uint64_t{0xD2511F53} * c0[j],
+                          y = std::uint64_t{0xCD9E8D57} * c2[j];
+      c0[j] = static_cast<std::uint32_t>(y >> 32) ^ c1[j] ^ k0;
+      c1[j] = static_cast<std::uint32_t>(y);
+      c2[j] = static_cast<std::uint32_t>(x >> 32) ^ c3[j] ^ k1;
+      c3[j] = static_cast<std::uint32_t>(x);
     }
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
+}
+
+/// An element has 32 bits of a word.
+struct WholeWords {
+  static constexpr int elements = 4, rounds = 10;  // of a block
+  std::uint32_t threshold;
+  float scale;
+};
+TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, const RandomStream& from,
+                                     const WholeWords& rule, float* factors) {
+  RandomWords words;
+  words_of_blocks(first_block, from, WholeWords::rounds, words);
 #pragma omp simd
-  for (int j = 0; j < lanes; ++j) {
-    factors[4 * j] = c0[j] >= threshold ? scale : 0.0f;
-    factors[4 * j + 1] = c1[j] >= threshold ? scale : 0.0f;
-    factors[4 * j + 2] = c2[j] >= threshold ? scale : 0.0f;
-    factors[4 * j + 3] = c3[j] >= threshold ? scale : 0.0f;
-  }
+  for (int j = 0; j < lanes; ++j)
+    for (int w = 0; w < 4; ++w)
+      factors[4 * j + w] = words[w][j] >= rule.threshold ? rule.scale : 0.0f;
+}
+
+/// An element has 16 bits (kernels/attention/attention_dropout.hpp).
+struct HalfWords {
+  static constexpr int elements = 8, rounds = 7;
+  std::uint32_t threshold;
+  float scale;
+};
+TRAINX_CLONES void factors_of_blocks(std::uint32_t first_block, const RandomStream& from,
+                                     const HalfWords& rule, float* factors) {
+  RandomWords words;
+  words_of_blocks(first_block, from, HalfWords::rounds, words);
+#pragma omp simd
+  for (int j = 0; j < lanes; ++j)
+    for (int w = 0; w < 4; ++w) {
+      factors[8 * j + 2 * w] = (words[w][j] & 0xffff) >= rule.threshold ? rule.scale : 0.0f;
+      factors[8 * j + 2 * w + 1] = words[w][j] >> 16 >= rule.threshold ? rule.scale : 0.0f;
+    }
 }
 
 template <class T>
@@ -63,22 +98,18 @@ TRAINX_CLONES void multiply_row(Fp16* out, const Fp16* in, const float* factors,
   multiply(out, in, factors, n);
 }
 
-std::uint32_t place_of(const Dropout& d) { return d.key.block << 8 | d.key.site; }
-
-/// Factors of elements [begin, begin + n) of the numbers that `seed` names.
-void factors_of(const Dropout& d, std::uint64_t seed, std::int64_t sample, std::int64_t begin,
-                std::int64_t n, float* factors) {
-  const auto threshold = static_cast<std::uint32_t>(std::ldexp(d.probability, 32));
-  const auto scale = static_cast<float>(1 / (1 - d.probability));
-  const auto position = static_cast<std::uint64_t>(d.positions[sample]);
-  float piece[4 * lanes];
+/// Factors of elements [begin, begin + n) of a sample.
+template <class Rule>
+void factors_of(const RandomStream& from, const Rule& rule, std::int64_t begin, std::int64_t n,
+                float* factors) {
+  constexpr int of_block = Rule::elements, of_piece = of_block * lanes;
+  float piece[of_piece];
   for (std::int64_t element = begin; element < begin + n;) {
-    const std::int64_t block = element / 4, skipped = element - 4 * block;
-    const std::int64_t take = std::min(begin + n - element, 4 * lanes - skipped);
+    const std::int64_t block = element / of_block, skipped = element - of_block * block;
+    const std::int64_t take = std::min(begin + n - element, of_piece - skipped);
     float* out = factors + (element - begin);
-    const bool whole = skipped == 0 && take == 4 * lanes;
-    factors_of_blocks(static_cast<std::uint32_t>(block), place_of(d), position, seed, threshold,
-                      scale, whole ? out : piece);
+    const bool whole = skipped == 0 && take == of_piece;
+    factors_of_blocks(static_cast<std::uint32_t>(block), from, rule, whole ? out : piece);
     if (!whole) std::copy_n(piece + skipped, take, out);
     element += take;
   }
@@ -89,20 +120,22 @@ void factors_of(const Dropout& d, std::uint64_t seed, std::int64_t sample, std::
 void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, std::int64_t first,
                      std::int64_t n, float* factors) {
   const std::int64_t absolute = d.first_row + row;
-  factors_of(d, d.key.seed, absolute / d.length, (absolute % d.length) * columns + first, n,
-             factors);
+  const auto position = static_cast<std::uint64_t>(d.positions[absolute / d.length]);
+  const WholeWords rule{static_cast<std::uint32_t>(std::ldexp(d.probability, 32)),
+                        static_cast<float>(1 / (1 - d.probability))};
+  factors_of(RandomStream{d.key.seed, position, d.key.block << 8 | d.key.site}, rule,
+             (absolute % d.length) * columns + first, n, factors);
 }
 
-// A key of its own for each query and head: their number is not bounded, that of a sample's
-// elements is. The last word of the counter is no position's.
 void attention_dropout_factors(const Dropout& d, std::int64_t sample, std::int64_t head,
                                std::int64_t query, std::int64_t first, std::int64_t n,
                                float* factors) {
-  constexpr std::uint32_t of_rows = 0x80000000;
-  const auto words = tensor::philox(
-      {static_cast<std::uint32_t>(query), place_of(d), static_cast<std::uint32_t>(head), of_rows},
-      {static_cast<std::uint32_t>(d.key.seed), static_cast<std::uint32_t>(d.key.seed >> 32)});
-  factors_of(d, std::uint64_t{words[1]} << 32 | words[0], sample, first, n, factors);
+  const kernels::AttentionDropout dropout = kernels::attention_dropout(
+      {{d.probability, d.key.seed, d.key.block, d.key.site}, d.positions});
+  const kernels::DroppedQuery of_query =
+      kernels::dropped_query(dropout, d.positions[sample], head, query);
+  factors_of(RandomStream{of_query.key, of_query.position, dropout.where},
+             HalfWords{dropout.threshold, dropout.scale}, first, n, factors);
 }
 
 void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout) {

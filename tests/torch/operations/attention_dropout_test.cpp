@@ -1,4 +1,5 @@
 // Dropout of attention's probabilities: its gradient, its mean, and what it depends on.
+#include "kernels/attention/attention_dropout.hpp"
 #include "torch/operations/grouped_attention_formula.hpp"
 
 namespace attention_dropout_test {
@@ -78,6 +79,32 @@ TEST_CASE("over many seeds dropout of attention leaves its mean, and drops its s
     }
   }
   CHECK(std::abs(kept - 750000) <= 3 * std::sqrt(1e6 * 0.25 * 0.75));
+}
+
+TEST_CASE("a CPU drops the probabilities that kernels drop") {
+  const double probability = GENERATE(0.1, 0.5, 0.999);
+  operations::Dropout dropout{.probability = probability,
+                              .key = {0xfedcba9876543210, 7, 3},
+                              .positions = positions};
+  const kernels::AttentionDropout of_kernels =
+      kernels::attention_dropout({{probability, dropout.key.seed, 7, 3}, positions});
+  std::vector<float> factors(300);
+  for (const std::int64_t sample : {0, 1})
+    for (const std::int64_t head : {0, 5})
+      for (const std::int64_t query : {0, 1000})
+        for (const std::int64_t first : {0, 3, 8, 1021}) {
+          operations::attention_dropout_factors(dropout, sample, head, query, first, 300,
+                                                factors.data());
+          const auto of_query =
+              kernels::dropped_query(of_kernels, positions[sample], head, query);
+          for (std::int64_t i = 0; i < 300; ++i) {
+            const std::int64_t key = first + i;
+            const float want = kernels::dropped_factor(
+                of_kernels, kernels::dropped_words(of_kernels, of_query, key / 8), key);
+            if (factors[static_cast<std::size_t>(i)] != want)
+              FAIL("sample " << sample << " head " << head << " query " << query << " key " << key);
+          }
+        }
 }
 
 }  // namespace attention_dropout_test
