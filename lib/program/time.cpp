@@ -205,16 +205,18 @@ double attention_s(const Phase& phase, const Rates& rates) {
     return seconds(phase.attention_flops, rates.attention_flops_per_s);
   if (!has_fused_attention(phase.attention_head) && !phase.wide_attention)
     return seconds(phase.attention_flops, rates.plain_attention_flops_per_s);
+  // bench/results/h200/attention_heads.md: draws of dropout beside products, by trainx's kernels
+  // for all GPUs and for Hopper; heads of 256
+  constexpr double own_with_draws = 1.42, hopper_with_draws = 1.56, of_wide_heads = 1.25;
   if (phase.own_attention && rates.own_attention_flops_per_s > 0)
-    return seconds(phase.attention_flops, rates.own_attention_flops_per_s);
+    return seconds(phase.attention_flops * (phase.dropped_attention ? own_with_draws : 1),
+                   rates.own_attention_flops_per_s);
   const std::int64_t computed = fused_attention_head(phase.attention_head);
-  // bench/results/h200/attention_heads.md: draws of dropout beside products, and heads of 256
-  constexpr double with_draws = 1.56, of_wide_heads = 1.25;
   const double slower = phase.wide_attention ? of_wide_heads
                                              : static_cast<double>(computed) /
                                                    static_cast<double>(phase.attention_head);
   const double flops = phase.attention_flops * slower *
-                       (phase.hopper_attention && phase.dropped_attention ? with_draws : 1);
+                       (phase.hopper_attention && phase.dropped_attention ? hopper_with_draws : 1);
   const FusedAttention &own = computed == 64 ? rates.hopper_heads_of_64 : rates.hopper_heads_of_128,
                        &library = computed == 64 ? rates.heads_of_64 : rates.heads_of_128,
                        &fused = phase.hopper_attention && own.flops_per_s > 0 ? own : library;

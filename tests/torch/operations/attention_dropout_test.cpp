@@ -83,9 +83,8 @@ TEST_CASE("over many seeds dropout of attention leaves its mean, and drops its s
 
 TEST_CASE("a CPU drops the probabilities that kernels drop") {
   const double probability = GENERATE(0.1, 0.5, 0.999);
-  operations::Dropout dropout{.probability = probability,
-                              .key = {0xfedcba9876543210, 7, 3},
-                              .positions = positions};
+  operations::Dropout dropout{
+      .probability = probability, .key = {0xfedcba9876543210, 7, 3}, .positions = positions};
   const kernels::AttentionDropout of_kernels =
       kernels::attention_dropout({{probability, dropout.key.seed, 7, 3}, positions});
   std::vector<float> factors(300);
@@ -95,8 +94,7 @@ TEST_CASE("a CPU drops the probabilities that kernels drop") {
         for (const std::int64_t first : {0, 3, 8, 1021}) {
           operations::attention_dropout_factors(dropout, sample, head, query, first, 300,
                                                 factors.data());
-          const auto of_query =
-              kernels::dropped_query(of_kernels, positions[sample], head, query);
+          const auto of_query = kernels::dropped_query(of_kernels, positions[sample], head, query);
           for (std::int64_t i = 0; i < 300; ++i) {
             const std::int64_t key = first + i;
             const float want = kernels::dropped_factor(
