@@ -56,6 +56,7 @@ TEST_CASE("plans of attention name who computes it and hold what it works in") {
         for (const std::int64_t keys : {2, 6})
           for (const DType compute : {DType::f32, DType::bf16, DType::f16})
             for (const bool deterministic : {false, true}) {
+              if (head > 128 && a.bias.buckets > 0) continue;  // has no kernel
               a.head_size = head, a.length = length, a.batch = 3;
               a.query_heads = 6, a.key_value_heads = keys;
               a.compute_capability = length == 129 ? 80 : 90;
