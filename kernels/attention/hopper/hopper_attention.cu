@@ -20,7 +20,7 @@ double scale_of(const Size& size) {
   return size.scale > 0 ? size.scale : 1 / std::sqrt(static_cast<double>(size.head_size));
 }
 
-/// A window that holds the row is none.
+/// A window as long as the row hides nothing: it becomes 0, so that faster kernels compute it.
 Spans spans_of(const std::int32_t* starts, const Size& size) {
   return {starts, static_cast<int>(size.window < size.tokens ? size.window : 0),
           static_cast<int>(size.tokens)};

@@ -112,7 +112,7 @@ bool is_by_hopper(const Attention& a, DType compute) {
 }
 
 bool is_by_cudnn(const Attention& a, DType compute) {
-  // who asks for cuDNN gets what all its GPUs have
+  // `model.attention: cudnn` takes the heads that cuDNN computes on every GPU
   const std::int64_t largest_head =
       largest_cudnn_head(a.kind == AttentionKind::automatic ? a.compute_capability : 0);
   return !is_by_hopper(a, compute) &&
