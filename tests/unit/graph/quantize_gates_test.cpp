@@ -43,7 +43,8 @@ TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
   gpu.fp8 = Fp8Layers::all;
   for (const auto& [family, casts] : {std::pair{"silu", true}, std::pair{"relu", false}}) {
     INFO(family);
-    const program::ModelGraph graph = architectures::model_graph(decoder(family), 4, 4, DType::bf16, gpu);
+    const program::ModelGraph graph =
+        architectures::model_graph(decoder(family), 4, 4, DType::bf16, gpu);
     CHECK(problem_of(graph).empty());
     for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
       if (graph.blocks[b].name != "h1.mlp") continue;
@@ -75,7 +76,8 @@ TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it 
     gpu.fp8_scaling = c.scaling;
     gpu.rules = {};
     if (c.frozen) gpu.rules = {{.pattern = "*mlp*", .trained = false}};
-    const program::ModelGraph graph = architectures::model_graph(decoder("silu"), 4, 4, DType::bf16, gpu);
+    const program::ModelGraph graph =
+        architectures::model_graph(decoder("silu"), 4, 4, DType::bf16, gpu);
     CHECK(problem_of(graph).empty());
     for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
       const program::BlockSpec& block = graph.blocks[b];
