@@ -122,6 +122,39 @@ __device__ __forceinline__ void store_bytes(std::uint8_t* to, const uint4& x, in
     if (j < count) to[j] = static_cast<std::uint8_t>(words[j / 4] >> 8 * (j % 4));
 }
 
+/// to[columns, rows] = the tile of 128 x 128 bytes that begins there, which the block's threads
+/// have written by pieces (fp8_tile_piece). They may write it again when this returns.
+__device__ __forceinline__ void store_transposed(std::uint8_t* to, const uint4* tile,
+                                                 std::int64_t first_row, std::int64_t first_column,
+                                                 std::int64_t rows, std::int64_t columns,
+                                                 bool aligned) {
+  __syncthreads();
+  const Fp8Strip strip = fp8_strip(static_cast<int>(threadIdx.x));
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(tile);
+  std::uint32_t bytes[4][4];  // of each of four columns 16
+#pragma unroll
+  for (int four = 0; four < 4; ++four) {
+    std::uint32_t x[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      x[i] = words[4 * fp8_tile_piece(strip.group * fp8_piece + 4 * four + i, strip.piece) +
+                   strip.word];
+    transpose_bytes(x);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) bytes[j][four] = x[j];
+  }
+  __syncthreads();
+  const std::int64_t r = first_row + strip.group * fp8_piece;
+  const int count = in_piece(r, rows);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const std::int64_t c = first_column + strip.piece * fp8_piece + strip.word * 4 + j;
+    if (c < columns)
+      store_bytes(to + c * rows + r, make_uint4(bytes[j][0], bytes[j][1], bytes[j][2], bytes[j][3]),
+                  count, aligned);
+  }
+}
+
 /// Adds what the threads of a block have counted.
 __device__ __forceinline__ void add_counts(double* counts, const Counted& counted,
                                            std::int64_t elements) {

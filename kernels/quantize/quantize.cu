@@ -109,33 +109,9 @@ __global__ void __launch_bounds__(threads, 2)
     }
     if constexpr (next_tile)
       if (t + gridDim.y < tiles_down) fetch(t + gridDim.y);
-    if (!op.transposed) continue;
-    __syncthreads();
-    const Fp8Strip strip = fp8_strip(static_cast<int>(threadIdx.x));
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(tile);
-    std::uint32_t columns[4][4];  // of each of four columns 16 bytes
-#pragma unroll
-    for (int four = 0; four < 4; ++four) {
-      std::uint32_t x[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        x[i] = words[4 * fp8_tile_piece(strip.group * fp8_piece + 4 * four + i, strip.piece) +
-                     strip.word];
-      transpose_bytes(x);
-#pragma unroll
-      for (int j = 0; j < 4; ++j) columns[j][four] = x[j];
-    }
-    __syncthreads();
-    const std::int64_t r = first_row + strip.group * fp8_piece;
-    const int count = in_piece(r, op.rows);
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const std::int64_t c = first_column + strip.piece * fp8_piece + strip.word * 4 + j;
-      if (c < op.columns)
-        store_bytes(op.transposed + c * op.rows + r,
-                    make_uint4(columns[j][0], columns[j][1], columns[j][2], columns[j][3]), count,
-                    aligned_columns);
-    }
+    if (op.transposed)
+      store_transposed(op.transposed, tile, first_row, first_column, op.rows, op.columns,
+                       aligned_columns);
   }
   if (op.counts) add_counts(op.counts, counted, op.rows * op.columns);
   if (op.exponents) {
@@ -231,8 +207,9 @@ template <class T, bool aligned>
 cudaError_t launch_plain(const Quantization<T>& op, const FoldMemory& memory, cudaStream_t stream) {
   const PlainSource<T> source{op.x};
   const cudaError_t error =
-      aligned16(op.x) ? launch_scale<T, PlainSource<T>, true>(source, op, memory, stream)
-                      : launch_scale<T, PlainSource<T>, false>(source, op, memory, stream);
+      op.scale_is_made  ? cudaSuccess
+      : aligned16(op.x) ? launch_scale<T, PlainSource<T>, true>(source, op, memory, stream)
+                        : launch_scale<T, PlainSource<T>, false>(source, op, memory, stream);
   if (error != cudaSuccess || !casts(op)) return error;
   return op.format == Fp8Format::e4m3
              ? launch_tiles<Fp8Format::e4m3, T, PlainSource<T>, aligned>(source, op, memory, stream)
@@ -244,7 +221,7 @@ cudaError_t launch_plain(const Quantization<T>& op, const FoldMemory& memory, cu
 template <Fp8Format format, class Source>
 cudaError_t launch_source(const Source& source, const Quantization<Bf16>& op,
                           const FoldMemory& memory, cudaStream_t stream) {
-  if (op.format != format || !is_aligned(op)) return cudaErrorInvalidValue;
+  if (op.format != format || !is_aligned(op) || op.scale_is_made) return cudaErrorInvalidValue;
   if (const cudaError_t error = launch_scale<Bf16, Source, true>(source, op, memory, stream);
       error != cudaSuccess || !casts(op))
     return error;

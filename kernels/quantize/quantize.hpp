@@ -33,6 +33,7 @@ struct Quantization {
   // [rows, columns]; of gates [rows, 2 columns], of their gradient [rows, columns / 2]
   const T* x = nullptr;
   float* scale = nullptr;              // [1]
+  bool scale_is_made = false;          // ... and is there: of a plain source
   std::uint8_t* values = nullptr;      // [rows, columns]; null: not wanted
   std::uint8_t* transposed = nullptr;  // [columns, rows]; null: not wanted
   Fp8Format format = Fp8Format::e4m3;
@@ -59,8 +60,8 @@ void quantize_reference(const Quantization<Fp16>& op);
 /// Of FoldMemory::partial.
 std::int64_t quantize_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
-/// Asynchronous on `stream`; returns the status of the launches: quantize_scale_kernel and, unless
-/// x is empty or nothing else is wanted, quantize_values_kernel.
+/// Asynchronous on `stream`; returns the status of the launches: quantize_scale_kernel, unless the
+/// scale is made, and, unless x is empty or nothing else is wanted, quantize_values_kernel.
 cudaError_t quantize(const Quantization<float>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t quantize(const Quantization<Bf16>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t quantize(const Quantization<Fp16>& op, const FoldMemory& memory, cudaStream_t stream);

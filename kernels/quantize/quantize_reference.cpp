@@ -77,8 +77,9 @@ void quantize_on_host(const Quantization<T>& op) {
     x[i] = widened(made[i]);
     most = std::max(most, bits_of(x[i]) & 0x7fffffffu);
   }
-  *op.scale = op.known && *op.known > 0 ? fp8_scale_of_range(*op.known, op.format)
-                                        : fp8_scale(most, op.format);
+  if (!op.scale_is_made)
+    *op.scale = op.known && *op.known > 0 ? fp8_scale_of_range(*op.known, op.format)
+                                          : fp8_scale(most, op.format);
   if (op.exponents && most > 0) op.exponents[fp8_exponent(most)] += 1;
   if (op.format == Fp8Format::e4m3)
     cast_to_fp8<Fp8Format::e4m3>(op, x);

@@ -32,7 +32,7 @@ struct Machine {
   graph::Fp8Layers fp8 = graph::Fp8Layers::off;
   graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
   std::set<std::string> fp8_left_out = {};  // by names of weights: graph::Fp8Product
-  bool fp8_weights_once = false;            // cast once a step
+  graph::Fp8WeightCasts fp8_weight_casts = graph::Fp8WeightCasts::in_each_use;
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   graph::ExpertSharing sharing = {};  // of a run

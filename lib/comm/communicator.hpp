@@ -22,6 +22,8 @@ class Communicator {
   /// "shared memory", "TCP"
   virtual const char* transport() const = 0;
   virtual void all_reduce(std::byte* data, std::int64_t elements, DType dtype) = 0;
+  /// The largest of all ranks' numbers; NaN where any is one.
+  void all_reduce_max(float* data, std::int64_t elements);
   /// The sum arrives at `root`, elsewhere the data stays as it is.
   virtual void reduce(std::byte* data, std::int64_t elements, DType dtype, int root) = 0;
   virtual void broadcast(std::byte* data, std::int64_t bytes, int root) = 0;

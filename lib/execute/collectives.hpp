@@ -17,8 +17,12 @@ void run_collective(const program::Instruction& i, const PlacedMemory& memory, R
   switch (i.op) {
     case Op::reduce:
       for (const Use& u : i.uses)
-        i.peer == none ? ranks.all_reduce(memory.address(u), elements(u), dtype(u), stream...)
-                       : ranks.reduce(memory.address(u), elements(u), dtype(u), i.peer, stream...);
+        memory.buffer(u).role == Role::fp8_scales
+            ? ranks.all_reduce_max(reinterpret_cast<float*>(memory.address(u)), elements(u),
+                                   stream...)
+        : i.peer == none
+            ? ranks.all_reduce(memory.address(u), elements(u), dtype(u), stream...)
+            : ranks.reduce(memory.address(u), elements(u), dtype(u), i.peer, stream...);
       return;
     case Op::scatter:
       for (int k = 0; const Use* full = find_use(i, ShardSlot::from(k)); ++k) {

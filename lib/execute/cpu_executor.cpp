@@ -6,6 +6,7 @@
 #include "program/operations.hpp"
 #include "execute/balance.hpp"
 #include "execute/collectives.hpp"
+#include "execute/fp8_weights.hpp"
 #include "execute/host_update.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -78,8 +79,10 @@ void CpuExecutor::execute_timed(Shape& s, const Instruction& i) {
                     : i.op == Op::update || i.op == Op::measure || i.op == Op::balance ||
                             i.op == Op::grad_norm
                         ? Work::optimizer
-                    : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ? Work::copy
-                                                                                      : Work::other;
+                    : i.op == Op::fetch_batch || i.op == Op::copy || i.op == Op::cast ||
+                            i.op == Op::fp8_scale || i.op == Op::quantize
+                        ? Work::copy
+                        : Work::other;
   const std::string name = describe(*s.placed, i);
   const auto ms = [](Clock::duration d) {
     return std::chrono::duration<double, std::milli>(d).count();
@@ -115,6 +118,8 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::add:
       return operations::add(s.memory->tensor(i, CopySlot::to),
                              s.memory->tensor(i, CopySlot::from));
+    case Op::fp8_scale: return find_fp8_scales(i, *s.memory, s.groups);
+    case Op::quantize: return quantize_weights(i, *s.memory, s.groups);
     case Op::grad_norm: return grad_norm(s, i);
     case Op::measure:
     case Op::update: return update(s, i);

@@ -16,7 +16,7 @@ struct UniqueId {
 using Comm = void*;
 using Result = int;
 constexpr Result success = 0, in_progress = 7;
-constexpr int sum = 0;                                           // ncclRedOp_t
+constexpr int sum = 0, largest = 2;                              // ncclRedOp_t
 constexpr int int8 = 0, float32 = 7, float64 = 8, bfloat16 = 9;  // ncclDataType_t
 
 int type_of(DType dtype) {
@@ -115,6 +115,14 @@ void NcclCommunicator::all_reduce(void* data, std::int64_t elements, DType dtype
   nccl.require(nccl.all_reduce(data, data, static_cast<std::size_t>(elements), type_of(dtype), sum,
                                communicator_, stream),
                "sum over GPUs");
+}
+
+void NcclCommunicator::all_reduce_max(float* data, std::int64_t elements,
+                                      cudaStream_t stream) const {
+  const Nccl& nccl = Nccl::instance();
+  nccl.require(nccl.all_reduce(data, data, static_cast<std::size_t>(elements), type_of(DType::f32),
+                               largest, communicator_, stream),
+               "largest over GPUs");
 }
 
 void NcclCommunicator::reduce(void* data, std::int64_t elements, DType dtype, int root,

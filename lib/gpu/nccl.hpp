@@ -31,6 +31,8 @@ class NcclCommunicator {
   /// In place; elements in device memory. f32, f64, bf16.
   void all_reduce(void* data, std::int64_t elements, DType dtype, cudaStream_t stream) const;
   /// The sum arrives at `root`, elsewhere the data stays.
+  /// The largest of all ranks' numbers; which of NaN and a number is not said.
+  void all_reduce_max(float* data, std::int64_t elements, cudaStream_t stream) const;
   void reduce(void* data, std::int64_t elements, DType dtype, int root, cudaStream_t stream) const;
   void broadcast(void* data, std::int64_t bytes, int root, cudaStream_t stream) const;
   /// `full`: a shard of each rank after one another; each rank gets the sum of its own.

@@ -108,11 +108,17 @@ ParameterPlaces place_parameters(const Model& model) {
       for (const int p : all) {
         const ModelParameter& parameter = model.parameters[static_cast<std::size_t>(p)];
         if (parameter.spec.decay != decay) continue;
-        const std::string& name = parameter.group.empty() ? block.name : parameter.group;
+        const bool apart = parameter.spec.fp8_scale != none;
+        const std::string name = apart                     ? block.name + ".fp8"
+                                 : parameter.group.empty() ? block.name
+                                                           : parameter.group;
         const auto [at, is_new] =
             numbers.try_emplace(name_of_part(placed.groups, numbers, name, parameter.training),
                                 static_cast<int>(placed.groups.size()));
-        if (is_new) placed.groups.push_back({.name = at->first, .training = parameter.training});
+        if (is_new)
+          placed.groups.push_back({.name = at->first,
+                                   .training = parameter.training,
+                                   .fp8 = apart && parameter.in_fp8});
         GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
         add(group, parameter.spec, parameter.continues);
         placed.places[static_cast<std::size_t>(p)] = {

@@ -57,6 +57,10 @@ class LayerLowering {
     const auto* linear = std::get_if<Linear>(&o);
     return std::holds_alternative<Quantize>(o) || (linear && linear->fp8);
   }
+  static bool takes_fp8_weight(const Operation& o) {
+    const auto* linear = std::get_if<Linear>(&o);
+    return linear && linear->weight_in_fp8;
+  }
   void find_counts() {
     const bool casts = std::ranges::any_of(
         infos_, [](const Info& info) { return casts_to_fp8(info.op.operation); });
@@ -65,11 +69,16 @@ class LayerLowering {
       if (s.name == program::fp8_counts) out_.bound.fp8_counts = slots_.scalar(static_cast<int>(k));
       if (s.role == program::Role::fp8_ranges)
         out_.bound.fp8_ranges = slots_.scalar(static_cast<int>(k));
+      if (s.role == program::Role::fp8_scales && std::ranges::any_of(infos_, [](const Info& info) {
+            return takes_fp8_weight(info.op.operation);
+          }))
+        out_.bound.fp8_scales = slots_.scalar(static_cast<int>(k));
     }
   }
 
   void use_scales(Uses& uses) const {
     if (out_.bound.fp8_ranges != none) uses.read(out_.bound.fp8_ranges);
+    if (out_.bound.fp8_scales != none) uses.read(out_.bound.fp8_scales);
     if (out_.bound.fp8_counts != none) uses.write(out_.bound.fp8_counts, How::accumulate);
   }
 
@@ -215,6 +224,7 @@ class LayerLowering {
       if (std::ranges::find(from, s) == from.end()) from.push_back(s);
     };
     if (out_.bound.fp8_ranges != none && casts_to_fp8(op.operation)) note(out_.bound.fp8_ranges);
+    if (takes_fp8_weight(op.operation)) note(out_.bound.fp8_scales);
     for (const OperandId f : infos_[k].outputs[o].from) {
       if (f.kind == OperandId::Kind::parameter) {
         bool cast = false;

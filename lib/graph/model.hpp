@@ -31,6 +31,7 @@ struct ModelParameter {
   bool continues = false;  // lies right behind the one before it, which is in the same group
   program::GroupTraining training = {};
   bool constant = false;  // whatever rules say: it has no gradient
+  bool in_fp8 = false;    // blocks read it so: the program casts it (ParameterSpec::fp8_scale)
 };
 
 struct Node {
@@ -82,6 +83,8 @@ struct Model {
   std::optional<program::ScalarSpec> fp8_counts;
   // f64 alike, that scales are made of and each step advances: of delayed scaling
   std::optional<program::ScalarSpec> fp8_ranges;
+  // of weights that the program casts
+  std::optional<program::ScalarSpec> fp8_scales;
   std::vector<Fp8Product> fp8_products;
   std::vector<ModelValue> values;
   std::vector<ModelParameter> parameters;

@@ -17,8 +17,8 @@ namespace {
 class Quantizing {
  public:
   Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-             const std::set<std::string>& left_out, bool once)
-      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out), once_(once) {
+             const std::set<std::string>& left_out, Fp8WeightCasts casts)
+      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out), casts_(casts) {
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -33,6 +33,7 @@ class Quantizing {
           (layers_ == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
         quantize(block, static_cast<int>(b));
     number_by_position();
+    if (casts_ == Fp8WeightCasts::before_gathers) cast_before_gathers();
     if (std::ranges::all_of(model_.fp8_products, &Fp8Product::left_out)) return;
     const bool delayed = scaling_ == Fp8Scaling::delayed;
     const auto dims = [&](std::int64_t of_tensor) {
@@ -74,6 +75,7 @@ class Quantizing {
         const int input = inputs.try_emplace(x, static_cast<int>(inputs.size())).first->second;
         const int number = linears++;
         model_.fp8_products.push_back({name_of_weight(op), at, input, number, is_left_out(op)});
+        weights_.push_back(op.parameters[Linear::weight]);
         if (is_left_out(op)) {
           ops.push_back(std::move(op));
           continue;
@@ -108,7 +110,7 @@ class Quantizing {
         linear->number = number;
         linear->delayed = scaling_ == Fp8Scaling::delayed;
         linear->blocks = blocks();
-        linear->casts_once = once_;
+        linear->casts_once = casts_ == Fp8WeightCasts::once_a_step;
         op.inputs.resize(made.size() > Quantize::transposed_scale
                              ? Linear::input_transposed_scale + 1
                          : made.size() > Quantize::transposed ? Linear::input_transposed + 1
@@ -213,6 +215,61 @@ class Quantizing {
     return node.outputs;
   }
 
+  template <class Visit>
+  void each_weight(const ParameterId& weight, const Visit& visit) {
+    for (int k = 0; k < weight.count; ++k)
+      visit(model_.parameters[static_cast<std::size_t>(weight.index + k)]);
+  }
+
+  /// Weights that nothing but products reads get scales of their own. A block takes them in fp8
+  /// where it takes all of its own so, and so do all blocks that share one of them.
+  void cast_before_gathers() {
+    std::vector<int> uses(model_.parameters.size()), of_products(model_.parameters.size());
+    for (const Block& block : model_.blocks)
+      for (const Node& op : block.ops)
+        for (const ParameterId& p : op.parameters)
+          for (int k = 0; p.index != none && k < p.count; ++k)
+            ++uses[static_cast<std::size_t>(p.index + k)];
+    for (const ParameterId& weight : weights_)
+      for (int k = 0; k < weight.count; ++k)
+        ++of_products[static_cast<std::size_t>(weight.index + k)];
+    std::vector<char> takes(model_.blocks.size(), true);
+    for (std::size_t n = 0; n < weights_.size(); ++n) {
+      const Fp8Product& product = model_.fp8_products[n];
+      bool is_apart = true;
+      for (int k = 0; k < weights_[n].count; ++k) {
+        const auto p = static_cast<std::size_t>(weights_[n].index + k);
+        is_apart &= uses[p] == of_products[p] && model_.parameters[p].group.empty();
+      }
+      if (!is_apart || product.left_out) takes[static_cast<std::size_t>(product.block)] = false;
+      if (!is_apart) continue;
+      each_weight(weights_[n], [&](ModelParameter& p) {
+        if (p.spec.fp8_scale == none) p.spec.fp8_scale = product.block * most_ + product.number;
+        p.in_fp8 = true;
+      });
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t n = 0; n < weights_.size(); ++n)
+        each_weight(weights_[n], [&](ModelParameter& p) {
+          char& taken = takes[static_cast<std::size_t>(model_.fp8_products[n].block)];
+          const bool both = p.in_fp8 && taken;
+          changed = changed || p.in_fp8 != both || taken != static_cast<char>(both);
+          p.in_fp8 = both, taken = both;
+        });
+    }
+    bool any = false;
+    for (std::size_t b = 0; b < model_.blocks.size(); ++b)
+      for (Node& op : model_.blocks[b].ops)
+        if (auto* linear = std::get_if<Linear>(&op.operation); linear && linear->fp8 && takes[b])
+          any = linear->weight_in_fp8 = true;
+    if (any)
+      model_.fp8_scales = {{std::string(name_of(program::Role::fp8_scales)),
+                            DType::f32,
+                            {std::ssize(model_.blocks) * most_, program::fp8_scale_stride}},
+                           program::Role::fp8_scales};
+  }
+
   /// Numbers values as operations make them, so that layers that are alike differ by a constant
   /// number (repetition.hpp).
   void number_by_position() {
@@ -250,7 +307,8 @@ class Quantizing {
   Fp8Layers layers_;
   Fp8Scaling scaling_;
   const std::set<std::string>& left_out_;
-  bool once_;
+  Fp8WeightCasts casts_;
+  std::vector<ParameterId> weights_;  // of Model::fp8_products
   int first_ = std::numeric_limits<int>::max(), last_ = none;
   int most_ = 0;  // tensors of a class that a block casts
 };
@@ -258,8 +316,8 @@ class Quantizing {
 }  // namespace
 
 void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-                       const std::set<std::string>& left_out, bool once) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, once).run();
+                       const std::set<std::string>& left_out, Fp8WeightCasts casts) {
+  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, casts).run();
 }
 
 }  // namespace trainx::graph

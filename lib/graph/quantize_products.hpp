@@ -14,6 +14,11 @@ enum class Fp8Layers : std::uint8_t { off, inner, all };
 /// of 128 elements of inputs and output gradients and 128 x 128 of weights.
 enum class Fp8Scaling : std::uint8_t { current, delayed, blocks };
 
+/// When weights are cast: by each operation that multiplies them; by the first of a step, for all
+/// (operations::Linear::casts_once); by the program, before ranks that have parts of them gather
+/// them (operations::Linear::weight_in_fp8).
+enum class Fp8WeightCasts : std::uint8_t { in_each_use, once_a_step, before_gathers };
+
 /// A linear layer whose operands are cast to fp8, unless it is left out. Its tensors keep their
 /// numbers (operations::Fp8Site) whichever layers are left out.
 struct Fp8Product {
@@ -29,8 +34,10 @@ struct Fp8Product {
 /// still belong to the value that was quantized: rounding has the derivative of the identity.
 /// Embedding and head stay as they are, and on a GPU layers of which a size does not fit its
 /// kernels (gpu_multiplies_fp8), and `left_out`, by the names of weights (Fp8Product::weight).
-/// Follows fuse(). `once`: weights are cast once a step (operations::Linear::casts_once).
+/// Follows fuse(). Weights that are cast before gathers form groups of their own, which stay the
+/// same whatever is left out; a block of which something is left out casts in each use.
 void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current,
-                       const std::set<std::string>& left_out = {}, bool once = false);
+                       const std::set<std::string>& left_out = {},
+                       Fp8WeightCasts casts = Fp8WeightCasts::in_each_use);
 
 }  // namespace trainx::graph

@@ -48,7 +48,7 @@ Slot Slots::group(int index, bool gradient) {
     return find_or_add("d_" + g.name, Role::gradient, index,
                        {.dtype = DType::f32, .dims = {g.elements}});
   return find_or_add(g.name, Role::parameter, index,
-                     {.dtype = of_.graph.compute, .dims = {g.elements}});
+                     {.dtype = g.fp8 ? DType::u8 : of_.graph.compute, .dims = {g.elements}});
 }
 
 Slot Slots::scalar(int index) {

@@ -18,6 +18,7 @@ void add_scalars(ModelGraph& graph, const Model& model) {
   if (model.loads) graph.scalars.push_back(*model.loads);
   if (model.fp8_counts) graph.scalars.push_back(*model.fp8_counts);
   if (model.fp8_ranges) graph.scalars.push_back(*model.fp8_ranges);
+  if (model.fp8_scales) graph.scalars.push_back(*model.fp8_scales);
   // last: evaluations in another type know all others by the same numbers
   if (model.scaled) graph.scalars.push_back(program::scalar(Role::loss_scale));
 }

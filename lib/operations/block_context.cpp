@@ -26,10 +26,13 @@ const Tensor& BlockContext::operator[](Slot s) const {
   return operands_[s];
 }
 
+const program::ParameterSpec& BlockContext::parameter(Slot group_slot, int index) const {
+  return graph_.groups.at(block_.slots[group_slot].index).in_blocks().at(index);
+}
+
 Tensor BlockContext::tensor(Slot group_slot, int index) const {
   const Tensor& group = (*this)[group_slot];
-  const program::ParameterSpec& p =
-      graph_.groups.at(block_.slots[group_slot].index).in_blocks().at(index);
+  const program::ParameterSpec& p = parameter(group_slot, index);
   return group.narrow(0, p.offset, p.elements()).view(p.dims);
 }
 

@@ -38,6 +38,7 @@ class BlockContext {
   /// Tensor `index` of the group behind a parameter or gradient slot, in the shape of its
   /// ParameterSpec.
   Tensor tensor(program::Slot group_slot, int index) const;
+  const program::ParameterSpec& parameter(program::Slot group_slot, int index) const;
   /// `count` tensors from `first` on that follow one another without a gap, as one: their first
   /// dimensions added up.
   Tensor joined(program::Slot group_slot, int first, int count) const;

@@ -52,6 +52,7 @@ struct BoundBlock {
   Slot loads = program::none;  // ExpertLoads'
   // of tensors that are cast to fp8: Fp8Site; of delayed scaling also the ranges that are known
   Slot fp8_counts = program::none, fp8_ranges = program::none;
+  Slot fp8_scales = program::none;  // of weights that arrive in fp8: ParameterSpec::fp8_scale
 };
 
 }  // namespace trainx::operations

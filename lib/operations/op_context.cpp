@@ -31,6 +31,12 @@ Tensor OpContext::parameter_in(int i, bool gradient) const {
   return block_.joined(s, p.first, p.count);
 }
 
+Tensor OpContext::fp8_scale(int parameter) const {
+  const BoundParameter& p = op_.parameters[static_cast<std::size_t>(parameter)];
+  return block_[bound_.fp8_scales].view({-1}).narrow(
+      0, block_.parameter(p.value, p.first).fp8_scale * program::fp8_scale_stride, 1);
+}
+
 ModuleState& OpContext::module() const {
   if (!module_) throw InternalError("a block of a module was made without the module");
   return *module_;

@@ -47,6 +47,8 @@ class OpContext {
   }
   Tensor parameter(int i) const { return parameter_in(i, false); }
   Tensor parameter_gradient(int i) const { return parameter_in(i, true); }
+  /// f32 [1]: of a parameter that arrives in fp8.
+  Tensor fp8_scale(int parameter) const;
   /// Is the parameter's gradient added to? Only the first rows of a head may overwrite. False of a
   /// parameter that has none.
   bool accumulates(int parameter) const;

@@ -38,6 +38,7 @@ class Zero {
     after_.resize(p_.steady.size());
     before_.resize(p_.steady.size());
     gather_weights();  // first: scatters are found by the positions of writers
+    share_scales();
     scatter_gradients();
     update_shards();
     sum_over_tensors();
@@ -66,12 +67,21 @@ class Zero {
       }
   }
 
+  /// What a step casts weights to, which are then gathered so.
+  bool is_in_fp8(const Buffer& b) const {
+    return b.role == Role::parameter && !b.resident && b.dtype == DType::u8 &&
+           graph_.groups[static_cast<std::size_t>(b.index)].fp8;
+  }
+  bool is_kept(const Buffer& b) const {
+    return b.resident && (b.role == Role::parameter || is_optimizer_state(b.role));
+  }
+
   /// Weights, exact weights and states in shards, where they were whole.
   void keep_shards() {
     whole_.resize(p_.buffers.size());
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       Buffer& b = p_.buffers[k];
-      if (!b.resident || (b.role != Role::parameter && !is_optimizer_state(b.role))) continue;
+      if (!is_kept(b) && !is_in_fp8(b)) continue;
       if (b.is_cut()) continue;  // of experts: each rank has its own alone
       whole_[k] = b;
       // small, and each rank moves it on: no part follows from a part of the gradient
@@ -83,6 +93,7 @@ class Zero {
                        : b.elements / how_.mesh.shard;
       b.name += "/";
       b.cut_along = Axis::shard;
+      b.read_by_peers = !b.resident;
     }
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses)
@@ -98,9 +109,11 @@ class Zero {
       int last_turn = 0;
     };
     std::map<BufferId, Window> open;
+    std::size_t cast_behind = 0;  // shards are in fp8 from here on
     const ComputeSlots turns(p_.steady);
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
-      if (p_.steady[k].op == Op::update || p_.steady[k].op == Op::balance) continue;
+      if (p_.steady[k].op == Op::quantize) cast_behind = k + 1;
+      if (computes_with_shards(p_.steady[k].op)) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
         if (buffer(shard).cut_along != Axis::shard) continue;
@@ -117,20 +130,39 @@ class Zero {
           if (const int again = gathers_[shard]++; again > 0)
             all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
-          const int ahead =
-              for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0;
-          before_[static_cast<std::size_t>(ahead)].push_back(
-              among_shards({Op::gather,
-                            none,
-                            p_.steady[k].micro,
-                            Lane::communication,
-                            {whole(p_, shard, How::read, ShardSlot::from(0)),
-                             whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
+          const auto ahead = static_cast<std::size_t>(
+              for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0);
+          before_[is_in_fp8(whole_[static_cast<std::size_t>(shard)]) ? std::max(ahead, cast_behind)
+                                                                     : ahead]
+              .push_back(
+                  among_shards({Op::gather,
+                                none,
+                                p_.steady[k].micro,
+                                Lane::communication,
+                                {whole(p_, shard, How::read, ShardSlot::from(0)),
+                                 whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
         }
         window.last_turn = turn;
         u = whole(p_, window.gathered, u.how, u.slot);
       }
     }
+  }
+
+  static bool computes_with_shards(Op op) {
+    return op == Op::update || op == Op::balance || op == Op::fp8_scale || op == Op::quantize;
+  }
+
+  /// Each rank knows the scales of its own parts: the largest of all is the tensor's.
+  void share_scales() {
+    for (std::size_t k = 0; k < p_.steady.size(); ++k)
+      if (p_.steady[k].op == Op::fp8_scale) {
+        const BufferId scales = use_of(p_.steady[k], QuantizeSlot::scales).buffer;
+        after_[k].push_back(among_shards({Op::reduce,
+                                          none,
+                                          none,
+                                          Lane::communication,
+                                          {whole(p_, scales, How::modify, ReduceSlot::thing(0))}}));
+      }
   }
 
   BufferId shard_of_gradient(BufferId gradient) {

@@ -5,6 +5,7 @@
 #include "operations/attention/attention_gpu_spec.hpp"
 #include "operations/quantize/quantize_spec.hpp"
 #include "plan/precision.hpp"
+#include "program/shards.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
 #include <map>
@@ -128,7 +129,7 @@ std::int64_t cast_again(const operations::BoundBlock& block, const program::Inst
     if (std::holds_alternative<Quantize>(op.operation))
       n += writes(op, Quantize::values) || writes(op, Quantize::transposed);
     if (const auto* linear = std::get_if<Linear>(&op.operation);
-        linear && linear->fp8 && !linear->casts_once)
+        linear && linear->fp8 && !linear->casts_once && !linear->weight_in_fp8)
       n += writes(op, op.outputs[Linear::preactivation] != program::none ? Linear::preactivation
                                                                          : Linear::y);
   }
@@ -224,6 +225,10 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.matrix_products *= micro_steps;
   expected.fp8_products *= micro_steps;
   expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
+  const int shard = plan.mesh.place(program::Axis::shard, plan.rank);
+  for (const program::GroupSpec& group : graph.groups)
+    if (group.fp8)
+      expected.fp8_casts += std::ssize(scaled_runs(shard_of(group, shard, plan.mesh.shard)));
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
   // a rule of the user's own is given ranges, one after the other

@@ -24,7 +24,7 @@ architectures::Machine machine_of(const Decisions& plan) {
   machine.fp8 = fp8_layers_of(plan.recipe.precision);
   machine.fp8_scaling = fp8_scaling_of(plan.recipe.precision);
   machine.fp8_left_out = plan.fp8_fallback;
-  machine.fp8_weights_once = casts_weights_once(plan);
+  machine.fp8_weight_casts = weight_casts_of(plan);
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
                      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};

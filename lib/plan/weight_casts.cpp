@@ -12,6 +12,18 @@ bool casts_weights_once(const Decisions& plan) {
          !offloads_weights(plan) && plan.casts_weights_once.value_or(true);
 }
 
+bool casts_weights_before_gathers(const Decisions& plan) {
+  return fp8_layers_of(plan.recipe.precision) != graph::Fp8Layers::off && plan.zero_stage() == 3 &&
+         fp8_scaling_of(plan.recipe.precision) != graph::Fp8Scaling::blocks &&
+         !offloads_weights(plan);
+}
+
+graph::Fp8WeightCasts weight_casts_of(const Decisions& plan) {
+  return casts_weights_once(plan)             ? graph::Fp8WeightCasts::once_a_step
+         : casts_weights_before_gathers(plan) ? graph::Fp8WeightCasts::before_gathers
+                                              : graph::Fp8WeightCasts::in_each_use;
+}
+
 void choose_weight_casts(Decisions& plan) {
   if (!casts_weights_once(plan)) return;
   plan.casts_weights_once = true;

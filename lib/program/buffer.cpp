@@ -26,6 +26,7 @@ std::string_view name_of(Role role) {
     case Role::tensor_sums: return "tensor_sums";
     case Role::loss_scale: return "loss_scale";
     case Role::fp8_ranges: return "fp8_ranges";
+    case Role::fp8_scales: return "fp8_scales";
   }
   return "?";
 }

@@ -37,8 +37,9 @@ enum class Role : std::uint8_t {
   tensor_sums,     // f64: what an optimizer sums over whole tensors of a group
   loss_scale,      // f64 [2]: the scale, and steps since it last changed
   fp8_ranges,      // f64: of tensors that are cast to fp8, kernels/quantize/fp8_ranges.hpp
+  fp8_scales,      // f32: of weights that the program casts to fp8 (GroupSpec::fp8)
 };
-constexpr int role_count = static_cast<int>(Role::fp8_ranges) + 1;
+constexpr int role_count = static_cast<int>(Role::fp8_scales) + 1;
 
 /// Has elements, or entries, that belong to a group of parameters?
 constexpr bool is_of_group(Role r) {
@@ -85,6 +86,8 @@ struct Buffer {
   std::optional<Axis> cut_along;
   // holds data before prologue and after drain: what is loaded and saved
   bool resident = false;
+  // its bytes are no other buffer's at any time: other ranks may read it while this one goes on
+  bool read_by_peers = false;
 
   constexpr bool is_cut() const { return cut_along.has_value(); }
   constexpr Bytes bytes() const { return elements * size_of(dtype); }

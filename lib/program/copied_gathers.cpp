@@ -34,16 +34,22 @@ bool reads_what_it_made(const Instruction& i, const Instruction& earlier) {
   });
 }
 
-// The shards that it reads; none where one does not lie on the device from launch to launch.
-std::vector<Use> resident_shards(const StepProgram& p, const Instruction& gather) {
+// The shards that it reads; none where one does not keep its place on the device.
+std::vector<Use> lasting_shards(const StepProgram& p, const Instruction& gather) {
   std::vector<Use> shards;
   for (const Use& u : gather.uses) {
     if (u.slot % 2 != ShardSlot::from(0)) continue;
     const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-    if (!b.resident || b.space != Space::device) return {};
+    if ((!b.resident && !b.read_by_peers) || b.space != Space::device) return {};
     shards.push_back(u);
   }
   return shards;
+}
+
+bool lasts_for_peers(const StepProgram& p, const std::vector<Use>& shards) {
+  return std::ranges::all_of(shards, [&](const Use& u) {
+    return p.buffers[static_cast<std::size_t>(u.buffer)].read_by_peers;
+  });
 }
 
 }  // namespace
@@ -57,11 +63,17 @@ std::vector<bool> copied_gathers(const StepProgram& p) {
   for (std::size_t k = 0; k < count; ++k) {
     const Instruction& gather = at(k);
     if (gather.op != Op::gather) continue;
-    const std::vector<Use> shards = resident_shards(p, gather);
+    const std::vector<Use> shards = lasting_shards(p, gather);
     bool may = !shards.empty(), met = false;
+    // what makes the shards in this launch: then ranks meet only where one reads what it made
+    const Instruction* maker = nullptr;
     for (std::size_t j = 0; may && j < k; ++j) {
-      may = !writes_any(at(j), shards);
-      met = met || (is_among(at(j), gather) && (is_meeting(at(j)) || at(j).op == Op::gather));
+      if (writes_any(at(j), shards)) {
+        may = lasts_for_peers(p, shards);
+        maker = &at(j), met = false;
+      }
+      met = met || (is_among(at(j), gather) && (is_meeting(at(j)) || at(j).op == Op::gather) &&
+                    (!maker || reads_what_it_made(at(j), *maker)));
     }
     // what its lane does from the next meeting on: who waits for any of that, waits for the meeting
     std::vector<const Instruction*> behind;

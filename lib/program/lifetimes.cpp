@@ -108,7 +108,7 @@ Lifetimes lifetimes(const StepProgram& p) {
   std::vector<Interval> of_buffer;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     of_buffer.clear();
-    if (p.buffers[b].resident) {  // alive throughout
+    if (p.buffers[b].resident || p.buffers[b].read_by_peers) {  // alive throughout
       if (end > 0) of_buffer.push_back({0, end - 1});
       out.add(of_buffer);
       continue;

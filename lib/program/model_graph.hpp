@@ -36,6 +36,8 @@ constexpr std::string_view expert_loads = "expert_loads";
 constexpr std::string_view fp8_counts = "fp8_counts";
 /// Called as its role is.
 ScalarSpec scalar(Role role);
+/// Scales of weights in fp8: f32 [tensors, fp8_scale_stride], each at 16 bytes.
+constexpr std::int64_t fp8_scale_stride = 4;
 /// One that evaluation sums besides, e.g. "correct".
 ScalarSpec metric(std::string name, std::vector<std::int64_t> dims = {1});
 
@@ -69,6 +71,9 @@ struct ParameterSpec {
   std::int64_t saved_heads = 0;
   // the bias of a router's choice, of which layer of those with experts: Op::balance moves it
   int expert_layer = none;
+  // of a group that blocks read in fp8: the number of its scale (Role::fp8_scales), which tensors
+  // that a block reads as one share
+  int fp8_scale = none;
   // of a group in parts: the part that the tensor is in; none: each part has as many of its rows
   int part = none;
   // of a part of a tensor (shards.hpp): the tensor's element that it begins with
@@ -99,6 +104,8 @@ struct GroupSpec {
   std::vector<ParameterSpec> parameters;
   std::int64_t elements = 0;  // with gaps
   GroupTraining training = {};
+  bool fp8 =
+      false;  // a step casts it to e4m3 once, by a scale for each tensor, and blocks read that
   // Experts of as many ranks: parts that are alike (part_of, shards.hpp), one after the other. A
   // rank's blocks compute with one of them.
   int parts = 1;
@@ -156,6 +163,7 @@ enum class KernelFamily : std::uint8_t {
   cross_entropy,
   rows,
   quantize,
+  transpose,
 };
 struct KernelLaunches {
   KernelFamily family{};

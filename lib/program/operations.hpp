@@ -12,8 +12,18 @@ struct FetchSlot {
 struct CopySlot {
   enum : Slot { from, to };
 };
-/// reduce: each thing is summed over ranks in place. broadcast: as many things, read at one rank
-/// and overwritten at the others.
+/// Of groups that blocks read in fp8 (GroupSpec::fp8), all at once. fp8_scale: their parameters
+/// (from(group)), fp8_ranges > fp8_scales, of the parts of tensors that are here; 0 where none is.
+/// quantize: the same parameters, fp8_scales, fp8_ranges > to(group), +fp8_counts.
+struct QuantizeSlot {
+  enum : Slot { scales, ranges, counts, first_group };
+  static constexpr Slot from(int group) { return first_group + 2 * group; }
+  static constexpr Slot to(int group) { return first_group + 2 * group + 1; }
+  static constexpr bool is_from(Slot s) { return s >= first_group && (s - first_group) % 2 == 0; }
+  static constexpr int group_of(Slot s) { return (s - first_group) / 2; }
+};
+/// reduce: each thing is summed over ranks in place; of fp8_scales the largest is taken. broadcast:
+/// as many things, read at one rank and overwritten at the others.
 struct ReduceSlot {
   static constexpr Slot thing(int k) { return k; }
 };

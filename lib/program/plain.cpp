@@ -55,7 +55,10 @@ class Builder {
       case Role::value: return tensor(graph_.values[k], 0);
       case Role::value_gradient: return tensor(graph_.values[k], 0, "d");
       case Role::batch: return tensor(graph_.batch[k], 0);
-      case Role::parameter: return is_cast(s.index) ? cast_of(s.index) : stored(s.index);
+      case Role::parameter:
+        return graph_.groups[k].fp8 ? in_fp8(s.index)
+               : is_cast(s.index)   ? cast_of(s.index)
+                                    : stored(s.index);
       case Role::gradient:
         return like(DType::f32, graph_.groups[k].elements, none,
                     [&] { return name_of_gradient(graph_.groups[k]); });
@@ -106,14 +109,53 @@ class Builder {
     std::set<int> used;
     for (const SlotUse& u : phase->second.uses)
       if (const SlotSpec& s = graph_.blocks[block].slots[u.slot];
-          s.role == Role::parameter && is_cast(s.index) && used.insert(s.index).second &&
-          !at_hand_.contains(s.index))
+          s.role == Role::parameter && !graph_.groups[s.index].fp8 && is_cast(s.index) &&
+          used.insert(s.index).second && !at_hand_.contains(s.index))
         p_.steady.push_back({.op = Op::cast,
                              .micro = 0,
                              .uses = {whole(p_, stored(s.index), How::read, CopySlot::from),
                                       whole(p_, cast_of(s.index), How::overwrite, CopySlot::to)},
                              .group = s.index});
     at_hand_ = std::move(used);
+  }
+
+  /// Groups that blocks read in fp8: their scales, and what they are in that.
+  void add_quantize(bool training) {
+    Instruction scale{Op::fp8_scale}, quantize{Op::quantize};
+    const auto scalar_of = [&](const auto& is_wanted) {
+      const auto at = std::ranges::find_if(graph_.scalars, is_wanted);
+      return static_cast<int>(at - graph_.scalars.begin());
+    };
+    for (int k = 0; k < static_cast<int>(graph_.groups.size()); ++k)
+      if (graph_.groups[k].fp8) {
+        scale.uses.push_back(whole(p_, stored(k), How::read, QuantizeSlot::from(k)));
+        quantize.uses.push_back(scale.uses.back());
+        quantize.uses.push_back(whole(p_, in_fp8(k), How::overwrite, QuantizeSlot::to(k)));
+      }
+    if (scale.uses.empty()) return;
+    const int scales = scalar_of([](const ScalarSpec& s) { return s.role == Role::fp8_scales; });
+    const TensorSpec& spec = graph_.scalars[scales];
+    const BufferId made = find_or_add({.role = Role::fp8_scales,
+                                       .index = scales,
+                                       .dtype = spec.dtype,
+                                       .elements = spec.elements()},
+                                      [&] { return spec.name; });
+    scale.uses.push_back(whole(p_, made, How::overwrite, QuantizeSlot::scales));
+    quantize.uses.push_back(whole(p_, made, How::read, QuantizeSlot::scales));
+    for (Instruction* i : {&scale, &quantize})
+      use_scalar(*i, Role::fp8_ranges, QuantizeSlot::ranges);
+    if (training) {
+      const int counts = scalar_of([](const ScalarSpec& s) { return s.name == fp8_counts; });
+      const TensorSpec& counted = graph_.scalars[counts];
+      const BufferId buffer = find_or_add({.role = Role::metric,
+                                           .index = counts,
+                                           .dtype = counted.dtype,
+                                           .elements = counted.elements()},
+                                          [&] { return counted.name; });
+      quantize.uses.push_back(whole(p_, buffer, How::accumulate, QuantizeSlot::counts));
+    }
+    p_.steady.push_back(std::move(scale));
+    p_.steady.push_back(std::move(quantize));
   }
 
   /// All batch tensors are one record of the loader, also where a model ignores one of them.
@@ -192,6 +234,17 @@ class Builder {
                                    .elements = g.elements});
     return it->second;
   }
+  BufferId in_fp8(int group) {
+    const auto [it, is_new] = in_fp8_.try_emplace(group, none);
+    const GroupSpec& g = graph_.groups[group];
+    if (is_new)
+      it->second = add_buffer(p_, {.name = "fp8." + g.name,
+                                   .role = Role::parameter,
+                                   .index = group,
+                                   .dtype = DType::u8,
+                                   .elements = g.elements});
+    return it->second;
+  }
   // Each operation's scratch is its own: its life is that of the instruction.
   BufferId scratch(int block, const SlotSpec& s) {
     return add_buffer(p_, {.name = graph_.blocks[block].name + "." + s.name,
@@ -207,7 +260,8 @@ class Builder {
   int average_;
   std::map<Key, BufferId> ids_;
   std::map<int, BufferId> casts_;  // by group: parameters in what the graph computes in
-  std::set<int> at_hand_;          // groups whose parameters the last operation had cast
+  std::map<int, BufferId> in_fp8_;
+  std::set<int> at_hand_;  // groups whose parameters the last operation had cast
 };
 
 void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
@@ -292,6 +346,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   Builder builder(p, graph);
   const int blocks = static_cast<int>(graph.blocks.size()),
             groups = static_cast<int>(graph.groups.size());
+  builder.add_quantize(true);
   builder.add_fetch();
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::forward, b);
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::loss, b);
@@ -357,6 +412,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   }
   Builder builder(p, graph, average);
   const int blocks = static_cast<int>(graph.blocks.size());
+  builder.add_quantize(false);
   builder.add_fetch();
   for (const Op op : {Op::forward, last})
     for (int b = 0; b < blocks; ++b) {
@@ -379,9 +435,10 @@ void first_writer_overwrites(StepProgram& p) {
   for (Instruction& i : p.steady)
     for (Use& u : i.uses) {
       const Buffer& b = p.buffers[u.buffer];
-      // Of scalars only the sums of blocks have several writers.
-      const bool accumulated = b.role == Role::gradient || b.role == Role::value_gradient ||
-                               (is_scalar(b.role) && i.block != none && !b.resident);
+      // Of scalars only what blocks add up has several writers.
+      const bool accumulated =
+          b.role == Role::gradient || b.role == Role::value_gradient ||
+          (is_scalar(b.role) && !b.resident && (i.block != none || i.op == Op::quantize));
       if (!accumulated || (u.how != How::overwrite && u.how != How::accumulate)) continue;
       auto& before = written[u.buffer];
       Bytes covered = 0;  // ranges in `before` do not overlap

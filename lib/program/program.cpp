@@ -64,6 +64,8 @@ std::string_view name_of(Op op) {
     case Op::copy: return "copy";
     case Op::cast: return "cast";
     case Op::add: return "add";
+    case Op::fp8_scale: return "fp8_scale";
+    case Op::quantize: return "quantize";
     case Op::grad_norm: return "grad_norm";
     case Op::measure: return "measure";
     case Op::update: return "update";

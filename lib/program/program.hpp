@@ -35,6 +35,8 @@ enum class Op : std::uint8_t {
   copy,
   cast,
   add,
+  fp8_scale,
+  quantize,
   grad_norm,
   measure,
   update,

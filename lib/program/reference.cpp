@@ -59,7 +59,9 @@ class StepReference {
         gradients_(cuts.size()),
         scalars_(graph_.scalars.size()),
         value_parts_(parts_of_values(graph_)) {
-    for (const auto& g : state.groups) parameters_.push_back(joined(g.parameter));
+    cast_parameters();
+    for (std::size_t g = 0; g < state.groups.size(); ++g)
+      parameters_.push_back(joined(in_blocks_[g]));
     if (reference.update_in_backward) find_last_uses();
   }
 
@@ -75,6 +77,28 @@ class StepReference {
 
  private:
   using Place = std::pair<Op, int>;  // operation and block
+
+  /// What blocks read: of some groups what a step casts to fp8 at its beginning.
+  void cast_parameters() {
+    Symbol scales = 0, ranges = 0;
+    for (std::size_t k = 0; k < graph_.scalars.size(); ++k)
+      if (graph_.scalars[k].role == Role::fp8_ranges) ranges = state_.kept_scalars[k];
+    const auto each_cell = [&](std::size_t g, const auto& visit) {
+      auto element = cuts_[g].begin();
+      for (const Symbol cell : state_.groups[g].parameter) visit(cell, *element++);
+    };
+    for (std::size_t g = 0; g < cuts_.size(); ++g)
+      if (graph_.groups[g].fp8)
+        each_cell(g, [&](Symbol cell, std::int64_t element) {
+          scales += fp8_scale_symbol(cell, ranges, static_cast<int>(g), element);
+        });
+    for (std::size_t g = 0; g < cuts_.size(); ++g) {
+      in_blocks_.push_back(state_.groups[g].parameter);
+      if (!graph_.groups[g].fp8) continue;
+      for (Symbol& cell : in_blocks_.back()) cell = fp8_symbol(cell, scales, ranges);
+    }
+    fp8_scales_ = scales;
+  }
 
   /// Of each group, the last operation of a micro-step that has to do with it.
   void find_last_uses() {
@@ -138,6 +162,7 @@ class StepReference {
           break;
         case Role::parameter: to = parameters_[index]; break;
         case Role::batch: to = batch_[index]; break;
+        case Role::fp8_scales: to = fp8_scales_; break;
         default: to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot];
       }
     }
@@ -418,6 +443,8 @@ class StepReference {
   const ModelGraph& graph_;
   const GroupCuts& cuts_;
   ReferenceState& state_;
+  std::vector<std::vector<Symbol>> in_blocks_;  // by group, by cell: parameters
+  Symbol fp8_scales_ = 0;
   std::vector<Symbol> parameters_, batch_, values_;
   std::vector<std::optional<Symbol>> value_gradients_;
   std::vector<std::vector<Symbol>> saved_, gradients_;

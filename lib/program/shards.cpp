@@ -100,4 +100,17 @@ std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int s
   return most;
 }
 
+std::vector<ScaledRun> scaled_runs(const GroupSpec& group) {
+  std::vector<ScaledRun> runs;
+  for (const ParameterSpec& p : group.parameters) {
+    const bool continues = !runs.empty() && runs.back().scale == p.fp8_scale &&
+                           runs.back().offset + runs.back().elements == p.offset;
+    if (continues)
+      runs.back().elements += p.elements();
+    else
+      runs.push_back({p.fp8_scale, p.offset, p.elements()});
+  }
+  return runs;
+}
+
 }  // namespace trainx::program

@@ -22,4 +22,12 @@ GroupSpec part_of(const GroupSpec& group, int part);
 /// alike.
 std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards);
 
+/// What of a group shares a scale in fp8 (ParameterSpec::fp8_scale): tensors that follow one
+/// another.
+struct ScaledRun {
+  int scale = none;
+  std::int64_t offset = 0, elements = 0;  // in the group
+};
+std::vector<ScaledRun> scaled_runs(const GroupSpec& group);
+
 }  // namespace trainx::program

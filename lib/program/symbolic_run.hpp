@@ -27,6 +27,8 @@ class SymbolicRun {
   std::string run_experts(const Instruction& i, int rank);
   std::string copy(const Instruction& i, int rank);
   std::string cast(const Instruction& i, int rank);
+  void fp8_scale(const Instruction& i, int rank);
+  std::string quantize(const Instruction& i, int rank);
   std::string add(const Instruction& i, int rank);
   std::string update(const Instruction& i, int rank);
   std::string update_tensors(const Instruction& i, int rank);

@@ -129,6 +129,13 @@ Symbol norm_symbol(Symbol gradient, int group, std::int64_t element) {
 Symbol contribution_symbol(Symbol gradient, std::int64_t element) {
   return mix(tagged(Tag::contribution), gradient, static_cast<Symbol>(element));
 }
+Symbol fp8_scale_symbol(Symbol parameter, Symbol ranges, int group, std::int64_t element) {
+  return mix(named_symbol("fp8_scale"), parameter, ranges, static_cast<Symbol>(group),
+             static_cast<Symbol>(element));
+}
+Symbol fp8_symbol(Symbol parameter, Symbol scales, Symbol ranges) {
+  return mix(named_symbol("fp8"), parameter, scales, ranges);
+}
 Symbol rounded_symbol(Symbol exact, DType to) {
   return mix(named_symbol("cast"), static_cast<Symbol>(to), exact);
 }

@@ -37,6 +37,9 @@ Symbol batch_symbol(int tensor, Symbol step, int micro, int rank);
 Symbol norm_symbol(Symbol gradient, int group, std::int64_t element);
 /// A block's contribution to the cell of a group's gradient that begins at `element`.
 Symbol contribution_symbol(Symbol gradient, std::int64_t element);
+/// What a cell of a parameter adds to the scales of weights in fp8, and what it is in fp8.
+Symbol fp8_scale_symbol(Symbol parameter, Symbol ranges, int group, std::int64_t element);
+Symbol fp8_symbol(Symbol parameter, Symbol scales, Symbol ranges);
 /// What rounding to that type makes of it.
 Symbol rounded_symbol(Symbol exact, DType to);
 /// Bytes of a cell beyond the first are told apart, so that pieces of a value cannot be swapped.

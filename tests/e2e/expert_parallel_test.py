@@ -37,10 +37,6 @@ class ExpertParallel(Trainx):
         return (f"parallel.world_size={world}", f"parallel.experts={experts}",
                 "batch.micro_batch_size=1", *more)
 
-    def tensors(self, folder):
-        return {n: t for file in folder.glob("*.safetensors")
-                for n, t in saved_tensors.tensors(file).items()}
-
     @sampled
     def test_ranks_that_share_experts_have_the_losses_of_one(self):
         for family in self.drawn(FAMILIES):
@@ -66,7 +62,7 @@ class ExpertParallel(Trainx):
             # too little to change a weight: what is saved is what training began with
             still = ("optimizer.lr=1e-30", "optimizer.options.weight_decay=0", "run.duration=1 steps")
             self.train(f"{family}-still", *still)
-            want = self.tensors(self.folder / f"outputs/{family}-still/latest")
+            want = saved_tensors.in_folder(self.folder / f"outputs/{family}-still/latest")
             self.train(f"{family}-one")
             curve = self.losses(f"{family}-one")
             for experts, world in ((2, 2), (2, 4), (4, 4)):
@@ -74,7 +70,7 @@ class ExpertParallel(Trainx):
                     mode = f"parallel.mode={self.random.choice(MODES)}"
                     name = f"{family}-{experts}-{world}"
                     self.train(f"{name}-still", *still, *self.cut(experts, world, mode))
-                    got = self.tensors(self.folder / f"outputs/{name}-still/latest")
+                    got = saved_tensors.in_folder(self.folder / f"outputs/{name}-still/latest")
                     # what begins as zero moves all the same
                     weights = [n for n in want
                                if not n.startswith("exp_avg") and not n.endswith(("bias", "sinks"))]
@@ -91,8 +87,8 @@ class ExpertParallel(Trainx):
         self.write()
         self.train("shared", *self.cut(4, 4), "run.duration=2 steps")
         self.run_trainx("export", "outputs/shared", "exported")
-        exported = self.tensors(self.folder / "exported")
-        saved = self.tensors(self.folder / "outputs/shared/latest")
+        exported = saved_tensors.in_folder(self.folder / "exported")
+        saved = saved_tensors.in_folder(self.folder / "outputs/shared/latest")
         self.assertEqual(len([n for n in exported if ".experts." in n]), 2 * EXPERTS * 3)
         for name, tensor in exported.items():
             self.assertEqual(tensor, saved[name], name)

@@ -2,6 +2,7 @@
 import json
 import re
 
+import saved_tensors
 from support import Trainx, main, sha256, tiny
 
 CLASSES = """\
@@ -30,6 +31,10 @@ class Fp8(Trainx):
     def train(self, recipe, name, *settings):
         self.run_trainx("train", recipe, f"run.name={name}", *settings)
         return self.losses(name)
+
+    def saved(self, run):
+        """Weights and states, whichever rank has saved them."""
+        return saved_tensors.in_folder(self.folder / "outputs" / run / "latest")
 
     def test_losses_are_close_to_those_without_and_are_others(self):
         for compute in ("fp32", "bf16"):
@@ -136,6 +141,30 @@ class Fp8(Trainx):
         self.refused("train", recipe, "run.name=half", "run.duration=22 steps", "precision.scaling=current", names=("precision.scaling",))
         self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "precision.products=compute", "precision.scaling=current", "run.duration=22 steps")
         self.assertNotIn("fp8_ranges", self.state("other"))
+
+    def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
+        families = {"gpt2": tiny(20, dropout=0)}
+        families["qwen3"] = families["gpt2"].replace("type: gpt2", "type: qwen3").replace(", dropout: 0}", "}")
+        for family, recipe in families.items():
+            for scaling in ("current", "delayed"):
+                with self.subTest(family=family, scaling=scaling):
+                    path = self.recipe(recipe.replace("precision: fp32", "precision: " + fp8("bf16", scaling=scaling)), f"{family}-{scaling}.yaml")
+                    runs = {mode: f"{family}-{scaling}-{mode}" for mode in ("zero2", "zero3")}
+                    for mode, run in runs.items():
+                        # no clipping: the norm sums groups, which are others
+                        self.train(path, run, "parallel.world_size=3", f"parallel.mode={mode}", "batch.global_batch_size=12", "batch.micro_batch_size=2", "optimizer.max_grad_norm=0")
+                    self.assertEqual(*(self.saved(run) for run in runs.values()))
+                    for key in ("loss", "eval_loss"):
+                        self.assertEqual(*([m[key] for m in self.metrics(run) if key in m] for run in runs.values()), key)
+                    shares = [self.metrics(run)[-1]["fp8_flushed_weights"] for run in runs.values()]
+                    self.assertAlmostEqual(*shares, places=9)
+                    # resumed, and with another number of ranks
+                    for duration in (8, 20):
+                        self.train(path, f"{runs['zero3']}-half", "schedule={type: constant}", f"run.duration={duration} steps", "parallel.world_size=2", "parallel.mode=zero3")
+                    self.train(path, f"{runs['zero3']}-whole", "schedule={type: constant}", "parallel.world_size=2", "parallel.mode=zero3")
+                    self.assertEqual(*(self.saved(f"{runs['zero3']}-{which}") for which in ("half", "whole")))
+                    said = self.run_trainx("plan", path, "parallel.world_size=3", "parallel.mode=zero3", "batch.global_batch_size=12", "batch.micro_batch_size=2").stdout
+                    self.assertIn("gathers them so", said)
 
     def test_scales_of_blocks(self):
         # several blocks along each dimension, the last of them partial; wide enough to differ from current scales

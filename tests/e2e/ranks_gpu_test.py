@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+import saved_tensors
 from gpu_checks import visible_gpus
 from support import TRAINX, Trainx, main, sha256
 
@@ -51,6 +52,16 @@ class RanksOnGpus(Trainx):
             self.assertLess(largest_difference(self.losses(f"{precision}2"), self.losses(f"{precision}1")), 5e-3, precision)
         self.train("bf16r", "parallel.world_size=2", "precision.compute=bf16", "precision.reduce=bf16")
         self.assertLess(largest_difference(self.losses("bf16r"), self.losses("bf161")), 5e-3)
+
+    def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
+        # no clipping: the norm sums groups, which are others
+        common = ("parallel.world_size=2", "precision.compute=bf16", "precision.products=fp8", "run.deterministic=true", "batch.global_batch_size=8", "optimizer.max_grad_norm=0", "model.options.dropout=0")
+        for scaling in ("current", "delayed"):
+            for mode in ("zero2", "zero3"):
+                self.train(f"{scaling}-{mode}", *common, f"precision.scaling={scaling}", f"parallel.mode={mode}")
+            for key in ("loss", "eval_loss"):
+                self.assertEqual(*([m[key] for m in self.metrics(f"{scaling}-{mode}") if key in m] for mode in ("zero2", "zero3")), f"{scaling} {key}")
+            self.assertEqual(*(saved_tensors.in_folder(self.folder / "outputs" / f"{scaling}-{mode}" / "latest") for mode in ("zero2", "zero3")), scaling)
 
     def test_zero_has_the_losses_of_one_gpu_in_less_memory(self):
         self.train("one", "parallel.world_size=1", "precision.compute=bf16")

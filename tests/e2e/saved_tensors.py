@@ -12,3 +12,9 @@ def tensors(path):
     header.pop("__metadata__", None)
     return {name: (t["dtype"], t["shape"], data[slice(*(8 + n + at for at in t["data_offsets"]))])
             for name, t in header.items()}
+
+
+def in_folder(folder):
+    """Of all files of a checkpoint: weights and states, whichever rank has saved them."""
+    return {name: tensor for file in sorted(pathlib.Path(folder).glob("*.safetensors"))
+            for name, tensor in tensors(file).items()}

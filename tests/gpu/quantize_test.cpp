@@ -171,6 +171,24 @@ TEST_CASE("zeros stay zeros in fp8; NaN and infinity show in scale and values", 
   CHECK(empty.scale[0] == 0x1p-126f);
 }
 
+TEST_CASE("parts of a tensor are cast by a scale that is there", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const auto x = random_elements<Bf16>(4 * 128, 3);
+  const Made whole = on_host(x, 4, 128, Fp8Format::e4m3);
+  const OnDevice<Bf16> in(x, 0);
+  const OnDevice<float> scale(whole.scale);
+  const OnDevice<std::uint8_t> values(std::vector<std::uint8_t>(x.size()), 0);
+  const Folding folding(quantize_partial_bytes(128));
+  for (const std::int64_t row : {0, 2}) {
+    auto op = operation<Bf16>(2, 128, Fp8Format::e4m3);
+    op.x = in.data() + row * 128, op.values = values.data() + row * 128;
+    op.scale = scale.data(), op.scale_is_made = true;
+    require_success(quantize(op, folding.memory(), nullptr), "quantize");
+  }
+  check_same(values.host(), whole.values, "values");
+  CHECK(scale.host() == whole.scale);
+}
+
 TEST_CASE("casts to fp8 repeat to the bit, also where one element is the largest", "[gpu]") {
   TRAINX_NEEDS_GPU();
   auto x = random_elements<Bf16>(8192 * 768, 4);

@@ -1,6 +1,7 @@
 #include "execute/cuda/gpu_executor.hpp"
 #include "execute/balance.hpp"
 #include "execute/collectives.hpp"
+#include "execute/fp8_weights.hpp"
 #include "comm/waits.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "kernels/step/copy_ranges.hpp"
@@ -41,7 +42,9 @@ Work work_of(Op op) {
     case Op::fetch_batch:
     case Op::copy:
     case Op::cast:
-    case Op::add: return Work::copy;
+    case Op::add:
+    case Op::fp8_scale:
+    case Op::quantize: return Work::copy;
     case Op::reduce:
     case Op::broadcast:
     case Op::scatter:
@@ -390,6 +393,8 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::add:
       return operations::cuda::add(s.memory->tensor(i, CopySlot::to),
                                    s.memory->tensor(i, CopySlot::from), stream);
+    case Op::fp8_scale: return find_fp8_scales(i, *s.memory, s.groups);
+    case Op::quantize: return quantize_weights(i, *s.memory, s.groups);
     case Op::grad_norm: return s.norms.at(&i).launch(stream_);
     case Op::measure:
     case Op::update:

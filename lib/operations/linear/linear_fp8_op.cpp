@@ -47,6 +47,12 @@ Fp8Tensor Linear::fp8_input(const OpContext& c) const {
           c.input(input_transposed), granularity(),        c.input(input_transposed_scale)};
 }
 Fp8Tensor Linear::fp8_weights(const OpContext& c, bool forward) const {
+  if (weight_in_fp8) {
+    const Tensor values = c.parameter(weight),
+                 transposed = copy_in(c, fp8_weight_transposed, {values.size(1), values.size(0)});
+    if (transposed.defined()) transpose_fp8(transposed, values);
+    return {values, c.fp8_scale(weight), Fp8::e4m3, transposed};
+  }
   // the weight is counted in forward
   const Fp8Cast how = fp8_cast(c, {Fp8Class::weights, number}, forward);
   if (!casts_once)

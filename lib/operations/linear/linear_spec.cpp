@@ -104,7 +104,7 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
     wide = N * out + out * in + result(N * in);
   if (!forward && t.trains(weight)) wide = std::max(wide, N * out + N * in);
   if (wide == 0) return;  // a bias alone is trained
-  if (multiplies_weight && !casts_once) {
+  if (multiplies_weight && !casts_once && !weight_in_fp8) {
     cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
     cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
                                       fp8_scale_type(weight_granularity(), out, in)};
@@ -132,7 +132,12 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
     cost.element_bytes +=
         static_cast<double>(read * times * size_of(t.compute) + elements * copies);
   };
-  if ((forward || wants_input_gradient(t)) && !casts_once) {
+  if (!forward && wants_input_gradient(t) && weight_in_fp8) {
+    cost.scratch[fp8_weight_transposed] = {"fp8_weight_transposed", {DType::u8, {in, out}}};
+    cost.element_bytes += static_cast<double>(2 * out * in);
+    cost.kernels.push_back({KernelFamily::transpose});
+  }
+  if ((forward || wants_input_gradient(t)) && !casts_once && !weight_in_fp8) {
     casts(out * in, out * in, 1);
     if (forward || !blocks)
       cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",

@@ -48,6 +48,9 @@ struct Linear {
   bool delayed = false;  // as Quantize has it
   // the weight is cast once a step: a forward that writes fp8_weight* casts, all else reads them
   bool casts_once = false;
+  // the weight is in fp8 when it arrives (program::GroupSpec::fp8): nothing casts it here, and a
+  // GPU transposes it for its input's gradient
+  bool weight_in_fp8 = false;
   // x and dy (e4m3, too) have scales of vectors, weights of blocks: Fp8Granularity
   bool blocks = false;
 

@@ -47,6 +47,8 @@ struct Fp8Cast {
   Tensor column_sums = {};
   bool accumulate = false;
   Tensor counts = {};  // f64 [fp8_count_kinds], added to
+  // of a tensor that is in parts: its scale is there already
+  bool scale_is_made = false;
   // of delayed scaling: the tensor's range, f64 [1] (0: not known yet), and its exponents, f64
   // [fp8_exponents], added to
   Tensor known = {}, exponents = {};
@@ -54,9 +56,12 @@ struct Fp8Cast {
 
 /// scale = max|x| / largest(format), at least 2^-126; NaN where x holds a NaN or an infinity, which
 /// products then show. values, of x.numel() elements, = x * (1 / scale), rounded to nearest even.
-/// On a GPU, and with scales of vectors or blocks, either copy of the values may be undefined: it
-/// is not made. Those take e4m3 alone, on GPUs of bf16.
+/// Either copy of the values may be undefined: it is not made. A CPU makes one alone with a scale
+/// of a tensor. Scales of vectors and blocks take e4m3 alone, on GPUs of bf16.
 void quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how = {});
+
+/// to[columns, rows] = values[rows, columns]: u8, on a GPU.
+void transpose_fp8(const Tensor& to, const Tensor& values);
 
 class OpContext;
 /// Where the instruction at hand counts that tensor's elements, and what it knows of its scale.

@@ -25,6 +25,7 @@ void widen(const Tensor& to, const Fp8Copy& from);
 
 namespace cuda {
 void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how);
+void transpose_fp8(const Gpu& gpu, const Tensor& to, const Tensor& values);
 }  // namespace cuda
 
 }  // namespace trainx::operations

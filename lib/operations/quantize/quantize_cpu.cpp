@@ -183,23 +183,27 @@ void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
     with_element(x, [&]<class T>(T) { quantize_blocks<T>(to, x, how.counts); });
     return;
   }
-  require_elements(to.values, DType::u8, n);
+  if (to.values.defined()) require_elements(to.values, DType::u8, n);
   require_elements(to.scale, DType::f32, 1);
   if (how.activation != Activation::none || how.column_sums.defined())
     throw InternalError("quantize: a CPU computes activations and sums by themselves");
-  auto* const values = to.values.as<std::uint8_t>();
   with_element(x, [&]<class T>(T) {
     const T* const from = data<T>(x);
     const std::uint32_t most = largest_bits(from, n);
     const double known = how.known.defined() ? *how.known.as<const double>() : 0;
-    const float scale = *to.scale.as<float>() =
-        known > 0
-            ? kernels::fp8_scale_of_range(known, to.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3
-                                                                        : kernels::Fp8Format::e5m2)
-            : scale_of(most, to.format);
+    if (!how.scale_is_made)
+      *to.scale.as<float>() = known > 0
+                                  ? kernels::fp8_scale_of_range(
+                                        known, to.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3
+                                                                      : kernels::Fp8Format::e5m2)
+                                  : scale_of(most, to.format);
+    const float scale = *to.scale.as<float>();
     if (how.exponents.defined() && most > 0)
       how.exponents.as<double>()[kernels::fp8_exponent(most)] += 1;
-    const bool all_finite = most < infinity_bits;
+    if (!to.values.defined()) return;
+    auto* const values = to.values.as<std::uint8_t>();
+    // of a tensor in parts, others' may be what makes the scale no number
+    const bool all_finite = most < infinity_bits && std::isfinite(scale);
     if (to.format == Fp8::e4m3)
       round_all<Fp8::e4m3>(values, from, n, scale, all_finite, how.counts);
     else

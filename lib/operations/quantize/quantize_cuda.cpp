@@ -1,4 +1,5 @@
 #include "kernels/quantize/quantize_blocks.hpp"
+#include "kernels/quantize/transpose_fp8.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/quantize/quantize_backends.hpp"
 
@@ -81,6 +82,7 @@ void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cas
     op.columns = op.rows > 0 ? elements / op.rows : 0;
     op.x = pointer<const T>(x);
     op.scale = pointer<float>(to.scale);
+    op.scale_is_made = how.scale_is_made;
     op.values = pointer<std::uint8_t>(to.values);
     op.transposed = pointer<std::uint8_t>(to.transposed);
     op.format = to.format == Fp8::e4m3 ? kernels::Fp8Format::e4m3 : kernels::Fp8Format::e5m2;
@@ -93,6 +95,16 @@ void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cas
     op.exponents = pointer<double>(how.exponents);
     gpu::require(kernels::quantize(op, gpu.fold, gpu.space.stream), "quantize");
   });
+  gpu.done(Work::copy);
+}
+
+void transpose_fp8(const Gpu& gpu, const Tensor& to, const Tensor& values) {
+  require_elements(values, DType::u8, values.numel());
+  require_elements(to, DType::u8, values.numel());
+  gpu::require(
+      kernels::transpose_fp8(pointer<std::uint8_t>(to), pointer<const std::uint8_t>(values),
+                             values.size(0), values.size(1), gpu.space.stream),
+      "transpose of weights in fp8");
   gpu.done(Work::copy);
 }
 

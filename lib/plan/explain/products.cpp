@@ -14,11 +14,13 @@ std::string describe_products(const RunPlan& plan) {
   const PlacedProgram& longest = plan.train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
   // no other operation keeps bytes; the first micro-step's, and the copies that all of them read
-  std::int64_t kept = 0, copies = 0;
+  std::int64_t kept = 0, copies = 0, gathered = 0;
   for (const program::Buffer& b : longest.program.buffers) {
     if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
     if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
   }
+  for (const program::GroupSpec& group : longest.graph.groups)
+    if (group.fp8) gathered += group.elements * size_of(DType::u8);
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
          std::to_string(longest.graph.layers()) + " layers: " +
          (plan.recipe.precision.scaling == recipe::Scaling::blocks
@@ -26,7 +28,10 @@ std::string describe_products(const RunPlan& plan) {
                 "128 x 128 of weights"
               : "e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor") +
          (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
-         (casts_weights_once(plan) ? "; weights are cast once a step" : "") +
+         (casts_weights_once(plan) ? "; weights are cast once a step"
+          : gathered > 0           ? "; each rank casts its parts of " + human_bytes(gathered) +
+                               " of weights once a step, and gathers them so"
+                         : "") +
          (copies > 0 ? ", into " + human_bytes(copies) : "") +
          (in_fp8.left_out > 0 ? "; " + std::to_string(in_fp8.left_out) + " of " +
                                     std::to_string(longest.graph.composition->fp8_products.size()) +

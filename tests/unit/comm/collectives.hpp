@@ -3,9 +3,12 @@
 #pragma once
 #include "core/half.hpp"
 #include "comm/communicator.hpp"
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -84,7 +87,7 @@ inline void same(const Bytes& got, const Bytes& want, const std::string& what) {
                                std::to_string(want.size()));
 }
 
-/// One call of a kind (0 to 7), checked. Throws where the result differs.
+/// One call of a kind (0 to 8), checked. Throws where the result differs.
 inline void check_call(comm::Communicator& c, int kind, std::int64_t n, DType dtype, int root,
                        std::uint64_t seed) {
   const int rank = c.rank(), size = c.size();
@@ -138,6 +141,17 @@ inline void check_call(comm::Communicator& c, int kind, std::int64_t n, DType dt
     c.all_to_all(mine.data(), got.data(), n * width);
     for (int r = 0; r < size; ++r) same(shard_of(got, r), shard_of(all[r], rank), what);
     same(mine, all[rank], what + ", what was sent");
+  } else if (kind == 8 && dtype == DType::f32) {
+    Bytes largest = all[0];
+    for (std::int64_t i = 0; i < n; ++i)
+      for (const Bytes& of : all)
+        write<float>(largest, i, std::max(read<float>(largest, i), read<float>(of, i)));
+    c.all_reduce_max(reinterpret_cast<float*>(mine.data()), n);
+    same(mine, largest, what);
+    if (n == 0) return;
+    float one = rank == root ? std::numeric_limits<float>::quiet_NaN() : 1;
+    c.all_reduce_max(&one, 1);
+    if (!std::isnan(one)) throw std::runtime_error(what + ": a NaN is lost");
   }
 }
 

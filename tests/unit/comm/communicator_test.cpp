@@ -61,10 +61,10 @@ TEST_CASE(
     std::uint64_t seed = 7;
     for (const DType dtype : dtypes)
       for (const std::int64_t n : {0, 1, 63, 1025, 4097, 80'001})
-        for (int kind = 0; kind < 8; ++kind, ++seed)
+        for (int kind = 0; kind < 9; ++kind, ++seed)
           collectives::check_call(*c, kind, n, dtype, static_cast<int>(seed) % m.world_size, seed);
     // goes through all slots several times
-    for (int kind = 0; kind < 8; ++kind)
+    for (int kind = 0; kind < 9; ++kind)
       collectives::check_call(*c, kind, 1'500'007, DType::f32, 0, ++seed);
     control->leave();
     return std::string();
@@ -83,7 +83,7 @@ TEST_CASE("random calls with random pauses stay right") {
     const auto c = make_communicator(*control, transport);
     std::mt19937_64 calls(seed), pauses(seed + static_cast<std::uint64_t>(m.rank) + 1);
     for (int i = 0; i < 150; ++i) {
-      const int kind = static_cast<int>(calls() % 8),
+      const int kind = static_cast<int>(calls() % 9),
                 root = static_cast<int>(calls() % static_cast<std::uint64_t>(m.world_size));
       const auto n = static_cast<std::int64_t>(calls() % (std::uint64_t{1} << (calls() % 18)));
       const DType dtype = dtypes[calls() % dtypes.size()];

@@ -1,8 +1,7 @@
 // Weights that are cast to fp8 once a step: which instructions make the copies and which read them.
 #include "passes/passes.hpp"
-#include "architectures/architecture.hpp"
-#include "architectures/gpt2.hpp"
 #include "program/check.hpp"
+#include "unit/passes/fp8_gpt2.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
 #include <stdexcept>
@@ -25,19 +24,8 @@ namespace {
 const program::UpdateSpec momentum{{{"m"}}};
 
 program::ModelGraph gpt2(bool gpu, Fp8Scaling scaling, bool once = true) {
-  architectures::Machine machine = gpu ? architectures::Machine::one_gpu()
-                                       : architectures::Machine(1);
-  machine.fp8 = graph::Fp8Layers::all;
-  machine.fp8_scaling = scaling;
-  machine.fp8_weights_once = once;
-  return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
-                                                         .num_heads = 2,
-                                                         .hidden_size = 16,
-                                                         .intermediate_size = 32,
-                                                         .max_positions = 8,
-                                                         .vocab_size = 9,
-                                                         .dropout = 0},
-                                 4, 4, DType::bf16, machine);
+  return passes::fp8_gpt2(
+      gpu, scaling, once ? graph::Fp8WeightCasts::once_a_step : graph::Fp8WeightCasts::in_each_use);
 }
 
 StepProgram program_of(const program::ModelGraph& graph, int micro_steps,

@@ -5,7 +5,9 @@
 #include "program/order.hpp"
 #include "program/print.hpp"
 #include "support/catch.hpp"
+#include "program/shards.hpp"
 #include "support/toy/prove.hpp"
+#include "unit/passes/fp8_gpt2.hpp"
 #include <random>
 
 namespace copied_gathers_test {
@@ -110,6 +112,41 @@ TEST_CASE("shards are copied only while no rank writes them, however fast each o
                 for (int repeat = 0; repeat < 5; ++repeat)
                   CHECK(race(p, copied, world, random) == "");
               }
+}
+
+TEST_CASE("shards that a step casts are copied once all ranks have cast theirs") {
+  const auto seed = GENERATE(range(1u, 4u));
+  std::mt19937 random(seed);
+  INFO("seed " << seed);
+  for (const auto scaling : {graph::Fp8Scaling::current, graph::Fp8Scaling::delayed})
+    for (const int world : {2, 4})
+      for (const int micro_steps : {1, 3}) {
+        const ModelGraph graph =
+            divisible(passes::fp8_gpt2(true, scaling, graph::Fp8WeightCasts::before_gathers), 2,
+                      Unit::element);
+        StepProgram p = passes::accumulation(plain_program(graph, momentum()), micro_steps);
+        p = passes::zero(p, graph, momentum(), {{world, 2}}, {3});
+        p = passes::lower_collectives(p, DType::f32);
+        const std::vector<bool> copied = copied_gathers(p);
+        CAPTURE(world, micro_steps, print(p, &graph));
+        const Placement at = plan_memory(p);
+        // but for the first, and the first of what was cast, which the ranks meet at
+        std::ptrdiff_t waited_for = 0;
+        for (std::size_t k = 0; k < copied.size(); ++k) {
+          if (p.steady[k].op != Op::gather) continue;
+          waited_for += !copied[k];
+          const auto shard =
+              static_cast<std::size_t>(use_of(p.steady[k], ShardSlot::from(0)).buffer);
+          if (p.buffers[shard].resident) continue;
+          // ranks may still copy it while this one goes on: nothing else lies there
+          for (std::size_t b = 0; b < p.buffers.size(); ++b)
+            if (b != shard && p.buffers[b].space == Space::device)
+              CHECK((at.base[b] + p.buffers[b].bytes() <= at.base[shard] ||
+                     at.base[b] >= at.base[shard] + p.buffers[shard].bytes()));
+        }
+        CHECK(waited_for <= 2);
+        for (int repeat = 0; repeat < 5; ++repeat) CHECK(race(p, copied, world, random) == "");
+      }
 }
 
 TEST_CASE("a first gather that is copied races with the launch before, and the test sees it") {

@@ -1,5 +1,6 @@
 #include "plan/expected_kernels.hpp"
 #include "architectures/architecture.hpp"
+#include "program/shards.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
@@ -359,6 +360,29 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
   const auto without = plan_of("precision: bf16\n", "gpt2");
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_casts == 0);
+}
+
+TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
+  const std::string zero3 = "parallel: {mode: zero3, world_size: 2}\n";
+  for (const std::string scaling : {"current", "delayed"}) {
+    const auto plan = plan_of(
+        zero3 + "precision: {compute: bf16, products: fp8, scaling: " + scaling + "}\n", "gpt2");
+    const plan::PlacedProgram& placed = plan.train.back();
+    std::int64_t parts = 0, weights = 0;
+    for (const program::GroupSpec& group : placed.graph.groups)
+      if (group.fp8) {
+        weights += std::ssize(group.parameters);
+        parts += std::ssize(program::scaled_runs(program::shard_of(group, plan.rank, 2)));
+      }
+    CHECK(weights == 3 * 4);
+    CHECK(parts >= 3 * 2);
+    CHECK(parts < weights);
+    // two micro-steps of a rank cast inputs and output gradients, a step its parts of weights
+    CHECK(plan::expected_kernels(plan, placed.graph).fp8_casts == 2 * 3 * 4 * 2 + parts);
+  }
+  const auto blocks =
+      plan_of(zero3 + "precision: {compute: bf16, products: fp8, scaling: blocks}\n", "gpt2");
+  for (const program::GroupSpec& group : blocks.train.back().graph.groups) CHECK_FALSE(group.fp8);
 }
 
 TEST_CASE("casts with scales of blocks are claimed as what the program does") {
