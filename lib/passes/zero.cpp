@@ -130,22 +130,27 @@ class Zero {
           if (const int again = gathers_[shard]++; again > 0)
             all.name += again == 1 ? "^" : "^" + std::to_string(again);
           window.gathered = add_buffer(p_, std::move(all));
-          const auto ahead = static_cast<std::size_t>(
+          auto position = static_cast<std::size_t>(
               for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0);
-          before_[is_in_fp8(whole_[static_cast<std::size_t>(shard)]) ? std::max(ahead, cast_behind)
-                                                                     : ahead]
-              .push_back(
-                  among_shards({Op::gather,
-                                none,
-                                p_.steady[k].micro,
-                                Lane::communication,
-                                {whole(p_, shard, How::read, ShardSlot::from(0)),
-                                 whole(p_, window.gathered, How::overwrite, ShardSlot::to(0))}}));
+          if (is_in_fp8(whole_[static_cast<std::size_t>(shard)]))
+            position = std::max(position, cast_behind);
+          gather(shard, window.gathered, position, turn, p_.steady[k].micro);
         }
         window.last_turn = turn;
         u = whole(p_, window.gathered, u.how, u.slot);
       }
     }
+  }
+
+  /// What a block reads for the first time goes between ranks at once.
+  void gather(BufferId shard, BufferId to, std::size_t position, int turn, int micro) {
+    auto& here = before_[position];
+    const auto [known, is_new] = gather_of_turn_.try_emplace({position, turn}, here.size());
+    if (is_new) here.push_back(among_shards({Op::gather, none, micro, Lane::communication}));
+    Instruction& i = here[known->second];
+    const int thing = static_cast<int>(i.uses.size()) / 2;
+    i.uses.push_back(whole(p_, shard, How::read, ShardSlot::from(thing)));
+    i.uses.push_back(whole(p_, to, How::overwrite, ShardSlot::to(thing)));
   }
 
   static bool computes_with_shards(Op op) {
@@ -303,6 +308,8 @@ class Zero {
   std::map<BufferId, BufferId> first_of_;  // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;  // by gradient of the first micro-step
   std::map<BufferId, int> gathers_;               // by shard of weights, so far
+  // by where it stands and whose it is: which of before_ there
+  std::map<std::pair<std::size_t, int>, std::size_t> gather_of_turn_;
   // by position in steady: what is inserted there
   std::vector<std::vector<Instruction>> before_, after_;
 };

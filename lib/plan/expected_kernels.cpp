@@ -175,7 +175,7 @@ void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
 }  // namespace
 
 ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGraph& graph,
-                                 std::int64_t target_rows) {
+                                 std::int64_t target_rows, int rank) {
   ExpectedKernels expected;
   expected.captured = !plan.recipe.run.execution.is_auto() &&
                       *plan.recipe.run.execution.value == recipe::Execution::graph;
@@ -225,7 +225,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.matrix_products *= micro_steps;
   expected.fp8_products *= micro_steps;
   expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
-  const int shard = plan.mesh.place(program::Axis::shard, plan.rank);
+  const int shard = plan.mesh.place(program::Axis::shard, rank);
   for (const program::GroupSpec& group : graph.groups)
     if (group.fp8)
       expected.fp8_casts += std::ssize(scaled_runs(shard_of(group, shard, plan.mesh.shard)));

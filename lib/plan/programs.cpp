@@ -176,12 +176,16 @@ Programs decided_programs(const Decisions& plan, Extent extent) {
 
 Programs plan_programs(const Decisions& plan, Extent extent) {
   Programs made = decided_programs(plan, extent);
-  if (plan.casts_weights_once || !casts_weights_once(plan) || plan.budget_bytes <= 0 ||
-      plan_memory_totals(plan, made).total_bytes() <= plan.budget_bytes)
+  if (plan.casts_weights_once || weight_casts_of(plan) == graph::Fp8WeightCasts::in_each_use ||
+      plan.budget_bytes <= 0 || plan_memory_totals(plan, made).total_bytes() <= plan.budget_bytes)
     return made;
   Decisions other = plan;
   other.casts_weights_once = false;
-  return decided_programs(other, extent);
+  Programs cast_in_each_use = decided_programs(other, extent);
+  const auto bytes_of = [](const Decisions& decided, const Programs& programs) {
+    return plan_memory_totals(decided, programs).total_bytes();
+  };
+  return bytes_of(other, cast_in_each_use) < bytes_of(plan, made) ? cast_in_each_use : made;
 }
 
 double step_flops(const PlacedProgram& placed) {

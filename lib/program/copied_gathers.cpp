@@ -46,9 +46,10 @@ std::vector<Use> lasting_shards(const StepProgram& p, const Instruction& gather)
   return shards;
 }
 
-bool lasts_for_peers(const StepProgram& p, const std::vector<Use>& shards) {
+// Of those that it writes.
+bool last_for_peers(const StepProgram& p, const std::vector<Use>& shards, const Instruction& i) {
   return std::ranges::all_of(shards, [&](const Use& u) {
-    return p.buffers[static_cast<std::size_t>(u.buffer)].read_by_peers;
+    return p.buffers[static_cast<std::size_t>(u.buffer)].read_by_peers || !writes_any(i, {u});
   });
 }
 
@@ -69,7 +70,7 @@ std::vector<bool> copied_gathers(const StepProgram& p) {
     const Instruction* maker = nullptr;
     for (std::size_t j = 0; may && j < k; ++j) {
       if (writes_any(at(j), shards)) {
-        may = lasts_for_peers(p, shards);
+        may = last_for_peers(p, shards, at(j));
         maker = &at(j), met = false;
       }
       met = met || (is_among(at(j), gather) && (is_meeting(at(j)) || at(j).op == Op::gather) &&

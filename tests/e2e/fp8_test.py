@@ -326,6 +326,25 @@ class Fp8(Trainx):
                     self.train(recipe, half, *settings, less)
                     self.assertEqual(sha256(self.weights(half)), sha256(self.weights(once)))
 
+    def test_ranks_without_room_for_shards_in_fp8_cast_what_they_gather(self):
+        recipe = self.recipe(tiny(6, every=100, dropout=0, precision=fp8("bf16")))
+        settings = (
+            "model.options.num_layers=8",
+            "model.options.hidden_size=128",
+            "parallel.world_size=2",
+            "parallel.mode=zero3",
+            # no clipping: the norm sums groups, which are others
+            "optimizer.max_grad_norm=0",
+        )
+        planned = self.plan(recipe, *settings)
+        less = f"memory.budget={planned['total_bytes'] - 1} B"
+        without = self.plan(recipe, *settings, less)
+        self.assertLess(without["total_bytes"], planned["total_bytes"])
+        self.assertTrue(any("fp8" in choice for choice in without["choices"]), without["choices"])
+        want = self.train(recipe, "gathered", *settings)
+        self.assertEqual(self.train(recipe, "arrived", *settings, less), want)
+        self.assertEqual(self.saved("gathered"), self.saved("arrived"))
+
     def test_copies_of_weights_are_planned_where_weights_stay(self):
         recipe = self.recipe(tiny(precision="bf16"))
         on_gpu = (FP8, "--gpu", "h100", "model.options.hidden_size=512")

@@ -9,6 +9,7 @@
 #include "unit/passes/fp8_gpt2.hpp"
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace fp8_gathers_test {
 
@@ -44,6 +45,13 @@ const Buffer& buffer_of(const StepProgram& p, const Use& u) {
   return p.buffers[static_cast<std::size_t>(u.buffer)];
 }
 
+/// visit(shard, all of it) of each thing that the instruction gathers.
+template <class Visit>
+void each_gathered(const Instruction& i, const Visit& visit) {
+  for (int k = 0; i.op == Op::gather && find_use(i, ShardSlot::from(k)); ++k)
+    visit(use_of(i, ShardSlot::from(k)), use_of(i, ShardSlot::to(k)));
+}
+
 Instruction& first(StepProgram& p, Op op) {
   return *std::ranges::find(p.steady, op, &Instruction::op);
 }
@@ -70,14 +78,13 @@ TEST_CASE("a byte of each weight goes between ranks, and blocks read what was ga
   const StepProgram p = program_of(graph, {2, 2}, 1);
   Bytes in_fp8 = 0, others = 0;
   for (const Instruction& i : p.steady)
-    if (i.op == Op::gather) {
-      const Use& to = use_of(i, ShardSlot::to(0));
+    each_gathered(i, [&](const Use&, const Use& to) {
       const Buffer& b = buffer_of(p, to);
       const GroupSpec& group = graph.groups[static_cast<std::size_t>(b.index)];
       CHECK(b.dtype == (group.fp8 ? DType::u8 : DType::bf16));
       CHECK(b.elements == group.elements);
       (group.fp8 ? in_fp8 : others) += b.bytes();
-    }
+    });
   // attention's two weights and the MLP's two, of two layers, gathered twice but for the last
   // layer, whose backward follows its forward
   constexpr Bytes layer = (3 + 1 + 2 + 2) * 16 * 16;
@@ -101,7 +108,11 @@ TEST_CASE("scales that ranks do not share, and casts behind their gather, are fo
   StepProgram late = program_of(graph, {2, 2}, 2);
   const auto quantize = std::ranges::find(late.steady, Op::quantize, &Instruction::op);
   const auto behind = std::ranges::find_if(late.steady, [&](const Instruction& i) {
-    return i.op == Op::gather && buffer_of(late, i.uses.front()).dtype == DType::u8;
+    bool in_fp8 = false;
+    each_gathered(i, [&](const Use& from, const Use&) {
+      in_fp8 |= buffer_of(late, from).dtype == DType::u8;
+    });
+    return in_fp8;
   });
   REQUIRE(quantize < behind);
   std::rotate(quantize, quantize + 1, behind + 1);
@@ -145,7 +156,8 @@ TEST_CASE("evaluation casts and gathers alike") {
   CHECK(check_program(p, plan_memory(p), nullptr) == "");
   int gathered = 0;
   for (const Instruction& i : p.steady)
-    gathered += i.op == Op::gather && buffer_of(p, i.uses.front()).dtype == DType::u8;
+    each_gathered(
+        i, [&](const Use& from, const Use&) { gathered += buffer_of(p, from).dtype == DType::u8; });
   CHECK(gathered == 4);
 }
 
