@@ -53,15 +53,25 @@ class RanksOnGpus(Trainx):
         self.train("bf16r", "parallel.world_size=2", "precision.compute=bf16", "precision.reduce=bf16")
         self.assertLess(largest_difference(self.losses("bf16r"), self.losses("bf161")), 5e-3)
 
-    def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
+    def compare_gathers_in_fp8(self, world, shard_ranks=None):
         # no clipping: the norm sums groups, which are others
-        common = ("parallel.world_size=2", "precision.compute=bf16", "precision.products=fp8", "run.deterministic=true", "batch.global_batch_size=8", "optimizer.max_grad_norm=0", "model.options.dropout=0")
+        common = (f"parallel.world_size={world}", "precision.compute=bf16", "precision.products=fp8", "run.deterministic=true", "batch.global_batch_size=8", "batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "model.options.dropout=0")
         for scaling in ("current", "delayed"):
-            for mode in ("zero2", "zero3"):
-                self.train(f"{scaling}-{mode}", *common, f"precision.scaling={scaling}", f"parallel.mode={mode}")
+            shards = shard_ranks or world
+            runs = [f"{world}-{shards}-{scaling}-{mode}" for mode in ("zero2", "zero3")]
+            for run in runs:
+                self.train(run, *common, f"precision.scaling={scaling}", f"parallel.mode={run[-5:]}", f"parallel.shard_ranks={shards}")
             for key in ("loss", "eval_loss"):
-                self.assertEqual(*([m[key] for m in self.metrics(f"{scaling}-{mode}") if key in m] for mode in ("zero2", "zero3")), f"{scaling} {key}")
-            self.assertEqual(*(saved_tensors.in_folder(self.folder / "outputs" / f"{scaling}-{mode}" / "latest") for mode in ("zero2", "zero3")), scaling)
+                self.assertEqual(*([m[key] for m in self.metrics(run) if key in m] for run in runs), f"{scaling} {key}")
+            self.assertEqual(*(saved_tensors.in_folder(self.folder / "outputs" / run / "latest") for run in runs), scaling)
+
+    def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
+        self.compare_gathers_in_fp8(2)
+
+    @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+    def test_four_gpus_gather_in_fp8_among_all_and_among_two(self):
+        self.compare_gathers_in_fp8(4)
+        self.compare_gathers_in_fp8(4, shard_ranks=2)
 
     def test_zero_has_the_losses_of_one_gpu_in_less_memory(self):
         self.train("one", "parallel.world_size=1", "precision.compute=bf16")
