@@ -3,6 +3,7 @@
 #include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/explain/percent.hpp"
+#include "program/operations.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -30,7 +31,11 @@ Kept weigh(const Decisions& plan, int turns, const program::Rates& rates) {
   std::set<program::BufferId> groups;
   Kept kept{turns};
   for (const program::Instruction& i : placed.program.steady)
-    if (i.op == program::Op::gather) ++kept.gathers, groups.insert(i.uses.front().buffer);
+    for (int k = 0; i.op == program::Op::gather; ++k) {
+      const program::Use* shard = find_use(i, program::ShardSlot::from(k));
+      if (!shard) break;
+      ++kept.gathers, groups.insert(shard->buffer);
+    }
   kept.groups = static_cast<std::int64_t>(groups.size());
   kept.bytes = plan_memory_totals(other, programs).total_bytes();
   kept.seconds = step_seconds(programs, rates);

@@ -20,6 +20,7 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
     case Role::gradient:
     case Role::transit: return "gradients" + in;
     case Role::tensor_sums: return "sums over tensors";
+    case Role::fp8_scales: return "largest scales of weights in fp8";
     default:
       if (!is_scalar(role)) return std::string(program::name_of(i.op));
       return i.op == Op::broadcast ? "the loss's seed out" : "losses" + in;

@@ -128,6 +128,15 @@ TEST_CASE(
   const std::string parallel = "mode: zero3, world_size: 4";
   const auto unknown = planned(parallel);
   CHECK(unknown.turns_kept == 0);
+  auto in_fp8 = planned(parallel, "precision: {compute: bf16, products: fp8}");
+  program::Rates slow_links;
+  slow_links.gemm_flops_per_s = 1e14;
+  slow_links.memory_bytes_per_s = 1e12;
+  slow_links.link_bytes_per_s = 1e9;
+  plan::choose_kept_weights(in_fp8, 0, &slow_links);
+  CHECK(in_fp8.turns_kept > 0);
+  CHECK(std::ranges::count(plan::exchanges_of(in_fp8), "largest scales of weights in fp8",
+                           &plan::Exchange::name) == 1);
   check_sentence("plan.choose_mode/zero3_links_unknown",
                  line_with(all_of(unknown.choices), "zero3 gathers"));
   const auto with_links = [&](double bytes_per_s, std::int64_t have) {
