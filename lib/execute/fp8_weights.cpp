@@ -20,12 +20,12 @@ Tensor in_rows(const Tensor& part) {
                                   : part.view({1, n});
 }
 
-/// What is known and counted of a tensor: rows of [classes, tensors, ...], by its scale.
-Tensor row_of_weight(const Tensor& all, const ModelGraph& graph, int scalar, int tensor) {
-  const auto& dims = graph.scalars[static_cast<std::size_t>(scalar)].dims;
-  const std::int64_t tensors = dims.at(1) * dims.at(2),
-                     of_class = static_cast<std::int64_t>(operations::Fp8Class::weights);
-  return all.view({-1, dims.at(3)}).narrow(0, of_class * tensors + tensor, 1).view({-1});
+/// A scalar of the graph, in its dims; undefined where the instruction uses none there.
+Tensor scalar_at(const Instruction& i, const PlacedMemory& memory, Slot slot) {
+  const Use* u = find_use(i, slot);
+  if (!u) return {};
+  const auto scalar = static_cast<std::size_t>(memory.buffer(*u).index);
+  return memory.tensor(*u).view(memory.placed().graph.scalars[scalar].dims);
 }
 
 /// visit(a run, its scale, what is known and counted of it, its group, and its place there)
@@ -33,24 +33,14 @@ template <class Visit>
 void each_run(const Instruction& i, const PlacedMemory& memory, const std::vector<OwnGroup>& groups,
               const Visit& visit) {
   const Tensor scales = memory.tensor(i, QuantizeSlot::scales);
-  const Use *known = find_use(i, QuantizeSlot::ranges), *counts = find_use(i, QuantizeSlot::counts);
-  const ModelGraph& graph = memory.placed().graph;
+  const Tensor ranges = scalar_at(i, memory, QuantizeSlot::ranges),
+               counts = scalar_at(i, memory, QuantizeSlot::counts);
   for (const Use& u : i.uses) {
     if (!QuantizeSlot::is_from(u.slot)) continue;
     const int group = QuantizeSlot::group_of(u.slot);
     for (const ScaledRun& run : scaled_runs(groups[static_cast<std::size_t>(group)].spec)) {
-      Fp8Cast how;
-      if (known)
-        how.known =
-            row_of_weight(memory.tensor(*known), graph, memory.buffer(*known).index, run.scale)
-                .narrow(0, 0, 1);
-      if (counts) {
-        const Tensor row =
-            row_of_weight(memory.tensor(*counts), graph, memory.buffer(*counts).index, run.scale);
-        how.counts = row.narrow(0, 0, operations::fp8_count_kinds);
-        if (known)
-          how.exponents = row.narrow(0, operations::fp8_count_kinds, operations::fp8_exponents);
-      }
+      const Fp8Cast how =
+          operations::fp8_cast(ranges, counts, operations::Fp8Class::weights, run.scale);
       visit(in_rows(memory.tensor(u).narrow(0, run.offset, run.elements)),
             scales.narrow(0, run.scale * fp8_scale_stride, 1), how, group, run);
     }

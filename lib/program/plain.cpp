@@ -122,10 +122,6 @@ class Builder {
   /// Groups that blocks read in fp8: their scales, and what they are in that.
   void add_quantize(bool training) {
     Instruction scale{Op::fp8_scale}, quantize{Op::quantize};
-    const auto scalar_of = [&](const auto& is_wanted) {
-      const auto at = std::ranges::find_if(graph_.scalars, is_wanted);
-      return static_cast<int>(at - graph_.scalars.begin());
-    };
     for (int k = 0; k < static_cast<int>(graph_.groups.size()); ++k)
       if (graph_.groups[k].fp8) {
         scale.uses.push_back(whole(p_, stored(k), How::read, QuantizeSlot::from(k)));
@@ -133,27 +129,16 @@ class Builder {
         quantize.uses.push_back(whole(p_, in_fp8(k), How::overwrite, QuantizeSlot::to(k)));
       }
     if (scale.uses.empty()) return;
-    const int scales = scalar_of([](const ScalarSpec& s) { return s.role == Role::fp8_scales; });
-    const TensorSpec& spec = graph_.scalars[scales];
-    const BufferId made = find_or_add({.role = Role::fp8_scales,
-                                       .index = scales,
-                                       .dtype = spec.dtype,
-                                       .elements = spec.elements()},
-                                      [&] { return spec.name; });
-    scale.uses.push_back(whole(p_, made, How::overwrite, QuantizeSlot::scales));
-    quantize.uses.push_back(whole(p_, made, How::read, QuantizeSlot::scales));
+    const BufferId scales =
+        buffer_of([](const ScalarSpec& k) { return k.role == Role::fp8_scales; });
+    scale.uses.push_back(whole(p_, scales, How::overwrite, QuantizeSlot::scales));
+    quantize.uses.push_back(whole(p_, scales, How::read, QuantizeSlot::scales));
     for (Instruction* i : {&scale, &quantize})
       use_scalar(*i, Role::fp8_ranges, QuantizeSlot::ranges);
-    if (training) {
-      const int counts = scalar_of([](const ScalarSpec& s) { return s.name == fp8_counts; });
-      const TensorSpec& counted = graph_.scalars[counts];
-      const BufferId buffer = find_or_add({.role = Role::metric,
-                                           .index = counts,
-                                           .dtype = counted.dtype,
-                                           .elements = counted.elements()},
-                                          [&] { return counted.name; });
-      quantize.uses.push_back(whole(p_, buffer, How::accumulate, QuantizeSlot::counts));
-    }
+    if (training)
+      quantize.uses.push_back(
+          whole(p_, buffer_of([](const ScalarSpec& k) { return k.name == fp8_counts; }),
+                How::accumulate, QuantizeSlot::counts));
     p_.steady.push_back(std::move(scale));
     p_.steady.push_back(std::move(quantize));
   }
@@ -233,6 +218,15 @@ class Builder {
                                    .dtype = graph_.compute,
                                    .elements = g.elements});
     return it->second;
+  }
+  /// Of the first scalar of the graph for which that holds.
+  template <class Holds>
+  BufferId buffer_of(const Holds& holds) {
+    const auto k =
+        static_cast<int>(std::ranges::find_if(graph_.scalars, holds) - graph_.scalars.begin());
+    const ScalarSpec& s = graph_.scalars[k];
+    return find_or_add({.role = s.role, .index = k, .dtype = s.dtype, .elements = s.elements()},
+                       [&] { return s.name; });
   }
   BufferId in_fp8(int group) {
     const auto [it, is_new] = in_fp8_.try_emplace(group, none);

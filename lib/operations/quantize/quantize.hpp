@@ -63,6 +63,10 @@ void quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how = {});
 /// to[columns, rows] = values[rows, columns]: u8, on a GPU.
 void transpose_fp8(const Tensor& to, const Tensor& values);
 
+/// What is known and counted of a tensor. `ranges`, `counts`: f64 [classes, blocks, tensors, ...]
+/// as scalars of the graph have them; undefined: not known, or not counted. `tensor`: which of the
+/// class, in all blocks.
+Fp8Cast fp8_cast(const Tensor& ranges, const Tensor& counts, Fp8Class of, std::int64_t tensor);
 class OpContext;
 /// Where the instruction at hand counts that tensor's elements, and what it knows of its scale.
 /// `counts`: it counts, for the first time in a micro-step.

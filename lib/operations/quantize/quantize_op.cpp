@@ -25,21 +25,26 @@ void Quantize::run_forward(const OpContext& c) const {
            c.input(x), how);
 }
 
-Fp8Cast fp8_cast(const OpContext& c, Fp8Site site, bool counts) {
+Fp8Cast fp8_cast(const Tensor& ranges, const Tensor& counts, Fp8Class of, std::int64_t tensor) {
   Fp8Cast how;
   const auto row = [&](const Tensor& all) {
-    const std::int64_t at =
-        (static_cast<int>(site.of) * all.size(1) + c.block().number()) * all.size(2) + site.number;
+    const std::int64_t at = static_cast<int>(of) * all.size(1) * all.size(2) + tensor;
     return all.view({-1, all.size(3)}).narrow(0, at, 1).view({-1});
   };
-  if (const Tensor ranges = c.whole(c.bound().fp8_ranges); ranges.defined())
-    how.known = row(ranges).narrow(0, 0, 1);
-  if (const Tensor all = counts ? c.whole(c.bound().fp8_counts) : Tensor(); all.defined()) {
-    const Tensor own = row(all);
-    how.counts = own.narrow(0, 0, fp8_count_kinds);
-    if (how.known.defined()) how.exponents = own.narrow(0, fp8_count_kinds, fp8_exponents);
-  }
+  if (ranges.defined()) how.known = row(ranges).narrow(0, 0, 1);
+  if (!counts.defined()) return how;
+  const Tensor own = row(counts);
+  how.counts = own.narrow(0, 0, fp8_count_kinds);
+  if (ranges.defined()) how.exponents = own.narrow(0, fp8_count_kinds, fp8_exponents);
   return how;
+}
+
+Fp8Cast fp8_cast(const OpContext& c, Fp8Site site, bool counts) {
+  const Tensor ranges = c.whole(c.bound().fp8_ranges),
+               counted = counts ? c.whole(c.bound().fp8_counts) : Tensor();
+  const Tensor& any = ranges.defined() ? ranges : counted;
+  if (!any.defined()) return {};
+  return fp8_cast(ranges, counted, site.of, c.block().number() * any.size(2) + site.number);
 }
 
 }  // namespace trainx::operations
