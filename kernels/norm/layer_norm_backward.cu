@@ -1,5 +1,5 @@
 #include "kernels/copy_async.cuh"
-#include "kernels/fold.cuh"
+#include "kernels/fold_vectors.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/norm/layer_norm_backward.hpp"
 #include "kernels/norm/layer_norm_backward_tiles.hpp"
@@ -12,13 +12,12 @@ namespace {
 
 // Blocks stay for the whole launch, one a multiprocessor, and keep the column sums of their rows in
 // registers. Rows are copied into shared memory some turns ahead: a thread reads what it has copied
-// itself, so its copies need no barrier and hold no registers. At the end blocks fold their sums in
-// two levels, `fan` blocks at a time: one block alone would read all of them for longer than a
-// small launch takes.
+// itself, so its copies need no barrier and hold no registers. A second launch adds up the blocks'
+// sums.
 constexpr int fan = 12;
 constexpr int most_blocks = fan * fan;
 
-// Per block, and per group of blocks, 3 vectors of sums of this many floats.
+// Per block, 3 vectors of sums of this many floats.
 TRAINX_HOST_DEVICE std::int64_t padded(std::int64_t columns) { return (columns + 3) / 4 * 4; }
 
 template <class T, int operands, class Group>
@@ -33,6 +32,38 @@ struct Stages {
   }
 };
 
+/// Where the column sums that are wanted go: one vector each, in this order.
+struct NormSums {
+  float *d_gamma = nullptr, *d_beta = nullptr, *d_bias = nullptr;
+  bool accumulate_norm = false, accumulate_bias = false;
+  int columns = 0, pitch4 = 0, vectors = 0;
+
+  template <class T>
+  TRAINX_HOST_DEVICE NormSums(const LayerNormBackward<T>& op, bool norms)
+      : d_gamma(norms ? op.d_gamma : nullptr),
+        d_beta(norms ? op.d_beta : nullptr),
+        d_bias(op.d_bias),
+        accumulate_norm(op.accumulate_norm),
+        accumulate_bias(op.accumulate_bias),
+        columns(static_cast<int>(op.columns)),
+        pitch4(static_cast<int>(padded(op.columns) / 4)),
+        vectors((d_gamma != nullptr) + (d_beta != nullptr) + (d_bias != nullptr)) {}
+
+  TRAINX_HOST_DEVICE int length4() const { return vectors * pitch4; }
+
+  __device__ void operator()(int i, const float4& total) const {
+    const int at = i / pitch4, column = 4 * (i - at * pitch4);
+    const bool is_gamma = d_gamma && at == 0, is_beta = d_beta && at == (d_gamma != nullptr);
+    float* const to = is_gamma ? d_gamma : is_beta ? d_beta : d_bias;
+    const bool accumulate = is_gamma || is_beta ? accumulate_norm : accumulate_bias;
+    const float values[4] = {total.x, total.y, total.z, total.w};
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (column + j < columns)
+        to[column + j] = accumulate ? to[column + j] + values[j] : values[j];
+  }
+};
+
 // What is known when a kernel is compiled: a LayerNorm with weight and shift, an RMSNorm with
 // weight alone, whose sum has no bias, both of a sum that is not scaled; or what NormForm and null
 // pointers say.
@@ -43,7 +74,7 @@ enum class Known : std::uint8_t { layer_norm, rms_norm, nothing };
 template <class T, class Group, int stages, int at_once, Known known>
 __global__ void __launch_bounds__(Group::threads, 1)
     layer_norm_backward_kernel(LayerNormBackward<T> op, DropoutFactors dropout, NormFactors form,
-                               FoldMemory memory) {
+                               float4* of_blocks) {  // [blocks][length4 of NormSums]
   constexpr bool aligned = stages > 0;
   constexpr bool plain = known == Known::layer_norm, rms = known == Known::rms_norm;
   constexpr int vectors = Group::vectors;
@@ -201,25 +232,24 @@ __global__ void __launch_bounds__(Group::threads, 1)
     stage = stage + 1 < stages ? stage + 1 : 0;
   }
 
-  // The sums of the block's rows, then of `fan` blocks, then of all; in pieces of four columns. Of
-  // a plain norm both of its parameters have sums, of others those that are asked for.
+  // The sums of the block's rows, in pieces of four columns. Of a plain norm both of its parameters
+  // have sums, of others those that are asked for.
   if constexpr (aligned) wait_for_copies<0>();
-  float* const sums_of[3] = {norms ? op.d_gamma : nullptr, norms ? op.d_beta : nullptr, op.d_bias};
-  int place[3] = {0, 1, 2};  // among the vectors that are folded
+  const NormSums to(op, norms);
+  const bool wanted_sums[3] = {to.d_gamma != nullptr, to.d_beta != nullptr, to.d_bias != nullptr};
+  int place[3] = {0, 1, 2};  // among the vectors
   if constexpr (!plain) {
-    place[1] = sums_of[0] != nullptr;
-    place[2] = place[1] + (sums_of[1] != nullptr);
+    place[1] = wanted_sums[0];
+    place[2] = place[1] + wanted_sums[1];
   }
-  const int vector_count = place[2] + (op.d_bias != nullptr),
-            pitch4 = static_cast<int>(padded(columns)) / 4, length4 = vector_count * pitch4;
+  const int vector_count = to.vectors, pitch4 = to.pitch4, length4 = to.length4();
   constexpr int capacity4 = Group::capacity / 4;
   // [at_once][rows_per_block][capacity4]
   auto* const in_block = reinterpret_cast<float4*>(shared);
-  auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);  // [blocks][length4]
   if constexpr (at_once == 0) {
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      if (!plain && !sums_of[k]) continue;
+      if (!wanted_sums[k]) continue;
       float4* const row = of_blocks + static_cast<int>(blockIdx.x) * length4 + place[k] * pitch4;
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
@@ -235,7 +265,7 @@ __global__ void __launch_bounds__(Group::threads, 1)
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-      if ((!plain && !sums_of[k]) || place[k] < begin || place[k] >= end) continue;
+      if ((!plain && !wanted_sums[k]) || place[k] < begin || place[k] >= end) continue;
       float4* const row = in_block +
                           ((place[k] - begin) * Group::rows_per_block + Group::row_of_block()) *
                               capacity4;
@@ -256,28 +286,6 @@ __global__ void __launch_bounds__(Group::threads, 1)
       of_blocks[static_cast<int>(blockIdx.x) * length4 + begin * pitch4 + i] = total;
     }
   }
-  const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan,
-            group = static_cast<int>(blockIdx.x) / fan;
-  const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
-  if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
-  float4* const of_groups = of_blocks + blocks * length4;
-  for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads)
-    of_groups[group * length4 + i] =
-        add_members<fan>(of_blocks + group * fan * length4, length4, members, i);
-  if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
-  for (int i = static_cast<int>(threadIdx.x); i < length4; i += Group::threads) {
-    const float4 total = add_members<fan>(of_groups, length4, groups, i);
-    const float values[4] = {total.x, total.y, total.z, total.w};
-    const int at = i / pitch4, column = 4 * (i - at * pitch4);
-    int k = at;
-    if constexpr (!plain) k = sums_of[0] && at == 0 ? 0 : sums_of[1] && at == place[1] ? 1 : 2;
-    float* const to = k == 0 ? op.d_gamma : k == 1 ? op.d_beta : op.d_bias;
-    const bool accumulate = k < 2 ? op.accumulate_norm : op.accumulate_bias;
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (column + j < columns)
-        to[column + j] = accumulate ? to[column + j] + values[j] : values[j];
-  }
 }
 
 template <class T, Known known, class Tiles>
@@ -296,9 +304,13 @@ cudaError_t launch_with(const LayerNormBackward<T>& op, const NormFactors& form,
   const std::int64_t work =
       std::max<std::int64_t>(1, (op.rows + Group::rows_per_block - 1) / Group::rows_per_block);
   if (const cudaError_t error = blocks_for(work, 1, blocks); error != cudaSuccess) return error;
-  kernel<<<std::min<unsigned>(blocks, most_blocks), Group::threads, bytes, stream>>>(op, dropout,
-                                                                                     form, memory);
-  return cudaGetLastError();
+  blocks = std::min<unsigned>(blocks, most_blocks);
+  auto* const of_blocks = reinterpret_cast<float4*>(memory.partial);
+  kernel<<<blocks, Group::threads, bytes, stream>>>(op, dropout, form, of_blocks);
+  const cudaError_t error = cudaGetLastError();
+  const NormSums sums(op, known != Known::nothing || op.d_normed);
+  if (error != cudaSuccess || sums.vectors == 0) return error;
+  return fold_vectors<fan>(of_blocks, static_cast<int>(blocks), sums.length4(), sums, stream);
 }
 
 template <Known known, class T>
@@ -335,7 +347,7 @@ cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const F
 }  // namespace
 
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns) {
-  return (most_blocks + fan) * 3 * padded(columns) * static_cast<std::int64_t>(sizeof(float));
+  return most_blocks * 3 * padded(columns) * static_cast<std::int64_t>(sizeof(float));
 }
 cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout,
                                 const FoldMemory& memory, cudaStream_t stream) {

@@ -47,7 +47,8 @@ void norm_backward_reference(const LayerNormBackward<T>& op, const NormForm& for
 /// Of FoldMemory::partial.
 std::int64_t layer_norm_backward_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
-/// Asynchronous on `stream`; one launch, whose status it returns.
+/// Asynchronous on `stream`; returns the status of its launches. Of `memory` it takes `partial`
+/// alone.
 cudaError_t layer_norm_backward(const LayerNormBackward<float>& op, const FusedDropout& dropout,
                                 const FoldMemory& memory, cudaStream_t stream);
 cudaError_t layer_norm_backward(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout,
