@@ -1,8 +1,17 @@
 #include "kernels/reduce/column_sum.hpp"
 #include "kernels/reduce/column_tile.cuh"
+#include <algorithm>
 
 namespace trainx::kernels {
 namespace {
+
+template <class T>
+__device__ __forceinline__ void add_eight(const Eight<T>& x, float (&sums)[8]) {
+  float values[8];
+  widen8(x, values);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) sums[j] += values[j];
+}
 
 template <class T, bool aligned>
 struct Rows {
@@ -14,10 +23,23 @@ struct Rows {
   }
   __device__ void add(std::int64_t, std::int64_t, int, const Fetched& fetched,
                       float (&sums)[8]) const {
-    float values[8];
-    widen8(fetched, values);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) sums[j] += values[j];
+    add_eight(fetched, sums);
+  }
+};
+
+struct TwoMatrices {
+  using Fetched = Eight<float>;
+  const float* x[2];
+  std::int64_t rows[2], columns[2];
+  __device__ Fetched load(std::int64_t row, std::int64_t column, int count) const {
+    const bool second = column >= columns[0];
+    const std::int64_t own = second ? column - columns[0] : column;
+    const float* const from = (second ? x[1] + row * columns[1] : x[0] + row * columns[0]) + own;
+    return load8<true>(from, row < (second ? rows[1] : rows[0]) ? count : 0);
+  }
+  __device__ void add(std::int64_t, std::int64_t, int, const Fetched& fetched,
+                      float (&sums)[8]) const {
+    add_eight(fetched, sums);
   }
 };
 
@@ -40,6 +62,16 @@ cudaError_t column_sum(const ColumnSum<Bf16>& op, const FoldMemory& memory, cuda
 }
 cudaError_t column_sum(const ColumnSum<Fp16>& op, const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, memory, stream);
+}
+cudaError_t column_sum(const ColumnSumOfTwo& op, const FoldMemory& memory, cudaStream_t stream) {
+  if (op.columns[0] % 8 != 0 || op.columns[1] % 8 != 0 || !aligned16(op.x[0]) ||
+      !aligned16(op.x[1]))
+    return cudaErrorInvalidValue;
+  const TwoMatrices from{
+      {op.x[0], op.x[1]}, {op.rows[0], op.rows[1]}, {op.columns[0], op.columns[1]}};
+  return launch_column_tiles<8>(from, std::max(op.rows[0], op.rows[1]),
+                                op.columns[0] + op.columns[1], {op.sums, op.accumulate, memory},
+                                stream);
 }
 
 }  // namespace trainx::kernels

@@ -17,5 +17,12 @@ void columns(const ColumnSum<T>& op) {
 void column_sum_reference(const ColumnSum<float>& op) { columns(op); }
 void column_sum_reference(const ColumnSum<Bf16>& op) { columns(op); }
 void column_sum_reference(const ColumnSum<Fp16>& op) { columns(op); }
+void column_sum_reference(const ColumnSumOfTwo& op) {
+  float* sums = op.sums;
+  for (int k = 0; k < 2; ++k) {
+    columns(ColumnSum<float>{op.rows[k], op.columns[k], op.x[k], sums, op.accumulate});
+    sums += op.columns[k];
+  }
+}
 
 }  // namespace trainx::kernels

@@ -31,10 +31,8 @@ kernels::AttentionDropout dropout_of(const AttentionProblem& p, const AttentionI
 /// (FoldMemory), which lies at the workspace's beginning.
 std::int64_t own_bytes(const AttentionProblem& p) {
   auto bytes = static_cast<std::int64_t>(kernels::hopper::workspace_bytes(size_of(p)));
-  const std::int64_t columns = p.heads * p.head_size;
   if (p.column_sums)
-    bytes = std::max({bytes, kernels::column_sum_partial_bytes(columns),
-                      kernels::column_sum_partial_bytes(2 * columns)});
+    bytes = std::max(bytes, kernels::column_sum_partial_bytes(3 * p.heads * p.head_size));
   return (bytes + 15) / 16 * 16;
 }
 

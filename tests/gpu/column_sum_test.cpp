@@ -1,5 +1,6 @@
 #include "kernels/reduce/column_sum.hpp"
 #include "gpu/operands.hpp"
+#include <algorithm>
 
 namespace column_sum_test {
 
@@ -50,6 +51,31 @@ TEST_CASE("column sums equal their reference for all sizes and alignments", "[gp
   check_sizes<Fp16>();
   check<Bf16>(17, 100'000, 0);  // wide tiles
   check<float>(60'007, 64, 0);
+}
+
+TEST_CASE("column sums of two matrices are those of each", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const std::int64_t first_rows : {0, 1, 16, 1024})
+    for (const std::int64_t columns : {8, 64, 768})
+      for (const bool accumulate : {false, true}) {
+        const std::int64_t rows[2] = {first_rows, 2 * first_rows + 3}, wide = 2 * columns;
+        INFO("rows " << rows[0] << " and " << rows[1] << " columns " << columns << " accumulate "
+                     << accumulate);
+        const auto a = random_elements<float>(std::max<std::int64_t>(1, rows[0]) * columns, 1),
+                   b = random_elements<float>(rows[1] * wide, 2),
+                   before = random_elements<float>(columns + wide, 3);
+        auto want = before;
+        const OnDevice<float> first(a), second(b), sums(before);
+        ColumnSumOfTwo op{
+            {rows[0], rows[1]}, {columns, wide}, {a.data(), b.data()}, want.data(), accumulate};
+        column_sum_reference(op);
+        op.x[0] = first.data(), op.x[1] = second.data(), op.sums = sums.data();
+        const Folding folding(column_sum_partial_bytes(columns + wide));
+        require_success(column_sum(op, folding.memory(), nullptr), "column_sum of two");
+        folding.check();
+        check_close(sums.host(), want, 1e-5, 1e-5 * (1 + std::sqrt(static_cast<double>(rows[1]))),
+                    "sum");
+      }
 }
 
 TEST_CASE("NaN shows in its column sum; repeats give the same bits", "[gpu]") {

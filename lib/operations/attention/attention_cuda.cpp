@@ -85,12 +85,12 @@ void add_up(const Gpu& gpu, const gpu::AttentionProblem& p, const BiasGradient& 
     return column_sum(gpu, bias.sum, d_qkv.view({-1, bias.sum.numel()}), bias.accumulate);
   const gpu::AttentionColumnSums sums = gpu::column_sums_in(gpu.space.workspace, p);
   const std::int64_t columns = p.heads * p.head_size;
-  const auto to = pointer<float>(bias.sum);
-  for (const kernels::ColumnSum<float>& op :
-       {kernels::ColumnSum<float>{sums.query_slabs, columns, sums.queries, to, bias.accumulate},
-        kernels::ColumnSum<float>{sums.key_slabs, 2 * columns, sums.keys_values, to + columns,
-                                  bias.accumulate}})
-    gpu::require(kernels::column_sum(op, gpu.fold, gpu.space.stream), "column sum");
+  const kernels::ColumnSumOfTwo op{{sums.query_slabs, sums.key_slabs},
+                                   {columns, 2 * columns},
+                                   {sums.queries, sums.keys_values},
+                                   pointer<float>(bias.sum),
+                                   bias.accumulate};
+  gpu::require(kernels::column_sum(op, gpu.fold, gpu.space.stream), "column sum");
   gpu.done(Work::sum);
 }
 

@@ -79,9 +79,8 @@ Cost Attention::cost(Direction direction, const Types& t) const {
                               dropout > 0,
                               t.gpu && head_size > 128 && is_by_cudnn(*this, t.compute)};
   if (direction == Direction::forward) c.attention_output = c.element_output = out;
-  // of queries, and of keys and values
   if (direction == Direction::backward && sums_bias && t.trains(qkv_bias))
-    c.kernels.push_back({KernelFamily::column_sum, 2});
+    c.kernels.push_back({KernelFamily::column_sum});
   const TensorType result{t.compute, {batch * length, query_heads, values()}};
   // backward: both and their gradients
   const double keys = memory_length > 0 ? t.inputs[memory].bytes() : 0;
