@@ -1,4 +1,5 @@
 #include "operations/quantize/quantize.hpp"
+#include "core/error.hpp"
 #include "operations/common/dispatch.hpp"
 #include "operations/quantize/quantize_backends.hpp"
 
