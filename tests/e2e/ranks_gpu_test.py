@@ -53,25 +53,47 @@ class RanksOnGpus(Trainx):
         self.train("bf16r", "parallel.world_size=2", "precision.compute=bf16", "precision.reduce=bf16")
         self.assertLess(largest_difference(self.losses("bf16r"), self.losses("bf161")), 5e-3)
 
-    def compare_gathers_in_fp8(self, world, shard_ranks=None):
+    def train_gathers_in_fp8(self, world, shard_ranks, scaling):
+        """Runs of zero2, whose weights are cast where they are used, and of zero3."""
         # no clipping: the norm sums groups, which are others
-        common = (f"parallel.world_size={world}", "precision.compute=bf16", "precision.products=fp8", "run.deterministic=true", "batch.global_batch_size=8", "batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "model.options.dropout=0")
+        runs = [f"{world}-{shard_ranks}-{scaling}-{mode}" for mode in ("zero2", "zero3")]
+        for run in runs:
+            self.train(run, f"parallel.world_size={world}", "precision.compute=bf16",
+                       "precision.products=fp8", "run.deterministic=true",
+                       "batch.global_batch_size=8", "batch.micro_batch_size=2",
+                       "optimizer.max_grad_norm=0", "model.options.dropout=0",
+                       f"precision.scaling={scaling}", f"parallel.mode={run[-5:]}",
+                       f"parallel.shard_ranks={shard_ranks}")
+        return runs
+
+    def compare_gathers_in_fp8(self, world):
+        """Between two ranks: sums of two have no order."""
         for scaling in ("current", "delayed"):
-            shards = shard_ranks or world
-            runs = [f"{world}-{shards}-{scaling}-{mode}" for mode in ("zero2", "zero3")]
-            for run in runs:
-                self.train(run, *common, f"precision.scaling={scaling}", f"parallel.mode={run[-5:]}", f"parallel.shard_ranks={shards}")
+            runs = self.train_gathers_in_fp8(world, 2, scaling)
             for key in ("loss", "eval_loss"):
-                self.assertEqual(*([m[key] for m in self.metrics(run) if key in m] for run in runs), f"{scaling} {key}")
-            self.assertEqual(*(saved_tensors.in_folder(self.folder / "outputs" / run / "latest") for run in runs), scaling)
+                self.assertEqual(*([m[key] for m in self.metrics(run) if key in m] for run in runs),
+                                 f"{scaling} {key}")
+            self.assertEqual(*(saved_tensors.in_folder(self.folder / "outputs" / run / "latest")
+                               for run in runs), scaling)
 
     def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
         self.compare_gathers_in_fp8(2)
 
     @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
-    def test_four_gpus_gather_in_fp8_among_all_and_among_two(self):
+    def test_two_of_four_gpus_gather_in_fp8(self):
         self.compare_gathers_in_fp8(4)
-        self.compare_gathers_in_fp8(4, shard_ranks=2)
+
+    @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+    def test_four_gpus_gather_in_fp8(self):
+        # NCCL's order of sums depends on who owns an element, and zero3 has other owners: the first
+        # weights are equal, and the first gradients but for the order
+        for scaling in ("current", "delayed"):
+            runs = self.train_gathers_in_fp8(4, 4, scaling)
+            losses = [self.losses(run) for run in runs]
+            self.assertEqual(losses[0][0], losses[1][0], scaling)
+            norms = [[self.metrics(run)[0]["grad_norm"]] for run in runs]
+            self.assertLess(largest_difference(*norms), 1e-9, scaling)
+            self.assertLess(largest_difference(*losses), 1e-3, scaling)
 
     def test_zero_has_the_losses_of_one_gpu_in_less_memory(self):
         self.train("one", "parallel.world_size=1", "precision.compute=bf16")
