@@ -3,7 +3,9 @@
 
 namespace trainx::kernels {
 
-constexpr std::int64_t fold_counters = 1024;  // 4 KiB
+/// Counters that a kernel may ask for, and numbers behind them for a meeting (meeting.cuh): 4 KiB
+/// and a line.
+constexpr std::int64_t fold_counters = 1024, fold_words = fold_counters + 32;
 
 /// Device memory through which the thread blocks of one launch fold their sums, always in the same
 /// order, so that repeats are bit-equal. Launches that may run at the same time (on two streams, or
@@ -11,7 +13,7 @@ constexpr std::int64_t fold_counters = 1024;  // 4 KiB
 struct FoldMemory {
   // the bytes that the kernel asks for, 16-byte aligned; may hold anything
   float* partial = nullptr;
-  // [fold_counters], zero before a launch; it leaves them zero
+  // [fold_words], zero before a launch; it leaves them zero
   std::uint32_t* counters = nullptr;
 };
 

@@ -252,7 +252,7 @@ void time_all(Checks&) {
     Device<Bf16> sum(count(n * out)), activated(count(n * out));
     Device<float> sums(count(kernels::hopper::activated_linear_slabs(n) * out)), d_bias(count(out)),
         partial(std::size_t{16} << 20);
-    Device<std::uint32_t> counters(count(kernels::fold_counters));
+    Device<std::uint32_t> counters(count(kernels::fold_words));
     const kernels::FoldMemory fold{partial.get(), counters.get()};
     auto fused = gpu::linear_problem(n, out, in, DType::bf16, gpu::GemmEpilogue::bias_gelu_tanh),
          plain = gpu::linear_problem(n, out, in, DType::bf16, gpu::GemmEpilogue::bias),

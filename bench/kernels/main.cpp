@@ -31,8 +31,8 @@ class Bench {
     std::normal_distribution<float> normal(0, 1);
     noise_.resize(1 << 22);
     for (float& x : noise_) x = normal(random);
-    zeros_ = arena_.take<std::uint32_t>(fold_counters);
-    require_success(cudaMemset(zeros_, 0, fold_counters * 4), "memset");
+    zeros_ = arena_.take<std::uint32_t>(fold_words);
+    require_success(cudaMemset(zeros_, 0, fold_words * 4), "memset");
     kept_ = 1 << 16;
   }
 

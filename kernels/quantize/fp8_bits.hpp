@@ -91,6 +91,10 @@ TRAINX_HOST_DEVICE std::uint8_t scaled_fp8(T x, float inverse) {
   return rounded_fp8<format>(product(value, inverse));
 }
 
+/// Magnitudes up to this one, half the smallest number, are rounded to zero.
+TRAINX_HOST_DEVICE constexpr float fp8_flushed_limit(Fp8Format format) {
+  return format == Fp8Format::e4m3 ? 0x1p-10f : 0x1p-17f;
+}
 /// Magnitudes beyond this one are cut to the largest value, which lies half a step below it.
 TRAINX_HOST_DEVICE constexpr float fp8_limit(Fp8Format format) {
   return format == Fp8Format::e4m3 ? 464.0f : 61440.0f;

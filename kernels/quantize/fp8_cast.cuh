@@ -2,14 +2,15 @@
 #pragma once
 #include "kernels/launch.hpp"
 #include "kernels/quantize/fp8_ranges.hpp"
+#include "kernels/quantize/sixteen.cuh"
 #include <cuda_runtime_api.h>
 #include <cstdint>
 
 namespace trainx::kernels {
 
 constexpr int fp8_threads = 256;
-/// Largest number of blocks over the rows, and of such blocks that leave column sums in memory.
-constexpr std::int64_t fp8_most_blocks = 1024, fp8_most_slabs = 64;
+/// Largest number of blocks over the rows.
+constexpr std::int64_t fp8_most_blocks = 1024;
 
 __device__ __forceinline__ std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
   return a > b ? a : b;
@@ -74,39 +75,41 @@ struct Counted {
   std::uint32_t most = 0;  // the bits of the largest magnitude
 };
 
-/// Sixteen elements in fp8.
+/// Sixteen elements in fp8; `finite`: none of them, nor the inverse, is infinite or NaN.
 template <Fp8Format format>
 __device__ __forceinline__ uint4 sixteen_in_fp8(const float (&x)[fp8_piece], float inverse,
-                                                Counted& counted) {
-  std::uint32_t most = 0;
-#pragma unroll
-  for (int j = 0; j < fp8_piece; ++j) most = larger(most, __float_as_uint(x[j]) & 0x7fffffffu);
-  counted.most = larger(counted.most, most);
+                                                bool finite) {
   std::uint32_t word[4];
-  if (most >= 0x7f800000u || inverse != inverse) {
-#pragma unroll
-    for (int w = 0; w < 4; ++w) word[w] = any_four_in_fp8<format>(x + 4 * w, inverse);
-#pragma unroll
-    for (int j = 0; j < fp8_piece; ++j)
-      counted.not_finite += (__float_as_uint(x[j]) & 0x7fffffffu) >= 0x7f800000u;
-  } else {
+  if (finite) {
 #pragma unroll
     for (int w = 0; w < 4; ++w) word[w] = four_in_fp8<format>(x + 4 * w, inverse);
-    if (product(__uint_as_float(most), inverse) > fp8_limit(format)) {
+  } else {
 #pragma unroll
-      for (int j = 0; j < fp8_piece; ++j)
-        counted.saturated += fabsf(product(x[j], inverse)) > fp8_limit(format);
-    }
-  }
-  unsigned made = 0;  // bytes that are not zero but for their sign: bit 7 tells
-#pragma unroll
-  for (int w = 0; w < 4; ++w) made += __popc(((word[w] & 0x7f7f7f7fu) + 0x7f7f7f7fu) & 0x80808080u);
-  if (made != fp8_piece) {
-#pragma unroll
-    for (int j = 0; j < fp8_piece; ++j)
-      counted.flushed += x[j] != 0 && (word[j / 4] >> 8 * (j % 4) & 0x7fu) == 0;
+    for (int w = 0; w < 4; ++w) word[w] = any_four_in_fp8<format>(x + 4 * w, inverse);
   }
   return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/// Counts a piece of these extremes.
+template <Fp8Format format>
+__device__ __forceinline__ void count_piece(const float (&x)[fp8_piece], const Extremes& extremes,
+                                            float inverse, Counted& counted) {
+  counted.most = larger(counted.most, extremes.most);
+  const auto scaled = [&](float of) { return fabsf(product(of, inverse)); };
+  constexpr std::uint32_t infinity = 0x7f800000u;
+  if (extremes.most >= infinity || scaled(__uint_as_float(extremes.most)) > fp8_limit(format)) {
+#pragma unroll
+    for (int j = 0; j < fp8_piece; ++j) {
+      const bool finite = (__float_as_uint(x[j]) & 0x7fffffffu) < infinity;
+      counted.not_finite += !finite;
+      counted.saturated += finite && scaled(x[j]) > fp8_limit(format);
+    }
+  }
+  if (scaled(__uint_as_float(extremes.least)) <= fp8_flushed_limit(format)) {
+#pragma unroll
+    for (int j = 0; j < fp8_piece; ++j)
+      counted.flushed += x[j] != 0 && scaled(x[j]) <= fp8_flushed_limit(format);
+  }
 }
 
 /// The first `count` of 16 bytes.

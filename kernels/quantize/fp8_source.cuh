@@ -1,44 +1,9 @@
 // What a kernel casts to fp8: sixteen neighbouring elements, in fp32, rounded to T.
 #pragma once
 #include "kernels/activation/value_and_slope.cuh"
-#include "kernels/eight.cuh"
-#include "kernels/quantize/fp8_bits.hpp"
+#include "kernels/quantize/sixteen.cuh"
 
 namespace trainx::kernels {
-
-template <class T>
-struct Sixteen {
-  Eight<T> low, high;
-};
-template <bool aligned, class T>
-__device__ __forceinline__ Sixteen<T> load16(const T* p, int count) {
-  return {load8<aligned>(p, count), load8<aligned>(p + 8, count - 8)};
-}
-template <class T>
-__device__ __forceinline__ void widen16(const Sixteen<T>& x, float (&to)[16]) {
-  float eight[8];
-  widen8(x.low, eight);
-#pragma unroll
-  for (int j = 0; j < 8; ++j) to[j] = eight[j];
-  widen8(x.high, eight);
-#pragma unroll
-  for (int j = 0; j < 8; ++j) to[8 + j] = eight[j];
-}
-/// As a store in T and a load would do it.
-template <class T>
-__device__ __forceinline__ void round16(float (&x)[16]) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float eight[8];
-#pragma unroll
-    for (int j = 0; j < 8; ++j) eight[j] = x[8 * half + j];
-    Eight<T> rounded;
-    narrow8(eight, rounded);
-    widen8(rounded, eight);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) x[8 * half + j] = eight[j];
-  }
-}
 
 /// When a kernel loads the inputs of a tile: each piece before its cast, all pieces before the
 /// first cast, or the pieces of the next tile while this one is transposed. Each source has the
@@ -46,7 +11,7 @@ __device__ __forceinline__ void round16(float (&x)[16]) {
 enum class Fetching : std::uint8_t { pieces, tile, next_tile };
 
 /// A source loads `count` elements from element `at` on, which is in row `row`; `by_row`: it needs
-/// to know the row.
+/// to know the row. What it makes of them it returns as T holds it, and widened.
 template <class T>
 struct PlainSource {
   static constexpr bool by_row = false;
@@ -58,7 +23,10 @@ struct PlainSource {
   __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
     return load16<aligned>(x + at, count);
   }
-  __device__ void make(const Fetched& fetched, float (&to)[16]) const { widen16(fetched, to); }
+  __device__ Sixteen<T> make(const Fetched& fetched, float (&to)[16]) const {
+    widen16(fetched, to);
+    return fetched;
+  }
 };
 
 /// As gelu_kernel makes it.
@@ -73,11 +41,11 @@ struct GeluSource {
   __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
     return load16<aligned>(x + at, count);
   }
-  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+  __device__ Sixteen<T> make(const Fetched& fetched, float (&to)[16]) const {
     widen16(fetched, to);
 #pragma unroll
     for (int j = 0; j < 16; ++j) to[j] *= Shape::of(to[j]).cdf;
-    round16<T>(to);
+    return round16<T>(to);
   }
 };
 
@@ -95,7 +63,7 @@ struct GeluGradientSource {
   __device__ Fetched load(std::int64_t at, std::int64_t, int count) const {
     return {load16<aligned>(d_out + at, count), load16<aligned>(pre + at, count)};
   }
-  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+  __device__ Sixteen<T> make(const Fetched& fetched, float (&to)[16]) const {
     float x[16];
     widen16(fetched.d_out, to);
     widen16(fetched.pre, x);
@@ -104,7 +72,7 @@ struct GeluGradientSource {
       const Cdf at = Shape::of(x[j]);
       to[j] *= at.cdf + x[j] * at.slope;
     }
-    round16<T>(to);
+    return round16<T>(to);
   }
 };
 
@@ -124,13 +92,13 @@ struct GatedSource {
     const T* const gate = x + at + row * columns;
     return {load16<aligned>(gate, count), load16<aligned>(gate + columns, count)};
   }
-  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+  __device__ Sixteen<T> make(const Fetched& fetched, float (&to)[16]) const {
     float up[16];
     widen16(fetched.gate, to);
     widen16(fetched.up, up);
 #pragma unroll
     for (int j = 0; j < 16; ++j) to[j] = value_and_slope<kind, T>(to[j]).value * up[j];
-    round16<T>(to);
+    return round16<T>(to);
   }
 };
 
@@ -156,7 +124,7 @@ struct GatedGradientSource {
     return {load16<aligned>(d_out + row * half + c, count), load16<aligned>(gate, count),
             load16<aligned>(gate + half, of_gate ? count : 0), of_gate};
   }
-  __device__ void make(const Fetched& fetched, float (&to)[16]) const {
+  __device__ Sixteen<T> make(const Fetched& fetched, float (&to)[16]) const {
     float gate[16], up[16];
     widen16(fetched.d_out, to);
     widen16(fetched.gate, gate);
@@ -168,7 +136,7 @@ struct GatedGradientSource {
 #pragma unroll
       for (int j = 0; j < 16; ++j) to[j] *= value_and_slope<kind, T>(gate[j]).value;
     }
-    round16<T>(to);
+    return round16<T>(to);
   }
 };
 

@@ -1,6 +1,8 @@
 #include "kernels/eight.cuh"
 #include "kernels/fold.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/meeting.cuh"
+#include "kernels/quantize/column_sums.cuh"
 #include "kernels/quantize/fp8_cast.cuh"
 #include "kernels/quantize/fp8_source.cuh"
 #include "kernels/quantize/quantize.hpp"
@@ -12,10 +14,31 @@ namespace {
 constexpr int threads = fp8_threads;
 constexpr int blocks_per_multiprocessor = 8;
 // bounds the partial results without knowing the GPU
-constexpr std::int64_t most_blocks = 4096, most_slabs = fp8_most_slabs;
+constexpr std::int64_t most_blocks = 4096;
 
-/// The largest magnitude, by its bits: NaNs have larger ones than infinity, which has larger ones
-/// than all numbers. The last block makes the scale of what all have found.
+/// The largest magnitude of each `step`-th piece from element `first` on, by its bits: NaNs have
+/// larger ones than infinity, which has larger ones than all numbers.
+template <bool aligned, class Source>
+__device__ __forceinline__ std::uint32_t largest_of_pieces(const Source& source, std::int64_t first,
+                                                           std::int64_t step, std::int64_t elements,
+                                                           std::int64_t columns) {
+  std::uint32_t most = 0;
+#pragma unroll 2
+  for (std::int64_t i = first; i < elements; i += step) {
+    const int count = in_piece(i, elements);
+    float x[fp8_piece];
+    // the last piece may be cut short
+    const std::int64_t row = Source::by_row ? i / columns : 0;
+    const auto piece = source.make(aligned && count == fp8_piece
+                                       ? source.template load<true>(i, row, fp8_piece)
+                                       : source.template load<false>(i, row, count),
+                                   x);
+    most = larger(most, extremes16(piece).most);
+  }
+  return most;
+}
+
+/// The last block makes the scale of what all have found.
 template <class Source, bool aligned>
 __global__ void __launch_bounds__(threads)
     quantize_scale_kernel(Source source, std::int64_t elements, std::int64_t columns,
@@ -25,21 +48,10 @@ __global__ void __launch_bounds__(threads)
     return;
   }
   auto* const partial = reinterpret_cast<std::uint32_t*>(memory.partial);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * fp8_piece;
-  std::uint32_t most = 0;
-#pragma unroll 2
-  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * fp8_piece;
-       i < elements; i += step) {
-    const int count = in_piece(i, elements);
-    float x[fp8_piece];
-    // the last piece may be cut short
-    const std::int64_t row = Source::by_row ? i / columns : 0;
-    source.make(aligned && count == fp8_piece ? source.template load<true>(i, row, fp8_piece)
-                                              : source.template load<false>(i, row, count),
-                x);
-#pragma unroll
-    for (int j = 0; j < fp8_piece; ++j) most = larger(most, __float_as_uint(x[j]) & 0x7fffffffu);
-  }
+  constexpr std::int64_t of_block = threads * fp8_piece;
+  std::uint32_t most = largest_of_pieces<aligned>(source,
+                                                  blockIdx.x * of_block + threadIdx.x * fp8_piece,
+                                                  gridDim.x * of_block, elements, columns);
   most = largest_of_block(most);
   if (threadIdx.x == 0) partial[blockIdx.x] = most;
   if (!last_to_arrive(memory.counters, gridDim.x)) return;
@@ -48,6 +60,32 @@ __global__ void __launch_bounds__(threads)
     most = larger(most, __ldcg(partial + b));
   most = largest_of_block(most);
   if (threadIdx.x == 0) *scale = fp8_scale(most, format);
+}
+
+/// The scale of a tensor whose range is not known yet, which all blocks find together: once in a
+/// run, so that all other steps are spared a launch.
+template <bool aligned, class Source>
+__device__ __noinline__ float first_scale(Source source, std::int64_t elements,
+                                          std::int64_t columns, Fp8Format format,
+                                          std::uint32_t* meeting) {
+  constexpr std::int64_t of_block = threads * fp8_piece;
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x,
+                     blocks = static_cast<std::int64_t>(gridDim.y) * gridDim.x,
+                     own = threadIdx.x * fp8_piece;
+  std::uint32_t most = largest_of_block(largest_of_pieces<aligned>(
+      source, block * of_block + own, blocks * of_block, elements, columns));
+  if (!largest_of_launch(meeting, most))
+    most = largest_of_block(largest_of_pieces<aligned>(source, own, of_block, elements, columns));
+  __shared__ float scale;
+  if (threadIdx.x == 0) scale = fp8_scale(most, format);
+  __syncthreads();
+  return scale;
+}
+
+/// Does the kernel that casts make the scale as well?
+template <class T>
+__host__ __device__ bool finds_scale(const Quantization<T>& op) {
+  return op.known && !op.scale_is_made;
 }
 
 /// Those of output gradients are the gradient of a bias.
@@ -59,8 +97,8 @@ constexpr bool sums_columns = format == Fp8Format::e5m2;
 /// transposed and rows.
 template <Fp8Format format, class T, class Source, bool aligned>
 __global__ void __launch_bounds__(threads, 2)
-    quantize_values_kernel(Source source, Quantization<T> op, bool aligned_columns,
-                           FoldMemory memory) {
+    quantize_values_kernel(Source source, Quantization<T> op, ColumnSums column_sums,
+                           bool aligned_columns, std::uint32_t* meeting) {
   __shared__ uint4 tile[fp8_tile * fp8_pieces];
   constexpr int warps = threads / 32, passes = fp8_tile * fp8_pieces / threads;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * fp8_tile,
@@ -68,7 +106,17 @@ __global__ void __launch_bounds__(threads, 2)
   const int piece = static_cast<int>(threadIdx.x) % fp8_pieces;
   const std::int64_t own_column = first_column + piece * fp8_piece;
   const int own_count = in_piece(own_column, op.columns);
-  const float inverse = fp8_inverse(*op.scale);
+  float scale;
+  if (finds_scale(op)) {
+    const double known = *op.known;
+    scale = known > 0
+                ? fp8_scale_of_range(known, format)
+                : first_scale<aligned>(source, op.rows * op.columns, op.columns, format, meeting);
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *op.scale = scale;
+  } else {
+    scale = *op.scale;
+  }
+  const float inverse = fp8_inverse(scale);
   float sums[fp8_piece] = {};
   Counted counted;
   constexpr bool next_tile = Source::fetching == Fetching::next_tile,
@@ -95,11 +143,11 @@ __global__ void __launch_bounds__(threads, 2)
       const std::int64_t r = first_row + row, begin = r * op.columns + own_column;
       const int count = r < op.rows ? own_count : 0;
       float x[fp8_piece];
-      if constexpr (whole_tile)
-        source.make(fetched[i], x);
-      else
-        source.make(source.template load<aligned>(begin, r, count), x);
-      const uint4 made = sixteen_in_fp8<format>(x, inverse, counted);
+      if constexpr (!whole_tile) fetched[0] = source.template load<aligned>(begin, r, count);
+      const Extremes extremes = extremes16(source.make(fetched[whole_tile ? i : 0], x));
+      const uint4 made =
+          sixteen_in_fp8<format>(x, inverse, extremes.most < 0x7f800000u && inverse == inverse);
+      count_piece<format>(x, extremes, inverse, counted);
       if constexpr (sums_columns<format>) {
 #pragma unroll
         for (int j = 0; j < fp8_piece; ++j) sums[j] += x[j];
@@ -118,9 +166,9 @@ __global__ void __launch_bounds__(threads, 2)
     const std::uint32_t most = largest_of_block(counted.most);
     if (threadIdx.x == 0 && most > 0) atomicAdd(op.exponents + fp8_exponent(most), 1.0);
   }
-  if (!sums_columns<format> || !op.column_sums) return;
+  if (!sums_columns<format> || !column_sums.sums) return;
 
-  // over the rows of a warp, of the block, then over the blocks of the column
+  // over the rows of a warp, then of the block
   auto* const of_warps = reinterpret_cast<float*>(tile);  // [warps][fp8_tile]
   static_assert(sizeof tile >= sizeof(float) * warps * fp8_tile);
   static_assert(fp8_tile <= threads && 32 % fp8_pieces == 0);
@@ -137,25 +185,10 @@ __global__ void __launch_bounds__(threads, 2)
       of_warps[threadIdx.x / 32 * fp8_tile + piece * fp8_piece + j] = sums[j];
   }
   __syncthreads();
-  const std::int64_t c = first_column + threadIdx.x;
-  const bool has_column = threadIdx.x < fp8_tile && c < op.columns, alone = gridDim.y == 1;
-  const auto put = [&](float total) {
-    op.column_sums[c] = op.accumulate ? op.column_sums[c] + total : total;
-  };
-  if (has_column) {
-    float total = 0;
-    for (int w = 0; w < warps; ++w) total += of_warps[w * fp8_tile + threadIdx.x];
-    if (alone)
-      put(total);
-    else
-      memory.partial[blockIdx.y * op.columns + c] = total;
-  }
-  if (alone || !last_to_arrive(memory.counters + blockIdx.x, gridDim.y) || !has_column) return;
+  if (threadIdx.x >= fp8_tile) return;
   float total = 0;
-#pragma unroll 8
-  for (unsigned slab = 0; slab < gridDim.y; ++slab)
-    total += __ldcg(memory.partial + slab * op.columns + c);
-  put(total);
+  for (int w = 0; w < warps; ++w) total += of_warps[w * fp8_tile + threadIdx.x];
+  column_sums.leave(blockIdx.y, first_column + threadIdx.x, total);
 }
 
 template <Fp8Format format, class T, class Source, bool aligned>
@@ -163,33 +196,19 @@ cudaError_t launch_tiles(const Source& source, const Quantization<T>& op, const 
                          cudaStream_t stream) {
   const std::int64_t down = (op.rows + fp8_tile - 1) / fp8_tile,
                      across = (op.columns + fp8_tile - 1) / fp8_tile;
-  if (across > fold_counters) return cudaErrorInvalidValue;
   const auto kernel = quantize_values_kernel<format, T, Source, aligned>;
   dim3 grid(static_cast<unsigned>(across));
   if (const cudaError_t error = blocks_down(
           kernel, down, across, op.column_sums ? fp8_most_slabs : fp8_most_blocks, grid.y);
       error != cudaSuccess)
     return error;
-  kernel<<<grid, threads, 0, stream>>>(
-      source, op, aligned16(op.transposed) && op.rows % fp8_piece == 0, memory);
-  return cudaGetLastError();
-}
-
-template <class T, class Source, bool aligned>
-cudaError_t launch_scale(const Source& source, const Quantization<T>& op, const FoldMemory& memory,
-                         cudaStream_t stream) {
-  const std::int64_t elements = op.rows * op.columns, of_block = fp8_piece * threads,
-                     work = elements > 0 ? (elements + of_block - 1) / of_block : 1;
-  unsigned blocks = 0;
-  if (const cudaError_t error =
-          blocks_for(work < most_blocks ? work : most_blocks,
-                     // but for the first step there is nothing to read: few blocks end sooner
-                     op.known ? 1 : blocks_per_multiprocessor, blocks);
-      error != cudaSuccess)
-    return error;
-  quantize_scale_kernel<Source, aligned><<<blocks, threads, 0, stream>>>(
-      source, elements, op.columns, op.format, op.scale, op.known, memory);
-  return cudaGetLastError();
+  const ColumnSums sums{op.column_sums, op.columns, op.accumulate,
+                        grid.y > 1 ? memory.partial : nullptr};
+  kernel<<<grid, threads, 0, stream>>>(source, op, sums,
+                                       aligned16(op.transposed) && op.rows % fp8_piece == 0,
+                                       memory.counters + fold_counters);
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? add_slabs(sums, grid.y, stream) : error;
 }
 
 /// Is anything left to make once the scale is known?
@@ -197,6 +216,23 @@ template <class T>
 bool casts(const Quantization<T>& op) {
   return op.rows * op.columns > 0 && (op.values || op.transposed || op.column_sums);
 }
+
+template <class T, class Source, bool aligned>
+cudaError_t launch_scale(const Source& source, const Quantization<T>& op, const FoldMemory& memory,
+                         cudaStream_t stream) {
+  if (op.scale_is_made || (finds_scale(op) && casts(op))) return cudaSuccess;
+  const std::int64_t elements = op.rows * op.columns, of_block = fp8_piece * threads,
+                     work = elements > 0 ? (elements + of_block - 1) / of_block : 1;
+  unsigned blocks = 0;
+  if (const cudaError_t error =
+          blocks_for(work < most_blocks ? work : most_blocks, blocks_per_multiprocessor, blocks);
+      error != cudaSuccess)
+    return error;
+  quantize_scale_kernel<Source, aligned><<<blocks, threads, 0, stream>>>(
+      source, elements, op.columns, op.format, op.scale, op.known, memory);
+  return cudaGetLastError();
+}
+
 template <class T>
 bool is_aligned(const Quantization<T>& op) {
   return aligned16(op.x) && aligned16(op.pre) && aligned16(op.values) &&
@@ -207,9 +243,8 @@ template <class T, bool aligned>
 cudaError_t launch_plain(const Quantization<T>& op, const FoldMemory& memory, cudaStream_t stream) {
   const PlainSource<T> source{op.x};
   const cudaError_t error =
-      op.scale_is_made  ? cudaSuccess
-      : aligned16(op.x) ? launch_scale<T, PlainSource<T>, true>(source, op, memory, stream)
-                        : launch_scale<T, PlainSource<T>, false>(source, op, memory, stream);
+      aligned16(op.x) ? launch_scale<T, PlainSource<T>, true>(source, op, memory, stream)
+                      : launch_scale<T, PlainSource<T>, false>(source, op, memory, stream);
   if (error != cudaSuccess || !casts(op)) return error;
   return op.format == Fp8Format::e4m3
              ? launch_tiles<Fp8Format::e4m3, T, PlainSource<T>, aligned>(source, op, memory, stream)
@@ -285,8 +320,8 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 std::int64_t quantize_partial_bytes(std::int64_t columns) {
-  return (most_blocks > most_slabs * columns ? most_blocks : most_slabs * columns) *
-         static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t slabs = fp8_most_slabs * ColumnSums{nullptr, columns, false}.pitch();
+  return (most_blocks > slabs ? most_blocks : slabs) * static_cast<std::int64_t>(sizeof(float));
 }
 cudaError_t quantize(const Quantization<float>& op, const FoldMemory& memory, cudaStream_t stream) {
   return launch(op, memory, stream);

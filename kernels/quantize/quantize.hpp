@@ -29,7 +29,7 @@ enum class Fp8Source : std::uint8_t {
 /// nearest, ties to even. A NaN or an infinity in it makes scale and values NaN.
 template <class T>
 struct Quantization {
-  std::int64_t rows = 0, columns = 0;  // columns: at most 131072
+  std::int64_t rows = 0, columns = 0;
   // [rows, columns]; of gates [rows, 2 columns], of their gradient [rows, columns / 2]
   const T* x = nullptr;
   float* scale = nullptr;              // [1]
@@ -44,7 +44,7 @@ struct Quantization {
   bool accumulate = false;   // they are added to
   double* counts = nullptr;  // [fp8_counts], added to; null: not wanted
   // a range that was known before (fp8_ranges.hpp), from which the scale is made; null, or 0: the
-  // scale is made of what is cast
+  // scale is made of what is cast (0: in the launch that casts, which takes longer)
   const double* known = nullptr;
   // [fp8_exponents]: one or more are added where the largest magnitude's exponent belongs, none
   // where larger ones do; null: not wanted
@@ -60,8 +60,9 @@ void quantize_reference(const Quantization<Fp16>& op);
 /// Of FoldMemory::partial.
 std::int64_t quantize_partial_bytes(std::int64_t columns);
 #if __has_include(<cuda_runtime_api.h>)
-/// Asynchronous on `stream`; returns the status of the launches: quantize_scale_kernel, unless the
-/// scale is made, and, unless x is empty or nothing else is wanted, quantize_values_kernel.
+/// Asynchronous on `stream`; returns the status of the launches: quantize_values_kernel, unless x
+/// is empty or the scale alone is wanted; before it quantize_scale_kernel, unless the scale is made
+/// or the other finds it (known).
 cudaError_t quantize(const Quantization<float>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t quantize(const Quantization<Bf16>& op, const FoldMemory& memory, cudaStream_t stream);
 cudaError_t quantize(const Quantization<Fp16>& op, const FoldMemory& memory, cudaStream_t stream);

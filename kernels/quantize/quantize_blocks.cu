@@ -1,5 +1,5 @@
 #include "kernels/eight.cuh"
-#include "kernels/fold.cuh"
+#include "kernels/quantize/column_sums.cuh"
 #include "kernels/quantize/fp8_cast.cuh"
 #include "kernels/quantize/fp8_source.cuh"
 #include "kernels/quantize/quantize_blocks.hpp"
@@ -23,10 +23,7 @@ __device__ __forceinline__ std::uint32_t magnitude(float x) {
   return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/// Two elements that bf16 holds exactly, with NaN's bits.
-__device__ __forceinline__ std::uint32_t packed_pair(float low, float high) {
-  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
-}
+/// Two elements of bf16.
 __device__ __forceinline__ void unpack(std::uint32_t pair, float& low, float& high) {
   low = __uint_as_float(pair << 16);
   high = __uint_as_float(pair & 0xffff0000u);
@@ -55,8 +52,8 @@ __device__ __forceinline__ void put_block_scale(float* scales, float scale, std:
 /// multiple of 16; `aligned_columns`: the same of transposed and rows.
 template <bool square, class Source, bool aligned>
 __global__ void __launch_bounds__(threads, 3)
-    quantize_blocks_kernel(Source source, BlockQuantization<Bf16> op, bool aligned_columns,
-                           FoldMemory memory) {
+    quantize_blocks_kernel(Source source, BlockQuantization<Bf16> op, ColumnSums column_sums,
+                           bool aligned_columns) {
   constexpr Fp8Format e4m3 = Fp8Format::e4m3;
   __shared__ uint4 tile[fp8_tile * tile_words / 4];
   auto* const words = reinterpret_cast<std::uint32_t*>(tile);
@@ -68,7 +65,7 @@ __global__ void __launch_bounds__(threads, 3)
   // of the transposed copy: two columns, a quarter of the rows
   const int group = static_cast<int>(threadIdx.x) % groups,
             word = static_cast<int>(threadIdx.x) / groups;
-  const bool by_columns = op.transposed || op.column_sums;
+  const bool by_columns = op.transposed || column_sums.sums;
   const std::int64_t pair_column = first_column + 2 * word;
   float sums[2] = {};
   Counted counted;
@@ -77,8 +74,10 @@ __global__ void __launch_bounds__(threads, 3)
     const auto row_of = [](int pass) {
       return (static_cast<int>(threadIdx.x) + pass * threads) / pieces;
     };
-    const auto put_values = [&](const float(&x)[fp8_piece], int row, float inverse) {
-      const uint4 made = sixteen_in_fp8<e4m3>(x, inverse, counted);
+    const auto put_values = [&](const float(&x)[fp8_piece], const Extremes& extremes, int row,
+                                float inverse) {
+      const uint4 made = sixteen_in_fp8<e4m3>(x, inverse, inverse == inverse);
+      count_piece<e4m3>(x, extremes, inverse, counted);
       const std::int64_t r = first_row + row;
       if (op.values && r < op.rows)
         store_bytes(op.values + r * op.columns + own_column, made, own_count, aligned);
@@ -89,18 +88,16 @@ __global__ void __launch_bounds__(threads, 3)
       const int row = row_of(i);
       const std::int64_t r = first_row + row;
       float x[fp8_piece];
-      source.make(source.template load<aligned>(r * op.columns + own_column, r,
-                                                r < op.rows ? own_count : 0),
-                  x);
-      std::uint32_t most = 0;
-#pragma unroll
-      for (int j = 0; j < fp8_piece; ++j) most = larger(most, magnitude(x[j]));
+      const auto piece_of_row =
+          source.make(source.template load<aligned>(r * op.columns + own_column, r,
+                                                    r < op.rows ? own_count : 0),
+                      x);
+      const Extremes extremes = extremes16(piece_of_row);
+      std::uint32_t most = extremes.most;
       if (square || by_columns) {
         uint4* const to = tile + tile_word(row, piece * words_of_piece) / 4;
-        to[0] = make_uint4(packed_pair(x[0], x[1]), packed_pair(x[2], x[3]),
-                           packed_pair(x[4], x[5]), packed_pair(x[6], x[7]));
-        to[1] = make_uint4(packed_pair(x[8], x[9]), packed_pair(x[10], x[11]),
-                           packed_pair(x[12], x[13]), packed_pair(x[14], x[15]));
+        to[0] = piece_of_row.low.at[0];
+        to[1] = piece_of_row.high.at[0];
       }
       if constexpr (square) {
         most_of_tile = larger(most_of_tile, most);
@@ -112,7 +109,7 @@ __global__ void __launch_bounds__(threads, 3)
         const float scale = fp8_block_scale(most, e4m3);
         if (op.values && piece == 0 && r < op.rows)
           op.scales[static_cast<std::int64_t>(blockIdx.x) * op.rows + r] = scale;
-        put_values(x, row, fp8_inverse(scale));
+        put_values(x, extremes, row, fp8_inverse(scale));
       }
     }
     float tile_inverse = 0;
@@ -127,11 +124,11 @@ __global__ void __launch_bounds__(threads, 3)
 #pragma unroll 1
         for (int i = 0; i < passes; ++i) {
           const int row = row_of(i);
-          const std::uint32_t* const from = words + tile_word(row, piece * words_of_piece);
+          const uint4* const from = tile + tile_word(row, piece * words_of_piece) / 4;
+          const Sixteen<Bf16> piece_of_row{{from[0]}, {from[1]}};
           float x[fp8_piece];
-#pragma unroll
-          for (int j = 0; j < words_of_piece; ++j) unpack(from[j], x[2 * j], x[2 * j + 1]);
-          put_values(x, row, tile_inverse);
+          widen16(piece_of_row, x);
+          put_values(x, extremes16(piece_of_row), row, tile_inverse);
         }
       }
     }
@@ -164,7 +161,6 @@ __global__ void __launch_bounds__(threads, 3)
       }
     }
     if (op.transposed) {
-      Counted not_counted;
 #pragma unroll 1
       for (int k = 0; k < group_rows; k += fp8_piece) {
         float x[2][fp8_piece];
@@ -174,7 +170,7 @@ __global__ void __launch_bounds__(threads, 3)
         const int count = in_piece(r, op.rows);
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const uint4 made = sixteen_in_fp8<e4m3>(x[j], inverse[j], not_counted);
+          const uint4 made = sixteen_in_fp8<e4m3>(x[j], inverse[j], inverse[j] == inverse[j]);
           if (pair_column + j < op.columns)
             store_bytes(op.transposed + (pair_column + j) * op.rows + r, made, count,
                         aligned_columns);
@@ -185,33 +181,17 @@ __global__ void __launch_bounds__(threads, 3)
   }
   if (op.counts) add_counts(op.counts, counted, op.rows * op.columns);
   if constexpr (!square) {
-    if (!op.column_sums) return;
+    if (!column_sums.sums) return;
 
-      // over the groups of rows, then over the blocks of the column
+      // over the groups of rows
 #pragma unroll
     for (int offset = groups / 2; offset > 0; offset /= 2) {
       sums[0] += __shfl_xor_sync(0xffffffffu, sums[0], offset);
       sums[1] += __shfl_xor_sync(0xffffffffu, sums[1], offset);
     }
-    const auto put = [&](std::int64_t c, float total) {
-      op.column_sums[c] = op.accumulate ? op.column_sums[c] + total : total;
-    };
-    const bool alone = gridDim.y == 1;
-    for (int j = 0; j < 2 && group == 0; ++j)
-      if (const std::int64_t c = pair_column + j; c < op.columns) {
-        if (alone)
-          put(c, sums[j]);
-        else
-          memory.partial[blockIdx.y * op.columns + c] = sums[j];
-      }
-    if (alone || !last_to_arrive(memory.counters + blockIdx.x, gridDim.y)) return;
-    const std::int64_t c = first_column + threadIdx.x;
-    if (threadIdx.x >= fp8_tile || c >= op.columns) return;
-    float total = 0;
-#pragma unroll 8
-    for (unsigned slab = 0; slab < gridDim.y; ++slab)
-      total += __ldcg(memory.partial + slab * op.columns + c);
-    put(c, total);
+    if (group > 0) return;
+    column_sums.leave(blockIdx.y, pair_column, sums[0]);
+    column_sums.leave(blockIdx.y, pair_column + 1, sums[1]);
   }
 }
 
@@ -219,16 +199,18 @@ template <bool square, bool aligned, class Source>
 cudaError_t launch(const Source& source, const BlockQuantization<Bf16>& op,
                    const FoldMemory& memory, cudaStream_t stream) {
   const std::int64_t down = fp8_blocks(op.rows), across = fp8_blocks(op.columns);
-  if (across > fold_counters) return cudaErrorInvalidValue;
   const auto kernel = quantize_blocks_kernel<square, Source, aligned>;
   dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(down < 65535 ? down : 65535));
   if (op.column_sums)
     if (const cudaError_t error = blocks_down(kernel, down, across, fp8_most_slabs, grid.y);
         error != cudaSuccess)
       return error;
-  kernel<<<grid, threads, 0, stream>>>(
-      source, op, aligned16(op.transposed) && op.rows % fp8_piece == 0, memory);
-  return cudaGetLastError();
+  const ColumnSums sums{op.column_sums, op.columns, op.accumulate,
+                        grid.y > 1 ? memory.partial : nullptr};
+  kernel<<<grid, threads, 0, stream>>>(source, op, sums,
+                                       aligned16(op.transposed) && op.rows % fp8_piece == 0);
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? add_slabs(sums, grid.y, stream) : error;
 }
 
 template <bool aligned>

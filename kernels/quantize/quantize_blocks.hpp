@@ -13,7 +13,7 @@ namespace trainx::kernels {
 template <class T>
 struct BlockQuantization {
   Fp8Granularity granularity = Fp8Granularity::vector;  // not tensor
-  std::int64_t rows = 0, columns = 0;                   // columns: at most 131072
+  std::int64_t rows = 0, columns = 0;
   // [rows, columns]; of gates [rows, 2 columns], of their gradient [rows, columns / 2]
   const T* x = nullptr;
   std::uint8_t* values = nullptr;      // [rows, columns]; null: not wanted

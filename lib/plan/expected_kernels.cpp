@@ -182,6 +182,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.attention = plan.recipe.model.attention;
   expected.documents = packed(plan);
   expected.fp8_blocks = plan.recipe.precision.scaling == recipe::Scaling::blocks;
+  const bool delayed = plan.recipe.precision.scaling == recipe::Scaling::delayed;
   expected.mixed_windows = architectures::mixes_windows(plan.dims);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
@@ -204,7 +205,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
         if (g.fp8) expected.fp8_products += g.count;
       }
       expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
-                            operations::quantize_kernels(expected.fp8_blocks);
+                            operations::quantize_kernels(expected.fp8_blocks || delayed);
       casts_once += std::ssize(phase->second.parameter_casts);
       if (phase->second.attention_flops == 0) continue;
       for (const operations::Attention& a : attention_of(graph, block))

@@ -61,7 +61,7 @@ class Folding {
   explicit Folding(std::int64_t partial_bytes)
       : partial_(std::vector<float>(static_cast<std::size_t>(partial_bytes) / sizeof(float),
                                     std::numeric_limits<float>::quiet_NaN())),
-        counters_(std::vector<std::uint32_t>(fold_counters)) {}
+        counters_(std::vector<std::uint32_t>(fold_words)) {}
   FoldMemory memory() const { return {partial_.data(), counters_.data()}; }
   void check() const {
     partial_.host();  // its guards

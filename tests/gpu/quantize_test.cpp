@@ -363,4 +363,18 @@ TEST_CASE("a known range gives the scale of fp8, and what lies far outside it is
     }
 }
 
+TEST_CASE("blocks that wait for others in vain find the first scale by themselves", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  // so many columns of tiles that some begin when others have ended
+  const std::int64_t rows = 16, columns = 120000;
+  auto x = random_elements<Bf16>(rows * columns, 5);
+  narrow(-300.0f, x.back());
+  for (const Fp8Format format : {Fp8Format::e4m3, Fp8Format::e5m2}) {
+    INFO("format " << static_cast<int>(format));
+    Made want = on_host(x, rows, columns, format);
+    const Made got = cast_on_device(operation<Bf16>(rows, columns, format), x, {}, {});
+    check_equal(got, want);
+  }
+}
+
 }  // namespace quantize_test

@@ -164,7 +164,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
   if (plan.memory.host_bytes > 0) host_ = allocate_on_host(plan.memory.host_bytes, plan);
   if ((disk_ = make_disk(plan))) disk_->try_memory(host());
-  const std::int64_t counter_bytes = kernels::fold_counters *
+  const std::int64_t counter_bytes = kernels::fold_words *
                                      static_cast<std::int64_t>(sizeof(std::uint32_t));
   counters_ = allocate(counter_bytes, "counters", plan);
   gpu::require(cudaMemsetAsync(counters_, 0, static_cast<std::size_t>(counter_bytes), stream_),

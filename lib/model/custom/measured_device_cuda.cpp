@@ -141,7 +141,7 @@ class MeasuredGpu final : public MeasuredDevice {
     return gpu::make_stream("stream");
   }
 
-  static constexpr std::size_t counter_bytes = kernels::fold_counters * sizeof(std::uint32_t);
+  static constexpr std::size_t counter_bytes = kernels::fold_words * sizeof(std::uint32_t);
   static gpu::DeviceMemory open_counters() {
     void* memory = nullptr;
     gpu::require(cudaMalloc(&memory, counter_bytes), "counters");

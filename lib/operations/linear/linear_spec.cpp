@@ -166,7 +166,8 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
     ++quantized;
   }
   if (quantized > 0)
-    cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels(blocks)});
+    cost.kernels.push_back(
+        {KernelFamily::quantize, quantized * quantize_kernels(delayed || blocks)});
 }
 
 /// What forward casts, and each direction reads: on CPUs backward reads what forward does.
@@ -191,8 +192,8 @@ void Linear::add_weight_copies(Cost& cost, Direction direction, const Types& t) 
   if (!forward || !t.gpu) return;
   const double once = static_cast<double>(out * in * size_of(t.compute));
   const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
-  cost.kernels.push_back({KernelFamily::quantize, quantize_kernels(blocks)});
-  cost.parameter_casts.push_back({fp8_weight, weight, quantize_kernels(blocks), once,
+  cost.kernels.push_back({KernelFamily::quantize, quantize_kernels(delayed || blocks)});
+  cost.parameter_casts.push_back({fp8_weight, weight, quantize_kernels(delayed || blocks), once,
                                   times * once + static_cast<double>(out * in * (1 + transposes))});
 }
 

@@ -40,7 +40,7 @@ Cost Quantize::cost(Direction direction, const Types& t) const {
                     elements;
   c.element_bytes = reads * t.inputs[x].bytes() + (transposes ? 2 : 1) * elements;
   c.element_output = values;
-  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels(blocks)}};
+  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels(delayed || blocks)}};
   return c;
 }
 

@@ -31,9 +31,9 @@ constexpr std::int64_t fp8_block = 128;
 /// f32: the scales of x[rows, columns], in the layout of kernels/quantize/fp8_bits.hpp.
 TensorType fp8_scale_type(Fp8Granularity granularity, std::int64_t rows, std::int64_t columns);
 
-/// Kernels that a GPU launches for a tensor: one finds the scale and one casts; with scales of
-/// blocks one does both.
-constexpr std::int64_t quantize_kernels(bool blocks) { return blocks ? 1 : 2; }
+/// Kernels that a GPU launches for a tensor: one finds the scale and one casts. `at_once`: one does
+/// both, since scales are known before (delayed scaling) or belong to blocks.
+constexpr std::int64_t quantize_kernels(bool at_once) { return at_once ? 1 : 2; }
 
 /// values = fp8(f(x) / scale), scale = max|f(x)| / largest(format): see quantize.hpp.
 ///

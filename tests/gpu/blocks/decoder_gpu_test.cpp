@@ -65,7 +65,7 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
                                    architectures::Machine::one_gpu(true));
   };
   const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)), workspace(64 << 20),
-      counters(kernels::fold_counters * 4, 0);
+      counters(kernels::fold_words * 4, 0);
   gpu::Gemm gemm{""};
   gpu::Attention attention;
   operations::Gpu gpu;

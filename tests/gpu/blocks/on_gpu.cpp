@@ -17,8 +17,8 @@ OnGpu::OnGpu(PlainRun& run, bool deterministic, const std::string& gemm_cache)
   const std::int64_t workspace_bytes = run.graph.library_bytes +
                                        (deterministic ? std::int64_t{256} << 20 : 0);
   void* const workspace = allocate(workspace_bytes);
-  auto* const counters = static_cast<std::uint32_t*>(allocate(kernels::fold_counters * 4));
-  gpu::require(cudaMemset(counters, 0, kernels::fold_counters * 4), "counters");
+  auto* const counters = static_cast<std::uint32_t*>(allocate(kernels::fold_words * 4));
+  gpu::require(cudaMemset(counters, 0, kernels::fold_words * 4), "counters");
   gpu_.gemm = &gemm_;
   gpu_.attention = &attention_;
   gpu_.space = gpu_.gemm_space = {nullptr, workspace, workspace_bytes};

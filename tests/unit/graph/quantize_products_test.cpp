@@ -370,6 +370,15 @@ TEST_CASE("a GPU's products in fp8 have memory for the copies that each of them 
   }
 }
 
+TEST_CASE("a GPU casts with scales that are known before in one kernel each") {
+  const program::ModelGraph graph = gpt2_on_gpu(16, 4, 2, {}, Fp8Scaling::delayed);
+  for (const program::BlockSpec& block : graph.blocks) {
+    if (block.name != "h1.mlp") continue;
+    for (const Op op : {Op::forward, Op::backward})
+      CHECK(block.phases.at(op).launches_of(program::KernelFamily::quantize) == 4);
+  }
+}
+
 TEST_CASE("scales of blocks have memory on a GPU, whose casts are one kernel each") {
   const program::ModelGraph graph = gpt2_on_gpu(160, 40, 2, {}, Fp8Scaling::blocks);
   CHECK(problem_of(graph, program::plain_program(graph, momentum)).empty());
