@@ -33,6 +33,7 @@ struct Machine {
   graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
   std::set<std::string> fp8_left_out = {};  // by names of weights: graph::Fp8Product
   graph::Fp8WeightCasts fp8_weight_casts = graph::Fp8WeightCasts::in_each_use;
+  std::optional<graph::Fp8Costs> fp8_costs = {};  // products that gain nothing are not in fp8
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   graph::ExpertSharing sharing = {};  // of a run

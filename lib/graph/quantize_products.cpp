@@ -17,8 +17,10 @@ namespace {
 class Quantizing {
  public:
   Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-             const std::set<std::string>& left_out, Fp8WeightCasts casts)
+             const std::set<std::string>& left_out, Fp8WeightCasts casts,
+             const std::optional<Fp8Costs>& costs)
       : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out), casts_(casts) {
+    if (costs) gains_.emplace(*costs);
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -54,6 +56,9 @@ class Quantizing {
   }
 
   void quantize(Block& block, int at) {
+    if (gains_)
+      for (const std::size_t op : gains_->without(model_, block, scaling_))
+        gain_nothing_.insert(name_of_weight(block.ops[op]));
     // values that weights' gradients are made of: a GPU reads them transposed, and scales of blocks
     // belong to vectors of columns there
     std::set<ValueId> transposed;
@@ -74,7 +79,8 @@ class Quantizing {
         const ValueId x = op.inputs[Linear::x];
         const int input = inputs.try_emplace(x, static_cast<int>(inputs.size())).first->second;
         const int number = linears++;
-        model_.fp8_products.push_back({name_of_weight(op), at, input, number, is_left_out(op)});
+        model_.fp8_products.push_back({name_of_weight(op), at, input, number, is_left_out(op),
+                                       gain_nothing_.contains(name_of_weight(op))});
         weights_.push_back(op.parameters[Linear::weight]);
         if (is_left_out(op)) {
           ops.push_back(std::move(op));
@@ -136,7 +142,10 @@ class Quantizing {
     const ParameterId weight = linear.parameters[Linear::weight];
     return model_.parameters[static_cast<std::size_t>(weight.index)].spec.name;
   }
-  bool is_left_out(const Node& linear) const { return left_out_.contains(name_of_weight(linear)); }
+  bool is_left_out(const Node& linear) const {
+    return left_out_.contains(name_of_weight(linear)) ||
+           gain_nothing_.contains(name_of_weight(linear));
+  }
 
   /// The linear layer in fp8 whose activation is the input of `op`, where a GPU computes that, and
   /// its derivative, as it casts the one and its gradient.
@@ -308,7 +317,9 @@ class Quantizing {
   Fp8Scaling scaling_;
   const std::set<std::string>& left_out_;
   Fp8WeightCasts casts_;
-  std::vector<ParameterId> weights_;  // of Model::fp8_products
+  std::optional<Fp8Gains> gains_;
+  std::set<std::string> gain_nothing_;  // by names of weights
+  std::vector<ParameterId> weights_;    // of Model::fp8_products
   int first_ = std::numeric_limits<int>::max(), last_ = none;
   int most_ = 0;  // tensors of a class that a block casts
 };
@@ -316,8 +327,9 @@ class Quantizing {
 }  // namespace
 
 void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-                       const std::set<std::string>& left_out, Fp8WeightCasts casts) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, casts).run();
+                       const std::set<std::string>& left_out, Fp8WeightCasts casts,
+                       const std::optional<Fp8Costs>& costs) {
+  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, casts, costs).run();
 }
 
 }  // namespace trainx::graph

@@ -55,6 +55,7 @@ void add_hopper(Hardware& gpu) {
   gpu.bf16.hopper_experts_flops_per_s = hopper_experts_flops;
   gpu.bf16.fp8_speedup = fp8_speedup_estimate;
   gpu.bf16.fp8_blocks_speedup = fp8_blocks_speedup_estimate;
+  gpu.bf16.fp8_cast_s = fp8_cast_s;
   gpu.adamw_8bit = hopper_adamw_8bit;
   gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;
   gpu.link_copy_bytes_per_s = nvlink4_copy_bytes_per_s;

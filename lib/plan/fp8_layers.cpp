@@ -3,6 +3,7 @@
 #include "graph/to_blocks.hpp"
 #include "plan/precision.hpp"
 #include "plan/programs.hpp"
+#include "plan/weight_casts.hpp"
 #include <algorithm>
 #include <set>
 
@@ -25,11 +26,21 @@ Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which) {
           ++count.others;
       }
   }
-  count.left_out = static_cast<int>(
-      std::ranges::count_if(graph.composition->fp8_products, &graph::Fp8Product::left_out));
-  count.others -= count.left_out;
+  for (const graph::Fp8Product& p : graph.composition->fp8_products)
+    if (p.left_out) ++(p.gains_nothing ? count.small : count.left_out);
+  count.others -= count.left_out + count.small;
   count.layers = static_cast<int>(layers.size());
   return count;
+}
+
+std::optional<graph::Fp8Costs> fp8_costs(const Decisions& plan) {
+  const recipe::PrecisionSection& precision = plan.recipe.precision;
+  if (precision.small_products == recipe::Products::fp8 || !plan.on_gpu || !plan.rates ||
+      plan.rates->fp8_cast_s <= 0 || fp8_layers_of(precision) == graph::Fp8Layers::off ||
+      casts_weights_before_gathers(plan))
+    return std::nullopt;
+  return graph::Fp8Costs{*plan.rates, plan.batch.micro_batch_size * plan.row_lengths.back(),
+                         plan.batch.grad_accum_steps};
 }
 
 void require_layer_in_fp8(const Decisions& plan) {
@@ -45,7 +56,7 @@ void require_layer_in_fp8(const Decisions& plan) {
 void require_products_in_fp8(const Decisions& plan, const program::ModelGraph& graph) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off || !plan.fp8_fallback.empty() ||
-      count_fp8(graph, which).layers > 0)
+      count_fp8(graph, which).layers > 0 || count_fp8(graph, which).small > 0)
     return;
   throw UserError(
       ExitCode::invalid_recipe,

@@ -4,6 +4,7 @@
 #include "passes/passes.hpp"
 #include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
+#include "plan/fp8_layers.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/parameter_groups.hpp"
@@ -25,6 +26,7 @@ architectures::Machine machine_of(const Decisions& plan) {
   machine.fp8_scaling = fp8_scaling_of(plan.recipe.precision);
   machine.fp8_left_out = plan.fp8_fallback;
   machine.fp8_weight_casts = weight_casts_of(plan);
+  machine.fp8_costs = fp8_costs(plan);
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
                      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};

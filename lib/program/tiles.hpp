@@ -36,6 +36,7 @@ struct TileRates {
   // of the speed, where A lies transposed: tensor cores take tf32 only along k, other operands are
   // turned on their way
   double share_of_transposed = 1;
+  bool operator==(const TileRates&) const = default;
 };
 
 /// C[m, n] = A[m, k] B[k, n], rows whole multiples of `row_alignment` bytes, as the fastest choice

@@ -15,6 +15,7 @@ struct UpdateRates {
   bool reads_twice = false;
   // one after the other, for all updates that follow each other
   int kernels = 1;
+  bool operator==(const UpdateRates&) const = default;
 };
 
 /// Of fused attention with heads of one size, forward and backward together. What a row
@@ -22,6 +23,7 @@ struct UpdateRates {
 struct FusedAttention {
   double flops_per_s = 0;  // of long rows; 0: not known
   double lost_keys = 0, lost_keys_causal = 0;
+  bool operator==(const FusedAttention&) const = default;
 };
 
 /// Sustained rates of one rank's device and links, measured; `source` says where and when.
@@ -65,6 +67,9 @@ struct Rates {
   // how many times as fast products of fp8 are as those of the same sizes in 16 bits
   double fp8_speedup = 1;
   double fp8_blocks_speedup = 1;  // the same with scales of vectors and blocks
+  // what a cast to fp8 takes beyond its bytes
+  double fp8_cast_s = 0;
+  bool operator==(const Rates&) const = default;
 };
 
 /// Whether the library's fused attention takes heads of this size, in bf16.

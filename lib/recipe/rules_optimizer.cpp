@@ -70,6 +70,9 @@ class OptimizerRules : public RuleSet {
     const bool fp8 = p.products == Products::fp8;
     refuse(!fp8 && !p.first_last.is_auto(), "precision.first_last", {"precision.products"},
            "can have no effect without products: fp8: remove it, or write products: fp8");
+    refuse(!fp8 && p.small_products != Products::compute, "precision.small_products",
+           {"precision.products"},
+           "can have no effect without products: fp8: remove it, or write products: fp8");
     refuse(!fp8 && p.scaling != Scaling::current, "precision.scaling", {"precision.products"},
            "can have no effect without products: fp8: remove it, or write products: fp8");
     const bool delayed = p.scaling == Scaling::delayed;

@@ -181,6 +181,7 @@ struct PrecisionSection {
   Products products = Products::compute;
   Scaling scaling = Scaling::current;
   Auto<Products> first_last;
+  Products small_products = Products::compute;
   double fallback = 0.001;
   std::int64_t fallback_window = 100;
   Auto<MasterWeights> master;
@@ -206,6 +207,10 @@ void visit_fields(Visitor& field, PrecisionSection& s) {
       "9.0): of 128 elements of inputs and output gradients and 128 x 128 of weights, all in e4m3");
   field("first_last", s.first_last, anything(),
         "Operands of those products in the first and the last layer. auto: as in all others");
+  field("small_products", s.small_products, anything(),
+        "Operands of those products that gain nothing in fp8, by the GPU's rates: their casts take "
+        "longer than fp8 saves. CPUs, GPUs other than Hopper's and ranks that gather weights in "
+        "fp8 (zero3) multiply all in fp8");
   field("fallback", s.fallback, fraction(),
         "Limit of saturation under scaling: delayed: products of a tensor of which a larger share "
         "of elements is cut to the largest number of fp8, as a mean of fallback_window steps, "

@@ -28,6 +28,7 @@ METHODS = {
     "precision.compute": ["fp32", "bf16", "fp16", "tf32"],
     "precision.products": ["compute", "fp8"],
     "precision.first_last": ["auto", "fp8", "compute"],
+    "precision.small_products": ["compute", "fp8"],
     "precision.scaling": ["current", "delayed", "blocks"],
     "precision.fallback": ["0.001", "1"],
     "precision.fallback_window": ["100", "2"],

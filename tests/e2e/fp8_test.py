@@ -4,7 +4,7 @@ import json
 import re
 
 import saved_tensors
-from support import Trainx, main, sampled, sha256, tiny
+from support import ROOT, Trainx, main, sampled, sha256, tiny
 
 CLASSES = """\
 run: {duration: 20 steps, deterministic: true}
@@ -15,6 +15,7 @@ optimizer: {type: adamw, lr: 1e-3}
 metrics: {every: 1 steps}
 """
 FP8 = "precision.products=fp8"
+SMALL = "precision.small_products=fp8"     # models this small gain nothing on a GPU
 
 
 def fp8(compute="fp32", **more):
@@ -222,7 +223,7 @@ class Fp8(Trainx):
 
     def test_scales_of_blocks_on_a_gpu_are_planned_for_hopper_alone(self):
         recipe = self.recipe(tiny(precision=fp8("bf16", scaling="blocks")))
-        planned = self.run_trainx("plan", recipe, "--gpu", "h200").stdout
+        planned = self.run_trainx("plan", recipe, SMALL, "--gpu", "h200").stdout
         self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.6 times .*estimate")
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
         self.refused("plan", recipe, "--gpu", "a100", names=("precision.products", "8.9"))
@@ -253,7 +254,7 @@ class Fp8(Trainx):
         self.assertIn("fp8 in 2 of 4 layers", self.run_trainx("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=4").stdout)
         self.assertNotRegex(self.run_trainx("plan", recipe).stdout, r"products +\w")
         low = self.recipe(tiny(precision="bf16"), "low.yaml")
-        planned = self.run_trainx("plan", low, FP8, "--gpu", "h100").stdout
+        planned = self.run_trainx("plan", low, FP8, SMALL, "--gpu", "h100").stdout
         self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
         self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.8 times .*estimate")
         # three products of each of four linear layers; x and output gradient are cast in both
@@ -265,7 +266,7 @@ class Fp8(Trainx):
     def test_inputs_kept_are_those_of_one_micro_step(self):
         recipe = self.recipe(tiny(precision="bf16"))
         for device in ("cpu", "h100"):
-            where = ["--gpu", device] if device != "cpu" else []
+            where = [SMALL, "--gpu", device] if device != "cpu" else []
             kept = set()
             for batch in (2, 4, 8):
                 settings = (f"batch.global_batch_size={batch}", "batch.micro_batch_size=2")
@@ -350,7 +351,7 @@ class Fp8(Trainx):
 
     def test_copies_of_weights_are_planned_where_weights_stay(self):
         recipe = self.recipe(tiny(precision="bf16"))
-        on_gpu = (FP8, "--gpu", "h100", "model.options.hidden_size=512")
+        on_gpu = (FP8, SMALL, "--gpu", "h100", "model.options.hidden_size=512")
         two, one = (
             self.copies_in(self.plan(recipe, *on_gpu, f"batch.micro_batch_size={micro}"))
             for micro in (4, 8)
@@ -369,9 +370,38 @@ class Fp8(Trainx):
         self.assertEqual(self.copies_in(offloaded), 0)
         self.assertNotIn("once", offloaded["products"])
 
+    def test_products_that_gain_nothing_stay_in_compute(self):
+        """As rows on an H200 say: bench/results/h200/small_products.md."""
+        sizes = ("model.size=124m", "data.sequence_length=1024", "--gpu", "h200")
+
+        def products(micro_batch, scaling, *more, batch=None):
+            done = self.run_trainx(
+                "plan", ROOT / "configs/bench/gpt2.yaml", FP8, f"precision.scaling={scaling}",
+                f"batch.micro_batch_size={micro_batch}",
+                f"batch.global_batch_size={batch or micro_batch}", *sizes, *more)
+            in_fp8 = re.search(r"(\d+) of them in fp8", done.stdout)
+            return int(in_fp8.group(1)) if in_fp8 else 0, done.stdout
+
+        in_fp8, said = products(1, "delayed")
+        self.assertEqual(in_fp8, 0)
+        self.assertIn("none of 48 products", said)
+        self.assertEqual(products(1, "delayed", SMALL)[0], 3 * 48)
+        in_fp8, said = products(4, "delayed")
+        self.assertEqual(in_fp8, 3 * 36)
+        self.assertRegex(said, r"; 12 of 48 products stay in bf16, .*: h\.\*\.attn\.c_proj\.weight\n")
+        self.assertEqual(products(4, "current")[0], 3 * 24)
+        for scaling in ("current", "delayed"):
+            self.assertEqual(products(64, scaling)[0], 3 * 48)
+        # many micro-steps share the casts of weights
+        self.assertEqual(products(2, "delayed")[0], 0)
+        self.assertGreater(products(2, "delayed", batch=64)[0], 0)
+        # its blocks read what ranks gather, all of it in fp8
+        zero3 = ("parallel.mode=zero3", "parallel.world_size=2")
+        self.assertEqual(products(1, "delayed", *zero3, batch=2)[0], 3 * 48)
+
     def test_sizes_that_a_gpu_does_not_multiply_stay_in_compute(self):
         recipe = self.recipe(tiny(precision="bf16"))
-        planned = self.run_trainx("plan", recipe, FP8, "--gpu", "h100", "model.options.intermediate_size=40").stdout
+        planned = self.run_trainx("plan", recipe, FP8, SMALL, "--gpu", "h100", "model.options.intermediate_size=40").stdout
         self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: .*; 4 matrices .* in bf16: .* 16\n")
         self.assertRegex(planned, r"matrix products +54, 24 of them in fp8\n")
         for more in (("model.options.hidden_size=40",), ("data.sequence_length=30", "batch.micro_batch_size=1")):

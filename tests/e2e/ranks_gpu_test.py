@@ -59,7 +59,8 @@ class RanksOnGpus(Trainx):
         runs = [f"{world}-{shard_ranks}-{scaling}-{mode}" for mode in ("zero2", "zero3")]
         for run in runs:
             self.train(run, f"parallel.world_size={world}", "precision.compute=bf16",
-                       "precision.products=fp8", "run.deterministic=true",
+                       "precision.products=fp8", "precision.small_products=fp8",
+                       "run.deterministic=true",
                        "batch.global_batch_size=8", "batch.micro_batch_size=2",
                        "optimizer.max_grad_norm=0", "model.options.dropout=0",
                        f"precision.scaling={scaling}", f"parallel.mode={run[-5:]}",

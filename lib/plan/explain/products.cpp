@@ -5,14 +5,44 @@
 #include "plan/precision.hpp"
 #include "plan/weight_casts.hpp"
 #include <cstdio>
+#include <set>
+#include <vector>
 
 namespace trainx::plan {
+
+namespace {
+
+/// Names of weights that gain nothing in fp8, those of layers that are alike as one.
+std::string small_weights(const std::vector<graph::Fp8Product>& products) {
+  std::set<std::string> names;
+  for (const graph::Fp8Product& p : products) {
+    if (!p.gains_nothing) continue;
+    std::string name;
+    for (const char c : p.weight)
+      if (c < '0' || c > '9')
+        name += c;
+      else if (name.empty() || name.back() != '*')
+        name += '*';
+    names.insert(name);
+  }
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+}  // namespace
 
 std::string describe_products(const RunPlan& plan) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off) return "";
   const PlacedProgram& longest = plan.train.back();
   const Fp8Count in_fp8 = count_fp8(longest.graph, which);
+  const auto& products = longest.graph.composition->fp8_products;
+  const std::string compute(name_of(plan.compute));
+  if (in_fp8.layers == 0 && in_fp8.small > 0)
+    return compute + ": none of " + std::to_string(products.size()) +
+           " products gains by fp8, with its casts, at " + std::to_string(longest.graph.tokens) +
+           " tokens in a micro-batch (precision.small_products)";
   // no other operation keeps bytes; the first micro-step's, and the copies that all of them read
   std::int64_t kept = 0, copies = 0, gathered = 0;
   for (const program::Buffer& b : longest.program.buffers) {
@@ -33,14 +63,18 @@ std::string describe_products(const RunPlan& plan) {
                                " of weights once a step, and gathers them so"
                          : "") +
          (copies > 0 ? ", into " + human_bytes(copies) : "") +
-         (in_fp8.left_out > 0 ? "; " + std::to_string(in_fp8.left_out) + " of " +
-                                    std::to_string(longest.graph.composition->fp8_products.size()) +
-                                    " products fell back to " + std::string(name_of(plan.compute)) +
-                                    " (precision.fallback)"
-                              : "") +
+         (in_fp8.small > 0 ? "; " + std::to_string(in_fp8.small) + " of " +
+                                 std::to_string(products.size()) + " products stay in " + compute +
+                                 ", where they take less time than with casts to fp8 "
+                                 "(precision.small_products): " +
+                                 small_weights(products)
+                           : "") +
+         (in_fp8.left_out > 0
+              ? "; " + std::to_string(in_fp8.left_out) + " of " + std::to_string(products.size()) +
+                    " products fell back to " + compute + " (precision.fallback)"
+              : "") +
          (in_fp8.others > 0
-              ? "; " + std::to_string(in_fp8.others) + " matrices of weights stay in " +
-                    std::string(name_of(plan.compute)) +
+              ? "; " + std::to_string(in_fp8.others) + " matrices of weights stay in " + compute +
                     ": a size of theirs, or the tokens of a micro-batch, are no "
                     "multiple of 16"
               : "");

@@ -128,7 +128,7 @@ TEST_CASE(
   const std::string parallel = "mode: zero3, world_size: 4";
   const auto unknown = planned(parallel);
   CHECK(unknown.turns_kept == 0);
-  auto in_fp8 = planned(parallel, "precision: {compute: bf16, products: fp8}");
+  auto in_fp8 = planned(parallel, "precision: {compute: bf16, products: fp8, small_products: fp8}");
   program::Rates slow_links;
   slow_links.gemm_flops_per_s = 1e14;
   slow_links.memory_bytes_per_s = 1e12;

@@ -338,7 +338,7 @@ std::int64_t casts_of(const plan::PlacedProgram& placed, bool blocks = false) {
 }  // namespace
 
 TEST_CASE("what is claimed of products and casts in fp8 is what the program does") {
-  const std::string fp8 = "precision: fp8\n";
+  const std::string fp8 = "precision: {compute: bf16, products: fp8, small_products: fp8}\n";
   for (const std::string model : {"gpt2", "bert"})
     for (const std::string level : {"none", "selective", "mlp", "full", "[full, mlp, none]"}) {
       CAPTURE(model, level);
@@ -353,8 +353,9 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
       if (level == "none") CHECK(expected.fp8_casts == 3 * 4 * (4 * 2 + 1));
       CHECK(expected.matrix_products == launches_of(placed).products);
     }
-  const auto inner =
-      plan_of("precision: {compute: bf16, products: fp8, first_last: compute}\n", "gpt2");
+  const auto inner = plan_of(
+      "precision: {compute: bf16, products: fp8, small_products: fp8, first_last: compute}\n",
+      "gpt2");
   CHECK(plan::expected_kernels(inner, inner.train.back().graph).fp8_products == 4 * 3 * 4);
   const auto without = plan_of("precision: bf16\n", "gpt2");
   CHECK(plan::expected_kernels(without, without.train.back().graph).fp8_products == 0);
@@ -364,8 +365,10 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
 TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
   const std::string zero3 = "parallel: {mode: zero3, world_size: 2}\n";
   for (const std::string scaling : {"current", "delayed"}) {
-    const auto plan = plan_of(
-        zero3 + "precision: {compute: bf16, products: fp8, scaling: " + scaling + "}\n", "gpt2");
+    const auto plan =
+        plan_of(zero3 + "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: " +
+                    scaling + "}\n",
+                "gpt2");
     const plan::PlacedProgram& placed = plan.train.back();
     // queries, keys and values are three quarters of attention's weights: the first rank has a part
     // of them alone; the MLP's two are equal
@@ -376,13 +379,15 @@ TEST_CASE("casts before gathers are claimed of the parts that each rank has") {
     CHECK(casts_of_rank(0) == 2 * 3 * 4 * 2 + 3 * (1 + 1));
     CHECK(casts_of_rank(1) == 2 * 3 * 4 * 2 + 3 * (2 + 1));
   }
-  const auto blocks =
-      plan_of(zero3 + "precision: {compute: bf16, products: fp8, scaling: blocks}\n", "gpt2");
+  const auto blocks = plan_of(
+      zero3 + "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: blocks}\n",
+      "gpt2");
   for (const program::GroupSpec& group : blocks.train.back().graph.groups) CHECK_FALSE(group.fp8);
 }
 
 TEST_CASE("casts with scales of blocks are claimed as what the program does") {
-  const std::string fp8 = "precision: {compute: bf16, products: fp8, scaling: blocks}\n";
+  const std::string fp8 =
+      "precision: {compute: bf16, products: fp8, small_products: fp8, scaling: blocks}\n";
   for (const std::string model : {"gpt2", "bert"})
     for (const std::string level : {"none", "selective", "full"}) {
       INFO(model << " " << level);
@@ -399,7 +404,8 @@ TEST_CASE("casts with scales of blocks are claimed as what the program does") {
 
 TEST_CASE("products that have fallen back are claimed in the model's type") {
   for (const std::string level : {"none", "full"}) {
-    const std::string more = "memory: {activation_checkpoint: " + level + "}\nprecision: fp8\n";
+    const std::string more = "memory: {activation_checkpoint: " + level +
+                             "}\nprecision: {compute: bf16, products: fp8, small_products: fp8}\n";
     const auto all = plan_of(more, "gpt2"),
                some = plan_of(more, "gpt2", batch, {},
                               {"h.0.attn.c_attn.weight", "h.2.mlp.c_proj.weight"});
@@ -414,7 +420,9 @@ TEST_CASE("products that have fallen back are claimed in the model's type") {
 }
 
 TEST_CASE("products in fp8 are predicted to be faster than those in bf16") {
-  const auto fp8 = plan_of("precision: fp8\n", "gpt2"), bf16 = plan_of("precision: bf16\n", "gpt2");
+  const auto fp8 = plan_of("precision: {compute: bf16, products: fp8, small_products: fp8}\n",
+                           "gpt2"),
+             bf16 = plan_of("precision: bf16\n", "gpt2");
   REQUIRE(fp8.time.has_value());
   CHECK(fp8.rates->fp8_speedup == 1.8);
   CHECK(fp8.time->gemm_s < bf16.time->gemm_s);
