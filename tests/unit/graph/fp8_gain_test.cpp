@@ -85,7 +85,7 @@ TEST_CASE("casts that find their scale read twice") {
   // values of 64 x 64 at 16 tokens: input and gradient 4 bytes an element once, the weight too
   of.rates.memory_bytes_per_s = (2 * tokens * 64 + 64 * 64) * 4 / 0.19e-3;
   CHECK(without_gain(of).empty());
-  CHECK(without_gain(of, Fp8Scaling::current).starts_with("attn.c_proj "));
+  CHECK(without_gain(of, Fp8Scaling::current).find("attn.c_proj") != std::string::npos);
 }
 
 TEST_CASE("a model that gains nothing has no product in fp8, and counts none") {
