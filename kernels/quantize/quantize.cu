@@ -82,6 +82,8 @@ __device__ __noinline__ float first_scale(Source source, std::int64_t elements,
   return scale;
 }
 
+static_assert(fold_counters + meeting_words <= fold_words);
+
 /// Does the kernel that casts make the scale as well?
 template <class T>
 __host__ __device__ bool finds_scale(const Quantization<T>& op) {

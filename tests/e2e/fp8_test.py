@@ -385,6 +385,7 @@ class Fp8(Trainx):
         in_fp8, said = products(1, "delayed")
         self.assertEqual(in_fp8, 0)
         self.assertIn("none of 48 products", said)
+        self.assertNotIn("those of fp8 at", said)
         self.assertEqual(products(1, "delayed", SMALL)[0], 3 * 48)
         in_fp8, said = products(4, "delayed")
         self.assertEqual(in_fp8, 3 * 36)

@@ -81,7 +81,8 @@ std::string describe_products(const RunPlan& plan) {
 }
 
 std::string describe_fp8_rate(const RunPlan& plan) {
-  if (!plan.on_gpu || !plan.rates || fp8_layers_of(plan.recipe.precision) == graph::Fp8Layers::off)
+  const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
+  if (!plan.on_gpu || !plan.rates || count_fp8(plan.train.back().graph, which).layers == 0)
     return "";
   char times[16];
   std::snprintf(times, sizeof times, "%.1f", plan.rates->fp8_speedup);
