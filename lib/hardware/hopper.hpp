@@ -42,7 +42,8 @@ constexpr double fp8_speedup_estimate = 1.8;
 /// leave them beside scales of tensors. Not measured.
 constexpr double fp8_blocks_speedup_estimate = 1.6;
 
-/// What a cast to fp8 takes beyond its bytes, with what it keeps from the products around it.
+/// What a cast to fp8 takes beyond its bytes: with it the choice of small products is the fastest
+/// in the rows of bench/results/h200/small_products.md.
 constexpr double fp8_cast_s = 4.6e-6;
 
 /// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
