@@ -13,7 +13,7 @@ using operations::Linear;
 
 constexpr std::int64_t of_16_bits = 2;
 
-/// Operations that are in fp8 together or not at all.
+/// Disjoint sets of operations that use fp8 together or not at all.
 class Units {
  public:
   explicit Units(std::size_t operations) {
@@ -29,25 +29,25 @@ class Units {
   std::vector<std::size_t> of_;
 };
 
-/// What casts move beyond what 16 bits move, in seconds.
+/// Seconds of a cast: a fixed time, and the bytes it moves beyond those of the 16-bit path.
 class Casts {
  public:
   Casts(const program::Rates& rates, Fp8Scaling scaling)
       : rates_(rates), reads_(scaling == Fp8Scaling::current ? 2 : 1) {}
 
-  /// Of a value that is there, or of a gradient.
+  /// Cast of a stored value or gradient.
   double plain(std::int64_t elements, int copies) const {
     return seconds(elements * (of_16_bits * reads_ + copies)) + rates_.fp8_cast_s;
   }
-  /// Of an activation that a product in 16 bits writes beside its sum.
+  /// Cast that computes an activation. The 16-bit product would write it beside its sum.
   double activated(std::int64_t elements, int copies) const {
     return seconds(elements * (of_16_bits * (reads_ - 1) + copies)) + rates_.fp8_cast_s;
   }
-  /// Of the gradient of an activation, which a product in 16 bits multiplies with its derivative.
+  /// Cast that multiplies a gradient by an activation's derivative. The 16-bit product would do so.
   double derived(std::int64_t elements, int copies) const {
     return seconds(elements * (of_16_bits * (2 * reads_ - 1) + copies)) + rates_.fp8_cast_s;
   }
-  /// In place of a kernel that reads two values and writes one: of a gate, or of its gradient.
+  /// Cast that replaces the kernel of a gate, or of its gradient: two reads and one write.
   double in_place_of_kernel(std::int64_t elements, int copies) const {
     return seconds(elements * (2 * of_16_bits * reads_ + copies - 3 * of_16_bits)) +
            (reads_ - 1) * rates_.fp8_cast_s;
@@ -61,14 +61,13 @@ class Casts {
   int reads_;
 };
 
-/// A linear layer that a GPU can multiply in fp8.
+/// Linear layer with sizes that a GPU can multiply in fp8.
 struct Product {
-  std::size_t at;  // in its block
   const Linear* operation;
   operations::Types types;
   std::int64_t n, in, out;
   bool trains, wants_input;
-  bool before_gate = false;  // whose gradient is computed where it is cast
+  bool before_gate = false;  // its cast computes the gate's gradient
 
   int copies_of_gradient() const { return wants_input + trains; }
 };
@@ -81,7 +80,7 @@ class Products {
       for (const ValueId v : ops_[i].outputs) makers_[v] = i;
       const auto* const linear = std::get_if<Linear>(&ops_[i].operation);
       if (!linear) continue;
-      Product p{i, linear, model.types_of(ops_[i]), 0, 0, 0, false, false};
+      Product p{linear, model.types_of(ops_[i]), 0, 0, 0, false, false};
       if (!operations::gpu_multiplies_fp8(p.types)) continue;
       p.n = p.types.inputs[Linear::x].rows() * costs.tokens / model.rows();
       p.in = p.types.parameters[Linear::weight].columns();
@@ -94,7 +93,8 @@ class Products {
     }
   }
 
-  /// Casts of inputs are known; `saved(product)`: what its three products take less.
+  /// Places of the products whose unit gains nothing. `saved(product)`: seconds that fp8 saves in
+  /// its three matrix products.
   template <class Saved>
   std::set<std::size_t> without_gain(const Saved& saved, std::int64_t micro_steps) {
     std::map<std::size_t, double> gains;  // by unit
@@ -109,8 +109,8 @@ class Products {
   }
 
  private:
-  /// Products that read one value share its cast. What makes an activation or a gate is cast, too,
-  /// or the cast would not compute that.
+  /// Products that read one value share its cast. A cast computes an activation or a gate only if
+  /// the product before it is in fp8 too.
   void add_input(std::size_t i, bool delayed) {
     const Product& p = products_.at(i);
     const ValueId x = ops_[i].inputs[Linear::x];

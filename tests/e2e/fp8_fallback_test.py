@@ -4,6 +4,7 @@ import json
 from support import Trainx, main, sha256, tiny
 
 # models this small gain nothing from fp8 on a GPU
+PLAIN = "{compute: bf16, products: fp8, small_products: fp8, scaling: delayed}"
 FP8 = (
     "{compute: bf16, products: fp8, small_products: fp8, scaling: delayed, fallback: 0.1, "
     "fallback_window: 4}"
@@ -94,7 +95,7 @@ class Fallback(Trainx):
         self.assertEqual(len(self.losses("run")), 12)
 
     def test_a_run_that_saturates_nothing_or_may_not_fall_back_is_as_it_was(self):
-        plain = self.recipe(tiny(20, every=100, precision="{compute: bf16, products: fp8, small_products: fp8, scaling: delayed}"), "plain.yaml")
+        plain = self.recipe(tiny(20, every=100, precision=PLAIN), "plain.yaml")
         self.train(plain, "never", "precision.fallback=1")
         self.train(plain, "windows", "precision.fallback_window=3")
         self.assertEqual(sha256(self.weights("windows")), sha256(self.weights("never")))
@@ -108,7 +109,7 @@ class Fallback(Trainx):
             recipe = self.recipe(tiny(precision=precision))
             self.refused("validate", recipe, "precision.fallback=0.01", key="precision.fallback", names=("delayed",))
             self.refused("validate", recipe, "precision.fallback_window=10", key="precision.fallback_window", names=("delayed",))
-        recipe = self.recipe(tiny(precision="{compute: bf16, products: fp8, small_products: fp8, scaling: delayed}"))
+        recipe = self.recipe(tiny(precision=PLAIN))
         self.refused("validate", recipe, "precision.fallback=1.5", key="precision.fallback")
 
 

@@ -44,7 +44,8 @@ class Fp8OnGpu(Trainx):
         return self.losses(name)
 
     def constant(self, precision, steps=10, **more):
-        return self.recipe(tiny(steps, every=100, precision=precision, **more).replace("cosine, warmup: 5 steps", "constant"))
+        text = tiny(steps, every=100, precision=precision, **more)
+        return self.recipe(text.replace("cosine, warmup: 5 steps", "constant"))
 
     def test_the_losses_of_the_cpu_and_close_to_those_of_bf16(self):
         recipe = self.recipe(tiny(20, dropout=0, precision="bf16"))
@@ -132,7 +133,8 @@ class Fp8OnGpu(Trainx):
     def test_other_products_go_on_from_a_checkpoint_in_a_run_of_their_own(self):
         recipe = self.constant("bf16")
         self.train(recipe, "half", FP8, "run.duration=5 steps")
-        self.refused("train", recipe, "run.name=half", "run.device=gpu", names=("precision.products",))
+        self.refused("train", recipe, "run.name=half", "run.device=gpu",
+                     names=("precision.products",))
         self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "run.device=gpu")
         self.train(recipe, "half", FP8)
         self.assertNotEqual(self.losses("other")[-5:], self.losses("half")[-5:])
@@ -141,7 +143,8 @@ class Fp8OnGpu(Trainx):
     def test_small_products_stay_in_bf16(self):
         recipe = self.constant("bf16")
         # what runs is held against what was planned: a step that casts ends with 79
-        self.assertEqual(self.train(recipe, "small", "precision.products=fp8"), self.train(recipe, "bf16"))
+        small = self.train(recipe, "small", "precision.products=fp8")
+        self.assertEqual(small, self.train(recipe, "bf16"))
 
     def test_first_and_last_layers_and_sizes_that_stay_in_bf16(self):
         recipe = self.recipe(tiny(20, dropout=0, precision="bf16"))

@@ -389,7 +389,8 @@ class Fp8(Trainx):
         self.assertEqual(products(1, "delayed", SMALL)[0], 3 * 48)
         in_fp8, said = products(4, "delayed")
         self.assertEqual(in_fp8, 3 * 36)
-        self.assertRegex(said, r"; 12 of 48 products stay in bf16, .*: h\.\*\.attn\.c_proj\.weight\n")
+        self.assertRegex(
+            said, r"; 12 of 48 products stay in bf16, .*: h\.\*\.attn\.c_proj\.weight\n")
         self.assertEqual(products(4, "current")[0], 3 * 24)
         for scaling in ("current", "delayed"):
             self.assertEqual(products(64, scaling)[0], 3 * 48)
@@ -402,7 +403,8 @@ class Fp8(Trainx):
 
     def test_sizes_that_a_gpu_does_not_multiply_stay_in_compute(self):
         recipe = self.recipe(tiny(precision="bf16"))
-        planned = self.run_trainx("plan", recipe, FP8, SMALL, "--gpu", "h100", "model.options.intermediate_size=40").stdout
+        planned = self.run_trainx("plan", recipe, FP8, SMALL, "--gpu", "h100",
+                                  "model.options.intermediate_size=40").stdout
         self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: .*; 4 matrices .* in bf16: .* 16\n")
         self.assertRegex(planned, r"matrix products +54, 24 of them in fp8\n")
         for more in (("model.options.hidden_size=40",), ("data.sequence_length=30", "batch.micro_batch_size=1")):

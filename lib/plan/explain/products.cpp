@@ -12,7 +12,7 @@ namespace trainx::plan {
 
 namespace {
 
-/// Names of weights that gain nothing in fp8, those of layers that are alike as one.
+/// Names of the small products' weights. A star replaces layer numbers.
 std::string small_weights(const std::vector<graph::Fp8Product>& products) {
   std::set<std::string> names;
   for (const graph::Fp8Product& p : products) {
@@ -41,8 +41,8 @@ std::string describe_products(const RunPlan& plan) {
   const std::string compute(name_of(plan.compute));
   if (in_fp8.layers == 0 && in_fp8.small > 0)
     return compute + ": none of " + std::to_string(products.size()) +
-           " products gains by fp8, with its casts, at " + std::to_string(longest.graph.tokens) +
-           " tokens in a micro-batch (precision.small_products)";
+           " products is faster in fp8 with its casts, at " + std::to_string(longest.graph.tokens) +
+           " tokens in a micro-batch (precision.small_products: fp8 uses it anyway)";
   // no other operation keeps bytes; the first micro-step's, and the copies that all of them read
   std::int64_t kept = 0, copies = 0, gathered = 0;
   for (const program::Buffer& b : longest.program.buffers) {
@@ -65,7 +65,7 @@ std::string describe_products(const RunPlan& plan) {
          (copies > 0 ? ", into " + human_bytes(copies) : "") +
          (in_fp8.small > 0 ? "; " + std::to_string(in_fp8.small) + " of " +
                                  std::to_string(products.size()) + " products stay in " + compute +
-                                 ", where they take less time than with casts to fp8 "
+                                 ", which is faster than fp8 with its casts "
                                  "(precision.small_products): " +
                                  small_weights(products)
                            : "") +
