@@ -161,12 +161,8 @@ class Experts(Trainx):
         self.assertLess(abs(got[0] - want[0] - 0.5 * math.log(64) ** 2), 0.02)
         self.assertLess(abs(2 * (half[0] - want[0]) - (got[0] - want[0])), 1e-5)
         self.assertLess(got[-1] - want[-1], got[0] - want[0])       # it is learned
-        for settings in (["batch.micro_batch_size=1"], ["parallel.world_size=2"],
-                         ["memory.activation_checkpoint=full"]):
-            with self.subTest(settings=settings):
-                again = self.train("z" + settings[0][-4:].strip("=_"), small,
-                                   "model.options.router_z_loss=0.5", *settings)
-                self.assertLess(largest_difference(again, got), 1e-6)
+        loss = "model.options.router_z_loss=0.5"
+        self.assertEqual(self.train("full", small, loss, "memory.activation_checkpoint=full"), got)
         evaluated = [[m["eval_loss"] for m in self.all_metrics(n) if "eval_loss" in m]
                      for n in ("plain", "z")]
         # small again: without the loss, whose weights are others by then
@@ -176,6 +172,17 @@ class Experts(Trainx):
             self.write(family)
             key = f"model.options.{key}"
             self.refused("plan", "r.yaml", f"{key}=0.1", names=[key, family])
+
+    def test_cuts_and_ranks_have_the_losses_of_the_plain_run_with_log_sums(self):
+        """A token takes all experts. Where it chooses, cuts round the scores in other ways, a tie
+        may be decided otherwise, and this loss makes that grow: to 2e-6 in 12 steps."""
+        self.write("olmoe", SIZES + ", num_experts: 8")
+        common = ("model.options.initializer_range=0.005", "model.options.router_z_loss=0.5")
+        want = self.train("plain", *common)
+        for settings in ("batch.micro_batch_size=1", "parallel.world_size=2"):
+            with self.subTest(settings=settings):
+                got = self.train(settings[:5], *common, settings)
+                self.assertLess(largest_difference(got, want), 2e-7)
 
     def test_a_recipe_sets_how_many_experts_there_are(self):
         """config.json of the run says so, and is what the run reads when it goes on."""
