@@ -110,8 +110,7 @@ Head first_rows(const ModelBuilder& m, const std::string& targets) {
 program::ModelGraph compose(graph::Model model, const Machine& machine) {
   graph::apply(machine.rules, model);
   graph::fuse(model);
-  graph::quantize_products(model, machine.fp8, machine.fp8_scaling, machine.fp8_left_out,
-                           machine.fp8_weight_casts, machine.fp8_costs);
+  graph::quantize_products(model, machine.fp8);
   program::ModelGraph graph = graph::to_blocks(model);
   const LibraryCalls calls = library_calls(model);
   graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)

@@ -1,10 +1,8 @@
 #pragma once
 #include "graph/expert_sharing.hpp"
+#include "graph/fp8_options.hpp"
 #include "graph/parameter_rules.hpp"
-#include "graph/quantize_products.hpp"
 #include <cstdint>
-#include <set>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,12 +26,7 @@ struct Machine {
   // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
   // given it
   bool seeded = false;
-  // whose linear layers multiply operands in fp8
-  graph::Fp8Layers fp8 = graph::Fp8Layers::off;
-  graph::Fp8Scaling fp8_scaling = graph::Fp8Scaling::current;
-  std::set<std::string> fp8_left_out = {};  // by names of weights: graph::Fp8Product
-  graph::Fp8WeightCasts fp8_weight_casts = graph::Fp8WeightCasts::in_each_use;
-  std::optional<graph::Fp8Costs> fp8_costs = {};  // products that gain nothing are not in fp8
+  graph::Fp8Options fp8 = {};
   // of a run: what it trains, and how; empty: everything alike
   std::vector<graph::ParameterRule> rules = {};
   graph::ExpertSharing sharing = {};  // of a run

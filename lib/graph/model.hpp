@@ -2,7 +2,7 @@
 // numbered; blocks cut the list for the step program.
 #pragma once
 #include "operations/bound_op_spec.hpp"
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_product.hpp"
 #include "program/model_graph.hpp"
 #include <optional>
 #include <string>

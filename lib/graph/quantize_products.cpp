@@ -16,11 +16,8 @@ namespace {
 
 class Quantizing {
  public:
-  Quantizing(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-             const std::set<std::string>& left_out, Fp8WeightCasts casts,
-             const std::optional<Fp8Costs>& costs)
-      : model_(model), layers_(layers), scaling_(scaling), left_out_(left_out), casts_(casts) {
-    if (costs) gains_.emplace(*costs);
+  Quantizing(Model& model, const Fp8Options& options) : model_(model), options_(options) {
+    if (options.costs) gains_.emplace(*options.costs);
     for (const Block& block : model.blocks)
       if (is_layer(block)) {
         first_ = std::min(first_, block.layer);
@@ -32,12 +29,12 @@ class Quantizing {
     for (std::size_t b = 0; b < model_.blocks.size(); ++b)
       if (Block& block = model_.blocks[b];
           is_layer(block) &&
-          (layers_ == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
+          (options_.layers == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
         quantize(block, static_cast<int>(b));
     number_by_position();
-    if (casts_ == Fp8WeightCasts::before_gathers) cast_before_gathers();
+    if (options_.weight_casts == Fp8WeightCasts::before_gathers) cast_before_gathers();
     if (std::ranges::all_of(model_.fp8_products, &Fp8Product::left_out)) return;
-    const bool delayed = scaling_ == Fp8Scaling::delayed;
+    const bool delayed = options_.scaling == Fp8Scaling::delayed;
     const auto dims = [&](std::int64_t of_tensor) {
       return std::vector<std::int64_t>{operations::fp8_classes, std::ssize(model_.blocks), most_,
                                        of_tensor};
@@ -57,7 +54,7 @@ class Quantizing {
 
   void quantize(Block& block, int at) {
     if (gains_)
-      for (const std::size_t op : gains_->without(model_, block, scaling_))
+      for (const std::size_t op : gains_->without(model_, block, options_.scaling))
         gain_nothing_.insert(name_of_weight(block.ops[op]));
     // values that weights' gradients are made of: a GPU reads them transposed, and scales of blocks
     // belong to vectors of columns there
@@ -87,7 +84,7 @@ class Quantizing {
           continue;
         }
         if (!known.contains(x)) {
-          Quantize cast{.delayed = scaling_ == Fp8Scaling::delayed,
+          Quantize cast{.delayed = options_.scaling == Fp8Scaling::delayed,
                         .blocks = blocks(),
                         .number = input,
                         .transposes = transposed.contains(x)};
@@ -114,9 +111,9 @@ class Quantizing {
         const std::vector<ValueId>& made = known[x];
         linear->fp8 = true;
         linear->number = number;
-        linear->delayed = scaling_ == Fp8Scaling::delayed;
+        linear->delayed = options_.scaling == Fp8Scaling::delayed;
         linear->blocks = blocks();
-        linear->casts_once = casts_ == Fp8WeightCasts::once_a_step;
+        linear->casts_once = options_.weight_casts == Fp8WeightCasts::once_a_step;
         op.inputs.resize(made.size() > Quantize::transposed_scale
                              ? Linear::input_transposed_scale + 1
                          : made.size() > Quantize::transposed ? Linear::input_transposed + 1
@@ -137,13 +134,13 @@ class Quantizing {
     most_ = std::max({most_, static_cast<int>(inputs.size()), linears});
   }
 
-  bool blocks() const { return scaling_ == Fp8Scaling::blocks; }
+  bool blocks() const { return options_.scaling == Fp8Scaling::blocks; }
   const std::string& name_of_weight(const Node& linear) const {
     const ParameterId weight = linear.parameters[Linear::weight];
     return model_.parameters[static_cast<std::size_t>(weight.index)].spec.name;
   }
   bool is_left_out(const Node& linear) const {
-    return left_out_.contains(name_of_weight(linear)) ||
+    return options_.left_out.contains(name_of_weight(linear)) ||
            gain_nothing_.contains(name_of_weight(linear));
   }
 
@@ -188,7 +185,7 @@ class Quantizing {
   /// it computes it. Where the scale is that of the step's own values they are computed twice,
   /// which takes longer than to keep them.
   Node* gated_linear(std::vector<Node>& ops, ValueId sums) const {
-    if (scaling_ == Fp8Scaling::current) return nullptr;
+    if (options_.scaling == Fp8Scaling::current) return nullptr;
     for (Node& before : ops)
       if (auto* linear = std::get_if<Linear>(&before.operation);
           linear && linear->fp8 && linear->activation == operations::Activation::none &&
@@ -313,10 +310,7 @@ class Quantizing {
   }
 
   Model& model_;
-  Fp8Layers layers_;
-  Fp8Scaling scaling_;
-  const std::set<std::string>& left_out_;
-  Fp8WeightCasts casts_;
+  const Fp8Options& options_;
   std::optional<Fp8Gains> gains_;
   std::set<std::string> gain_nothing_;  // by names of weights
   std::vector<ParameterId> weights_;    // of Model::fp8_products
@@ -326,10 +320,8 @@ class Quantizing {
 
 }  // namespace
 
-void quantize_products(Model& model, Fp8Layers layers, Fp8Scaling scaling,
-                       const std::set<std::string>& left_out, Fp8WeightCasts casts,
-                       const std::optional<Fp8Costs>& costs) {
-  if (layers != Fp8Layers::off) Quantizing(model, layers, scaling, left_out, casts, costs).run();
+void quantize_products(Model& model, const Fp8Options& options) {
+  if (options.layers != Fp8Layers::off) Quantizing(model, options).run();
 }
 
 }  // namespace trainx::graph

@@ -1,6 +1,6 @@
 // Which layers of a planned model multiply operands in fp8.
 #pragma once
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_options.hpp"
 #include "plan/decisions.hpp"
 #include "program/model_graph.hpp"
 

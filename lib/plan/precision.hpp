@@ -1,7 +1,7 @@
 // What the recipe's precision means for the program.
 #pragma once
 #include "core/dtype.hpp"
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_options.hpp"
 #include "program/plain.hpp"
 #include "recipe/sections.hpp"
 

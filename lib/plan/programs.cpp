@@ -22,11 +22,11 @@ architectures::Machine machine_of(const Decisions& plan) {
           ? architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability)
           : architectures::Machine(plan.threads);
   machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  machine.fp8 = fp8_layers_of(plan.recipe.precision);
-  machine.fp8_scaling = fp8_scaling_of(plan.recipe.precision);
-  machine.fp8_left_out = plan.fp8_fallback;
-  machine.fp8_weight_casts = weight_casts_of(plan);
-  machine.fp8_costs = fp8_costs(plan);
+  machine.fp8 = {.layers = fp8_layers_of(plan.recipe.precision),
+                 .scaling = fp8_scaling_of(plan.recipe.precision),
+                 .left_out = plan.fp8_fallback,
+                 .weight_casts = weight_casts_of(plan),
+                 .costs = fp8_costs(plan)};
   machine.rules = parameter_rules(plan);
   machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
                      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};

@@ -1,6 +1,6 @@
 // When a step casts weights to fp8.
 #pragma once
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_options.hpp"
 #include "plan/decisions.hpp"
 
 namespace trainx::plan {

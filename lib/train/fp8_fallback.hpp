@@ -1,6 +1,6 @@
 // precision.fallback: which products saturate beyond the limit, from what steps count.
 #pragma once
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_product.hpp"
 #include "program/model_graph.hpp"
 #include "train/train_state.hpp"
 #include <cstdint>

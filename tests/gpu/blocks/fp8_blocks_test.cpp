@@ -58,8 +58,8 @@ std::vector<Fp8Scaling> scalings() {
 
 PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16,
                  Fp8Scaling scaling = Fp8Scaling::current) {
-  machine.fp8 = graph::Fp8Layers::all;
-  machine.fp8_scaling = scaling;
+  machine.fp8.layers = graph::Fp8Layers::all;
+  machine.fp8.scaling = scaling;
   return make_run(fp8_case, architectures::graph_of(fp8_case.dims, fp8_case.batch, fp8_case.length,
                                                     compute, machine));
 }

@@ -52,7 +52,7 @@ AnyCase fp8_case(const model::test::Case& t) {
   return {t.name + std::string(" in fp8"),
           [t](DType compute, std::int64_t threads) {
             architectures::Machine machine(threads);
-            machine.fp8 = graph::Fp8Layers::all;
+            machine.fp8.layers = graph::Fp8Layers::all;
             return make_run(t,
                             architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
           },

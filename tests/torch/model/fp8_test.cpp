@@ -31,8 +31,8 @@ PlainRun run_in_fp8(DType compute, graph::Fp8Scaling scaling = graph::Fp8Scaling
                             batch,
                             length};
   architectures::Machine machine(1);
-  machine.fp8 = graph::Fp8Layers::all;
-  machine.fp8_scaling = scaling;
+  machine.fp8.layers = graph::Fp8Layers::all;
+  machine.fp8.scaling = scaling;
   PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
   run.parameters("w.", compute).at("h.0.ln_2.weight").select(0, channel).mul_(times);
   run.run();

@@ -1,7 +1,7 @@
 // Which products stay out of fp8 since their casts take longer than fp8 saves.
 #include "architectures/architecture.hpp"
 #include "graph/fp8_gain.hpp"
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_options.hpp"
 #include "graph/to_blocks.hpp"
 #include "program/check.hpp"
 #include "program/plain.hpp"
@@ -29,9 +29,9 @@ graph::Fp8Costs costs(double cast_s, std::int64_t micro_steps = 1) {
 
 program::ModelGraph gpt2(const graph::Fp8Costs& of, Fp8Scaling scaling) {
   architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8 = graph::Fp8Layers::all;
-  gpu.fp8_scaling = scaling;
-  gpu.fp8_costs = of;
+  gpu.fp8.layers = graph::Fp8Layers::all;
+  gpu.fp8.scaling = scaling;
+  gpu.fp8.costs = of;
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
                                                          .num_heads = 2,
                                                          .hidden_size = 64,

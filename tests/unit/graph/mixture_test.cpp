@@ -115,7 +115,7 @@ TEST_CASE("experts that are computed as one are trained alike") {
 
 TEST_CASE("experts have no products in fp8, and whoever asks for them is told") {
   architectures::Machine machine(1);
-  machine.fp8 = graph::Fp8Layers::all;
+  machine.fp8.layers = graph::Fp8Layers::all;
   const auto dims = architectures::dims_from_config(config("mixtral", 1), "config.json");
   CHECK_THROWS_AS(architectures::model_graph(dims, batch, length, DType::bf16, machine), UserError);
 }

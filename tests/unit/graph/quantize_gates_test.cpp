@@ -1,6 +1,6 @@
 // Which gates a GPU computes as it casts, and that programs still mean the same.
 #include "architectures/architecture.hpp"
-#include "graph/quantize_products.hpp"
+#include "graph/fp8_options.hpp"
 #include "program/check.hpp"
 #include "program/plain.hpp"
 #include "support/catch.hpp"
@@ -40,7 +40,7 @@ std::string problem_of(const program::ModelGraph& graph) {
 
 TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
   architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8 = Fp8Layers::all;
+  gpu.fp8.layers = Fp8Layers::all;
   for (const auto& [family, casts] : {std::pair{"silu", true}, std::pair{"relu", false}}) {
     INFO(family);
     const program::ModelGraph graph =
@@ -63,7 +63,7 @@ TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
 
 TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it once") {
   architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8 = Fp8Layers::all;
+  gpu.fp8.layers = Fp8Layers::all;
   struct Case {
     Fp8Scaling scaling;
     bool frozen, joined;
@@ -73,7 +73,7 @@ TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it 
                         {Fp8Scaling::blocks, false, true},
                         {Fp8Scaling::delayed, true, false}}) {
     CAPTURE(static_cast<int>(c.scaling), c.frozen);
-    gpu.fp8_scaling = c.scaling;
+    gpu.fp8.scaling = c.scaling;
     gpu.rules = {};
     if (c.frozen) gpu.rules = {{.pattern = "*mlp*", .trained = false}};
     const program::ModelGraph graph =

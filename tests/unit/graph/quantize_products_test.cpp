@@ -27,8 +27,8 @@ const program::UpdateSpec momentum{{{"m"}}};
 
 architectures::Machine machine(Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current) {
   architectures::Machine m(1);
-  m.fp8 = layers;
-  m.fp8_scaling = scaling;
+  m.fp8.layers = layers;
+  m.fp8.scaling = scaling;
   return m;
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("programs with products in fp8 mean sequential training") {
 TEST_CASE("products that are left out keep operands of the model, and the others their numbers") {
   const auto without = [](std::set<std::string> weights, Fp8Scaling scaling) {
     architectures::Machine m = machine(Fp8Layers::all, scaling);
-    m.fp8_left_out = std::move(weights);
+    m.fp8.left_out = std::move(weights);
     return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 3,
                                                            .num_heads = 2,
                                                            .hidden_size = 8,
@@ -301,8 +301,8 @@ program::ModelGraph gpt2_on_gpu(std::int64_t hidden, std::int64_t batch = 4, int
                                 const std::vector<graph::ParameterRule>& rules = {},
                                 Fp8Scaling scaling = Fp8Scaling::current) {
   architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8 = Fp8Layers::all;
-  gpu.fp8_scaling = scaling;
+  gpu.fp8.layers = Fp8Layers::all;
+  gpu.fp8.scaling = scaling;
   gpu.rules = rules;
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
                                                          .num_heads = 2,

@@ -12,10 +12,10 @@ inline program::ModelGraph fp8_gpt2(bool gpu, graph::Fp8Scaling scaling,
                                     const std::set<std::string>& left_out = {}) {
   architectures::Machine machine = gpu ? architectures::Machine::one_gpu()
                                        : architectures::Machine(1);
-  machine.fp8 = graph::Fp8Layers::all;
-  machine.fp8_scaling = scaling;
-  machine.fp8_weight_casts = casts;
-  machine.fp8_left_out = left_out;
+  machine.fp8.layers = graph::Fp8Layers::all;
+  machine.fp8.scaling = scaling;
+  machine.fp8.weight_casts = casts;
+  machine.fp8.left_out = left_out;
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
                                                          .num_heads = 2,
                                                          .hidden_size = 16,
