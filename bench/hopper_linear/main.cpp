@@ -11,7 +11,7 @@
 #include "bench/hopper_attention/groups.hpp"
 #include "bench/kernels/sustained.hpp"
 #include "gpu/gemm.hpp"
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/pointwise.hpp"
 #include "kernels/activation/value_and_slope_reference.hpp"
 #include "kernels/linear/hopper/activated_linear.hpp"
 #include "kernels/reduce/column_sum.hpp"
@@ -19,7 +19,7 @@
 namespace trainx::bench {
 namespace {
 
-using kernels::ActivationKind, kernels::Fp16, kernels::GeluKind;
+using kernels::ActivationKind, kernels::Fp16;
 
 std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
@@ -46,10 +46,8 @@ struct Shape {
 
 constexpr std::int64_t guard = 4096;  // elements behind results that nobody writes
 
-const char* name_of(GeluKind kind) { return kind == GeluKind::tanh ? "tanh" : "erf"; }
-kernels::ExactValueAndSlope exact(GeluKind kind, double x) {
-  return kernels::exact_value_and_slope(
-      kind == GeluKind::tanh ? ActivationKind::gelu_tanh : ActivationKind::gelu_erf, x);
+const char* name_of(ActivationKind kind) {
+  return kind == ActivationKind::gelu_tanh ? "tanh" : "erf";
 }
 template <class T>
 constexpr const char* type_name = std::is_same_v<T, Bf16> ? "bf16" : "fp16";
@@ -65,7 +63,7 @@ bool guarded(const std::vector<T>& values, std::int64_t used) {
 }
 
 template <class T>
-void check_forward(Checks& checks, const Shape& s, GeluKind kind, bool biased) {
+void check_forward(Checks& checks, const Shape& s, ActivationKind kind, bool biased) {
   const auto x = random_values<T>(s.rows * s.in, 1),
              weight = random_values<T>(s.out * s.in, 2, 1 / std::sqrt(static_cast<float>(s.in))),
              bias = random_values<T>(s.out, 3);
@@ -95,7 +93,7 @@ void check_forward(Checks& checks, const Shape& s, GeluKind kind, bool biased) {
     }
     const double found = number(sums[count(row * s.out + column)]),
                  value = number(values[count(row * s.out + column)]);
-    const auto expected = exact(kind, found);
+    const auto expected = kernels::exact_value_and_slope(kind, found);
     const bool good = std::abs(found - sum_of) <= half_step<T> * std::abs(sum_of) + 2e-6 * size &&
                       std::abs(value - expected.value) <=
                           1.05 * half_step<T> * std::abs(expected.value) + 2e-6;
@@ -110,7 +108,7 @@ void check_forward(Checks& checks, const Shape& s, GeluKind kind, bool biased) {
 }
 
 template <class T>
-void check_backward(Checks& checks, const Shape& s, GeluKind kind, bool summed) {
+void check_backward(Checks& checks, const Shape& s, ActivationKind kind, bool summed) {
   const auto dy = random_values<T>(s.rows * s.out, 1),
              weight = random_values<T>(s.out * s.in, 2, 1 / std::sqrt(static_cast<float>(s.out))),
              x = random_values<T>(s.rows * s.in, 3, 2);
@@ -141,10 +139,12 @@ void check_backward(Checks& checks, const Shape& s, GeluKind kind, bool summed) 
                              number(weight[count(k * s.in + column)]);
       product_sum += product, size += std::abs(product);
     }
-    const double slope = exact(kind, number(x[count(row * s.in + column)])).slope;
+    const double slope =
+        kernels::exact_value_and_slope(kind, number(x[count(row * s.in + column)])).slope;
     const double value = number(found[count(row * s.in + column)]);
     // rounded twice; quick_slope; smallest numbers of fp16
-    const double slope_error = std::is_same_v<T, Bf16> && kind == GeluKind::tanh ? 1.5e-3 : 4e-6;
+    const double slope_error = std::is_same_v<T, Bf16> && kind == ActivationKind::gelu_tanh ? 1.5e-3
+                                                                                            : 4e-6;
     const bool good = std::abs(value - product_sum * slope) <=
                       2.1 * half_step<T> * std::abs(product_sum * slope) +
                           2e-6 * size * std::abs(slope) + slope_error * std::abs(product_sum) +
@@ -178,11 +178,11 @@ constexpr Shape some_shapes[] = {{128, 64, 256},    {1, 8, 8},        {129, 72, 
 
 void check_products(Checks& checks) {
   for (const Shape& s : some_shapes)
-    for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
+    for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
       check_forward<Bf16>(checks, s, kind, true);
       check_backward<Bf16>(checks, s, kind, true);
     }
-  for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
+  for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
     check_forward<Bf16>(checks, some_shapes[2], kind, false);
     check_backward<Bf16>(checks, some_shapes[2], kind, false);
     check_forward<Fp16>(checks, some_shapes[3], kind, true);
@@ -206,14 +206,14 @@ void check_repeats(Checks& checks) {
     sum.spoil(), out.spoil();
     require(kernels::hopper::activated_linear<Bf16>(
                 {s.rows, s.in, s.out, x.get(), weight.get(), nullptr, sum.get(), out.get()},
-                GeluKind::tanh, nullptr),
+                ActivationKind::gelu_tanh, nullptr),
             "forward");
     const auto a = sum.host(), b = out.host();
     out.spoil(), sums.spoil();
     // a layer from `out` to `in`
     require(kernels::hopper::activated_linear_backward<Bf16>(
                 {s.rows, s.out, s.in, x.get(), weight.get(), y.get(), out.get(), sums.get()},
-                GeluKind::tanh, nullptr),
+                ActivationKind::gelu_tanh, nullptr),
             "backward");
     const auto c = out.host();
     const auto d = sums.host();
@@ -280,7 +280,7 @@ void time_all(Checks&) {
     const auto own = [&] {
       require(kernels::hopper::activated_linear<Bf16>(
                   {n, in, out, x.get(), weight.get(), bias.get(), sum.get(), activated.get()},
-                  GeluKind::tanh, nullptr),
+                  ActivationKind::gelu_tanh, nullptr),
               "own");
     };
     const auto library = [&] { gemm.run(fused, o, space); };
@@ -288,8 +288,9 @@ void time_all(Checks&) {
       auto p = o;
       p.d = sum.get(), p.aux = nullptr;
       gemm.run(plain, p, space);
-      require(kernels::gelu(activated.get(), sum.get(), n * out, kernels::GeluKind::tanh, nullptr),
-              "gelu");
+      require(kernels::pointwise(activated.get(), sum.get(), n * out, ActivationKind::gelu_tanh,
+                                 nullptr),
+              "pointwise");
     };
     report("forward", sustained_ms(nullptr, own), sustained_ms(nullptr, library),
            sustained_ms(nullptr, apart));
@@ -305,7 +306,7 @@ void time_all(Checks&) {
     const auto own_back = [&] {
       require(kernels::hopper::activated_linear_backward<Bf16>(
                   {n, out, in, x.get(), weight.get(), x_sum.get(), activated.get(), sums.get()},
-                  GeluKind::tanh, nullptr),
+                  ActivationKind::gelu_tanh, nullptr),
               "own");
       column_sum(sums.get(), kernels::hopper::activated_linear_slabs(n));
     };
@@ -317,11 +318,11 @@ void time_all(Checks&) {
       auto p = b;
       p.aux = nullptr;
       gemm.run(plain_back, p, space);
-      require(
-          kernels::gelu_backward(kernels::GeluBackward<Bf16>{n, out, activated.get(), x_sum.get(),
-                                                             activated.get(), d_bias.get(), false},
-                                 kernels::GeluKind::tanh, fold, nullptr),
-          "gelu_backward");
+      require(kernels::pointwise_backward(
+                  kernels::PointwiseBackward<Bf16>{n, out, activated.get(), x_sum.get(),
+                                                   activated.get(), d_bias.get(), false},
+                  ActivationKind::gelu_tanh, fold, nullptr),
+              "pointwise_backward");
     };
     report("backward", sustained_ms(nullptr, own_back), sustained_ms(nullptr, library_back),
            sustained_ms(nullptr, apart_back));

@@ -1,7 +1,7 @@
 // Bandwidth that the kernels reach over GPT-2 124M's shapes, against that of a plain copy.
 //   bench_kernels [OUT.json] [--only NAME]
 #include "bench/kernels/timing.hpp"
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/pointwise.hpp"
 #include "kernels/cast/cast.hpp"
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/embedding/embedding_backward.hpp"
@@ -178,17 +178,18 @@ template <class E>
 void shapes(Bench& b, std::int64_t n, const char* dtype) {
   const auto size = static_cast<double>(sizeof(E));
   norms<E>(b, n, C, dtype);
-  for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
-    const std::string suffix = kind == GeluKind::tanh ? " tanh" : " erf";
+  for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
+    const std::string suffix = kind == ActivationKind::gelu_tanh ? " tanh" : " erf";
     b.row("gelu" + suffix, n, F, dtype, 2 * size * static_cast<double>(n * F), [&] {
       E *const in = b.noise<E>(n * F), *const out = b.memory<E>(n * F);
-      return [=](cudaStream_t s) { return gelu(out, in, n * F, kind, s); };
+      return [=](cudaStream_t s) { return pointwise(out, in, n * F, kind, s); };
     });
     b.row("gelu_backward + bias" + suffix, n, F, dtype, 3 * size * static_cast<double>(n * F), [&] {
       E* const d = b.noise<E>(n * F);
-      const GeluBackward<E> op{n, F, d, b.noise<E>(n * F), d, b.memory<float>(F), false};
-      const FoldMemory memory{b.memory<float>(gelu_backward_partial_bytes(F) / 4), b.counters()};
-      return [=](cudaStream_t s) { return gelu_backward(op, kind, memory, s); };
+      const PointwiseBackward<E> op{n, F, d, b.noise<E>(n * F), d, b.memory<float>(F), false};
+      const FoldMemory memory{b.memory<float>(pointwise_backward_partial_bytes(F) / 4),
+                              b.counters()};
+      return [=](cudaStream_t s) { return pointwise_backward(op, kind, memory, s); };
     });
   }
   for (const std::int64_t c : {C, 3 * C}) {

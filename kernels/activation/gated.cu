@@ -1,5 +1,6 @@
 #include "kernels/activation/gated.hpp"
 #include "kernels/activation/value_and_slope.cuh"
+#include "kernels/activation/with_kind.hpp"
 #include "kernels/eight.cuh"
 #include "kernels/launch.hpp"
 
@@ -135,30 +136,27 @@ cudaError_t backward(const GatedBackward<T>& op, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
+/// No gate is a tanh, whose slope is that of its result.
+template <class F>
+cudaError_t with_gate(ActivationKind kind, F launch) {
+  return with_kind(kind, [&](auto k) {
+    if constexpr (k.value == ActivationKind::tanh)
+      return cudaErrorInvalidValue;
+    else
+      return launch(k);
+  });
+}
+
 }  // namespace
 
 template <class T>
 cudaError_t gated(const Gated<T>& op, ActivationKind kind, cudaStream_t stream) {
-  switch (kind) {
-    case ActivationKind::silu: return forward<ActivationKind::silu>(op, stream);
-    case ActivationKind::relu: return forward<ActivationKind::relu>(op, stream);
-    case ActivationKind::relu_squared: return forward<ActivationKind::relu_squared>(op, stream);
-    case ActivationKind::gelu_tanh: return forward<ActivationKind::gelu_tanh>(op, stream);
-    case ActivationKind::gelu_erf: return forward<ActivationKind::gelu_erf>(op, stream);
-  }
-  return cudaErrorInvalidValue;
+  return with_gate(kind, [&](auto k) { return forward<k.value>(op, stream); });
 }
 
 template <class T>
 cudaError_t gated_backward(const GatedBackward<T>& op, ActivationKind kind, cudaStream_t stream) {
-  switch (kind) {
-    case ActivationKind::silu: return backward<ActivationKind::silu>(op, stream);
-    case ActivationKind::relu: return backward<ActivationKind::relu>(op, stream);
-    case ActivationKind::relu_squared: return backward<ActivationKind::relu_squared>(op, stream);
-    case ActivationKind::gelu_tanh: return backward<ActivationKind::gelu_tanh>(op, stream);
-    case ActivationKind::gelu_erf: return backward<ActivationKind::gelu_erf>(op, stream);
-  }
-  return cudaErrorInvalidValue;
+  return with_gate(kind, [&](auto k) { return backward<k.value>(op, stream); });
 }
 
 template cudaError_t gated(const Gated<float>&, ActivationKind, cudaStream_t);

@@ -1,5 +1,6 @@
 #include "kernels/activation/pointwise.hpp"
 #include "kernels/activation/value_and_slope.cuh"
+#include "kernels/activation/with_kind.hpp"
 #include "kernels/reduce/column_tile.cuh"
 
 namespace trainx::kernels {
@@ -58,21 +59,21 @@ cudaError_t forward(T* out, const T* pre, std::int64_t elements, cudaStream_t st
 template <class T, ActivationKind kind, bool aligned>
 struct Backward {
   struct Fetched {
-    Eight<T> d_out, pre;
+    Eight<T> d_out, kept;
   };
   const T* d_out;
-  const T* pre;
+  const T* kept;
   T* d_pre;
   std::int64_t columns;
   __device__ Fetched load(std::int64_t row, std::int64_t column, int count) const {
     return {load8<aligned>(d_out + row * columns + column, count),
-            load8<aligned>(pre + row * columns + column, count)};
+            load8<aligned>(kept + row * columns + column, count)};
   }
   __device__ void add(std::int64_t row, std::int64_t column, int count, const Fetched& fetched,
                       float (&sums)[8]) const {
     float d[8], x[8];
     widen8(fetched.d_out, d);
-    widen8(fetched.pre, x);
+    widen8(fetched.kept, x);
 #pragma unroll
     for (int j = 0; j < 8; ++j) d[j] *= value_and_slope<kind, T>(x[j]).slope;
     Eight<T> rounded;
@@ -88,12 +89,12 @@ template <ActivationKind kind, class T>
 cudaError_t backward(const PointwiseBackward<T>& op, const FoldMemory& memory,
                      cudaStream_t stream) {
   const TileSums to{op.d_bias, op.accumulate, memory};
-  if (op.columns % 8 == 0 && aligned16(op.d_out) && aligned16(op.pre) && aligned16(op.d_pre))
-    return launch_column_tiles < sizeof(T) == 2
-               ? 4
-               : 2 > (Backward<T, kind, true>{op.d_out, op.pre, op.d_pre, op.columns}, op.rows,
-                      op.columns, to, stream);
-  return launch_column_tiles<1>(Backward<T, kind, false>{op.d_out, op.pre, op.d_pre, op.columns},
+  constexpr int ahead = sizeof(T) == 2 ? 4 : 2;
+  if (op.columns % 8 == 0 && aligned16(op.d_out) && aligned16(op.kept) && aligned16(op.d_pre))
+    return launch_column_tiles<ahead>(
+        Backward<T, kind, true>{op.d_out, op.kept, op.d_pre, op.columns}, op.rows, op.columns, to,
+        stream);
+  return launch_column_tiles<1>(Backward<T, kind, false>{op.d_out, op.kept, op.d_pre, op.columns},
                                 op.rows, op.columns, to, stream);
 }
 
@@ -106,25 +107,13 @@ std::int64_t pointwise_backward_partial_bytes(std::int64_t columns) {
 template <class T>
 cudaError_t pointwise(T* out, const T* pre, std::int64_t elements, ActivationKind kind,
                       cudaStream_t stream) {
-  switch (kind) {
-    case ActivationKind::silu: return forward<ActivationKind::silu>(out, pre, elements, stream);
-    case ActivationKind::relu: return forward<ActivationKind::relu>(out, pre, elements, stream);
-    case ActivationKind::relu_squared:
-      return forward<ActivationKind::relu_squared>(out, pre, elements, stream);
-    default: return cudaErrorInvalidValue;
-  }
+  return with_kind(kind, [&](auto k) { return forward<k.value>(out, pre, elements, stream); });
 }
 
 template <class T>
 cudaError_t pointwise_backward(const PointwiseBackward<T>& op, ActivationKind kind,
                                const FoldMemory& memory, cudaStream_t stream) {
-  switch (kind) {
-    case ActivationKind::silu: return backward<ActivationKind::silu>(op, memory, stream);
-    case ActivationKind::relu: return backward<ActivationKind::relu>(op, memory, stream);
-    case ActivationKind::relu_squared:
-      return backward<ActivationKind::relu_squared>(op, memory, stream);
-    default: return cudaErrorInvalidValue;
-  }
+  return with_kind(kind, [&](auto k) { return backward<k.value>(op, memory, stream); });
 }
 
 template cudaError_t pointwise(float*, const float*, std::int64_t, ActivationKind, cudaStream_t);

@@ -12,17 +12,16 @@ template <class T>
 struct PointwiseBackward {
   std::int64_t rows = 0, columns = 0;  // N >= 0, C from 0 to 262144
   const T* d_out = nullptr;
-  const T* pre = nullptr;
-  T* d_pre = nullptr;       // may be d_out or pre
+  const T* kept = nullptr;  // pre; of tanh the result, of which f' is 1 - result^2
+  T* d_pre = nullptr;       // may be d_out or kept
   float* d_bias = nullptr;  // null: not wanted
   bool accumulate = false;  // d_bias is added to, rather than overwritten
 };
 
-/// SiLU, ReLU and its square; T: float, Bf16 or Fp16. GELUs have kernels of their own (gelu.hpp):
-/// cudaErrorInvalidValue. fp32 in arithmetic, rounded once; NaN stays NaN; sums are folded in a
-/// fixed order, so repeats on one GPU are bit-equal. Bytes of an element: forward reads one
-/// T and writes one, backward reads two and writes one. Pointers need their element's alignment;
-/// 16 bytes, with C a multiple of 8, are faster. The references work on host memory, in double
+/// T: float, Bf16 or Fp16; fp32 in arithmetic, rounded once; NaN stays NaN; sums are folded in a
+/// fixed order, so repeats on one GPU are bit-equal. Bytes of an element: forward reads one T and
+/// writes one, backward reads two and writes one. Pointers need their element's alignment; 16
+/// bytes, with C a multiple of 8, are faster. The references work on host memory, in double
 /// precision.
 template <class T>
 void pointwise_reference(T* out, const T* pre, std::int64_t elements, ActivationKind kind);

@@ -17,7 +17,7 @@ void pointwise_backward_reference(const PointwiseBackward<T>& op, ActivationKind
     for (std::int64_t c = 0; c < op.columns; ++c) {
       const std::int64_t i = r * op.columns + c;
       narrow(static_cast<float>(widened(op.d_out[i]) *
-                                exact_value_and_slope(kind, widened(op.pre[i])).slope),
+                                exact_value_and_slope(kind, widened(op.kept[i])).slope),
              op.d_pre[i]);
       sums[static_cast<std::size_t>(c)] += widened(op.d_pre[i]);
     }

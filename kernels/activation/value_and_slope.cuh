@@ -1,4 +1,4 @@
-// f(x) and f'(x) on the device.
+// f(x) and f'(x) on the device; of tanh the slope where the result is x.
 #pragma once
 #include "kernels/activation/activation_kind.hpp"
 #include "kernels/activation/gelu_cdf.cuh"
@@ -25,6 +25,9 @@ __device__ __forceinline__ ValueAndSlope value_and_slope(float x) {
   } else if constexpr (kind == ActivationKind::gelu_tanh) {
     const Cdf at = TanhCdf<T>::of(x);
     return {x * at.cdf, at.cdf + x * at.slope};
+  } else if constexpr (kind == ActivationKind::tanh) {
+    // few elements, a vector for each sample: the accurate tanhf costs nothing that is seen
+    return {tanhf(x), 1 - x * x};
   } else {
     const Cdf at = ErfCdf<T>::of(x);
     return {x * at.cdf, at.cdf + x * at.slope};

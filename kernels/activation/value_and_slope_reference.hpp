@@ -1,4 +1,4 @@
-// f(x) and f'(x) in double precision.
+// f(x) and f'(x) in double precision; of tanh the slope where the result is x.
 #pragma once
 #include "kernels/activation/activation_kind.hpp"
 #include <cmath>
@@ -24,6 +24,7 @@ inline ExactValueAndSlope exact_value_and_slope(ActivationKind kind, double x) {
                    s = 1 / (1 + std::exp(-2 * u)), rest = 1 / (1 + std::exp(2 * u));
       return {x * s, s + x * s * rest * 2 * a * (1 + 3 * 0.044715 * x * x)};
     }
+    case ActivationKind::tanh: return {std::tanh(x), 1 - x * x};
     case ActivationKind::gelu_erf: break;
   }
   const double cdf = std::erfc(-x / std::sqrt(2.0)) / 2;

@@ -1,5 +1,5 @@
 #include "kernels/activation/gated.hpp"
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/pointwise.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "kernels/quantize/quantize_blocks.hpp"
 #include <algorithm>
@@ -15,9 +15,10 @@ template <class Op, class T = std::remove_cvref_t<decltype(*std::declval<Op>().x
 std::vector<T> elements_of(const Op& op) {
   const std::int64_t n = op.rows * op.columns;
   std::vector<T> made(static_cast<std::size_t>(n));
-  const auto gradient = [&](GeluKind kind) {
-    gelu_backward_reference(
-        GeluBackward<T>{op.rows, op.columns, op.x, op.pre, made.data(), nullptr, false}, kind);
+  const auto gelu = [&](ActivationKind kind) { pointwise_reference(made.data(), op.x, n, kind); };
+  const auto gelu_gradient = [&](ActivationKind kind) {
+    pointwise_backward_reference(
+        PointwiseBackward<T>{op.rows, op.columns, op.x, op.pre, made.data(), nullptr, false}, kind);
   };
   const auto gate = [&](ActivationKind kind) {
     gated_reference(Gated<T>{op.rows, op.columns, op.x, made.data()}, kind);
@@ -28,14 +29,14 @@ std::vector<T> elements_of(const Op& op) {
   };
   switch (op.source) {
     case Fp8Source::plain: made.assign(op.x, op.x + n); break;
-    case Fp8Source::gelu_tanh: gelu_reference(made.data(), op.x, n, GeluKind::tanh); break;
-    case Fp8Source::gelu_erf: gelu_reference(made.data(), op.x, n, GeluKind::erf); break;
+    case Fp8Source::gelu_tanh: gelu(ActivationKind::gelu_tanh); break;
+    case Fp8Source::gelu_erf: gelu(ActivationKind::gelu_erf); break;
     case Fp8Source::gated_silu: gate(ActivationKind::silu); break;
     case Fp8Source::gated_gelu_tanh: gate(ActivationKind::gelu_tanh); break;
     case Fp8Source::gated_silu_gradient: gate_gradient(ActivationKind::silu); break;
     case Fp8Source::gated_gelu_tanh_gradient: gate_gradient(ActivationKind::gelu_tanh); break;
-    case Fp8Source::gelu_tanh_gradient: gradient(GeluKind::tanh); break;
-    case Fp8Source::gelu_erf_gradient: gradient(GeluKind::erf); break;
+    case Fp8Source::gelu_tanh_gradient: gelu_gradient(ActivationKind::gelu_tanh); break;
+    case Fp8Source::gelu_erf_gradient: gelu_gradient(ActivationKind::gelu_erf); break;
   }
   return made;
 }

@@ -9,10 +9,10 @@ namespace trainx::gpu {
 
 namespace {
 
-kernels::GeluKind kind_of(GemmEpilogue e) {
+kernels::ActivationKind kind_of(GemmEpilogue e) {
   return e == GemmEpilogue::bias_gelu_tanh || e == GemmEpilogue::gelu_tanh_grad
-             ? kernels::GeluKind::tanh
-             : kernels::GeluKind::erf;
+             ? kernels::ActivationKind::gelu_tanh
+             : kernels::ActivationKind::gelu_erf;
 }
 
 template <class T>

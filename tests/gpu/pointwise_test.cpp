@@ -1,6 +1,7 @@
 #include "kernels/activation/pointwise.hpp"
 #include "gpu/operands.hpp"
 #include <algorithm>
+#include <limits>
 
 namespace pointwise_test {
 
@@ -8,11 +9,27 @@ using namespace trainx::kernels;
 
 namespace {
 
+constexpr ActivationKind kinds[] = {ActivationKind::silu,         ActivationKind::relu,
+                                    ActivationKind::relu_squared, ActivationKind::gelu_tanh,
+                                    ActivationKind::gelu_erf,     ActivationKind::tanh};
+
+/// Far from zero, too; 250, as the square of a larger number is none in fp16.
 template <class T>
 std::vector<T> arguments(std::int64_t n) {
   auto x = random_elements<T>(n, 1, 3);
-  const float edges[] = {0, -0.0f, 1e-30f, -1e-30f, 8, -8, -12, 100, -100, 250, -3e4f};
+  const float edges[] = {0, -0.0f, 1e-30f, -1e-30f, 8, -8, 9, -9, -12, 100, -100, 250, -3e4f};
   for (std::size_t i = 0; i < std::min(x.size(), std::size(edges)); ++i) narrow(edges[i], x[i]);
+  return x;
+}
+
+/// Of whose slopes none is far above 1.
+bool is_bounded(ActivationKind kind) { return is_gelu(kind) || kind == ActivationKind::tanh; }
+
+/// What backward reads.
+template <class T>
+std::vector<T> kept_of(std::int64_t n, ActivationKind kind) {
+  auto x = is_bounded(kind) ? arguments<T>(n) : random_elements<T>(n, 3, 2);
+  if (kind == ActivationKind::tanh) pointwise_reference(x.data(), x.data(), n, kind);
   return x;
 }
 
@@ -26,68 +43,108 @@ void check_forward(ActivationKind kind) {
       pointwise_reference(want.data(), pre.data(), n, kind);
       const OnDevice<T> in(pre, shift), out(want, shift);
       require_success(pointwise(out.data(), in.data(), n, kind, nullptr), "pointwise");
-      check_close(out.host(), want, rounding<T>, 2e-6, "pointwise");
+      check_close(out.host(), want, rounding<T>, kind == ActivationKind::tanh ? 0 : 2e-6,
+                  "pointwise");
       require_success(pointwise(in.data(), in.data(), n, kind, nullptr), "pointwise");
       CHECK(same_bits(in.host(), out.host()));
     }
 }
 
 template <class T>
+struct Results {
+  std::vector<T> d_pre;
+  std::vector<float> d_bias;
+};
+
+struct Shape {
+  std::int64_t rows, columns;
+};
+
+template <class T>
+Results<T> on_device(const std::vector<T>& d_out, const std::vector<T>& kept, Shape s,
+                     ActivationKind kind, const std::vector<float>& before, bool bias = true,
+                     bool accumulate = false, std::size_t shift = 0) {
+  const OnDevice<T> d(d_out, shift), x(kept, shift);
+  const OnDevice<float> sums(before, shift);
+  const Folding folding(pointwise_backward_partial_bytes(s.columns));
+  require_success(
+      pointwise_backward(PointwiseBackward<T>{s.rows, s.columns, d.data(), x.data(), d.data(),
+                                              bias ? sums.data() : nullptr, accumulate},
+                         kind, folding.memory(), nullptr),
+      "pointwise_backward");
+  folding.check();
+  return {d.host(), sums.host()};
+}
+
+template <class T>
 void check_backward(ActivationKind kind) {
-  for (const std::int64_t columns : {0, 1, 5, 8, 64, 100, 768, 1031})
+  for (const std::int64_t columns : {0, 1, 5, 8, 63, 64, 100, 768, 1025, 3072})
     for (const std::int64_t rows : {0, 1, 33, 300})
       for (const std::size_t shift : {0u, 1u})
-        for (const bool bias : {false, true}) {
-          const bool accumulate = rows == 33;
-          INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias
-                       << " kind " << static_cast<int>(kind));
-          const auto d_out = random_elements<T>(rows * columns, 2),
-                     pre = random_elements<T>(rows * columns, 3, 2);
-          const auto before = random_elements<float>(columns, 4);
-          auto want = d_out;
-          auto want_bias = before;
-          pointwise_backward_reference(
-              PointwiseBackward<T>{rows, columns, d_out.data(), pre.data(), want.data(),
-                                   bias ? want_bias.data() : nullptr, accumulate},
-              kind);
-          const OnDevice<T> d(d_out, shift), x(pre, shift);
-          const OnDevice<float> sums(before, shift);
-          const Folding folding(pointwise_backward_partial_bytes(columns));
-          require_success(
-              pointwise_backward(PointwiseBackward<T>{rows, columns, d.data(), x.data(), d.data(),
-                                                      bias ? sums.data() : nullptr, accumulate},
-                                 kind, folding.memory(), nullptr),
-              "pointwise_backward");
-          folding.check();
-          check_close(d.host(), want, rounding<T>, 5e-6, "d_pre");
-          check_close(sums.host(), want_bias, 1e-5, sizeof(T) == 2 ? 0.1 : 2e-4, "d_bias");
-        }
+        for (const bool bias : {false, true})
+          for (const bool accumulate : {false, true}) {
+            INFO("rows " << rows << " columns " << columns << " shift " << shift << " bias " << bias
+                         << " accumulate " << accumulate << " kind " << static_cast<int>(kind));
+            const auto d_out = random_elements<T>(rows * columns, 2),
+                       kept = kept_of<T>(rows * columns, kind);
+            const auto before = random_elements<float>(columns, 3);
+            Results<T> want{d_out, before};
+            pointwise_backward_reference(
+                PointwiseBackward<T>{rows, columns, d_out.data(), kept.data(), want.d_pre.data(),
+                                     bias ? want.d_bias.data() : nullptr, accumulate},
+                kind);
+            const auto got =
+                on_device(d_out, kept, {rows, columns}, kind, before, bias, accumulate, shift);
+            check_close(got.d_pre, want.d_pre, rounding<T>,
+                        kind == ActivationKind::tanh ? 1e-6 : 5e-6, "d_pre");
+            const double sum_error = is_bounded(kind) ? 1 : 2;
+            check_close(got.d_bias, want.d_bias, 1e-5, sum_error * (sizeof(T) == 2 ? 0.05 : 1e-4),
+                        "d_bias");
+          }
 }
 
 }  // namespace
 
-TEST_CASE("SiLU, ReLU and its square equal their references", "[gpu]") {
+TEST_CASE("functions of one number equal their references for all sizes and alignments", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  for (const ActivationKind kind :
-       {ActivationKind::silu, ActivationKind::relu, ActivationKind::relu_squared}) {
+  for (const ActivationKind kind : kinds) {
     check_forward<float>(kind);
     check_forward<Bf16>(kind);
-    check_backward<float>(kind);
-    check_backward<Bf16>(kind);
-    check_backward<Fp16>(kind);
+    check_forward<Fp16>(kind);
   }
 }
 
-TEST_CASE("pointwise kernels leave GELUs to their own, and carry NaN", "[gpu]") {
+TEST_CASE("their gradients and that of a bias equal their references", "[gpu]") {
   TRAINX_NEEDS_GPU();
-  const OnDevice<float> x(std::vector<float>{1, std::numeric_limits<float>::quiet_NaN(), -1});
-  CHECK(pointwise(x.data(), x.data(), 3, ActivationKind::gelu_erf, nullptr) ==
-        cudaErrorInvalidValue);
-  for (const ActivationKind kind :
-       {ActivationKind::relu, ActivationKind::relu_squared, ActivationKind::silu}) {
-    require_success(pointwise(x.data(), x.data(), 3, kind, nullptr), "pointwise");
-    const auto y = x.host();
-    CHECK((!std::isnan(y[0]) && std::isnan(y[1]) && !std::isnan(y[2])));
+  const ActivationKind kind = kinds[GENERATE(0, 1, 2, 3, 4, 5)];
+  check_backward<float>(kind);
+  check_backward<Bf16>(kind);
+  check_backward<Fp16>(kind);
+}
+
+TEST_CASE("NaN goes through functions of one number; repeats give the same bits", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const Shape s{5000, 3072};
+  const std::int64_t n = s.rows * s.columns, broken = 4321 * s.columns + 77;
+  const auto d_out = random_elements<Bf16>(n, 2);
+  const std::vector<float> before(static_cast<std::size_t>(s.columns));
+  for (const ActivationKind kind : kinds) {
+    INFO("kind " << static_cast<int>(kind));
+    auto kept = kept_of<Bf16>(n, kind);
+    const auto first = on_device(d_out, kept, s, kind, before);
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      const auto again = on_device(d_out, kept, s, kind, before);
+      CHECK((same_bits(again.d_pre, first.d_pre) && same_bits(again.d_bias, first.d_bias)));
+    }
+    narrow(std::numeric_limits<float>::quiet_NaN(), kept[static_cast<std::size_t>(broken)]);
+    const auto got = on_device(d_out, kept, s, kind, before);
+    CHECK((std::isnan(widened(got.d_pre[static_cast<std::size_t>(broken)])) &&
+           std::isnan(got.d_bias[77]) && !std::isnan(got.d_bias[78])));
+    const OnDevice<Bf16> in(kept);
+    require_success(pointwise(in.data(), in.data(), n, kind, nullptr), "pointwise");
+    const auto out = in.host();
+    CHECK((std::isnan(widened(out[static_cast<std::size_t>(broken)])) &&
+           !std::isnan(widened(out[static_cast<std::size_t>(broken) + 1]))));
   }
 }
 

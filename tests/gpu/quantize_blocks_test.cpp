@@ -1,5 +1,5 @@
 #include "kernels/activation/gated.hpp"
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/pointwise.hpp"
 #include "kernels/quantize/quantize_blocks.hpp"
 #include "gpu/operands.hpp"
 
@@ -176,27 +176,28 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
                both = random_elements<Bf16>(2 * n, 5, 2);
     const OnDevice<Bf16> x(pre), d(gradient), gates(both);
     const auto plain = operation(s.rows, s.columns, Fp8Granularity::vector);
-    for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
+    for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
       INFO("gelu " << static_cast<int>(kind));
       auto op = plain;
-      op.source = kind == GeluKind::tanh ? Fp8Source::gelu_tanh : Fp8Source::gelu_erf;
+      op.source = kind == ActivationKind::gelu_tanh ? Fp8Source::gelu_tanh : Fp8Source::gelu_erf;
       const OnDevice<Bf16> activated(pre);
-      require_success(gelu(activated.data(), x.data(), n, kind, nullptr), "gelu");
+      require_success(pointwise(activated.data(), x.data(), n, kind, nullptr), "pointwise");
       check_equal(on_device(op, pre), on_host(plain, activated.host()));
 
-      op.source = kind == GeluKind::tanh ? Fp8Source::gelu_tanh_gradient
-                                         : Fp8Source::gelu_erf_gradient;
+      op.source = kind == ActivationKind::gelu_tanh ? Fp8Source::gelu_tanh_gradient
+                                                    : Fp8Source::gelu_erf_gradient;
       const std::vector<float> sums(static_cast<std::size_t>(s.columns), 0.5f);
       for (const bool accumulate : {false, true}) {
         op.accumulate = accumulate;
         const Made made = on_device(op, gradient, pre, sums);
         const OnDevice<float> d_bias(sums);
         const OnDevice<Bf16> d_pre(gradient);
-        const Folding folding(gelu_backward_partial_bytes(s.columns));
-        require_success(gelu_backward(GeluBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
-                                                         d_pre.data(), d_bias.data(), accumulate},
-                                      kind, folding.memory(), nullptr),
-                        "gelu_backward");
+        const Folding folding(pointwise_backward_partial_bytes(s.columns));
+        require_success(
+            pointwise_backward(PointwiseBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
+                                                       d_pre.data(), d_bias.data(), accumulate},
+                               kind, folding.memory(), nullptr),
+            "pointwise_backward");
         check_equal(made, on_host(plain, d_pre.host()));
         // sums in two orders
         const double noise = 1e-5 * std::sqrt(static_cast<double>(s.rows)) * 1e-3;

@@ -1,5 +1,5 @@
 #include "kernels/activation/gated.hpp"
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/pointwise.hpp"
 #include "kernels/quantize/quantize.hpp"
 #include "gpu/operands.hpp"
 
@@ -209,11 +209,6 @@ TEST_CASE("casts to fp8 repeat to the bit, also where one element is the largest
 
 namespace {
 
-struct Sources {
-  Fp8Source source;
-  GeluKind kind;
-};
-
 /// What quantize makes of `x` as `op` says.
 Made cast_on_device(Quantization<Bf16> op, const std::vector<Bf16>& x, const std::vector<Bf16>& pre,
                     std::vector<float> sums, double known = 0) {
@@ -252,9 +247,9 @@ TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf1
     std::int64_t rows, columns;
   };
   for (const Size s : {Size{16, 16}, {144, 272}, {1024, 768}, {16384, 3072}, {48, 6400}})
-    for (const GeluKind kind : {GeluKind::tanh, GeluKind::erf}) {
+    for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
       INFO("rows " << s.rows << " columns " << s.columns << " kind " << static_cast<int>(kind));
-      const bool tanh = kind == GeluKind::tanh;
+      const bool tanh = kind == ActivationKind::gelu_tanh;
       const std::int64_t n = s.rows * s.columns;
       const auto pre = random_elements<Bf16>(n, 3, 2),
                  gradient = random_elements<Bf16>(n, 4, 1e-4f);
@@ -263,7 +258,7 @@ TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf1
       op.source = tanh ? Fp8Source::gelu_tanh : Fp8Source::gelu_erf;
       const Made forward = cast_on_device(op, pre, {}, {});
       const OnDevice<Bf16> activated(pre);
-      require_success(gelu(activated.data(), x.data(), n, kind, nullptr), "gelu");
+      require_success(pointwise(activated.data(), x.data(), n, kind, nullptr), "pointwise");
       op.source = Fp8Source::plain;
       check_equal(forward, cast_on_device(op, activated.host(), {}, {}));
 
@@ -275,11 +270,12 @@ TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf1
         const Made backward = cast_on_device(op, gradient, pre, before);
         const OnDevice<float> d_bias(before);
         const OnDevice<Bf16> d_pre(gradient);
-        const Folding folding(gelu_backward_partial_bytes(s.columns));
-        require_success(gelu_backward(GeluBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
-                                                         d_pre.data(), d_bias.data(), accumulate},
-                                      kind, folding.memory(), nullptr),
-                        "gelu_backward");
+        const Folding folding(pointwise_backward_partial_bytes(s.columns));
+        require_success(
+            pointwise_backward(PointwiseBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
+                                                       d_pre.data(), d_bias.data(), accumulate},
+                               kind, folding.memory(), nullptr),
+            "pointwise_backward");
         auto plain = op;
         plain.source = Fp8Source::plain;
         const Made apart = cast_on_device(plain, d_pre.host(), {}, before);

@@ -34,14 +34,17 @@ cudaError_t launch(LinearArguments& a, cudaStream_t stream) {
 }
 
 template <Pass pass, class T>
-cudaError_t launch(LinearArguments& a, GeluKind kind, std::int64_t rows, std::int64_t columns,
+cudaError_t launch(LinearArguments& a, ActivationKind kind, std::int64_t rows, std::int64_t columns,
                    std::int64_t depth, cudaStream_t stream) {
   a.rows = static_cast<int>(rows), a.columns = static_cast<int>(columns);
   a.steps = static_cast<int>(tiles_of(depth, tile_depth));
   a.row_tiles = static_cast<int>(tiles_of(rows, tile_rows));
   a.column_tiles = static_cast<int>(tiles_of(columns, tile_columns));
-  return kind == GeluKind::tanh ? launch<pass, ActivationKind::gelu_tanh, T>(a, stream)
-                                : launch<pass, ActivationKind::gelu_erf, T>(a, stream);
+  switch (kind) {
+    case ActivationKind::gelu_tanh: return launch<pass, ActivationKind::gelu_tanh, T>(a, stream);
+    case ActivationKind::gelu_erf: return launch<pass, ActivationKind::gelu_erf, T>(a, stream);
+    default: return cudaErrorInvalidValue;
+  }
 }
 
 bool all_aligned(std::initializer_list<const void*> pointers) {
@@ -65,7 +68,8 @@ cudaError_t watch_linear_waits([[maybe_unused]] std::uint32_t* mapped_words) {
 }
 
 template <class T>
-cudaError_t activated_linear(const ActivatedLinear<T>& op, GeluKind kind, cudaStream_t stream) {
+cudaError_t activated_linear(const ActivatedLinear<T>& op, ActivationKind kind,
+                             cudaStream_t stream) {
   if (!fits(op.rows, op.out, op.in) || !is_hopper() ||
       !all_aligned({op.x, op.weight, op.bias, op.sum, op.activated}))
     return cudaErrorNotSupported;
@@ -81,7 +85,7 @@ cudaError_t activated_linear(const ActivatedLinear<T>& op, GeluKind kind, cudaSt
 }
 
 template <class T>
-cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, GeluKind kind,
+cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, ActivationKind kind,
                                       cudaStream_t stream) {
   if (!fits(op.rows, op.in, op.out) || !is_hopper() ||
       !all_aligned({op.dy, op.weight, op.x, op.dx, op.column_sums}))
@@ -96,10 +100,10 @@ cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, Gelu
   return launch<Pass::backward, T>(a, kind, op.rows, op.in, op.out, stream);
 }
 
-#define TRAINX_ACTIVATED_LINEAR(T)                                                            \
-  template cudaError_t activated_linear(const ActivatedLinear<T>&, GeluKind, cudaStream_t);   \
-  template cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>&, GeluKind, \
-                                                 cudaStream_t);
+#define TRAINX_ACTIVATED_LINEAR(T)                                                                \
+  template cudaError_t activated_linear(const ActivatedLinear<T>&, ActivationKind, cudaStream_t); \
+  template cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>&,               \
+                                                 ActivationKind, cudaStream_t);
 TRAINX_ACTIVATED_LINEAR(Bf16)
 TRAINX_ACTIVATED_LINEAR(Fp16)
 #undef TRAINX_ACTIVATED_LINEAR

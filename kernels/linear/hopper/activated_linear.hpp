@@ -2,7 +2,7 @@
 // GELU is computed while products of other tiles run, by warp-group matrix products (wgmma) and the
 // bulk tensor copy engine (TMA).
 #pragma once
-#include "kernels/activation/gelu.hpp"
+#include "kernels/activation/activation_kind.hpp"
 #include "kernels/bits.hpp"
 #include <cuda_runtime_api.h>
 #include <cstdint>
@@ -41,11 +41,13 @@ constexpr std::int64_t activated_linear_slabs(std::int64_t rows) { return (rows 
 bool is_activated_linear_supported(std::int64_t rows, std::int64_t columns, std::int64_t depth);
 
 /// T: Bf16 or Fp16. Asynchronous on `stream`; one launch, whose status is returned. Sums of fp32;
-/// repeats are bit-equal. Without rows nothing is launched.
+/// repeats are bit-equal. Without rows nothing is launched. `kind` is a GELU; others are
+/// cudaErrorInvalidValue.
 template <class T>
-cudaError_t activated_linear(const ActivatedLinear<T>& op, GeluKind kind, cudaStream_t stream);
+cudaError_t activated_linear(const ActivatedLinear<T>& op, ActivationKind kind,
+                             cudaStream_t stream);
 template <class T>
-cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, GeluKind kind,
+cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, ActivationKind kind,
                                       cudaStream_t stream);
 
 /// As of attention (kernels/attention/hopper/hopper_attention.hpp).

@@ -1,37 +1,23 @@
 #include "operations/activation/activation.hpp"
-#include "core/error.hpp"
-#include "operations/activation/gelu.hpp"
-#include "operations/activation/pointwise.hpp"
-#include "operations/activation/tanh.hpp"
+#include "operations/activation/activation_backends.hpp"
+#include "operations/common/dispatch.hpp"
 #include "operations/linear/linear.hpp"
 #include "operations/linear/linear_gelu.hpp"
 
 namespace trainx::operations {
 
 void activate(Activation f, const Tensor& y, const Tensor& x) {
-  switch (f) {
-    case Activation::gelu_tanh: return gelu(y, x);
-    case Activation::gelu_erf: return gelu_erf(y, x);
-    case Activation::tanh: return tanh(y, x);
-    case Activation::silu:
-    case Activation::relu:
-    case Activation::relu_squared: return pointwise(f, y, x);
-    case Activation::none: break;
-  }
-  throw InternalError("activate: no function");
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(y)) return cuda::activate(*gpu, f, y, x);
+  return cpu::activate(f, y, x);
 }
 
 void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
                        const Tensor& kept, bool accumulate) {
-  if (!d_bias.defined() || is_pointwise(f))
-    return pointwise_backward_with_bias(f, dx, d_bias, dy, kept, accumulate);
-  switch (f) {
-    case Activation::gelu_tanh: return gelu_backward_with_bias(dx, d_bias, dy, kept, accumulate);
-    case Activation::gelu_erf: return gelu_erf_backward_with_bias(dx, d_bias, dy, kept, accumulate);
-    case Activation::tanh: return tanh_backward_with_bias(dx, d_bias, dy, kept, accumulate);
-    default: break;
-  }
-  throw InternalError("activate_backward: no function");
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(dx))
+      return cuda::activate_backward(*gpu, f, dx, d_bias, dy, kept, accumulate);
+  return cpu::activate_backward(f, dx, d_bias, dy, kept, accumulate);
 }
 
 void linear_activation(Activation f, const Tensor& activated, const Tensor& preactivation,

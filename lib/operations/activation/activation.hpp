@@ -5,10 +5,11 @@
 
 namespace trainx::operations {
 
-/// y = f(x), of the same dims; `y` may be `x` if f is computed in place.
+/// y = f(x), of the same dims; `y` may be `x`.
 void activate(Activation f, const Tensor& y, const Tensor& x);
-/// dx[N, C] = dy f'(x); `kept`: x, or y of a function that is computed in place. d_bias[C] (f32) =
-/// or += the column sums of dx, the gradient of a bias that was added to x. `dx` may be `dy`.
+/// dx[N, C] = dy f'(x); `kept`: x, or y of a function that is computed in place. d_bias[C] (f32;
+/// undefined: not wanted) = or += the column sums of dx, the gradient of a bias that was added to
+/// x. `dx` may be `dy`.
 void activate_backward(Activation f, const Tensor& dx, const Tensor& d_bias, const Tensor& dy,
                        const Tensor& kept, bool accumulate);
 

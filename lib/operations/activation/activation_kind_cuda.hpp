@@ -5,7 +5,7 @@
 
 namespace trainx::operations::cuda {
 
-/// As the kernels name the function of an argument that is kept.
+/// As the kernels name the function.
 inline kernels::ActivationKind kind_of(Activation f) {
   switch (f) {
     case Activation::silu: return kernels::ActivationKind::silu;
@@ -13,7 +13,7 @@ inline kernels::ActivationKind kind_of(Activation f) {
     case Activation::relu_squared: return kernels::ActivationKind::relu_squared;
     case Activation::gelu_tanh: return kernels::ActivationKind::gelu_tanh;
     case Activation::gelu_erf: return kernels::ActivationKind::gelu_erf;
-    case Activation::tanh:
+    case Activation::tanh: return kernels::ActivationKind::tanh;
     case Activation::none: break;
   }
   throw InternalError("no kernel for this activation");

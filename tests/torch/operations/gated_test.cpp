@@ -1,7 +1,7 @@
 // Functions of one number and gated products of them.
 #include "torch/operations/double_reference.hpp"
 #include "core/error.hpp"
-#include "operations/activation/pointwise.hpp"
+#include "operations/activation/activation.hpp"
 #include "operations/gated/gated.hpp"
 #include <numbers>
 
@@ -46,9 +46,9 @@ TEST_CASE("functions of one number and their derivatives, also in place") {
   Doubles in = doubles(x), want;
   for (const double v : in) want.push_back(value(f, v));
   const at::Tensor y = operands.empty({n}), same = x.clone();
-  operations::pointwise(f, y, x);
+  operations::activate(f, y, x);
   CHECK(error(y, want) <= operands.tolerance());
-  operations::pointwise(f, same, same);
+  operations::activate(f, same, same);
   CHECK(at::equal(same, y));
   Doubles d;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -56,9 +56,9 @@ TEST_CASE("functions of one number and their derivatives, also in place") {
     d.push_back(slopes(one, [&] { return value(f, one[0]); })[0] * doubles(dy)[i]);
   }
   const at::Tensor dx = operands.empty({n}), over = dy.clone();
-  operations::pointwise_backward(f, dx, dy, x);
+  operations::activate_backward(f, dx, {}, dy, x, false);
   CHECK(error(dx, d) <= operands.tolerance());
-  operations::pointwise_backward(f, over, over, x);
+  operations::activate_backward(f, over, {}, over, x, false);
   CHECK(at::equal(over, dx));
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("functions of one number keep their limits, and what is no number stay
                    dy = at::full({4}, 1, at::kFloat);
   auto* const v = x.mutable_data_ptr<float>();
   v[0] = 100, v[1] = -100, v[2] = std::numeric_limits<float>::quiet_NaN(), v[3] = -1e4f;
-  operations::pointwise(f, y, x);
-  operations::pointwise_backward(f, dx, dy, x);
+  operations::activate(f, y, x);
+  operations::activate_backward(f, dx, {}, dy, x, false);
   const Doubles got = doubles(y), slope = doubles(dx);
   CHECK(got[0] == (f == Activation::relu_squared ? 1e4 : 100));
   CHECK(slope[0] == (f == Activation::relu_squared ? 200 : 1));
@@ -84,7 +84,7 @@ TEST_CASE("functions of one number keep their limits, and what is no number stay
 
 TEST_CASE("no function is none to compute") {
   const at::Tensor x = at::full({4}, 0, at::kFloat), half = at::full({1, 2}, 0, at::kFloat);
-  CHECK_THROWS_AS(operations::pointwise(Activation::none, x, x), InternalError);
+  CHECK_THROWS_AS(operations::activate(Activation::none, x, x), InternalError);
   CHECK_THROWS_AS(operations::gated(Activation::none, half, x), InternalError);
 }
 

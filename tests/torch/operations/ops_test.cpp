@@ -4,14 +4,12 @@
 #include "operations/column_sum/column_sum.hpp"
 #include "operations/cross_entropy/cross_entropy.hpp"
 #include "operations/embedding/embedding.hpp"
-#include "operations/activation/gelu.hpp"
-#include "operations/activation/pointwise.hpp"
+#include "operations/activation/activation.hpp"
 #include "operations/common/issued_gemms.hpp"
 #include "operations/norm/layer_norm.hpp"
 #include "operations/linear/linear.hpp"
 #include "operations/norm/residual.hpp"
 #include "operations/rows/rows.hpp"
-#include "operations/activation/tanh.hpp"
 #include "core/error.hpp"
 #include <ATen/TensorOperators.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -96,19 +94,18 @@ TEST_CASE("layer norm, forward and backward") {
 
 TEST_CASE("both forms of gelu and their derivatives, also far from zero") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16, at::kHalf);
-  const bool erf = GENERATE(false, true);
+  const auto f = GENERATE(operations::Activation::gelu_tanh, operations::Activation::gelu_erf);
   at::Tensor x = normal({1003}, type, 1) * 4;
   const float extremes[] = {0, -0.0f, 30, -30, 1000, -1000, 1e-30f, -1e-6f, 5.5f, -5.5f};
   for (int i = 0; i < 10; ++i) x[i].fill_(extremes[i]);
   const at::Tensor dy = normal({1003}, type, 2), y = poisoned({1003}, type), lx = leaf(x);
-  (erf ? operations::gelu_erf : operations::gelu)(y, x);
-  const at::Tensor want = at::gelu(lx, erf ? "none" : "tanh");
+  operations::activate(f, y, x);
+  const at::Tensor want = at::gelu(lx, f == operations::Activation::gelu_erf ? "none" : "tanh");
   want.backward(dy.to(at::kDouble));
   CHECK(error(y.narrow(0, 10, 990), want.narrow(0, 10, 990)) <= tolerance(type));
   CHECK(error(y.narrow(0, 0, 10), want.narrow(0, 0, 10)) <= tolerance(type));
   at::Tensor dx = dy.clone();
-  operations::pointwise_backward(
-      erf ? operations::Activation::gelu_erf : operations::Activation::gelu_tanh, dx, dx, x);
+  operations::activate_backward(f, dx, {}, dx, x, false);
   CHECK(error(dx, lx.grad()) <= tolerance(type));
 }
 
@@ -118,9 +115,9 @@ TEST_CASE("tanh and its derivative, in place") {
                    want = at::tanh(lx);
   want.backward(dy.to(at::kDouble));
   const at::Tensor y = x.clone(), dx = dy.clone();
-  operations::tanh(y, y);
+  operations::activate(operations::Activation::tanh, y, y);
   CHECK(error(y, want.detach()) <= tolerance(type));
-  operations::pointwise_backward(operations::Activation::tanh, dx, dx, y);
+  operations::activate_backward(operations::Activation::tanh, dx, {}, dx, y, false);
   CHECK(error(dx, lx.grad()) <= 4 * tolerance(type));
 }
 
@@ -197,20 +194,14 @@ TEST_CASE("operations in one give the bits of those they are made of") {
     operations::column_sum(want_bias, want_dx, false);
     CHECK((at::equal(dx, want_dx) && at::equal(d_bias, want_bias)));
   };
-  with_bias(
-      [&](const at::Tensor& dx) {
-        operations::gelu_erf_backward_with_bias(dx, d_bias, dx, residual, false);
-      },
-      [&](const at::Tensor& dx) {
-        operations::pointwise_backward(operations::Activation::gelu_erf, dx, dx, residual);
-      });
-  with_bias(
-      [&](const at::Tensor& dx) {
-        operations::tanh_backward_with_bias(dx, d_bias, dx, residual, false);
-      },
-      [&](const at::Tensor& dx) {
-        operations::pointwise_backward(operations::Activation::tanh, dx, dx, residual);
-      });
+  for (const auto f : {operations::Activation::gelu_erf, operations::Activation::tanh})
+    with_bias(
+        [&](const at::Tensor& dx) {
+          operations::activate_backward(f, dx, d_bias, dx, residual, false);
+        },
+        [&](const at::Tensor& dx) {
+          operations::activate_backward(f, dx, {}, dx, residual, false);
+        });
 }
 
 TEST_CASE("rows that have a target, first rows of samples, zeros") {
