@@ -15,8 +15,4 @@ enum class ActivationKind : std::uint8_t {
   tanh,
 };
 
-constexpr bool is_gelu(ActivationKind kind) {
-  return kind == ActivationKind::gelu_tanh || kind == ActivationKind::gelu_erf;
-}
-
 }  // namespace trainx::kernels

@@ -136,7 +136,7 @@ cudaError_t backward(const GatedBackward<T>& op, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-/// No gate is a tanh, whose slope is that of its result.
+/// No gate is a tanh: the slope takes its result, which gates do not keep.
 template <class F>
 cudaError_t with_gate(ActivationKind kind, F launch) {
   return with_kind(kind, [&](auto k) {

@@ -1,4 +1,4 @@
-// f(x) and f'(x) on the device; of tanh the slope where the result is x.
+// f(x) and f'(x) on the device. The slope of tanh takes the result instead of x.
 #pragma once
 #include "kernels/activation/activation_kind.hpp"
 #include "kernels/activation/gelu_cdf.cuh"

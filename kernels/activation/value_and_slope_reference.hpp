@@ -1,4 +1,5 @@
-// f(x) and f'(x) in double precision; of tanh the slope where the result is x.
+// f(x) and f'(x) in double precision. The slope of tanh takes the result
+// instead of x.
 #pragma once
 #include "kernels/activation/activation_kind.hpp"
 #include <cmath>

@@ -174,8 +174,8 @@ class Experts(Trainx):
             self.refused("plan", "r.yaml", f"{key}=0.1", names=[key, family])
 
     def test_cuts_and_ranks_have_the_losses_of_the_plain_run_with_log_sums(self):
-        """A token takes all experts. Where it chooses, cuts round the scores in other ways, a tie
-        may be decided otherwise, and this loss makes that grow: to 2e-6 in 12 steps."""
+        """A token takes all experts, so that no tie of scores decides. Cuts round scores in other
+        ways: another choice of one token grew to a difference of 2e-6 in 12 steps."""
         self.write("olmoe", SIZES + ", num_experts: 8")
         common = ("model.options.initializer_range=0.005", "model.options.router_z_loss=0.5")
         want = self.train("plain", *common)

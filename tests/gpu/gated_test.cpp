@@ -99,4 +99,13 @@ TEST_CASE("NaN goes through gated activations, and nowhere else", "[gpu]") {
   }
 }
 
+TEST_CASE("no gate is a tanh", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  const OnDevice<float> x(std::vector<float>(16)), y(std::vector<float>(8));
+  CHECK(gated(Gated<float>{1, 8, x.data(), y.data()}, ActivationKind::tanh, nullptr) ==
+        cudaErrorInvalidValue);
+  CHECK(gated_backward(GatedBackward<float>{1, 8, y.data(), x.data(), x.data()},
+                       ActivationKind::tanh, nullptr) == cudaErrorInvalidValue);
+}
+
 }  // namespace gated_test

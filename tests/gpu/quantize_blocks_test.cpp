@@ -1,7 +1,6 @@
 #include "kernels/activation/gated.hpp"
-#include "kernels/activation/pointwise.hpp"
 #include "kernels/quantize/quantize_blocks.hpp"
-#include "gpu/operands.hpp"
+#include "gpu/pointwise_case.hpp"
 
 namespace quantize_blocks_test {
 
@@ -174,7 +173,7 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
     const std::int64_t n = s.rows * s.columns;
     const auto pre = random_elements<Bf16>(n, 3, 2), gradient = random_elements<Bf16>(n, 4, 1e-4f),
                both = random_elements<Bf16>(2 * n, 5, 2);
-    const OnDevice<Bf16> x(pre), d(gradient), gates(both);
+    const OnDevice<Bf16> x(pre), gates(both);
     const auto plain = operation(s.rows, s.columns, Fp8Granularity::vector);
     for (const ActivationKind kind : {ActivationKind::gelu_tanh, ActivationKind::gelu_erf}) {
       INFO("gelu " << static_cast<int>(kind));
@@ -190,18 +189,13 @@ TEST_CASE("activations and gates are cast with scales of blocks as if they had b
       for (const bool accumulate : {false, true}) {
         op.accumulate = accumulate;
         const Made made = on_device(op, gradient, pre, sums);
-        const OnDevice<float> d_bias(sums);
-        const OnDevice<Bf16> d_pre(gradient);
-        const Folding folding(pointwise_backward_partial_bytes(s.columns));
-        require_success(
-            pointwise_backward(PointwiseBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
-                                                       d_pre.data(), d_bias.data(), accumulate},
-                               kind, folding.memory(), nullptr),
-            "pointwise_backward");
-        check_equal(made, on_host(plain, d_pre.host()));
+        const auto separate = gradients_on_device(
+            {.rows = s.rows, .columns = s.columns, .kind = kind, .accumulate = accumulate},
+            gradient, pre, sums);
+        check_equal(made, on_host(plain, separate.d_pre));
         // sums in two orders
         const double noise = 1e-5 * std::sqrt(static_cast<double>(s.rows)) * 1e-3;
-        check_close(made.sums, d_bias.host(), 1e-5, noise, "column sums");
+        check_close(made.sums, separate.d_bias, 1e-5, noise, "column sums");
         CHECK(same_bits(on_device(op, gradient, pre, sums).sums, made.sums));
         CHECK(same_bits(on_device(op, gradient, pre, sums, Copies::values).sums, made.sums));
       }

@@ -1,7 +1,6 @@
 #include "kernels/activation/gated.hpp"
-#include "kernels/activation/pointwise.hpp"
 #include "kernels/quantize/quantize.hpp"
-#include "gpu/operands.hpp"
+#include "gpu/pointwise_case.hpp"
 
 namespace quantize_test {
 
@@ -253,7 +252,7 @@ TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf1
       const std::int64_t n = s.rows * s.columns;
       const auto pre = random_elements<Bf16>(n, 3, 2),
                  gradient = random_elements<Bf16>(n, 4, 1e-4f);
-      const OnDevice<Bf16> x(pre), d(gradient);
+      const OnDevice<Bf16> x(pre);
       auto op = operation<Bf16>(s.rows, s.columns, Fp8Format::e4m3);
       op.source = tanh ? Fp8Source::gelu_tanh : Fp8Source::gelu_erf;
       const Made forward = cast_on_device(op, pre, {}, {});
@@ -268,22 +267,17 @@ TEST_CASE("GELU and its gradient are cast to fp8 as if they had been kept in bf1
       for (const bool accumulate : {false, true}) {
         op.accumulate = accumulate;
         const Made backward = cast_on_device(op, gradient, pre, before);
-        const OnDevice<float> d_bias(before);
-        const OnDevice<Bf16> d_pre(gradient);
-        const Folding folding(pointwise_backward_partial_bytes(s.columns));
-        require_success(
-            pointwise_backward(PointwiseBackward<Bf16>{s.rows, s.columns, d.data(), x.data(),
-                                                       d_pre.data(), d_bias.data(), accumulate},
-                               kind, folding.memory(), nullptr),
-            "pointwise_backward");
+        const auto separate = gradients_on_device(
+            {.rows = s.rows, .columns = s.columns, .kind = kind, .accumulate = accumulate},
+            gradient, pre, before);
         auto plain = op;
         plain.source = Fp8Source::plain;
-        const Made apart = cast_on_device(plain, d_pre.host(), {}, before);
+        const Made apart = cast_on_device(plain, separate.d_pre, {}, before);
         check_equal(backward, apart);
         // sums in two orders
         const double noise = 1e-5 * std::sqrt(static_cast<double>(s.rows)) * 1e-3;
-        check_close(backward.sums, d_bias.host(), 1e-5, noise, "column sums");
-        check_close(apart.sums, d_bias.host(), 1e-5, noise, "column sums of what is there");
+        check_close(backward.sums, separate.d_bias, 1e-5, noise, "column sums");
+        check_close(apart.sums, separate.d_bias, 1e-5, noise, "column sums of what is there");
         CHECK(same_bits(cast_on_device(op, gradient, pre, before).sums, backward.sums));
       }
     }
