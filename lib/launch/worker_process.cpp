@@ -11,8 +11,11 @@
 #include <sys/wait.h>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <stdio_ext.h>
 
 namespace trainx::launch {
 namespace {
@@ -52,8 +55,28 @@ struct Handed {
   int from, to;
 };
 
+int (*forked_body)(int, char**) = nullptr;
+
+/// Does to this process what exec would do, and calls forked_body.
+[[noreturn]] void call_body() {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction now {};
+    if (::sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN &&
+        now.sa_handler != SIG_DFL)
+      ::signal(number, SIG_DFL);
+  }
+  ::close_range(console_descriptor + 1, ~0U, 0);
+  __fpurge(stdout);
+  __fpurge(stderr);
+  char name[] = "trainx-worker";
+  char* arguments[] = {name, nullptr};
+  const int code = forked_body(1, arguments);
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
 // Between fork and exec: system calls only. Reports errno through `failed`, which a successful exec
-// closes.
+// closes. A null `path` is that of call_body.
 [[noreturn]] void become_worker(const char* path, std::array<Handed, 6> files, int failed,
                                 pid_t parent, const sigset_t& mask, const CoreSet& cores) {
   ::setpgid(0, 0);
@@ -72,6 +95,7 @@ struct Handed {
                handed;
   for (const Handed& file : files)
     if (file.from >= 0) handed = ::dup2(file.from, file.to) >= 0 && handed;
+  if (handed && !path) call_body();
   if (handed) ::execl(path, path, static_cast<char*>(nullptr));
   const int error = errno;
   if (::write(failed_high >= 0 ? failed_high : failed, &error, sizeof error) < 0) _exit(126);
@@ -93,6 +117,8 @@ std::string worker_path() {
   if (const std::string named = environment_variable("TRAINX_WORKER"); !named.empty()) return named;
   return std::filesystem::path(executable_path()).replace_filename("trainx-worker").string();
 }
+
+void start_workers_as_forks(int (*body)(int, char**)) { forked_body = body; }
 
 bool WorkerProcess::has_begun() const { return ::lseek(job.get(), 0, SEEK_CUR) != 0; }
 
@@ -116,10 +142,11 @@ WorkerProcess start_worker(const std::string& path, Job job, const WorkerFiles& 
                                       {files.errors, STDERR_FILENO}}};
   const CoreSet cores(job.cores);
   const pid_t launcher = ::getpid();
+  const bool executes = !forked_body || !environment_variable("TRAINX_WORKER").empty();
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
   if (worker == 0)
-    become_worker(path.c_str(), handed, failing.get(), launcher, held.of_worker(), cores);
+    become_worker(executes ? path.c_str() : nullptr, handed, failing.get(), launcher, held.of_worker(), cores);
   ::setpgid(worker, worker);  // whichever of the two comes first
   failing.close();
   if (const int error = exec_error(failure.get()); error != 0) {

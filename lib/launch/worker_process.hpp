@@ -23,6 +23,11 @@ struct WorkerProcess {
   bool has_begun() const;
 };
 
+/// From here on workers of `worker_path()` are forks of this process that call `body` with their
+/// arguments, for a process that has loaded a worker's libraries already (tests/equality). The
+/// process must have one thread when it starts them.
+void start_workers_as_forks(int (*body)(int argc, char** argv));
+
 /// Starts the worker as leader of a process group of its own, with the job on descriptor 3, the
 /// listener on 4 and the console on 5 where the job says so. It ends when this process does, also
 /// on kill -9. Called on the main thread, with whose end the kernel would end it. Throws

@@ -122,7 +122,7 @@ class Generate(Trainx):
                  for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3), (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
                  for penalty in (1.0, 0.0, 2.5, -1.0) for e in ([], ends[:1], ends)]
         every = len(asked)
-        asked = self.drawn(asked, few=12)
+        asked = self.drawn(asked, few=12)[:]
         want = self.reference("beams", self.folder / model, asks=asked)
         ended = 0
         for question, ids in zip(asked, want):

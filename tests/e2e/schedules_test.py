@@ -59,7 +59,7 @@ class Schedules(Trainx):
 
     @sampled
     def test_whole_runs(self):
-        recipe, drawn = self.recipe(RECIPE), self.drawn(SCHEDULES, 5)
+        recipe, drawn = self.recipe(RECIPE), self.drawn(SCHEDULES, 5)[:]
         for i, ((schedule, name, _), want) in enumerate(zip(drawn, self.reference(drawn))):
             with self.subTest(schedule=schedule):
                 self.run_trainx("train", recipe, f"run.name={i}-{name}", f"schedule={schedule}")

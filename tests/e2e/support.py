@@ -14,11 +14,15 @@ import time
 import unittest
 
 import golden
+import starts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
 TRAINX = str(next((p for p in (BUILD / "bin" / "trainx", BUILD / "trainx") if p.exists()), BUILD / "bin" / "trainx"))   # beside the tests where scripts/pack put it
+starts.count_starts(TRAINX)
 LONG = os.environ.get("TRAINX_LONG") == "1"
+BUDGET = float(os.environ["TRAINX_CASES_SECONDS"]) if os.environ.get("TRAINX_CASES_SECONDS") else None
+SLOW_SHARE = 4
 
 TINY = """\
 run: {{name: tiny, seed: {seed}, duration: {steps} steps, deterministic: true}}
@@ -39,19 +43,45 @@ def tiny(steps=20, every=10, seed=1, dropout=0.1, precision="fp32"):
 
 
 def slow(repeats):
-    """Marks a test that repeats a property which a quick test shows: `repeats` says with what. TRAINX_TESTS=quick leaves
-    such tests out, TRAINX_TESTS=slow runs them alone (tests/CMakeLists.txt)."""
+    """Marks a test that repeats a property which another test shows: `repeats` says with what. A
+    run with a budget (TRAINX_CASES_SECONDS) takes one of SLOW_SHARE of them, drawn by the seed."""
     def mark(test):
-        test.runs_in, test.repeats = ("slow",), repeats
+        test.repeats = repeats
         return test
     return mark
 
 
 def sampled(test):
-    """Marks a test of one property with many cases (self.drawn): TRAINX_TESTS=quick draws some,
-    TRAINX_TESTS=slow takes all, or more of them."""
-    test.runs_in = ("quick", "slow")
+    """Marks a test of one property with many cases (self.drawn)."""
     return test
+
+
+def seed_of(test_id):
+    """TRAINX_TEST_SEED; else by the test's name and TRAINX_DRAW, which names the commit; else drawn."""
+    given, draw = os.environ.get("TRAINX_TEST_SEED"), os.environ.get("TRAINX_DRAW")
+    if given:
+        return int(given)
+    if draw:
+        return int.from_bytes(hashlib.sha256(f"{draw} {test_id}".encode()).digest()[:4], "big") // 2
+    return random.SystemRandom().randrange(2**31)
+
+
+class Draws:
+    """Cases in a drawn order: `few` of them, and further ones until a budget of seconds is spent."""
+    def __init__(self, cases, few, spent, budget):
+        self.cases, self.few, self.spent, self.budget = cases, min(few, len(cases)), spent, budget
+
+    def __iter__(self):
+        for number, case in enumerate(self.cases):
+            if number >= self.few and self.spent() >= self.budget:
+                return
+            yield case
+
+    def __len__(self):
+        return self.few
+
+    def __getitem__(self, index):
+        return self.cases[:self.few][index]
 
 
 def sha256(path):
@@ -92,26 +122,32 @@ class Trainx(unittest.TestCase):
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
 
     def setUp(self):
-        test, asked = getattr(self, self._testMethodName), os.environ.get("TRAINX_TESTS")
-        if asked and asked not in getattr(test, "runs_in", ("quick",)):
-            self.skipTest(f"slow: {test.repeats}" if asked == "quick" else "quick")
-        begin = time.monotonic()
-        self.addCleanup(lambda: print(f"[{self.id()}] {time.monotonic() - begin:.1f} s"))
+        test = getattr(self, self._testMethodName)
+        self.seed = seed_of(self.id())
+        if BUDGET is not None and hasattr(test, "repeats") and self.seed % SLOW_SHARE:
+            self.skipTest(f"drawn by other commits: it repeats a property {test.repeats}")
+        self.began = time.monotonic()
+        self.addCleanup(lambda: print(f"[{self.id()}] {self.seconds():.1f} s"))
         self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
         self.addCleanup(self._folder.cleanup)
         self.folder = pathlib.Path(self._folder.name)
-        self.seed = int(os.environ.get("TRAINX_TEST_SEED", random.SystemRandom().randrange(2**31)))
         self.random = random.Random(self.seed)
         print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
 
+    def seconds(self):
+        """Since the test began."""
+        return time.monotonic() - self.began
+
     def drawn(self, cases, few=1, more=None):
-        """All cases. By its seed a quick test draws `few`; a slow one draws `more`, where they are
-        given and TRAINX_LONG does not ask for all (@sampled)."""
-        cases, asked = list(cases), os.environ.get("TRAINX_TESTS")
-        count = few if asked == "quick" else more if asked == "slow" and not LONG else None
-        if count is None:
+        """Cases in an order drawn by the seed: all of them, or `more` unless TRAINX_LONG asks for
+        all. With a budget (TRAINX_CASES_SECONDS): `few`, and further ones until the test has taken
+        that long."""
+        cases = list(cases)
+        count = len(cases) if LONG or more is None else min(more, len(cases))
+        cases = random.Random(self.seed).sample(cases, count)
+        if BUDGET is None:
             return cases
-        return random.Random(self.seed).sample(cases, min(count, len(cases)))
+        return Draws(cases, few, self.seconds, BUDGET)
 
     def recipe(self, text, name="tiny.yaml"):
         path = self.folder / name

@@ -1,0 +1,35 @@
+#include "equality/compare.hpp"
+#include <cstdio>
+
+namespace trainx::equality {
+namespace {
+
+std::string short_of(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const Relation& relation, const Results& changed,
+                                     const Results& base) {
+  std::vector<std::string> found;
+  for (const Quantity& quantity : relation.equal)
+    if (const std::string why = unequal(quantity, changed, base); !why.empty())
+      found.push_back(quantity.text + " is not equal: " + why);
+  for (const Quantity& quantity : relation.unequal)
+    if (unequal(quantity, changed, base).empty())
+      found.push_back(quantity.text + " is equal, and must not be");
+  for (const auto& [quantity, bound] : relation.within)
+    if (const double most = largest_difference(quantity, changed, base); !(most <= bound))
+      found.push_back(quantity.text + " differs by " + short_of(most) + ", allowed " +
+                      short_of(bound) + "; " + unequal(quantity, changed, base));
+  for (const auto& [quantity, bound] : relation.apart)
+    if (const double most = largest_difference(quantity, changed, base); !(most > bound))
+      found.push_back(quantity.text + " differs by " + short_of(most) + ", not by more than " +
+                      short_of(bound));
+  return found;
+}
+
+}  // namespace trainx::equality

@@ -1,0 +1,157 @@
+// Holds runs that must be equal, near or refused against each other.
+//   equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N] [--list]
+// All changes of all cases; with --seconds each case tries its `few` and then as many drawn ones as
+// end within N seconds. Seeds: --seed, else TRAINX_TEST_SEED, else drawn. TRAINX_CASES_SECONDS is
+// as --seconds. Exit code: 0 all hold, 1 some do not, 2 the command or a file is wrong.
+#include "equality/compare.hpp"
+#include "equality/runs.hpp"
+#include "support/source_dir.hpp"
+#include "support/temporary_folder.hpp"
+#include "trainx/worker_main.hpp"
+#include "launch/worker_process.hpp"
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+namespace {
+
+using namespace trainx::equality;
+using Clock = std::chrono::steady_clock;
+
+struct Asked {
+  std::vector<std::string> files;
+  std::string only;
+  std::optional<double> seconds;
+  std::uint64_t seed = 0;
+  bool list = false;
+};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+Asked asked_of(int argc, char** argv) {
+  Asked asked;
+  const char* seed = std::getenv("TRAINX_TEST_SEED");
+  const char* seconds = std::getenv("TRAINX_CASES_SECONDS");
+  if (seconds && *seconds) asked.seconds = std::stod(seconds);
+  asked.seed = seed && *seed ? std::stoull(seed) : std::random_device{}() % 1'000'000;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--list") {
+      asked.list = true;
+    } else if (word.starts_with("--")) {
+      if (i + 1 == argc) throw std::runtime_error(word + " takes a value");
+      const std::string value = argv[++i];
+      if (word == "--only")
+        asked.only = value;
+      else if (word == "--seconds")
+        asked.seconds = std::stod(value);
+      else if (word == "--seed")
+        asked.seed = std::stoull(value);
+      else
+        throw std::runtime_error("no such option: " + word);
+    } else {
+      asked.files.push_back(word);
+    }
+  }
+  if (asked.files.empty())
+    throw std::runtime_error("equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N]");
+  return asked;
+}
+
+/// What does not hold of one change, empty if all of it does.
+std::string problem_of(Runs& runs, const Case& of, const Change& change) {
+  if (change.relation.refused) return runs.refusal(of.recipe, change.stages, change.relation);
+  const Results& base = runs.base(of.recipe, change.base);
+  std::string all;
+  for (const std::string& one :
+       differences(change.relation, runs.train(of.recipe, change.stages), base))
+    all += (all.empty() ? "" : "\n    ") + one;
+  return all;
+}
+
+/// Number of changes that do not hold.
+int try_case(Runs& runs, const Case& of, const Asked& asked) {
+  const auto begin = Clock::now();
+  std::vector<std::size_t> order(of.changes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::seed_seq seed{asked.seed, std::uint64_t{std::hash<std::string>{}(of.name)}};
+  std::mt19937_64 draw(seed);
+  std::shuffle(order.begin(), order.end(), draw);
+  const std::size_t few = of.few.value_or(order.size());
+  int failed = 0;
+  std::size_t tried = 0;
+  for (const std::size_t index : order) {
+    if (tried >= few && asked.seconds && seconds_since(begin) >= *asked.seconds) break;
+    ++tried;
+    const Change& change = of.changes[index];
+    std::string problem;
+    try {
+      problem = problem_of(runs, of, change);
+    } catch (const std::exception& error) { problem = error.what(); }
+    if (problem.empty()) continue;
+    ++failed;
+    std::printf("FAILED %s\n  %s\n    %s\n", of.name.c_str(), change.name.c_str(),
+                problem.c_str());
+  }
+  std::printf("%s %s: %zu of %zu changes, %.1f s\n", failed ? "failed" : "ok", of.name.c_str(),
+              tried, order.size(), seconds_since(begin));
+  std::fflush(stdout);
+  return failed;
+}
+
+int run(const Asked& asked) {
+  const TemporaryFolder folder;
+  const std::string data = "python3 " + std::string(source_dir()) +
+                           "/tests/equality/write_data.py " + folder.path();
+  if (std::system(data.c_str()) != 0) throw std::runtime_error(data + " failed");
+  int cases = 0, failed = 0;
+  for (const std::string& file : asked.files) {
+    Runs runs(folder.path(), asked.seed);
+    for (const Case& one : read_cases(file)) {
+      if (one.name.find(asked.only) == std::string::npos) continue;
+      ++cases;
+      if (asked.list)
+        std::printf("%s: %zu changes\n", one.name.c_str(), one.changes.size());
+      else
+        failed += try_case(runs, one, asked) > 0;
+    }
+    if (!asked.list)
+      std::printf("%s: %d commands of trainx\n", file.c_str(), runs.started());
+  }
+  if (cases == 0) throw std::runtime_error("no case has " + asked.only + " in its name");
+  if (!asked.list)
+    std::printf("seed %llu: %d passed, %d failed\n", static_cast<unsigned long long>(asked.seed),
+                cases - failed, failed);
+  return failed > 0 ? 1 : 0;
+}
+
+/// Libraries read these when they are loaded: one thread a process, that waits without spinning.
+void load_again_with_environment(char** argv) {
+  if (std::getenv("OMP_NUM_THREADS")) return;
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  ::execv("/proc/self/exe", argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    load_again_with_environment(argv);
+    ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    for (const char* name : {"TRAINX_SET", "TRAINX_LOG", "TRAINX_WORKER"}) ::unsetenv(name);
+    const Asked asked = asked_of(argc, argv);
+    trainx::launch::start_workers_as_forks(trainx::worker_main);
+    return run(asked);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "equality: %s\n", error.what());
+    return 2;
+  }
+}

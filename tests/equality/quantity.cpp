@@ -1,0 +1,156 @@
+#include "equality/quantity.hpp"
+#include "checkpoint/float_elements.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <regex>
+#include <stdexcept>
+
+namespace trainx::equality {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+std::string exact(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+std::vector<double> numbers_of(const Quantity& quantity, const Results& results) {
+  const auto found = results.metrics.find(quantity.name);
+  if (found == results.metrics.end()) return {};
+  const auto size = static_cast<std::int64_t>(found->second.size());
+  const auto place = [size](std::int64_t at) { return std::clamp(at < 0 ? size + at : at,
+                                                                 std::int64_t{0}, size); };
+  const std::int64_t from = place(quantity.from.value_or(0)), to = place(quantity.to.value_or(size));
+  if (from >= to) return {};
+  return {found->second.begin() + from, found->second.begin() + to};
+}
+
+std::map<std::string, const SavedTensor*> tensors_of(const Quantity& quantity,
+                                                     const Results& results) {
+  std::map<std::string, const SavedTensor*> found;
+  if (const auto file = results.tensors.find(quantity.name); file != results.tensors.end())
+    for (const auto& [name, tensor] : file->second)
+      if (name.starts_with(quantity.prefix)) found[name] = &tensor;
+  return found;
+}
+
+/// A sentence where two rows of numbers cannot be compared, else empty.
+std::string unlike(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty() || b.empty()) return "there are none";
+  if (a.size() != b.size())
+    return std::to_string(a.size()) + " of them and " + std::to_string(b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i]))
+      return "number " + std::to_string(i) + " is " + exact(a[i]) + " and " + exact(b[i]);
+  return {};
+}
+
+std::string unequal_numbers(const std::vector<double>& a, const std::vector<double>& b) {
+  if (std::string why = unlike(a, b); !why.empty()) return why;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i])
+      return "number " + std::to_string(i) + " is " + exact(a[i]) + ", not " + exact(b[i]);
+  return {};
+}
+
+using Tensors = std::map<std::string, const SavedTensor*>;
+
+/// A sentence where the names differ or there are none, else empty.
+std::string other_names(const Tensors& a, const Tensors& b) {
+  if (a.empty() || b.empty()) return "there are none";
+  for (const auto& [name, tensor] : b)
+    if (!a.contains(name)) return name + " is missing";
+  for (const auto& [name, tensor] : a)
+    if (!b.contains(name)) return name + " is one too many";
+  return {};
+}
+
+std::string unequal_tensors(const Tensors& a, const Tensors& b) {
+  if (std::string why = other_names(a, b); !why.empty()) return why;
+  for (const auto& [name, tensor] : a)
+    if (*tensor != *b.at(name)) return name + " has other bytes";
+  return {};
+}
+
+std::vector<float> elements_of(const SavedTensor& tensor) {
+  return checkpoint::to_floats(
+      {tensor.dtype,
+       tensor.dims,
+       {reinterpret_cast<const std::byte*>(tensor.bytes.data()), tensor.bytes.size()}},
+      "a tensor");
+}
+
+double largest_difference(const SavedTensor& a, const SavedTensor& b) {
+  if (a.dtype != b.dtype || a.dims != b.dims) return none;
+  const std::vector<float> left = elements_of(a), right = elements_of(b);
+  double most = 0, largest = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const double apart = std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i]));
+    if (!std::isfinite(apart)) return none;
+    most = std::max(most, apart);
+    largest = std::max(largest, std::abs(static_cast<double>(right[i])));
+  }
+  return most == 0 ? 0 : most / largest;
+}
+
+}  // namespace
+
+Quantity quantity_of(const std::string& text) {
+  static const std::regex form(R"((state\.)?([a-z0-9_]+)(?:/(.+)|\[(-?\d*):(-?\d*)\])?)");
+  std::smatch found;
+  if (!std::regex_match(text, found, form))
+    throw std::invalid_argument("runs are not compared by " + text);
+  Quantity quantity{.text = text, .name = found[2], .prefix = found[3]};
+  const bool tensors = quantity.name == "model" || quantity.name == "optimizer";
+  if (found[1].matched)
+    quantity.kind = Quantity::Kind::state;
+  else if (tensors)
+    quantity.kind = Quantity::Kind::tensors;
+  if (found[4].length() > 0) quantity.from = std::stoll(found[4]);
+  if (found[5].length() > 0) quantity.to = std::stoll(found[5]);
+  const bool slice = found[4].matched;
+  if ((found[3].matched && quantity.kind != Quantity::Kind::tensors) ||
+      (slice && quantity.kind != Quantity::Kind::metric))
+    throw std::invalid_argument("runs are not compared by " + text);
+  return quantity;
+}
+
+std::string unequal(const Quantity& quantity, const Results& a, const Results& b) {
+  if (quantity.kind == Quantity::Kind::metric)
+    return unequal_numbers(numbers_of(quantity, a), numbers_of(quantity, b));
+  if (quantity.kind == Quantity::Kind::tensors)
+    return unequal_tensors(tensors_of(quantity, a), tensors_of(quantity, b));
+  const auto left = a.state.find(quantity.name), right = b.state.find(quantity.name);
+  if (left == a.state.end() || right == b.state.end()) return "a checkpoint has none";
+  return left->second == right->second ? ""
+                                       : left->second.substr(0, 80) + ", not " +
+                                             right->second.substr(0, 80);
+}
+
+double largest_difference(const Quantity& quantity, const Results& a, const Results& b) {
+  if (quantity.kind == Quantity::Kind::state)
+    throw std::invalid_argument(quantity.text + " is compared to the bit alone");
+  double most = 0;
+  if (quantity.kind == Quantity::Kind::metric) {
+    const auto left = numbers_of(quantity, a), right = numbers_of(quantity, b);
+    if (!unlike(left, right).empty()) return none;
+    for (std::size_t i = 0; i < left.size(); ++i)
+      if (left[i] != right[i])
+        most = std::max(most, std::abs(left[i] - right[i]) / std::abs(right[i]));
+    return most;
+  }
+  const Tensors left = tensors_of(quantity, a), right = tensors_of(quantity, b);
+  if (!other_names(left, right).empty()) return none;
+  for (const auto& [name, tensor] : left) {
+    const double apart = largest_difference(*tensor, *right.at(name));
+    if (std::isnan(apart)) return none;
+    most = std::max(most, apart);
+  }
+  return most;
+}
+
+}  // namespace trainx::equality

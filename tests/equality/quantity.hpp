@@ -1,0 +1,37 @@
+// What two runs are compared by.
+#pragma once
+#include "equality/results.hpp"
+#include <optional>
+#include <string>
+
+namespace trainx::equality {
+
+/// As cases write it:
+///   KEY          all values of a key of metrics.jsonl: loss, grad_norm, eval_loss, ...
+///   KEY[A:B]     those from A to before B; a negative number counts from the end
+///   model, optimizer          tensors of the newest checkpoint
+///   model/PREFIX              those whose names begin so
+///   state.KEY    a value of its trainer_state.json
+struct Quantity {
+  enum class Kind { metric, tensors, state };
+  Kind kind = Kind::metric;
+  std::string text;                 // as written
+  std::string name, prefix;         // key or file; of tensors
+  std::optional<std::int64_t> from, to;
+  auto operator<=>(const Quantity& other) const { return text <=> other.text; }
+  bool operator==(const Quantity& other) const { return text == other.text; }
+};
+
+/// Throws std::invalid_argument.
+Quantity quantity_of(const std::string& text);
+
+/// A sentence that says where the two are not equal to the bit; empty where they are. They are not
+/// if a run has none of it, or a number is not finite.
+std::string unequal(const Quantity& quantity, const Results& a, const Results& b);
+
+/// Numbers: the largest relative difference of an element. Tensors: the largest difference of an
+/// element over the largest magnitude of its tensor. NaN where the two cannot be compared. Throws
+/// std::invalid_argument for text.
+double largest_difference(const Quantity& quantity, const Results& a, const Results& b);
+
+}  // namespace trainx::equality

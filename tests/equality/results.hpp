@@ -1,0 +1,28 @@
+// What a run left behind, as numbers and bytes.
+#pragma once
+#include "core/dtype.hpp"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainx::equality {
+
+struct SavedTensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  std::string bytes;
+  bool operator==(const SavedTensor&) const = default;
+};
+
+struct Results {
+  // each key of metrics.jsonl, by line; NaN where a value is no number
+  std::map<std::string, std::vector<double>> metrics;
+  // of the newest checkpoint, by file ("model", "optimizer") and name
+  std::map<std::string, std::map<std::string, SavedTensor>> tensors;
+  std::map<std::string, std::string> state;  // of its trainer_state.json: values as JSON
+};
+
+/// Reads outputs/NAME. Throws UserError if the run left no metrics, or a file that cannot be read.
+Results read_results(const std::string& run_folder);
+
+}  // namespace trainx::equality
