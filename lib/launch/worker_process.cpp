@@ -146,7 +146,8 @@ WorkerProcess start_worker(const std::string& path, Job job, const WorkerFiles& 
   const pid_t worker = ::fork();
   if (worker < 0) cannot_start(path, errno);
   if (worker == 0)
-    become_worker(executes ? path.c_str() : nullptr, handed, failing.get(), launcher, held.of_worker(), cores);
+    become_worker(executes ? path.c_str() : nullptr, handed, failing.get(), launcher,
+                  held.of_worker(), cores);
   ::setpgid(worker, worker);  // whichever of the two comes first
   failing.close();
   if (const int error = exec_error(failure.get()); error != 0) {

@@ -69,7 +69,8 @@ Quantity quantity_at(const std::string& name, const yaml::Location& where) {
 std::set<Quantity> quantities_of(const Node& node, const char* key) {
   std::set<Quantity> found;
   if (const auto* entry = node.find(key))
-    for (const Node& item : entry->value.items) found.insert(quantity_at(text_of(item), item.where));
+    for (const Node& item : entry->value.items)
+      found.insert(quantity_at(text_of(item), item.where));
   return found;
 }
 
@@ -81,8 +82,8 @@ std::map<Quantity, double> bounds_of(const Node& node) {
   return bounds;
 }
 
-const std::set<std::string> relation_keys{"equal", "unequal", "within", "apart", "refused",
-                                          "names"};
+const std::set<std::string> relation_keys{"equal", "unequal", "within",
+                                          "apart", "refused", "names"};
 
 /// What `node` says of a relation; the rest as `otherwise`, unless the node begins a refusal.
 Relation relation_of(const Node& node, const Values& values, Relation otherwise) {
@@ -175,10 +176,8 @@ Case case_of(const Node& node, const std::map<std::string, std::string>& recipes
   const Node& recipe = node.find("recipe")->value;
   const auto found = recipes.find(text_of(recipe));
   if (found == recipes.end()) fail(recipe.where, "no such recipe: " + recipe.text);
-  Case out{.name = text_of(node.find("name")->value),
-           .recipe = found->second,
-           .changes = {},
-           .few = {}};
+  Case out{
+      .name = text_of(node.find("name")->value), .recipe = found->second, .changes = {}, .few = {}};
   for (const Values& values : combinations(node))
     for (const Node& entry : node.find("changes")->value.items)
       add_changes(entry, node, values, out);

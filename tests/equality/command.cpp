@@ -24,8 +24,8 @@ Descriptor memory_file(const char* name) {
 std::string all_of(const Descriptor& file) {
   std::string text(static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END)), '\0');
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = ::pread(file.get(), text.data() + done, text.size() - done,
-                              static_cast<off_t>(done));
+    const ssize_t n =
+        ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (n <= 0) throw std::runtime_error("a memory file cannot be read");
     done += static_cast<std::size_t>(n);
   }

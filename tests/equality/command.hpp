@@ -6,8 +6,8 @@
 namespace trainx::equality {
 
 struct Ended {
-  int code = 0;           // of the exit; 128 + the signal that ended it
-  std::string out, err;   // what it wrote
+  int code = 0;          // of the exit; 128 + the signal that ended it
+  std::string out, err;  // what it wrote
   double seconds = 0;
 };
 

@@ -97,8 +97,7 @@ int try_case(Runs& runs, const Case& of, const Asked& asked) {
     } catch (const std::exception& error) { problem = error.what(); }
     if (problem.empty()) continue;
     ++failed;
-    std::printf("FAILED %s\n  %s\n    %s\n", of.name.c_str(), change.name.c_str(),
-                problem.c_str());
+    std::printf("FAILED %s\n  %s\n    %s\n", of.name.c_str(), change.name.c_str(), problem.c_str());
   }
   std::printf("%s %s: %zu of %zu changes, %.1f s\n", failed ? "failed" : "ok", of.name.c_str(),
               tried, order.size(), seconds_since(begin));
@@ -122,8 +121,7 @@ int run(const Asked& asked) {
       else
         failed += try_case(runs, one, asked) > 0;
     }
-    if (!asked.list)
-      std::printf("%s: %d commands of trainx\n", file.c_str(), runs.started());
+    if (!asked.list) std::printf("%s: %d commands of trainx\n", file.c_str(), runs.started());
   }
   if (cases == 0) throw std::runtime_error("no case has " + asked.only + " in its name");
   if (!asked.list)

@@ -22,9 +22,11 @@ std::vector<double> numbers_of(const Quantity& quantity, const Results& results)
   const auto found = results.metrics.find(quantity.name);
   if (found == results.metrics.end()) return {};
   const auto size = static_cast<std::int64_t>(found->second.size());
-  const auto place = [size](std::int64_t at) { return std::clamp(at < 0 ? size + at : at,
-                                                                 std::int64_t{0}, size); };
-  const std::int64_t from = place(quantity.from.value_or(0)), to = place(quantity.to.value_or(size));
+  const auto place = [size](std::int64_t at) {
+    return std::clamp(at < 0 ? size + at : at, std::int64_t{0}, size);
+  };
+  const std::int64_t from = place(quantity.from.value_or(0)),
+                     to = place(quantity.to.value_or(size));
   if (from >= to) return {};
   return {found->second.begin() + from, found->second.begin() + to};
 }
@@ -126,9 +128,9 @@ std::string unequal(const Quantity& quantity, const Results& a, const Results& b
     return unequal_tensors(tensors_of(quantity, a), tensors_of(quantity, b));
   const auto left = a.state.find(quantity.name), right = b.state.find(quantity.name);
   if (left == a.state.end() || right == b.state.end()) return "a checkpoint has none";
-  return left->second == right->second ? ""
-                                       : left->second.substr(0, 80) + ", not " +
-                                             right->second.substr(0, 80);
+  return left->second == right->second
+             ? ""
+             : left->second.substr(0, 80) + ", not " + right->second.substr(0, 80);
 }
 
 double largest_difference(const Quantity& quantity, const Results& a, const Results& b) {

@@ -15,8 +15,8 @@ namespace trainx::equality {
 struct Quantity {
   enum class Kind { metric, tensors, state };
   Kind kind = Kind::metric;
-  std::string text;                 // as written
-  std::string name, prefix;         // key or file; of tensors
+  std::string text;          // as written
+  std::string name, prefix;  // key or file; of tensors
   std::optional<std::int64_t> from, to;
   auto operator<=>(const Quantity& other) const { return text <=> other.text; }
   bool operator==(const Quantity& other) const { return text == other.text; }

@@ -12,10 +12,10 @@ namespace {
 void add_tensors(const std::string& file, std::map<std::string, SavedTensor>& to) {
   const checkpoint::SafetensorsReader reader(file);
   for (const auto& [name, tensor] : reader.tensors())
-    to.emplace(name, SavedTensor{tensor.dtype,
-                                 tensor.dims,
-                                 {reinterpret_cast<const char*>(tensor.data.data()),
-                                  tensor.data.size()}});
+    to.emplace(
+        name, SavedTensor{tensor.dtype,
+                          tensor.dims,
+                          {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()}});
 }
 
 }  // namespace
@@ -27,9 +27,8 @@ Results read_results(const std::string& run_folder) {
     const auto row = nlohmann::json::parse(line);
     for (const auto& [key, value] : row.items())
       if (!value.is_string() && !value.is_structured())
-        results.metrics[key].push_back(value.is_number()
-                                           ? value.get<double>()
-                                           : std::numeric_limits<double>::quiet_NaN());
+        results.metrics[key].push_back(
+            value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
   }
   const std::filesystem::path latest = run_folder + "/latest";
   if (!std::filesystem::exists(latest)) return results;
