@@ -1,21 +1,24 @@
-"""Counts how often a script of tests starts trainx, for scripts/times.
+"""What a script of tests costs, for scripts/times.
 
-Where TRAINX_STARTS names a folder, SCRIPT.json in it holds {"all": N, "train": N, ...} when the
-script ends; N counts processes that the script itself starts, by command.
+Where TRAINX_STARTS names a folder, SCRIPT.json in it holds, when the script ends:
+{"starts": {"all": N, "train": N, ...}, "tests": {NAME: [seconds, seconds of processors]}}. Starts
+are processes of trainx that the script itself starts, by command.
 """
 
 import atexit
 import json
 import os
 import pathlib
+import resource
 import sys
+
+starts, tests = {"all": 0}, {}
 
 
 def count_starts(program):
     folder = os.environ.get("TRAINX_STARTS")
     if not folder:
         return
-    counted = {"all": 0}
 
     def hear(event, arguments):
         if event != "subprocess.Popen":
@@ -23,15 +26,21 @@ def count_starts(program):
         words = [os.fspath(w) for w in arguments[1] or []]
         if program not in words[:4]:  # behind a wrapper: timeout, setarch, ...
             return
-        command = words[words.index(program) + 1 :][:1]
-        counted["all"] += 1
-        for word in command:
-            counted[word] = counted.get(word, 0) + 1
+        starts["all"] += 1
+        for command in words[words.index(program) + 1 :][:1]:
+            starts[command] = starts.get(command, 0) + 1
 
     def write():
         place = pathlib.Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        (place / (pathlib.Path(sys.argv[0]).stem + ".json")).write_text(json.dumps(counted))
+        name = pathlib.Path(sys.argv[0]).stem + ".json"
+        (place / name).write_text(json.dumps({"starts": starts, "tests": tests}))
 
     sys.addaudithook(hear)
     atexit.register(write)
+
+
+def processor_seconds():
+    """Of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -126,13 +126,18 @@ class Trainx(unittest.TestCase):
         self.seed = seed_of(self.id())
         if BUDGET is not None and hasattr(test, "repeats") and self.seed % SLOW_SHARE:
             self.skipTest(f"drawn by other commits: it repeats a property {test.repeats}")
-        self.began = time.monotonic()
-        self.addCleanup(lambda: print(f"[{self.id()}] {self.seconds():.1f} s"))
+        self.began, self.used = time.monotonic(), starts.processor_seconds()
+        self.addCleanup(self.tell_cost)
         self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
         self.addCleanup(self._folder.cleanup)
         self.folder = pathlib.Path(self._folder.name)
         self.random = random.Random(self.seed)
         print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
+
+    def tell_cost(self):
+        used = starts.processor_seconds() - self.used
+        starts.tests[self.id().removeprefix("__main__.")] = [self.seconds(), used]
+        print(f"[{self.id()}] {self.seconds():.1f} s, {used:.1f} s of processors")
 
     def seconds(self):
         """Since the test began."""
