@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What --help prints: wrapped to the terminal's width, in sentences, without the validators of the option parser."""
 import fcntl
+import functools
 import os
 import pathlib
 import pty
@@ -19,6 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import generated_tables  # noqa: E402
 
 
+@functools.cache
 def commands():
     return [(), *(path for path, _ in generated_tables.all_commands(generated_tables.Trainx(TRAINX)))]
 
@@ -27,11 +29,18 @@ class Help(Trainx):
     def help_of(self, command, **environment):
         return self.run_trainx(*command, "--help", env=self.environment(**environment)).stdout
 
+    def helps(self, all_commands, width):
+        """(command, its help) of each."""
+        answers = self.run_many([[*command, "--help"] for command in all_commands], env=self.environment(COLUMNS=str(width)))
+        self.assertEqual({answer["code"] for answer in answers}, {0})
+        return [(command, answer["out"]) for command, answer in zip(all_commands, answers)]
+
     def test_lines_fit_the_width(self):
-        self.assertGreater(len(commands()), 20)
-        for command in commands():
-            for width in (80, 60):
-                for line in self.help_of(command, COLUMNS=str(width)).splitlines():
+        every = commands()
+        self.assertGreater(len(every), 20)
+        for width in (80, 60):
+            for command, text in self.helps(every, width):
+                for line in text.splitlines():
                     words = line.split()
                     self.assertTrue(len(line) <= width or len(words) == 1 or line.lstrip().startswith("-"), f"{command} {width}: {line}")
         # Without COLUMNS and a terminal: 80. Values out of reason are brought to 40 and 100.
@@ -58,14 +67,13 @@ class Help(Trainx):
         self.assertEqual(text.decode().replace("\r\n", "\n"), self.help_of(("validate",), COLUMNS="64"))
 
     def test_no_validators_show(self):
-        for command in commands():
-            text = self.help_of(command)
+        for _, text in self.helps(commands(), 80):
             self.assertNotRegex(text, r"INT in|FLOAT in|:INT|:FLOAT|REQUIRED")
 
     def test_every_text_is_a_sentence(self):
         """Descriptions and options begin with a capital or a value, and end with a full stop."""
-        for command in commands():
-            text = re.sub(r"\n {24}(?=\S)", " ", self.help_of(command, COLUMNS="100"))
+        for command, text in self.helps(commands(), 100):
+            text = re.sub(r"\n {24}(?=\S)", " ", text)
             for line in text.splitlines():
                 entry = re.match(r"  (?:-|[A-Za-z])\S*(?:,? \S+)*? {2,}(\S.*)$", line)
                 if entry:

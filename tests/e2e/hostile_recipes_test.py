@@ -5,13 +5,9 @@ machine is not. Speed itself is for bench/.
 """
 import concurrent.futures
 import json
-import os
 import pathlib
-import resource
-import subprocess
-import tempfile
 
-from support import TRAINX, Trainx, main
+from support import Trainx, main
 
 DRAWN = 300
 MOST_TIMES = 10         # as long as planning 1,000 plain layers, which is 0.4 to 1 s; the slowest answer takes two to three times as long
@@ -96,24 +92,20 @@ class HostileRecipes(Trainx):
     def setUp(self):
         super().setUp()
         self.env = self.environment(XDG_CACHE_HOME=str(self.folder))
-        plain = [self.answer("plan", self.base(), "model.options.num_layers=1000")[1] for _ in range(2)]
-        self.most_seconds = MOST_TIMES * max(plain)
+        plain = self.answers([("plan", self.base(), "model.options.num_layers=1000")] * 2)
+        self.most_seconds = MOST_TIMES * max(seconds for _, seconds, _, _ in plain)
 
-    def limited(self):
-        most = int(self.most_seconds) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (2 * most, 2 * most + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_BYTES, 4 * MOST_BYTES))    # the machine is safe whatever happens; resident memory is checked
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    def answers(self, cases):
+        """What is wrong with each answer or "", its CPU seconds, resident bytes and exit code."""
+        # the machine is safe whatever happens; resident memory is checked
+        limits = {"processor_s": 2 * (int(self.most_seconds) + 1), "memory_bytes": 4 * MOST_BYTES}
+        halves = [cases[0::2], cases[1::2]]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            told = list(pool.map(lambda half: self.run_many(half, env=self.env, **limits), halves))
+        return [self.judged(case, told[k % 2][k // 2]) for k, case in enumerate(cases)]
 
-    def answer(self, command, recipe, *settings):
-        """What is wrong with an answer or "", its CPU seconds, resident bytes and exit code."""
-        with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
-            process = subprocess.Popen([TRAINX, command, recipe, *settings], cwd=self.folder, stdout=nowhere, stderr=errors, env=self.env, preexec_fn=self.limited)
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = code = os.waitstatus_to_exitcode(status)
-            errors.seek(0)
-            told = errors.read(2000).decode(errors="replace")
-        taken, seconds = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
+    def judged(self, case, answer):
+        code, seconds, taken = answer["code"], answer["processor_s"], answer["memory_bytes"]
         problem = ""
         if code not in ANSWERS:
             problem = f"exit {code}"
@@ -121,15 +113,17 @@ class HostileRecipes(Trainx):
             problem = f"{seconds:.2f} s"
         elif taken > MOST_BYTES:
             problem = f"{taken / 1e6:.0f} MB"
-        elif code != 0 and not told.strip():
+        elif code != 0 and not answer["err"].strip():
             problem = f"exit {code} without a word"
-        what = f"{command} {' '.join(settings)} {pathlib.Path(recipe).read_bytes()[:700]!r}" if problem else ""
-        return (f"{what}\n  {problem}, {seconds:.2f} s, {taken / 1e6:.0f} MB\n  {told[:600]}" if problem else ""), seconds, taken, code
+        if not problem:
+            return "", seconds, taken, code
+        command, recipe, *settings = case
+        what = f"{command} {' '.join(settings)} {pathlib.Path(recipe).read_bytes()[:700]!r}"
+        return f"{what}\n  {problem}, {seconds:.2f} s, {taken / 1e6:.0f} MB\n  {answer['err'][:600]}", seconds, taken, code
 
     def hold(self, cases):
         """All cases, two at a time."""
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(lambda case: self.answer(*case), cases))
+        results = self.answers(cases)
         codes = {}
         for _, _, _, code in results:
             codes[code] = codes.get(code, 0) + 1

@@ -182,6 +182,17 @@ class Trainx(unittest.TestCase):
             self.assertEqual(done.returncode, expect, f"trainx {' '.join(map(str, args))}\n{done.stdout}\n{done.stderr}")
         return done
 
+    def run_many(self, commands, env=None, **limits):
+        """Runs commands of trainx, lists of words, as forks of one process: what each wrote, its
+        exit code and what it took, in order (tests/support/many_commands.cpp)."""
+        question = {"folder": str(self.folder), "environment": env or self.environment()} | limits
+        lines = "".join(json.dumps(question | {"words": [str(w) for w in words]}) + "\n" for words in commands)
+        done = subprocess.run([BUILD / "tests" / "many_commands"], input=lines, capture_output=True, text=True, timeout=1200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(answers), len(commands))
+        return answers
+
     def refused(self, *args, code=78, key=None, place=None, names=(), sentence=None, numbers="exact", **how):
         """Runs trainx, which ends with `code` and names a key (at a place: line, column) and other words: options, files, numbers.
         `sentence` is the key in tests/golden/sentences.json under which the whole sentence is held."""

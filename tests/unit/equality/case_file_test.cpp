@@ -31,7 +31,8 @@ TEST_CASE("every combination of each becomes a change") {
 
 TEST_CASE("a list of lists is stages of one run") {
   const auto found = cases(
-      "- name: n\n  recipe: r\n  equal: [model]\n  with: [w=1]\n  changes:\n  - - [a=1]\n    - [b=2]\n");
+      "- name: n\n  recipe: r\n  equal: [model]\n  with: [w=1]\n  changes:\n  - - [a=1]\n    - "
+      "[b=2]\n");
   CHECK(found[0].changes[0].stages == Stages{{"w=1", "a=1"}, {"w=1", "b=2"}});
 }
 
