@@ -14,6 +14,7 @@ import time
 import unittest
 
 import golden
+import outcome
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
@@ -182,5 +183,4 @@ class Trainx(unittest.TestCase):
         return self.folder / "outputs" / run / checkpoint / "model.safetensors"
 
 
-def main():
-    unittest.main(verbosity=2)
+main = outcome.main
