@@ -1,5 +1,5 @@
-"""What tests of models on a GPU share: which GPUs they need, how they may be cut into processes, and
-how near losses and memory come to what is wanted."""
+"""What tests of models on a GPU share: which GPUs they need, how they may be cut into processes,
+and how near losses and memory come to what is wanted."""
 import functools
 import json
 import math

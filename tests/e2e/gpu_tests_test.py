@@ -1,5 +1,5 @@
-"""scripts/gpu_tests with test binaries and scripts that pass, skip, fail, crash, hang and say nothing;
-the record of a run in parts; what the tests of a GPU need, and scripts/pack packs."""
+"""scripts/gpu_tests with test binaries and scripts that pass, skip, fail, crash, hang and say
+nothing; the record of a run in parts; what the tests of a GPU need, and scripts/pack packs."""
 import itertools
 import json
 import os
@@ -15,6 +15,7 @@ import unittest
 from support import BUILD, ROOT, main
 
 sys.path.insert(0, str(ROOT / "tests" / "gpu_run"))
+import estimates  # noqa: E402
 import listing  # noqa: E402
 import machine  # noqa: E402
 import record  # noqa: E402
@@ -385,6 +386,13 @@ class Packed(unittest.TestCase):
         self.assertGreaterEqual(used, {"math", "net"})
         [packed] = re.findall(r"^workers=\(\{(.*)\}-worker\)", self.pack(), re.M)
         self.assertEqual(used - {"trainx"}, set(packed.split(",")))
+
+    def test_estimates_are_of_tests_that_there_are(self):
+        found = {entry.name: entry for entry in listing.entries(BUILD)}
+        for entry, starts in estimates.OF_TESTS.items():
+            names = [test.name for test in listing.tests_of(found[entry])]
+            for start in starts:
+                self.assertTrue(any(name.startswith(start) for name in names), start)
 
     def pack(self):
         return (ROOT / "scripts" / "pack").read_text()

@@ -74,8 +74,9 @@ class Result(unittest.TextTestResult):
             return
         skipped = name in self.whole and name not in self.lost
         self.ran += not skipped
-        note(test=name, result="failed" if name in self.lost else "skipped" if skipped else "passed",
-             seconds=round(time.monotonic() - self.began, 3), why=self.why.get(name, ""))
+        result = "failed" if name in self.lost else "skipped" if skipped else "passed"
+        note(test=name, result=result, seconds=round(time.monotonic() - self.began, 3),
+             why=self.why.get(name, ""))
 
     def closing_line(self):
         why = {}

@@ -14,7 +14,8 @@ from listing import ROOT
 NO_GPU = "no GPU on this machine"       # of tests/gpu/device.hpp and tests/e2e/gpu_checks.py
 PAUSE = 0.05                            # seconds between looks at processes
 MARK = "TRAINX_GPU_UNIT"                # in the environment of what a unit starts
-RESERVE = 1.5                           # times the estimates of what runs alone; half of the time at most
+RESERVE = 1.5                           # times the estimates of what runs alone; half of the time
+                                        # at most
 SHOWN_LINES = 40
 
 

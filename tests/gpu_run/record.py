@@ -58,8 +58,9 @@ def merged(parts):
     if len(set(found)) < len(found):
         raise ValueError("a test is in two parts: give each part once")
     if missing := sorted(set(map(tuple, first["of"])) - set(found)):
-        raise ValueError(f"{len(missing)} tests are in none of the parts {', '.join(p['part'] for p in parts)}, "
-                         f"as {': '.join(missing[0][:2])}")
+        given = ", ".join(part["part"] for part in parts)
+        raise ValueError(f"{len(missing)} tests are in none of the parts {given}, as "
+                         f"{': '.join(missing[0][:2])}")
     return {**first, "date": max(p["date"] for p in parts), "rows": rows,
             "seconds": [p["seconds"] for p in parts]}
 

@@ -2,11 +2,11 @@
 import dataclasses
 import math
 
+from estimates import given
+
 START = 3                               # seconds until a process has the GPU
 SHARD_SECONDS = 25                      # of cases that one process of a binary runs
 LEAST_LIMIT, SLACK = 120, 4             # seconds; times the estimate
-# Seconds of tests that no record knows.
-DEFAULTS = {"gpu.kernels": 1.5, "gpu.kernels.99_kib": 1.5, "gpu": 8, "e2e": 40}
 
 
 @dataclasses.dataclass
@@ -31,12 +31,11 @@ class Unit:
 
 
 def estimate(test, recorded):
-    """Seconds, of a record that knows the test in all its parts."""
-    default = DEFAULTS.get(test.entry.name, DEFAULTS[test.entry.name.split(".")[0]])
+    """Seconds; `recorded`: {(entry, test): seconds of all its parts}."""
     parts = int(test.part.split("/")[1]) if test.part else 1
     if (known := recorded.get((test.entry.name, test.name))) is not None:
         return known / parts
-    return default
+    return given(test.entry.name, test.name, parts)
 
 
 def spread(items, cost, count):
