@@ -8,6 +8,8 @@ import time
 import unittest
 
 SKIPPED = 77                            # SKIP_RETURN_CODE of tests/CMakeLists.txt
+# Not for test binaries that a test starts.
+RECORD = os.environ.pop("TRAINX_TEST_RECORD", None)
 
 
 def name_of(test):
@@ -24,8 +26,8 @@ def is_of_another_entry(test):
 
 
 def note(**line):
-    if path := os.environ.get("TRAINX_TEST_RECORD"):
-        with open(path, "a", encoding="utf-8") as file:
+    if RECORD:
+        with open(RECORD, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
 

@@ -102,6 +102,8 @@ class Running:
 
     def kill(self):
         """All that it started, also in sessions of their own."""
+        if self.process is None:
+            return
         self.process.kill()
         for environ in pathlib.Path("/proc").glob("[0-9]*/environ"):
             try:
