@@ -1,15 +1,12 @@
 """Where memory and time go on a GPU, and what the driver tells while training."""
 import json
-import shutil
-import subprocess
-import unittest
 
+from gpu_checks import alone, needs_gpus
 from support import ROOT, Trainx, main, tiny
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class AnatomyOnGpu(Trainx):
     on_gpu = True
 
@@ -28,6 +25,7 @@ class AnatomyOnGpu(Trainx):
             self.assertLess(abs(rows["library workspace"]["measured_bytes"] - rows["library workspace"]["predicted_bytes"]), 16 << 20)
             self.assertTrue(0.4 * 2**30 < rows["context and kernels"]["measured_bytes"] < 0.7 * 2**30, rows["context and kernels"])
 
+    @alone("measures how long operations take")
     def test_operations(self):
         table = self.table("operations", "model.options.hidden_size=768", "model.options.num_heads=12")
         rows = {(row["direction"], row["operations"]): row for row in table["rows"]}

@@ -1,20 +1,20 @@
 """Dropout of attention, label smoothing and z-loss on a GPU: the losses of the CPU, whose random
 numbers are the same."""
-import unittest
 
 from attention_dropout_test import CASES, AttentionDropout as Shared
-from gpu_checks import GPU
+from gpu_checks import in_parts, needs_gpus, part_of
 from support import main
 
 TOLERANCE = {"fp32": 2e-5, "tf32": 5e-3, "bf16": 3e-2}
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class AttentionDropoutOnGpu(Shared):
     on_gpu = True
 
+    @in_parts(2)
     def test_losses_are_those_of_the_cpu(self):
-        for case in CASES:
+        for case in part_of(CASES):
             self.check(case, case, "model.options.attention_dropout=0.4")
 
     def test_terms_of_the_loss_are_those_of_the_cpu(self):

@@ -1,9 +1,7 @@
 """BERT on a GPU as a user runs it: the losses and scores of the CPU, with padding and shape buckets, however the batch is cut, and the same bits twice."""
 import json
-import subprocess
-import unittest
 
-from gpu_checks import GPU, GpuChecks
+from gpu_checks import GpuChecks, compute_capability, needs_gpus
 from support import Trainx, main, sha256
 
 RECIPE = """\
@@ -22,7 +20,7 @@ WIDE = ("model.options.num_heads=2", "model.options.hidden_size=128", "model.opt
         "batch.global_batch_size=4", "batch.micro_batch_size=2")
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class BertOnGpu(GpuChecks, Trainx):
     on_gpu = True
 
@@ -114,7 +112,6 @@ class BertOnGpu(GpuChecks, Trainx):
 
     def test_rows_with_and_without_padding_by_kernels_for_hopper(self):
         """Steps of both in one run: the losses of the CPU, also in shapes of which other kernels compute some; the same bits twice, launched one by one, recomputed and resumed; memory as planned."""
-        capability = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.split()[0]
         self.write_by_turns()
         fixed = ("run.device=gpu", "precision=bf16", "run.deterministic=true", *WIDE)
         for shapes in ((), ("data.pad_to=[64,128,160]",)):
@@ -129,7 +126,7 @@ class BertOnGpu(GpuChecks, Trainx):
                 self.assertLess(abs(got_scores["eval_loss"] / scores["eval_loss"] - 1), 3e-2)
                 self.check_memory(names[1])
         plan = json.loads((self.folder / "outputs" / "gpu0" / "plan.json").read_text())
-        self.assertTrue(plan["attention"].startswith("auto: trainx's " if capability == "9.0" else "auto: cuDNN's "), plan["attention"])
+        self.assertTrue(plan["attention"].startswith("auto: trainx's " if compute_capability() == 9.0 else "auto: cuDNN's "), plan["attention"])
         whole = sha256(self.weights("gpu0"))
         for name, more in (("again", ()), ("eager", ("run.execution=eager",)), ("full", ("memory.activation_checkpoint=full",)),
                            ("selective", ("memory.activation_checkpoint=selective",))):

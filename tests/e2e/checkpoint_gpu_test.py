@@ -1,9 +1,8 @@
 """checkpoint.asynchronous on a GPU: what is read beside the next step is what was there before it, whatever the step writes."""
 import json
 import shutil
-import unittest
 
-from gpu_checks import COUNT, GPU
+from gpu_checks import needs_gpus
 from support import Trainx, main, sha256, write_tokens
 
 # Some 0.8 GB of weights and states, of which reading takes longer than a step does.
@@ -20,7 +19,7 @@ metrics: {{every: 1 steps}}
 BEHIND, WAITED = "checkpoint.asynchronous=true", "checkpoint.asynchronous=false"
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class CheckpointsBesideGpu(Trainx):
     on_gpu = True
 
@@ -60,7 +59,7 @@ class CheckpointsBesideGpu(Trainx):
         want = self.files("waited", WAITED)
         self.assertEqual(self.files("auto"), want)
 
-    @unittest.skipUnless(COUNT >= 2, "one GPU")
+    @needs_gpus(2)
     def test_so_they_are_of_several_gpus(self):
         for mode in ("ddp", "dp", "zero1"):
             with self.subTest(mode):

@@ -7,12 +7,11 @@ import importlib.util
 import math
 import os
 import sys
-import unittest
 
 if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
 from encoders_test import Encoders as Shared, chosen
-from gpu_checks import GPU, GpuChecks, TOLERANCE
+from gpu_checks import GpuChecks, TOLERANCE, in_parts, needs_gpus, part_of
 from support import main
 
 # Windows on both sides, means of rows, every task. (A tiny DistilBERT with classes moves its losses
@@ -23,13 +22,14 @@ CASES = ("modernbert_masked_lm", "modernbert_classes", "modernbert_mean", "moder
 CUTS = ((), ("batch.micro_batch_size=2", "memory.activation_checkpoint=full"))
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class EncodersOnGpu(GpuChecks, Shared):
     on_gpu = True
 
+    @in_parts(3)
     def test_losses_are_those_of_transformers(self):
         asked = chosen() if os.environ.get("TRAINX_FAMILIES") else CASES
-        for case in asked:
+        for case in part_of(asked):
             folder, lines = self.make(case)
             want = self.reference(["train", case, str(folder), str(lines), f"{folder}-trained"])[0]
             self.assertTrue(all(map(math.isfinite, want)), want)

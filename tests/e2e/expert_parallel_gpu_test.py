@@ -1,9 +1,8 @@
 """GPUs that share experts: the losses of one GPU, in a captured step. Skipped where there are fewer
 than two."""
-import unittest
 
 from experts_test import RECIPE, largest_difference
-from gpu_checks import visible_gpus
+from gpu_checks import needs_gpus, visible_gpus
 from support import Trainx, main
 
 GPUS = len(visible_gpus())
@@ -11,7 +10,7 @@ SIZES = ("num_layers: 2, num_heads: 4, num_key_value_heads: 4, hidden_size: 256,
          "intermediate_size: 192, max_positions: 128")
 
 
-@unittest.skipIf(GPUS < 2, "takes two GPUs")
+@needs_gpus(2)
 class ExpertParallelOnGpus(Trainx):
     on_gpu = True
 

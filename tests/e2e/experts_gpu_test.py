@@ -5,9 +5,8 @@ families_gpu_test.py compares them with transformers.
 import json
 import math
 import shutil
-import unittest
 
-from gpu_checks import GPU, GpuChecks
+from gpu_checks import GpuChecks, in_parts, needs_gpus, part_of
 from support import Trainx, main, sha256
 
 RECIPE = """\
@@ -29,7 +28,7 @@ FAMILIES = {"mixtral": (64, 96), "olmoe": (64, 40), "granitemoe": (32, 50)}
 TOLERANCE = {"fp32": 5e-5, "tf32": 5e-3, "bf16": 1e-2, "fp16": 5e-3}
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class ExpertsOnGpu(GpuChecks, Trainx):
     on_gpu = True
 
@@ -80,8 +79,9 @@ class ExpertsOnGpu(GpuChecks, Trainx):
                     self.check_losses(got, wants, precision, run)
                     self.check_memory(run)
 
+    @in_parts(3)
     def test_losses_are_those_of_the_cpu(self):
-        for family in FAMILIES:
+        for family in part_of(FAMILIES):
             self.write(family)
             self.compare(family)
 
@@ -102,9 +102,10 @@ class ExpertsOnGpu(GpuChecks, Trainx):
         for want, got in zip(cpu, gpu):
             self.assertAlmostEqual(got, want, delta=2)          # a choice may turn on a rounding
 
+    @in_parts(2)
     def test_the_loss_that_keeps_experts_busy_is_that_of_the_cpu(self):
         # weights that are a softmax of all scores, and of those that are chosen
-        for family in ("mixtral", "granitemoe"):
+        for family in part_of(("mixtral", "granitemoe")):
             self.write(family)
             self.train(f"{family}-begin", "run.device=cpu", "run.duration=1 steps")
             start = self.folder / f"{family}-start"

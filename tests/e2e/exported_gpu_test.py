@@ -9,7 +9,7 @@ import unittest
 
 import reference
 from exported_models import NEEDS_REFERENCE, TRAINED, ExportedModels
-from gpu_checks import COUNT, GPU
+from gpu_checks import in_parts, needs_gpus, part_of
 from support import main, sha256
 
 ON_GPU = ("run.device=gpu", "parallel.world_size=1")
@@ -21,7 +21,7 @@ CUTS = (("cut", "batch.micro_batch_size=2"),
 CASES = ("gpt2", "llama", "falcon", "gpt_neo", "bert", "t5", "mbart", "apertus")
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 @unittest.skipUnless(reference.PYTHON, NEEDS_REFERENCE)
 class ExportedOnGpu(ExportedModels):
     on_gpu = True
@@ -42,8 +42,9 @@ class ExportedOnGpu(ExportedModels):
     def on(self, recipe, name, *settings):
         return self.train(recipe, name, *ON_GPU, *settings)
 
+    @in_parts(4)
     def test_the_losses_of_transformers(self):
-        for case in CASES:
+        for case in part_of(CASES):
             with self.subTest(case=case):
                 recipe = self.make(case, "fp32")
                 trained = f"{case}-trained"
@@ -91,8 +92,9 @@ class ExportedOnGpu(ExportedModels):
         self.check_losses(losses[1:], losses[:1], 2e-2)
         self.assertNotEqual(*losses)
 
+    @in_parts(3)
     def test_passes_and_captured_steps_change_no_bit(self):
-        for case in ("gpt2_dropout", "llama", "t5"):
+        for case in part_of(("gpt2_dropout", "llama", "t5")):
             recipe = self.make(case)
             how = ("batch.micro_batch_size=4", "optimizer.max_grad_norm=0", "precision=bf16",
                    "run.deterministic=true")
@@ -180,7 +182,7 @@ class ExportedOnGpu(ExportedModels):
         config.write_text(json.dumps(said))
         (self.folder / "out/export.json").unlink()
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_worlds_compute_the_same(self):
         for case in ("gpt2", "t5"):
             recipe = self.make(case, "fp32")

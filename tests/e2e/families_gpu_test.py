@@ -15,7 +15,7 @@ if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
 import reference
 import tiny_families
-from gpu_checks import CLEAR, GPU, GpuChecks, TOLERANCE
+from gpu_checks import (CLEAR, TOLERANCE, GpuChecks, in_parts, needs_gpus, part_of)
 from support import Trainx, main, sha256, write_tokens
 
 # Grouped and all heads, biases, windows, caps, norms of heads, LayerNorm, parallel residuals,
@@ -51,7 +51,7 @@ def chosen():
             ] if asked else CASES
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 @unittest.skipUnless(reference.PYTHON, "no python with torch and transformers here")
 class FamiliesOnGpu(GpuChecks, Trainx):
     on_gpu = True
@@ -86,8 +86,9 @@ class FamiliesOnGpu(GpuChecks, Trainx):
     def weights_of(self, run):
         return sha256(self.weights(run))
 
+    @in_parts(8)
     def test_losses_are_those_of_transformers(self):
-        for case in chosen():
+        for case in part_of(chosen()):
             want = reference.train_clearly(self, case, self.folder / case, self.model_seed,
                                            str(self.tokens))["losses"]
             self.assertTrue(all(map(math.isfinite, want)), want)
@@ -102,9 +103,10 @@ class FamiliesOnGpu(GpuChecks, Trainx):
                                               routed=tiny_families.is_routed(case))
                         self.check_memory(run)
 
+    @in_parts(3)
     def test_the_same_bits_after_a_resume_and_with_recomputation(self):
-        for case in ("llama", "qwen3_window", "gemma2_low_caps", "olmoe", "granitemoe_balanced",
-                     "gpt_oss"):
+        for case in part_of(("llama", "qwen3_window", "gemma2_low_caps", "olmoe",
+                             "granitemoe_balanced", "gpt_oss")):
             self.make(case)
             for precision in ("fp32", "bf16"):
                 with self.subTest(case=case, precision=precision):
@@ -144,8 +146,9 @@ class FamiliesOnGpu(GpuChecks, Trainx):
                     self.assertLess(worst, tolerance)
                     self.check_memory(run)
 
+    @in_parts(6)
     def test_greedy_text_is_that_of_transformers(self):
-        for case in chosen():
+        for case in part_of(chosen()):
             with self.subTest(case=case):
                 folder = self.make(case, "talks")
                 asked = [{"ids": [self.token() for _ in range(size)], "new": 40}

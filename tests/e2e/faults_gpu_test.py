@@ -1,10 +1,8 @@
 """Faults of a GPU (tests/faults/gpu_faults.py): a sentence each, and a resume that ends as the run
-that nobody hurt. Each test may run beside the others but test_allocations, which holds all memory
-of the GPU."""
+that nobody hurt."""
 import sys
-import unittest
 
-from gpu_checks import GPU
+from gpu_checks import alone, needs_gpus
 from support import ROOT, TRAINX, Trainx, main
 
 sys.path.insert(0, str(ROOT / "tests" / "faults"))
@@ -20,7 +18,7 @@ class Told(faults.Tally):
         print(f"  {self.found[-1]}", flush=True)
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class FaultsOfAGpu(Trainx):
     on_gpu = True
 
@@ -43,6 +41,7 @@ class FaultsOfAGpu(Trainx):
     def test_restarts(self):
         self.hurt("restarts")
 
+    @alone("holds all memory of the GPU")
     def test_allocations(self):
         self.hurt("allocations")
 

@@ -1,19 +1,8 @@
 """Products in fp8 on a GPU, as a user meets them: the CPU's losses, the same bits however a run is stopped or recomputed, and what stays in bf16."""
 import json
-import shutil
-import subprocess
-import unittest
 
+from gpu_checks import needs_capability
 from support import Trainx, main, sha256, tiny
-
-
-def capability():
-    """8.9 of the first GPU; 0 without one."""
-    if not shutil.which("nvidia-smi"):
-        return 0
-    said = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True)
-    lines = said.stdout.split()
-    return float(lines[0]) if said.returncode == 0 and lines else 0
 
 
 # models this small gain nothing from fp8
@@ -32,7 +21,7 @@ def mean_difference(a, b):
     return sum(x / y - 1 for x, y in zip(a, b, strict=True)) / len(a)
 
 
-@unittest.skipUnless(capability() >= 8.9, "no GPU here that multiplies fp8")
+@needs_capability(8.9)
 class Fp8OnGpu(Trainx):
     on_gpu = True
 
@@ -86,7 +75,7 @@ class Fp8OnGpu(Trainx):
         print("  flushed in the first step, CPU and GPU: " + "; ".join(f"{of} {first[0][key]:.2e} {first[1][key]:.2e}" for of in ("inputs", "weights", "gradients") for key in [f"fp8_flushed_{of}"]))
         self.assertEqual(first[0]["fp8_flushed_weights"], first[1]["fp8_flushed_weights"])
 
-    @unittest.skipUnless(capability() == 9.0, "no GPU here that multiplies with scales of blocks")
+    @needs_capability(9.0, below=9.1)
     def test_scales_of_blocks_give_the_losses_of_the_cpu(self):
         recipe = self.recipe(tiny(20, dropout=0, precision="bf16").replace("hidden_size: 32", "hidden_size: 160"))
         cpu = self.train(recipe, "cpu", BLOCKS, device="cpu")

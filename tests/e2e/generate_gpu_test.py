@@ -1,15 +1,12 @@
 """Text from a model on a GPU: the CPU's greedy tokens, within the context and beyond it."""
 import json
-import shutil
-import subprocess
-import unittest
 
+from gpu_checks import needs_gpus
 from support import ROOT, Trainx, main
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class GenerateOnGpu(Trainx):
     on_gpu = True
 

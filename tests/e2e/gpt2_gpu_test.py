@@ -3,13 +3,11 @@ import json
 import re
 import shutil
 import signal
-import subprocess
 import time
-import unittest
 
+from gpu_checks import in_parts, needs_gpus, part_of
 from support import BUILD, ROOT, Trainx, main, sha256
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 QUICKSTART = ROOT / "configs" / "quickstart.yaml"
 FAST = ("run.duration=60 steps", "metrics.every=1 steps", "eval.every=1000 steps", "checkpoint.every=5 steps")
 
@@ -19,7 +17,7 @@ def test_worker(name):
     return next((p for p in (BUILD / "tests" / name, BUILD / name) if p.exists()), BUILD / "tests" / name)
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class Gpt2OnGpu(Trainx):
     on_gpu = True
 
@@ -32,8 +30,9 @@ class Gpt2OnGpu(Trainx):
     def weights(self, name):
         return sha256(self.folder / "outputs" / name / "latest" / "model.safetensors")
 
+    @in_parts(4)
     def test_the_losses_of_the_cpu(self):
-        for precision, tolerance in (("fp32", 1e-5), ("tf32", 2e-3), ("bf16", 1e-2), ("fp16", 2e-3)):
+        for precision, tolerance in part_of((("fp32", 1e-5), ("tf32", 2e-3), ("bf16", 1e-2), ("fp16", 2e-3))):
             for cut in ((), ("batch.micro_batch_size=4",), ("memory.activation_checkpoint=full", "model.options.dropout=0.1")):
                 with self.subTest(precision=precision, cut=cut):
                     cpu = "fp32" if precision == "tf32" else precision

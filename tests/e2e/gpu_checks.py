@@ -1,26 +1,79 @@
-"""What tests of models on a GPU share: where there is one, and how near its losses and its memory
-come to what is wanted."""
+"""What tests of models on a GPU share: which GPUs they need, how they may be cut into processes,
+and how near losses and memory come to what is wanted."""
+import functools
 import json
 import math
 import os
 import shutil
 import subprocess
+import unittest
 
-GPU = (shutil.which("nvidia-smi") and
-       subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0)
+NO_GPU = "no GPU on this machine"       # tests/gpu_run/pool.py knows these words
 
 
+def listed_gpus():
+    if not shutil.which("nvidia-smi"):
+        return []
+    told = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+    return told.stdout.splitlines() if told.returncode == 0 else []
+
+
+@functools.cache
 def visible_gpus():
     """Names, for CUDA_VISIBLE_DEVICES, of those that a program may see."""
-    if not GPU:
-        return []
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
+    listed = listed_gpus()
+    if listed and "CUDA_VISIBLE_DEVICES" in os.environ:
         return [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name]
-    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout
-    return [str(number) for number in range(len(listed.splitlines()))]
+    return [str(number) for number in range(len(listed))]
 
 
-COUNT = len(visible_gpus())
+def needs_gpus(count):
+    """Skips a test, or all of a class, where a program sees fewer."""
+    words = {1: NO_GPU, 2: "takes two GPUs", 4: "takes four GPUs"}[count]
+    return unittest.skipIf(len(visible_gpus()) < count, words)
+
+
+@functools.cache
+def compute_capability():
+    """9.0 of the first GPU; 0 without one."""
+    if not visible_gpus():
+        return 0
+    told = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+                          capture_output=True, text=True, check=True)
+    return float(told.stdout.split()[0])
+
+
+def needs_capability(least, below=math.inf):
+    """Skips a test, or all of a class, on other GPUs."""
+    words = f"takes a GPU of compute capability {least}"
+    return unittest.skipUnless(least <= compute_capability() < below,
+                               words if visible_gpus() else NO_GPU)
+
+
+def alone(why):
+    """Marks a test, or all of a class, beside which nothing else may use the GPU."""
+    def mark(test):
+        test.alone = why
+        return test
+    return mark
+
+
+def in_parts(count):
+    """Marks a test whose cases (part_of) scripts/gpu_tests cuts into so many processes."""
+    def mark(test):
+        test.parts = count
+        return test
+    return mark
+
+
+def part_of(cases):
+    """Those of the part TRAINX_TEST_PART, K/N; all without it."""
+    part, count = map(int, os.environ.get("TRAINX_TEST_PART", "1/1").split("/"))
+    chosen = list(cases)[part - 1::count]
+    assert chosen, f"part {part} of {count} has no case"
+    return chosen
+
+
 # Of losses: rounding grows with every update, so that those of 16 bits are compared for ten steps.
 TOLERANCE = {"fp32": (5e-5, 20), "tf32": (1e-2, 10), "bf16": (4e-2, 10)}
 MEMORY = 0.05               # of a process, from what was planned

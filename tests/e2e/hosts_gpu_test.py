@@ -4,9 +4,8 @@ two GPUs each, weights are gathered by copies within a host."""
 import json
 import os
 import signal
-import unittest
 
-from gpu_checks import visible_gpus
+from gpu_checks import needs_gpus, visible_gpus
 from support import main
 from two_hosts import HANG, KILLED, PEER_ENDED, TwoHosts
 
@@ -48,7 +47,7 @@ class GpusOfHosts(TwoHosts):
             NCCL_HOSTID=f"host{number}", TRAINX_LOG="debug", **self.nccl)
 
 
-@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
+@needs_gpus(2)
 class GpusOfTwoHosts(GpusOfHosts):
     world = 2
     nccl = APART
@@ -76,7 +75,7 @@ class GpusOfTwoHosts(GpusOfHosts):
                 self.assert_all_end(started, (PEER_ENDED, KILLED))
 
 
-@unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+@needs_gpus(4)
 class TwoGpusOfTwoHosts(GpusOfHosts):
     world = 4
     nccl = SOCKETS

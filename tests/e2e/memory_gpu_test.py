@@ -1,12 +1,9 @@
 """Levers on memory on a GPU: the same losses to the bit, less memory as the driver sees it, copies beside the computation."""
 import json
-import shutil
-import subprocess
-import unittest
 
+from gpu_checks import alone, needs_gpus
 from support import Trainx, main
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 RECIPE = """\
 run: {{name: {name}, seed: 3, duration: 6 steps, deterministic: true, device: gpu}}
 model: {{type: gpt2, options: {{num_layers: 12, num_heads: 12, hidden_size: 768, max_positions: 1024, dropout: 0.1}}}}
@@ -18,7 +15,7 @@ metrics: {{every: 1 steps}}
 """
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class MemoryOnGpu(Trainx):
     on_gpu = True
 
@@ -46,6 +43,7 @@ class MemoryOnGpu(Trainx):
                 self.assertLess(abs(fell - planned), 0.03 * plain_bytes)
                 self.assertGreater(fell, 0)
 
+    @alone("looks at when copies and blocks ran")
     def test_copies_run_beside_the_computation(self):
         name = "profiled"
         self.run_of(name, "memory={activation_checkpoint: full, activation_offload: cpu}", batch=16, more=("--profile", "2"))

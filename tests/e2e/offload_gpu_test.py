@@ -1,8 +1,7 @@
 """The optimizer, and weights, on the host of a GPU: the losses of one on the GPU, memory as planned, checkpoints that either goes on from."""
 import json
-import unittest
 
-from gpu_checks import COUNT, GPU
+from gpu_checks import alone, needs_gpus
 from support import Trainx, main
 
 RECIPE = """\
@@ -21,7 +20,7 @@ WEIGHTS = "memory.parameter_offload=cpu"
 IN_BACKWARD = ["optimizer.max_grad_norm=0", "optimizer.update_in_backward=true", "batch.micro_batch_size=8"]
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class OffloadOnGpu(Trainx):
     on_gpu = True
 
@@ -55,6 +54,7 @@ class OffloadOnGpu(Trainx):
         _, eager, _ = self.run_of("eager", OFFLOAD, "run.execution=eager", *IN_BACKWARD)
         self.assertEqual(eager, losses)
 
+    @alone("looks at when updates and blocks ran")
     def test_the_next_forward_begins_beside_the_updates(self):
         path = self.recipe(RECIPE.format(name="beside", precision="bf16", steps=12), "beside.yaml")
         self.run_trainx("train", path, OFFLOAD, "batch.micro_batch_size=8", "eval.every=100 steps", "--profile", "1")
@@ -113,7 +113,7 @@ class OffloadOnGpu(Trainx):
         _, losses, _ = self.run_of("backward", ROUNDED, *IN_BACKWARD)
         self.assert_close(losses, want, 1e-5)
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_sums_over_ranks_that_bf16_holds_leave_as_they_are(self):
         for mode in ("ddp", "zero1"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}", "precision.reduce=bf16"]
@@ -186,7 +186,7 @@ class OffloadOnGpu(Trainx):
         _, losses, _ = self.run_of("out", WEIGHTS, "eval.precision=bf16", "checkpoint.asynchronous=true", precision="fp32")
         self.assert_close(losses, want, 1e-6)
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_weights_of_two_ranks_on_their_hosts(self):
         for mode in ("ddp", "zero3"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}"]
@@ -195,7 +195,7 @@ class OffloadOnGpu(Trainx):
                 _, losses, _ = self.run_of(mode + name, *more, *cut)
                 self.assert_close(losses, want, 1e-5)
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_each_of_two_ranks_has_its_share_on_the_host(self):
         for mode in ("ddp", "zero2"):
             cut = [f"parallel={{mode: {mode}, world_size: 2}}"]

@@ -1,8 +1,7 @@
 """Modules of one's own on a GPU: the losses of a CPU, the same bits captured and launched one by
 one, memory as planned, and sentences for what a CUDA graph or the plan cannot hold."""
-import unittest
 
-from gpu_checks import COUNT, GPU
+from gpu_checks import in_parts, needs_gpus, part_of
 from own_modules import MODELS, OwnModules
 from support import main, sha256
 
@@ -15,7 +14,7 @@ DEEPER = {"pairs": (), "mixer": ("model.options.depth=4",),
 CUTS = ((), ("batch.micro_batch_size=4",), ("batch.micro_batch_size=8", RECOMPUTED))
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class OwnModulesOnGpu(OwnModules):
     on_gpu = True
 
@@ -25,8 +24,9 @@ class OwnModulesOnGpu(OwnModules):
     def bits(self, name):
         return sha256(self.weights(name))
 
+    @in_parts(3)
     def test_the_losses_of_the_cpu(self):
-        for model in MODELS:
+        for model in part_of(MODELS):
             how = ("model.options.dropout=0.2",) if model != "mixer" else ()
             for k, cut in enumerate(CUTS):
                 with self.subTest(model=model, cut=cut):
@@ -62,8 +62,9 @@ class OwnModulesOnGpu(OwnModules):
         self.assert_close([low], [exact], 2e-2)
         self.assertNotEqual(low, exact)
 
+    @in_parts(3)
     def test_passes_and_captured_steps_change_no_bit(self):
-        for model in MODELS:
+        for model in part_of(MODELS):
             how = ("batch.micro_batch_size=4", "optimizer.max_grad_norm=0", "precision=bf16",
                    *DEEPER[model],
                    *(("model.options.dropout=0.2",) if model != "mixer" else ()))
@@ -158,7 +159,7 @@ class OwnModulesOnGpu(OwnModules):
                         "run.execution=eager", "model.options.grows=4", expect=71).stderr
         self.assertIn("'join'", said)
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_worlds_compute_the_same(self):
         for model in MODELS:
             cut = ("batch.micro_batch_size=4",)

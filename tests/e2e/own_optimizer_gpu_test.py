@@ -1,11 +1,10 @@
 """Optimizers of one's own on a GPU: the losses of a CPU and of trainx's own optimizers, the same
 bits captured and launched one by one, in every precision, place and world; and sentences for what a
 rule may not do."""
-import unittest
 
-from gpu_checks import GPU, MEMORY
+from gpu_checks import MEMORY, needs_gpus
 from own_modules import MODELS, RECIPE, BATCH, LENGTH, STEPS, VOCABULARY, OwnModules, worker
-from own_modules_gpu_test import COMPARED, COUNT, CUTS, RECOMPUTED
+from own_modules_gpu_test import COMPARED, CUTS, RECOMPUTED
 from support import main, sha256
 
 WORKER = "own-modules-worker"
@@ -28,7 +27,7 @@ LOW = {"split": ("precision=bf16", "precision.master=split"),
 FREE = ("optimizer.max_grad_norm=0",)
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class OwnOptimizersOnGpu(OwnModules):
     on_gpu = True
 
@@ -160,7 +159,7 @@ class OwnOptimizersOnGpu(OwnModules):
             print(f"  {own}: {last['device_memory_bytes']} bytes, planned {plan['total_bytes']}")
             self.assertLess(last["device_memory_bytes"], (1 + MEMORY) * plan["total_bytes"])
 
-    @unittest.skipUnless(COUNT > 1, "takes two GPUs")
+    @needs_gpus(2)
     def test_worlds_compute_the_same(self):
         for model in ("gpt2", "pairs"):
             for own, (rule, _) in TWINS.items():

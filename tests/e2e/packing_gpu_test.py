@@ -1,14 +1,11 @@
 """Packed rows on a GPU as a user trains on them: the losses of documents one a row and of the CPU, the same bits after a resume, more tokens a second."""
 import json
-import shutil
 import statistics
-import subprocess
-import unittest
 
+from gpu_checks import alone, needs_gpus
 from packed_documents import LENGTH, PackedDocuments
 from support import main, sha256
 
-GPU = shutil.which("nvidia-smi") and subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode == 0
 SMALL = """\
 run: {{name: {name}, seed: 3, duration: 30 steps, device: gpu}}
 model: {{type: gpt2, size: 124m}}
@@ -21,7 +18,7 @@ metrics: {{every: 1 steps}}
 """
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class PackingOnGpu(PackedDocuments):
     on_gpu = True
 
@@ -65,6 +62,7 @@ class PackingOnGpu(PackedDocuments):
             refused = self.train("packed", f"model.attention={kind}", "precision=bf16", batch=2, expect=78).stderr
             self.assertRegex(refused, rf"model\.attention: {kind}\b.*\bdata\.packed\b")
 
+    @alone("compares rates")
     def test_packed_rows_train_more_documents_a_second(self):
         """GPT-2 124M on documents of 50 to 1024 tokens, a quarter of a row on average. That its runs end well says that they were attested."""
         lengths = [min(1024, 50 + int(self.random.expovariate(1 / 220))) for _ in range(1200)]

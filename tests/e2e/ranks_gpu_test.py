@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import time
-import unittest
 
 import saved_tensors
-from gpu_checks import visible_gpus
+from gpu_checks import needs_gpus
 from support import TRAINX, Trainx, main, sha256
 
 RECIPE = """\
@@ -28,7 +27,7 @@ def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
 
-@unittest.skipIf(len(visible_gpus()) < 2, "takes two GPUs")
+@needs_gpus(2)
 class RanksOnGpus(Trainx):
     on_gpu = True
 
@@ -80,11 +79,11 @@ class RanksOnGpus(Trainx):
     def test_weights_gathered_in_fp8_are_those_that_are_cast_where_they_are_used(self):
         self.compare_gathers_in_fp8(2)
 
-    @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+    @needs_gpus(4)
     def test_two_of_four_gpus_gather_in_fp8(self):
         self.compare_gathers_in_fp8(4)
 
-    @unittest.skipIf(len(visible_gpus()) < 4, "takes four GPUs")
+    @needs_gpus(4)
     def test_four_gpus_gather_in_fp8(self):
         # NCCL's order of sums depends on who owns an element, and zero3 has other owners: the first
         # weights are equal, and the first gradients but for the order

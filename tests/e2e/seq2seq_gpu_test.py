@@ -8,11 +8,10 @@ import json
 import math
 import os
 import sys
-import unittest
 
 if all(map(importlib.util.find_spec, ("torch", "transformers"))):
     os.environ.setdefault("TRAINX_REFERENCE_PYTHON", sys.executable)
-from gpu_checks import CLEAR, GPU, GpuChecks, TOLERANCE
+from gpu_checks import CLEAR, TOLERANCE, GpuChecks, in_parts, needs_gpus, part_of
 from seq2seq_test import PROMPTS, WRITTEN, Seq2Seq as Shared, chosen
 from support import main
 
@@ -23,15 +22,16 @@ CUTS = (("batch.micro_batch_size=8",),
          "memory.activation_checkpoint=full"))
 
 
-@unittest.skipUnless(GPU, "no GPU on this machine")
+@needs_gpus(1)
 class Seq2SeqOnGpu(GpuChecks, Shared):
     on_gpu = True
 
     def cases(self):
         return chosen() if os.environ.get("TRAINX_SEQ2SEQ") else CASES
 
+    @in_parts(3)
     def test_losses_are_those_of_transformers(self):
-        for case in self.cases():
+        for case in part_of(self.cases()):
             folder = self.folder / case
             _, want = self.reference(["make", case, str(folder), self.model_seed],
                                      ["train", str(folder), str(self.data), f"{folder}-trained"])

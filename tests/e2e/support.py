@@ -14,6 +14,7 @@ import time
 import unittest
 
 import golden
+import outcome
 import starts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -234,5 +235,4 @@ class Trainx(unittest.TestCase):
         return self.folder / "outputs" / run / checkpoint / "model.safetensors"
 
 
-def main():
-    unittest.main(verbosity=2)
+main = outcome.main

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 namespace trainx::kernels {
 
@@ -18,14 +19,26 @@ inline bool gpu_present() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
-/// At the start of each test.
-#define TRAINX_NEEDS_GPU()                                                                      \
-  if (!trainx::kernels::gpu_present()) {                                                        \
-    WARN(                                                                                       \
-        "skipped: no GPU on this machine; `scripts/test --gpu` on one that has a GPU runs the " \
-        "kernels");                                                                             \
-    return;                                                                                     \
-  }
+/// 90 for compute capability 9.0.
+inline int compute_capability() {
+  int major = 0, minor = 0;
+  require_success(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "device");
+  require_success(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), "device");
+  return 10 * major + minor;
+}
+
+/// At the start of each test. scripts/gpu_tests knows these words.
+#define TRAINX_NEEDS_GPU()                  \
+  if (!trainx::kernels::gpu_present()) \
+  TRAINX_SKIP("no GPU on this machine")
+#define TRAINX_NEEDS_FP8()                        \
+  TRAINX_NEEDS_GPU();                             \
+  if (trainx::kernels::compute_capability() < 89) \
+  TRAINX_SKIP("fp8 takes a GPU of compute capability 8.9")
+#define TRAINX_NEEDS_HOPPER()                      \
+  TRAINX_NEEDS_GPU();                              \
+  if (trainx::kernels::compute_capability() != 90) \
+  TRAINX_SKIP("takes a GPU of compute capability 9.0")
 
 /// A copy of host elements on the device, `shift` elements past an aligned address, between guards
 /// that the kernels must leave alone.

@@ -4,19 +4,50 @@
 #include "gpu/device.hpp"
 #include "kernels/bits.hpp"
 #include "kernels/fold_memory.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <random>
+#include <vector>
 
 namespace trainx::kernels {
 
+/// Normal numbers of a seed. Tests ask for the first ones of few seeds again and again, for every
+/// size and type, and drawing them takes longer than most references.
+class NormalNumbers {
+ public:
+  static NormalNumbers& of_seed(unsigned seed) {
+    static std::map<unsigned, NormalNumbers> kept;
+    if (kept.size() > 64) kept.clear();  // seeds that are drawn
+    return kept.try_emplace(seed, seed).first->second;
+  }
+  explicit NormalNumbers(unsigned seed) : random_(seed) {}
+
+  /// use(i, number) of the first n.
+  template <class Use>
+  void each(std::size_t n, const Use& use) {
+    while (kept_.size() < std::min(n, most_kept)) kept_.push_back(normal_(random_));
+    for (std::size_t i = 0; i < std::min(n, most_kept); ++i) use(i, kept_[i]);
+    if (n <= most_kept) return;
+    std::mt19937 random = random_;
+    std::normal_distribution<float> normal = normal_;
+    for (std::size_t i = most_kept; i < n; ++i) use(i, normal(random));
+  }
+
+ private:
+  static constexpr std::size_t most_kept = std::size_t{1} << 23;
+  std::mt19937 random_;
+  std::normal_distribution<float> normal_;
+  std::vector<float> kept_;
+};
+
 template <class T>
 std::vector<T> random_elements(std::int64_t n, unsigned seed, float deviation = 1, float mean = 0) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(mean, deviation);
   std::vector<T> x(static_cast<std::size_t>(n));
-  for (T& e : x) narrow(normal(random), e);
+  NormalNumbers::of_seed(seed).each(
+      x.size(), [&](std::size_t i, float number) { narrow(number * deviation + mean, x[i]); });
   return x;
 }
 

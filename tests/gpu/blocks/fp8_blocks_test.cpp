@@ -36,26 +36,11 @@ const Case fp8_case{"fp8",
                     4,
                     32};
 
-int capability() {
-  int major = 0, minor = 0;
-  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-                 cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) == cudaSuccess
-             ? 10 * major + minor
-             : 0;
-}
-bool multiplies_fp8() { return capability() >= 89; }
 /// With scales of blocks on Hopper alone.
 std::vector<Fp8Scaling> scalings() {
-  if (capability() == 90) return {Fp8Scaling::current, Fp8Scaling::blocks};
+  if (kernels::compute_capability() == 90) return {Fp8Scaling::current, Fp8Scaling::blocks};
   return {Fp8Scaling::current};
 }
-#define TRAINX_NEEDS_FP8()                                                      \
-  TRAINX_NEEDS_GPU();                                                           \
-  if (!multiplies_fp8()) {                                                      \
-    WARN("skipped: this GPU does not multiply fp8 (compute capability < 8.9)"); \
-    return;                                                                     \
-  }
-
 PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16,
                  Fp8Scaling scaling = Fp8Scaling::current) {
   machine.fp8.layers = graph::Fp8Layers::all;

@@ -55,7 +55,7 @@ bool run_with_own_gelu(PlainRun& run) {
     for (const std::string& key : apart) CHECK(is_chosen(gpu, key));
   }
   if (apart.empty()) {
-    WARN("skipped: this GPU has no own products with a GELU");
+    note_skipped("takes a GPU that has own products with a GELU");
     return false;
   }
   CHECK(apart.size() == 2);  // forward and backward, alike in all layers

@@ -18,19 +18,6 @@ using kernels::OnDevice;
 
 namespace {
 
-bool multiplies_fp8() {
-  int major = 0, minor = 0;
-  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) == cudaSuccess &&
-         10 * major + minor >= 89;
-}
-#define TRAINX_NEEDS_FP8()                                                      \
-  TRAINX_NEEDS_GPU();                                                           \
-  if (!multiplies_fp8()) {                                                      \
-    WARN("skipped: this GPU does not multiply fp8 (compute capability < 8.9)"); \
-    return;                                                                     \
-  }
-
 double number_of(Fp8Format format, std::uint8_t bits) {
   const int mantissa = format == Fp8Format::e4m3 ? 3 : 2, bias = format == Fp8Format::e4m3 ? 7 : 15;
   const int exponent = (bits & 0x7f) >> mantissa, rest = bits & ((1 << mantissa) - 1);
@@ -206,14 +193,7 @@ TEST_CASE("products of fp8 equal the sums of their values, times both scales", "
 
 TEST_CASE("products of fp8 with scales of blocks equal the sums of their values by their scales",
           "[gpu]") {
-  TRAINX_NEEDS_FP8();
-  int major = 0, minor = 0;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
-  if (10 * major + minor != 90) {
-    WARN("skipped: this GPU has no such products (compute capability is not 9.0)");
-    return;
-  }
+  TRAINX_NEEDS_HOPPER();
   Gemm gemm("");
   const Workspace workspace;
   struct Size {
