@@ -1,7 +1,8 @@
 #include "kernels/attention/across.cuh"
 #include "kernels/attention/across_attention.hpp"
 #include "kernels/attention/attention_forward.cuh"
-#include "kernels/attention/grouped_backward.cuh"
+#include "kernels/attention/backward.hpp"
+#include "kernels/attention/grouped.cuh"
 
 namespace trainx::kernels {
 namespace {
@@ -37,7 +38,8 @@ cudaError_t across_attention_backward(const T* q, const std::int32_t* lengths, c
   if (is_nothing(size)) return cudaSuccess;
   if (!is_across_launchable(size)) return cudaErrorInvalidValue;
   return with_across(lengths, size, [&](auto sight) {
-    return grouped_backward(q, sight, out, lse, d_out, d_q, delta, size, stream);
+    return GroupedBackward<T, decltype(sight)>::launch(q, sight, out, lse, d_out, d_q, delta, size,
+                                                       stream);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_backward.cuh"
+#include "kernels/attention/backward.hpp"
 #include "kernels/attention/dropped_attention.hpp"
 #include "kernels/attention/lengths.cuh"
 
@@ -11,7 +11,8 @@ cudaError_t of_lengths(const T* qkv, const std::int32_t* lengths, const T* out, 
                        cudaStream_t stream) {
   if (size.dropout)
     return dropped_attention_backward(qkv, lengths, out, lse, d_out, d_qkv, delta, size, stream);
-  return backward(qkv, Lengths{lengths}, out, lse, d_out, d_qkv, delta, size, stream);
+  return AttentionBackward<T, Lengths>::launch(qkv, {lengths}, out, lse, d_out, d_qkv, delta, size,
+                                               stream);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Attention backward, whoever sees whom (`Sight`: lengths.cuh).
 #pragma once
 #include <cmath>
+#include "kernels/attention/backward.hpp"
 #include "kernels/attention/biased.cuh"
 #include "kernels/attention/dropped.cuh"
 #include "kernels/attention/head_view.cuh"
@@ -314,8 +315,10 @@ cudaError_t launch_row_deltas(const T* out, const T* d_out, float* delta, Sight 
 }
 
 template <class T, class Sight>
-cudaError_t backward(const T* qkv, Sight sight, const T* out, const float* lse, const T* d_out,
-                     T* d_qkv, float* delta, const AttentionSize& s, cudaStream_t stream) {
+cudaError_t AttentionBackward<T, Sight>::launch(const T* qkv, Sight sight, const T* out,
+                                                const float* lse, const T* d_out, T* d_qkv,
+                                                float* delta, const AttentionSize& s,
+                                                cudaStream_t stream) {
   if (s.batch * s.tokens * s.heads == 0) return cudaSuccess;
   if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, s, stream);
       error != cudaSuccess)

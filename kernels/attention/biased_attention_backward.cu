@@ -1,6 +1,6 @@
+#include "kernels/attention/backward.hpp"
 #include "kernels/attention/biased_attention.hpp"
 #include "kernels/attention/biased_sight.cuh"
-#include "kernels/attention/grouped_backward.cuh"
 
 namespace trainx::kernels {
 
@@ -12,7 +12,8 @@ cudaError_t biased_attention_backward(const T* qkv, const std::int32_t* seen, co
   if (is_nothing(size)) return cudaSuccess;
   if (!is_biased_launchable(size)) return cudaErrorInvalidValue;
   return with_biased_sight(seen, ends, size, [&](auto sight) {
-    return grouped_backward(qkv, sight, out, lse, d_out, d_qkv, delta, size, stream);
+    return GroupedBackward<T, decltype(sight)>::launch(qkv, sight, out, lse, d_out, d_qkv, delta,
+                                                       size, stream);
   });
 }
 

@@ -1,6 +1,6 @@
-#include "kernels/attention/attention_forward.cuh"
 #include "kernels/attention/biased_attention.hpp"
 #include "kernels/attention/biased_sight.cuh"
+#include "kernels/attention/forward.hpp"
 
 namespace trainx::kernels {
 
@@ -10,7 +10,7 @@ cudaError_t biased_attention_forward(const T* qkv, const std::int32_t* seen, T* 
   if (is_nothing(size)) return cudaSuccess;
   if (!is_biased_launchable(size)) return cudaErrorInvalidValue;
   return with_biased_sight(seen, nullptr, size, [&](auto sight) {
-    return launch_grouped<Forward, T>(size, stream, qkv, sight, out, lse);
+    return GroupedForward<T, decltype(sight)>::launch(qkv, sight, out, lse, size, stream);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/attention/attention_backward.cuh"
+#include "kernels/attention/backward.hpp"
 #include "kernels/attention/documents.cuh"
 #include "kernels/attention/dropped_attention.hpp"
 
@@ -11,7 +11,8 @@ cudaError_t of_documents(const T* qkv, const std::int32_t* starts, const T* out,
                          const AttentionSize& size, cudaStream_t stream) {
   if (size.dropout)
     return dropped_grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
-  return backward(qkv, Documents{starts, ends}, out, lse, d_out, d_qkv, delta, size, stream);
+  return AttentionBackward<T, Documents>::launch(qkv, {starts, ends}, out, lse, d_out, d_qkv, delta,
+                                                 size, stream);
 }
 
 }  // namespace

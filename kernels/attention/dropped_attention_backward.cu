@@ -1,5 +1,7 @@
+#include "kernels/attention/backward.hpp"
+#include "kernels/attention/dropped.cuh"
 #include "kernels/attention/dropped_attention.hpp"
-#include "kernels/attention/grouped_backward.cuh"
+#include "kernels/attention/grouped.cuh"
 #include "kernels/attention/lengths.cuh"
 
 namespace trainx::kernels {
@@ -10,8 +12,8 @@ cudaError_t dropped_attention_backward(const T* qkv, const std::int32_t* lengths
                                        const AttentionSize& size, cudaStream_t stream) {
   if (is_nothing(size)) return cudaSuccess;
   if (!is_launchable(size)) return cudaErrorInvalidValue;
-  return grouped_backward(qkv, Dropped<Lengths>{{lengths}}, out, lse, d_out, d_qkv, delta, size,
-                          stream);
+  return GroupedBackward<T, Dropped<Lengths>>::launch(qkv, {{lengths}}, out, lse, d_out, d_qkv,
+                                                      delta, size, stream);
 }
 
 template <class T>
@@ -20,8 +22,8 @@ cudaError_t dropped_grouped_backward(const T* qkv, const std::int32_t* starts, c
                                      std::int32_t* ends, const AttentionSize& size,
                                      cudaStream_t stream) {
   return with_sight(starts, ends, size, [&](auto sight) {
-    return grouped_backward(qkv, Dropped<decltype(sight)>{sight}, out, lse, d_out, d_qkv, delta,
-                            size, stream);
+    return GroupedBackward<T, Dropped<decltype(sight)>>::launch(qkv, {sight}, out, lse, d_out,
+                                                                d_qkv, delta, size, stream);
   });
 }
 

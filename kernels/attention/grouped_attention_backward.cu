@@ -1,6 +1,7 @@
+#include "kernels/attention/backward.hpp"
 #include "kernels/attention/dropped_attention.hpp"
+#include "kernels/attention/grouped.cuh"
 #include "kernels/attention/grouped_attention.hpp"
-#include "kernels/attention/grouped_backward.cuh"
 
 namespace trainx::kernels {
 namespace {
@@ -14,7 +15,8 @@ cudaError_t of_groups(const T* qkv, const std::int32_t* starts, const T* out, co
   if (size.dropout)
     return dropped_grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
   return with_sight(starts, ends, size, [&](auto sight) {
-    return grouped_backward(qkv, sight, out, lse, d_out, d_qkv, delta, size, stream);
+    return GroupedBackward<T, decltype(sight)>::launch(qkv, sight, out, lse, d_out, d_qkv, delta,
+                                                       size, stream);
   });
 }
 

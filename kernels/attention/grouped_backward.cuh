@@ -6,9 +6,10 @@
 namespace trainx::kernels {
 
 template <class T, class Sight>
-cudaError_t grouped_backward(const T* qkv, Sight sight, const T* out, const float* lse,
-                             const T* d_out, T* d_qkv, float* delta, const AttentionSize& size,
-                             cudaStream_t stream) {
+cudaError_t GroupedBackward<T, Sight>::launch(const T* qkv, Sight sight, const T* out,
+                                              const float* lse, const T* d_out, T* d_qkv,
+                                              float* delta, const AttentionSize& size,
+                                              cudaStream_t stream) {
   if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, size, stream);
       error != cudaSuccess)
     return error;

@@ -1,4 +1,6 @@
-#include "kernels/attention/grouped_backward.cuh"
+#include "kernels/attention/backward.hpp"
+#include "kernels/attention/dropped.cuh"
+#include "kernels/attention/grouped.cuh"
 #include "kernels/attention/nearby.cuh"
 #include "kernels/attention/nearby_attention.hpp"
 
@@ -12,9 +14,10 @@ cudaError_t nearby_attention_backward(const T* qkv, const std::int32_t* lengths,
   if (!is_grouped_launchable(size) || size.soft_cap > 0) return cudaErrorInvalidValue;
   const Nearby sight = nearby(lengths, size);
   if (size.dropout)
-    return grouped_backward(qkv, Dropped<Nearby>{sight}, out, lse, d_out, d_qkv, delta, size,
-                            stream);
-  return grouped_backward(qkv, sight, out, lse, d_out, d_qkv, delta, size, stream);
+    return GroupedBackward<T, Dropped<Nearby>>::launch(qkv, {sight}, out, lse, d_out, d_qkv, delta,
+                                                       size, stream);
+  return GroupedBackward<T, Nearby>::launch(qkv, sight, out, lse, d_out, d_qkv, delta, size,
+                                            stream);
 }
 
 #define TRAINX_NEARBY(T)                                                                  \
