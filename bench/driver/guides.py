@@ -11,7 +11,7 @@ OPTIMIZERS = {  # as Trainer's optim= has it: no weight decay; Adafactor with th
     "adafactor": ["optimizer.type=adafactor", "optimizer.options.scale_parameter=false", "optimizer.options.relative_step=false"],
     "adamw_8bit": ["optimizer.type=adamw_8bit", "optimizer.options.weight_decay=0.0", "optimizer.options.embeddings_32bit=true"],
 }
-# MiB of the allocators at which a row that takes more as asked reaches its goal: what MEMORY came to beside the Trainer (bench/results/h200/guides).
+# MiB of the allocators at which a row that takes more as asked reaches its goal: what MEMORY came to beside the Trainer (tests/data/measured/h200/guides/goals.jsonl).
 GOALS = {"vanilla": 5621, "1x4": 5621, "tf32": 5621, "adafactor": 3153, "8bit": 3737, "4x16": 5621, "batch-32": 14161, "batch-64": 25180, "pairs-8-fp32": 1843, "pairs-16-fp32": 1843,
          "pairs-16-fp16": 2068, "pairs-32-fp32": 2652, "pairs-32-fp16": 2170, "pairs-64-fp32": 4311, "pairs-64-fp16": 3205}
 CONTEXT = 548                                       # MiB, which memory.budget has in it

@@ -7,7 +7,7 @@ namespace trainx::hardware {
 // that its products have the same tiles. Only its memory is slower. Rates: see h200.cpp.
 Hardware h100() {
   constexpr double memory = 3.041e12;
-  const char* source = "bench/results/h100/rates.json";
+  const char* source = "tests/data/measured/h100/rates.json";
   Hardware gpu{"h100",
                90,
                85017493504,

@@ -3,20 +3,19 @@
 
 namespace trainx::hardware {
 
-// Rates are copied from bench/results/h200/rates.json, which bench/device/rates.py wrote on such a
-// machine: sustained for seconds, at the power limit. kernel_s: the median of what products of less
-// than 40 us take beyond their FLOPs, of bench/results/h200/gemm.json. Attention without fused
-// kernels: the median of bench/results/h200/dimensions.json. In fp32 and tf32, own kernels: what
-// two sizes of bench/results/h200/attention.json ask for, 1 and 4 samples of 512 tokens. To launch
-// a kernel: what steps of BERT-large with one sample take that are launched one by one
-// (bench/results/h200/predictions.json), with SGD. adafactor, for an element: what its updates
-// take in steps of bench/results/h200/guides/rows. Of the others there the norm and
-// the update stream 3.69e12 bytes/s, which is not used: bf16's products of 2048 rows and what lies
-// between them are predicted as much too long, since their tiles' rates were measured at the power
-// limit.
+// Files are those of tests/data/measured/h200. Rates are copied from rates.json, which
+// bench/device/rates.py wrote on such a machine: sustained for seconds, at the power limit.
+// kernel_s: the median of what products of less than 40 us take beyond their FLOPs, of gemm.json.
+// Attention without fused kernels: the median of dimensions.jsonl. In fp32 and tf32, own kernels:
+// what two sizes of attention.jsonl ask for, 1 and 4 samples of 512 tokens. To launch a kernel:
+// what steps of BERT-large with one sample take that are launched one by one (predictions.json),
+// with SGD. adafactor, for an element: what its updates take in guides/steps.jsonl. Of the others
+// there the norm and the update stream 3.69e12 bytes/s, which is not used: bf16's products of 2048
+// rows and what lies between them are predicted as much too long, since their tiles' rates were
+// measured at the power limit.
 Hardware h200() {
   constexpr double memory = 4.381e12;
-  const char* source = "bench/results/h200/rates.json";
+  const char* source = "tests/data/measured/h200/rates.json";
   Hardware gpu{"h200",
                90,
                150109880320,

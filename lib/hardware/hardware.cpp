@@ -103,9 +103,9 @@ std::int64_t usable_bytes(std::int64_t memory_bytes) {
   return memory_bytes - std::min(memory_bytes * 15 / 1000, most_kept);
 }
 
-// context: what the driver counts beyond what was allocated, 572 to 588 MB in all of
-// bench/results/h200/rows. communicator: of 16 CTAs, between two H200; of 32,
-// between two H100.
+// context: what the driver counts beyond what was allocated, 564 to 579 MB in
+// tests/data/measured/h200/steps.jsonl. communicator: of 16 CTAs, between two H200; of 32, between
+// two H100.
 const ProcessBytes& process_bytes() {
   static constexpr ProcessBytes bytes{575'000'000, 73'000'000, 140'000'000, 700'000'000,
                                       200'000'000};

@@ -8,14 +8,14 @@ using program::Tile;
 
 namespace {
 
-// Those that cuBLASLt picks on Hopper: of the kernels in bench/results/h200/rows
+// Those that cuBLASLt picks on Hopper: of the kernels in bench/results/h200/rows of commit b22f8ce1
 // (nvjet_sm90_..._192x128_...: columns, rows).
 constexpr std::array<Tile, 21> hopper_tile_list{
     {{128, 160}, {128, 128}, {128, 256}, {256, 128}, {96, 128},  {320, 128}, {128, 192},
      {192, 192}, {176, 128}, {96, 64},   {168, 128}, {64, 128},  {320, 64},  {192, 128},
      {256, 64},  {192, 96},  {64, 96},   {128, 64},  {144, 128}, {128, 96},  {192, 64}}};
 constexpr std::array<int, 4> hopper_splits{1, 2, 4, 8};
-// Of the kernels in bench/results/h200/guides/rows
+// Tiles of the kernels in bench/results/h200/guides/rows of commit b22f8ce1
 // (sm80_xmma_gemm_f32f32_..._tilesize256x128x8_..., split_k; sm90_xmma_gemm_f32f32_tf32f32_...).
 constexpr std::array<Tile, 6> fp32_tile_list{
     {{64, 64}, {64, 128}, {128, 64}, {128, 128}, {256, 128}, {128, 256}}};
@@ -27,18 +27,19 @@ constexpr program::TileChoices choices{hopper_tile_list, hopper_splits, 512},
 }  // namespace
 
 // flops_per_s and edge: those with the smallest mean error over all products of
-// bench/results/h200/gemm.json (tests/unit/plan/rates_test.cpp). sustained: the median rate of its
-// products of more than 300 us. The shares of rows off 16 bytes: medians of
-// bench/results/h200/dimensions.json.
+// tests/data/measured/h200/gemm.json (tests/unit/plan/rates_test.cpp). sustained: the median rate
+// of its products of more than 300 us. The shares of rows off 16 bytes: medians of
+// tests/data/measured/h200/dimensions.jsonl.
 program::TileRates hopper_tiles(double memory_bytes_per_s) {
   return {132, 850e12, 20, 666.5e12, 0.384, 0.242, memory_bytes_per_s, &choices, hopper_kernel_s};
 }
 
-// Of fp32 and tf32: those with the smallest mean error over the products of
-// bench/results/h200/guides/rows (guides_rates_test), whose times hold 2.7 us of the profiler's
-// each. fp32 is not held down by the power limit: with these the series of products of rates.json
-// takes what was measured to 4 %. tf32's limit is what products of a forward reached in a step that
-// took 670 of 700 W; products alone, held down by the limit, take longer (gemm_flops_per_s).
+// fp32 and tf32: those with the smallest mean error over the products of
+// tests/data/measured/h200/guides/steps.jsonl (guides_rates_test), whose times hold 2.7 us of the
+// profiler's each. fp32 is not held down by the power limit: with these the series of products of
+// rates.json takes what was measured to 4 %. tf32's limit is what products of a forward reached in
+// a step that took 670 of 700 W; products alone, held down by the limit, take longer
+// (gemm_flops_per_s).
 program::TileRates hopper_fp32_tiles(double memory_bytes_per_s) {
   return {132, 64e12, 24, 64e12, 1, 1, memory_bytes_per_s, &fp32_choices, hopper_kernel_s};
 }

@@ -19,16 +19,16 @@ constexpr double hopper_bf16_flops = 989.4e12, hopper_tf32_flops = 494.7e12,
                  hopper_fp32_flops = 66.9e12;
 
 /// Of cuDNN's attention on an H100, by heads of 64 and of 128 (bench_libraries lengths,
-/// bench/results/h100/lengths.jsonl).
+/// tests/data/measured/h100/lengths.jsonl).
 constexpr program::FusedAttention cudnn_heads_of_64{462e12, 301, 446},
     cudnn_heads_of_128{573e12, 309, 411};
 /// Of trainx's kernels for Hopper (bench_hopper_attention times,
-/// bench/results/h100/hopper_attention/kernels.txt).
+/// tests/data/measured/h100/hopper_attention/kernels.txt).
 constexpr program::FusedAttention hopper_heads_of_64{504e12, 320, 287},
     hopper_heads_of_128{579e12, 529, 302};
 
 /// Of trainx's own attention in bf16, where libraries have none: what its FLOPs took in the step of
-/// bench/results/h100/decoders/t5-base-32x1024.json.
+/// t5-base-32x1024 (tests/data/measured/h100/steps.jsonl).
 constexpr double hopper_own_attention_flops = 91e12;
 
 /// Of trainx's products of experts in 16 bits, by the kernels for all generations and by those for
@@ -46,8 +46,8 @@ constexpr double fp8_blocks_speedup_estimate = 1.6;
 /// in the rows of bench/results/h200/small_products.md.
 constexpr double fp8_cast_s = 4.6e-6;
 
-/// In the step of bench/results/h100/ranks/llama-8b-x2.json, of bf16 alone; of others it is a
-/// guess.
+/// In the step of llama-8b-x2 (tests/data/measured/h100/steps.jsonl), of bf16 alone; of others it
+/// is a guess.
 constexpr ElementTimes hopper_adamw_8bit{7.6e-12, 7.6e-12, 7.6e-12};
 
 /// Links, peaks, and what kernels take that is the same on all; beside a GPU's own rates.

@@ -8,7 +8,7 @@ import venv
 import xml.etree.ElementTree
 
 from contestants import Driven
-from support import ROOT, Trainx, main, slow
+from support import ROOT, Trainx, main, read_measured, slow
 
 sys.dont_write_bytecode = True
 sys.path += [str(ROOT / "bench" / "driver")]
@@ -76,7 +76,7 @@ class Guides(Driven):
         self.check_sentence("bench.guides.within_goal", head[0])
         for name, within in (("vanilla", True), ("bf16", False)):       # what reaches its goal as asked is not run again
             self.assertEqual(guides.WITHIN in next(r for r in guides.rows() if r["name"] == name)["variants"], within)
-        recorded = {r["name"]: r for r in json.loads((ROOT / "bench/results/h200/guides/guides.json").read_text())["rows"]}
+        recorded = {r["row"]: r for r in read_measured("h200/guides/goals.jsonl")}
         for name, mib in guides.GOALS.items():
             self.assertAlmostEqual(mib * 2**20 / recorded[name]["goal_bytes"], 1, delta=0.005, msg=name)
         for name, r in recorded.items():

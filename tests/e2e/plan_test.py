@@ -3,7 +3,7 @@ import json
 import pathlib
 import re
 
-from support import ROOT, Trainx, main, tiny
+from support import ROOT, Trainx, main, read_measured, tiny
 
 
 class Plan(Trainx):
@@ -70,24 +70,22 @@ class Plan(Trainx):
         self.assertLess(predicted - measured, 0.1 * predicted)
 
     def test_predictions_of_what_was_measured_on_an_h200(self):
-        """bench/results holds what `trainx bench step` measured there; the name of a file says of which recipe."""
-        results = ROOT / "bench" / "results" / "h200"
-        rows = {path.stem: json.loads(path.read_text())["contestants"]["trainx"] for path in sorted((results / "rows").glob("*.json"))}
-        all_measured = {name: {**row["done"], "step_time_ms": row["step_time_ms"], "device_memory_bytes": row["device_memory_bytes"]} for name, row in rows.items()}
-        all_measured |= {path.stem: json.loads(path.read_text()) for path in sorted((results / "step").glob("*.json"))}
-        self.assertGreater(len(all_measured), 9)
-        for name, measured in all_measured.items():
+        """Steps of `trainx bench step`; the name of a row says of which recipe."""
+        rows = read_measured("h200/steps.jsonl")
+        self.assertGreater(len(rows), 9)
+        for row in rows:
+            name = row["row"]
             model, size, shape, *more = name.split("-")
             batch, length = shape.split("x")
             plan = json.loads(self.run_trainx("plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}", f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
                                               f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json", *(f"run.{word}=true" for word in more),
                                               "model.attention=cudnn").stdout)     # measured before there was another
-            of_time, of_memory = plan["time"]["step_ms"] / measured["step_time_ms"] - 1, plan["total_bytes"] / measured["device_memory_bytes"] - 1
-            print(f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {measured['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
+            of_time, of_memory = plan["time"]["step_ms"] / row["step_time_ms"] - 1, plan["total_bytes"] / row["device_memory_bytes"] - 1
+            print(f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {row['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
             self.assertLess(abs(of_time), 0.08, name)
             self.assertLess(abs(of_memory), 0.03, name)
             # What trainx itself allocates, without the CUDA context and the kernels, which the driver counts too.
-            self.assertLess(abs((plan["arena_bytes"] + plan["library_bytes"]) / measured["peak_memory_bytes"] - 1), 0.001, name)
+            self.assertLess(abs((plan["arena_bytes"] + plan["library_bytes"]) / row["peak_memory_bytes"] - 1), 0.001, name)
 
     def test_advice_on_sizes(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"

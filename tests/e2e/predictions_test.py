@@ -1,14 +1,18 @@
-"""What `trainx plan` predicts of combinations of methods that were measured on a GPU: bench/results/h200/predictions.json, which bench/predictions made."""
+"""What `trainx plan` predicts of combinations of methods that were measured on a GPU by bench/predictions."""
 import importlib.machinery
 import importlib.util
 import json
 import math
+import pathlib
 import statistics
+import subprocess
+import tempfile
 import unittest
 
-from support import ROOT, TRAINX, main
+from support import MEASURED, ROOT, TRAINX, main, read_measured
 
-MEASURED = ROOT / "bench" / "results" / "h200" / "predictions.json"
+RECORDED = "h200/predictions.json"
+TABLE = ROOT / "bench" / "results" / "h200" / "predictions.md"
 
 
 def bench_predictions():
@@ -22,8 +26,16 @@ class Predictions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.bench = bench_predictions()
-        cls.recorded = json.loads(MEASURED.read_text())["rows"]
-        cls.rows = cls.bench.predict_again(TRAINX, MEASURED)
+        cls.recorded = read_measured(RECORDED)["rows"]
+        with tempfile.TemporaryDirectory() as folder:
+            out, table = pathlib.Path(folder) / "again.json", pathlib.Path(folder) / "again.md"
+            out.write_bytes((MEASURED / RECORDED).read_bytes())
+            command = [ROOT / "bench" / "predictions", "--trainx", TRAINX, "--out", out]
+            done = subprocess.run([*command, "--markdown", table, "--again"], capture_output=True, text=True, check=False)
+            if done.returncode not in (0, 1):   # 1: predictions beyond the bounds
+                raise AssertionError(done.stderr)
+            cls.again, cls.table = out.read_text(), table.read_text()
+        cls.rows = json.loads(cls.again)["rows"]
 
     def test_all_that_was_measured_is_predicted(self):
         # those of 8-bit AdamW were of an older kernel, and wait for a GPU
@@ -49,12 +61,17 @@ class Predictions(unittest.TestCase):
         self.assertLess(abs(statistics.mean(errors)), 0.03)          # neither too short nor too long on the whole
 
     def test_what_is_recorded_is_what_is_predicted_now(self):
-        """Else: bench/predictions --trainx build/bin/trainx --out bench/results/h200/predictions.json --again"""
+        """If not: bench/predictions --again, as tests/data/measured/README.md has it."""
         for now, then in zip(self.rows, self.recorded):
             for key in ("step_time_ms", "memory_bytes"):
                 self.assertAlmostEqual(now[key][0] / then[key][0], 1, delta=1e-3, msg=f"{key} {now['settings']}")
-        text = MEASURED.with_suffix(".md").read_text()
-        self.assertEqual(text, self.bench.distribution(self.recorded, again="predicted" in json.loads(MEASURED.read_text())))
+        again = "predicted" in read_measured(RECORDED)
+        self.assertEqual(TABLE.read_text(), self.bench.distribution(self.recorded, again=again))
+
+    def test_predicting_again_writes_files_as_they_are_recorded(self):
+        lines = [len(text.splitlines()) for text in (self.again, (MEASURED / RECORDED).read_text())]
+        self.assertEqual(*lines)
+        self.assertEqual(self.table, self.bench.distribution(self.rows, again=True))
 
 
 if __name__ == "__main__":

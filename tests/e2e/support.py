@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
 TRAINX = str(next((p for p in (BUILD / "bin" / "trainx", BUILD / "trainx") if p.exists()), BUILD / "bin" / "trainx"))   # beside the tests where scripts/pack put it
 starts.count_starts(TRAINX)
+MEASURED = ROOT / "tests" / "data" / "measured"
 LONG = os.environ.get("TRAINX_LONG") == "1"
 BUDGET = float(os.environ["TRAINX_CASES_SECONDS"]) if os.environ.get("TRAINX_CASES_SECONDS") else None
 SLOW_SHARE = 4
@@ -83,6 +84,14 @@ class Draws:
 
     def __getitem__(self, index):
         return self.cases[:self.few][index]
+
+
+def read_measured(path):
+    """A file of tests/data/measured; the rows of a .jsonl."""
+    text = (MEASURED / path).read_text()
+    if path.endswith(".jsonl"):
+        return [json.loads(line) for line in text.splitlines()]
+    return json.loads(text)
 
 
 def sha256(path):

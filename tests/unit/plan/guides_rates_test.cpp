@@ -1,16 +1,13 @@
-// Rates that come from steps which were measured operation by operation:
-// bench/results/h200/guides/rows.
-#include "core/files.hpp"
+// Rates that come from steps which were measured operation by operation.
 #include "hardware/hardware.hpp"
 #include "plan/update_rates.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
-#include "support/source_dir.hpp"
+#include "support/measured.hpp"
 
 namespace guides_rates_test {
 
@@ -27,16 +24,9 @@ double median(std::vector<double> x) {
   return x.size() % 2 ? x[x.size() / 2] : (x[x.size() / 2 - 1] + x[x.size() / 2]) / 2;
 }
 
-/// Contestants that are trainx and ran, with the command that they ran.
+/// Runs of trainx, with the command that they ran.
 std::vector<nlohmann::json> measured_steps() {
-  std::vector<nlohmann::json> steps;
-  for (const auto& file :
-       std::filesystem::directory_iterator(source_dir() + "/bench/results/h200/guides/rows")) {
-    const auto row = nlohmann::json::parse(read_file(file.path().string()));
-    for (const auto& [name, contestant] : row.at("contestants").items())
-      if (contestant.contains("done") && contestant.at("done").contains("work_ms"))
-        steps.push_back(contestant);
-  }
+  auto steps = measured_rows("h200/guides/steps.jsonl");
   REQUIRE(steps.size() > 20);
   return steps;
 }
@@ -51,7 +41,7 @@ struct Product {
 std::vector<Product> measured_products(const std::string& precision) {
   std::map<std::string, std::vector<double>> times;
   for (const auto& step : measured_steps())
-    for (const auto& [problem, sum] : step.at("done").at("matrix_products").items())
+    for (const auto& [problem, sum] : step.at("matrix_products").items())
       if (problem.find(" " + precision) != std::string::npos &&
           problem.find("bf16") == std::string::npos && problem.find(" f16") == std::string::npos)
         times[problem].push_back(sum.at("ms").get<double>() / 1e3 / sum.at("count").get<double>());
@@ -104,11 +94,9 @@ void check_best(const std::vector<Product>& products, const program::Rates& rate
 TEST_CASE("what the profiler adds to a kernel is the median over steps of many small ones") {
   std::vector<double> added;
   for (const auto& step : measured_steps()) {
-    double kernels = 0, operations_ms = 0;
-    for (const auto& [name, count] : step.at("done").at("kernels").items())
-      kernels += count.get<double>();
-    for (const auto& [name, ms] : step.at("done").at("work_ms").items())
-      operations_ms += ms.get<double>();
+    const double kernels = step.at("kernel_launches");
+    double operations_ms = 0;
+    for (const auto& [name, ms] : step.at("work_ms").items()) operations_ms += ms.get<double>();
     if (kernels > 2000)
       added.push_back((operations_ms - step.at("step_time_ms").get<double>()) / 1e3 / kernels);
   }
@@ -136,8 +124,7 @@ TEST_CASE("waves of tiles predict fp32's matrix products") {
 
 TEST_CASE("waves of tiles predict the series of fp32 products that rates.json was measured with") {
   const program::Rates& rates = hardware::hardware_named("h200").fp32;
-  const auto file =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
+  const auto file = measured("h200/rates.json");
   constexpr std::int64_t rows = 65536, width = 768;  // bench/device/rates.py
   double flops = 0, seconds = 0;
   for (const auto& [n, k] :
@@ -169,7 +156,7 @@ TEST_CASE("waves of tiles predict tf32's matrix products, those of weight gradie
   // what limits sustained products: those of a forward
   double forward = 0, flops = 0;
   for (const auto& step : measured_steps())
-    for (const auto& [problem, sum] : step.at("done").at("matrix_products").items()) {
+    for (const auto& [problem, sum] : step.at("matrix_products").items()) {
       double m = 0, n = 0, k = 0;
       if (problem.find("B^T tf32") == std::string::npos ||
           std::sscanf(problem.c_str(), "m %lf n %lf k %lf", &m, &n, &k) != 3 || m < 256)
@@ -192,7 +179,7 @@ TEST_CASE("the kernels of adafactor take what was measured of them") {
     if (!has(step, "optimizer.type=adafactor")) continue;
     const bool fp16 = has(step, "precision.compute=fp16"),
                bf16 = has(step, "precision.compute=bf16");
-    const double elements = step.at("planned").at("parameters");
+    const double elements = step.at("parameters");
     const auto master = fp16   ? program::Master::fp32
                         : bf16 ? program::Master::split
                                : program::Master::absent;
@@ -202,7 +189,7 @@ TEST_CASE("the kernels of adafactor take what was measured of them") {
                                                  : DType::f32,
                                           master);
     const double predicted_s = elements * (4 / streamed_bytes_per_s + rates.element_s),
-                 measured_s = step.at("done").at("work_ms").at("optimizer").get<double>() / 1e3;
+                 measured_s = step.at("work_ms").at("optimizer").get<double>() / 1e3;
     CAPTURE(elements, fp16, bf16);
     CHECK(std::abs(predicted_s / measured_s - 1) < 0.02);
     ++steps;
@@ -211,11 +198,8 @@ TEST_CASE("the kernels of adafactor take what was measured of them") {
 }
 
 TEST_CASE("the kernel of adamw_8bit takes what it took in the step of a shard of Llama") {
-  const auto row =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h100/ranks/llama-8b-x2.json"));
-  const double measured_s =
-      row.at("contestants").at("trainx").at("done").at("work_ms").at("optimizer").get<double>() /
-      1e3;
+  const auto step = measured_step("h100/steps.jsonl", "llama-8b-x2");
+  const double measured_s = step.at("work_ms").at("optimizer").get<double>() / 1e3;
   const hardware::Hardware& device = hardware::hardware_named("h100");
   const auto rates =
       plan::update_rates(device, options::AdamW8bitOptions{}, DType::bf16, program::Master::absent);

@@ -1,6 +1,5 @@
 #include "hardware/hardware.hpp"
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,33 +7,32 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include "support/catch.hpp"
-#include "support/source_dir.hpp"
+#include "support/measured.hpp"
 
 namespace rates_test {
 
 using namespace trainx;
 
 TEST_CASE("the rates that plan uses are the measured ones") {
-  for (const char* name : {"h100", "h200"}) {
+  for (const auto& [name, path] :
+       {std::pair("h100", "h100/rates.json"), std::pair("h200", "h200/rates.json")}) {
     const hardware::Hardware device = hardware::hardware_named(name);
-    const auto measured =
-        nlohmann::json::parse(read_file(source_dir() + "/bench/results/" + name + "/rates.json"));
-    CHECK(device.memory_bytes == measured.at("memory_bytes").get<std::int64_t>());
+    const auto file = measured(path);
+    CHECK(device.memory_bytes == file.at("memory_bytes").get<std::int64_t>());
     auto close = [](double table, const nlohmann::json& figure) {
       return std::abs(table - figure.get<double>()) <= 0.01 * table;
     };
     for (const auto& [rates, key] :
          {std::pair(&device.bf16, "bf16"), std::pair(&device.fp32, "fp32")}) {
       CAPTURE(name, key);
-      CHECK(close(rates->gemm_flops_per_s, measured.at(key).at("gemm_flops_per_s")));
+      CHECK(close(rates->gemm_flops_per_s, file.at(key).at("gemm_flops_per_s")));
       if (rates->attention_fill_rows == 0)
-        CHECK(close(rates->attention_flops_per_s, measured.at(key).at("attention_flops_per_s")));
-      CHECK(close(rates->memory_bytes_per_s, measured.at("memory_bytes_per_s")));
-      CHECK(close(rates->launch_s, measured.at("launch_s")));
+        CHECK(close(rates->attention_flops_per_s, file.at(key).at("attention_flops_per_s")));
+      CHECK(close(rates->memory_bytes_per_s, file.at("memory_bytes_per_s")));
+      CHECK(close(rates->launch_s, file.at("launch_s")));
     }
   }
-  const auto h200 =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/rates.json"));
+  const auto h200 = measured("h200/rates.json");
   CHECK(std::abs(hardware::hardware_named("h200").tf32.gemm_flops_per_s /
                      h200.at("tf32").at("gemm_flops_per_s").get<double>() -
                  1) < 0.01);
@@ -45,10 +43,8 @@ TEST_CASE("the rates that plan uses are the measured ones") {
 }
 
 TEST_CASE("attention that libraries have no kernel for takes what it took in the step of T5") {
-  const auto row = nlohmann::json::parse(
-      read_file(source_dir() + "/bench/results/h100/decoders/t5-base-32x1024.json"));
   const double measured_ms =
-      row.at("contestants").at("trainx").at("done").at("work_ms").at("attention");
+      measured_step("h100/steps.jsonl", "t5-base-32x1024").at("work_ms").at("attention");
   // pairs of a layer of the encoder, of the decoder, and across
   const double source = 1024, target = 256,
                pairs = source * source + target * (target + 1) / 2 + target * source;
@@ -61,10 +57,8 @@ TEST_CASE("attention that libraries have no kernel for takes what it took in the
 }
 
 TEST_CASE("fused attention takes what was measured of it, by length, mask and size of heads") {
-  std::istringstream lines(read_file(source_dir() + "/bench/results/h100/lengths.jsonl"));
   int rows = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto row = nlohmann::json::parse(line);
+  for (const auto& row : measured_rows("h100/lengths.jsonl")) {
     const std::string name = row.at("attention");
     long batch = 0, length = 0, heads = 0, head = 0;
     REQUIRE(std::sscanf(name.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) ==
@@ -90,8 +84,7 @@ TEST_CASE("fused attention takes what was measured of it, by length, mask and si
 }
 
 TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
-  std::istringstream lines(
-      read_file(source_dir() + "/bench/results/h100/hopper_attention/kernels.txt"));
+  std::istringstream lines(measured_text("h100/hopper_attention/kernels.txt"));
   int rows = 0;
   for (std::string line; std::getline(lines, line);) {
     long batch = 0, length = 0, heads = 0, head = 0;
@@ -126,10 +119,8 @@ TEST_CASE("trainx's attention for Hopper takes what was measured of it") {
 
 TEST_CASE(
     "attention by own kernels takes what was measured of it, also where it does not fill the GPU") {
-  const auto file =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/attention.json"));
   int rows = 0;
-  for (const auto& row : file.at("rows")) {
+  for (const auto& row : measured_rows("h200/attention.jsonl")) {
     const std::string name = row.at("attention");
     long batch = 0, length = 0, heads = 0, head = 0;
     REQUIRE(std::sscanf(name.c_str(), "B %ld T %ld H %ld D %ld", &batch, &length, &heads, &head) ==
@@ -160,12 +151,11 @@ struct MeasuredProduct {
   double m = 0, n = 0, k = 0, seconds = 0;
 };
 
-/// Of bench/results/h200/gemm.json, without those that compute GELU beside.
+/// Products without those that compute GELU beside.
 std::vector<MeasuredProduct> measured_products() {
   std::vector<MeasuredProduct> all;
-  const auto measured =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
-  for (const auto& [machine, products] : measured.items())
+  const auto file = measured("h200/gemm.json");
+  for (const auto& [machine, products] : file.items())
     for (const auto& [problem, choice] : products.items()) {
       MeasuredProduct p;
       REQUIRE(std::sscanf(problem.c_str(), "m %lf n %lf k %lf", &p.m, &p.n, &p.k) == 3);
@@ -236,10 +226,9 @@ TEST_CASE("waves of tiles bring predicted matrix products closer to the measured
 TEST_CASE(
     "what a kernel takes beyond its work is the median over the measured small matrix products") {
   const auto device = hardware::hardware_named("h200");
-  const auto measured =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/gemm.json"));
+  const auto file = measured("h200/gemm.json");
   std::vector<double> beyond;
-  for (const auto& [machine, products] : measured.items())
+  for (const auto& [machine, products] : file.items())
     for (const auto& [problem, choice] : products.items()) {
       double m = 0, n = 0, k = 0;
       REQUIRE(std::sscanf(problem.c_str(), "m %lf n %lf k %lf", &m, &n, &k) == 3);
@@ -259,12 +248,11 @@ TEST_CASE(
     "rows off 16 bytes, and heads that fused attention does not take, are the medians of measured "
     "ones") {
   const auto device = hardware::hardware_named("h200");
-  const auto file =
-      nlohmann::json::parse(read_file(source_dir() + "/bench/results/h200/dimensions.json"));
+  const auto lines = measured_rows("h200/dimensions.jsonl");
   std::map<std::string, double> aligned;  // of 1024 columns, by the kind of product
   std::map<std::int64_t, std::vector<double>> shares;
   const auto each = [&](const auto& use) {
-    for (const auto& row : file.at("rows")) {
+    for (const auto& row : lines) {
       if (!row.contains("gemm")) continue;
       std::int64_t m = 0, n = 0, k = 0;
       int kind = 0;
@@ -286,7 +274,7 @@ TEST_CASE(
   CHECK(std::abs(device.bf16.tiles.share_of_4 / median(shares[0]) - 1) < 0.01);
   CHECK(std::abs(device.bf16.tiles.share_of_2 / median(shares[1]) - 1) < 0.01);
 
-  for (const auto& row : file.at("rows")) {
+  for (const auto& row : lines) {
     std::int64_t batch = 0, length = 0, heads = 0, head = 0;
     if (!row.contains("attention") ||
         std::sscanf(row.at("attention").get<std::string>().c_str(), "B %ld T %ld H %ld D %ld",
