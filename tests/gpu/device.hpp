@@ -28,9 +28,8 @@ inline int compute_capability() {
 }
 
 /// At the start of each test. scripts/gpu_tests knows these words.
-#define TRAINX_NEEDS_GPU()                  \
-  if (!trainx::kernels::gpu_present()) \
-  TRAINX_SKIP("no GPU on this machine")
+#define TRAINX_NEEDS_GPU() \
+  if (!trainx::kernels::gpu_present()) TRAINX_SKIP("no GPU on this machine")
 #define TRAINX_NEEDS_FP8()                        \
   TRAINX_NEEDS_GPU();                             \
   if (trainx::kernels::compute_capability() < 89) \

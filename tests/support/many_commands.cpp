@@ -57,8 +57,8 @@ void limit(int resource, const json& question, const char* key) {
 std::string all_of(int file) {
   std::string text(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)), '\0');
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = ::pread(file, text.data() + done, text.size() - done,
-                              static_cast<off_t>(done));
+    const ssize_t n =
+        ::pread(file, text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (n <= 0) throw std::runtime_error("a memory file cannot be read");
     done += static_cast<std::size_t>(n);
   }
@@ -91,8 +91,7 @@ json answer(const json& question) {
 int main() {
   try {
     for (std::string line; std::getline(std::cin, line);)
-      std::cout << answer(json::parse(line)).dump(-1, ' ', false,
-                                                  json::error_handler_t::replace)
+      std::cout << answer(json::parse(line)).dump(-1, ' ', false, json::error_handler_t::replace)
                 << std::endl;
     return 0;
   } catch (const std::exception& error) {

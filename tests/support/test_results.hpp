@@ -21,8 +21,8 @@ class TestResults {
   bool is_empty() const { return ran_ + failed_ + skipped_ == 0; }
   /// 1 after a failure: a count of failures could be 77. 77 if every case was skipped.
   int exit_code(int of_catch) const;
-  /// tests: {"ran": N, "failed": N, "skipped": N, "why": {REASON: [NAME, ...]}}; no names if no case
-  /// ran.
+  /// tests: {"ran": N, "failed": N, "skipped": N, "why": {REASON: [NAME, ...]}}; no names if no
+  /// case ran.
   std::string closing_line() const;
 
  private:
