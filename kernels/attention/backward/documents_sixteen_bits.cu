@@ -3,7 +3,9 @@
 
 namespace trainx::kernels {
 
-template struct AttentionBackward<Bf16, Documents>;
-template struct AttentionBackward<Fp16, Documents>;
+template struct QueryPass<Bf16, Documents>;
+template struct QueryPass<Fp16, Documents>;
+template struct KeyValuePass<Bf16, Documents>;
+template struct KeyValuePass<Fp16, Documents>;
 
 }  // namespace trainx::kernels

@@ -3,7 +3,9 @@
 
 namespace trainx::kernels {
 
-template struct AttentionBackward<Bf16, Lengths>;
-template struct AttentionBackward<Fp16, Lengths>;
+template struct QueryPass<Bf16, Lengths>;
+template struct QueryPass<Fp16, Lengths>;
+template struct KeyValuePass<Bf16, Lengths>;
+template struct KeyValuePass<Fp16, Lengths>;
 
 }  // namespace trainx::kernels
