@@ -1,9 +1,10 @@
 // Attention backward for one `Sight` (who sees whom: lengths.cuh) and element type T.
 //
 // One of these has 14 to 30 kernels, and all of them in one file took minutes to compile. The files
-// that choose a sight therefore see declarations alone. Each file in backward/ instantiates some of
-// them (`template struct GroupedBackward<float, Nearby>;`), and only those files include the
-// definitions. A new sight without such a line is an undefined reference to `launch`.
+// that choose a sight therefore see declarations alone. Each file in the folders of backward/
+// instantiates some of them (`template struct GroupedBackward<float, Nearby>;`), and only those
+// files include the definitions. A new sight without such a line is an undefined reference to
+// `launch`.
 #pragma once
 #include "kernels/attention/attention.hpp"
 
