@@ -11,8 +11,7 @@ cudaError_t of_lengths(const T* qkv, const std::int32_t* lengths, const T* out, 
                        cudaStream_t stream) {
   if (size.dropout)
     return dropped_attention_backward(qkv, lengths, out, lse, d_out, d_qkv, delta, size, stream);
-  return AttentionBackward<T, Lengths>::launch(qkv, {lengths}, out, lse, d_out, d_qkv, delta, size,
-                                               stream);
+  return launch_passes(qkv, Lengths{lengths}, out, lse, d_out, d_qkv, delta, size, stream);
 }
 
 }  // namespace

@@ -315,20 +315,21 @@ cudaError_t launch_row_deltas(const T* out, const T* d_out, float* delta, Sight 
 }
 
 template <class T, class Sight>
-cudaError_t AttentionBackward<T, Sight>::launch(const T* qkv, Sight sight, const T* out,
-                                                const float* lse, const T* d_out, T* d_qkv,
-                                                float* delta, const AttentionSize& s,
-                                                cudaStream_t stream) {
-  if (s.batch * s.tokens * s.heads == 0) return cudaSuccess;
-  if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, s, stream);
+cudaError_t QueryPass<T, Sight>::launch(const T* qkv, Sight sight, const T* out, const float* lse,
+                                        const T* d_out, T* d_qkv, float* delta,
+                                        const AttentionSize& size, cudaStream_t stream) {
+  if (const cudaError_t error = launch_row_deltas(out, d_out, delta, sight, size, stream);
       error != cudaSuccess)
     return error;
   const float* const deltas = delta;
-  if (const cudaError_t error =
-          launch_by_head<QueryGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas);
-      error != cudaSuccess)
-    return error;
-  return launch_by_head<KeyValueGradient, T>(s, stream, qkv, sight, lse, d_out, d_qkv, deltas);
+  return launch_by_head<QueryGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, deltas);
+}
+
+template <class T, class Sight>
+cudaError_t KeyValuePass<T, Sight>::launch(const T* qkv, Sight sight, const float* lse,
+                                           const T* d_out, T* d_qkv, const float* delta,
+                                           const AttentionSize& size, cudaStream_t stream) {
+  return launch_by_head<KeyValueGradient, T>(size, stream, qkv, sight, lse, d_out, d_qkv, delta);
 }
 
 }  // namespace trainx::kernels

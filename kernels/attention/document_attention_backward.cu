@@ -11,8 +11,7 @@ cudaError_t of_documents(const T* qkv, const std::int32_t* starts, const T* out,
                          const AttentionSize& size, cudaStream_t stream) {
   if (size.dropout)
     return dropped_grouped_backward(qkv, starts, out, lse, d_out, d_qkv, delta, ends, size, stream);
-  return AttentionBackward<T, Documents>::launch(qkv, {starts, ends}, out, lse, d_out, d_qkv, delta,
-                                                 size, stream);
+  return launch_passes(qkv, Documents{starts, ends}, out, lse, d_out, d_qkv, delta, size, stream);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "kernels/attention/attention_backward.cuh"
-#include "kernels/attention/documents.cuh"
+#include "kernels/attention/lengths.cuh"
 
 namespace trainx::kernels {
 
-template struct AttentionBackward<float, Documents>;
+template struct KeyValuePass<float, Lengths>;
 
 }  // namespace trainx::kernels

@@ -3,7 +3,6 @@
 
 namespace trainx::kernels {
 
-template struct GroupedBackward<float, Dropped<Biased<Nearby>>>;
 template struct GroupedBackward<Bf16, Dropped<Biased<Nearby>>>;
 template struct GroupedBackward<Fp16, Dropped<Biased<Nearby>>>;
 

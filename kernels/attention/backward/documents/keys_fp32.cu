@@ -3,7 +3,6 @@
 
 namespace trainx::kernels {
 
-template struct AttentionBackward<Bf16, Documents>;
-template struct AttentionBackward<Fp16, Documents>;
+template struct KeyValuePass<float, Documents>;
 
 }  // namespace trainx::kernels

@@ -1,8 +1,8 @@
 #include "kernels/attention/attention_backward.cuh"
-#include "kernels/attention/lengths.cuh"
+#include "kernels/attention/documents.cuh"
 
 namespace trainx::kernels {
 
-template struct AttentionBackward<float, Lengths>;
+template struct QueryPass<float, Documents>;
 
 }  // namespace trainx::kernels

@@ -2,7 +2,6 @@
 
 namespace trainx::kernels {
 
-template struct GroupedBackward<float, Dropped<Biased<Grouped<false>>>>;
 template struct GroupedBackward<Bf16, Dropped<Biased<Grouped<false>>>>;
 template struct GroupedBackward<Fp16, Dropped<Biased<Grouped<false>>>>;
 
