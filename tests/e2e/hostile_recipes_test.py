@@ -3,7 +3,6 @@
 Time is bounded by what the largest plain model takes on the same machine: what grows without bounds is found, a slow
 machine is not. Speed itself is for bench/.
 """
-import concurrent.futures
 import json
 import pathlib
 
@@ -99,10 +98,8 @@ class HostileRecipes(Trainx):
         """What is wrong with each answer or "", its CPU seconds, resident bytes and exit code."""
         # the machine is safe whatever happens; resident memory is checked
         limits = {"processor_s": 2 * (int(self.most_seconds) + 1), "memory_bytes": 4 * MOST_BYTES}
-        halves = [cases[0::2], cases[1::2]]
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            told = list(pool.map(lambda half: self.run_many(half, env=self.env, **limits), halves))
-        return [self.judged(case, told[k % 2][k // 2]) for k, case in enumerate(cases)]
+        answers = self.run_many(cases, env=self.env, **limits)
+        return [self.judged(case, answer) for case, answer in zip(cases, answers, strict=True)]
 
     def judged(self, case, answer):
         code, seconds, taken = answer["code"], answer["processor_s"], answer["memory_bytes"]
@@ -122,7 +119,7 @@ class HostileRecipes(Trainx):
         return f"{what}\n  {problem}, {seconds:.2f} s, {taken / 1e6:.0f} MB\n  {answer['err'][:600]}", seconds, taken, code
 
     def hold(self, cases):
-        """All cases, two at a time."""
+        """All cases."""
         results = self.answers(cases)
         codes = {}
         for _, _, _, code in results:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from support import LONG, ROOT, TRAINX, Trainx, main
+from support import LONG, ROOT, Trainx, main
 
 PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 REFERENCE = pathlib.Path(__file__).with_name("reference_schema.py")
@@ -69,9 +69,9 @@ class Schema(Trainx):
 
     def problems(self, path, cwd=None):
         """Sentences of `trainx validate` with their keys."""
-        done = subprocess.run([TRAINX, "validate", str(path)], cwd=cwd or self.folder, capture_output=True, text=True, env=self.environment(), timeout=60)
-        self.assertIn(done.returncode, (0, 66, 78), done.stderr)
-        return [found[1] for found in re.finditer(r"^.*?\.yaml:\d+:\d+: (.*)$", done.stderr, re.MULTILINE)]
+        answer = self.commands().ask(["validate", path], cwd or self.folder, self.environment())
+        self.assertIn(answer["code"], (0, 66, 78), answer["err"])
+        return [found[1] for found in re.finditer(r"^.*?\.yaml:\d+:\d+: (.*)$", answer["err"], re.MULTILINE)]
 
     def test_every_valid_recipe_satisfies_it(self):
         recipes = sorted(GOOD.rglob("*.yaml")) + sorted((ROOT / "configs").rglob("*.yaml"))

@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import forked
 import golden
 import outcome
 import starts
@@ -25,6 +26,7 @@ MEASURED = ROOT / "tests" / "data" / "measured"
 LONG = os.environ.get("TRAINX_LONG") == "1"
 BUDGET = float(os.environ["TRAINX_CASES_SECONDS"]) if os.environ.get("TRAINX_CASES_SECONDS") else None
 SLOW_SHARE = 4
+WITHOUT_WORKER = {"validate", "plan", "show", "import", "init", "schema", "list"}
 
 TINY = """\
 run: {{name: tiny, seed: {seed}, duration: {steps} steps, deterministic: true}}
@@ -130,6 +132,8 @@ class Refusal:
 class Trainx(unittest.TestCase):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
+    forks = False                       # commands WITHOUT_WORKER are forks of one process
+    _commands = None
 
     def setUp(self):
         test = getattr(self, self._testMethodName)
@@ -187,21 +191,26 @@ class Trainx(unittest.TestCase):
         return str(folder)
 
     def run_trainx(self, *args, expect=0, env=None, timeout=600):
-        done = subprocess.run([TRAINX, *map(str, args)], cwd=self.folder, capture_output=True, text=True, env=env or self.environment(), timeout=timeout)
+        words = [str(word) for word in args]
+        if self.forks and words[:1] and words[0] in WITHOUT_WORKER:
+            answer = self.commands().ask(words, self.folder, env or self.environment())
+            done = subprocess.CompletedProcess(words, answer["code"], answer["out"], answer["err"])
+        else:
+            done = subprocess.run([TRAINX, *words], cwd=self.folder, capture_output=True, text=True, env=env or self.environment(), timeout=timeout)
         if expect is not None:
-            self.assertEqual(done.returncode, expect, f"trainx {' '.join(map(str, args))}\n{done.stdout}\n{done.stderr}")
+            self.assertEqual(done.returncode, expect, f"trainx {' '.join(words)}\n{done.stdout}\n{done.stderr}")
         return done
 
+    def commands(self):
+        """A process of this test that runs commands of trainx one after the other, as forks."""
+        if self._commands is None:
+            self._commands = forked.ManyCommands(BUILD / "tests" / "many_commands")
+            self.addCleanup(self._commands.close)
+        return self._commands
+
     def run_many(self, commands, env=None, **limits):
-        """Runs commands of trainx, lists of words, as forks of one process: what each wrote, its
-        exit code and what it took, in order (tests/support/many_commands.cpp)."""
-        question = {"folder": str(self.folder), "environment": env or self.environment()} | limits
-        lines = "".join(json.dumps(question | {"words": [str(w) for w in words]}) + "\n" for words in commands)
-        done = subprocess.run([BUILD / "tests" / "many_commands"], input=lines, capture_output=True, text=True, timeout=1200)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        self.assertEqual(len(answers), len(commands))
-        return answers
+        """What each command wrote, its exit code and what it took (forked.ManyCommands.ask)."""
+        return [self.commands().ask(words, self.folder, env or self.environment(), **limits) for words in commands]
 
     def refused(self, *args, code=78, key=None, place=None, names=(), sentence=None, numbers="exact", **how):
         """Runs trainx, which ends with `code` and names a key (at a place: line, column) and other words: options, files, numbers.
