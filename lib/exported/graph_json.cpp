@@ -125,8 +125,9 @@ class Reader {
       return all;
     }
     if (of.size() != 1) fail("has an argument that is none");
-    const std::string& key = of.begin().key();
-    const json& of_key = *of.begin();
+    const auto only = of.begin();
+    const std::string& key = only.key();
+    const json& of_key = *only;
     if (key == "value") return {.kind = Kind::value, .integer = value(of_key, known), .text = {}};
     if (key == "dtype") return {.kind = Kind::dtype, .text = text(of_key)};
     if (key == "memory_format") return {.kind = Kind::layout, .text = text(of_key)};

@@ -5,6 +5,14 @@
 #include <c10/util/Logging.h>
 #endif
 #undef CHECK
+#if __has_include("core/dtype.hpp")
+#include "core/dtype.hpp"
+#include <ostream>
+namespace trainx {
+// c10 prints pairs of whatever there is, and Catch2 v3 asks it to.
+inline std::ostream& operator<<(std::ostream& out, DType type) { return out << name_of(type); }
+}  // namespace trainx
+#endif
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
