@@ -35,6 +35,14 @@ inline std::vector<std::int32_t> sample_lengths(std::int64_t batch, std::int64_t
   return lengths;
 }
 
+/// Document starts with which a reference computes the last rows of a sample alone: the rows before
+/// count as padding, whose keys and values are seen all the same.
+inline std::vector<std::int32_t> starts_of_last_rows(std::int64_t past, std::int64_t rows) {
+  std::vector<std::int32_t> starts(static_cast<std::size_t>(past), -1);
+  starts.resize(static_cast<std::size_t>(past + rows), 0);
+  return starts;
+}
+
 /// Which elements of [samples, tokens, width] lie past the length of their sample.
 struct Padding {
   std::vector<std::int32_t> lengths;

@@ -1,6 +1,6 @@
 #include "kernels/attention/cached_attention.hpp"
-#include "gpu/operands.hpp"
-#include "kernels/attention/attention.hpp"
+#include "gpu/attention_case.hpp"
+#include "kernels/attention/document_attention.hpp"
 
 namespace cached_attention_test {
 
@@ -12,11 +12,11 @@ namespace {
 template <class T>
 std::vector<T> reference(const std::vector<T>& qkv, const CachedAttentionSize& s) {
   const std::int64_t tokens = s.past + s.rows, width = s.heads * s.head_size;
-  std::vector<float> wide(qkv.size()), out(static_cast<std::size_t>(tokens * width)),
+  std::vector<float> out(static_cast<std::size_t>(tokens * width)),
       lse(static_cast<std::size_t>(s.heads * tokens));
-  for (std::size_t i = 0; i < qkv.size(); ++i) wide[i] = widened(qkv[i]);
-  attention_reference(wide.data(), nullptr, nullptr, out.data(), lse.data(), nullptr,
-                      {1, tokens, s.heads, s.head_size, true});
+  document_attention_reference(widened(qkv).data(), starts_of_last_rows(s.past, s.rows).data(),
+                               nullptr, out.data(), lse.data(), nullptr,
+                               {1, tokens, s.heads, s.head_size, true});
   std::vector<T> last(static_cast<std::size_t>(s.rows * width));
   for (std::size_t i = 0; i < last.size(); ++i)
     narrow(out[static_cast<std::size_t>(s.past * width) + i], last[i]);

@@ -273,8 +273,8 @@ void check_cached(const CachedAttentionSize& s, std::size_t shift, unsigned seed
       random_elements<T>(tokens * (s.heads + 2 * s.key_value_heads) * s.head_size, seed, 1.5F);
   std::vector<float> out(static_cast<std::size_t>(tokens * width)),
       lse(static_cast<std::size_t>(s.heads * tokens));
-  grouped_attention_reference(widened(qkv).data(), nullptr, nullptr, out.data(), lse.data(),
-                              nullptr, whole);
+  grouped_attention_reference(widened(qkv).data(), starts_of_last_rows(s.past, s.rows).data(),
+                              nullptr, out.data(), lse.data(), nullptr, whole);
   std::vector<T> want(static_cast<std::size_t>(s.rows * width));
   for (std::size_t i = 0; i < want.size(); ++i)
     narrow(out[static_cast<std::size_t>(s.past * width) + i], want[i]);
