@@ -36,11 +36,14 @@ def note(**line):
         print(json.dumps(line), file=file)
 began = time.time()
 for name in pathlib.Path(sys.argv[2]).read_text().splitlines():
+    name = name.replace(chr(92), "")
     word = name.split()[0]
     if word == "quits":
         sys.exit(0)
     note(test=name, result="began")
     print("begins", name, flush=True)
+    if word == "ends":
+        os._exit(0)
     if word == "crashes":
         os.kill(os.getpid(), signal.SIGSEGV)
     if word == "hangs":
@@ -132,6 +135,10 @@ class Endings(GpuTests):
                                "crashes too": "failed", "fails": "failed"})
         self.assertIn("SIGSEGV", self.why("crashes"))
 
+    def test_an_end_of_the_process_costs_no_other_test(self):
+        self.assertEqual(self.results(self.binary("passes", "ends", "passes too")),
+                         {"passes": "passed", "ends": "failed", "passes too": "passed"})
+
     def test_a_hang_costs_no_other_test_and_leaves_no_process(self):
         pool = self.pool()
         got = self.results(self.binary("passes", "hangs", "passes too"), limit=2, pool=pool)
@@ -200,7 +207,8 @@ class Endings(GpuTests):
         self.assertEqual({row["test"]: row["result"] for row in rows}, dict(zip(
             (*shown, *hidden), ("passed", "passed", "skipped", "passed", "failed", "failed",
                                 "failed", "timeout"))))
-        for words, code in ((["skips"], 77), (["passes,skips"], 0), (["fails*"], 1)):
+        for words, code in ((["skips"], 77), (["passes,skips"], 0), (["fails*"], 1),
+                            (["passes,finds no GPU"], 77), (["fails*,finds no GPU"], 1)):
             done = subprocess.run([ENDINGS, *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, code, done.stdout)
             self.assertTrue(done.stdout.splitlines()[-1].startswith("tests: {"), done.stdout)

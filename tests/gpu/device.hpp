@@ -27,9 +27,9 @@ inline int compute_capability() {
   return 10 * major + minor;
 }
 
-/// At the start of each test. scripts/gpu_tests knows these words.
+/// At the start of each test.
 #define TRAINX_NEEDS_GPU() \
-  if (!trainx::kernels::gpu_present()) TRAINX_SKIP("no GPU on this machine")
+  if (!trainx::kernels::gpu_present()) TRAINX_SKIP(trainx::no_gpu)
 #define TRAINX_NEEDS_FP8()                        \
   TRAINX_NEEDS_GPU();                             \
   if (trainx::kernels::compute_capability() < 89) \

@@ -11,7 +11,7 @@ import time
 
 from listing import ROOT
 
-NO_GPU = "no GPU on this machine"       # of tests/gpu/device.hpp and tests/e2e/gpu_checks.py
+NO_GPU = "no GPU on this machine"       # of tests/support/skip.hpp and tests/e2e/gpu_checks.py
 PAUSE = 0.05                            # seconds between looks at processes
 MARK = "TRAINX_GPU_UNIT"                # in the environment of what a unit starts
 RESERVE = 1.5                           # times the estimates of what runs alone; half of the time
@@ -60,6 +60,11 @@ class Pool:
                           "result": result, "seconds": round(seconds, 2), "why": why})
 
 
+def escaped(name):
+    """A name in a file of names, where Catch2 gives commas and brackets a meaning."""
+    return re.sub(r'([\\,\[\]"])', r"\\\1", name)
+
+
 class Running:
     """The process of a unit."""
     def __init__(self, pool, unit, end):
@@ -88,7 +93,7 @@ class Running:
         if self.unit.entry.is_script():
             return command + [test.name for test in self.unit.tests]
         names = self.pool.folder / f"{stem}.names"
-        names.write_text("".join(f"{test.name}\n" for test in self.unit.tests))
+        names.write_text("".join(f"{escaped(test.name)}\n" for test in self.unit.tests))
         return [*command, "-f", str(names)]
 
     def is_over(self):
@@ -175,8 +180,11 @@ class Running:
         code = self.process.returncode
         if code < 0:
             return f"ended by {signal.Signals(-code).name}"
-        expected = {1} if any(t["result"] == "failed" for t in ended.values()) else {0, 77}
-        return "" if code in expected else f"exit code {code}"
+        results = {line["result"] for line in ended.values()}
+        expected = {1} if "failed" in results else {0, 77}
+        if code in expected and "began" not in results:
+            return ""
+        return f"exit code {code}" + (" before its end" if "began" in results else "")
 
     def tell(self, failed, seconds):
         # the tests of a killed unit are told with what is left of them

@@ -5,6 +5,10 @@
 
 namespace trainx {
 
+/// A process one of whose cases is skipped for this reason ends with 77 unless another one failed.
+/// tests/gpu_run/pool.py knows these words.
+inline constexpr const char* no_gpu = "no GPU on this machine";
+
 /// Notes that the running test case is skipped, and why. A process whose cases are all skipped ends
 /// with 77, which ctest shows as skipped; any process names its skipped cases in its last line.
 void note_skipped(const std::string& why);

@@ -53,7 +53,7 @@ void TestResults::end(bool passed, bool asserted) {
 int TestResults::exit_code(int of_catch) const {
   if (is_empty()) return of_catch;
   if (failed_ > 0 || of_catch != 0) return 1;
-  return ran_ == 0 ? exit_skipped : 0;
+  return ran_ == 0 || skipped_by_.contains(no_gpu) ? exit_skipped : 0;
 }
 
 std::string TestResults::closing_line() const {

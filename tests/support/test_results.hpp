@@ -19,7 +19,8 @@ class TestResults {
   void end(bool passed, bool asserted);
 
   bool is_empty() const { return ran_ + failed_ + skipped_ == 0; }
-  /// 1 after a failure: a count of failures could be 77. 77 if every case was skipped.
+  /// 1 after a failure: a count of failures could be 77. 77 if every case was skipped, or one
+  /// because there is no GPU.
   int exit_code(int of_catch) const;
   /// tests: {"ran": N, "failed": N, "skipped": N, "why": {REASON: [NAME, ...]}}; no names if no
   /// case ran.

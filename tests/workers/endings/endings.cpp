@@ -15,6 +15,7 @@ TEST_CASE("skips in part") {
   CHECK(i > 0);
   if (i == 2) TRAINX_SKIP("no second tool");
 }
+TEST_CASE("finds no GPU", "[.]") { TRAINX_SKIP(trainx::no_gpu); }
 TEST_CASE("fails as often as 77 times", "[.]") {
   for (int i = 0; i < 77; ++i) CHECK(i < 0);
 }
