@@ -14,6 +14,8 @@ EXPERTS, PER_TOKEN = 8, 2       # of mixtral
 
 
 class ExpertParallel(Trainx):
+    forks = True
+
     def write(self):
         recipe = RECIPE.format(seed=3, family="mixtral", options=SIZES)
         recipe = recipe.replace("12 steps", f"{STEPS} steps").replace("every: 6 steps",
@@ -66,7 +68,7 @@ class ExpertParallel(Trainx):
         self.assertIn("parallel.experts_capacity", ended.stderr)
         self.train("some", *little, "parallel.experts_overflow=drop")
         first = self.metrics("some")[0]
-        # of 32 tokens 24 choices of the 64 that one rank's experts were chosen for, by 4 ranks twice
+        # 24 choices of the 64 that 32 tokens make of one rank's experts, by 4 ranks twice
         self.assertEqual(first["dropped_tokens"], 2 * 4 * 2 * (64 - 24))
 
     def test_a_plan_says_which_experts_a_rank_has(self):

@@ -35,6 +35,8 @@ def largest_difference(a, b):
 
 
 class Experts(Trainx):
+    forks = True
+
     def write(self, family="mixtral", options=SIZES):
         self.recipe(RECIPE.format(seed=self.random.randrange(1000), family=family,
                                   options=options), "r.yaml")
@@ -122,7 +124,8 @@ class Experts(Trainx):
         expert_folders.write_corrected(folder, self.random)
         write_tokens(self.folder / "tokens.bin", expert_folders.tokens(self.random, 12 * 8))
         recipe = RECIPE.format(seed=1, family="dots1", options="")
-        recipe = recipe.replace("model: {type: dots1, options: {}}", f"model: {{init_from: {folder}}}")
+        recipe = recipe.replace("model: {type: dots1, options: {}}",
+                                f"model: {{init_from: {folder}}}")
         recipe = recipe.replace("type: stories", "type: tokens, train: tokens.bin")
         self.recipe(recipe.replace(", samples: 256, eval_samples: 16", ""), "r.yaml")
 

@@ -44,7 +44,8 @@ CASES = {
     "llama_lower": ("llama", [freeze("model.embed_tokens.*"), freeze("model.layers.0.*"),
                               {"match": "*layernorm*", "lr": 1e-2},
                               {"match": "lm_head.*", "lr_scale": 0.5, "weight_decay": 0}]),
-    "llama_head": ("llama", [freeze("*"), freeze("lm_head.*", False), freeze("model.norm.*", False)]),
+    "llama_head": ("llama", [freeze("*"), freeze("lm_head.*", False),
+                             freeze("model.norm.*", False)]),
     "llama_first": ("llama", [freeze("*"), freeze("model.layers.0.self_attn.*", False)]),
     "llama_norms": ("llama", [freeze("*"), freeze("*norm*", False)]),
     "llama_down": ("llama", [freeze("*"), freeze("*.down_proj.*", False)]),
@@ -71,6 +72,8 @@ def grouped(groups, more="", **how):
 
 
 class Groups(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.random.seed(3)             # as families_test.py: others may have a value beside a kink
@@ -186,7 +189,8 @@ class Groups(Trainx):
         self.assertGreater(last["difference"], 1e-2 * last["largest"])
         shutil.rmtree(self.folder / "outputs")
         self.train(self.recipe(tiny(steps=6)), "plain")
-        self.refused("export", "outputs/plain", "none", "--ema", code=66, names=["optimizer.ema_decay"])
+        self.refused("export", "outputs/plain", "none", "--ema", code=66,
+                     names=["optimizer.ema_decay"])
 
     def test_an_average_is_what_eval_evaluates(self):
         text = grouped(HALF, "ema_decay: 0.8, ", steps=10, every=100, precision="bf16")

@@ -18,6 +18,8 @@ LENGTHS = (5, 6, 31, 32, 33, 64, 65, 127, 128, 200, 256, 257, 300, 400, 511, 512
 
 
 class Shapes(Trainx):
+    forks = True
+
     def train(self, name, task, batch, micro, data):
         recipe = self.recipe(BERT.format(name=name, task=task, batch=batch, micro=micro, steps=len(LENGTHS) // batch, data=data), f"{name}.yaml")
         plan = json.loads(self.run_trainx("plan", recipe, "--json").stdout)

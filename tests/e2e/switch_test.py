@@ -143,6 +143,8 @@ class Switch(Trainx):
 
 
 class Recipes(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.recipe(SCRATCH, "r.yaml")

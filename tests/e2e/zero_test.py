@@ -29,6 +29,8 @@ def largest_difference(a, b):
 
 
 class Zero(Trainx):
+    forks = True
+
     def train(self, name, mode, world, *settings, **how):
         cut = [f"parallel.world_size={world}"] + ([f"parallel.mode={mode}"] if world > 1 else [])
         # so that ranks do not wait for each other's threads on two cores
