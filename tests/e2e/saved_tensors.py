@@ -14,7 +14,8 @@ def tensors(path):
             for name, t in header.items()}
 
 
-def in_folder(folder):
-    """Of all files of a checkpoint: weights and states, whichever rank has saved them."""
-    return {name: tensor for file in sorted(pathlib.Path(folder).glob("*.safetensors"))
+def in_folder(folder, stem=""):
+    """Of all files of a checkpoint, or of those whose names begin with `stem` (model, optimizer):
+    weights and states, whichever rank has saved them."""
+    return {name: tensor for file in sorted(pathlib.Path(folder).glob(f"{stem}*.safetensors"))
             for name, tensor in tensors(file).items()}

@@ -1,8 +1,9 @@
-"""Samples of many lengths: padding, shape buckets and order change no loss, and the memory plan holds."""
+"""Samples of many lengths: losses are the weighted means of those that are trained alone, without
+padding, in any order, and the memory plan holds. tests/equality/cuts.yaml has all cuts."""
 import json
 import math
 
-from support import Trainx, main
+from support import Trainx, main, sampled
 
 BERT = """\
 run: {{name: {name}, duration: {steps} steps}}
@@ -17,6 +18,8 @@ LENGTHS = (5, 6, 31, 32, 33, 64, 65, 127, 128, 200, 256, 257, 300, 400, 511, 512
 
 
 class Shapes(Trainx):
+    forks = True
+
     def train(self, name, task, batch, micro, data):
         recipe = self.recipe(BERT.format(name=name, task=task, batch=batch, micro=micro, steps=len(LENGTHS) // batch, data=data), f"{name}.yaml")
         plan = json.loads(self.run_trainx("plan", recipe, "--json").stdout)
@@ -32,22 +35,31 @@ class Shapes(Trainx):
         text = "".join(json.dumps(line(n)) + "\n" for n in lengths)
         for name in ("train", "held_out"):
             (self.folder / f"{name}.jsonl").write_text(text)
-        single, held_out = self.train("single", task, 1, 1, f"shuffle: false, pad_to: {sorted(lengths)}")   # each without padding
+        # each without padding
+        single, held_out = self.train("single", task, 1, 1,
+                                      f"shuffle: false, pad_to: {sorted(lengths)}")
         close = lambda a, b: self.assertLess(abs(a / b - 1), 1e-5)
-        for name, batch, micro, data in (("padded", 8, 8, "shuffle: false"), ("cut", 8, 2, "shuffle: false"), ("longest", 8, 4, "shuffle: false, pad_to: 512")):
-            losses, eval_loss = self.train(name, task, batch, micro, data)
+        cuts = (("padded", 8, "shuffle: false"), ("cut", 2, "shuffle: false"),
+                ("longest", 4, "shuffle: false, pad_to: 512"))
+        for name, micro, data in self.drawn(cuts):
+            losses, eval_loss = self.train(name, task, 8, micro, data)
             for step, loss in enumerate(losses):
-                part = range(step * batch, (step + 1) * batch)
-                close(loss, math.fsum(single[i] * weight(lengths[i]) for i in part) / sum(weight(lengths[i]) for i in part))
+                part = range(step * 8, (step + 1) * 8)
+                close(loss, math.fsum(single[i] * weight(lengths[i]) for i in part)
+                      / sum(weight(lengths[i]) for i in part))
             close(eval_loss, held_out)
-        for name, data in (("shuffled", "shuffle: true"), ("grouped", "group_by_length: true")):             # any order: the epoch's mean is the same
+        # any order: the epoch's mean is the same
+        orders = (("shuffled", "shuffle: true"), ("grouped", "group_by_length: true"))
+        for name, data in self.drawn(orders):
             losses, _ = self.train(name, task, 1, 1, data)
             close(math.fsum(losses), math.fsum(single))
 
+    @sampled
     def test_classification(self):
         ids = lambda n: [self.random.randrange(1, 300) for _ in range(n)]
         self.compare("classification, num_labels: 3", lambda n: {"input_ids": ids(n), "token_type_ids": [i % 2 for i in range(n)], "label": n % 3}, lambda n: 1)
 
+    @sampled
     def test_masked_lm_with_given_masks(self):
         def line(n):
             ids = [self.random.randrange(1, 300) for _ in range(n)]

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
+#include <system_error>
 
 namespace trainx::equality {
 namespace {
@@ -82,7 +83,7 @@ std::map<Quantity, double> bounds_of(const Node& node) {
   return bounds;
 }
 
-const std::set<std::string> relation_keys{"equal", "unequal", "within",
+const std::set<std::string> relation_keys{"equal", "unequal", "absent", "within",
                                           "apart", "refused", "names"};
 
 /// What `node` says of a relation; the rest as `otherwise`, unless the node begins a refusal.
@@ -93,13 +94,14 @@ Relation relation_of(const Node& node, const Values& values, Relation otherwise)
   Relation relation;
   relation.equal = quantities_of(node, "equal");
   relation.unequal = quantities_of(node, "unequal");
+  relation.absent = quantities_of(node, "absent");
   if (const auto* found = node.find("within")) relation.within = bounds_of(found->value);
   if (const auto* found = node.find("apart")) relation.apart = bounds_of(found->value);
   if (const auto* found = node.find("refused"))
     relation.refused = static_cast<int>(number_of(found->value));
   if (const auto* found = node.find("names")) relation.names = texts_of(found->value, values);
   if (relation.compares() == relation.refused.has_value())
-    fail(node.where, "a change is compared (equal, unequal, within, apart) or refused");
+    fail(node.where, "a change is compared (equal, unequal, absent, within, apart) or refused");
   return relation;
 }
 

@@ -12,13 +12,15 @@ namespace trainx::equality {
 
 struct Relation {
   std::set<Quantity> equal, unequal;  // to the bit
+  std::set<Quantity> absent;          // of which the changed run has none
   std::map<Quantity, double> within;  // largest relative difference
   std::map<Quantity, double> apart;   // that the largest relative difference exceeds
   std::optional<int> refused;         // the exit code of the change, which has no base then
   std::vector<std::string> names;     // words that its refusal names
 
   bool compares() const {
-    return !equal.empty() || !unequal.empty() || !within.empty() || !apart.empty();
+    return !equal.empty() || !unequal.empty() || !absent.empty() || !within.empty() ||
+           !apart.empty();
   }
 };
 

@@ -19,8 +19,12 @@ std::vector<std::string> differences(const Relation& relation, const Results& ch
     if (const std::string why = unequal(quantity, changed, base); !why.empty())
       found.push_back(quantity.text + " is not equal: " + why);
   for (const Quantity& quantity : relation.unequal)
-    if (unequal(quantity, changed, base).empty())
+    if (const std::string why = unlike(quantity, changed, base); !why.empty())
+      found.push_back(quantity.text + " cannot be compared: " + why);
+    else if (unequal(quantity, changed, base).empty())
       found.push_back(quantity.text + " is equal, and must not be");
+  for (const Quantity& quantity : relation.absent)
+    if (has(quantity, changed)) found.push_back(quantity.text + " is there, and must not be");
   for (const auto& [quantity, bound] : relation.within)
     if (const double most = largest_difference(quantity, changed, base); !(most <= bound))
       found.push_back(quantity.text + " differs by " + short_of(most) + ", allowed " +

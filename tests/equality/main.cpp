@@ -1,8 +1,10 @@
 // Holds runs that must be equal, near or refused against each other.
 //   equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N] [--list]
+// FILE.py prints such a file: it is run with the seed.
 // All changes of all cases; with --seconds each case tries its `few` and then as many drawn ones as
-// end within N seconds. Seeds: --seed, else TRAINX_TEST_SEED, else drawn. TRAINX_CASES_SECONDS is
-// as --seconds. Exit code: 0 all hold, 1 some do not, 2 the command or a file is wrong.
+// end within N seconds. The seed: --seed, else TRAINX_TEST_SEED, else by TRAINX_DRAW, which names
+// the commit, else drawn. TRAINX_CASES_SECONDS is as --seconds. Exit code: 0 all hold, 1 some do
+// not, 2 the command or a file is wrong.
 #include "equality/compare.hpp"
 #include "equality/runs.hpp"
 #include "support/source_dir.hpp"
@@ -35,12 +37,25 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::uint64_t seed_of_environment() {
+  constexpr std::uint64_t seeds = 1'000'000;
+  if (const std::string seed = environment("TRAINX_TEST_SEED"); !seed.empty())
+    return std::stoull(seed);
+  if (const std::string draw = environment("TRAINX_DRAW"); !draw.empty())
+    return std::hash<std::string>{}(draw) % seeds;
+  return std::random_device{}() % seeds;
+}
+
 Asked asked_of(int argc, char** argv) {
   Asked asked;
-  const char* seed = std::getenv("TRAINX_TEST_SEED");
-  const char* seconds = std::getenv("TRAINX_CASES_SECONDS");
-  if (seconds && *seconds) asked.seconds = std::stod(seconds);
-  asked.seed = seed && *seed ? std::stoull(seed) : std::random_device{}() % 1'000'000;
+  const std::string seconds = environment("TRAINX_CASES_SECONDS");
+  if (!seconds.empty()) asked.seconds = std::stod(seconds);
+  asked.seed = seed_of_environment();
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--list") {
@@ -105,15 +120,26 @@ int try_case(Runs& runs, const Case& of, const Asked& asked) {
   return failed;
 }
 
+void run_python(const std::string& words) {
+  const std::string command = "python3 " + words;
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " failed");
+}
+
+/// The file of cases: what a Python file prints, or the file itself.
+std::string cases_at(const std::string& file, const std::string& folder, std::uint64_t seed) {
+  if (!file.ends_with(".py")) return file;
+  std::string printed = folder + "/cases.yaml";
+  run_python("'" + file + "' " + std::to_string(seed) + " > '" + printed + "'");
+  return printed;
+}
+
 int run(const Asked& asked) {
   const TemporaryFolder folder;
-  const std::string data = "python3 " + std::string(source_dir()) +
-                           "/tests/equality/write_data.py " + folder.path();
-  if (std::system(data.c_str()) != 0) throw std::runtime_error(data + " failed");
+  run_python("'" + source_dir() + "/tests/equality/write_data.py' " + folder.path());
   int cases = 0, failed = 0;
   for (const std::string& file : asked.files) {
     Runs runs(folder.path(), asked.seed);
-    for (const Case& one : read_cases(file)) {
+    for (const Case& one : read_cases(cases_at(file, folder.path(), asked.seed))) {
       if (one.name.find(asked.only) == std::string::npos) continue;
       ++cases;
       if (asked.list)

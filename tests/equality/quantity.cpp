@@ -1,5 +1,6 @@
 #include "equality/quantity.hpp"
 #include "checkpoint/float_elements.hpp"
+#include <fnmatch.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,12 +37,13 @@ std::map<std::string, const SavedTensor*> tensors_of(const Quantity& quantity,
   std::map<std::string, const SavedTensor*> found;
   if (const auto file = results.tensors.find(quantity.name); file != results.tensors.end())
     for (const auto& [name, tensor] : file->second)
-      if (name.starts_with(quantity.prefix)) found[name] = &tensor;
+      if (::fnmatch((quantity.prefix + "*").c_str(), name.c_str(), FNM_NOESCAPE) == 0)
+        found[name] = &tensor;
   return found;
 }
 
 /// A sentence where two rows of numbers cannot be compared, else empty.
-std::string unlike(const std::vector<double>& a, const std::vector<double>& b) {
+std::string unlike_numbers(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.empty() || b.empty()) return "there are none";
   if (a.size() != b.size())
     return std::to_string(a.size()) + " of them and " + std::to_string(b.size());
@@ -52,7 +54,7 @@ std::string unlike(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 std::string unequal_numbers(const std::vector<double>& a, const std::vector<double>& b) {
-  if (std::string why = unlike(a, b); !why.empty()) return why;
+  if (std::string why = unlike_numbers(a, b); !why.empty()) return why;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] != b[i])
       return "number " + std::to_string(i) + " is " + exact(a[i]) + ", not " + exact(b[i]);
@@ -121,13 +123,27 @@ Quantity quantity_of(const std::string& text) {
   return quantity;
 }
 
+bool has(const Quantity& quantity, const Results& results) {
+  if (quantity.kind == Quantity::Kind::metric) return !numbers_of(quantity, results).empty();
+  if (quantity.kind == Quantity::Kind::tensors) return !tensors_of(quantity, results).empty();
+  return results.state.contains(quantity.name);
+}
+
+std::string unlike(const Quantity& quantity, const Results& a, const Results& b) {
+  if (quantity.kind == Quantity::Kind::metric)
+    return unlike_numbers(numbers_of(quantity, a), numbers_of(quantity, b));
+  if (quantity.kind == Quantity::Kind::tensors)
+    return other_names(tensors_of(quantity, a), tensors_of(quantity, b));
+  return has(quantity, a) && has(quantity, b) ? "" : "a checkpoint has none";
+}
+
 std::string unequal(const Quantity& quantity, const Results& a, const Results& b) {
   if (quantity.kind == Quantity::Kind::metric)
     return unequal_numbers(numbers_of(quantity, a), numbers_of(quantity, b));
   if (quantity.kind == Quantity::Kind::tensors)
     return unequal_tensors(tensors_of(quantity, a), tensors_of(quantity, b));
+  if (std::string why = unlike(quantity, a, b); !why.empty()) return why;
   const auto left = a.state.find(quantity.name), right = b.state.find(quantity.name);
-  if (left == a.state.end() || right == b.state.end()) return "a checkpoint has none";
   return left->second == right->second
              ? ""
              : left->second.substr(0, 80) + ", not " + right->second.substr(0, 80);
@@ -139,7 +155,7 @@ double largest_difference(const Quantity& quantity, const Results& a, const Resu
   double most = 0;
   if (quantity.kind == Quantity::Kind::metric) {
     const auto left = numbers_of(quantity, a), right = numbers_of(quantity, b);
-    if (!unlike(left, right).empty()) return none;
+    if (!unlike_numbers(left, right).empty()) return none;
     for (std::size_t i = 0; i < left.size(); ++i)
       if (left[i] != right[i])
         most = std::max(most, std::abs(left[i] - right[i]) / std::abs(right[i]));

@@ -10,13 +10,13 @@ namespace trainx::equality {
 ///   KEY          all values of a key of metrics.jsonl: loss, grad_norm, eval_loss, ...
 ///   KEY[A:B]     those from A to before B; a negative number counts from the end
 ///   model, optimizer          tensors of the newest checkpoint
-///   model/PREFIX              those whose names begin so
+///   model/PREFIX              those whose names begin so; * stands for any text
 ///   state.KEY    a value of its trainer_state.json
 struct Quantity {
   enum class Kind { metric, tensors, state };
   Kind kind = Kind::metric;
   std::string text;          // as written
-  std::string name, prefix;  // key or file; of tensors
+  std::string name, prefix;  // key or file; of tensors, a pattern of fnmatch
   std::optional<std::int64_t> from, to;
   auto operator<=>(const Quantity& other) const { return text <=> other.text; }
   bool operator==(const Quantity& other) const { return text == other.text; }
@@ -24,6 +24,13 @@ struct Quantity {
 
 /// Throws std::invalid_argument.
 Quantity quantity_of(const std::string& text);
+
+/// Whether a run has any of it.
+bool has(const Quantity& quantity, const Results& results);
+
+/// A sentence where the two cannot be compared: a run has none of it, they have other names or
+/// lengths, or a number is not finite. Empty where they can.
+std::string unlike(const Quantity& quantity, const Results& a, const Results& b);
 
 /// A sentence that says where the two are not equal to the bit; empty where they are. They are not
 /// if a run has none of it, or a number is not finite.

@@ -1,5 +1,6 @@
 #include "equality/runs.hpp"
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -18,19 +19,23 @@ std::string command_of(const std::vector<std::string>& words) {
 
 std::string said(const Ended& end) { return end.out + "\n" + end.err; }
 
-/// Whether `word` is a key, a file or a number in the error event, not as a part of another word.
-bool names(const Ended& end, const std::string& word) {
+/// Sentences of the error event: its problems with their keys, and the lines of its message.
+std::vector<std::string> sentences_of(const Ended& end) {
   std::istringstream lines(end.out);
-  std::string text;
+  std::vector<std::string> found;
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line, nullptr, false);
     if (event.is_discarded() || event.value("event", "") != "error") continue;
-    text = event.value("message", "");
-    for (const auto& problem : event.value("problems", nlohmann::json::array())) {
-      if (problem.value("key", "") == word) return true;
-      text += "\n" + problem.value("message", "");
-    }
+    for (const auto& problem : event.value("problems", nlohmann::json::array()))
+      found.push_back(problem.value("key", "") + ": " + problem.value("message", ""));
+    std::istringstream message(event.value("message", ""));
+    for (std::string part; std::getline(message, part);) found.push_back(part);
   }
+  return found;
+}
+
+/// Whether `word` is a key, a file or a number in `text`, not as a part of another word.
+bool names(const std::string& text, const std::string& word) {
   const auto part_of_word = [&](std::size_t at) {
     return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||
                                 text[at] == '-' || text[at] == '_');
@@ -91,8 +96,16 @@ std::string Runs::refusal(const std::string& recipe, const Stages& stages,
   if (end.code != *relation.refused)
     return command_of(all) + " ended with " + std::to_string(end.code) + ", not " +
            std::to_string(*relation.refused) + "\n" + said(end);
-  for (const std::string& word : relation.names)
-    if (!names(end, word)) return command_of(all) + " does not name " + word + "\n" + said(end);
+  const auto sentences = sentences_of(end);
+  const auto names_all = [&](const std::string& text) {
+    return std::ranges::all_of(relation.names,
+                               [&](const std::string& word) { return names(text, word); });
+  };
+  if (!relation.names.empty() && std::ranges::none_of(sentences, names_all))
+    return command_of(all) + " names not all of it in one sentence\n" + said(end);
+  if (*relation.refused == 78 && stages.size() == 1 &&
+      std::filesystem::exists(folder_ + "/outputs/" + run))
+    return command_of(all) + " left a folder";
   return {};
 }
 

@@ -1,9 +1,50 @@
 """Writes the data that recipes of tests/equality name into FOLDER: python3 write_data.py FOLDER"""
 
+import json
 import pathlib
+import random
+import struct
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "net"))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "net"), str(TESTS / "e2e")]
 import cases  # noqa: E402
+import expert_folders  # noqa: E402
 
-cases.write_data(pathlib.Path(sys.argv[1]))
+
+def write_tokens(path, ids):
+    """llm.c's format: 256 int32, then uint16."""
+    header = [20240520, 1, len(ids)] + [0] * 253
+    path.write_bytes(struct.pack("<256i", *header) + struct.pack(f"<{len(ids)}H", *ids))
+
+
+LENGTHS = (5, 6, 31, 32, 33, 64, 65, 127, 128, 200, 256, 257, 300, 400, 511, 512)
+
+
+def write_lengths(folder, draw):
+    """Samples of many lengths, the same to train with and held out: of classes, and with masks of
+    their own."""
+    lines = {"classes": "", "masks": ""}
+    for length in draw.sample(LENGTHS, len(LENGTHS)):
+        ids = [draw.randrange(1, 300) for _ in range(length)]
+        types = [i % 2 for i in range(length)]
+        labels = [ids[i] if i % 4 == 1 else -100 for i in range(length)]
+        sample = {"input_ids": ids, "token_type_ids": types, "label": length % 3}
+        lines["classes"] += json.dumps(sample) + "\n"
+        lines["masks"] += json.dumps({"input_ids": ids, "labels": labels}) + "\n"
+    for name, text in lines.items():
+        for split in ("train", "held"):
+            (folder / f"{split}_{name}.jsonl").write_text(text)
+
+
+def main():
+    folder, draw = pathlib.Path(sys.argv[1]), random.Random(20)
+    cases.write_data(folder)
+    expert_folders.write_corrected(folder / "corrected", draw)
+    expert_folders.write_one_mind(folder / "one_mind", draw)
+    expert_folders.write_switch(folder / "switch", draw)
+    write_lengths(folder, draw)
+    write_tokens(folder / "expert_tokens.bin", expert_folders.tokens(draw, 20 * 8))
+
+
+main()

@@ -40,6 +40,20 @@ TEST_CASE("a slice or a prefix leaves the rest out") {
   CHECK(count({.equal = {quantity_of("loss[0:1]")}}, a, b) == 0);
   CHECK(count({.equal = {quantity_of("loss[1:]")}}, a, b) == 1);
   CHECK(count({.equal = {quantity_of("model/wte")}}, a, b) == 0);
+  CHECK(count({.equal = {quantity_of("model/*.w")}}, a, b) == 1);
+  CHECK(count({.equal = {quantity_of("model/*t")}}, a, b) == 0);
+}
+
+TEST_CASE("absent holds for what the changed run has none of") {
+  Results b = results({1});
+  b.tensors["optimizer"]["exp_avg.h.0.w"] = floats({1});
+  for (const char* name : {"eval_loss", "optimizer", "model/h.1.", "state.none"}) {
+    CAPTURE(name);
+    CHECK(count({.absent = {quantity_of(name)}}, results({1}), b) == 0);
+  }
+  CHECK(count({.absent = {quantity_of("optimizer/*.h.0.")}}, b, results({1})) == 1);
+  CHECK(count({.absent = {quantity_of("loss")}}, results({1}), b) == 1);
+  CHECK(count({.absent = {quantity_of("state.step")}}, results({1}), b) == 1);
 }
 
 TEST_CASE("what is missing, differs in length or is not finite relates to nothing") {
@@ -49,12 +63,15 @@ TEST_CASE("what is missing, differs in length or is not finite relates to nothin
         std::pair{results({nan}), results({nan})}, std::pair{results({1}), results({nan})}}) {
     const Quantity loss = quantity_of("loss");
     CHECK(count({.equal = {loss}}, a, b) == 1);
+    CHECK(count({.unequal = {loss}}, a, b) == 1);
     CHECK(count({.within = {{loss, 1e9}}}, a, b) == 1);
     CHECK(count({.apart = {{loss, 0}}}, a, b) == 1);
   }
   CHECK(count({.equal = {quantity_of("model/none")}}, results({1}), results({1})) == 1);
   CHECK(count({.equal = {quantity_of("optimizer")}}, results({1}), results({1})) == 1);
   CHECK(count({.equal = {quantity_of("state.none")}}, results({1}), results({1})) == 1);
+  for (const char* name : {"model/none", "optimizer", "state.none"})
+    CHECK(count({.unequal = {quantity_of(name)}}, results({1}), results({1})) == 1);
   Results more = results({1});
   more.tensors["model"]["extra"] = floats({1});
   CHECK(count({.equal = {quantity_of("model")}}, more, results({1})) == 1);
