@@ -96,25 +96,34 @@ void print_block(Text& out, const program::BlockSpec& block) {
   for (const auto& [op, phase] : block.phases) print_phase(out, op, phase);
 }
 
-/// A type's flags as "false", "true", and the names of its choices; nothing of other members.
+/// What a flag or a choice may be, and is in a new object; null of other members.
+template <class Member>
+nlohmann::json choice_of(const Member& begun) {
+  nlohmann::json values;
+  if constexpr (std::is_same_v<Member, bool>) {
+    values = {"false", "true"};
+  } else if constexpr (std::is_enum_v<Member>) {
+    static constexpr auto names = names_of_enumerators<Member>();
+    for (const std::string_view name : names)
+      if (!name.empty()) values.push_back(name);
+  } else {
+    return nullptr;
+  }
+  return {{"values", values}, {"begins", written(begun)}};
+}
+
 template <class Operation>
 nlohmann::json choices_of() {
-  nlohmann::json out = nlohmann::json::object();
   static constexpr auto names = names_of_members<Operation>();
-  [&]<std::size_t... k>(std::index_sequence<k...>) {
-    (([&] {
-       using Member = std::remove_cvref_t<decltype(std::get<k>(
-           members_of(begun<Operation>.value)))>;
-       if constexpr (std::is_same_v<Member, bool>) {
-         out[std::string(names[k])] = {"false", "true"};
-       } else if constexpr (std::is_enum_v<Member>) {
-         static constexpr auto all = names_of_enumerators<Member>();
-         for (const std::string_view name : all)
-           if (!name.empty()) out[std::string(names[k])].push_back(name);
-       }
-     }()),
-     ...);
-  }(std::make_index_sequence<member_count<Operation>()>());
+  nlohmann::json out = nlohmann::json::object();
+  std::size_t k = 0;
+  const auto add = [&](const auto& member) {
+    nlohmann::json choice = choice_of(member);
+    if (!choice.is_null()) out[std::string(names[k])] = std::move(choice);
+    ++k;
+  };
+  std::apply([&](const auto&... member) { (add(member), ...); },
+             members_of(begun<Operation>.value));
   return out;
 }
 
@@ -163,6 +172,6 @@ std::string graph_text(const ModelGraph& graph) {
   return out.take();
 }
 
-std::string operations_text() { return choices_of_all(operations::Operation{}).dump(); }
+nlohmann::json operations() { return choices_of_all(operations::Operation{}); }
 
 }  // namespace net

@@ -1,5 +1,6 @@
 #pragma once
 #include "graph/to_blocks.hpp"
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace net {
@@ -8,7 +9,8 @@ namespace net {
 /// group, parameter, value, slot, phase, product and operation.
 std::string graph_text(const trainx::program::ModelGraph& graph);
 
-/// JSON: name of each operation -> its flags and choices -> the values that these may have.
-std::string operations_text();
+/// Name of each operation -> its flags and choices -> "values" that these may have, and which they
+/// have in a new object ("begins").
+nlohmann::json operations();
 
 }  // namespace net

@@ -1,6 +1,7 @@
 // Writes everything that plans decide, for scripts/compare_builds.
 //   print_plan [--worker PATH] --cases FILE    a case a line, as JSON; answers a line of JSON each
-//   print_plan --operations                    flags and choices of all operations, as JSON
+// The first line is about the build: "hopper_kernels", and the flags and choices of all
+// "operations".
 // A case: "name", "recipe" (its text), "settings" (key=value), and where they are not the default
 // "gpu" (as trainx plan --gpu), "rank", "fallback" (names of weights, PlanOptions), "facts" (what
 // is otherwise on the machine, as JSON of facts) and "shapes" (what a worker measured of its model).
@@ -120,10 +121,6 @@ int run(int argc, char** argv) {
   std::string file;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--operations") {
-      std::cout << net::operations_text() << "\n";
-      return 0;
-    }
     if (word == "--cases" && i + 1 < argc) {
       file = argv[++i];
     } else if (word == "--worker" && i + 1 < argc) {
@@ -135,7 +132,8 @@ int run(int argc, char** argv) {
   }
   std::ifstream cases(file);
   if (!cases) throw std::invalid_argument("--cases FILE: " + file + " cannot be read");
-  std::cout << json{{"hopper_kernels", has_hopper_kernels}} << "\n";
+  std::cout << json{{"hopper_kernels", has_hopper_kernels}, {"operations", net::operations()}}
+            << "\n";
   for (std::string line; std::getline(cases, line);)
     std::cout << answer_to(json::parse(line)) << std::endl;
   return 0;

@@ -15,7 +15,8 @@ import cases
 
 NUMBERS = ("losses", "checkpoint")  # sections that depend on the processor
 MEASURED = "shapes"  # what a worker measured: given to a plan that is compared with a recorded one
-# Recorded as hashes: their lines are many, and say little to people beside the program's.
+# Recorded as hashes: their lines say little to people beside the program's; and of plans alone
+# what is long.
 HASHED, LONG = ("buffers", "placement"), 40_000
 HASH = "sha256 "
 
@@ -180,21 +181,27 @@ def hashed(text):
     return HASH + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def is_hashed(section, text):
-    return kind_and_section(section)[1] in HASHED or len(text) > LONG
+def is_hashed(name, section, text):
+    if kind_and_section(section)[1] in HASHED:
+        return True
+    case = cases.CASES.get(name)
+    return len(text) > LONG and case is not None and not case.trains
 
 
 def write(path, recording):
     """With hashes in place of the sections of which is_hashed says so."""
     kept = {
         name: {
-            section: hashed(text) if is_hashed(section, text) else text
+            section: hashed(text) if is_hashed(name, section, text) else text
             for section, text in sections.items()
         }
         for name, sections in recording["cases"].items()
     }
     text = json.dumps(recording | {"cases": kept}, indent=0, sort_keys=True)
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 26}]
+    filters = [
+        {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 1 << 26, "lc": 4, "lp": 0, "pb": 0}
+        | {"nice_len": 273, "depth": 1000}
+    ]
     path.write_bytes(lzma.compress(text.encode(), filters=filters))
 
 

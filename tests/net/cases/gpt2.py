@@ -23,8 +23,8 @@ def offload(where, more=""):
 
 PRECISIONS = {
     "fp32": case("gpt2"),
-    "whole batch": case("gpt2", WHOLE),
-    "micro-batches of 1": case("gpt2", "batch.micro_batch_size=1"),
+    "whole batch": case("gpt2", WHOLE, gpus=("",)),
+    "micro-batches of 1": case("gpt2", "batch.micro_batch_size=1", gpus=("",)),
     "bf16": case("gpt2", BF16),
     "bf16, fp32 master": case("gpt2", BF16, "precision.master=fp32"),
     "bf16, no master": case("gpt2", BF16, "precision.master=none"),
@@ -42,7 +42,7 @@ PRECISIONS = {
     ),
     "attention's dropout": case("gpt2", BF16, "model.options.attention_dropout=0.1"),
     "smoothed labels, z-loss": case(
-        "gpt2", "model.options.label_smoothing=0.1", "model.options.z_loss=1e-3"
+        "gpt2", "model.options.label_smoothing=0.1", "model.options.z_loss=1e-3", gpus=("",)
     ),
     "math attention": case("gpt2", "model.attention=math", BF16),
     "flash attention": case("gpt2", "model.attention=flash", BF16),
@@ -86,7 +86,7 @@ MEMORY = {
 
 OPTIMIZED = {
     **{
-        f"optimizer {name}": case("gpt2", *([BF16] if k % 2 else []), optimizer=text)
+        f"optimizer {name}": case("gpt2", *([BF16] if k % 2 else []), optimizer=text, gpus=("",))
         for k, (name, text) in enumerate(OPTIMIZERS.items())
     },
     "optimizer anyprecision, compensated": case(
@@ -96,7 +96,7 @@ OPTIMIZED = {
         optimizer="{type: adamw_anyprecision, lr: 3e-3, options: {use_kahan_summation: true}}",
     ),
     "optimizer adafactor, relative steps": case(
-        "gpt2", optimizer="{type: adafactor}", schedule="{type: constant}"
+        "gpt2", optimizer="{type: adafactor}", schedule="{type: constant}", gpus=("",)
     ),
     "optimizer groups": case(
         "gpt2",
@@ -110,7 +110,7 @@ OPTIMIZED = {
         offload("cpu"),
     ),
     "average of the weights": case("gpt2", BF16, "optimizer.ema_decay=0.99"),
-    "linear schedule": case("gpt2", schedule="{type: linear, warmup: 3 steps, final_ratio: 0.1}"),
+    "linear schedule": case("gpt2", schedule="{type: linear, warmup: 3 steps, final_ratio: 0.1}", gpus=("",)),
 }
 
 RANKS = {
@@ -120,20 +120,20 @@ RANKS = {
     "ddp, optimizer on the host": case("gpt2", *ranks("ddp", 2, 4), offload("cpu")),
     "ddp, update in backward": case("gpt2", *ranks("ddp", 2, 4), IN_BACKWARD),
     "dp": case("gpt2", *ranks("dp", 2), ranks=(0, 1)),
-    "dp of 4, bf16": case("gpt2", *ranks("dp", 4), BF16, ranks=(0, 1)),
+    "dp of 4, bf16": case("gpt2", *ranks("dp", 4), BF16, ranks=(0, 1), gpus=("",)),
     "zero1": case("gpt2", *ranks("zero1", 2), BF16),
-    "zero1, fp16": case("gpt2", *ranks("zero1", 2), FP16),
+    "zero1, fp16": case("gpt2", *ranks("zero1", 2), FP16, gpus=("",)),
     "zero1 of 4 in pairs": case("gpt2", *ranks("zero1", 4, 2, ", shard_ranks: 2"), BF16),
     "zero2": case("gpt2", *ranks("zero2", 2)),
     "zero2 of 4, bf16 sums": case("gpt2", *ranks("zero2", 4), BF16, "precision.reduce=bf16"),
     "zero2, optimizer on the host": case(
         "gpt2", *ranks("zero2", 2), BF16, offload("cpu, gradients: bf16")
     ),
-    "zero2, adamw_8bit": case("gpt2", *ranks("zero2", 2), optimizer=OPTIMIZERS["adamw_8bit"]),
+    "zero2, adamw_8bit": case("gpt2", *ranks("zero2", 2), optimizer=OPTIMIZERS["adamw_8bit"], gpus=("",)),
     "zero3": case("gpt2", *ranks("zero3", 2), BF16),
     "zero3, recomputed": case("gpt2", *ranks("zero3", 2), FULL),
     "zero3 of 4 in pairs": case("gpt2", *ranks("zero3", 4, 2, ", shard_ranks: 2")),
-    "zero3, lamb": case("gpt2", *ranks("zero3", 2), optimizer=OPTIMIZERS["lamb"]),
+    "zero3, lamb": case("gpt2", *ranks("zero3", 2), optimizer=OPTIMIZERS["lamb"], gpus=("",)),
     "zero3, adafactor": case("gpt2", *ranks("zero3", 2), optimizer=OPTIMIZERS["adafactor"]),
     "zero3, evaluated in bf16": case("gpt2", *ranks("zero3", 2), "eval.precision=bf16"),
     "zero3, weights on the host": case(
@@ -154,17 +154,17 @@ OTHERS = {
     "packed, bf16, recomputed": case("packed", BF16, FULL),
     "bert": case("bert"),
     "bert, bf16, selective": case("bert", BF16, "memory.activation_checkpoint=selective"),
-    "bert, fp16, recomputed": case("bert", FP16, FULL),
-    "bert, recomputed: mlp": case("bert", BF16, "memory.activation_checkpoint=mlp"),
+    "bert, fp16, recomputed": case("bert", FP16, FULL, gpus=("",)),
+    "bert, recomputed: mlp": case("bert", BF16, "memory.activation_checkpoint=mlp", gpus=("",)),
     "bert, activations on the host": case("bert", BF16, "memory.activation_offload=cpu"),
     "bert, ddp": case("bert", *ranks("ddp", 2)),
-    "bert, zero2": case("bert", *ranks("zero2", 2), BF16),
+    "bert, zero2": case("bert", *ranks("zero2", 2), BF16, gpus=("",)),
     "bert, zero3": case("bert", *ranks("zero3", 2)),
     "bert, optimizer on the host": case("bert", BF16, offload("cpu")),
     "pairs": case("pairs"),
     "pairs, bf16, recomputed": case("pairs", BF16, FULL),
-    "pairs, zero1": case("pairs", *ranks("zero1", 2), FP16),
-    "pairs, dp": case("pairs", *ranks("dp", 2), ranks=(0, 1)),
+    "pairs, zero1": case("pairs", *ranks("zero1", 2), FP16, gpus=("",)),
+    "pairs, dp": case("pairs", *ranks("dp", 2), ranks=(0, 1), gpus=("",)),
 }
 
 CASES = PRECISIONS | MEMORY | OPTIMIZED | RANKS | OTHERS

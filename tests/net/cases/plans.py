@@ -22,7 +22,7 @@ WIDEST = published("gpt2", 8, size="1558m")
 LLAMA = published("llama", 3, 2048, "8b")
 QWEN = published("qwen3", 4, 2048, "0.6b")
 MIXTRAL = published("mixtral", 2, 2048, "8x7b")
-OLMOE = published("olmoe", 3, 2048)
+OLMOE = published("olmoe", 2, 2048)
 GPT_OSS = published("gpt_oss", 4, 2048, "20b")
 DEEPSEEK = published("deepseek_v3", 4, 2048, "16b-a3b")
 BERT = (
