@@ -12,6 +12,9 @@ import time
 TARGETS = ("bin/trainx", "bin/trainx-worker", "tests/net-worker", "tests/own-modules-worker")
 PASSED_ON = re.compile(r"^(TRAINX_\w+|CMAKE_BUILD_TYPE|CMAKE_CUDA_COMPILER):\w+=(.*)$", re.M)
 
+# What configuring finds out by itself.
+FOUND = ("_INCLUDE", "_LIBRARY", "_CHOSEN_ARCHITECTURES")
+
 
 class NotBuilt(Exception):
     """A sentence: why there is no such build."""
@@ -20,14 +23,16 @@ class NotBuilt(Exception):
 def options(cache, root, source):
     """Of the tree's own build; what lies under the tree lies under the other source, too."""
     found = dict(PASSED_ON.findall(cache))
-    found = {k: v for k, v in found.items() if v and not k.endswith("_INCLUDE")}
-    found = {k: v for k, v in found.items() if not k.endswith("_LIBRARY") and k != "TRAINX_CHOSEN_ARCHITECTURES"}
-    return [f"-D{k}={v.replace(str(root), str(source))}" for k, v in found.items()]
+    return [
+        f"-D{name}={value.replace(str(root), str(source))}"
+        for name, value in found.items()
+        if value and not name.endswith(FOUND)
+    ]
 
 
-def build(root, tree_build, commit, seconds):
-    """Its folder, with TARGETS built within that time."""
-    source = tree_build / "net-base"
+def build(root, tree_build, commit, seconds, targets=TARGETS, source=None):
+    """Its folder, with the targets built within that time. `source`: where its tree lies."""
+    source = source or tree_build / "net-base"
     begin = time.monotonic()
 
     def run(*command, **how):
@@ -55,5 +60,5 @@ def build(root, tree_build, commit, seconds):
     if not (out / "build.ninja").exists():
         cache = (tree_build / "CMakeCache.txt").read_text()
         run("cmake", "-G", "Ninja", "-S", source, "-B", out, *options(cache, root, source))
-    run("nice", "ninja", "-C", out, *TARGETS, env=os.environ | {"CCACHE_BASEDIR": str(source)})
+    run("nice", "ninja", "-C", out, *targets, env=os.environ | {"CCACHE_BASEDIR": str(source)})
     return out

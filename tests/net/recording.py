@@ -39,14 +39,18 @@ def environment(folder):
     }
 
 
-def output(command, folder):
-    done = subprocess.run(
-        [str(c) for c in command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=environment(folder),
-    )
+def output(command, folder, seconds=None):
+    try:
+        done = subprocess.run(
+            [str(c) for c in command],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env=environment(folder),
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"{command[0]} took longer than {seconds} s") from error
     if done.returncode != 0:
         raise Failure(f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout
@@ -78,13 +82,13 @@ def plans_of(names, known):
     return by_worker
 
 
-def run_print_plan(build, worker, plans, folder):
+def run_print_plan(build, worker, plans, folder, seconds):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", dir=folder) as lines:
         lines.writelines(json.dumps(plan) + "\n" for plan in plans)
         lines.flush()
         of_worker = ["--worker", build / "tests" / worker] if worker else []
         said = output(
-            [build / "tests" / "print_plan", *of_worker, "--cases", lines.name], folder
+            [build / "tests" / "print_plan", *of_worker, "--cases", lines.name], folder, seconds
         )
     about, *answers = map(json.loads, said.splitlines())
     return about, answers
@@ -99,7 +103,7 @@ def require_expected(name, kind, answer):
         raise Failure(f"{name}: {kind}{refused or 'this plan should be refused'}")
 
 
-def record_plans(build, names, known=None, strict=True):
+def record_plans(build, names, known=None, strict=True, seconds=None):
     """(what print_plan says of the build, sections by case). strict: a plan that fails, or is
     refused and should not be, is a Failure; else it is a section of its own."""
     with tempfile.TemporaryDirectory(prefix="trainx-net-") as place:
@@ -111,7 +115,7 @@ def record_plans(build, names, known=None, strict=True):
             parts = 1 if worker else processors()
             jobs += [(worker, plans[k::parts]) for k in range(parts) if plans[k::parts]]
         with concurrent.futures.ThreadPoolExecutor(processors()) as pool:
-            done = list(pool.map(lambda job: run_print_plan(build, *job, folder), jobs))
+            done = list(pool.map(lambda job: run_print_plan(build, *job, folder, seconds), jobs))
     found = {name: {} for name in names}
     for _, answers in done:
         for answer in answers:
@@ -146,7 +150,7 @@ def numbers_of(run):
     return {"losses": "\n".join(losses), "checkpoint": "\n".join(hashes)}
 
 
-def train(build, name):
+def train(build, name, seconds=None):
     case = cases.CASES[name]
     with tempfile.TemporaryDirectory(prefix="trainx-net-") as place:
         folder = pathlib.Path(place)
@@ -155,18 +159,18 @@ def train(build, name):
         worker = ["--worker", build / "tests" / case.worker] if case.worker else []
         command = [build / "bin" / "trainx", *worker, "train", "recipe.yaml", *case.settings]
         try:
-            output(command, folder)
+            output(command, folder, seconds)
             return numbers_of(folder / "outputs" / "run")
         except Failure as failure:
             raise Failure(f"{name}: {failure}") from failure
 
 
-def record_numbers(build, names, said=lambda done, of: None):
+def record_numbers(build, names, said=lambda done, of: None, seconds=None):
     """Sections by case, of those that train."""
     names = [name for name in names if cases.CASES[name].trains]
     found = {}
     with concurrent.futures.ThreadPoolExecutor(processors()) as pool:
-        for name, numbers in zip(names, pool.map(lambda name: train(build, name), names)):
+        for name, numbers in zip(names, pool.map(lambda n: train(build, n, seconds), names)):
             found[name] = numbers
             said(len(found), len(names))
     return found
