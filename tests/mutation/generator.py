@@ -26,7 +26,9 @@ SWAPS = {
 WORDS = {"true", "false"}
 NUMBER = re.compile(r"(?<![\w.'\"#%])(\d+)(?![\w.'])")
 NOT = re.compile(r"(?<![\w!=])!(?=[\w(])(?!=)")
-IF = re.compile(r"^(\s*(?:\} else )?if (?:constexpr )?)\((.*)\)( \{| return.*;| continue;| break;)?$")
+IF = re.compile(
+    r"^(\s*(?:\} else )?if (?:constexpr )?)\((.*)\)( \{| return.*;| continue;| break;)?$"
+)
 EARLY = re.compile(r"^\s*(?:if \(.*\) )?(?:return;|continue;|break;)$")
 MESSAGES = re.compile(
     r"\bthrow\b|Error\(|\blog::|\bstd::cerr\b|printf\(|to_string\(|\bnotes\b|\bchoices\b|problem"
@@ -50,14 +52,14 @@ def blanked(text):
     """The text, with blanks in place of comments, strings and characters: as long, line by line."""
     out, i = [], 0
     while i < len(text):
-        rest = text[i:i + 2]
+        rest = text[i : i + 2]
         raw = re.match(r'R"(\w*)\(', text[i:])
         if rest == "//":
             end = text.find("\n", i)
         elif rest == "/*":
             end = text.find("*/", i) + 2
         elif raw and (i == 0 or not text[i - 1].isalnum()):
-            close = f"){raw.group(1)}\""
+            close = f'){raw.group(1)}"'
             end = text.find(close, i) + len(close)
         elif text[i] == '"' or (text[i] == "'" and not (i and text[i - 1].isalnum())):
             end = i + 1
@@ -80,7 +82,7 @@ def is_message(statement):
 
 
 def replaced(line, at, old, new):
-    return line[:at] + new + line[at + len(old):]
+    return line[:at] + new + line[at + len(old) :]
 
 
 def swaps(code, line):
@@ -88,7 +90,7 @@ def swaps(code, line):
         for old, new in pairs.items():
             for found in re.finditer(re.escape(old), code):
                 at = found.start()
-                around = code[max(0, at - 1):at] + code[at + len(old):at + len(old) + 1]
+                around = code[max(0, at - 1) : at] + code[at + len(old) : at + len(old) + 1]
                 if old in WORDS and re.search(r"\w", around):
                     continue
                 if old in (" + ", " += ") and "\0" in around:
@@ -126,7 +128,7 @@ def statements(lines):
     out, begin = [], 0
     for k, line in enumerate(lines):
         if re.search(r"[;{}:]\s*$", line.rstrip("\0 ")) or k + 1 == len(lines):
-            out += ["\n".join(lines[begin:k + 1])] * (k + 1 - begin)
+            out += ["\n".join(lines[begin : k + 1])] * (k + 1 - begin)
             begin = k + 1
     return out
 

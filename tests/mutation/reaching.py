@@ -49,12 +49,17 @@ def parse_entries(text, build):
     for test in json.loads(text)["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         labels = set(properties.get("LABELS", []))
-        if not test.get("command") or labels & {"gpu", "slow", "tsan"} or ".reference." in test["name"]:
+        if (
+            not test.get("command")
+            or labels & {"gpu", "slow", "tsan"}
+            or ".reference." in test["name"]
+        ):
             continue
         program = pathlib.Path(test["command"][0])
         target = str(program.relative_to(build)) if program.is_relative_to(build) else ""
-        yield Entry(test["name"], tuple(test["command"]), target,
-                    tuple(properties.get("ENVIRONMENT", [])))
+        yield Entry(
+            test["name"], tuple(test["command"]), target, tuple(properties.get("ENVIRONMENT", []))
+        )
 
 
 def scripts_of(layer, names, table):
@@ -98,7 +103,10 @@ class Reach:
         programs.sort(key=lambda e: (not e.name.endswith("." + layer), len(self.inputs(e.target))))
         if not any(self.reaches(p, objects) for p in PROGRAMS):
             return programs
-        scripts = {e.name.removeprefix("e2e.").removesuffix("_test"): e
-                   for e in self.entries if e.name.startswith("e2e.")}
+        scripts = {
+            e.name.removeprefix("e2e.").removesuffix("_test"): e
+            for e in self.entries
+            if e.name.startswith("e2e.")
+        }
         names = dict.fromkeys(scripts_of(layer, scripts, self.table))
         return programs + [scripts[name] for name in names]

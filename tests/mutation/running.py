@@ -79,7 +79,7 @@ class Tree:
 
 
 def compiled(tree, objects, before):
-    """"": the objects are others; else one of NO_MUTANTS."""
+    """ "": the objects are others; else one of NO_MUTANTS."""
     if not tree.ninja(*objects):
         return NO_MUTANTS[0]
     return NO_MUTANTS[1] if tree.hashes(objects) == before else ""

@@ -91,9 +91,7 @@ def undeclared(repository, base):
         before = [net for net in map(repository.net, parents) if net is not None]
         if now is None or not before or now in before:
             continue  # a merge has the net of one of the two
-        missed = declaring.undeclared(
-            comparing.between(before[0], now), repository.changes(commit)
-        )
+        missed = declaring.undeclared(comparing.between(before[0], now), repository.changes(commit))
         if missed:
             where = f"commit {commit[:10]}" if commit else "the working tree"
             out.append(f"{where} changes the net and does not say so in {CHANGES}:")

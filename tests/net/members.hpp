@@ -24,7 +24,9 @@ constexpr std::size_t most_members = 40;
 template <class T, class Numbers>
 constexpr bool takes = false;
 template <class T, std::size_t... n>
-constexpr bool takes<T, std::index_sequence<n...>> = requires { T{((void)n, AnyValue{})...}; };
+constexpr bool takes<T, std::index_sequence<n...>> = requires {
+  T{((void)n, AnyValue{})...};
+};
 
 template <class T, std::size_t n = most_members + 1>
 constexpr std::size_t member_count() {
@@ -45,12 +47,12 @@ constexpr std::size_t member_count() {
 #define NET_NAMES_6(x) NET_NAMES_5(x), x##6
 #define NET_NAMES_7(x) NET_NAMES_6(x), x##7
 #define NET_NAMES_8(x) NET_NAMES_7(x), x##8
-#define NET_BIND(count, ...)                  \
-  else if constexpr (members == (count)) {    \
-    auto& [__VA_ARGS__] = object;             \
-    return std::tie(__VA_ARGS__);             \
+#define NET_BIND(count, ...)               \
+  else if constexpr (members == (count)) { \
+    auto& [__VA_ARGS__] = object;          \
+    return std::tie(__VA_ARGS__);          \
   }
-#define NET_BIND_8(first, ...)                                    \
+#define NET_BIND_8(first, ...)                                     \
   NET_BIND((first) + 1, __VA_ARGS__ __VA_OPT__(, ) NET_NAMES_1(z)) \
   NET_BIND((first) + 2, __VA_ARGS__ __VA_OPT__(, ) NET_NAMES_2(z)) \
   NET_BIND((first) + 3, __VA_ARGS__ __VA_OPT__(, ) NET_NAMES_3(z)) \
@@ -113,7 +115,8 @@ constexpr auto names_of_members() {
   return []<std::size_t... k>(std::index_sequence<k...>) {
     return std::array<std::string_view, sizeof...(k)>{
         last_name(written_argument<&std::get<k>(members_of(begun<T>.value))>())...};
-  }(std::make_index_sequence<member_count<T>()>());
+  }
+  (std::make_index_sequence<member_count<T>()>());
 }
 
 /// The enumerator's name; empty where the value is none of the type's.
@@ -131,7 +134,8 @@ constexpr auto names_of_enumerators() {
   return []<int... k>(std::integer_sequence<int, k...>) {
     return std::array<std::string_view, sizeof...(k)>{
         name_of_enumerator<E, static_cast<E>(k)>()...};
-  }(std::make_integer_sequence<int, most_enumerators>());
+  }
+  (std::make_integer_sequence<int, most_enumerators>());
 }
 
 }  // namespace net

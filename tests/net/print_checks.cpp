@@ -66,9 +66,7 @@ class Damages {
     }
     try {
       return program::check_program(all, ranks > most_ranks ? nullptr : &reference_);
-    } catch (const std::exception& error) {
-      return std::string("refused: ") + error.what();
-    }
+    } catch (const std::exception& error) { return std::string("refused: ") + error.what(); }
   }
 
   void leave_out(StepProgram& p, program::Placement&, std::size_t i) {
@@ -151,8 +149,7 @@ std::string fingerprints_text(const plan::RunPlan& plan) {
     change(other);
     return " " + name + "=" + written(plan::fingerprint(other) != as_it_is);
   };
-  return "fingerprint tells" +
-         tells("nothing", [](plan::RunPlan&) {}) +
+  return "fingerprint tells" + tells("nothing", [](plan::RunPlan&) {}) +
          tells("seed", [](plan::RunPlan& p) { ++p.recipe.run.seed; }) +
          tells("budget", [](plan::RunPlan& p) { p.recipe.memory.budget = {}; }) +
          tells("rates", [](plan::RunPlan& p) { p.lr_table.back() += 1; }) +

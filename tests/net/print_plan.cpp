@@ -4,9 +4,9 @@
 // "operations".
 // A case: "name", "recipe" (its text), "settings" (key=value), and where they are not the default
 // "gpu" (as trainx plan --gpu), "rank", "fallback" (names of weights, PlanOptions), "facts" (what
-// is otherwise on the machine, as JSON of facts) and "shapes" (what a worker measured of its model).
-// An answer: the case's name, and "sections": the text of each heading; of a plan that is refused
-// "refused" alone. The machine is a fixed one, so that two machines print the same.
+// is otherwise on the machine, as JSON of facts) and "shapes" (what a worker measured of its
+// model). An answer: the case's name, and "sections": the text of each heading; of a plan that is
+// refused "refused" alone. The machine is a fixed one, so that two machines print the same.
 #include "launch/worker_description.hpp"
 #include "launch/worker_models.hpp"
 #include "core/error.hpp"
@@ -107,13 +107,10 @@ json answer_to(const json& one) {
   try {
     out["sections"] = sections_of(one);
   } catch (const UserError& error) {
-    out["sections"]["refused"] =
-        std::to_string(static_cast<int>(error.code())) + " " + error.what() + "\n";
-  } catch (const std::exception& error) {
-    out["failed"] = error.what();
-  }
-  out["seconds"] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    out["sections"]["refused"] = std::to_string(static_cast<int>(error.code())) + " " +
+                                 error.what() + "\n";
+  } catch (const std::exception& error) { out["failed"] = error.what(); }
+  out["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }
 

@@ -52,7 +52,9 @@ def output(command, folder, seconds=None):
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{command[0]} took longer than {seconds} s") from error
     if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        raise Failure(
+            f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
     return done.stdout
 
 

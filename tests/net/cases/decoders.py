@@ -22,8 +22,9 @@ FORMS = {
     "llama, recomputed: mlp": case(family("llama"), "memory.activation_checkpoint=mlp"),
     "llama, heads of 12": case(family("llama", more="")),
     "llama, dropout": case(family("llama", more=", dropout: 0.1, attention_dropout: 0.1"), BF16),
-    "llama, packed": case(family("llama", data=jsonl("packed", more=", packed: true"),
-                                 more=", vocab_size: 200"), BF16),
+    "llama, packed": case(
+        family("llama", data=jsonl("packed", more=", packed: true"), more=", vocab_size: 200"), BF16
+    ),
     "llama, activations on the host": case(
         family("llama"), BF16, "model.options.num_layers=4", "memory.activation_offload=cpu"
     ),
@@ -38,8 +39,9 @@ FORMS = {
     "phi: side by side": case(family("phi"), BF16),
     "phi3: fused products": case(family("phi3"), BF16),
     "gpt_neox: turned in part": case(family("gpt_neox", ALL_HEADS), BF16),
-    "bloom: ALiBi": case(family("bloom", "num_layers: 2, num_heads: 4, hidden_size: 32, "
-                                "max_positions: 32")),
+    "bloom: ALiBi": case(
+        family("bloom", "num_layers: 2, num_heads: 4, hidden_size: 32, " "max_positions: 32")
+    ),
     "opt: learned positions, ReLU": case(family("opt", ALL_HEADS), BF16),
     "olmo: norms without weights": case(family("olmo")),
     "olmo2: norms behind, whole heads": case(family("olmo2"), BF16),
@@ -55,9 +57,7 @@ FORMS = {
     ),
     "youtu: latent attention": case(family("youtu", ALL_HEADS)),
     "minicpm3: latent, scaled": case(family("minicpm3", ALL_HEADS), BF16),
-    "deepseek_v2: latent, no rank of queries": case(
-        family("deepseek_v2", ALL_HEADS), BF16
-    ),
+    "deepseek_v2: latent, no rank of queries": case(family("deepseek_v2", ALL_HEADS), BF16),
 }
 
 RANKS = {

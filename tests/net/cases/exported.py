@@ -87,8 +87,9 @@ def write(folder):
         "constants": {},
         "graphs": {t: {"modules": list(modules(t))} for t in ("f32", "bf16")},
     }
-    weights = {n: (d, [draw.gauss(0, 0.1) for _ in range(math.prod(d))])
-               for n, d in parameters.items()}
+    weights = {
+        n: (d, [draw.gauss(0, 0.1) for _ in range(math.prod(d))]) for n, d in parameters.items()
+    }
     files = {
         "graph.json": (json.dumps(graph) + "\n").encode(),
         "constants.safetensors": safetensors({}),

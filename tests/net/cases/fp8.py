@@ -34,9 +34,7 @@ CASES = {
         GPT2, "model.options.num_layers=4", precision=fp8(first_last="compute")
     ),
     "fp8, what gains": case(GPT2, precision=fp8("delayed", small_products="compute")),
-    "fp8, recomputed": case(
-        GPT2, "memory.activation_checkpoint=full", precision=fp8("delayed")
-    ),
+    "fp8, recomputed": case(GPT2, "memory.activation_checkpoint=full", precision=fp8("delayed")),
     "fp8, blocks, recomputed: mlp": case(
         LLAMA, "memory.activation_checkpoint=mlp", precision=fp8("blocks")
     ),
@@ -65,18 +63,14 @@ CASES = {
         fallback=("h.0.attn.c_attn.weight",),
         trains=False,
     ),
-    "fp8, optimizer on the host": case(
-        GPT2, "memory.optimizer_offload.where=cpu", precision=fp8()
-    ),
+    "fp8, optimizer on the host": case(GPT2, "memory.optimizer_offload.where=cpu", precision=fp8()),
     "fp8, weights on the host": case(GPT2, "memory.parameter_offload=cpu", precision=fp8()),
     "fp8, frozen layers": case(
         LLAMA,
         "optimizer.groups=[{match: 'model.layers.0.*', freeze: true}]",
         precision=fp8("delayed"),
     ),
-    "fp8, bert": case(
-        MODELS["bert"], "model.options.hidden_size=64", precision=fp8("delayed")
-    ),
+    "fp8, bert": case(MODELS["bert"], "model.options.hidden_size=64", precision=fp8("delayed")),
     "fp8, evaluated in bf16": case(
         GPT2, "eval.precision=bf16", precision=fp8("current", "fp32"), gpus=("",)
     ),

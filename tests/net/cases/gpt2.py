@@ -37,9 +37,7 @@ PRECISIONS = {
     "evaluated in fp16, average": case(
         "gpt2", "eval={precision: fp16, weights: average}", "optimizer.ema_decay=0.9"
     ),
-    "no dropout, no clipping": case(
-        "gpt2", "model.options.dropout=0", "optimizer.max_grad_norm=0"
-    ),
+    "no dropout, no clipping": case("gpt2", "model.options.dropout=0", "optimizer.max_grad_norm=0"),
     "attention's dropout": case("gpt2", BF16, "model.options.attention_dropout=0.1"),
     "smoothed labels, z-loss": case(
         "gpt2", "model.options.label_smoothing=0.1", "model.options.z_loss=1e-3", gpus=("",)
@@ -74,9 +72,7 @@ MEMORY = {
     ),
     "weights on the host": case("gpt2", BF16, offload("cpu"), "memory.parameter_offload=cpu"),
     "weights on the host, optimizer not": case("gpt2", "memory.parameter_offload=cpu"),
-    "weights on disk": case(
-        "gpt2", BF16, offload("disk"), "memory.parameter_offload=disk", WHOLE
-    ),
+    "weights on disk": case("gpt2", BF16, offload("disk"), "memory.parameter_offload=disk", WHOLE),
     "update in backward": case("gpt2", WHOLE, IN_BACKWARD),
     "update in backward, on the host": case("gpt2", WHOLE, BF16, IN_BACKWARD, offload("cpu")),
     "update in backward, weights on the host": case(
@@ -110,7 +106,9 @@ OPTIMIZED = {
         offload("cpu"),
     ),
     "average of the weights": case("gpt2", BF16, "optimizer.ema_decay=0.99"),
-    "linear schedule": case("gpt2", schedule="{type: linear, warmup: 3 steps, final_ratio: 0.1}", gpus=("",)),
+    "linear schedule": case(
+        "gpt2", schedule="{type: linear, warmup: 3 steps, final_ratio: 0.1}", gpus=("",)
+    ),
 }
 
 RANKS = {
@@ -129,7 +127,9 @@ RANKS = {
     "zero2, optimizer on the host": case(
         "gpt2", *ranks("zero2", 2), BF16, offload("cpu, gradients: bf16")
     ),
-    "zero2, adamw_8bit": case("gpt2", *ranks("zero2", 2), optimizer=OPTIMIZERS["adamw_8bit"], gpus=("",)),
+    "zero2, adamw_8bit": case(
+        "gpt2", *ranks("zero2", 2), optimizer=OPTIMIZERS["adamw_8bit"], gpus=("",)
+    ),
     "zero3": case("gpt2", *ranks("zero3", 2), BF16),
     "zero3, recomputed": case("gpt2", *ranks("zero3", 2), FULL),
     "zero3 of 4 in pairs": case("gpt2", *ranks("zero3", 4, 2, ", shard_ranks: 2")),
