@@ -1,149 +1,39 @@
-// Writes everything that a plan decides, for scripts/compare_builds: programs with their
-// placement and order, memory, expected kernels, learning rates, predicted time.
-//   print_plan [--gpu NAME] [--rank R] [--worker PATH] RECIPE [key=value ...]
-// The machine is a fixed one, so that two machines print the same.
+// Writes everything that plans decide, for scripts/compare_builds.
+//   print_plan [--worker PATH] --cases FILE    a case a line, as JSON; answers a line of JSON each
+// The first line is about the build: "hopper_kernels", and the flags and choices of all
+// "operations".
+// A case: "name", "recipe" (its text), "settings" (key=value), and where they are not the default
+// "gpu" (as trainx plan --gpu), "rank", "fallback" (names of weights, PlanOptions), "facts" (what
+// is otherwise on the machine, as JSON of facts) and "shapes" (what a worker measured of its
+// model). An answer: the case's name, and "sections": the text of each heading; of a plan that is
+// refused "refused" alone. The machine is a fixed one, so that two machines print the same.
 #include "launch/worker_description.hpp"
 #include "launch/worker_models.hpp"
-#include "plan/expected_kernels.hpp"
-#include "plan/run_plan.hpp"
+#include "core/error.hpp"
+#include "core/hopper_kernels.hpp"
+#include "architectures/architecture.hpp"
+#include "architectures/custom_json.hpp"
+#include "program/decode.hpp"
 #include "program/print.hpp"
+#include "tests/net/print_checks.hpp"
+#include "tests/net/print_decisions.hpp"
+#include "tests/net/print_graph.hpp"
+#include "tests/net/print_program.hpp"
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace {
 
 using namespace trainx;
+using nlohmann::json;
+using Sections = std::map<std::string, std::string>;
 
-void line(const std::string& text) { std::fputs((text + "\n").c_str(), stdout); }
-
-void row(const std::string& name, const std::string& value) { line("  " + name + " " + value); }
-void row(const std::string& name, std::int64_t value) { row(name, std::to_string(value)); }
-
-std::string exact(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
-
-std::string_view name_of_space(program::Space space) {
-  switch (space) {
-    case program::Space::device: return "device";
-    case program::Space::host: return "host";
-    case program::Space::disk: return "disk";
-    case program::Space::library: return "library";
-  }
-  return "";
-}
-
-// By instruction: lane and place in it of each instruction that it waits for.
-void print_order(const program::Order& order) {
-  line("order");
-  for (std::size_t i = 0; i < order.steady.size(); ++i) {
-    std::string waits;
-    for (const program::Wait& w : order.steady[i])
-      waits += " " + std::string(name_of(w.lane)) + std::to_string(w.index) +
-               (w.back > 0 ? "'" : "");
-    if (!waits.empty()) row(std::to_string(i) + ":", waits);
-  }
-}
-
-void print_program(const std::string& name, const plan::PlacedProgram& placed) {
-  line(name + ": " + std::to_string(placed.graph.tokens) + " tokens, " +
-       std::to_string(placed.micro_steps) + " micro-steps");
-  line(program::print(placed.program, &placed.graph));
-  line("placement");
-  for (std::size_t b = 0; b < placed.program.buffers.size(); ++b) {
-    const program::Buffer& buffer = placed.program.buffers[b];
-    row(std::string(name_of_space(buffer.space)) + " " + std::to_string(placed.placement.base[b]) +
-            " " + std::to_string(buffer.bytes()),
-        buffer.name);
-  }
-  print_order(placed.order);
-}
-
-void print_memory(const plan::MemoryPlan& m) {
-  line("memory");
-  for (const auto& [name, bytes] : m.categories) row(name, bytes);
-  for (const auto& [name, bytes] : m.on_host) row("on host: " + name, bytes);
-  row("arena", m.arena_bytes);
-  row("library", m.library_bytes);
-  row("host", m.host_bytes);
-  row("disk", m.disk_bytes);
-  row("beside host", m.beside_host_bytes);
-  row("process", m.process_bytes);
-  row("total", m.total_bytes());
-}
-
-void print_expected(const plan::ExpectedKernels& c) {
-  line("expected kernels");
-  row("captured", c.captured);
-  row("attention", std::string(name_of(c.attention)));
-  row("documents", c.documents);
-  row("attention forward", c.attention_forward);
-  row("attention backward", c.attention_backward);
-  row("matrix products", c.matrix_products);
-  row("products recomputed", c.products_recomputed);
-  row("norms recomputed", c.norms_recomputed);
-  row("recomputation", c.activation_checkpoint);
-  row("update launches", c.update_launches);
-  row("summed", c.summed);
-  row("sharded", c.sharded);
-  row("offloaded bytes", c.offloaded_bytes);
-  row("host updates", c.host_updates);
-  row("updates stay", c.updates_stay);
-  row("gradients out", c.gradients_out_bytes);
-  row("weights back", c.weights_back_bytes);
-  row("gradients rounded", c.gradients_rounded);
-  row("parameters in", c.parameters_in_bytes);
-  row("parameters out", c.parameters_out_bytes);
-  row("weights on disk", c.weights_on_disk);
-  row("update", c.update);
-  row("weights", c.weights);
-}
-
-void print_plan(const plan::RunPlan& plan) {
-  for (std::size_t i = 0; i < plan.train.size(); ++i)
-    print_program("train " + std::to_string(plan.row_lengths[i]), plan.train[i]);
-  for (std::size_t i = 0; i < plan.evaluate.size(); ++i)
-    print_program("evaluate " + std::to_string(plan.row_lengths[i]), plan.evaluate[i]);
-  print_memory(plan.memory);
-  if (plan.on_gpu) print_expected(plan::expected_kernels(plan, plan.train.back().graph));
-  if (plan.time) {
-    line("time");
-    row("step", exact(plan.time->step_s));
-    row("products", exact(plan.time->gemm_s));
-    row("attention", exact(plan.time->attention_s));
-    row("memory", exact(plan.time->memory_s));
-  }
-  line("learning rates");
-  for (const double rate : plan.lr_table) row("", exact(rate));
-  line("choices");
-  for (const std::string& choice : plan.choices) row("", choice);
-}
-
-int run(int argc, char** argv) {
-  plan::PlanOptions options;
-  std::string config, worker;
-  recipe::LoadOptions load;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--gpu" && i + 1 < argc)
-      options.gpu = argv[++i];
-    else if (word == "--rank" && i + 1 < argc)
-      options.rank = std::atoi(argv[++i]);
-    else if (word == "--worker" && i + 1 < argc)
-      worker = argv[++i];
-    else if (word.find('=') != std::string::npos)
-      load.overrides.push_back(word);
-    else
-      config = word;
-  }
-  if (!worker.empty()) {
-    ::setenv("TRAINX_WORKER", worker.c_str(), 1);  // which measures the model's memory
-    launch::describe_worker(worker);
-  }
-  const recipe::Recipe recipe = recipe::load_recipe(config, load).recipe;
+facts::Facts facts_of(const recipe::Recipe& recipe, const json& given) {
   facts::Facts facts = facts::gather_facts(recipe);
   facts.hardware = {};
   facts.hardware.host = "net";
@@ -153,8 +43,96 @@ int run(int argc, char** argv) {
   if (facts.offload_folder)
     facts.offload_folder->free_bytes = std::int64_t{1} << 40,
     facts.offload_folder->bytes_per_s = 1e9;
-  launch::measure_model(recipe, facts);
-  print_plan(plan::make_run_plan(recipe, facts, options));
+  if (given.is_null()) return facts;
+  json all = facts::to_json(facts);
+  all.merge_patch(given);
+  return facts::facts_from_json(all);
+}
+
+/// Sections of a graph and of a program, without those that an earlier length has already.
+void add_programs(Sections& out, const std::string& what, const plan::RunPlan& plan,
+                  const std::vector<plan::PlacedProgram>& programs) {
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const std::string name = what + " " + std::to_string(plan.row_lengths[i]);
+    out["graph"] += name + "\n";
+    const std::string graph = net::graph_text(programs[i].graph);
+    out["graph"] += out["graph"].find(graph) == std::string::npos ? graph : "  as above\n";
+    for (const auto& [section, text] : net::program_texts(programs[i]))
+      out[section] += name + "\n" + text;
+  }
+}
+
+/// The program that continues a text.
+std::string decoding_text(const plan::RunPlan& plan) {
+  if (!architectures::generates(plan.dims)) return {};
+  const std::int64_t capacity = plan.row_lengths.back(), so_far = capacity / 2;
+  const auto graph_of = [&](std::int64_t length) {
+    return architectures::model_graph(architectures::for_evaluation(plan.dims), 1, length,
+                                      plan.compute, {plan.threads});
+  };
+  return "bytes " + std::to_string(program::decode_bytes(graph_of(capacity), capacity)) + "\n" +
+         program::print(program::decode_program(graph_of(so_far), capacity));
+}
+
+Sections sections_of(const json& one) {
+  recipe::LoadOptions load;
+  load.overrides = one.value("settings", std::vector<std::string>{});
+  const recipe::Recipe recipe =
+      recipe::parse_recipe(one.at("recipe").get<std::string>(), "recipe.yaml", load).recipe;
+  facts::Facts facts = facts_of(recipe, one.value("facts", json()));
+  if (one.contains("shapes"))
+    for (const json& shape : one["shapes"])
+      facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
+  else
+    launch::measure_model(recipe, facts);
+  plan::PlanOptions options;
+  options.gpu = one.value("gpu", "");
+  options.rank = one.value("rank", 0);
+  options.fp8_fallback = one.value("fallback", std::set<std::string>{});
+  const plan::RunPlan plan = plan::make_run_plan(recipe, facts, options);
+  Sections out = net::decision_texts(plan);
+  add_programs(out, "train", plan, plan.train);
+  add_programs(out, "evaluate", plan, plan.evaluate);
+  out["checks"] = net::checks_text(plan);
+  out["decoding"] = decoding_text(plan);
+  for (const auto& shape : facts.model_shapes)
+    out["shapes"] += architectures::to_json(shape).dump() + "\n";
+  std::erase_if(out, [](const auto& entry) { return entry.second.empty(); });
+  return out;
+}
+
+json answer_to(const json& one) {
+  json out{{"name", one.at("name")}};
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    out["sections"] = sections_of(one);
+  } catch (const UserError& error) {
+    out["sections"]["refused"] = std::to_string(static_cast<int>(error.code())) + " " +
+                                 error.what() + "\n";
+  } catch (const std::exception& error) { out["failed"] = error.what(); }
+  out["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return out;
+}
+
+int run(int argc, char** argv) {
+  std::string file;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--cases" && i + 1 < argc) {
+      file = argv[++i];
+    } else if (word == "--worker" && i + 1 < argc) {
+      ::setenv("TRAINX_WORKER", argv[++i], 1);  // which measures models
+      launch::describe_worker(argv[i]);
+    } else {
+      throw std::invalid_argument("no such option: " + word);
+    }
+  }
+  std::ifstream cases(file);
+  if (!cases) throw std::invalid_argument("--cases FILE: " + file + " cannot be read");
+  std::cout << json{{"hopper_kernels", has_hopper_kernels}, {"operations", net::operations()}}
+            << "\n";
+  for (std::string line; std::getline(cases, line);)
+    std::cout << answer_to(json::parse(line)) << std::endl;
   return 0;
 }
 
