@@ -1,7 +1,8 @@
 // Backward of norms. The kernel has up to 23 cuts (layer_norm_backward_tiles.hpp) for each element
 // type and each Known; all of them in one file took minutes to compile. So layer_norm_backward.cu
-// only sees their launches, in layer_norm_backward_launch.cuh, and a few are instantiated in each
-// file of layer_norm_backward/ (`template struct NormBackwardBlocks<float, Known::rms_norm>;`).
+// only sees their launches, in layer_norm_backward_launch.cuh, and each file of
+// layer_norm_backward/ instantiates one (`template struct NormBackwardBlocks<float,
+// Known::rms_norm>;`).
 #pragma once
 #include <algorithm>
 #include "kernels/copy_async.cuh"

@@ -2,7 +2,6 @@
 
 namespace trainx::kernels {
 
-template struct NormBackwardBlocks<Bf16, Known::layer_norm>;
 template struct NormBackwardBlocks<Fp16, Known::layer_norm>;
 
 }  // namespace trainx::kernels

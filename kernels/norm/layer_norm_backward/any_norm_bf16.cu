@@ -3,6 +3,5 @@
 namespace trainx::kernels {
 
 template struct NormBackwardBlocks<Bf16, Known::nothing>;
-template struct NormBackwardBlocks<Fp16, Known::nothing>;
 
 }  // namespace trainx::kernels

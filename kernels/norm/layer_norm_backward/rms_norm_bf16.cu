@@ -3,6 +3,5 @@
 namespace trainx::kernels {
 
 template struct NormBackwardBlocks<Bf16, Known::rms_norm>;
-template struct NormBackwardBlocks<Fp16, Known::rms_norm>;
 
 }  // namespace trainx::kernels
