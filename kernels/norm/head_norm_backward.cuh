@@ -1,5 +1,5 @@
-// Backward of norms of heads, and how its memory is cut. The files in head_norm_backward/
-// instantiate it, an element type each: all of them in one file took more than a minute to compile.
+// Backward of norms of heads, and how its memory is cut. Each file in head_norm_backward/
+// instantiates it for an element type: all of them in one file took more than a minute to compile.
 #pragma once
 #include <algorithm>
 #include "kernels/fold.cuh"
@@ -8,23 +8,24 @@
 #include "kernels/norm/head_row.cuh"
 
 namespace trainx::kernels {
+// Internal linkage: with external linkage the compiler lays out shared memory differently.
+namespace {
 
 // Blocks stay for the whole launch and keep the column sums of their rows in registers. At the end
-// they fold them in two levels, `head_norm_fan` blocks at a time; the last one adds up the groups
-// that share a weight.
-constexpr int head_norm_fan = 24;
-constexpr std::int64_t most_head_norm_blocks = head_norm_fan * head_norm_fan;
+// they fold them in two levels, `fan` blocks at a time; the last one adds up the groups that share
+// a weight.
+constexpr int fan = 24;
+constexpr std::int64_t most_blocks = fan * fan;
 // Partial sums take at most this much: there are fewer blocks if rows are wide.
-constexpr std::int64_t most_head_norm_bytes = std::int64_t{48} << 20;
+constexpr std::int64_t most_partial_bytes = std::int64_t{48} << 20;
 
-inline std::int64_t head_norm_vector_bytes(const HeadNormShape& s, bool biased) {
+std::int64_t vector_bytes(const HeadNormShape& s, bool biased) {
   return (biased ? 2 : 1) * ((s.normed_columns() + 3) / 4 * 4) *
          static_cast<std::int64_t>(sizeof(float));
 }
-inline std::int64_t head_norm_blocks_at_most(const HeadNormShape& s, bool biased) {
-  return std::clamp<std::int64_t>(
-      most_head_norm_bytes / head_norm_vector_bytes(s, biased) - head_norm_fan - 1, 1,
-      most_head_norm_blocks);
+std::int64_t blocks_at_most(const HeadNormShape& s, bool biased) {
+  return std::clamp<std::int64_t>(most_partial_bytes / vector_bytes(s, biased) - fan - 1, 1,
+                                  most_blocks);
 }
 
 template <class T>
@@ -161,53 +162,50 @@ __global__ void __launch_bounds__(Block::threads)
                   k == 0 ? weight_sums[v] : bias_sums[biased ? v : 0], slots[v].count, false);
     }
   }
-  const int blocks = static_cast<int>(gridDim.x),
-            groups = (blocks + head_norm_fan - 1) / head_norm_fan,
-            group = static_cast<int>(blockIdx.x) / head_norm_fan;
-  const int members = blocks - group * head_norm_fan < head_norm_fan
-                          ? blocks - group * head_norm_fan
-                          : head_norm_fan;
+  const int blocks = static_cast<int>(gridDim.x), groups = (blocks + fan - 1) / fan,
+            group = static_cast<int>(blockIdx.x) / fan;
+  const int members = blocks - group * fan < fan ? blocks - group * fan : fan;
   if (!last_to_arrive(memory.counters + 1 + group, static_cast<std::uint32_t>(members))) return;
   float4* const of_groups = of_blocks + static_cast<std::int64_t>(blocks) * length4;
   for (int i = static_cast<int>(threadIdx.x); i < length4; i += Block::threads)
-    of_groups[static_cast<std::int64_t>(group) * length4 + i] = add_members<head_norm_fan>(
-        of_blocks + static_cast<std::int64_t>(group) * head_norm_fan * length4, length4, members,
-        i);
+    of_groups[static_cast<std::int64_t>(group) * length4 + i] = add_members<fan>(
+        of_blocks + static_cast<std::int64_t>(group) * fan * length4, length4, members, i);
   if (!last_to_arrive(memory.counters, static_cast<std::uint32_t>(groups))) return;
   float4* const of_all = of_groups + static_cast<std::int64_t>(groups) * length4;
   for (int i = static_cast<int>(threadIdx.x); i < length4; i += Block::threads)
-    of_all[i] = add_members<head_norm_fan>(of_groups, length4, groups, i);
+    of_all[i] = add_members<fan>(of_groups, length4, groups, i);
   __syncthreads();
   put_weights(op, h, reinterpret_cast<const float*>(of_all), pitch, count);
 }
 
 template <class T, class Block, bool wide, bool biased, bool aligned>
-cudaError_t launch_head_norm_backward(const HeadNormBackward<T>& op, const HeadSlots& h, bool sums,
-                                      const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch(const HeadNormBackward<T>& op, const HeadSlots& h, bool sums,
+                   const FoldMemory& memory, cudaStream_t stream) {
   unsigned blocks = 0;
   const std::int64_t work = std::max<std::int64_t>(1, (h.rows + Block::rows - 1) / Block::rows);
   if (const cudaError_t error = blocks_for(work, Block::vectors == 1 ? 4 : 2, blocks);
       error != cudaSuccess)
     return error;
-  blocks = static_cast<unsigned>(
-      std::min<std::int64_t>(blocks, head_norm_blocks_at_most(op.shape, biased)));
+  blocks = static_cast<unsigned>(std::min<std::int64_t>(blocks, blocks_at_most(op.shape, biased)));
   head_norm_backward_kernel<T, Block, wide, biased, aligned><<<blocks, Block::threads, 0, stream>>>(
       op, h, static_cast<float>(op.shape.weight_offset), sums, memory);
   return cudaGetLastError();
 }
 
 template <class T, bool biased>
-cudaError_t launch_head_norm_by_width(const HeadNormBackward<T>& op, bool sums,
-                                      const FoldMemory& memory, cudaStream_t stream) {
+cudaError_t launch_by_width(const HeadNormBackward<T>& op, bool sums, const FoldMemory& memory,
+                            cudaStream_t stream) {
   const HeadNormShape& s = op.shape;
   const HeadSlots h = slots_of(s);
   const bool aligned = eights(s) && aligned16(op.x) && aligned16(op.dy) && aligned16(op.dx) &&
                        aligned16(op.weight[0]) && aligned16(op.weight[1]);
   return with_head_block(h, aligned, [&](auto block, auto wide, auto whole_pieces) {
-    return launch_head_norm_backward<T, decltype(block), decltype(wide)::value, biased,
-                                     decltype(whole_pieces)::value>(op, h, sums, memory, stream);
+    return launch<T, decltype(block), decltype(wide)::value, biased, decltype(whole_pieces)::value>(
+        op, h, sums, memory, stream);
   });
 }
+
+}  // namespace
 
 template <class T>
 cudaError_t head_norm_backward(const HeadNormBackward<T>& op, const FoldMemory& memory,
@@ -216,8 +214,8 @@ cudaError_t head_norm_backward(const HeadNormBackward<T>& op, const FoldMemory& 
   const bool biased = op.d_bias[0] || op.d_bias[1],
              sums = biased || op.d_weight[0] || op.d_weight[1];
   if (op.shape.rows == 0 && !sums) return cudaSuccess;
-  return biased ? launch_head_norm_by_width<T, true>(op, sums, memory, stream)
-                : launch_head_norm_by_width<T, false>(op, sums, memory, stream);
+  return biased ? launch_by_width<T, true>(op, sums, memory, stream)
+                : launch_by_width<T, false>(op, sums, memory, stream);
 }
 
 }  // namespace trainx::kernels
