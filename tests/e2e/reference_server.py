@@ -1,7 +1,8 @@
 """Runs reference scripts for reference.py: torch and transformers are imported once, and each script runs in a fork.
 
-Reads lines of JSON {"script", "args", "stdin", "cwd"}, and answers each with {"code", "stdout", "stderr"}: on stdin, or
-for all that connect to the socket that its argument names."""
+Reads lines of JSON {"script", "args", "stdin", "cwd"}, and answers each with {"code", "stdout",
+"stderr", "processor_seconds"}: on stdin, or for all that connect to the socket that its argument
+names."""
 import json
 import os
 import runpy
@@ -42,11 +43,12 @@ def run(script, args, stdin, cwd):
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-        _, status = os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
         for file in (told, errors):
             file.seek(0)
         text = [file.read().decode("utf-8", "surrogateescape") for file in (told, errors)]
-        return {"code": os.waitstatus_to_exitcode(status), "stdout": text[0], "stderr": text[1]}
+        return {"code": os.waitstatus_to_exitcode(status), "stdout": text[0], "stderr": text[1],
+                "processor_seconds": used.ru_utime + used.ru_stime}
 
 
 def answer(questions, answers):
