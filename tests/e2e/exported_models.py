@@ -37,7 +37,11 @@ class ExportedModels(Trainx):
         super().tearDownClass()
 
     def reference(self, *words):
-        return reference.ask(self, "reference_exported.py", *words, cwd=self.folder)
+        return self.references(words)[0]
+
+    def references(self, *commands):
+        """The answers to commands of reference_exported.py."""
+        return reference.ask(self, "reference_exported.py", "all", asks=commands, cwd=self.folder)
 
     def make(self, case, *words):
         """The recipe of an export."""
@@ -53,8 +57,7 @@ class ExportedModels(Trainx):
         if (case, words) not in self.exports:
             kept = tempfile.TemporaryDirectory(prefix="trainx-exported-")
             model, out = (f"{kept.name}/{folder}" for folder in ("model", "out"))
-            self.reference("make", case, model)
-            found = self.reference("export", model, out, task, *words)
+            _, found = self.references(("make", case, model), ("export", model, out, task, *words))
             self.assertIn("said", found, found)
             self.exports[case, words] = kept
         shutil.copytree(self.exports[case, words].name, self.folder, dirs_exist_ok=True)
@@ -90,22 +93,36 @@ class ExportedModels(Trainx):
         self.assertLess(worst, tolerance)
 
     def check_folder(self, folder, other, tolerance):
-        found = self.reference("compare", folder, other, self.task)
+        self.check_compared(self.reference("compare", folder, other, self.task), tolerance)
+
+    def check_compared(self, found, tolerance):
         self.assertEqual((found["missing"], found["unexpected"]), ([], []))
         self.assertEqual(found["type"], found["wanted_type"])
         self.assertLessEqual(found["difference"], tolerance * found["largest"], found)
 
-    def check_case(self, case):
-        recipe = self.make(case, "fp32")
-        want = self.reference("train", "model", self.task, self.data, "trained")["losses"]
-        self.check_losses(self.train(recipe, "whole"), want)
-        self.check_losses(self.train(recipe, "cut", "batch.micro_batch_size=2"), want)
-        self.check_folder("model", "out", 0)
-        self.check_folder("trained", "outputs/whole/latest", TRAINED)
-        self.check_evaluation("whole")
+    def check_case(self, case, *words):
+        """The recipe of an export whose runs equal transformers'."""
+        recipe = self.make(case, *words)
+        whole = self.train(recipe, "whole")
+        cut = self.train(recipe, "cut", "batch.micro_batch_size=2")
+        latest = "outputs/whole/latest"
+        trained, exported, saved, held_out = self.references(
+            ("train", "model", self.task, self.data, "trained"),
+            ("compare", "model", "out", self.task),
+            ("compare", "trained", latest, self.task),
+            ("evaluate", latest, self.task, self.held_out))
+        self.check_losses(whole, trained["losses"])
+        self.check_losses(cut, trained["losses"])
+        self.check_compared(exported, 0)
+        self.check_compared(saved, TRAINED)
+        self.check_loss("whole", held_out["loss"])
+        return recipe
 
     def check_evaluation(self, run):
         """The last batch is not full."""
-        want = self.reference("evaluate", f"outputs/{run}/latest", self.task, self.held_out)["loss"]
+        want = self.reference("evaluate", f"outputs/{run}/latest", self.task, self.held_out)
+        self.check_loss(run, want["loss"])
+
+    def check_loss(self, run, want):
         said = self.run_trainx("--json", "eval", f"outputs/{run}", f"data.eval={self.held_out}")
         self.check_losses([json.loads(said.stdout.splitlines()[-1])["eval_loss"]], [want])

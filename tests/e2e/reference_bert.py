@@ -1,13 +1,14 @@
 """Reference figures from transformers and torch.optim, never from trainx: BERT folders, labelled lines, and the losses of training.
-Reads commands from stdin, a JSON list a line, and answers each with a line of JSON: importing transformers takes longer than all of them together.
+Reads a JSON list of commands from stdin, each a list, and prints the list of their answers.
 
     make FOLDER HEAD                    writes a small random BERT with that head: classification, masked_lm or none
-    data FILE HEAD SEED                 writes 200 samples of 5 to 32 tokens as JSON lines, some of them sentence pairs
+    data FILE HELD_OUT HEAD SEED        writes 160 and 40 samples of 5 to 32 tokens as JSON lines, some of them sentence pairs
     train FOLDER HEAD FILE OUT          trains it on the file in order, saves into OUT; its losses
     loss FOLDER HEAD FILE               its loss on all of the file, and what from_pretrained had to say about names
-    compare FOLDER OTHER HEAD FILE      how far OTHER's logits on the file are from FOLDER's
-    hidden FOLDER FILE OUT              writes batches of FILE and last_hidden_state of a BertModel on them as safetensors
+    compare FOLDER OTHERS HEAD FILE     how far the logits of each of OTHERS on the file are from FOLDER's: a list
+    hidden FOLDER FILE BATCHES OUT      writes BATCHES batches of FILE and last_hidden_state of a BertModel on them as safetensors
 """
+import itertools
 import json
 import random
 import sys
@@ -16,7 +17,7 @@ import safetensors.torch
 import torch
 import transformers
 
-BATCH, STEPS, LONGEST, VOCABULARY, LABELS = 8, 20, 32, 131, 3
+BATCH, STEPS, HELD_OUT_STEPS, LONGEST, VOCABULARY, LABELS = 8, 20, 5, 32, 131, 3
 MODELS = {"classification": transformers.BertForSequenceClassification, "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel,
           "roberta/classification": transformers.RobertaForSequenceClassification,
           "roberta/masked_lm": transformers.RobertaForMaskedLM,
@@ -42,10 +43,15 @@ def config(head):
                                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=LABELS, initializer_range=0.1)
 
 
-def write_data(path, head, seed):
+def write_data(path, held_out, head, seed):
     draw = random.Random(seed)
+    for name, steps in ((path, STEPS), (held_out, HELD_OUT_STEPS)):
+        write_rows(name, head, BATCH * steps, draw)
+
+
+def write_rows(path, head, count, draw):
     with open(path, "w") as out:
-        for _ in range(BATCH * (STEPS + 5)):
+        for _ in range(count):
             n = draw.randint(5, LONGEST)
             first = draw.randint(2, n)
             least = 1 + padding_of(head)
@@ -104,26 +110,34 @@ def loss(folder, head, path):
     return {"loss": total / count, "missing": sorted(names["missing_keys"]), "unexpected": sorted(names["unexpected_keys"])}
 
 
-def compare(folder, other, head, path):
-    models = [MODELS[head].from_pretrained(f).eval() for f in (folder, other)]
-    worst = largest = 0.0
+def compare(folder, others, head, path):
+    given = list(batches(path, head))
+
+    def logits(of):
+        model = MODELS[head].from_pretrained(of).eval()
+        return [model(**batch).logits for batch in given]
+
+    def differences(got):
+        for batch, w, g in zip(given, want, got):
+            every = torch.ones(len(w), dtype=torch.bool)
+            seen = batch["attention_mask"].bool() if w.dim() == 3 else every
+            yield (w - g)[seen].abs().max().item(), w[seen].abs().max().item()
+
     with torch.no_grad():
-        for batch in batches(path, head):
-            want, got = [m(**batch).logits for m in models]
-            seen = batch["attention_mask"].bool() if want.dim() == 3 else torch.ones(len(want), dtype=torch.bool)
-            worst = max(worst, (want - got)[seen].abs().max().item())
-            largest = max(largest, want[seen].abs().max().item())
-    return {"difference": worst, "largest": largest}
+        want = logits(folder)
+        found = [list(zip(*differences(logits(other)))) for other in others]
+    return [{"difference": max(difference), "largest": max(largest)} for difference, largest in found]
 
 
-def hidden(folder, path, out, head="none"):
+def hidden(folder, path, count, out, head="none"):
     model = transformers.BertModel.from_pretrained(folder).eval()
     tensors = {}
     with torch.no_grad():
-        for i, batch in enumerate(batches(path, head)):
+        for i, batch in enumerate(itertools.islice(batches(path, head), count)):
             batch.pop("labels", None)
             mask = batch["attention_mask"]
-            tensors[f"tokens.{i}"], tensors[f"token_types.{i}"] = batch["input_ids"].int(), batch["token_type_ids"].int()
+            tensors[f"tokens.{i}"] = batch["input_ids"].int()
+            tensors[f"token_types.{i}"] = batch["token_type_ids"].int()
             tensors[f"lengths.{i}"] = mask.sum(1).int()
             tensors[f"hidden.{i}"] = model(**batch).last_hidden_state
     safetensors.torch.save_file({k: v.contiguous() for k, v in tensors.items()}, out)
@@ -135,11 +149,11 @@ def make(folder, head):
 
 
 def main():
-    torch.set_num_threads(2)
-    commands = {"make": make, "data": write_data, "train": train, "loss": loss, "compare": compare, "hidden": hidden}
-    for line in sys.stdin:
-        name, *args = json.loads(line)
-        print(json.dumps(commands[name](*args)), flush=True)
+    torch.set_num_threads(1)            # what others do on the cores beside it is not slowed
+    commands = {"make": make, "data": write_data, "train": train, "loss": loss, "compare": compare,
+                "hidden": hidden}
+    asked = json.loads(sys.stdin.readline())
+    print(json.dumps([commands[name](*args) for name, *args in asked]))
 
 
 main()

@@ -1,6 +1,8 @@
 """Reference figures from transformers and torch.optim for models that scripts/trainx-export wrote,
 never from trainx, and the exports themselves.
 
+    reference_exported.py all                       commands of the list of lists on stdin: the list
+                                                    of their answers
     reference_exported.py make CASE FOLDER          a tiny random folder
     reference_exported.py export FOLDER OUT TASK [WORD ...]     {"said": [...]}, or
                                                     {"refused": "..."}; words: fp32 (no graph of
@@ -29,15 +31,15 @@ from reference_exported_data import (BATCH, LABELS, LENGTH, STEPS, TARGET_LENGTH
                                      VOCABULARY)
 
 NO_DROPOUT = {"gpt2": dict(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)}
-SIZES = dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4, vocab_size=VOCABULARY,
+SIZES = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, vocab_size=VOCABULARY,
              max_position_embeddings=48)
 
 
 def config(case):
     if case.startswith("gpt2"):
         how = {} if case == "gpt2_dropout" else NO_DROPOUT["gpt2"]
-        return transformers.GPT2Config(n_embd=32, n_layer=3, n_head=4, vocab_size=VOCABULARY,
-                                       n_positions=48, **how)
+        return transformers.GPT2Config(n_embd=32, n_layer=3 if case == "gpt2" else 2,
+                                       n_head=4, vocab_size=VOCABULARY, n_positions=48, **how)
     if case == "llama":
         return transformers.LlamaConfig(**SIZES, intermediate_size=64, num_key_value_heads=2)
     if case == "falcon":
@@ -208,12 +210,23 @@ def compare(folder, other, task):
             "type": type(found).__name__, "wanted_type": type(model).__name__}
 
 
-if __name__ == "__main__":
+COMMANDS = {"make": make, "export": export, "train": train, "evaluate": evaluate,
+            "compare": compare}
+
+
+def main():
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     transformers.logging.set_verbosity_error()
-    command = {"make": make, "export": export, "train": train, "evaluate": evaluate,
-               "compare": compare}[sys.argv[1]]
-    answer = command(*sys.argv[2:])
+    torch.set_num_threads(1)            # what others do on the cores beside it is not slowed
+    command, *words = sys.argv[1:]
+    if command == "all":
+        answer = [COMMANDS[name](*rest) for name, *rest in json.load(sys.stdin)]
+    else:
+        answer = COMMANDS[command](*words)
     if answer is not None:
         print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
