@@ -38,6 +38,11 @@ NO_CODE = re.compile(
     r"private:|protected:|extern |friend |typedef |assert)"
 )
 
+NO_TEXT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'""",
+    re.DOTALL,
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Mutation:
@@ -49,31 +54,8 @@ class Mutation:
 
 
 def blanked(text):
-    """The text, with blanks in place of comments, strings and characters: as long, line by line."""
-    out, i = [], 0
-    while i < len(text):
-        rest = text[i : i + 2]
-        raw = re.match(r'R"(\w*)\(', text[i:])
-        if rest == "//":
-            end = text.find("\n", i)
-        elif rest == "/*":
-            end = text.find("*/", i) + 2
-        elif raw and (i == 0 or not text[i - 1].isalnum()):
-            close = f'){raw.group(1)}"'
-            end = text.find(close, i) + len(close)
-        elif text[i] == '"' or (text[i] == "'" and not (i and text[i - 1].isalnum())):
-            end = i + 1
-            while end < len(text) and text[end] != text[i]:
-                end += 2 if text[end] == "\\" else 1
-            end += 1
-        else:
-            out.append(text[i])
-            i += 1
-            continue
-        end = len(text) if end < i + 1 else end
-        out.append(re.sub(r"[^\n]", "\0", text[i:end]))
-        i = end
-    return "".join(out)
+    """The text, with \\0 in place of comments, strings and characters: as long, line by line."""
+    return NO_TEXT.sub(lambda found: re.sub(r"[^\n]", "\0", found.group()), text)
 
 
 def is_message(statement):

@@ -37,7 +37,8 @@ class Module:
         """A list is of numbers; a plain number is a value; None is absent."""
 
         def argument(a):
-            return {"value": a} if isinstance(a, int) else a
+            is_value = isinstance(a, int) and not isinstance(a, bool)
+            return {"value": a} if is_value else a
 
         node = {"op": f"aten::{op}", "args": [argument(a) for a in args], "out": [self.count]}
         node |= {"overload": overload} if overload else {}
@@ -57,11 +58,11 @@ def modules(dtype):
     before = "embeddings.0"
     for layer in range(LAYERS):
         names = [f"layers.{layer}.{part}" for part in ("norm.weight", "up.weight", "down.weight")]
-        m = Module(f"layers.{layer}", [(before, dtype)], names, dtype)
+        m = Module(f"layer{layer}", [(before, dtype)], names, dtype)
         normed = m.call("layer_norm", 0, [HIDDEN], 1, None, 1e-5)
         inner = m.call("gelu", m.call("linear", normed, 2), approximate="tanh")
         dropped = m.call("dropout", m.call("linear", inner, 3), 0.1, True)
-        before = f"layers.{layer}.0"
+        before = f"layer{layer}.0"
         yield m.done(m.call("add", 0, dropped, overload="Tensor"), before)
     head = Module("head", [(before, dtype)], ["head.weight"], dtype)
     yield head.done(head.call("linear", 0, 1))
