@@ -177,6 +177,7 @@ class Reach(unittest.TestCase):
         layers = {p.name for p in (ROOT / "lib").iterdir()} - {"gpu"} | {"kernels"}
         self.assertEqual(set(table), layers)
         scripts = [p.stem.removesuffix("_test") for p in (ROOT / "tests/e2e").glob("*_test.py")]
+        scripts += [f"equality/{p.stem}" for p in (ROOT / "tests/equality").glob("*.yaml")]
         for layer in layers:
             for pattern in table[layer]:
                 with self.subTest(layer=layer, pattern=pattern):

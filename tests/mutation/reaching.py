@@ -97,7 +97,7 @@ class Reach:
 
     def of(self, file):
         """Entries that reach the file: of its own layer, then those with the fewest inputs, then
-        end-to-end scripts."""
+        cases of equality and end-to-end scripts."""
         objects, layer = self.objects(file), layer_of(file)
         programs = [e for e in self.entries if e.target and self.reaches(e.target, objects)]
         programs.sort(key=lambda e: (not e.name.endswith("." + layer), len(self.inputs(e.target))))
@@ -107,6 +107,9 @@ class Reach:
             e.name.removeprefix("e2e.").removesuffix("_test"): e
             for e in self.entries
             if e.name.startswith("e2e.")
+        }
+        scripts |= {
+            e.name.replace(".", "/"): e for e in self.entries if e.name.startswith("equality.")
         }
         names = dict.fromkeys(scripts_of(layer, scripts, self.table))
         return programs + [scripts[name] for name in names]
