@@ -1,6 +1,6 @@
-"""Dropout of attention: what a folder asks is followed and written back. Label smoothing and z-loss:
-what they add to a loss. tests/equality/dropout.yaml holds that no cut of the batch, recomputation
-or resume changes a loss."""
+"""Dropout of attention: what a folder asks is followed and written back. Label smoothing and
+z-loss: what they add to a loss. tests/equality/dropout.yaml holds that no cut of the batch,
+recomputation or resume changes a loss."""
 import json
 
 from support import Trainx, main, sampled
@@ -57,7 +57,8 @@ class AttentionDropout(Trainx):
         on = "model.options.attention_dropout=0.4"
         want = self.losses_of(recipe, "whole", on)
         self.assertNotEqual(want, self.losses_of(recipe, "none"))
-        cut = self.losses_of(recipe, "cut", on, "batch.micro_batch_size=2", "memory.activation_checkpoint=full")
+        cut = self.losses_of(recipe, "cut", on, "batch.micro_batch_size=2",
+                             "memory.activation_checkpoint=full")
         for g, w in zip(cut, want, strict=True):
             self.assertLess(abs(g - w), 2e-6 * abs(w))              # sums in another order
 

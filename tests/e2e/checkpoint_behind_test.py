@@ -23,7 +23,7 @@ class CheckpointBehind(Trainx):
 
     @sampled
     def test_killed_at_any_moment_the_newest_checkpoint_goes_on_to_the_same_weights(self):
-        recipe = self.recipe(tiny(steps=60, every=2).replace("hidden_size: 32", "hidden_size: 256"))
+        recipe = self.recipe(tiny(steps=40, every=2).replace("hidden_size: 32", "hidden_size: 128"))
         began = time.monotonic()
         self.run_trainx("train", recipe, "run.name=whole", BEHIND)
         length = time.monotonic() - began

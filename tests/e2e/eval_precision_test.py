@@ -19,7 +19,8 @@ class EvalPrecision(Trainx):
         self.assertLess(abs(losses["other"] / losses["same"] - 1), 1e-2)
         self.assertNotEqual(losses["other"], losses["same"])
         # The whole held-out set, in the type that the run was given.
-        answer = json.loads(self.run_trainx("eval", "outputs/other", "--json").stdout.splitlines()[-1])
+        done = self.run_trainx("eval", "outputs/other", "--json")
+        answer = json.loads(done.stdout.splitlines()[-1])
         self.assertLess(abs(answer["eval_loss"] / losses["other"] - 1), 1e-6, answer)
 
     def test_the_plan_says_it(self):

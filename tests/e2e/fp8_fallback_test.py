@@ -14,6 +14,8 @@ C_ATTN = "h.0.attn.c_attn.weight"
 
 
 class Fallback(Trainx):
+    forks = True
+
     def state(self, run):
         return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 

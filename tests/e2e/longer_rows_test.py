@@ -14,6 +14,8 @@ POSITIONS, LENGTH = 20, 32
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class LongerRows(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.random.seed(3)

@@ -1,5 +1,5 @@
-"""The optimizer on a disk: what has no room is refused beforehand, nothing is left of it, and a disk
-that fails loses no checkpoint. tests/equality/offload.yaml holds that no loss and no byte of a
+"""The optimizer on a disk: what has no room is refused beforehand, nothing is left of it, and a
+disk that fails loses no checkpoint. tests/equality/offload.yaml holds that no loss and no byte of a
 checkpoint changes."""
 import os
 import pathlib
@@ -189,10 +189,12 @@ class OffloadToDisk(Offloading):
         self.disk.rmdir()
         self.disk.write_text("no folder")
         self.assertEqual(self.run_trainx("eval", "outputs/disk").stdout, want)
-        self.assertIn(str(self.disk), self.train("again", self.on_disk(), f"precision={precision}", expect=73).stderr)   # which training would need
+        done = self.train("again", self.on_disk(), f"precision={precision}", expect=73)
+        self.assertIn(str(self.disk), done.stderr)          # which training would need
         self.disk.unlink()
         self.disk.mkdir()
-        weights = [f"memory.optimizer_offload.folder={self.disk}", "memory.parameter_offload=disk", f"precision={precision}"]
+        weights = [f"memory.optimizer_offload.folder={self.disk}", "memory.parameter_offload=disk",
+                   f"precision={precision}"]
         self.train("weights", *weights)                   # which an evaluation has there as well
         self.assertEqual(self.run_trainx("eval", "outputs/weights").stdout, want)
         self.disk.rmdir()

@@ -1,5 +1,5 @@
-"""Every optimizer against what people know (torch.optim, transformers, bitsandbytes, the papers), and
-in the bytes that are said. tests/equality/resume.yaml holds that runs go on to the bit."""
+"""Every optimizer against what people know (torch.optim, transformers, bitsandbytes, the papers),
+and in the bytes that are said. tests/equality/resume.yaml holds that runs go on to the bit."""
 import json
 import random
 import unittest
@@ -53,6 +53,8 @@ def state_bytes(plan):
 
 
 class Optimizers(Trainx):
+    forks = True
+
     @sampled
     @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
     def test_losses_equal_the_references(self):

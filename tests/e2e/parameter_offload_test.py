@@ -20,8 +20,10 @@ class ParameterOffload(Offloading):
         self.write(micro=4)
         wide = ["model.options.hidden_size=128"]         # so that memory between neighbouring splits tells
         away = f"memory.parameter_offload={self.random.choice(('cpu', 'disk'))}"
-        low, high = (self.plan(away, *wide, f"memory.optimizer_offload={where}")["total_bytes"] for where in ("disk", "cpu"))
-        split = f"memory.optimizer_offload={{where: cpu+disk, host_budget: {(low + high) // 2} B}}"
+        low, high = (self.plan(away, *wide, f"memory.optimizer_offload={where}")["total_bytes"]
+                     for where in ("disk", "cpu"))
+        between = (low + high) // 2
+        split = f"memory.optimizer_offload={{where: cpu+disk, host_budget: {between} B}}"
         groups = self.plan(away, split, *wide)["optimizer_groups"]
         self.assertTrue(0 < groups["on_disk"] < groups["all"], groups)
         self.train("plain", *wide)

@@ -1,5 +1,5 @@
-"""Never loses a step: killed, damaged and signalled runs go on. tests/equality/resume.yaml holds that
-they have the same bits."""
+"""Never loses a step: killed, damaged and signalled runs go on. tests/equality/resume.yaml holds
+that they have the same bits."""
 import json
 import os
 import shutil

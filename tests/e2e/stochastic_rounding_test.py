@@ -15,7 +15,8 @@ NEAREST = "{compute: bf16, master: none}"
 
 class StochasticRounding(Trainx):
     def train(self, name, precision, *more, steps=60, every=4):
-        self.run_trainx("train", self.recipe(tiny(steps, every=every, precision=precision)), f"run.name={name}", *more)
+        recipe = self.recipe(tiny(steps, every=every, precision=precision))
+        self.run_trainx("train", recipe, f"run.name={name}", *more)
         return sha256(self.weights(name))
 
     def test_killed_runs_go_on_to_the_bit(self):

@@ -105,7 +105,7 @@ Quantity quantity_of(const std::string& text) {
   Quantity quantity{.text = text, .name = found[2], .prefix = found[3]};
   const bool tensors = quantity.name == "model" || quantity.name == "optimizer";
   if (found[1].matched || text == "checkpoints")
-    quantity.kind = Quantity::Kind::text;
+    quantity.kind = Quantity::Kind::state;
   else if (tensors)
     quantity.kind = Quantity::Kind::tensors;
   if (found[4].length() > 0) quantity.from = std::stoll(found[4]);
@@ -135,7 +135,7 @@ std::vector<double> numbers_of(const Quantity& quantity, const Results& results)
 bool has(const Quantity& quantity, const Results& results) {
   if (quantity.kind == Quantity::Kind::metric) return !numbers_of(quantity, results).empty();
   if (quantity.kind == Quantity::Kind::tensors) return !tensors_of(quantity, results).empty();
-  return results.texts.contains(quantity.text);
+  return results.state.contains(quantity.name);
 }
 
 std::string unlike(const Quantity& quantity, const Results& a, const Results& b) {
@@ -152,11 +152,11 @@ std::string unequal(const Quantity& quantity, const Results& a, const Results& b
   if (quantity.kind == Quantity::Kind::tensors)
     return unequal_tensors(tensors_of(quantity, a), tensors_of(quantity, b));
   if (std::string why = unlike(quantity, a, b); !why.empty()) return why;
-  return unequal_texts(a.texts.at(quantity.text), b.texts.at(quantity.text));
+  return unequal_texts(a.state.at(quantity.name), b.state.at(quantity.name));
 }
 
 double largest_difference(const Quantity& quantity, const Results& a, const Results& b) {
-  if (quantity.kind == Quantity::Kind::text)
+  if (quantity.kind == Quantity::Kind::state)
     throw std::invalid_argument(quantity.text + " is compared to the bit alone");
   double most = 0;
   if (quantity.kind == Quantity::Kind::metric) {

@@ -14,7 +14,7 @@ namespace trainx::equality {
 ///   state.KEY    a value of its trainer_state.json
 ///   checkpoints  every checkpoint: its tensors and config.json, and which one is the best
 struct Quantity {
-  enum class Kind { metric, tensors, text };
+  enum class Kind { metric, tensors, state };
   Kind kind = Kind::metric;
   std::string text;          // as written
   std::string name, prefix;  // key or file; of tensors, a pattern of fnmatch

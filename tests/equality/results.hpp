@@ -19,8 +19,8 @@ struct Results {
   std::map<std::string, std::vector<double>> metrics;
   // of the newest checkpoint, by file ("model", "optimizer") and name
   std::map<std::string, std::map<std::string, SavedTensor>> tensors;
-  // state.KEY: a value of its trainer_state.json as JSON; checkpoints: hashes of their files
-  std::map<std::string, std::string> texts;
+  // of its trainer_state.json: values as JSON; "checkpoints": files and hashes of every checkpoint
+  std::map<std::string, std::string> state;
 };
 
 /// Reads outputs/NAME. Throws UserError if the run left no metrics, or a file that cannot be read.
