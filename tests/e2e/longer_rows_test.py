@@ -6,7 +6,7 @@ import unittest
 import reference
 import tiny_families
 from families_test import RECIPE, TOLERANCE
-from support import Trainx, main, write_tokens
+from support import Trainx, main, sampled, write_tokens
 
 POSITIONS, LENGTH = 20, 32
 
@@ -14,6 +14,8 @@ POSITIONS, LENGTH = 20, 32
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class LongerRows(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.random.seed(3)
@@ -35,8 +37,9 @@ class LongerRows(Trainx):
         recipe = RECIPE.format(folder=self.folder / case, tokens=self.tokens)
         return config, self.recipe(recipe, f"{case}.yaml")
 
+    @sampled
     def test_positions_are_stretched_as_transformers_does(self):
-        for case in ("llama", "qwen3", "gpt_neox"):
+        for case in self.drawn(("llama", "qwen3", "gpt_neox")):
             config, recipe = self.make(case)
             with self.subTest(case=case):
                 self.refused("validate", recipe, key="data.sequence_length",

@@ -16,6 +16,7 @@ metrics: {{every: 1 steps}}
 
 
 class Offloading(Trainx):
+    forks = True
     layers, more = 3, ""                    # more: of the recipe
 
     def write(self, steps=6, micro=12):

@@ -59,7 +59,7 @@ class Schedules(Trainx):
 
     @sampled
     def test_whole_runs(self):
-        recipe, drawn = self.recipe(RECIPE), self.drawn(SCHEDULES, 5)[:]
+        recipe, drawn = self.recipe(RECIPE), self.drawn(SCHEDULES, 3)[:]
         for i, ((schedule, name, _), want) in enumerate(zip(drawn, self.reference(drawn))):
             with self.subTest(schedule=schedule):
                 self.run_trainx("train", recipe, f"run.name={i}-{name}", f"schedule={schedule}")
@@ -68,7 +68,7 @@ class Schedules(Trainx):
     @sampled
     def test_resumed_runs(self):
         """Ended by a signal somewhere, then started again."""
-        chosen = self.random.sample(SCHEDULES, len(self.drawn(range(4), 2)))
+        chosen = self.random.sample(SCHEDULES, len(self.drawn(range(4))))
         recipe = self.recipe(RECIPE)
         for i, ((schedule, name, _), want) in enumerate(zip(chosen, self.reference(chosen))):
             with self.subTest(schedule=schedule):

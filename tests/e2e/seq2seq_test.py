@@ -33,7 +33,8 @@ TRAINED = 5e-4
 PROMPTS = (3, 17, 30)       # tokens of texts to read
 TEXTS = 3                   # of each length: the one with the most clear tokens is compared
 WRITTEN = 20                # tokens to write
-RUNS = ((8, "none", "auto"), (2, "none", "[7, 20, 32]"), (1, "none", "[32]"), (2, "full", "auto"))
+# tests/equality/seq2seq.yaml holds that other cuts have the same losses.
+RUNS = ((2, "none", "[7, 20, 32]"), (1, "none", "[32]"), (2, "full", "auto"))
 # What a folder keeps although these short texts may not show it.
 SEEN_LATER = {"architectures", "model_type", "max_position_embeddings", "decoder_start_token_id",
               "scale_decoder_outputs", "feed_forward_proj"}
@@ -151,7 +152,8 @@ class Seq2Seq(Trainx):
         self.run_trainx("export", case, f"{case}-start")            # without it nothing is
         kept = [("at its start", folder, f"{case}-start", 0)]
         with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            runs = {how: pool.submit(self.train, case, *how) for how in RUNS}
+            hows = ((8, "none", "auto"), self.random.choice(RUNS))
+            runs = {how: pool.submit(self.train, case, *how) for how in hows}
             for how, run in runs.items():
                 with self.subTest(micro_batch_size=how[0], recomputed=how[1]):
                     got, name = run.result(), "-".join(map(str, (case, *how[:2])))
@@ -200,6 +202,7 @@ class Seq2Seq(Trainx):
             self.assertGreater(ended, 4)
             self.assertLess(ended, count - 4)
 
+    @sampled
     def test_first_and_last_tokens_that_a_folder_forces_are_those_of_transformers(self):
         """By generation_config.json, else by config.json; the last of those that are asked for."""
         sources = [[self.token() for _ in range(size)] for size in (3, 17)]
@@ -227,6 +230,8 @@ class Seq2Seq(Trainx):
                             continue
                         asked.append({"ids": self.random.choice(sources), "new": new,
                                       "beams": beams, "files": files})
+            every = len(asked)
+            asked = self.drawn(asked, few=12)[:]
             want = self.reference(["forced", str(folder), asked])[0]
             seen = set()
             for question, ids in zip(asked, want, strict=True):
@@ -243,7 +248,8 @@ class Seq2Seq(Trainx):
                         *how, "--json").stdout)
                     self.assertEqual(got["ids"], ids)
                     seen.update((ids[1], ids[-1]))
-            self.assertLessEqual({2, 4, 8, 11}, seen)
+            if len(asked) == every:
+                self.assertLessEqual({2, 4, 8, 11}, seen)
             (folder / "config.json").write_text(json.dumps(plain | {"forced_bos_token_id": 999}))
             (folder / "generation_config.json").unlink(missing_ok=True)
             said = self.sentence_of(65, "generate", folder.name, "--prompt", "5", "--tokenizer",
@@ -252,36 +258,6 @@ class Seq2Seq(Trainx):
 
     def make(self, case):
         self.reference(["make", case, str(self.folder / case), self.model_seed])
-
-    def test_ranks_and_memory_change_no_loss(self):
-        case = self.random.choice(["t5", "bart"])
-        self.make(case)
-        want = self.train(case, 4, "none", "auto", name="alone")
-        ranks = ("parallel.world_size=2", "batch.global_batch_size=8")
-        for how in (("parallel.mode=dp",), ("parallel.mode=ddp",), ("parallel.mode=zero1",),
-                    ("parallel.mode=zero2",), ("parallel.mode=zero3",)):
-            with self.subTest(how=how):
-                name = how[0].rpartition("=")[2]
-                self.check_losses(f"{case} {name}",
-                                  self.train(case, 4, "none", "auto", *how, *ranks, name=name), want)
-        for level in ("selective", "mlp"):
-            with self.subTest(level=level):
-                self.check_losses(f"{case} {level}",
-                                  self.train(case, 4, level, "auto", name=level), want)
-
-    def test_dropout_of_attention_follows_no_cut(self):
-        for case in ("t5", "bart"):
-            self.make(case)
-            dropped = ("run.duration=4 steps", "model.options.attention_dropout=0.3")
-            losses = {}
-            for micro, recomputed in ((8, "none"), (2, "none"), (1, "full")):
-                name = f"{case}-dropped-{micro}"
-                losses[micro] = self.train(case, micro, recomputed, "auto", *dropped, name=name)
-            plain = self.train(case, 8, "none", "auto", dropped[0], name=f"{case}-plain")
-            for got in losses.values():
-                for g, w in zip(got, losses[8], strict=True):
-                    self.assertLess(abs(g - w) / w, TOLERANCE)
-            self.assertGreater(abs(plain[0] - losses[8][0]) / plain[0], 1e-3)
 
     def test_a_run_that_goes_on_has_the_losses_of_one(self):
         case = self.random.choice(["t5_gated", "mbart"])

@@ -83,8 +83,20 @@ std::map<Quantity, double> bounds_of(const Node& node) {
   return bounds;
 }
 
-const std::set<std::string> relation_keys{"equal", "unequal", "absent", "within",
-                                          "apart", "refused", "names"};
+std::map<Quantity, Range> ranges_of(const Node& node) {
+  if (!node.is_map()) fail(node.where, "a map of quantities and bounds is wanted here");
+  std::map<Quantity, Range> ranges;
+  for (const auto& entry : node.entries) {
+    if (entry.value.kind != Node::Kind::sequence || entry.value.items.size() != 2)
+      fail(entry.where, "the least and the largest number are wanted here");
+    ranges[quantity_at(entry.key, entry.where)] = {number_of(entry.value.items[0]),
+                                                   number_of(entry.value.items[1])};
+  }
+  return ranges;
+}
+
+const std::set<std::string> relation_keys{"equal", "unequal", "absent",  "within", "apart",
+                                          "near",  "between", "refused", "names"};
 
 /// What `node` says of a relation; the rest as `otherwise`, unless the node begins a refusal.
 Relation relation_of(const Node& node, const Values& values, Relation otherwise) {
@@ -97,11 +109,14 @@ Relation relation_of(const Node& node, const Values& values, Relation otherwise)
   relation.absent = quantities_of(node, "absent");
   if (const auto* found = node.find("within")) relation.within = bounds_of(found->value);
   if (const auto* found = node.find("apart")) relation.apart = bounds_of(found->value);
+  if (const auto* found = node.find("near")) relation.near = bounds_of(found->value);
+  if (const auto* found = node.find("between")) relation.between = ranges_of(found->value);
   if (const auto* found = node.find("refused"))
     relation.refused = static_cast<int>(number_of(found->value));
   if (const auto* found = node.find("names")) relation.names = texts_of(found->value, values);
   if (relation.compares() == relation.refused.has_value())
-    fail(node.where, "a change is compared (equal, unequal, absent, within, apart) or refused");
+    fail(node.where,
+         "a change is compared (equal, unequal, absent, within, apart, near, between) or refused");
   return relation;
 }
 
@@ -123,6 +138,18 @@ std::vector<Values> combinations(const Node& node) {
   return all;
 }
 
+std::map<std::string, Budget> budgets_of(const Node& node, const Values& values) {
+  std::map<std::string, Budget> budgets;
+  if (!node.is_map()) fail(node.where, "a map of names and budgets is wanted here");
+  for (const auto& entry : node.entries) {
+    allow(entry.value, {"of", "share"});
+    const auto *of = entry.value.find("of"), *share = entry.value.find("share");
+    if (!of || !share) fail(entry.where, "a budget is a share of a plan (of, share)");
+    budgets[entry.key] = {texts_of(of->value, values), number_of(share->value)};
+  }
+  return budgets;
+}
+
 void join(Stages& stages, const Settings& with) {
   for (Settings& settings : stages) settings.insert(settings.begin(), with.begin(), with.end());
 }
@@ -137,7 +164,8 @@ std::string words_of(const Stages& stages) {
 }
 
 /// The changes of one entry of `changes`: one for each combination of `each`.
-void add_changes(const Node& entry, const Node& parent, const Values& of_case, Case& to) {
+void add_changes(const Node& entry, const Node& parent, const Values& of_case,
+                 const std::string& recipe, Case& to) {
   Node node = entry;
   if (node.kind == Node::Kind::sequence) {  // settings alone
     node = Node{};
@@ -145,7 +173,7 @@ void add_changes(const Node& entry, const Node& parent, const Values& of_case, C
     node.where = entry.where;
     node.entries.push_back({"set", entry.where, entry});
   }
-  std::set<std::string> keys{"set", "base", "each", "with"};
+  std::set<std::string> keys{"set", "base", "each", "with", "ends", "budgets"};
   keys.insert(relation_keys.begin(), relation_keys.end());
   allow(node, keys);
   const auto* set = node.find("set");
@@ -154,9 +182,18 @@ void add_changes(const Node& entry, const Node& parent, const Values& of_case, C
   for (Values values : combinations(node)) {
     values.insert(of_case.begin(), of_case.end());
     Change change{.name = {},
+                  .recipe = recipe,
                   .stages = stages_of(set->value, values),
                   .base = base ? stages_of(base->value, values) : Stages{{}},
-                  .relation = relation_of(node, values, relation_of(parent, values, {}))};
+                  .relation = relation_of(node, values, relation_of(parent, values, {})),
+                  .ends = 0,
+                  .budgets = {}};
+    for (const Node* from : {&parent, static_cast<const Node*>(&node)}) {
+      if (const auto* found = from->find("ends"))
+        change.ends = static_cast<int>(number_of(found->value));
+      if (const auto* found = from->find("budgets"))
+        for (auto& [name, budget] : budgets_of(found->value, values)) change.budgets[name] = budget;
+    }
     change.name = words_of(change.stages);
     if (!change.relation.compares() && !change.relation.refused)
       fail(node.where, "nothing says how this change relates to the base");
@@ -164,25 +201,31 @@ void add_changes(const Node& entry, const Node& parent, const Values& of_case, C
       if (const auto* with = from->find("with")) {
         join(change.stages, texts_of(with->value, values));
         join(change.base, texts_of(with->value, values));
+        for (auto& [name, budget] : change.budgets) {
+          const Settings settings = texts_of(with->value, values);
+          budget.settings.insert(budget.settings.begin(), settings.begin(), settings.end());
+        }
       }
     to.changes.push_back(std::move(change));
   }
 }
 
 Case case_of(const Node& node, const std::map<std::string, std::string>& recipes) {
-  std::set<std::string> keys{"name", "recipe", "with", "base", "each", "changes", "few"};
+  std::set<std::string> keys{"name", "recipe",  "with", "base",   "each",
+                             "few",  "changes", "ends", "budgets"};
   keys.insert(relation_keys.begin(), relation_keys.end());
   allow(node, keys);
   for (const char* needed : {"name", "recipe", "changes"})
     if (!node.find(needed)) fail(node.where, std::string("a case has the key ") + needed);
-  const Node& recipe = node.find("recipe")->value;
-  const auto found = recipes.find(text_of(recipe));
-  if (found == recipes.end()) fail(recipe.where, "no such recipe: " + recipe.text);
-  Case out{
-      .name = text_of(node.find("name")->value), .recipe = found->second, .changes = {}, .few = {}};
-  for (const Values& values : combinations(node))
+  Case out{.name = text_of(node.find("name")->value), .changes = {}, .few = {}};
+  for (const Values& values : combinations(node)) {
+    const Node& recipe = node.find("recipe")->value;
+    const auto found = recipes.find(filled(text_of(recipe), values));
+    if (found == recipes.end())
+      fail(recipe.where, "no such recipe: " + filled(recipe.text, values));
     for (const Node& entry : node.find("changes")->value.items)
-      add_changes(entry, node, values, out);
+      add_changes(entry, node, values, found->second, out);
+  }
   if (const auto* few = node.find("few")) {
     out.few = static_cast<std::size_t>(number_of(few->value));
     if (*out.few == 0) fail(few->where, "at least one change is tried");

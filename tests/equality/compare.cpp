@@ -10,6 +10,16 @@ std::string short_of(double value) {
   return text;
 }
 
+/// Where a number lies outside the range, or there is none; else empty.
+std::string outside(const Range& range, const std::vector<double>& numbers) {
+  if (numbers.empty()) return "there are none";
+  for (const double number : numbers)
+    if (!(number >= range.low && number <= range.high))
+      return short_of(number) + " is not between " + short_of(range.low) + " and " +
+             short_of(range.high);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> differences(const Relation& relation, const Results& changed,
@@ -33,6 +43,13 @@ std::vector<std::string> differences(const Relation& relation, const Results& ch
     if (const double most = largest_difference(quantity, changed, base); !(most > bound))
       found.push_back(quantity.text + " differs by " + short_of(most) + ", not by more than " +
                       short_of(bound));
+  for (const auto& [quantity, bound] : relation.near)
+    if (const double most = largest_share(quantity, changed, base); !(most <= bound))
+      found.push_back(quantity.text + " differs by " + short_of(most) +
+                      " of the base's range, allowed " + short_of(bound));
+  for (const auto& [quantity, range] : relation.between)
+    if (const std::string why = outside(range, numbers_of(quantity, changed)); !why.empty())
+      found.push_back(quantity.text + ": " + why);
   return found;
 }
 

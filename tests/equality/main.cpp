@@ -80,13 +80,34 @@ Asked asked_of(int argc, char** argv) {
   return asked;
 }
 
+void fill(Stages& stages, const std::string& hole, const std::string& value) {
+  for (Settings& settings : stages)
+    for (std::string& setting : settings)
+      if (const auto at = setting.find(hole); at != std::string::npos)
+        setting.replace(at, hole.size(), value);
+}
+
+/// The change with bytes in the place of the names of its budgets.
+Change with_budgets(Runs& runs, Change change) {
+  for (const auto& [name, budget] : change.budgets) {
+    const double bytes = budget.share * runs.planned_bytes(change.recipe, budget.settings);
+    const std::string text = std::to_string(static_cast<std::int64_t>(bytes)) + " B";
+    fill(change.stages, "{" + name + "}", text);
+    fill(change.base, "{" + name + "}", text);
+  }
+  return change;
+}
+
 /// What does not hold of one change, empty if all of it does.
-std::string problem_of(Runs& runs, const Case& of, const Change& change) {
-  if (change.relation.refused) return runs.refusal(of.recipe, change.stages, change.relation);
-  const Results& base = runs.base(of.recipe, change.base);
+std::string problem_of(Runs& runs, const Change& planned) {
+  const Change change = with_budgets(runs, planned);
+  if (change.relation.refused) return runs.refusal(change.recipe, change.stages, change.relation);
+  static const Results nothing;
+  const Results& base =
+      change.relation.has_base() ? runs.base(change.recipe, change.base, change.ends) : nothing;
   std::string all;
   for (const std::string& one :
-       differences(change.relation, runs.train(of.recipe, change.stages), base))
+       differences(change.relation, runs.train(change.recipe, change.stages, change.ends), base))
     all += (all.empty() ? "" : "\n    ") + one;
   return all;
 }
@@ -108,7 +129,7 @@ int try_case(Runs& runs, const Case& of, const Asked& asked) {
     const Change& change = of.changes[index];
     std::string problem;
     try {
-      problem = problem_of(runs, of, change);
+      problem = problem_of(runs, change);
     } catch (const std::exception& error) { problem = error.what(); }
     if (problem.empty()) continue;
     ++failed;

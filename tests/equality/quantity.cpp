@@ -19,19 +19,6 @@ std::string exact(double value) {
   return text;
 }
 
-std::vector<double> numbers_of(const Quantity& quantity, const Results& results) {
-  const auto found = results.metrics.find(quantity.name);
-  if (found == results.metrics.end()) return {};
-  const auto size = static_cast<std::int64_t>(found->second.size());
-  const auto place = [size](std::int64_t at) {
-    return std::clamp(at < 0 ? size + at : at, std::int64_t{0}, size);
-  };
-  const std::int64_t from = place(quantity.from.value_or(0)),
-                     to = place(quantity.to.value_or(size));
-  if (from >= to) return {};
-  return {found->second.begin() + from, found->second.begin() + to};
-}
-
 std::map<std::string, const SavedTensor*> tensors_of(const Quantity& quantity,
                                                      const Results& results) {
   std::map<std::string, const SavedTensor*> found;
@@ -80,6 +67,13 @@ std::string unequal_tensors(const Tensors& a, const Tensors& b) {
   return {};
 }
 
+std::string unequal_texts(const std::string& a, const std::string& b) {
+  if (a == b) return {};
+  const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto from = static_cast<std::size_t>(std::max(at - a.begin() - 30, std::ptrdiff_t{0}));
+  return a.substr(from, 80) + ", not " + b.substr(from, 80);
+}
+
 std::vector<float> elements_of(const SavedTensor& tensor) {
   return checkpoint::to_floats(
       {tensor.dtype,
@@ -110,7 +104,7 @@ Quantity quantity_of(const std::string& text) {
     throw std::invalid_argument("runs are not compared by " + text);
   Quantity quantity{.text = text, .name = found[2], .prefix = found[3]};
   const bool tensors = quantity.name == "model" || quantity.name == "optimizer";
-  if (found[1].matched)
+  if (found[1].matched || text == "checkpoints")
     quantity.kind = Quantity::Kind::state;
   else if (tensors)
     quantity.kind = Quantity::Kind::tensors;
@@ -121,6 +115,21 @@ Quantity quantity_of(const std::string& text) {
       (slice && quantity.kind != Quantity::Kind::metric))
     throw std::invalid_argument("runs are not compared by " + text);
   return quantity;
+}
+
+std::vector<double> numbers_of(const Quantity& quantity, const Results& results) {
+  if (quantity.kind != Quantity::Kind::metric)
+    throw std::invalid_argument(quantity.text + " is not a row of numbers");
+  const auto found = results.metrics.find(quantity.name);
+  if (found == results.metrics.end()) return {};
+  const auto size = static_cast<std::int64_t>(found->second.size());
+  const auto place = [size](std::int64_t at) {
+    return std::clamp(at < 0 ? size + at : at, std::int64_t{0}, size);
+  };
+  const std::int64_t from = place(quantity.from.value_or(0)),
+                     to = place(quantity.to.value_or(size));
+  if (from >= to) return {};
+  return {found->second.begin() + from, found->second.begin() + to};
 }
 
 bool has(const Quantity& quantity, const Results& results) {
@@ -143,10 +152,7 @@ std::string unequal(const Quantity& quantity, const Results& a, const Results& b
   if (quantity.kind == Quantity::Kind::tensors)
     return unequal_tensors(tensors_of(quantity, a), tensors_of(quantity, b));
   if (std::string why = unlike(quantity, a, b); !why.empty()) return why;
-  const auto left = a.state.find(quantity.name), right = b.state.find(quantity.name);
-  return left->second == right->second
-             ? ""
-             : left->second.substr(0, 80) + ", not " + right->second.substr(0, 80);
+  return unequal_texts(a.state.at(quantity.name), b.state.at(quantity.name));
 }
 
 double largest_difference(const Quantity& quantity, const Results& a, const Results& b) {
@@ -169,6 +175,15 @@ double largest_difference(const Quantity& quantity, const Results& a, const Resu
     most = std::max(most, apart);
   }
   return most;
+}
+
+double largest_share(const Quantity& quantity, const Results& a, const Results& b) {
+  const auto left = numbers_of(quantity, a), right = numbers_of(quantity, b);
+  if (!unlike_numbers(left, right).empty()) return none;
+  const auto [low, high] = std::minmax_element(right.begin(), right.end());
+  double most = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) most = std::max(most, std::abs(left[i] - right[i]));
+  return most / (*high - *low);
 }
 
 }  // namespace trainx::equality

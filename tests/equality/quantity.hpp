@@ -12,6 +12,7 @@ namespace trainx::equality {
 ///   model, optimizer          tensors of the newest checkpoint
 ///   model/PREFIX              those whose names begin so; * stands for any text
 ///   state.KEY    a value of its trainer_state.json
+///   checkpoints  every checkpoint: its tensors and config.json, and which one is the best
 struct Quantity {
   enum class Kind { metric, tensors, state };
   Kind kind = Kind::metric;
@@ -40,5 +41,12 @@ std::string unequal(const Quantity& quantity, const Results& a, const Results& b
 /// element over the largest magnitude of its tensor. NaN where the two cannot be compared. Throws
 /// std::invalid_argument for text.
 double largest_difference(const Quantity& quantity, const Results& a, const Results& b);
+
+/// Of numbers: the largest difference over the range of b's. NaN where they cannot be compared.
+double largest_share(const Quantity& quantity, const Results& a, const Results& b);
+
+/// The values of a key of metrics.jsonl; empty if there are none. Throws std::invalid_argument for
+/// other quantities, as largest_share does.
+std::vector<double> numbers_of(const Quantity& quantity, const Results& results);
 
 }  // namespace trainx::equality

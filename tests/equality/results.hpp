@@ -19,7 +19,8 @@ struct Results {
   std::map<std::string, std::vector<double>> metrics;
   // of the newest checkpoint, by file ("model", "optimizer") and name
   std::map<std::string, std::map<std::string, SavedTensor>> tensors;
-  std::map<std::string, std::string> state;  // of its trainer_state.json: values as JSON
+  // of its trainer_state.json: values as JSON; "checkpoints": files and hashes of every checkpoint
+  std::map<std::string, std::string> state;
 };
 
 /// Reads outputs/NAME. Throws UserError if the run left no metrics, or a file that cannot be read.

@@ -56,41 +56,53 @@ std::string Runs::new_run(const std::string& recipe) {
   return run;
 }
 
-std::vector<std::string> Runs::words(const std::string& run, const Settings& settings) const {
-  std::vector<std::string> all{"train", run + ".yaml", "run.seed=" + std::to_string(seed_)};
+std::vector<std::string> Runs::words(const std::string& command, const std::string& run,
+                                     const Settings& settings) const {
+  std::vector<std::string> all{command, run + ".yaml", "run.seed=" + std::to_string(seed_)};
   all.insert(all.end(), settings.begin(), settings.end());
   all.insert(all.end(), {"run.name=" + run, "--json"});
   return all;
 }
 
-void Runs::train_stage(const std::string& run, const Settings& settings) {
-  const auto all = words(run, settings);
+void Runs::train_stage(const std::string& run, const Settings& settings, int ends) {
+  const auto all = words("train", run, settings);
   ++started_;
   const Ended end = run_command(folder_, all, limit_s);
-  if (end.code != 0)
+  if (end.code != ends)
     throw std::runtime_error(command_of(all) + " ended with " + std::to_string(end.code) + "\n" +
                              said(end));
 }
 
-Results Runs::train(const std::string& recipe, const Stages& stages) {
+Results Runs::train(const std::string& recipe, const Stages& stages, int ends) {
   const std::string run = new_run(recipe);
-  for (const Settings& settings : stages) train_stage(run, settings);
+  for (std::size_t i = 0; i < stages.size(); ++i)
+    train_stage(run, stages[i], i + 1 == stages.size() ? ends : 0);
   Results results = read_results(folder_ + "/outputs/" + run);
   std::filesystem::remove_all(folder_ + "/outputs/" + run);
   return results;
 }
 
-const Results& Runs::base(const std::string& recipe, const Stages& stages) {
+const Results& Runs::base(const std::string& recipe, const Stages& stages, int ends) {
   const std::pair key{recipe, stages};
   if (const auto found = bases_.find(key); found != bases_.end()) return found->second;
-  return bases_.emplace(key, train(recipe, stages)).first->second;
+  return bases_.emplace(key, train(recipe, stages, ends)).first->second;
+}
+
+double Runs::planned_bytes(const std::string& recipe, const Settings& settings) {
+  const auto all = words("plan", new_run(recipe), settings);
+  ++started_;
+  const Ended end = run_command(folder_, all, limit_s);
+  if (end.code != 0)
+    throw std::runtime_error(command_of(all) + " ended with " + std::to_string(end.code) + "\n" +
+                             said(end));
+  return nlohmann::json::parse(end.out).at("total_bytes").get<double>();
 }
 
 std::string Runs::refusal(const std::string& recipe, const Stages& stages,
                           const Relation& relation) {
   const std::string run = new_run(recipe);
   for (std::size_t i = 0; i + 1 < stages.size(); ++i) train_stage(run, stages[i]);
-  const auto all = words(run, stages.back());
+  const auto all = words("train", run, stages.back());
   ++started_;
   const Ended end = run_command(folder_, all, limit_s);
   if (end.code != *relation.refused)

@@ -37,6 +37,18 @@ def write_lengths(folder, draw):
             (folder / f"{split}_{name}.jsonl").write_text(text)
 
 
+def write_answers(folder):
+    """Pairs of a source and what is to be written, some of whose tokens are not to be learnt."""
+    draw = random.Random(21)
+    for part, count in (("train", 96), ("held", 16)):
+        with open(folder / f"{part}_answers.jsonl", "w") as out:
+            for _ in range(count):
+                source = [draw.randrange(6, 128) for _ in range(draw.randint(1, 32))]
+                target = [draw.randrange(6, 128) for _ in range(draw.randint(1, 20))]
+                labels = [t if i == 0 or draw.random() < 0.9 else -100 for i, t in enumerate(target)]
+                print(json.dumps({"input_ids": source, "labels": labels}), file=out)
+
+
 def main():
     folder, draw = pathlib.Path(sys.argv[1]), random.Random(20)
     cases.write_data(folder)
@@ -44,6 +56,7 @@ def main():
     expert_folders.write_one_mind(folder / "one_mind", draw)
     expert_folders.write_switch(folder / "switch", draw)
     write_lengths(folder, draw)
+    write_answers(folder)
     write_tokens(folder / "expert_tokens.bin", expert_folders.tokens(draw, 20 * 8))
 
 

@@ -89,6 +89,25 @@ TEST_CASE("within and apart are bounds of the largest relative difference") {
   CHECK(count({.unequal = {loss}}, a, a) == 1);
 }
 
+TEST_CASE("near is a bound of the share of the base's range") {
+  const Results a = results({3, 2.02}), b = results({3, 2});
+  const Quantity loss = quantity_of("loss");
+  CHECK(count({.near = {{loss, 0.021}}}, a, b) == 0);
+  CHECK(count({.near = {{loss, 0.019}}}, a, b) == 1);
+  CHECK(count({.near = {{loss, 1}}}, results({3}), results({3})) == 1);  // no range
+  CHECK(count({.near = {{loss, 1}}}, results({}), results({})) == 1);
+  CHECK_THROWS_AS(count({.near = {{quantity_of("model"), 1}}}, a, b), std::invalid_argument);
+}
+
+TEST_CASE("between bounds all numbers of the changed run") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Relation relation{.between = {{quantity_of("loss"), {1, 2}}}};
+  CHECK(count(relation, results({1, 2}), results({})) == 0);
+  for (const std::vector<double>& losses :
+       {std::vector{0.9, 1.0}, std::vector{1.0, 2.1}, std::vector{1.0, nan}, std::vector<double>{}})
+    CHECK(count(relation, results(losses), results({1})) == 1);
+}
+
 TEST_CASE("elements of tensors are measured by the largest of their tensor") {
   const Results a = results({1}, {1.04F, 2, -4}), b = results({1});
   const Quantity model = quantity_of("model");
@@ -98,8 +117,19 @@ TEST_CASE("elements of tensors are measured by the largest of their tensor") {
   CHECK(count({.within = {{model, 1}}}, results({1}, {nan, 2, -4}), b) == 1);
 }
 
+TEST_CASE("files of every checkpoint are compared as a whole") {
+  Results a = results({1}), b = results({1});
+  const Quantity checkpoints = quantity_of("checkpoints");
+  CHECK(count({.equal = {checkpoints}}, a, b) == 1);
+  a.state["checkpoints"] = b.state["checkpoints"] = "checkpoint-3 3 24\nmodel.safetensors 12ab\n";
+  CHECK(count({.equal = {checkpoints}}, a, b) == 0);
+  b.state["checkpoints"].back() = 'x';
+  CHECK(count({.equal = {checkpoints}}, a, b) == 1);
+}
+
 TEST_CASE("what no quantity is called is refused") {
-  for (const char* name : {"", "loss[", "loss/x", "model[0:1]", "state.step[0:]", "Loss", "a b"})
+  for (const char* name :
+       {"", "loss[", "loss/x", "model[0:1]", "state.step[0:]", "checkpoints/x", "Loss", "a b"})
     CHECK_THROWS_AS(quantity_of(name), std::invalid_argument);
   CHECK_THROWS_AS(largest_difference(quantity_of("state.step"), results({1}), results({1})),
                   std::invalid_argument);
