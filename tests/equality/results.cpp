@@ -70,7 +70,8 @@ Results read_results(const std::string& run_folder) {
     if (path.extension() == ".safetensors")
       add_tensors(path.string(), results.tensors[name.substr(0, name.find('-'))]);
   }
-  for (const auto& [key, value] : state_of(latest).items()) results.state[key] = value.dump();
+  const nlohmann::json state = state_of(latest);
+  for (const auto& [key, value] : state.items()) results.state[key] = value.dump();
   results.state["checkpoints"] = checkpoints_of(run_folder);
   return results;
 }
