@@ -61,7 +61,7 @@ TEST_CASE("a recipe may be named by a value of each") {
 TEST_CASE("bounds, endings and budgets are of a case or a change") {
   const auto found = cases(
       "- name: n\n  recipe: r\n  between: {loss: [0, 1e-3]}\n  near: {loss: 0.5}\n  ends: 80\n"
-      "  with: [w=1]\n  budgets: {less: {of: [a=1], share: 0.9}}\n  changes:\n  - [b={less}]\n"
+      "  with: [w=1]\n  budgets: {less: {of: [a=1], share: 0.9}}\n  changes:\n  - [\"b={less}\"]\n"
       "  - {set: [c=1], ends: 0, budgets: {less: {of: [], share: 2}}, between: {loss: [1, 2]}}\n");
   const Change &first = found[0].changes[0], &second = found[0].changes[1];
   CHECK(first.relation.between.at(quantity_of("loss")).high == 1e-3);
