@@ -9,7 +9,8 @@ import xml.etree.ElementTree
 
 import reference
 from contestants import Driven
-from support import BUILD, LONG, ROOT, Trainx, main, write_tokens
+from support import BUILD, LONG, ROOT, Trainx, main, slow, tiny, write_tokens
+
 WAITS = "for contestants that sleep"
 
 
@@ -209,6 +210,7 @@ class Step(Trainx):
         self.assertAlmostEqual(row["ratios"]["trainx, one GPU"]["ratio"], one["step_time_ms"] / ours["step_time_ms"])
 
     @unittest.skipUnless(reference.PYTHON, "no python with torch and transformers here")
+    @slow("test_rows_of_several_ranks: a row whose contestants train")
     def test_rows_of_decoders(self):
         rows = ["qwen2-0.5b-2x32", "modernbert-base-2x32", "t5-base-2x32"]
         for name in rows if LONG else [self.random.choice(rows)]:
@@ -283,9 +285,11 @@ class Step(Trainx):
             self.assertIn(words, text)
 
     def test_profile_of_a_run(self):
-        done = self.run_trainx("train", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", "run.duration=60 steps", "memory.optimizer_offload=cpu", "--profile", "2")
+        done = self.run_trainx("train", self.recipe(tiny(steps=30)), "run.device=cpu",
+                               "memory.optimizer_offload=cpu", "--profile", "2")
         self.assertIn("profile of 2 steps", done.stderr)
-        events = json.loads((self.folder / "outputs" / "quickstart" / "profile.json").read_text())["traceEvents"]
+        told = (self.folder / "outputs" / "tiny" / "profile.json").read_text()
+        events = json.loads(told)["traceEvents"]
         names = [e["name"] for e in events]
         self.assertGreaterEqual(names.count("forward h0.attention"), 2)
         self.assertLessEqual({"matrix products", "attention", "norm", "activation", "loss", "optimizer"}, {e["cat"] for e in events})

@@ -1,8 +1,8 @@
 """A run of two nodes under a real Slurm that preempts it, ends its time, loses a node or is itself
 restarted: the job that runs again ends with the weights, states and curve of a run that nobody
-stopped. The nodes are pretended; trainx and its ranks are real."""
+stopped. The nodes are pretended; trainx and its ranks are real. Steps are slow until the fault has
+happened."""
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -11,24 +11,25 @@ import unittest
 import uuid
 
 from cluster import Cluster, kill_all
-from support import ROOT, TRAINX, Trainx, main, sha256, slow
+from support import BUILD, ROOT, TRAINX, Trainx, main, sha256, slow
 
 RECIPE = """\
-run: {name: whole, seed: 3, duration: 24 steps, deterministic: true, hang_limit: 10 s}
+run: {name: whole, seed: 3, duration: 120 steps, deterministic: true, hang_limit: 10 s}
 model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}
 data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}
 batch: {global_batch_size: 16, micro_batch_size: 1}
 optimizer: {type: adamw, lr: 3e-3}
 schedule: {type: cosine, warmup: 5 steps}
 parallel: {mode: zero3}
-checkpoint: {every: 1000 steps, keep_last: 2}
-eval: {every: 1000 steps}
+checkpoint: {every: 10 steps, keep_last: 2}
+eval: {every: 20 steps}
 metrics: {every: 1 steps}
 """
 NODES = ("t1", "t2", "t3")
 # Slurm's own times, as short as they can be, and two partitions whose jobs give way to `high`.
 SETTINGS = """\
 SlurmdTimeout=6
+MessageTimeout=5
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
@@ -37,8 +38,10 @@ PartitionName=graceful Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=60
 PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
 """
 SCRIPT = ROOT / "configs" / "cluster" / "slurm.sbatch"
-SECONDS = 10                            # that a run takes at least, so that faults come in time
+WORKER = BUILD / "tests" / "callback-worker"    # whose steps take longer while a file exists
+STEP_MS = 200                           # a run takes 24 s then, so that faults come in time
 LIMIT = 400                             # seconds, after which a job counts as hung
+OVER = ("COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "PREEMPTED", "TIMEOUT")
 WAITS = "for Slurm"
 SAME = "another fault after which the job runs again; test_preempted shows one"
 
@@ -50,36 +53,21 @@ class ClusterFaults(Trainx):
         cls.cluster = Cluster(NODES, SETTINGS)
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
-        cls.steps, cls.wanted = 0, {}
+        cls.wanted = None
 
     def setUp(self):
         super().setUp()
-        self.mark, self.number = uuid.uuid4().hex, ""
+        self.mark, self.number, self.step_ms = uuid.uuid4().hex, "", STEP_MS
         self.addCleanup(self.end_all)
         self.config = self.recipe(RECIPE)
-        self.settings = self.of_length(SECONDS)
-
-    def of_length(self, seconds):
-        """Settings with which the run takes about so long on this machine."""
-        if not self.steps:
-            self.train_whole("measured")
-            times = sorted(m["step_time_ms"] for m in self.metrics("measured"))
-            type(self).steps = math.ceil(1000 / times[len(times) // 4])     # a second
-        steps = 12 * math.ceil(self.steps * seconds / 12)
-        return [f"run.duration={steps} steps", f"checkpoint.every={steps // 12} steps",
-                f"eval.every={steps // 6} steps"]
-
-    def train_whole(self, name, *settings):
-        self.run_trainx("train", self.config, f"run.name={name}", "parallel.world_size=2",
-                        *settings, env=self.environment())
+        self.slow = self.folder / "slow"
 
     def whole(self):
         """The result of a run that nobody stopped."""
-        key = " ".join(self.settings)
-        if key not in self.wanted:
-            self.train_whole("whole", *self.settings)
-            self.wanted[key] = self.result("whole")
-        return self.wanted[key]
+        if self.wanted is None:
+            self.run_trainx("train", self.config, "parallel.world_size=2", env=self.environment())
+            type(self).wanted = self.result("whole")
+        return self.wanted
 
     def end_all(self):
         kill_all(self.living())
@@ -93,7 +81,8 @@ class ClusterFaults(Trainx):
         path = f"{pathlib.Path(TRAINX).parent}:{os.environ['PATH']}"
         return super().environment(PATH=path, SLURM_CONF=self.cluster.environment["SLURM_CONF"],
                                    OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1",
-                                   CLUSTER_TEST=self.mark, **more)
+                                   TRAINX_WORKER=str(WORKER), SLOW=str(self.slow),
+                                   STEP_MS=str(self.step_ms), CLUSTER_TEST=self.mark, **more)
 
     def living(self):
         """Processes of this test, whoever their parent is."""
@@ -114,7 +103,7 @@ class ClusterFaults(Trainx):
         while not true():
             if time.monotonic() > end:
                 self.fail(f"not within {seconds} s: {what}\n{self.told()}")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def told(self):
         logs = sorted(self.folder.glob("*.log"))
@@ -122,14 +111,16 @@ class ClusterFaults(Trainx):
 
     def submit(self, *options):
         """The job, from the script of configs; returns when a checkpoint is saved."""
+        self.slow.touch()
         done = subprocess.run(
             ["sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1", "--gpus-per-node=0",
              "--partition=low", "--output=%x-%j.log", *options, SCRIPT, self.config,
-             "run.name=job", *self.settings], cwd=self.folder, env=self.environment(),
+             "run.name=job"], cwd=self.folder, env=self.environment(),
             capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.number = done.stdout.strip()
-        self.wait_until(lambda: self.saved() > 0, "a checkpoint")
+        self.wait_until(lambda: self.saved() > 0 or self.job("JobState") in OVER, "a checkpoint")
+        self.assertGreater(self.saved(), 0, self.told())
 
     def saved(self):
         folders = (self.folder / "outputs" / "job").glob("checkpoint-[0-9]*")
@@ -145,9 +136,10 @@ class ClusterFaults(Trainx):
         return int(self.job("Restarts") or 0) >= restarts
 
     def ends(self, restarts=(1,)):
-        """The job has ended well after so many restarts, with the whole run's result."""
-        over = ("COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "PREEMPTED", "TIMEOUT")
-        self.wait_until(lambda: self.job("JobState") in over, "the job's end")
+        """The job ends well after so many restarts, with the whole run's result."""
+        self.wait_until(lambda: self.runs_again(min(restarts)), "the job is queued again")
+        self.slow.unlink()
+        self.wait_until(lambda: self.job("JobState") in OVER, "the job's end")
         self.assertEqual((self.job("JobState"), self.job("ExitCode")), ("COMPLETED", "0:0"),
                          self.told())
         self.assertIn(int(self.job("Restarts")), restarts, self.told())
@@ -212,7 +204,7 @@ class ClusterFaults(Trainx):
 
     @slow("Slurm's time limits are whole minutes")
     def test_the_time_is_up(self):
-        self.settings = self.of_length(60)
+        self.step_ms = 600
         # Slurm looks every 30 s, and signals up to 30 s early: 20 to 50 s after the start.
         self.submit("--time=2", "--signal=USR1@70")
         self.wait_until(self.runs_again, "the job is queued again")
@@ -225,7 +217,6 @@ class ClusterFaults(Trainx):
         nodes = self.ask("scontrol", "show", "hostnames", self.job("NodeList")).split()
         self.assertEqual(self.job("BatchHost"), nodes[0])
         lose(nodes[which])
-        self.wait_until(self.runs_again, "Slurm finds the node lost")
         self.ends()
 
     @slow(SAME)
@@ -244,7 +235,9 @@ class ClusterFaults(Trainx):
     @slow(SAME)
     def test_the_controller_is_restarted(self):
         self.submit()
-        self.wait_until(self.cluster.saves_state(), "the controller saves its state")
+        saves_state = self.cluster.saves_state()
+        self.ask("scontrol", "update", f"JobId={self.number}", "Comment=to-be-saved")
+        self.wait_until(saves_state, "the controller saves its state")
         self.cluster.kill("slurmctld")
         time.sleep(1)
         self.cluster.begin_controller()

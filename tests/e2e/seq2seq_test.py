@@ -120,7 +120,7 @@ class Seq2Seq(Trainx):
 
     @sampled
     def test_a_family_is_that_of_transformers(self):
-        for case in self.drawn(chosen(), few=3):
+        for case in self.drawn(chosen(), few=2):
             with self.subTest(case=case):
                 self.check_case(case)
 
@@ -213,10 +213,11 @@ class Seq2Seq(Trainx):
                           for name in ("config.json", "generation_config.json"))
             self.assertEqual(plain.pop("forced_eos_token_id"), 2)
             no_end = {"eos_token_id": None}     # else it may end before the last
-            asked = []
+            asked, every = [], 0
             for forced in ({}, {"forced_eos_token_id": 2}, {"forced_bos_token_id": 11},
                            {"forced_bos_token_id": 11, "forced_eos_token_id": [9, 8]},
                            {"force_bos_token_to_be_generated": True, "bos_token_id": 4}):
+                of_kind = []
                 for files in (
                         {"config.json": plain | no_end | forced, "generation_config.json": None},
                         {"config.json": plain | no_end | {"forced_eos_token_id": 7},
@@ -228,10 +229,10 @@ class Seq2Seq(Trainx):
                     for new, beams in ((1, 1), (2, 1), (6, 1), (5, 3)):
                         if beams > 1 and isinstance(forced.get("forced_eos_token_id"), list):
                             continue
-                        asked.append({"ids": self.random.choice(sources), "new": new,
-                                      "beams": beams, "files": files})
-            every = len(asked)
-            asked = self.drawn(asked, few=12)[:]
+                        of_kind.append({"ids": self.random.choice(sources), "new": new,
+                                        "beams": beams, "files": files})
+                every += len(of_kind)
+                asked += self.drawn(of_kind, few=2)[:]
             want = self.reference(["forced", str(folder), asked])[0]
             seen = set()
             for question, ids in zip(asked, want, strict=True):
