@@ -47,7 +47,8 @@ class StochasticRounding(Trainx):
             how = ("optimizer={type: sgd}", "schedule.type=constant", "model.options.dropout=0")
             start = "exact" if name == "exact" else "bf16"          # initial weights: rounded or not
             if start not in still:
-                self.train(f"{name}-still", precision, *how, "optimizer.lr=0", steps=1, every=1)
+                self.train(f"{name}-still", precision, *how, "optimizer.lr=0",
+                           "schedule.warmup=0 steps", steps=1, every=1)
                 still[start] = self.matrices(f"{name}-still")
             self.train(name, precision, *how, "optimizer.lr=1e-4", steps=60, every=60)
             moves[name] = [b - a for a, b in zip(still[start], self.matrices(name))]
