@@ -92,6 +92,30 @@ MARKED = """{% for message in messages %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
 MARKED_INLINE = ("{{ bos_token }}{%- for m in messages -%}{%- if m.role == 'assistant' -%} {{- 'A: ' -}} {%- generation -%} {{- m.content + eos_token -}} {%- endgeneration -%} "
                  "{%- else -%} {{- 'Q: ' + m.content + '\\n' -}} {%- endif -%} {%- endfor -%}")
+# Behind the last turn alone stands the end of the text.
+TAIL = ("{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% else %}{{ eos_token }}{% endif %}")
+# The prompt opens a thought, and no turn keeps one.
+OPENED = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'assistant' and m.content %}{% set c = m.content.split('</think>')[-1] | trim %}{{ '<|A|>' + c + '<|im_end|>' }}"
+          "{% elif m.role == 'user' %}{{ '<|U|>' + m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|A|><think>\\n' }}{% endif %}")
+# Calls and their results; what is written of a call depends on what follows.
+CALLS = """{%- macro arguments(call) -%}
+{%- set c = call.function if call.function is defined else call -%}
+{{ '{"name": ' ~ c.name | tojson ~ ', "arguments": ' ~ (c.arguments if c.arguments is string else c.arguments | tojson) ~ '}' }}
+{%- endmacro -%}
+{%- if tools %}{{ '<|im_start|>system\n' }}{% for tool in tools %}{{ tool | tojson(indent=2) ~ '\n' }}{% endfor %}{{ '<|im_end|>\n' }}{% endif %}
+{%- for message in messages %}
+    {%- set text = message.content if message.content is string else '' %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\n' }}{% if loop.last and message.reasoning_content %}{{ '<think>' ~ message.reasoning_content ~ '</think>' }}{% endif %}{{ text }}
+        {%- for call in message.tool_calls or [] %}{{ '<call>' ~ arguments(call) ~ '</call>' }}{% endfor %}{{ '<|im_end|>\n' }}
+    {%- elif message.role == 'tool' %}
+        {{- '' if loop.previtem and loop.previtem.role == 'tool' else '<|im_start|>user\n' }}{{ '<result>' ~ text ~ '</result>' }}
+        {{- '' if loop.nextitem and loop.nextitem.role == 'tool' else '<|im_end|>\n' }}
+    {%- else %}{{- '<|im_start|>' ~ message.role ~ '\n' ~ text ~ '<|im_end|>\n' }}{% endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>' }}{% endif %}"""
+DIFFICULT = {"tail": TAIL, "opened": OPENED, "calls": CALLS}
 PLAIN = {"chatml": CHATML, "llama3": LLAMA3, "gemma": GEMMA, "zephyr": ZEPHYR, "qwen3": QWEN3}
 MARKED_ONES = {"marked": MARKED, "marked_inline": MARKED_INLINE}
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "<end_of_turn>"]
