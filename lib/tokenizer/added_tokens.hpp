@@ -44,6 +44,8 @@ class AddedTokens {
  public:
   /// `normalizer` may be null.
   void add(AddedToken token, const Normalizer* normalizer, MatchSpace& space);
+  /// Special tokens inside a text are text.
+  void split_special() { splits_special_ = true; }
   /// Null where no added token has the id.
   const AddedToken* by_id(std::int64_t id) const;
   /// As a decoder gets it: normalised where it was looked for so.
@@ -65,6 +67,7 @@ class AddedTokens {
       const AddedToken& found = *tokens_[match.value];
       std::size_t begin = match.begin, end = match.end;
       if (found.single_word && touches_word(text, begin, end)) continue;
+      if (splits_special_ && special_.contains(found.content)) continue;
       if (found.lstrip) begin = std::max(space_before(text, begin), done);
       if (found.rstrip) end = space_behind(text, end);
       if (begin > done) plain(done, begin);
@@ -85,6 +88,7 @@ class AddedTokens {
   std::set<std::string> special_;
   TextMap<std::int32_t> ids_;
   TextFinder in_raw_, in_normalized_;
+  bool splits_special_ = false;
 };
 
 }  // namespace trainx::tokenizer

@@ -22,7 +22,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-class ByteLevel final : public Decoder {
+class ByteLevelDecoder final : public Decoder {
  public:
   void apply(Tokens& tokens, MatchSpace&) const override {
     std::string bytes;
@@ -31,9 +31,10 @@ class ByteLevel final : public Decoder {
   }
 };
 
-class WordPiece final : public Decoder {
+class WordPieceDecoder final : public Decoder {
  public:
-  WordPiece(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
+  WordPieceDecoder(std::string prefix, bool cleanup)
+      : prefix_(std::move(prefix)), cleanup_(cleanup) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (i > 0 && tokens[i].starts_with(prefix_))
@@ -55,9 +56,9 @@ class WordPiece final : public Decoder {
   bool cleanup_;
 };
 
-class Bpe final : public Decoder {
+class BpeDecoder final : public Decoder {
  public:
-  explicit Bpe(std::string suffix) : suffix_(std::move(suffix)) {}
+  explicit BpeDecoder(std::string suffix) : suffix_(std::move(suffix)) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i)
       replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
@@ -67,9 +68,9 @@ class Bpe final : public Decoder {
   std::string suffix_;
 };
 
-class Metaspace final : public Decoder {
+class MetaspaceDecoder final : public Decoder {
  public:
-  Metaspace(std::string replacement, bool prepended)
+  MetaspaceDecoder(std::string replacement, bool prepended)
       : replacement_(std::move(replacement)), prepended_(prepended) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i)
@@ -81,9 +82,9 @@ class Metaspace final : public Decoder {
   bool prepended_;
 };
 
-class Replace final : public Decoder {
+class ReplaceDecoder final : public Decoder {
  public:
-  Replace(Pattern pattern, std::string content)
+  ReplaceDecoder(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(Tokens& tokens, MatchSpace& space) const override {
     for (std::string& token : tokens) token = replaced(token, pattern_, content_, space);
@@ -142,9 +143,9 @@ class Fuse final : public Decoder {
   void apply(Tokens& tokens, MatchSpace&) const override { tokens = {joined(tokens)}; }
 };
 
-class Strip final : public Decoder {
+class StripDecoder final : public Decoder {
  public:
-  Strip(std::string content, std::int64_t start, std::int64_t stop)
+  StripDecoder(std::string content, std::int64_t start, std::int64_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
   void apply(Tokens& tokens, MatchSpace&) const override {
     for (std::string& token : tokens) {
@@ -166,9 +167,9 @@ class Strip final : public Decoder {
   std::int64_t start_, stop_;
 };
 
-class Sequence final : public Decoder {
+class SequenceDecoder final : public Decoder {
  public:
-  explicit Sequence(const std::vector<Component>& components) {
+  explicit SequenceDecoder(const std::vector<Component>& components) {
     for (const Component& c : components) all_.push_back(make_decoder(c));
   }
   void apply(Tokens& tokens, MatchSpace& space) const override {
@@ -185,25 +186,25 @@ std::unique_ptr<Decoder> make_decoder(const Component& c) {
   const std::string& type = c.type();
   if (type == "ByteLevel") {
     c.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // of the way there
-    return std::make_unique<ByteLevel>();
+    return std::make_unique<ByteLevelDecoder>();
   }
   if (type == "WordPiece") {
     c.allow({"prefix", "cleanup"});
-    return std::make_unique<WordPiece>(c.text("prefix", "##"), c.flag("cleanup", true));
+    return std::make_unique<WordPieceDecoder>(c.text("prefix", "##"), c.flag("cleanup", true));
   }
   if (type == "BPEDecoder") {
     c.allow({"suffix"});
-    return std::make_unique<Bpe>(c.text("suffix", "</w>"));
+    return std::make_unique<BpeDecoder>(c.text("suffix", "</w>"));
   }
   if (type == "Metaspace") {
     c.allow({"replacement", "add_prefix_space", "prepend_scheme", "split", "str_rep"});
-    return std::make_unique<Metaspace>(
+    return std::make_unique<MetaspaceDecoder>(
         c.text("replacement"),
         c.text("prepend_scheme", "always") != "never" && c.flag("add_prefix_space", true));
   }
   if (type == "Replace") {
     c.allow({"pattern", "content"});
-    return std::make_unique<Replace>(make_pattern(c), c.text("content"));
+    return std::make_unique<ReplaceDecoder>(make_pattern(c), c.text("content"));
   }
   if (type == "ByteFallback") {
     c.allow({});
@@ -217,12 +218,12 @@ std::unique_ptr<Decoder> make_decoder(const Component& c) {
     c.allow({"content", "start", "stop"});
     if (count_code_points(c.text("content")) != 1) c.refuse("is no single character", "content");
     constexpr std::int64_t most = 1 << 20;
-    return std::make_unique<Strip>(c.text("content"), c.number("start", 0, 0, most),
-                                   c.number("stop", 0, 0, most));
+    return std::make_unique<StripDecoder>(c.text("content"), c.number("start", 0, 0, most),
+                                          c.number("stop", 0, 0, most));
   }
   if (type == "Sequence") {
     c.allow({"decoders"});
-    return std::make_unique<Sequence>(c.parts("decoders"));
+    return std::make_unique<SequenceDecoder>(c.parts("decoders"));
   }
   c.refuse_type("decoder", {"ByteLevel", "WordPiece", "BPEDecoder", "Metaspace", "Replace",
                             "ByteFallback", "Fuse", "Strip", "Sequence"});

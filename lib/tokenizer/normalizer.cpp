@@ -54,9 +54,9 @@ class StripAccents final : public Normalizer {
   const CodePointSet& marks_ = set_of(CodePointClass::combining_mark);
 };
 
-class Strip final : public Normalizer {
+class StripNormalizer final : public Normalizer {
  public:
-  Strip(bool left, bool right) : left_(left), right_(right) {}
+  StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
   void apply(Draft& draft, MatchSpace&) const override {
     std::string& text = draft.text;
     // Of the runs of white space the first and the last.
@@ -92,9 +92,9 @@ class Prepend final : public Normalizer {
   std::string what_;
 };
 
-class Replace final : public Normalizer {
+class ReplaceNormalizer final : public Normalizer {
  public:
-  Replace(Pattern pattern, std::string content)
+  ReplaceNormalizer(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
   void apply(Draft& draft, MatchSpace& space) const override {
     // What replaces several characters stands where the last of them did.
@@ -116,9 +116,9 @@ class Replace final : public Normalizer {
 };
 
 /// What BERT's own tokenizer does before it cuts.
-class Bert final : public Normalizer {
+class BertNormalizer final : public Normalizer {
  public:
-  Bert(bool clean, bool chinese, bool strip, bool lower)
+  BertNormalizer(bool clean, bool chinese, bool strip, bool lower)
       : clean_(clean), chinese_(chinese), strip_(strip), lower_(lower) {}
 
   void apply(Draft& draft, MatchSpace&) const override {
@@ -158,9 +158,9 @@ class Bert final : public Normalizer {
                      &mark_ = set_of(CodePointClass::nonspacing_mark);
 };
 
-class Sequence final : public Normalizer {
+class SequenceNormalizer final : public Normalizer {
  public:
-  explicit Sequence(const std::vector<Component>& components) {
+  explicit SequenceNormalizer(const std::vector<Component>& components) {
     for (const Component& c : components) all_.push_back(make_normalizer(c));
   }
   void apply(Draft& draft, MatchSpace& space) const override {
@@ -215,7 +215,8 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& c) {
   }
   if (type == "Strip") {
     c.allow({"strip_left", "strip_right"});
-    return std::make_unique<Strip>(c.flag("strip_left", true), c.flag("strip_right", true));
+    return std::make_unique<StripNormalizer>(c.flag("strip_left", true),
+                                             c.flag("strip_right", true));
   }
   if (type == "Prepend") {
     c.allow({"prepend"});
@@ -223,18 +224,19 @@ std::unique_ptr<Normalizer> make_normalizer(const Component& c) {
   }
   if (type == "Replace") {
     c.allow({"pattern", "content"});
-    return std::make_unique<Replace>(make_pattern(c), c.text("content"));
+    return std::make_unique<ReplaceNormalizer>(make_pattern(c), c.text("content"));
   }
   if (type == "BertNormalizer") {
     c.allow({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
     const bool lower = c.flag("lowercase", true);
-    return std::make_unique<Bert>(c.flag("clean_text", true), c.flag("handle_chinese_chars", true),
-                                  c.flag("strip_accents", lower), lower);
+    return std::make_unique<BertNormalizer>(c.flag("clean_text", true),
+                                            c.flag("handle_chinese_chars", true),
+                                            c.flag("strip_accents", lower), lower);
   }
   if (type == "Precompiled") return make_precompiled(c);
   if (type == "Sequence") {
     c.allow({"normalizers"});
-    return std::make_unique<Sequence>(c.parts("normalizers"));
+    return std::make_unique<SequenceNormalizer>(c.parts("normalizers"));
   }
   c.refuse_type("normalizer", {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
                                "Prepend", "Replace", "BertNormalizer", "Precompiled", "Sequence"});

@@ -79,7 +79,7 @@ void split_runs(const Piece& piece, Pieces& out, Kind&& kind) {
   if (running != 0) put(begin, piece.text.size());
 }
 
-class Bert final : public PreTokenizer {
+class BertPreTokenizer final : public PreTokenizer {
  public:
   void split(const Piece& piece, Pieces& out, Made&, MatchSpace&) const override {
     split_runs(piece, out, [&](std::uint32_t c) {
@@ -106,9 +106,9 @@ class Whitespace final : public PreTokenizer {
 };
 
 /// GPT-2's cut (Radford et al. 2019), or none; afterwards pieces are bytes.
-class ByteLevel final : public PreTokenizer {
+class ByteLevelPreTokenizer final : public PreTokenizer {
  public:
-  ByteLevel(bool add_prefix_space, bool use_regex, const std::string& place)
+  ByteLevelPreTokenizer(bool add_prefix_space, bool use_regex, const std::string& place)
       : add_prefix_space_(add_prefix_space) {
     if (use_regex)
       cut_ = std::make_unique<Split>(
@@ -134,10 +134,11 @@ class ByteLevel final : public PreTokenizer {
   std::unique_ptr<Split> cut_;
 };
 
-class Metaspace final : public PreTokenizer {
+class MetaspacePreTokenizer final : public PreTokenizer {
  public:
   enum class Scheme : std::uint8_t { first, never, always };
-  Metaspace(std::string replacement, Scheme scheme, bool split, const std::string& place)
+  MetaspacePreTokenizer(std::string replacement, Scheme scheme, bool split,
+                        const std::string& place)
       : replacement_(std::move(replacement)),
         scheme_(scheme),
         space_(Pattern::literal(" ", place)) {
@@ -165,9 +166,9 @@ class Metaspace final : public PreTokenizer {
   std::unique_ptr<Split> cut_;
 };
 
-class Sequence final : public PreTokenizer {
+class SequencePreTokenizer final : public PreTokenizer {
  public:
-  explicit Sequence(const std::vector<Component>& components) {
+  explicit SequencePreTokenizer(const std::vector<Component>& components) {
     for (const Component& c : components) {
       if (as_bytes()) c.refuse("follows ByteLevel, which trainx supports as the last one alone");
       all_.push_back(make_pre_tokenizer(c));
@@ -196,13 +197,14 @@ std::unique_ptr<PreTokenizer> make_metaspace(const Component& c) {
   const std::string replacement = c.text("replacement"),
                     scheme = c.text("prepend_scheme", "always");
   if (count_code_points(replacement) != 1) c.refuse("is no single character", "replacement");
-  auto which = scheme == "always"  ? Metaspace::Scheme::always
-               : scheme == "first" ? Metaspace::Scheme::first
-                                   : Metaspace::Scheme::never;
+  auto which = scheme == "always"  ? MetaspacePreTokenizer::Scheme::always
+               : scheme == "first" ? MetaspacePreTokenizer::Scheme::first
+                                   : MetaspacePreTokenizer::Scheme::never;
   if (scheme != "always" && scheme != "first" && scheme != "never")
     c.refuse("is not always, first or never", "prepend_scheme");
-  if (!c.flag("add_prefix_space", true)) which = Metaspace::Scheme::never;
-  return std::make_unique<Metaspace>(replacement, which, c.flag("split", true), c.place());
+  if (!c.flag("add_prefix_space", true)) which = MetaspacePreTokenizer::Scheme::never;
+  return std::make_unique<MetaspacePreTokenizer>(replacement, which, c.flag("split", true),
+                                                 c.place());
 }
 
 }  // namespace
@@ -211,7 +213,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Component& c) {
   const std::string& type = c.type();
   if (type == "BertPreTokenizer") {
     c.allow({});
-    return std::make_unique<Bert>();
+    return std::make_unique<BertPreTokenizer>();
   }
   if (type == "Whitespace") {
     c.allow({});
@@ -234,8 +236,8 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Component& c) {
   }
   if (type == "ByteLevel") {
     c.allow({"add_prefix_space", "trim_offsets", "use_regex"});  // trim_offsets moves no token
-    return std::make_unique<ByteLevel>(c.flag("add_prefix_space", true), c.flag("use_regex", true),
-                                       c.place());
+    return std::make_unique<ByteLevelPreTokenizer>(c.flag("add_prefix_space", true),
+                                                   c.flag("use_regex", true), c.place());
   }
   if (type == "Split") {
     c.allow({"pattern", "behavior", "invert"});
@@ -247,7 +249,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Component& c) {
   if (type == "Metaspace") return make_metaspace(c);
   if (type == "Sequence") {
     c.allow({"pretokenizers"});
-    return std::make_unique<Sequence>(c.parts("pretokenizers"));
+    return std::make_unique<SequencePreTokenizer>(c.parts("pretokenizers"));
   }
   c.refuse_type("pre-tokenizer",
                 {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "Punctuation", "Digits",

@@ -1,84 +1,45 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
+#include "tokenizer/files/folder_vocabulary.hpp"
 #include "tokenizer/files/read_json.hpp"
 #include "tokenizer/files/sentence_piece.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
 #include "tokenizer/files/vocab_files.hpp"
 #include "tokenizer/tokenizer.hpp"
-#include "yaml/problems.hpp"
-#include <algorithm>
+#include <array>
 #include <filesystem>
 
 namespace trainx::tokenizer {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
-json read_settings(const std::string& path) {
-  if (!fs::is_regular_file(path)) return json::object();
-  json settings = parse_tokenizer_json(read_tokenizer_file(path), path);
-  if (!settings.is_object()) throw UserError(ExitCode::bad_data, path + " is no JSON object");
-  return settings;
-}
-
-std::unique_ptr<Tokenizer> open_file(const std::string& path) {
+std::unique_ptr<Tokenizer> open_alone(const std::string& path) {
   const fs::path file(path);
   const std::string folder = folder_of(path), name = file.filename().string();
   if (name == "vocab.json" || name == "merges.txt")
     return make_tokenizer(read_gpt2_files(folder + "/vocab.json", folder + "/merges.txt"));
-  if (file.extension() == ".json")
-    return make_tokenizer(read_tokenizer_json(read_tokenizer_file(path), path));
   if (file.extension() == ".model") return open_sentence_piece(path);
-  if (file.extension() == ".txt") {
-    const json settings = read_settings(folder + "/tokenizer_config.json");
-    const auto lower = settings.find("do_lower_case");
-    return make_tokenizer(read_bert_vocab(
-        path, lower == settings.end() || !lower->is_boolean() || lower->get<bool>()));
-  }
-  throw UserError(ExitCode::bad_data,
-                  path +
-                      " is no file of a tokenizer that trainx knows: tokenizer.json, a "
-                      "SentencePiece *.model, vocab.json with merges.txt, or vocab.txt");
+  return make_tokenizer(read_bert_vocab(path));
 }
 
-/// Empty where there is none.
-std::string find_file(const std::string& folder) {
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model",
-                           "sentencepiece.bpe.model", "vocab.json", "vocab.txt"})
-    if (fs::is_regular_file(folder + "/" + name)) return folder + "/" + name;
-  return "";
+/// The token of one of these names; -1 where there is none.
+std::int32_t id_of_any(const Tokenizer& tokenizer, std::span<const char* const> names) {
+  for (const char* name : names)
+    if (const std::int32_t id = tokenizer.id_of(name); id >= 0) return id;
+  return -1;
 }
 
-std::string file_in(const std::string& folder) {
-  if (const std::string file = find_file(folder); !file.empty()) return file;
-  throw UserError(ExitCode::input_missing,
-                  folder +
-                      " holds no tokenizer: neither tokenizer.json, nor tokenizer.model, nor "
-                      "vocab.json and merges.txt, nor vocab.txt");
-}
-
-/// What tokenizer_config.json calls the end of a text: "</s>", or {"content": "</s>", ...}.
-std::string named_end(const json& settings) {
-  auto token = settings.find("eos_token");
-  if (token != settings.end() && token->is_object())
-    return token->value("content", json()).is_string() ? (*token)["content"].get<std::string>()
-                                                       : "";
-  return token != settings.end() && token->is_string() ? token->get<std::string>() : "";
-}
-
-void find_end_of_text(Tokenizer& tokenizer, const std::string& folder) {
-  if (const std::string name = named_end(read_settings(folder + "/tokenizer_config.json"));
-      !name.empty())
-    return tokenizer.set_end_of_text(tokenizer.id_of(name));
-  for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"})
-    if (tokenizer.end_of_text() < 0) tokenizer.set_end_of_text(tokenizer.id_of(name));
+/// Fills in what the files do not name.
+void guess_named(Tokenizer& tokenizer) {
+  static constexpr std::array ends{"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"};
+  if (tokenizer.end_of_text() < 0) tokenizer.set_end_of_text(id_of_any(tokenizer, ends));
 }
 
 void check_fits_model(const Tokenizer& tokenizer, const std::string& folder) {
   const std::string path = folder + "/config.json";
-  const json config = read_settings(path);
+  const nlohmann::ordered_json config = read_json_object(path);
   const auto size = config.find("vocab_size");
   if (size == config.end() || !size->is_number_integer() ||
       size->get<std::int64_t>() >= tokenizer.vocab_size())
@@ -89,9 +50,35 @@ void check_fits_model(const Tokenizer& tokenizer, const std::string& folder) {
                       std::to_string(tokenizer.vocab_size() - 1) + ": they do not belong together");
 }
 
+void check_ending(const fs::path& file) {
+  for (const char* known : {".json", ".model", ".txt"})
+    if (file.extension() == known && file.filename() != "tekken.json") return;
+  throw UserError(ExitCode::bad_data,
+                  file.string() +
+                      " is no file of a tokenizer that trainx knows: tokenizer.json, a "
+                      "SentencePiece *.model, vocab.json with merges.txt, or vocab.txt");
+}
+
+std::unique_ptr<Tokenizer> open_class(FolderVocabulary vocabulary) {
+  const std::string file = vocabulary.file;
+  ClassDocument built = read_folder_document(std::move(vocabulary));
+  Pipeline pipeline = make_pipeline(built.document, file);
+  if (built.splits_special) pipeline.added.split_special();
+  auto tokenizer = make_tokenizer(std::move(pipeline));
+  tokenizer->set_named(std::move(built.tokens));
+  return tokenizer;
+}
+
 }  // namespace
 
-bool has_tokenizer(const std::string& folder) { return !find_file(folder).empty(); }
+std::string class_to_name(const std::string& file) {
+  const FolderVocabulary vocabulary = look_at_vocabulary(folder_of(file), file);
+  if (vocabulary.definition) return std::string(vocabulary.definition->name);
+  if (!vocabulary.stands_alone) return "PreTrainedTokenizerFast";
+  return file.ends_with(".json") ? "GPT2Tokenizer" : file.ends_with(".txt") ? "BertTokenizer" : "";
+}
+
+bool has_tokenizer(const std::string& folder) { return !find_vocabulary(folder).empty(); }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   std::error_code error;
@@ -99,10 +86,14 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& name) {
   const std::string path = snapshot ? snapshot->folder : name;
   if (!fs::exists(path, error))
     throw UserError(ExitCode::input_missing, missing_folder(name, "tokenizer"));
-  const std::string file = fs::is_directory(path, error) ? file_in(path) : path;
-  auto tokenizer = open_file(file);
+  const bool is_folder = fs::is_directory(path, error);
+  if (!is_folder) check_ending(path);
+  FolderVocabulary vocabulary =
+      look_at_vocabulary(is_folder ? path : folder_of(path), is_folder ? "" : path);
+  const std::string file = vocabulary.file;
+  auto tokenizer = vocabulary.stands_alone ? open_alone(file) : open_class(std::move(vocabulary));
   tokenizer->set_path(file);
-  find_end_of_text(*tokenizer, folder_of(file));
+  guess_named(*tokenizer);
   check_fits_model(*tokenizer, folder_of(file));
   return tokenizer;
 }

@@ -8,5 +8,7 @@ namespace trainx::tokenizer {
 /// malformed (file:line:column).
 std::string read_tokenizer_file(const std::string& path);
 nlohmann::json parse_tokenizer_json(const std::string& text, const std::string& path);
+/// An object whose keys stay in the file's order; empty if there is no such file.
+nlohmann::ordered_json read_json_object(const std::string& path);
 
 }  // namespace trainx::tokenizer

@@ -167,7 +167,10 @@ void read_added_tokens(const Component& root, Pipeline& p) {
 }  // namespace
 
 Pipeline read_tokenizer_json(const std::string& text, const std::string& path) {
-  const nlohmann::json json = parse_tokenizer_json(text, path);
+  return make_pipeline(parse_tokenizer_json(text, path), path);
+}
+
+Pipeline make_pipeline(const nlohmann::json& json, const std::string& path) {
   const Component root(json, path, "");
   root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
               "post_processor", "decoder", "model"});

@@ -3,6 +3,8 @@
 #include "tokenizer/bpe/bpe.hpp"
 #include "tokenizer/files/read_json.hpp"
 #include "tokenizer/files/tokenizer_json.hpp"
+#include "tokenizer/unicode/code_point_set.hpp"
+#include "tokenizer/unicode/utf8.hpp"
 #include "yaml/problems.hpp"
 
 namespace trainx::tokenizer {
@@ -27,14 +29,21 @@ void for_each_line(const std::string& text, Use&& use) {
   throw UserError(ExitCode::bad_data, path + ":" + std::to_string(line) + ": " + what);
 }
 
-json added_token(std::int32_t id, const std::string& content, bool normalized) {
-  return {{"id", id},        {"content", content},       {"single_word", false}, {"lstrip", false},
-          {"rstrip", false}, {"normalized", normalized}, {"special", true}};
+json added_token(std::uint32_t id, const std::string& content) {
+  return {{"id", id}, {"content", content}, {"normalized", false}, {"special", true}};
+}
+
+std::string_view without_space_behind(std::string_view text) {
+  const CodePointSet& space = set_of(CodePointClass::space);
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();)
+    if (!space.contains(next_code_point(text, at))) end = at;
+  return text.substr(0, end);
 }
 
 }  // namespace
 
-Pipeline read_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
+json read_merges_model(const std::string& vocab_path, const std::string& merges_path) {
   const json vocab = parse_tokenizer_json(read_tokenizer_file(vocab_path), vocab_path);
   const std::string text = read_tokenizer_file(merges_path);
   json merges = json::array();
@@ -56,39 +65,47 @@ Pipeline read_gpt2_files(const std::string& vocab_path, const std::string& merge
       if (!vocab.contains(token))
         refuse(merges_path, lines[i],
                "the vocabulary " + vocab_path + " lacks the token " + yaml::excerpt(token));
-  json whole{{"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", std::move(merges)}}},
-             {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-             {"decoder", {{"type", "ByteLevel"}}}};
-  const std::string end_of_text = "<|endoftext|>";
-  if (vocab.is_object() && vocab.contains(end_of_text) && vocab[end_of_text].is_number_unsigned())
-    whole["added_tokens"] = {added_token(vocab[end_of_text], end_of_text, false)};
-  return read_tokenizer_json(whole.dump(), vocab_path);
+  return {{"type", "BPE"}, {"vocab", vocab}, {"merges", std::move(merges)}};
 }
 
-Pipeline read_bert_vocab(const std::string& path, bool lowercase) {
+Pipeline read_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
+  json whole{{"model", read_merges_model(vocab_path, merges_path)},
+             {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+             {"decoder", {{"type", "ByteLevel"}}}};
+  const json& vocab = whole["model"]["vocab"];
+  const std::string end_of_text = "<|endoftext|>";
+  if (vocab.is_object() && vocab.contains(end_of_text) && vocab[end_of_text].is_number_unsigned())
+    whole["added_tokens"] = json::array({added_token(vocab[end_of_text], end_of_text)});
+  return make_pipeline(whole, vocab_path);
+}
+
+json read_words_model(const std::string& path) {
   json vocab = json::object();
   for_each_line(read_tokenizer_file(path), [&](std::string_view line, std::int64_t number) {
-    std::string token(line);
-    while (!token.empty() && (token.back() == ' ' || token.back() == '\t')) token.pop_back();
+    const std::string token(without_space_behind(line));
     if (token.empty())
       refuse(path, number, "is blank: each line is a token, whose number is its id");
-    if (!vocab.emplace(token, number - 1).second)
+    if (!vocab.emplace(token, static_cast<std::uint64_t>(number - 1)).second)
       refuse(path, number,
              "the token " + yaml::excerpt(token) + " was there before: each line is another token");
   });
-  json whole{{"model", {{"type", "WordPiece"}, {"vocab", vocab}}},
-             {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", lowercase}}},
+  return {{"type", "WordPiece"}, {"vocab", std::move(vocab)}};
+}
+
+Pipeline read_bert_vocab(const std::string& path) {
+  json whole{{"model", read_words_model(path)},
+             {"normalizer", {{"type", "BertNormalizer"}}},
              {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
              {"decoder", {{"type", "WordPiece"}}},
              {"added_tokens", json::array()}};
+  const json& vocab = whole["model"]["vocab"];
   for (const char* token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-    if (vocab.contains(token))
-      whole["added_tokens"].push_back(added_token(vocab[token], token, false));
+    if (vocab.contains(token)) whole["added_tokens"].push_back(added_token(vocab[token], token));
   if (vocab.contains("[CLS]") && vocab.contains("[SEP]"))
     whole["post_processor"] = {{"type", "BertProcessing"},
                                {"sep", {"[SEP]", vocab["[SEP]"]}},
                                {"cls", {"[CLS]", vocab["[CLS]"]}}};
-  return read_tokenizer_json(whole.dump(), path);
+  return make_pipeline(whole, path);
 }
 
 }  // namespace trainx::tokenizer

@@ -1,0 +1,167 @@
+#include "core/files.hpp"
+#include "tokenizer/files/folder_class.hpp"
+#include "tokenizer/files/generate_merges.hpp"
+#include "tokenizer/fingerprint.hpp"
+#include "tokenizer/tokenizer.hpp"
+#include "support/catch.hpp"
+#include "unit/data/expect_user_error.hpp"
+#include "unit/data/scratch_folder.hpp"
+#include <nlohmann/json.hpp>
+
+namespace trainx::tokenizer::folder_tokenizer_test {
+namespace {
+
+using data::ScratchFolder;
+
+Ids encode(const Tokenizer& tokenizer, const std::string& text) {
+  Ids ids;
+  tokenizer.make_encoder()->append(text, ids);
+  return tokenizer.sample(std::move(ids), std::nullopt, true).ids;
+}
+
+void write_merges(const ScratchFolder& folder) {
+  folder.write("vocab.json",
+               R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "ab": 6, "Ġ": 7})");
+  folder.write("merges.txt", "#version: 0.2\na b\n");
+}
+
+nlohmann::json small_json() {
+  return {
+      {"model", {{"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}, {"ab", 2}}}, {"merges", {"a b"}}}},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}}};
+}
+
+std::string class_of(const std::string& config, const std::string& settings,
+                     bool has_byte_level = false) {
+  const ScratchFolder folder;
+  if (!config.empty()) folder.write("config.json", config);
+  if (!settings.empty()) folder.write("tokenizer_config.json", settings);
+  return class_of_folder(folder.path(), has_byte_level).name;
+}
+
+}  // namespace
+
+TEST_CASE("the class of a folder is the one that AutoTokenizer takes") {
+  CHECK(class_of("", "") == backend_class);
+  CHECK(class_of(R"({"model_type": "bert"})", "") == "BertTokenizer");
+  CHECK(class_of(R"({"model_type": "llama"})", R"({"tokenizer_class": "LlamaTokenizerFast"})") ==
+        "LlamaTokenizer");
+  // Llama 3's file under Llama 2's name
+  CHECK(class_of(R"({"model_type": "llama"})", R"({"tokenizer_class": "LlamaTokenizer"})", true) ==
+        backend_class);
+  // types for which transformers knows better
+  CHECK(class_of(R"({"model_type": "qwen2"})", R"({"tokenizer_class": "LlamaTokenizer"})") ==
+        "Qwen2Tokenizer");
+  CHECK(class_of(R"({"model_type": "granite"})", R"({"tokenizer_class": "GPT2Tokenizer"})") ==
+        backend_class);
+  CHECK(class_of(R"({"model_type": "bart"})", R"({"tokenizer_class": "BartTokenizer"})") ==
+        "RobertaTokenizer");
+  CHECK(class_of(R"({"tokenizer_class": "T5Tokenizer"})", "") == "T5Tokenizer");
+  CHECK(class_of("", R"({"tokenizer_class": "NobodyKnowsTokenizer"})") == backend_class);
+  CHECK(class_of("", R"({"tokenizer_class": "CamembertTokenizer"})") == "CamembertTokenizer");
+}
+
+TEST_CASE("vocab.json and merges.txt follow the folder's class and settings") {
+  const ScratchFolder folder;
+  write_merges(folder);
+  folder.write("config.json", R"({"model_type": "opt"})");
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "GPT2Tokenizer", "bos_token": "</s>", "eos_token": "</s>",
+                   "unk_token": "</s>", "add_bos_token": true})");
+  const auto opt = open_tokenizer(folder.path());
+  CHECK(encode(*opt, "ab</s>b") == Ids{2, 6, 2, 5});
+  CHECK(opt->end_of_text() == 2);
+  CHECK(opt->named().mask == -1);
+  CHECK(opt->named().special == Ids{2});
+  // the same through the file's name
+  CHECK(encode(*open_tokenizer(folder.path("vocab.json")), "ab</s>b") == Ids{2, 6, 2, 5});
+
+  folder.write("config.json", R"({"model_type": "roberta"})");
+  folder.write("tokenizer_config.json", "{}");
+  const auto roberta = open_tokenizer(folder.path());
+  CHECK(encode(*roberta, "ab<mask>b") == Ids{0, 6, 8, 5, 2});  // <mask> is new
+  CHECK(roberta->named().mask == 8);
+  CHECK(roberta->named().special == Ids{0, 1, 2, 3, 8});
+
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "CamembertTokenizer"})");
+  data::expect_user_error(ExitCode::bad_data, {"CamembertTokenizer", "PreTrainedTokenizerFast"},
+                          [&] { open_tokenizer(folder.path()); });
+  folder.write("config.json", R"({"model_type": "llama"})");
+  folder.write("tokenizer_config.json", "{}");
+  data::expect_user_error(ExitCode::bad_data, {"vocab.json", "tokenizer_class"},
+                          [&] { open_tokenizer(folder.path()); });
+}
+
+TEST_CASE("tokens of tokenizer_config.json and added_tokens.json get ids behind the vocabulary") {
+  const ScratchFolder folder;
+  folder.write("tokenizer.json", small_json().dump());
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<e>",
+                   "extra_special_tokens": ["<x>"]})");
+  const auto named = open_tokenizer(folder.path());
+  CHECK(encode(*named, "ab<x>a<e>") == Ids{2, 4, 0, 3});
+  CHECK(named->end_of_text() == 3);
+  CHECK(named->vocab_size() == 5);
+
+  folder.write("tokenizer_config.json", R"({"split_special_tokens": true, "eos_token": "ab"})");
+  CHECK(encode(*open_tokenizer(folder.path()), "ab") == Ids{2});
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
+  folder.write("added_tokens.json", R"({"<y>": 9, "<x>": 8})");
+  const auto added = open_tokenizer(folder.path());
+  CHECK(encode(*added, "<y><x>") == Ids{4, 3});  // in the order of their ids
+
+  folder.write("tokenizer_config.json", R"({"eos_token": 5})");
+  data::expect_user_error(ExitCode::bad_data, {"tokenizer_config.json", "eos_token"},
+                          [&] { open_tokenizer(folder.path()); });
+}
+
+TEST_CASE("a class and a tokenizer.json of another kind are refused") {
+  const ScratchFolder folder;
+  folder.write("tokenizer.json", small_json().dump());
+  folder.write("config.json", R"({"model_type": "t5"})");
+  data::expect_user_error(
+      ExitCode::bad_data,
+      {"tokenizer.json", "BPE", "T5Tokenizer", "Unigram", "PreTrainedTokenizerFast"},
+      [&] { open_tokenizer(folder.path()); });
+}
+
+TEST_CASE("SentencePiece files whose folder names no class are refused") {
+  const ScratchFolder folder;
+  folder.write("spiece.model", "x");
+  data::expect_user_error(ExitCode::bad_data, {"spiece.model", "tokenizer_class"},
+                          [&] { open_tokenizer(folder.path()); });
+  folder.write("config.json", R"({"model_type": "t5"})");
+  data::expect_user_error(ExitCode::bad_data, {"spiece.model", "no SentencePiece model"},
+                          [&] { open_tokenizer(folder.path()); });
+  const ScratchFolder mistral;
+  mistral.write("tekken.json", "{}");
+  data::expect_user_error(ExitCode::bad_data, {"tekken.json", "save_pretrained"},
+                          [&] { open_tokenizer(mistral.path()); });
+}
+
+TEST_CASE("merges of a vocabulary without them") {
+  const nlohmann::json vocab{{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"bc", 4}, {"abc", 5}};
+  CHECK(generate_merges(vocab) ==
+        nlohmann::json::array({nlohmann::json::array({"a", "b"}), nlohmann::json::array({"b", "c"}),
+                               nlohmann::json::array({"a", "bc"}),
+                               nlohmann::json::array({"ab", "c"})}));
+}
+
+TEST_CASE("fingerprints and differences of tokenizers") {
+  const ScratchFolder folder;
+  auto json = small_json();
+  folder.write("a/tokenizer.json", json.dump());
+  json["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"ab", 2}, {"c", 3}};
+  folder.write("more/tokenizer.json", json.dump());
+  json["model"]["vocab"] = {{"a", 1}, {"b", 0}, {"ab", 2}};
+  folder.write("other/tokenizer.json", json.dump());
+  const auto a = open_tokenizer(folder.path("a")), more = open_tokenizer(folder.path("more")),
+             other = open_tokenizer(folder.path("other"));
+  CHECK(fingerprint(*a) == fingerprint(*open_tokenizer(folder.path("a"))));
+  CHECK(fingerprint(*a) != fingerprint(*more));
+  CHECK(fingerprint(*a) != fingerprint(*other));
+  CHECK_FALSE(first_difference(*a, *more));
+  CHECK(first_difference(*a, *other) == 0);
+}
+
+}  // namespace trainx::tokenizer::folder_tokenizer_test
