@@ -5,6 +5,7 @@
 #include "core/process.hpp"
 #include "core/suggest.hpp"
 #include "data/labelled/field_cutter.hpp"
+#include "data/labelled/unread_field.hpp"
 #include "yaml/problems.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
@@ -63,6 +64,16 @@ void for_each_field(std::string_view line, bool tabs, const LinePlace& place, Us
   for (std::string_view field; cutter.next(field);) use(unquoted(field));
 }
 
+/// What programs write for a number that is none: NaN, -inf. It is no name of a class.
+bool is_not_finite(std::string_view field) {
+  if (field.starts_with('-') || field.starts_with('+')) field.remove_prefix(1);
+  std::string word(field);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  return word == "nan" || word == "inf" || word == "infinity";
+}
+
 class ColumnReader final : public RecordReader {
  public:
   ColumnReader(std::string_view header, const LinePlace& place, const FieldNames& names, bool tabs)
@@ -91,6 +102,10 @@ class ColumnReader final : public RecordReader {
       pair_ = label_ = target_ = absent;
       if (tags_ == absent) refuse_words_alone(names, place);
     }
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (label_ == absent && words_ == absent && completion_ == absent && c != text_ &&
+          c != pair_ && c != target_ && data::labelled::may_mean_target(columns[c]))
+        unread_ = columns[c];
     if (text_ == absent && words_ == absent)
       place.refuse("the header names no column " + yaml::excerpt(names.text) +
                    did_you_mean(names.text, printable(columns)) +
@@ -100,6 +115,7 @@ class ColumnReader final : public RecordReader {
   Record read(std::string_view line, const LinePlace& place) const override {
     check_text(std::string(line), place);
     Record out;
+    out.unread = unread_;
     json words, tags;
     std::size_t count = 0;
     for_each_field(line, tabs_, place, [&](std::string field) {
@@ -139,19 +155,23 @@ class ColumnReader final : public RecordReader {
                   [](const std::string& name) { return yaml::excerpt(name) != "'" + name + "'"; });
     return names;
   }
-  /// A class, a number, or a list of numbers.
+  /// A class, a number, a list of numbers, or the name of a class.
   static json label_of(const std::string& field, const LinePlace& place) {
     json label = list_of(field, true);
     if (label.size() == 1 && !field.starts_with('[')) label = label.front();
-    if (!label.is_number() && !is_list_of_numbers(label))
+    const bool is_name = !field.starts_with('[') && !is_list_of_numbers(label) &&
+                         !label.is_number() && !is_not_finite(field);
+    json value = is_name ? json(field) : label_value(label);
+    if (value.is_null() || (value.is_string() && !is_name))
       place.refuse("the label " + yaml::excerpt(field) +
-                   " is neither a number nor a list of numbers: classes are 0, 1, 2, ...");
-    return label;
+                   " is neither a number, nor a list of numbers, nor the name of a class");
+    return value;
   }
 
   static constexpr std::size_t absent = ~std::size_t{0};
   FieldNames names_;
   bool tabs_;
+  std::string unread_;  // a column that may be meant for the label
   std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent, completion_ = absent,
               target_ = absent, words_ = absent, tags_ = absent;
 };

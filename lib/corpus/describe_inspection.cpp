@@ -48,12 +48,20 @@ std::string token_text(const tokenizer::Tokenizer* t, std::int32_t id) {
   return visible(is_text ? alone : spelled.empty() ? std::to_string(id) : spelled);
 }
 
+/// A class by its name, or its number.
+std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
+  return number >= 0 && number < std::ssize(names)
+             ? visible(names[static_cast<std::size_t>(number)])
+             : std::to_string(number);
+}
+
 /// Tokens with bars between them, in lines; under those of which only some are predicted, marks
 /// that say which.
-std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::size_t columns,
+std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t,
+                        const std::vector<std::string>& class_names, std::size_t columns,
                         bool color) {
   // The first token of a text is predicted nowhere, which needs no marks.
-  const bool marks = std::ranges::count(shown.in_loss, true) > 0 &&
+  const bool marks = shown.classes.empty() && std::ranges::count(shown.in_loss, true) > 0 &&
                      std::ranges::count(shown.in_loss, false) > 1;
   // edge: a document ends
   const std::string bar = color ? "\x1b[2m|\x1b[0m" : "|", edge = color ? "\x1b[1m||\x1b[0m" : "||";
@@ -69,7 +77,9 @@ std::string token_lines(const Shown& shown, const tokenizer::Tokenizer* t, std::
     used = 0;
   };
   for (std::size_t i = 0; i < shown.ids.size(); ++i) {
-    const std::string text = token_text(t, shown.ids[i]);
+    std::string text = token_text(t, shown.ids[i]);
+    if (i < shown.classes.size() && shown.classes[i] >= 0)
+      text += "/" + class_text(shown.classes[i], class_names);
     const std::size_t width = characters(text);
     const bool ends = i + 1 < shown.begins.size() && shown.begins[i + 1];
     if (used > 0 && used + width + 2 > columns - std::min<std::size_t>(columns, 6)) flush();
@@ -109,7 +119,7 @@ std::string describe(const Inspection& in, const InspectOptions& o, int columns,
   if (!in.labels.empty()) {
     out += "labels    ";
     for (const auto& [label, count] : in.labels)
-      out += " " + std::to_string(label) + ": " + std::to_string(count) + " (" +
+      out += " " + class_text(label, in.label_names) + ": " + std::to_string(count) + " (" +
              percent(static_cast<double>(count) / static_cast<double>(in.parts)) + ")";
     out += "\n";
   }
@@ -120,13 +130,23 @@ std::string describe(const Inspection& in, const InspectOptions& o, int columns,
            "\n";
   if (o.sequence_length > 0)
     out += "rows       " + std::to_string(in.rows) + " of " + std::to_string(o.sequence_length) +
-           " tokens, " + percent(in.padding_share) + " of them padding\n";
+           " tokens, " + percent(in.padding_share) + " of them padding" +
+           (in.longer > 0 ? "; " + std::to_string(in.longer) + " samples are longer" : "") + "\n";
+  if (in.without_target > 0)
+    out += "no target  " + std::to_string(in.without_target) +
+           " samples: all labels are -100, or the first alone is not\n";
   for (const Shown& s : in.shown) {
     out += "\n" + part + " " + std::to_string(s.number) + ", " +
            (stream ? "from token " : "line ") + std::to_string(s.begin) + ": " +
            std::to_string(s.tokens) + " tokens" +
-           (s.label ? ", label " + std::to_string(*s.label) : "") + "\n";
-    out += token_lines(s, o.tokenizer, static_cast<std::size_t>(std::max(columns, 20)), color);
+           (s.label ? ", label " + class_text(*s.label, in.label_names) : "") + "\n";
+    const auto width = static_cast<std::size_t>(std::max(columns, 20));
+    out += token_lines(s, o.tokenizer, in.label_names, width, color);
+    if (s.target_tokens == 0) continue;
+    Shown target{.tokens = s.target_tokens, .ids = s.targets};
+    target.in_loss.assign(s.targets.size(), true);
+    out += "  to write: " + std::to_string(s.target_tokens) + " tokens\n";
+    out += token_lines(target, o.tokenizer, in.label_names, width, color);
   }
   return out;
 }
@@ -143,10 +163,13 @@ nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
                              {"longest", in.longest},
                              {"tokens_in_loss", in.in_loss}};
   if (in.documents > 0) out["documents"] = in.documents;
+  if (!stream) out["samples_without_target"] = in.without_target;
+  if (!in.label_names.empty()) out["label_names"] = in.label_names;
   if (stream) out["bytes_per_token"] = in.bytes_per_token;
   if (o.sequence_length > 0) {
     out["rows"] = in.rows;
     out["padding_share"] = in.padding_share;
+    if (!stream) out["longer_samples"] = in.longer;
   }
   for (const auto& [label, count] : in.labels) out["labels"][std::to_string(label)] = count;
   out["shown"] = nlohmann::ordered_json::array();
@@ -158,6 +181,12 @@ nlohmann::ordered_json to_json(const Inspection& in, const InspectOptions& o) {
                                 {"in_loss", s.in_loss}};
     if (s.label) item["label"] = *s.label;
     if (!s.begins.empty()) item["begins"] = s.begins;
+    if (!s.classes.empty()) item["classes"] = s.classes;
+    if (s.target_tokens > 0) {
+      item["target_tokens"] = s.target_tokens;
+      item["target_ids"] = s.targets;
+      if (o.tokenizer) item["target_text"] = o.tokenizer->decode(s.targets, false);
+    }
     if (o.tokenizer) item["text"] = o.tokenizer->decode(s.ids, false);
     out["shown"].push_back(std::move(item));
   }

@@ -1,11 +1,12 @@
 #include "corpus/documents.hpp"
 #include "core/error.hpp"
-#include "corpus/about_file.hpp"
+#include "data/files/about_file.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
 #include "data/foreign_file.hpp"
 #include "data/mapped_file.hpp"
+#include "data/packed_file.hpp"
 #include <filesystem>
 
 namespace trainx::corpus {
@@ -48,9 +49,9 @@ class TokenFileDocuments final : public Documents {
 class LineDocuments final : public Documents {
  public:
   explicit LineDocuments(const std::string& path)
-      : file_(path),
+      : file_(data::open_unpacked(path)),
         lines_(opened_lines(file_)),
-        parser_(data::labelled::make_json_parser({true, true, true, true, true, true})) {
+        parser_(data::labelled::make_json_parser(data::labelled::all_fields())) {
     if (lines_.size() == 0) throw UserError(ExitCode::bad_data, path + " has no samples");
     lengths_.reserve(static_cast<std::size_t>(lines_.size()));
     data::labelled::Line line;
@@ -92,12 +93,12 @@ class LineDocuments final : public Documents {
     return data::labelled::LineIndex::of_json(file.bytes(), file.path());
   }
   void parse(std::int64_t i, data::labelled::Line& line) const {
-    if (data::labelled::is_blank(lines_.line(i)))
-      place(i).refuse("is blank: only the end of a file may be");
     line.clear();
     parser_->parse(lines_.line(i), place(i), line);
-    if (line[FieldName::document_lengths].given)
-      place(i).refuse("is packed already: it has document_lengths");
+    for (const FieldName name : {FieldName::document_lengths, FieldName::seq_lengths})
+      if (line[name].given)
+        place(i).refuse("is packed already: it has " +
+                        std::string(data::labelled::field_names[static_cast<std::size_t>(name)]));
     if (line[FieldName::label].given)
       place(i).refuse(
           "has a label, and a row of several documents has no class: such samples are trained on "
@@ -106,7 +107,7 @@ class LineDocuments final : public Documents {
       place(i).refuse(
           "has token_type_ids, which packed rows have none of: tokenize it for a model without "
           "(gpt2)");
-    rules_.check(line, place(i));
+    rules_.settle(line, place(i));
   }
 
   static data::SourceOptions any_length() {
@@ -127,7 +128,7 @@ class LineDocuments final : public Documents {
 
 std::optional<std::int32_t> end_of_text_of(const std::string& path,
                                            const tokenizer::Tokenizer* tokenizer) {
-  if (const auto id = read_about(path).end_of_text) return id;
+  if (const auto id = data::read_about(path).end_of_text) return id;
   if (tokenizer && tokenizer->end_of_text() >= 0) return tokenizer->end_of_text();
   return std::nullopt;
 }
@@ -150,7 +151,8 @@ void for_each_document(const data::tokens::TokenReader& reader,
 }
 
 bool is_labelled_lines(const std::string& path) {
-  return path.ends_with(".jsonl") || path.ends_with(".json");
+  const std::string name = data::without_packing(path);
+  return name.ends_with(".jsonl") || name.ends_with(".json");
 }
 
 bool has_document_index(const std::string& path) {

@@ -1,10 +1,13 @@
 #pragma once
+#include "core/refusals.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -48,6 +51,26 @@ class Encoders {
     const auto first =
         std::ranges::min_element(problems, {}, &std::pair<std::int64_t, std::exception_ptr>::first);
     if (first != problems.end() && first->second) std::rethrow_exception(first->second);
+  }
+
+  /// The same, but what data is refused for (65) ends no other work: all of it is thrown at the
+  /// end, in order.
+  void for_each_telling_all(std::int64_t count,
+                            const std::function<void(std::int64_t, tokenizer::Encoder&)>& work) {
+    std::map<std::int64_t, UserError> refused;
+    std::mutex mutex;
+    for_each(count, [&](std::int64_t i, tokenizer::Encoder& encoder) {
+      try {
+        work(i, encoder);
+      } catch (const UserError& refusal) {
+        if (refusal.code() != ExitCode::bad_data) throw;
+        const std::lock_guard lock(mutex);
+        refused.emplace(i, refusal);
+      }
+    });
+    Refusals all;
+    for (const auto& [i, refusal] : refused) all.add(refusal);
+    all.throw_all();
   }
 
  private:

@@ -112,15 +112,18 @@ void filter_lines(const tokenizer::Tokenizer& tokenizer, const FilterOptions& op
     const std::int64_t ranges =
         std::min<std::int64_t>(lines.size(), options.threads == 1 ? 1 : 8 * encoders.threads());
     std::vector<std::string> out(static_cast<std::size_t>(ranges));
+    const auto settled = [&](Record record, const LinePlace& place) {
+      settle_label(record, options.output, place);
+      return record;
+    };
     encoders.for_each(ranges, [&](std::int64_t r, tokenizer::Encoder& encoder) {
       for (std::int64_t i = lines.size() * r / ranges; i < lines.size() * (r + 1) / ranges; ++i) {
-        const LinePlace place{name, line + i};
+        const LinePlace place{name, line - 1 + lines.number(i)};
         const std::string_view text = lines.line(i);
-        if (data::labelled::is_blank(text)) place.refuse("is blank");
         out[static_cast<std::size_t>(r)] +=
-            options.decode
-                ? text_line(tokenizer, text, options.output.special, place)
-                : ids_line(tokenizer, encoder, reader->read(text, place), options.output, place);
+            options.decode ? text_line(tokenizer, text, options.output.special, place)
+                           : ids_line(tokenizer, encoder, settled(reader->read(text, place), place),
+                                      options.output, place);
       }
     });
     for (const std::string& lines_out : out) write(lines_out);

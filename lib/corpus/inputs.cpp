@@ -1,8 +1,12 @@
 #include "corpus/inputs.hpp"
 #include "core/error.hpp"
+#include "core/refusals.hpp"
 #include "core/suggest.hpp"
+#include "data/csv_records.hpp"
+#include "data/files/dataset_folder.hpp"
 #include "data/foreign_file.hpp"
 #include "data/json_records.hpp"
+#include "data/packed_file.hpp"
 #include "data/tables/table_file.hpp"
 #include "yaml/problems.hpp"
 #include <algorithm>
@@ -18,34 +22,21 @@ constexpr std::pair<const char*, Format> formats[] = {
     {"arrow", Format::table}};
 
 Format format_by_ending(const fs::path& path) {
-  const std::string ending = path.extension().string();
+  const std::string ending = fs::path(data::without_packing(path.string())).extension().string();
   if (ending == ".tab") return Format::tsv;
   for (const auto& [name, format] : formats)
     if (ending == std::string(".") + name) return format;
   return Format::text;
 }
 
-std::vector<std::string> files_in(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> files;
-  fs::recursive_directory_iterator at(folder, error), end;
-  for (; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().starts_with('.'))
-      at.disable_recursion_pending();
-    else if (at->is_regular_file(error))
-      files.push_back(at->path().string());
-  }
-  if (error)
-    throw UserError(ExitCode::input_missing,
-                    "cannot read the folder " + yaml::excerpt(folder) + ": " + error.message());
-  if (files.empty())
-    throw UserError(ExitCode::bad_data, "the folder " + yaml::excerpt(folder) + " has no files");
-  std::ranges::sort(files);
-  return files;
-}
-
 std::string_view text_of(const data::MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  return text;
 }
 
 /// The first key of an object, for a sentence.
@@ -60,16 +51,16 @@ std::string first_key(std::string_view text) {
 }
 
 /// By its contents: a file of either ending may hold an array or lines.
-Format json_format(const std::string& path, Format named) {
+Format json_format(const data::MappedFile& file, Format named) {
+  constexpr std::size_t looked_at = std::size_t{1} << 20;
+  const std::string& path = file.path();
   const std::string wanted =
       "; an array of objects or an object a line is expected. --format text reads the file as text";
-  switch (data::json_layout_of_file(path)) {
+  switch (data::json_layout(text_of(file).substr(0, looked_at))) {
     case data::JsonLayout::array: return Format::json;
-    case data::JsonLayout::object: {
-      const data::MappedFile file(path);
+    case data::JsonLayout::object:
       throw UserError(ExitCode::bad_data, path + " holds one JSON object over several lines" +
                                               first_key(text_of(file)) + wanted);
-    }
     case data::JsonLayout::other:
       if (named == Format::jsonl) break;  // told by the line
       throw UserError(ExitCode::bad_data,
@@ -80,18 +71,80 @@ Format json_format(const std::string& path, Format named) {
   return Format::jsonl;
 }
 
+/// Moves the slices of a file to where its records begin.
+class SliceCuts {
+ public:
+  explicit SliceCuts(const std::vector<Slice*>& slices) : slices_(slices) {}
+  void record(std::size_t begin, std::int64_t number) {
+    while (next_ < slices_.size() && slices_[next_]->begin <= begin) begin_at(begin, number);
+  }
+  /// Behind the last record slices are empty.
+  void end(std::size_t bytes) {
+    while (next_ < slices_.size()) begin_at(bytes, 0);
+    slices_.back()->end = std::min(slices_.back()->end, bytes);
+  }
+
+ private:
+  void begin_at(std::size_t byte, std::int64_t number) {
+    slices_[next_]->begin = slices_[next_ - 1]->end = byte;
+    slices_[next_++]->first_record = number;
+  }
+
+  const std::vector<Slice*>& slices_;
+  std::size_t next_ = 1;  // whose beginning is looked for
+};
+
 /// Moves slices of a JSON array to where its objects begin.
 void align_to_records(const Input& input, const std::vector<Slice*>& slices) {
-  const data::MappedFile file(input.path);
-  std::size_t next = 1;  // whose beginning is looked for
-  const auto begin_at = [&](std::size_t byte, std::int64_t record) {
-    slices[next]->begin = slices[next - 1]->end = byte;
-    slices[next++]->first_record = record;
-  };
+  const data::MappedFile file = open_input(input);
+  SliceCuts cuts(slices);
   for (data::JsonRecords records(text_of(file), input.path); records.next();)
-    while (next < slices.size() && slices[next]->begin <= records.begin())
-      begin_at(records.begin(), records.number());
-  while (next < slices.size()) begin_at(file.bytes().size(), 0);  // behind the last object: empty
+    cuts.record(records.begin(), records.number());
+  cuts.end(file.bytes().size());
+}
+
+/// The same of csv, to where its records begin.
+void align_to_csv(const Input& input, const std::vector<Slice*>& slices) {
+  const data::MappedFile file = open_input(input);
+  const std::string_view text = without_mark(text_of(file));
+  SliceCuts cuts(slices);
+  for (data::CsvRecords records(text, ','); records.next();)
+    cuts.record(records.begin(), records.line());
+  cuts.end(text.size());
+}
+
+data::FolderFiles files_named(const std::string& path, const std::string& split) {
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw UserError(ExitCode::input_missing,
+                    "there is no " + yaml::excerpt(path) + " to take text from");
+  if (fs::is_directory(path, error)) return data::files_of_folder(path, split);
+  return {{path}, ""};
+}
+
+Input look_at(const std::string& file, const std::string& format) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error))
+    throw UserError(ExitCode::bad_data, file + " is no regular file: name a file of data");
+  const auto changed = fs::last_write_time(file, error);
+  if (error)
+    throw UserError(ExitCode::input_missing, "cannot read " + file + ": " + error.message());
+  Format found = format.empty() ? format_by_ending(file) : format_of(format);
+  data::MappedFile mapped = data::open_unpacked(file);
+  const bool packed = mapped.is_unpacked();
+  if (!packed && data::tables::is_table(mapped.bytes(), file)) {
+    data::tables::require_library(file);
+    found = Format::table;
+  } else if (found == Format::table) {
+    throw UserError(ExitCode::bad_data, file + " is neither a Parquet nor an Arrow file");
+  } else {
+    data::refuse_foreign(mapped);
+  }
+  if (found == Format::json || found == Format::jsonl) found = json_format(mapped, found);
+  Input input{file, found, static_cast<std::int64_t>(mapped.bytes().size()),
+              changed.time_since_epoch().count()};
+  if (packed) input.unpacked = std::make_shared<const data::MappedFile>(std::move(mapped));
+  return input;
 }
 
 }  // namespace
@@ -107,34 +160,25 @@ Format format_of(const std::string& given) {
                       yaml::excerpt(given) + did_you_mean(given, known));
 }
 
-std::vector<Input> find_inputs(const std::vector<std::string>& paths, const std::string& format) {
+std::vector<Input> find_inputs(const std::vector<std::string>& paths, const InputChoice& choice,
+                               std::vector<std::string>* notes) {
+  if (!choice.format.empty()) format_of(choice.format);
   std::vector<Input> out;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (!fs::exists(path, error))
-      throw UserError(ExitCode::input_missing,
-                      "there is no " + yaml::excerpt(path) + " to take text from");
-    for (const std::string& file :
-         fs::is_directory(path, error) ? files_in(path) : std::vector{path}) {
-      if (!fs::is_regular_file(file, error))
-        throw UserError(ExitCode::bad_data, file + " is no regular file: name a file of data");
-      const auto bytes = static_cast<std::int64_t>(fs::file_size(file, error));
-      const auto changed = error ? fs::file_time_type() : fs::last_write_time(file, error);
-      if (error)
-        throw UserError(ExitCode::input_missing, "cannot read " + file + ": " + error.message());
-      Format found = format.empty() ? format_by_ending(file) : format_of(format);
-      const data::MappedFile mapped(file);
-      if (data::tables::is_table(mapped.bytes(), file))
-        found = Format::table;
-      else if (found == Format::table)
-        throw UserError(ExitCode::bad_data, file + " is neither a Parquet nor an Arrow file");
-      else
-        data::refuse_foreign(mapped);
-      if (found == Format::json || found == Format::jsonl) found = json_format(file, found);
-      out.push_back({file, found, bytes, changed.time_since_epoch().count()});
-    }
-  }
+  Refusals refusals;
+  for (const std::string& path : paths)
+    refusals.collect([&] {
+      const data::FolderFiles files = files_named(path, choice.split);
+      if (notes && !files.note.empty()) notes->push_back(files.note);
+      for (const std::string& file : files.paths)
+        refusals.collect([&] { out.push_back(look_at(file, choice.format)); });
+    });
+  refusals.throw_all();
   return out;
+}
+
+data::MappedFile open_input(const Input& input) {
+  return input.unpacked ? data::MappedFile(input.path, input.unpacked->bytes())
+                        : data::MappedFile(input.path);
 }
 
 std::vector<Part> cut_into_parts(const std::vector<Input>& inputs) {
@@ -158,12 +202,20 @@ std::vector<Part> cut_into_parts(const std::vector<Input>& inputs) {
       begin += std::max<std::size_t>(taken, 1);
     }
   }
-  std::vector<std::vector<Slice*>> of_arrays(inputs.size());
+  std::vector<std::vector<Slice*>> of_records(inputs.size());
+  const auto has_records = [](Format f) { return f == Format::json || f == Format::csv; };
   for (Part& part : parts)
     for (Slice& slice : part)
-      if (inputs[slice.input].format == Format::json) of_arrays[slice.input].push_back(&slice);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!of_arrays[i].empty()) align_to_records(inputs[i], of_arrays[i]);
+      if (has_records(inputs[slice.input].format)) of_records[slice.input].push_back(&slice);
+  Refusals refusals;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (of_records[i].empty()) continue;
+    refusals.collect([&] {
+      inputs[i].format == Format::json ? align_to_records(inputs[i], of_records[i])
+                                       : align_to_csv(inputs[i], of_records[i]);
+    });
+  }
+  refusals.throw_all();
   return parts;
 }
 

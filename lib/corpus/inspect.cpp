@@ -1,11 +1,14 @@
 #include "corpus/inspect.hpp"
 #include "core/error.hpp"
+#include "data/files/about_file.hpp"
 #include "corpus/documents.hpp"
 #include "data/foreign_file.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_index.hpp"
 #include "data/labelled/line_rules.hpp"
-#include "data/mapped_file.hpp"
+#include "data/labelled/row_positions.hpp"
+#include "data/labelled/target_mask.hpp"
+#include "data/packed_file.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -82,32 +85,48 @@ std::vector<bool> document_begins(const data::labelled::Line& line, const LinePl
   return begins;
 }
 
+bool is_target(std::int64_t label) { return label >= 0; }
+
+/// Whether labels say something else than the tokens in their places.
+bool are_classes(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& labels) {
+  for (std::size_t t = 0; t < ids.size(); ++t)
+    if (labels[t] >= 0 && labels[t] != ids[t]) return true;
+  return false;
+}
+
+void show_targets(const std::vector<std::int64_t>& targets, std::int64_t most, Shown& shown) {
+  shown.target_tokens = std::ssize(targets);
+  for (const std::int64_t target : targets)
+    if (std::ssize(shown.targets) < most && target >= 0 &&
+        target <= std::numeric_limits<std::int32_t>::max())
+      shown.targets.push_back(static_cast<std::int32_t>(target));
+}
+
 void inspect_lines(const InspectOptions& o, Inspection& out) {
-  const data::MappedFile file(o.path);
+  const data::MappedFile file = data::open_unpacked(o.path);
   data::refuse_foreign(file);
   const data::labelled::LineIndex lines =
       data::labelled::LineIndex::of_json(file.bytes(), file.path());
-  data::labelled::WantedFields wanted;
-  wanted.fill(true);
-  const auto parser = data::labelled::make_json_parser(wanted);
+  const auto parser = data::labelled::make_json_parser(data::labelled::all_fields());
   out.kind = "labelled lines";
+  out.label_names = data::read_about(o.path).label_names;
   std::map<std::int64_t, std::int64_t> labels;
   std::int64_t in_rows = 0, kept = 0;
   Parts parts(o, out);
   data::labelled::Line line;
   for (std::int64_t i = 0; i < lines.size(); ++i) {
     const LinePlace place = lines.place(o.path, i);
-    if (data::labelled::is_blank(lines.line(i)))
-      place.refuse("is blank: only the end of a file may be");
     line.clear();
     parser->parse(lines.line(i), place, line);
+    data::labelled::settle_positions(line, true, place);
+    data::labelled::apply_target_masks(line, data::Targets::next_token, place);
     const auto& ids = line[FieldName::input_ids].values;
     const auto& targets = line[FieldName::labels];
     if (ids.empty()) place.refuse("has no input_ids");
     // as many as another text has, which seq2seq writes
     const bool of_another = targets.given && targets.values.size() != ids.size();
     const auto tokens = static_cast<std::int64_t>(ids.size());
-    Shown* shown = parts.add(i + 1, tokens);
+    Shown* shown = parts.add(place.number, tokens);
     const std::vector<bool> begins = document_begins(line, place);
     out.documents += std::ranges::count(begins, true);
     out.tokens += tokens;
@@ -117,9 +136,12 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
         out.in_loss += target >= 0;
         out.highest_id = std::max(out.highest_id, target);
       }
+      if (shown) show_targets(targets.values, o.most_tokens, *shown);
     }
     if (line[FieldName::label].given) ++labels[line[FieldName::label].values[0]];
     if (shown && line[FieldName::label].given) shown->label = line[FieldName::label].values[0];
+    bool has_target = of_another ? std::ranges::any_of(targets.values, is_target) : false;
+    const bool classes = targets.given && !of_another && are_classes(ids, targets.values);
     for (std::size_t t = 0; t < ids.size(); ++t) {
       constexpr std::int64_t beyond = std::numeric_limits<std::int32_t>::max();
       if (ids[t] < 0 || ids[t] > beyond) place.refuse("has the token id " + std::to_string(ids[t]));
@@ -129,11 +151,15 @@ void inspect_lines(const InspectOptions& o, Inspection& out) {
                                  ? targets.given && targets.values[t] >= 0
                                  : !begins[t] && (!targets.given || targets.values[t] >= 0);
       out.in_loss += predicted;
+      has_target = has_target || predicted;
       if (!shown || static_cast<std::int64_t>(t) >= o.most_tokens) continue;
       shown->ids.push_back(static_cast<std::int32_t>(ids[t]));
       shown->in_loss.push_back(predicted);
       if (!begins.empty()) shown->begins.push_back(begins[t]);
+      if (classes) shown->classes.push_back(targets.values[t]);
     }
+    out.without_target += targets.given && !has_target;
+    out.longer += o.sequence_length > 0 && tokens > o.sequence_length;
     if (o.sequence_length > 0) {
       in_rows += padded(tokens, o.sequence_length);
       kept += std::min(tokens, o.sequence_length);

@@ -25,6 +25,9 @@ struct Shown {
   // of a packed line: of each of `ids` whether a document begins with it; else empty
   std::vector<bool> begins;
   std::optional<std::int64_t> label;
+  tokenizer::Ids targets;             // of another text: the first tokens to write
+  std::int64_t target_tokens = 0;     // ... and how many there are
+  std::vector<std::int64_t> classes;  // of each of `ids`, -100: none; empty: tokens are predicted
 };
 
 struct Inspection {
@@ -35,9 +38,12 @@ struct Inspection {
   std::int64_t documents = 0;  // of packed lines; 0: a line is one
   std::int64_t highest_id = 0;
   std::int64_t in_loss = 0;                                   // tokens that are predicted
+  std::int64_t without_target = 0;                            // samples with labels, all -100
+  std::int64_t longer = 0;                                    // samples than sequence_length
   std::int64_t rows = 0;                                      // of sequence_length tokens
   double padding_share = 0;                                   // of the tokens of those rows
   std::vector<std::pair<std::int64_t, std::int64_t>> labels;  // class, samples
+  std::vector<std::string> label_names;                       // of the classes; empty: numbers
   std::vector<Shown> shown;
 };
 

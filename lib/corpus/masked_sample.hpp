@@ -1,6 +1,6 @@
 // Samples of which a part is learned: the rest has the label -100.
 #pragma once
-#include "corpus/chat/chat_template.hpp"
+#include "corpus/chat/text_span.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <string>
 

@@ -2,9 +2,9 @@
 #include "core/error.hpp"
 #include "core/file_writer.hpp"
 #include "core/files.hpp"
-#include "corpus/about_file.hpp"
 #include "corpus/first_fit_rows.hpp"
 #include "corpus/json_numbers.hpp"
+#include "data/source.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -72,9 +72,11 @@ PackReport pack(const PackOptions& o) {
   if (!o.out.ends_with(".jsonl"))
     throw UserError(ExitCode::usage,
                     "--out " + o.out + " does not end with .jsonl: packed rows are lines of JSON");
-  if (std::filesystem::exists(o.out))
+  if (!o.overwrite && std::filesystem::exists(o.out))
     throw UserError(ExitCode::cannot_create,
-                    o.out + " is there already; move it away, or name another file with --out");
+                    o.out +
+                        " is there already; --overwrite replaces it, or name another file with "
+                        "--out");
   if (o.sequence_length < 2)
     throw InternalError("pack: rows of " + std::to_string(o.sequence_length));
   const auto documents = open_documents(o.path, o.end_of_text);
@@ -95,6 +97,7 @@ PackReport pack(const PackOptions& o) {
     text.clear();
   };
   tokenizer::Ids ids, labels, parts;
+  bool learns = false;
   const std::int64_t* next = rows.pieces.data();
   for (const std::int64_t count : rows.counts) {
     ids.clear();
@@ -105,6 +108,8 @@ PackReport pack(const PackOptions& o) {
       parts.push_back(lengths[static_cast<std::size_t>(*next)]);
       documents->read(piece.document, piece.first, parts.back(), ids, labels);
     }
+    learns = learns || !documents->has_labels() ||
+             std::ranges::any_of(labels, [](std::int32_t l) { return l != data::no_target; });
     text += "{\"input_ids\": ";
     append_list(std::span<const std::int32_t>(ids), text);
     if (documents->has_labels()) {
@@ -116,18 +121,22 @@ PackReport pack(const PackOptions& o) {
     text += "}\n";
     if (text.size() >= write_bytes) write();
   }
+  if (!learns)
+    throw UserError(ExitCode::bad_data, o.path +
+                                            " has no target: all labels are -100, so that nothing "
+                                            "would be learned of its rows");
   write();
   out.commit();
   fsync_folder(folder_of(o.out));
-  AboutFile whose = read_about(o.path);
-  if (!o.tokenizer.empty()) whose.tokenizer = o.tokenizer, whose.vocab_size = o.vocab_size;
+  const data::AboutFile whose = o.tokenizer.tokenizer.empty() ? data::read_about(o.path)
+                                                              : o.tokenizer;
   nlohmann::ordered_json about{{"tokens", report.tokens},
                                {"documents", report.documents},
                                {"rows", report.rows},
                                {"sequence_length", o.sequence_length}};
-  if (whose.vocab_size > 0) about["vocab_size"] = whose.vocab_size;
-  if (!whose.tokenizer.empty()) about["tokenizer"] = whose.tokenizer;
-  write_about(o.out, about);
+  if (!whose.chat_template.empty()) about["chat_template_text"] = whose.chat_template;
+  data::add_tokenizer(whose, o.out, about);
+  data::write_about(o.out, about);
   return report;
 }
 

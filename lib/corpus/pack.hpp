@@ -1,6 +1,7 @@
 // Documents into rows, several a row, so that little of a row is padding.
 #pragma once
 #include "corpus/documents.hpp"
+#include "data/files/about_file.hpp"
 #include <cstdint>
 
 namespace trainx::corpus {
@@ -11,9 +12,9 @@ struct PackOptions {
   std::int64_t sequence_length = 0;  // tokens of a row, from 2
   // what ends a document of a token file; nothing: as the file says
   std::optional<std::int32_t> end_of_text = {};
-  // whose tokens these are, for OUT.json; empty: as the input's FILE.json says
-  std::string tokenizer = {};
-  std::int64_t vocab_size = 0;  // that tokenizer's
+  // of the tokenizer that made the tokens; empty: what FILE.json says of the input
+  data::AboutFile tokenizer = {};
+  bool overwrite = false;  // replaces `out`
 };
 
 struct PackReport {

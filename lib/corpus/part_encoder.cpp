@@ -1,15 +1,20 @@
 #include "corpus/part_encoder.hpp"
 #include "core/error.hpp"
+#include "core/refusals.hpp"
 #include "corpus/around.hpp"
 #include "corpus/document_cut.hpp"
 #include "corpus/sample_line.hpp"
 #include "corpus/word_sample.hpp"
+#include "data/csv_records.hpp"
 #include "data/json_records.hpp"
 #include "data/labelled/line_index.hpp"
+#include "data/labelled/unread_field.hpp"
+#include "data/source.hpp"
 #include "data/tables/table_file.hpp"
 #include "data/text/utf8.hpp"
 #include "yaml/problems.hpp"
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace trainx::corpus {
@@ -20,7 +25,7 @@ using tokenizer::Ids;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-std::string_view text_of(const data::MappedFile& file) {
+std::string_view text_of_part(const data::MappedFile& file) {
   std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   return text;
@@ -43,40 +48,42 @@ class PartEncoder {
   }
 
   EncodedPart encode(const Part& part, const OpenInput& open) {
-    for (const Slice& slice : part) {
-      const Input& input = inputs_[slice.input];
-      const data::MappedFile file = open(input);
-      if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes)
-        throw UserError(ExitCode::bad_data,
-                        input.path + " changed while it was read: begin again when it is done");
-      if (input.format == Format::text) {
-        text_slice(text_of(file), slice, input);
-        continue;
-      }
-      if (input.format == Format::table) {
-        table_slice(slice, input);
-        continue;
-      }
-      if (input.format == Format::json) {
-        records_slice({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
-                      slice, input);
-        continue;
-      }
-      // Lines are counted from the file's beginning where there is a sentence to say: once more
-      // with their numbers.
-      try {
-        lines_slice(text_of(file), slice, input, 0);
-      } catch (const UserError&) {
-        lines_slice(text_of(file), slice, input,
-                    line_of(text_of(file), first_line(text_of(file), slice.begin)) - 1);
-        throw InternalError("tokenize: a line was refused once and not again");
-      }
-    }
+    Refusals refusals;  // of each file one
+    for (const Slice& slice : part) refusals.collect([&] { encode_slice(slice, open); });
+    refusals.throw_all();
     if (!options_.samples) out_.tokens = static_cast<std::int64_t>(out_.ids.size());
     return std::move(out_);
   }
 
  private:
+  void encode_slice(const Slice& slice, const OpenInput& open) {
+    const Input& input = inputs_[slice.input];
+    const data::MappedFile file = open(input);
+    if (static_cast<std::int64_t>(file.bytes().size()) != input.bytes)
+      throw UserError(ExitCode::bad_data,
+                      input.path + " changed while it was read: begin again when it is done");
+    const std::string_view text = text_of_part(file);
+    switch (input.format) {
+      case Format::text: return text_slice(text, slice, input);
+      case Format::table: return table_slice(slice, input);
+      case Format::csv: return csv_slice(text, slice, input);
+      case Format::json:
+        return records_slice(
+            {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, slice,
+            input);
+      case Format::jsonl:
+      case Format::tsv: break;
+    }
+    // Lines are counted from the file's beginning where there is a sentence to say: once more with
+    // their numbers.
+    try {
+      lines_slice(text, slice, input, 0);
+    } catch (const UserError&) {
+      lines_slice(text, slice, input, line_of(text, first_line(text, slice.begin)) - 1);
+      throw InternalError("tokenize: a line was refused once and not again");
+    }
+  }
+
   /// The encoder takes well-formed text alone: the slice, and what is looked at for its cuts.
   void check_text(std::string_view text, const Slice& slice, const Input& input) const {
     constexpr std::size_t looked_around = (std::size_t{1} << 20) + 4096;
@@ -157,25 +164,40 @@ class PartEncoder {
       if (line.ends_with('\r')) line.remove_suffix(1);
       return line;
     };
-    const bool columns = input.format != Format::jsonl;
+    const bool columns = input.format == Format::tsv;
     if (text.empty() && slice.begin == 0)
       throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
     const LinePlace first{input.path, 1};
-    const auto reader = input.format == Format::jsonl ? make_json_reader(options_.names)
-                        : input.format == Format::csv
-                            ? make_csv_reader(line_at(0), first, options_.names)
-                            : make_tsv_reader(line_at(0), first, options_.names);
+    const auto reader = columns ? make_tsv_reader(line_at(0), first, options_.names)
+                                : make_json_reader(options_.names);
     for (std::int64_t number = lines_before + 1; at < slice.end && at < text.size(); ++number) {
       const std::string_view line = line_at(at);
       const std::size_t begin = std::exchange(at, std::min(text.find('\n', at), text.size()) + 1);
       if (columns && begin == 0) continue;
       const LinePlace place{input.path, number};
       if (line.size() > longest_line) place.refuse("is longer than 64 MiB");
-      if (data::labelled::is_blank(line)) {
-        if (text.find_first_not_of(" \t\r\n", begin) == std::string_view::npos) break;
-        place.refuse("is blank: only the end of a file may be");
-      }
+      if (data::labelled::is_blank(line)) continue;
       record(reader->read(line, place), place);
+    }
+  }
+
+  /// The records of csv that begin in the slice.
+  void csv_slice(std::string_view text, const Slice& slice, const Input& input) {
+    data::CsvRecords header(text, ',');
+    if (!header.next())
+      throw UserError(ExitCode::bad_data, input.path + " is empty: take it out of the data");
+    const auto reader =
+        make_csv_reader(header.record(), {input.path, header.line()}, options_.names);
+    if (slice.begin >= slice.end) return;
+    // without a record to begin with: from the file's beginning on
+    const bool aligned = slice.first_record > 0;
+    data::CsvRecords records(text, ',', aligned ? slice.begin : 0,
+                             aligned ? slice.first_record : 1);
+    while (records.next() && records.begin() < slice.end) {
+      if (records.begin() == header.begin() || records.begin() < slice.begin) continue;
+      const LinePlace place{input.path, records.line()};
+      if (records.record().size() > longest_line) place.refuse("is longer than 64 MiB");
+      record(reader->read(records.record(), place), place);
     }
   }
 
@@ -208,10 +230,30 @@ class PartEncoder {
   /// The groups of a Parquet or Arrow file that begin in the slice, as if all were of one size.
   void table_slice(const Slice& slice, const Input& input) {
     const FieldNames& n = options_.names;
-    const auto table = data::tables::open_table(
-        input.path, {n.text, n.pair, n.label, n.target, n.prompt, n.completion, n.messages, n.words,
-                     n.tags, "tools", "input_ids", "token_type_ids", "labels"});
-    check_columns(table->columns(), input);
+    std::vector<std::string> wanted{n.text,
+                                    n.pair,
+                                    n.label,
+                                    n.target,
+                                    n.prompt,
+                                    n.completion,
+                                    n.messages,
+                                    n.words,
+                                    n.tags,
+                                    "tools",
+                                    "chat_template_kwargs"};
+    const auto columns = data::tables::open_table(input.path, {})->columns();
+    check_columns(columns, input);
+    for (const std::string& column : columns)
+      if (data::labelled::may_matter(column)) wanted.push_back(column);
+    const auto has = [&](const char* name) {
+      return std::ranges::find(columns, name) != columns.end();
+    };
+    // What other tools call these may be anything elsewhere.
+    if (has("conversations") || (has("instruction") && has("output")))
+      for (const char* name :
+           {"conversations", "instruction", "input", "output", "system", "history"})
+        wanted.emplace_back(name);
+    const auto table = data::tables::open_table(input.path, wanted);
     const auto reader = make_json_reader(n);
     const auto groups = static_cast<std::size_t>(table->groups());
     for (std::size_t g = 0; g < groups; ++g) {
@@ -231,7 +273,8 @@ class PartEncoder {
       return std::ranges::find(columns, name) != columns.end();
     };
     if (has(n.text) || has(n.messages) || (has(n.prompt) && has(n.completion)) ||
-        has("input_ids") || (has(n.words) && has(n.tags)))
+        has("conversations") || (has("instruction") && has("output")) || has("input_ids") ||
+        (has(n.words) && has(n.tags)))
       return;
     std::string names;
     for (const std::string& name : columns)
@@ -254,6 +297,8 @@ class PartEncoder {
                      std::to_string(tokenizer_.vocab_size()));
     if (options_.samples) {
       out_.tokens += static_cast<std::int64_t>(ids.size());
+      if (line[FieldName::labels].given)
+        count_targets(std::span<const std::int64_t>(line[FieldName::labels].values));
       return append_sample_line(line, record.label, out_.lines);
     }
     if (line[FieldName::labels].given || line[FieldName::label].given || record.label)
@@ -263,8 +308,16 @@ class PartEncoder {
       out_.ids.push_back(options_.end_of_text);
   }
 
-  void record(const Record& record, const LinePlace& place) {
+  template <class Integer>
+  void count_targets(std::span<const Integer> labels) {
+    out_.without_target +=
+        std::ranges::all_of(labels, [](Integer label) { return label == data::no_target; });
+  }
+
+  void record(Record record, const LinePlace& place) {
     const std::string where = place.path + ":" + std::to_string(place.number);
+    if (options_.collects_names) return collect_names(record, out_.names);
+    if (options_.samples) settle_label(record, options_, place);
     ++out_.documents;
     if (record.tokens) return tokens(record, place);
     if (record.completion || record.conversation) return masked(record, place, where);
@@ -310,6 +363,7 @@ class PartEncoder {
     const MaskedSample sample = word_sample(words, tokenizer_, options_.special, encoder_, where);
     if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
     out_.tokens += static_cast<std::int64_t>(sample.ids.size());
+    count_targets(std::span<const std::int32_t>(sample.labels));
     append_sample_line(sample, out_.lines);
   }
 
@@ -329,14 +383,18 @@ class PartEncoder {
     const MaskedSample sample = masked_sample(record, tokenizer_, options_, encoder_, place);
     if (sample.ids.empty()) place.refuse("has no tokens: take the line out");
     out_.tokens += static_cast<std::int64_t>(sample.ids.size());
+    count_targets(std::span<const std::int32_t>(sample.labels));
     append_sample_line(sample, out_.lines);
   }
   /// The objects among them: what else is there is refused where it is rendered.
   static std::vector<nlohmann::ordered_json> messages_of(const Record& record) {
     std::vector<nlohmann::ordered_json> out;
     if (!record.conversation) return out;
-    for (const auto& message : (*record.conversation)["messages"])
-      if (message.is_object()) out.push_back(message);
+    for (const char* field : {"messages", "prompt", "completion"})
+      if (const auto found = record.conversation->find(field);
+          found != record.conversation->end() && found->is_array())
+        for (const auto& message : *found)
+          if (message.is_object()) out.push_back(message);
     return out;
   }
 
@@ -349,6 +407,14 @@ class PartEncoder {
 };
 
 }  // namespace
+
+void settle_label(Record& record, const OutputOptions& options, const LinePlace& place) {
+  if (!record.unread.empty() && !record.label)
+    place.refuse("has " + yaml::excerpt(record.unread) +
+                 " beside its text, which is not read: name it with --label if it is the label, "
+                 "else remove it");
+  (options.labels ? *options.labels : LabelNames()).replace(record, options.names, place);
+}
 
 MaskedSample masked_sample(const Record& record, const tokenizer::Tokenizer& tokenizer,
                            const OutputOptions& options, tokenizer::Encoder& encoder,

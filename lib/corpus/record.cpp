@@ -1,7 +1,9 @@
 #include "corpus/record.hpp"
+#include "corpus/chat/other_forms.hpp"
 #include "corpus/tagged_words.hpp"
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/line_rules.hpp"
+#include "data/labelled/unread_field.hpp"
 #include "data/source.hpp"
 #include "yaml/problems.hpp"
 #include <nlohmann/json.hpp>
@@ -23,8 +25,8 @@ class JsonReader final : public RecordReader {
     Record out;
     if (auto text = text_of(object, names_.text, place))
       out.text = std::move(*text);
-    else if (given(object, names_.messages))
-      return conversation_of(line, object);
+    else if (is_conversation(object))
+      return conversation_of(line, place);
     else if (given(object, names_.prompt) && given(object, names_.completion))
       return completion_of(object, place);
     else if (given(object, names_.words))
@@ -33,12 +35,16 @@ class JsonReader final : public RecordReader {
       return tokens_of(line, object, place);
     else
       place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
+    for (const auto& [key, value] : object.items())
+      if (!value.is_null() && key != names_.label && key != names_.pair && key != names_.target &&
+          key != names_.text && data::labelled::may_mean_target(key))
+        out.unread = key;
     out.pair = text_of(object, names_.pair, place);
     if (const auto label = object.find(names_.label); label != object.end() && !label->is_null()) {
-      if (!label->is_number() && !is_list_of_numbers(*label))
+      out.label = label_value(*label);
+      if (out.label->is_null())
         place.refuse(yaml::excerpt(names_.label) +
-                     " is neither a number nor a list of numbers: classes are 0, 1, 2, ...");
-      out.label = *label;
+                     " is neither a number, nor a list of numbers, nor the name of a class");
     }
     if (!out.pair && !out.label) out.target = text_of(object, names_.target, place);
     return out;
@@ -53,14 +59,13 @@ class JsonReader final : public RecordReader {
     Record out;
     out.tokens.emplace();
     out.label = numbers_of(object);
-    data::labelled::WantedFields wanted;
-    wanted.fill(true);
+    data::labelled::WantedFields wanted = data::labelled::all_fields();
     for (const FieldName name : {FieldName::label, FieldName::labels})
       wanted[static_cast<std::size_t>(name)] = !out.label;
     data::labelled::make_json_parser(wanted)->parse(line, place, *out.tokens);
     data::SourceOptions any_length;
     any_length.sequence_length = std::int64_t{1} << 31;
-    data::labelled::LineRules(any_length, false).check(*out.tokens, place);
+    data::labelled::LineRules(any_length, false).settle(*out.tokens, place);
     return out;
   }
   /// Numbers of a sample, beside its tokens: its label or labels, unless it is a class, or a list
@@ -77,6 +82,11 @@ class JsonReader final : public RecordReader {
     return of_tokens ? std::nullopt : std::optional(label);
   }
   Record completion_of(const json& object, const LinePlace& place) const {
+    // The rest of Alpaca's question stands in a field of its own.
+    if (names_.prompt == "instruction" && given(object, "input") && object["input"] != "")
+      place.refuse(
+          "has an \"input\" beside its \"instruction\", which --prompt leaves out: leave out "
+          "--prompt and --completion, and both are a turn of the user");
     auto prompt = text_of(object, names_.prompt, place),
          completion = text_of(object, names_.completion, place);
     if (completion->empty())
@@ -93,13 +103,33 @@ class JsonReader final : public RecordReader {
     out.words = tagged_words(object[names_.words], object[names_.tags], names_, place);
     return out;
   }
+  bool is_conversation(const json& object) const {
+    if (given(object, names_.messages)) return true;
+    if (given(object, names_.prompt) && given(object, names_.completion))
+      return object[names_.prompt].is_array() && object[names_.completion].is_array();
+    return given(object, "conversations") || is_alpaca(object);
+  }
   /// Once more with its keys in order, as templates write them.
-  Record conversation_of(std::string_view line, const json& object) const {
+  Record conversation_of(std::string_view line, const LinePlace& place) const {
     const auto ordered = nlohmann::ordered_json::parse(line);
-    Record out;
-    out.conversation = nlohmann::ordered_json{{"messages", ordered[names_.messages]}};
-    if (given(object, "tools")) (*out.conversation)["tools"] = ordered["tools"];
-    return out;
+    const auto has = [&](const std::string& name) {
+      return ordered.contains(name) && !ordered[name].is_null();
+    };
+    nlohmann::ordered_json out;
+    if (has(names_.messages))
+      out["messages"] = is_sharegpt(ordered[names_.messages])
+                            ? sharegpt_messages(ordered, names_.messages, place)
+                            : ordered[names_.messages];
+    else if (has(names_.prompt) && has(names_.completion))
+      out = {{"prompt", ordered[names_.prompt]}, {"completion", ordered[names_.completion]}};
+    else
+      out["messages"] = has("conversations") ? sharegpt_messages(ordered, "conversations", place)
+                                             : alpaca_messages(ordered, place);
+    for (const char* name : {"tools", "chat_template_kwargs"})
+      if (has(name)) out[name] = ordered[name];
+    Record record;
+    record.conversation = std::move(out);
+    return record;
   }
   static json parse(std::string_view line, const LinePlace& place) {
     try {
@@ -126,14 +156,10 @@ class JsonReader final : public RecordReader {
       if (shown++ < most) names += (names.empty() ? "" : ", ") + yaml::excerpt(item.key());
     if (shown > most) names += " and " + std::to_string(shown - most) + " more";
     if (names.empty()) return ": the object is empty";
-    const bool instructions = (object.contains("instruction") && object.contains("output")) ||
-                              (object.contains("prompt") && object.contains("response"));
+    const bool answers = object.contains("prompt") && object.contains("response");
     return "; its fields are " + names + ": " +
-           (object.contains("conversations")
-                ? "give each as \"messages\": [{\"role\": \"user\", \"content\": ...}, ...]"
-            : instructions
-                ? "name those of a question and its answer with --prompt and --completion"
-                : "name the one with the text with --text");
+           (answers ? "name those of a question and its answer with --prompt and --completion"
+                    : "name the one with the text with --text");
   }
   static std::optional<std::string> text_of(const json& object, const std::string& name,
                                             const LinePlace& place) {

@@ -1,4 +1,5 @@
 #include "corpus/tagged_words.hpp"
+#include "data/labelled/whole_number.hpp"
 #include "data/source.hpp"
 #include "yaml/problems.hpp"
 #include <algorithm>
@@ -11,6 +12,16 @@ using nlohmann::json;
 
 bool is_list_of_numbers(const json& value) {
   return value.is_array() && !value.empty() && std::ranges::all_of(value, &json::is_number);
+}
+
+json label_value(const json& label) {
+  if (label.is_string()) return label.get_ref<const std::string&>().empty() ? json() : label;
+  if (label.is_number_float()) {
+    const auto whole = data::labelled::whole_number(label.get<double>());
+    return whole ? json(*whole) : label;
+  }
+  if (label.is_number()) return label;
+  return is_list_of_numbers(label) ? label : json();
 }
 
 std::string TaggedWords::text() const {
@@ -33,6 +44,11 @@ TaggedWords tagged_words(const json& words, const json& tags, const FieldNames& 
     place.refuse(yaml::excerpt(names.tags) + " is no list of " + std::to_string(words.size()) +
                  " classes, one for each word");
   TaggedWords out;
+  if (std::ranges::all_of(tags, &json::is_string)) {
+    out.words = words.get<std::vector<std::string>>();
+    out.tag_names = tags.get<std::vector<std::string>>();
+    return out;
+  }
   for (const json& word : words) out.words.push_back(word.get<std::string>());
   for (const json& tag : tags) {
     const auto is_class = [&] {
@@ -41,7 +57,7 @@ TaggedWords tagged_words(const json& words, const json& tags, const FieldNames& 
     };
     if (!tag.is_number_integer() || !is_class())
       place.refuse(yaml::excerpt(names.tags) + " has " + yaml::excerpt(tag.dump()) +
-                   "; a tag is a class, 0, 1, 2, ..., or -100 for a word without one");
+                   "; tags are names, or classes 0, 1, 2, ... with -100 for a word without one");
     out.tags.push_back(tag.get<std::int64_t>());
   }
   return out;

@@ -6,7 +6,11 @@ namespace trainx::corpus {
 
 bool is_list_of_numbers(const nlohmann::json& value);
 
-/// A list of words, and a list of a class, or -100, for each. Throws UserError 65.
+/// A label as samples have it: numbers, or the name of a class. 1.0 is 1. Null: it is none of
+/// these.
+nlohmann::json label_value(const nlohmann::json& label);
+
+/// A list of words, and a list of a class, its name, or -100, for each. Throws UserError 65.
 TaggedWords tagged_words(const nlohmann::json& words, const nlohmann::json& tags,
                          const FieldNames& names, const data::labelled::LinePlace& place);
 /// Where there are words and no tags.

@@ -6,8 +6,9 @@ namespace trainx::corpus {
 
 std::string train_vocabulary(const VocabularyOptions& o) {
   constexpr std::int64_t enough_bytes = std::int64_t{512} << 20;
-  const auto inputs = find_inputs(o.inputs, o.format);
+  const auto inputs = find_inputs(o.inputs, o.choice);
   const auto parts = cut_into_parts(inputs);
+  o.begins();
   std::int64_t bytes = 0;
   for (const Input& input : inputs) bytes += input.bytes;
   const auto all = static_cast<std::int64_t>(parts.size());
@@ -20,7 +21,7 @@ std::string train_vocabulary(const VocabularyOptions& o) {
     output.names = o.names;
     output.samples = false;
     output.pairs_in_stream = true;
-    encoders.for_each(used, [&](std::int64_t i, tokenizer::Encoder& encoder) {
+    encoders.for_each_telling_all(used, [&](std::int64_t i, tokenizer::Encoder& encoder) {
       tokenizer::PieceCounter::count(
           encoder, encode_part(inputs, parts[static_cast<std::size_t>(i * all / used)], *counter,
                                output, encoder)

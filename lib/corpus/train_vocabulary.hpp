@@ -3,16 +3,18 @@
 #include "corpus/record.hpp"
 #include "tokenizer/train/learn_tokenizer.hpp"
 #include <cstdint>
+#include <functional>
 
 namespace trainx::corpus {
 
 struct VocabularyOptions {
   std::vector<std::string> inputs;
-  std::string format;  // empty: by each file's ending
+  InputChoice choice;
   FieldNames names;
   tokenizer::LearnedKind kind = tokenizer::LearnedKind::bpe;
   std::int64_t vocab_size = 0;
   int threads = 1;
+  std::function<void()> begins = [] {};  // called once all inputs are found to be readable
 };
 
 /// A tokenizer.json learned from the inputs; of more than 512 MiB from parts that lie evenly in

@@ -8,14 +8,14 @@ namespace {
 
 using namespace std::string_view_literals;
 
-enum class Remedy : std::uint8_t { table, unpack, text, array };
+enum class Remedy : std::uint8_t { table, unpack, text, array, encoding, pointer };
 
 struct Signature {
   std::string_view bytes, name;
   Remedy remedy;
   std::string_view tool;
 };
-// Each is long enough that no text begins with it by chance.
+// Each is long enough, or no UTF-8, so that no text begins with it by chance.
 constexpr Signature signatures[] = {
     {"PAR1", "a Parquet file", Remedy::table, ""},
     {"ARROW1\0\0"sv, "an Arrow file", Remedy::table, ""},
@@ -28,7 +28,26 @@ constexpr Signature signatures[] = {
     {"BZh91AY&SY", "a bzip2 archive", Remedy::unpack, "bunzip2 -k"},
     {"%PDF-", "a PDF", Remedy::text, "pdftotext"},
     {"\x93NUMPY", "a NumPy array", Remedy::array, ""},
+    {"version https://git-lfs.github.com/spec/", "a git-lfs pointer", Remedy::pointer, ""},
+    {"\xff\xfe\0\0"sv, "text in UTF-32", Remedy::encoding, "UTF-32"},
+    {"\0\0\xfe\xff"sv, "text in UTF-32", Remedy::encoding, "UTF-32"},
+    {"\xff\xfe", "text in UTF-16", Remedy::encoding, "UTF-16"},
+    {"\xfe\xff", "text in UTF-16", Remedy::encoding, "UTF-16"},
 };
+
+/// UTF-16 without a mark, by the zeros of its ASCII characters; empty: it is none.
+std::string_view wide_encoding(std::string_view text) {
+  constexpr std::size_t looked_at = 8;
+  if (text.size() < looked_at) return "";
+  bool even = true, odd = true;  // zeros there and nowhere else
+  for (std::size_t i = 0; i < looked_at; ++i) {
+    const bool printable = text[i] >= ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t';
+    const bool at_even = i % 2 == 0;
+    even = even && (at_even ? text[i] == '\0' : printable);
+    odd = odd && (at_even ? printable : text[i] == '\0');
+  }
+  return odd ? "UTF-16LE" : even ? "UTF-16BE" : "";
+}
 
 std::string remedy_of(const Signature& s, const std::string& path) {
   const std::string tool(s.tool);
@@ -40,6 +59,8 @@ std::string remedy_of(const Signature& s, const std::string& path) {
     case Remedy::text: return "convert it to text: " + tool + " " + path;
     case Remedy::array:
       return "write its numbers without a header (numpy's tofile) and name their data.dtype";
+    case Remedy::encoding: return "convert it: iconv -f " + tool + " -t UTF-8 " + path + " > OUT";
+    case Remedy::pointer: return "fetch the file itself with git lfs pull, or download it";
   }
   return "";
 }
@@ -55,6 +76,9 @@ std::optional<ForeignFormat> foreign_format(std::span<const std::byte> bytes,
       continue;  // a Parquet file also ends with it
     return ForeignFormat{std::string(s.name), remedy_of(s, path)};
   }
+  if (const auto encoding = wide_encoding(text); !encoding.empty())
+    return ForeignFormat{"text in UTF-16", "convert it: iconv -f " + std::string(encoding) +
+                                               " -t UTF-8 " + path + " > OUT"};
   // Arrow's streams, which Hugging Face datasets keeps, begin with a marker that token files may
   // begin with too.
   if (path.ends_with(".arrow") && text.starts_with("\xff\xff\xff\xff"))

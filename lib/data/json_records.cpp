@@ -1,7 +1,6 @@
 #include "data/json_records.hpp"
 #include "core/error.hpp"
 #include "data/labelled/line.hpp"
-#include "data/mapped_file.hpp"
 #include <algorithm>
 
 namespace trainx::data {
@@ -61,13 +60,6 @@ JsonLayout json_layout(std::string_view text) {
   if (newline == std::string_view::npos) return JsonLayout::lines;
   const Scan scan = scan_object(text.substr(0, newline), at);
   return scan.end > 0 || scan.in_string ? JsonLayout::lines : JsonLayout::object;
-}
-
-JsonLayout json_layout_of_file(const std::string& path) {
-  constexpr std::size_t looked_at = std::size_t{1} << 20;
-  const MappedFile file(path);
-  return json_layout({reinterpret_cast<const char*>(file.bytes().data()),
-                      std::min(file.bytes().size(), looked_at)});
 }
 
 JsonRecords::JsonRecords(std::string_view text, const std::string& path)

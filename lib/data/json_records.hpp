@@ -16,8 +16,6 @@ enum class JsonLayout : std::uint8_t {
   other
 };  // object: one over several lines
 JsonLayout json_layout(std::string_view text);
-/// The same of a file, of which at most its first megabyte is looked at. Throws UserError 66.
-JsonLayout json_layout_of_file(const std::string& path);
 
 /// Walks over the objects of an array. Looks at brackets and strings alone: what is inside an
 /// object is left to whoever reads it. Memory does not grow with the file.

@@ -1,7 +1,7 @@
 #pragma once
 #include "data/order.hpp"
 #include "data/source.hpp"
-#include "architectures/task.hpp"
+#include "options/model/task.hpp"
 #include <cstdint>
 #include <optional>
 
@@ -35,14 +35,14 @@ struct LoaderOptions {
   // where targets are another text: tokens of theirs beside each of those
   std::vector<std::int64_t> target_lengths = {};
   // masked_lm: draws the targets of samples that come without
-  std::optional<architectures::Masking> masking;
+  std::optional<options::Masking> masking;
   std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
   std::vector<FieldSpec> fields = {};
-  std::optional<architectures::TargetShift> shift = {};  // seq2seq
-  std::uint64_t seed = 0;                                // of masks
-  std::int64_t workers = 1, prefetch = 4;  // threads; micro-batches prepared ahead at most
-  std::int64_t first_step = 0;             // where preparing begins
-  std::int64_t last_step = -1;             // nothing is prepared from this step on; -1: no end
+  std::optional<options::TargetShift> shift = {};  // seq2seq
+  std::uint64_t seed = 0;                          // of masks
+  std::int64_t workers = 1, prefetch = 4;          // threads; micro-batches prepared ahead at most
+  std::int64_t first_step = 0;                     // where preparing begins
+  std::int64_t last_step = -1;  // nothing is prepared from this step on; -1: no end
 };
 
 /// Step s, micro-batch m holds positions [s*G + m*B, s*G + (m+1)*B), whichever rank computes it.

@@ -17,13 +17,22 @@ class MappedFile {
   /// Bytes in memory that outlive this, as if they were the file `path`.
   MappedFile(std::string path, std::span<const std::byte> bytes)
       : path_(std::move(path)), bytes_(bytes) {}
+  /// What was unpacked of the file `path`.
+  MappedFile(std::string path, MappedRegion region)
+      : path_(std::move(path)),
+        region_(std::move(region)),
+        bytes_(region_.bytes()),
+        unpacked_(true) {}
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
+  /// Whether the bytes are not the file's own, but what was unpacked of it.
+  bool is_unpacked() const { return unpacked_; }
 
  private:
   std::string path_;
   MappedRegion region_;
   std::span<const std::byte> bytes_;  // of region_, or somebody else's
+  bool unpacked_ = false;
 };
 
 }  // namespace trainx::data

@@ -8,10 +8,14 @@ namespace {
 
 class Masker {
  public:
-  Masker(const architectures::Masking& masking, std::uint64_t seed, std::int64_t position)
+  Masker(const options::Masking& masking, std::uint64_t seed, std::int64_t position)
       : masking_(masking),
         random_(seed, stream, static_cast<std::uint64_t>(position)),
         special_(masking.special_tokens) {
+    if (masking.mask_token < 0)
+      throw UserError(ExitCode::bad_data,
+                      "a sample has no labels, and the mask token is not known: give labels to all "
+                      "samples, or set model.options.mask_token and special_tokens");
     std::erase_if(special_, [&](std::int64_t id) { return id < 0 || id >= masking.vocab_size; });
     std::ranges::sort(special_);
     special_.erase(std::unique(special_.begin(), special_.end()), special_.end());
@@ -52,7 +56,7 @@ class Masker {
   }
 
   static constexpr std::uint64_t stream = 0x6d61736bull;  // of masks
-  const architectures::Masking& masking_;
+  const options::Masking& masking_;
   CounterRandom random_;
   std::vector<std::int64_t> special_;  // ascending, in the vocabulary
   std::int64_t ordinary_ = 0;          // ids that are not special
@@ -60,7 +64,7 @@ class Masker {
 
 }  // namespace
 
-void draw_masks(const architectures::Masking& masking, std::uint64_t seed, std::int64_t position,
+void draw_masks(const options::Masking& masking, std::uint64_t seed, std::int64_t position,
                 SampleView sample) {
   Masker(masking, seed, position).draw(sample);
 }

@@ -1,10 +1,12 @@
 #include "data/source.hpp"
 #include "core/error.hpp"
+#include "core/refusals.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/held_out.hpp"
 #include "data/files/joined_source.hpp"
 #include "data/labelled/labelled_lines.hpp"
 #include "data/mixture/mixture.hpp"
+#include "data/packed_file.hpp"
 #include "data/stories/sample.hpp"
 #include "data/text/text_files.hpp"
 #include "data/tokens/token_file.hpp"
@@ -28,7 +30,8 @@ struct Open {
   template <class Options>
   std::unique_ptr<Source> operator()(const Options& o) const {
     if (split == Split::eval && !o.eval && !o.held_out) return nullptr;
-    const auto paths = expand(split == Split::train || o.held_out ? o.train : *o.eval);
+    const bool of_train = split == Split::train || o.held_out;
+    const auto paths = of_train ? expand(o.train) : expand(*o.eval, Split::eval);
     SourceOptions reading = how;
     if (o.held_out && split == Split::eval)
       reading.scan = false;  // the training split looks through the same files
@@ -51,21 +54,23 @@ struct Open {
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return join_sources(each(paths, [&](const std::string& path) {
-      return labelled::open_jsonl(o, MappedFile(path), reading);
+      return labelled::open_jsonl(o, open_unpacked(path), reading);
     }));
   }
   static std::unique_ptr<Source> open_files(const options::CsvOptions& o,
                                             const std::vector<std::string>& paths,
                                             const SourceOptions& reading) {
     return join_sources(each(paths, [&](const std::string& path) {
-      return labelled::open_csv(o, MappedFile(path), reading);
+      return labelled::open_csv(o, open_unpacked(path), reading);
     }));
   }
   template <class OpenFile>
   static std::vector<std::unique_ptr<Source>> each(const std::vector<std::string>& paths,
                                                    OpenFile&& open) {
     std::vector<std::unique_ptr<Source>> sources;
-    for (const std::string& path : paths) sources.push_back(open(path));
+    Refusals refusals;  // of all files at once
+    for (const std::string& path : paths) refusals.collect([&] { sources.push_back(open(path)); });
+    refusals.throw_all();
     return sources;
   }
 };
@@ -100,17 +105,17 @@ class WithoutTargets final : public Source {
 
 }  // namespace
 
-Targets targets_of(architectures::Task task, architectures::ProblemType problem) {
-  using architectures::ProblemType;
+Targets targets_of(options::Task task, options::ProblemType problem) {
+  using options::ProblemType;
   switch (task) {
-    case architectures::Task::causal_lm: return Targets::next_token;
-    case architectures::Task::masked_lm: return Targets::own_token;
-    case architectures::Task::classification:
+    case options::Task::causal_lm: return Targets::next_token;
+    case options::Task::masked_lm: return Targets::own_token;
+    case options::Task::classification:
       return problem == ProblemType::single_label_classification ? Targets::label
              : problem == ProblemType::regression                ? Targets::numbers
                                                                  : Targets::shares;
-    case architectures::Task::token_classification: return Targets::token_class;
-    case architectures::Task::seq2seq: return Targets::another_text;
+    case options::Task::token_classification: return Targets::token_class;
+    case options::Task::seq2seq: return Targets::another_text;
   }
   throw InternalError("data: a task without targets");
 }

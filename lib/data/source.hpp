@@ -1,9 +1,10 @@
 // Where samples come from. Torch-free.
 #pragma once
-#include "architectures/task.hpp"
+#include "options/model/task.hpp"
 #include "core/field_spec.hpp"
 #include "options/data/options.hpp"
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,16 @@ struct DataFile {
 
 enum class Split : std::uint8_t { train, eval };
 
+/// What the samples of a file are like.
+struct FileFindings {
+  std::string path;
+  std::int64_t samples = 0;
+  std::int64_t without_target = 0;  // nothing of them is learned
+  std::int64_t cut = 0;             // by data.truncate
+};
+/// Which samples of a source count, by their index.
+using Counted = std::function<bool(std::int64_t index)>;
+
 /// Thread-safe random access to samples.
 class Source {
  public:
@@ -61,6 +72,9 @@ class Source {
   virtual std::vector<MixturePart> parts() const { return {}; }
   /// What the samples follow from, in order; of generated data none.
   virtual std::vector<DataFile> files() const { return {}; }
+  /// Of each file, of the samples that `counted` says. Empty where samples are not looked through
+  /// before training, or always have targets.
+  virtual std::vector<FileFindings> findings(const Counted& /*counted*/) const { return {}; }
   /// Fills sample `index`. True where its targets are given (also where all are -100); false where
   /// the row has none yet, so that masks are drawn for masked_lm. Throws UserError 65 naming file
   /// and offset for a token id of `vocab_limit` or more.
@@ -79,9 +93,8 @@ enum class Targets : std::uint8_t {
   shares,
   another_text
 };
-Targets targets_of(
-    architectures::Task task,
-    architectures::ProblemType problem = architectures::ProblemType::single_label_classification);
+Targets targets_of(options::Task task, options::ProblemType problem =
+                                           options::ProblemType::single_label_classification);
 /// Is the target of a sample a list of numbers?
 constexpr bool are_numbers(Targets t) { return t == Targets::numbers || t == Targets::shares; }
 

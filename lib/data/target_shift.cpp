@@ -3,7 +3,7 @@
 
 namespace trainx::data {
 
-void shift_targets(const architectures::TargetShift& shift, SampleView sample) {
+void shift_targets(const options::TargetShift& shift, SampleView sample) {
   if (sample.target_tokens.size() != sample.targets.size() || sample.targets.empty())
     throw InternalError("shift_targets: not a token for each target");
   const auto pad = static_cast<std::int32_t>(shift.pad);

@@ -1,5 +1,6 @@
 #include "data/files/file_list.hpp"
 #include "core/error.hpp"
+#include "data/files/dataset_folder.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <glob.h>
@@ -31,8 +32,10 @@ std::string identity(const std::string& path) {
   return error ? path : canonical.string();
 }
 
-std::vector<std::string> expand_one(const std::string& name) {
+std::vector<std::string> expand_one(const std::string& name, Split split) {
   std::error_code error;
+  if (fs::is_directory(name, error))
+    if (auto files = files_of_split(name, split == Split::eval); !files.empty()) return files;
   if (name.find_first_of("*?[") == std::string::npos || fs::exists(name, error)) return {name};
   auto paths = matches_of(name);
   if (paths.empty())
@@ -43,11 +46,11 @@ std::vector<std::string> expand_one(const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> expand(const options::FileList& files) {
+std::vector<std::string> expand(const options::FileList& files, Split split) {
   std::vector<std::string> out;
   std::set<std::string> seen;
   for (const std::string& name : files.names) {
-    for (std::string& path : expand_one(name)) {
+    for (std::string& path : expand_one(name, split)) {
       if (files.names.size() > 1 && !seen.insert(identity(path)).second)
         throw UserError(ExitCode::invalid_recipe,
                         "data: " + path +
@@ -74,7 +77,8 @@ void check_files(const options::DataOptions& options) {
                               "other holds out; use data.eval");
       }
       if (!source.eval) return;
-      for (std::string& path : expand(*source.eval)) held_out.push_back(std::move(path));
+      for (std::string& path : expand(*source.eval, Split::eval))
+        held_out.push_back(std::move(path));
     }
   });
   for (const std::string& path : held_out)

@@ -36,6 +36,13 @@ class SplitSource final : public Source {
     return all_->target_length(in_all(index));
   }
   std::vector<DataFile> files() const override { return all_->files(); }
+  std::vector<FileFindings> findings(const Counted& counted) const override {
+    std::int64_t own = 0;  // samples of this side before the one that is asked for
+    return all_->findings([&](std::int64_t index) {
+      const bool held_out = std::ranges::binary_search(held_out_, index);
+      return held_out == (split_ == Split::eval) && counted(own++);
+    });
+  }
   bool read(std::int64_t index, SampleView out) const override {
     return all_->read(in_all(index), out);
   }

@@ -37,7 +37,7 @@ class FieldCutter {
       if (at + 1 >= text_.size() || text_[at + 1] != '"') return at;
     }
     place_.refuse("field " + std::to_string(count_) +
-                  " has a quote that is not closed on its line");
+                  " has a quote that is not closed: write a quote inside it twice");
   }
 
   std::string_view text_;

@@ -1,10 +1,14 @@
 #include "data/labelled/json_line.hpp"
 #include "data/labelled/own_field.hpp"
+#include "data/labelled/unread_field.hpp"
+#include "data/labelled/whole_number.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace trainx::data::labelled {
 namespace {
@@ -26,14 +30,21 @@ class LineEvents : public nlohmann::json_sax<json> {
       out_[*field_].given = false;
       return true;
     }
+    if (depth_ == 1) unread_.clear();  // as good as no field
     return other("null");
   }
-  bool boolean(bool) override { return other("a truth value"); }
+  bool boolean(bool value) override {
+    if (field_ && is_target_mask(*field_) && depth_ == 2) return number(value ? 1 : 0);
+    return other("a truth value");
+  }
   bool string(string_t&) override { return other("text"); }
   bool binary(binary_t&) override { return other("binary data"); }
   bool number_float(number_float_t x, const string_t&) override {
     if (own_field_) return own_field_->number(x), true;
     if (takes_number()) return real_number(x);
+    // pandas writes classes so where a column once had gaps
+    if (field_ == FieldName::label && depth_ == 1)
+      if (const auto whole = whole_number(x)) return number(*whole);
     return other("a number that is no integer");
   }
   bool number_integer(number_integer_t n) override { return number(n); }
@@ -48,6 +59,8 @@ class LineEvents : public nlohmann::json_sax<json> {
   bool start_array(std::size_t) override {
     if (own_field_) return own_field_->open(), open();
     if (depth_ == 1 && field_ && (*field_ != FieldName::label || real_labels_)) return open();
+    if (depth_ == 1 && unread_ == "label" && wants(FieldName::labels))
+      refuse_near_miss(unread_, FieldName::labels, place_);
     return nested("a list");
   }
   bool end_array() override {
@@ -62,6 +75,7 @@ class LineEvents : public nlohmann::json_sax<json> {
                     (known(text) ? ": \"" + text + "\"" : ""));
     own_field_.reset();
     field_.reset();
+    unread_.clear();
     const auto own = std::ranges::find(own_, text, &FieldSpec::name);
     if (own != own_.end()) {
       own_field_.emplace(*own, out_.own[static_cast<std::size_t>(own - own_.begin())], place_);
@@ -70,6 +84,7 @@ class LineEvents : public nlohmann::json_sax<json> {
     field_ = known(text);
     if (field_ && !wanted_[static_cast<std::size_t>(*field_)]) field_.reset();
     if (field_) out_[*field_].given = true;
+    unread_ = field_ ? "" : text;
     return true;
   }
 
@@ -83,6 +98,17 @@ class LineEvents : public nlohmann::json_sax<json> {
     const auto found = std::ranges::find(field_names, key);
     if (found == field_names.end()) return std::nullopt;
     return static_cast<FieldName>(found - field_names.begin());
+  }
+
+  bool wants(FieldName name) const { return wanted_[static_cast<std::size_t>(name)]; }
+
+  /// A field that has a value, and is none of those that are read.
+  void leave_out() {
+    const std::string name = std::exchange(unread_, "");
+    if (name.empty() || known(name) || !(wants(FieldName::labels) || wants(FieldName::label)))
+      return;
+    if (!remedy_of_unread(name).empty()) refuse_unread(name, place_);
+    if (const auto meant = near_miss(name, wanted_)) near_misses_.emplace_back(name, *meant);
   }
 
   bool takes_number() const {
@@ -110,6 +136,7 @@ class LineEvents : public nlohmann::json_sax<json> {
                     (own_.empty() ? std::string("input_ids") : own_.front().name) +
                     "\": [...]} is expected");
     if (own_field_) own_field_->refuse("is or holds " + what + ", not numbers alone");
+    if (depth_ == 1) leave_out();
     if (!field_) return true;
     const std::string name(field_names[static_cast<std::size_t>(*field_)]);
     if (real_labels_ && (field_ == FieldName::label || field_ == FieldName::labels))
@@ -134,6 +161,9 @@ class LineEvents : public nlohmann::json_sax<json> {
       field_.reset();
       own_field_.reset();
     }
+    if (depth_ == 0)
+      for (const auto& [name, meant] : near_misses_)
+        if (!out_[meant].given) refuse_near_miss(name, meant, place_);
     return true;
   }
 
@@ -146,6 +176,8 @@ class LineEvents : public nlohmann::json_sax<json> {
   std::set<std::string, std::less<>> keys_;
   const std::vector<FieldSpec>& own_;
   std::optional<OwnFieldReader> own_field_;  // whose value is read
+  std::string unread_;                       // whose value comes, where it is not read
+  std::vector<std::pair<std::string, FieldName>> near_misses_;
 };
 
 class JsonParser final : public LineParser {

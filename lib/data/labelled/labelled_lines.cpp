@@ -1,5 +1,6 @@
 #include "data/labelled/labelled_lines.hpp"
 #include "core/error.hpp"
+#include "data/labelled/bad_lines.hpp"
 #include "data/labelled/csv_line.hpp"
 #include "data/labelled/file_lines.hpp"
 #include "data/labelled/json_line.hpp"
@@ -7,7 +8,9 @@
 #include "data/labelled/own_field.hpp"
 #include "data/labelled/own_samples.hpp"
 #include "data/labelled/parallel_lines.hpp"
+#include "data/files/about_file.hpp"
 #include "data/foreign_file.hpp"
+#include "data/packed_file.hpp"
 #include <algorithm>
 
 namespace trainx::data::labelled {
@@ -17,21 +20,7 @@ class LabelledLines final : public Source {
  public:
   LabelledLines(std::unique_ptr<SampleReader> reader, const LineRules& rules, bool scan)
       : reader_(std::move(reader)), rules_(rules) {
-    if (!scan) return;
-    std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples())), of_targets;
-    if (rules_.targets == Targets::another_text) of_targets.resize(lengths.size());
-    for_each_range(samples(), [&](std::int64_t begin, std::int64_t end) {
-      Line line;
-      for (std::int64_t i = begin; i < end; ++i) {
-        parse(i, line);
-        lengths[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(length_of(line));
-        if (!of_targets.empty())
-          of_targets[static_cast<std::size_t>(i)] =
-              static_cast<std::int32_t>(target_length_of(line));
-      }
-    });
-    lengths_ = std::move(lengths);
-    target_lengths_ = std::move(of_targets);
+    if (scan) look_through();
   }
 
   std::int64_t samples() const override { return reader_->samples(); }
@@ -56,10 +45,32 @@ class LabelledLines final : public Source {
     return target_length_of(line);
   }
 
+  std::vector<FileFindings> findings(const Counted& counted) const override {
+    if (!reader_->may_look_through()) return {};
+    FileFindings found;
+    found.path = reader_->files().empty() ? reader_->place(0).path : reader_->files().front().path;
+    Line line;
+    for (std::int64_t i = 0; i < samples(); ++i) {
+      if (!counted(i)) continue;
+      std::uint8_t seen = 0;
+      if (seen_.empty()) {
+        parse(i, line);
+        seen = seen_in(line);
+      } else {
+        seen = seen_[static_cast<std::size_t>(i)];
+      }
+      ++found.samples;
+      found.without_target += (seen & without_target) != 0;
+      found.cut += (seen & is_cut) != 0;
+    }
+    return {found};
+  }
+
   bool read(std::int64_t index, SampleView out) const override {
     check_index(index);
     Line line;
     parse(index, line);
+    rules_.shorten(line);
     fill_own_fields(rules_.fields, line, out.fields);
     if (!rules_.reads_tokens) return true;
     const auto length = static_cast<std::size_t>(length_of(line));
@@ -93,6 +104,49 @@ class LabelledLines final : public Source {
   }
 
  private:
+  static constexpr std::uint8_t without_target = 1, is_cut = 2;
+
+  /// Parses all lines; the first that are refused are told together.
+  void look_through() {
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples())), of_targets;
+    std::vector<std::uint8_t> seen(lengths.size());
+    if (rules_.targets == Targets::another_text) of_targets.resize(lengths.size());
+    BadLines bad;
+    for_each_range(samples(), [&](std::int64_t begin, std::int64_t end) {
+      Line line;
+      std::int64_t refused = 0;
+      for (std::int64_t i = begin; i < end && refused < BadLines::most_of_range; ++i) {
+        try {
+          parse(i, line);
+        } catch (const UserError& refusal) {
+          if (refusal.code() != ExitCode::bad_data) throw;
+          bad.add(i, refusal);
+          ++refused;
+          continue;
+        }
+        const auto at = static_cast<std::size_t>(i);
+        lengths[at] = static_cast<std::int32_t>(length_of(line));
+        seen[at] = seen_in(line);
+        if (!of_targets.empty()) of_targets[at] = static_cast<std::int32_t>(target_length_of(line));
+      }
+    });
+    bad.throw_first();
+    lengths_ = std::move(lengths);
+    target_lengths_ = std::move(of_targets);
+    seen_ = std::move(seen);
+  }
+
+  std::uint8_t seen_in(const Line& line) const {
+    const auto longer = [&](FieldName name, std::int64_t most) {
+      return rules_.reads_tokens && static_cast<std::int64_t>(line[name].values.size()) > most;
+    };
+    const bool cut = longer(FieldName::input_ids, rules_.sequence_length) ||
+                     (rules_.targets == Targets::another_text &&
+                      longer(FieldName::labels, rules_.target_length));
+    return static_cast<std::uint8_t>((rules_.has_target(line) ? 0 : without_target) |
+                                     (cut ? is_cut : 0));
+  }
+
   /// Values [begin, length) of a field that is given, to the front of `out`.
   static void fill(const Field& field, std::size_t begin, std::size_t length,
                    std::span<std::int32_t> out) {
@@ -128,7 +182,7 @@ class LabelledLines final : public Source {
   void parse(std::int64_t index, Line& line) const {
     line.clear();
     reader_->read(index, line);
-    rules_.check(line, reader_->place(index));
+    rules_.settle(line, reader_->place(index));
   }
 
   std::int64_t length_of(const Line& line) const {
@@ -146,6 +200,7 @@ class LabelledLines final : public Source {
   LineRules rules_;
   // of the samples and their targets, where they were scanned
   std::vector<std::int32_t> lengths_, target_lengths_;
+  std::vector<std::uint8_t> seen_;  // of the samples: without_target, is_cut
 };
 
 std::unique_ptr<Source> lines_of(MappedFile file, LineIndex lines, std::int64_t first,
@@ -161,7 +216,8 @@ std::unique_ptr<Source> lines_of(MappedFile file, LineIndex lines, std::int64_t 
 
 std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, MappedFile file,
                                    const SourceOptions& how) {
-  const LineRules rules(how, options.truncate, options.packed);
+  LineRules rules(how, options.truncate, options.packed);
+  rules.special_tokens = read_about(file.path()).special_tokens;
   refuse_foreign(file);
   LineIndex lines = LineIndex::of_json(file.bytes(), file.path());
   return lines_of(std::move(file), std::move(lines), 0,
@@ -171,17 +227,20 @@ std::unique_ptr<Source> open_jsonl(const options::JsonlOptions& options, MappedF
 
 std::unique_ptr<Source> open_csv(const options::CsvOptions& options, MappedFile file,
                                  const SourceOptions& how) {
-  const LineRules rules(how, options.truncate);
+  LineRules rules(how, options.truncate);
+  rules.special_tokens = read_about(file.path()).special_tokens;
   refuse_foreign(file);
-  LineIndex lines(file.bytes());
+  const std::string name = without_packing(file.path());
+  const bool tabs = name.ends_with(".tsv") || name.ends_with(".tab");
+  const options::Delimiter delimiter =
+      options.delimiter.value.value_or(tabs ? options::Delimiter::tab : options::Delimiter::comma);
+  LineIndex lines =
+      LineIndex::of_csv(file.bytes(), delimiter == options::Delimiter::tab ? '\t' : ',');
   if (lines.size() == 0)
     throw UserError(ExitCode::bad_data,
                     file.path() + " is empty: the first line names the columns");
-  const bool tabs = file.path().ends_with(".tsv") || file.path().ends_with(".tab");
-  const options::Delimiter delimiter =
-      options.delimiter.value.value_or(tabs ? options::Delimiter::tab : options::Delimiter::comma);
-  auto parser = make_csv_parser(lines.line(0), {file.path(), 1}, delimiter, rules.wanted(),
-                                rules.real_labels());
+  auto parser = make_csv_parser(lines.line(0), lines.place(file.path(), 0), delimiter,
+                                rules.wanted(), rules.real_labels());
   return lines_of(std::move(file), std::move(lines), 1, std::move(parser), rules, how.scan);
 }
 

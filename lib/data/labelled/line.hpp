@@ -15,12 +15,30 @@ enum class FieldName : std::uint8_t {
   attention_mask,
   labels,
   label,
-  document_lengths
+  document_lengths,
+  // 1 for each token that is learned, 0 for the others
+  completion_mask,
+  assistant_masks,
+  loss_mask,
+  position_ids,
+  seq_lengths  // TRL's document_lengths
 };
-constexpr std::array<std::string_view, 6> field_names{
-    "input_ids", "token_type_ids", "attention_mask", "labels", "label", "document_lengths"};
+constexpr std::array<std::string_view, 11> field_names{
+    "input_ids", "token_type_ids",   "attention_mask",  "labels",
+    "label",     "document_lengths", "completion_mask", "assistant_masks",
+    "loss_mask", "position_ids",     "seq_lengths"};
+constexpr std::array target_masks{FieldName::completion_mask, FieldName::assistant_masks,
+                                  FieldName::loss_mask};
+constexpr bool is_target_mask(FieldName name) {
+  return name >= target_masks.front() && name <= target_masks.back();
+}
 /// Which fields are read; others are columns that trainx has no use for.
 using WantedFields = std::array<bool, field_names.size()>;
+constexpr WantedFields all_fields() {
+  WantedFields all{};
+  all.fill(true);
+  return all;
+}
 
 struct Field {
   bool given = false;

@@ -1,7 +1,11 @@
 #include "data/labelled/line_rules.hpp"
 #include "data/labelled/own_field.hpp"
+#include "data/labelled/row_positions.hpp"
+#include "data/labelled/shorten.hpp"
+#include "data/labelled/target_mask.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -68,7 +72,10 @@ LineRules::LineRules(const SourceOptions& how, bool truncated, bool documents)
 WantedFields LineRules::wanted() const {
   if (!reads_tokens) return {};
   const bool of_tokens = targets != Targets::label, of_sample = targets == Targets::label;
-  return {true, true, true, of_tokens, of_sample || real_labels(), true};
+  WantedFields all = all_fields();
+  all[static_cast<std::size_t>(FieldName::labels)] = of_tokens;
+  all[static_cast<std::size_t>(FieldName::label)] = of_sample || real_labels();
+  return all;
 }
 
 std::string LineRules::remedy_of_length() const {
@@ -84,6 +91,36 @@ void LineRules::check_target(const Line& line, const LinePlace& place) const {
   if (length > target_length && !truncate)
     place.refuse("has " + std::to_string(length) + " labels, more than data.target_length (" +
                  std::to_string(target_length) + "): " + remedy_of_length());
+}
+
+void LineRules::settle(Line& line, const LinePlace& place) const {
+  if (reads_tokens) settle_positions(line, packed, place);
+  check(line, place);
+  if (reads_tokens) apply_target_masks(line, targets, place);
+}
+
+bool LineRules::has_target(const Line& line) const {
+  if (!reads_tokens || targets == Targets::label || real_labels()) return true;
+  const Field& labels = line[FieldName::labels];
+  const bool drawn = targets == Targets::own_token && !labels.given;
+  if (drawn) return true;
+  const auto& values = labels.given ? labels.values : line[FieldName::input_ids].values;
+  const std::int64_t longest = targets == Targets::another_text ? target_length : sequence_length;
+  const auto end = std::min(values.size(), static_cast<std::size_t>(longest));
+  if (targets != Targets::next_token)
+    return std::any_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(end),
+                       [](std::int64_t value) { return value != no_target; });
+  // The first token of a document has no token before it.
+  const std::vector<std::int64_t> one{static_cast<std::int64_t>(values.size())};
+  const Field& documents = line[FieldName::document_lengths];
+  std::size_t begin = 0;
+  for (const std::int64_t tokens : documents.given ? documents.values : one) {
+    const std::size_t behind = std::min(begin + static_cast<std::size_t>(tokens), end);
+    for (std::size_t i = begin + 1; i < behind; ++i)
+      if (values[i] != no_target) return true;
+    begin = behind;
+  }
+  return false;
 }
 
 void LineRules::check(const Line& line, const LinePlace& place) const {
@@ -136,6 +173,29 @@ void LineRules::check(const Line& line, const LinePlace& place) const {
   }
   if (targets == Targets::label) check_label(line, place);
   if (real_labels()) check_numbers(line, place);
+}
+
+void LineRules::shorten(Line& line) const {
+  if (!truncate || !reads_tokens || targets == Targets::next_token) return;
+  const auto cut = [&](FieldName name, std::int64_t most, std::initializer_list<FieldName> beside) {
+    std::vector<std::int64_t>& ids = line[name].values;
+    if (static_cast<std::int64_t>(ids.size()) <= most) return;
+    const bool is_text = name == FieldName::input_ids;
+    const auto places = places_to_keep(
+        ids, is_text ? line[FieldName::token_type_ids].values : std::vector<std::int64_t>{},
+        special_tokens, static_cast<std::size_t>(most));
+    if (places.empty()) return;
+    for (const FieldName field : beside) keep_places(places, line[field]);
+    keep_places(places, line[name]);
+  };
+  const bool of_another = targets == Targets::another_text;
+  if (of_another) cut(FieldName::labels, target_length, {});
+  if (of_another || real_labels())
+    cut(FieldName::input_ids, sequence_length,
+        {FieldName::token_type_ids, FieldName::attention_mask});
+  else
+    cut(FieldName::input_ids, sequence_length,
+        {FieldName::token_type_ids, FieldName::attention_mask, FieldName::labels});
 }
 
 void LineRules::check_label(const Line& line, const LinePlace& place) const {

@@ -27,6 +27,8 @@ class OwnSamples final : public SampleReader {
 
   std::int64_t samples() const override { return samples_; }
   std::int64_t vocab_size() const override { return source_->vocab_size(); }
+  // reading each may take long
+  bool may_look_through() const override { return false; }
   LinePlace place(std::int64_t index) const override { return {name_, index}; }
 
   void read(std::int64_t index, Line& out) const override {

@@ -12,6 +12,8 @@ class SampleReader {
   virtual std::int64_t samples() const = 0;
   virtual std::int64_t vocab_size() const { return 0; }
   virtual std::vector<DataFile> files() const { return {}; }
+  /// Whether all samples may be read before training.
+  virtual bool may_look_through() const { return true; }
   virtual LinePlace place(std::int64_t index) const = 0;
   /// `out` comes in cleared. Throws UserError 65.
   virtual void read(std::int64_t index, Line& out) const = 0;

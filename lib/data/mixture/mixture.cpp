@@ -35,6 +35,17 @@ class MixtureSource final : public Source {
       for (DataFile& file : source->files()) all.push_back(std::move(file));
     return all;
   }
+  std::vector<FileFindings> findings(const Counted& counted) const override {
+    std::vector<FileFindings> all;
+    std::int64_t begin = 0;
+    for (const auto& source : sources_) {
+      for (FileFindings& found :
+           source->findings([&](std::int64_t index) { return counted(begin + index); }))
+        all.push_back(std::move(found));
+      begin += source->samples();
+    }
+    return all;
+  }
   bool read(std::int64_t index, SampleView out) const override {
     const auto [source, own] = ranges_.find(index);
     return sources_[source]->read(own, out);

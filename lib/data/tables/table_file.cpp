@@ -25,8 +25,7 @@ OpenTable* load(const std::string& path) {
     throw UserError(ExitCode::unavailable,
                     path +
                         " is a Parquet or Arrow file, and this trainx was built without Apache "
-                        "Arrow: run scripts/setup --parquet and build again, or convert it to "
-                        "JSON lines");
+                        "Arrow: run scripts/setup and build again, or convert it to JSON lines");
   void* opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays for all that follow
   void* function = opened ? ::dlsym(opened, "trainx_open_table") : nullptr;
   if (!function) {
@@ -34,7 +33,7 @@ OpenTable* load(const std::string& path) {
     throw UserError(ExitCode::unavailable, path + " needs " + library +
                                                ", which cannot be loaded (" +
                                                (why ? why : "no reason given") +
-                                               "): install pyarrow as scripts/setup does");
+                                               "): pip install pyarrow==26.0.1 beside trainx");
   }
   return reinterpret_cast<OpenTable*>(function);
 }
@@ -48,6 +47,8 @@ bool is_table(std::span<const std::byte> bytes, const std::string& path) {
   if (text.starts_with("ARROW1\0\0"sv)) return true;
   return path.ends_with(".arrow") && text.starts_with("\xff\xff\xff\xff");
 }
+
+void require_library(const std::string& path) { load(path); }
 
 std::unique_ptr<TableFile> open_table(const std::string& path,
                                       const std::vector<std::string>& columns) {

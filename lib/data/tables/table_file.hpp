@@ -30,6 +30,10 @@ class TableFile {
 /// Whether a file is Parquet or Arrow, by its first bytes, or its name for an Arrow stream.
 bool is_table(std::span<const std::byte> bytes, const std::string& path);
 
+/// Throws UserError 69: trainx was built without Apache Arrow, or it cannot be loaded; `path` is
+/// the file that needs it.
+void require_library(const std::string& path);
+
 /// Throws UserError: 69 trainx was built without Apache Arrow, or it cannot be loaded; 66, 65.
 std::unique_ptr<TableFile> open_table(const std::string& path,
                                       const std::vector<std::string>& columns);

@@ -1,6 +1,8 @@
 #include "data/text/text_files.hpp"
 #include "core/error.hpp"
+#include "core/refusals.hpp"
 #include "data/foreign_file.hpp"
+#include "data/packed_file.hpp"
 #include "data/text/utf8.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -35,12 +37,14 @@ class TextSource final : public Source {
  public:
   TextSource(std::vector<MappedFile> files, const std::string& name, const SourceOptions& how)
       : files_(std::move(files)), length_(how.sequence_length), limit_(how.vocab_limit) {
+    Refusals refusals;
     for (const MappedFile& file : files_) {
       refuse_foreign(file);
       total_ += static_cast<std::int64_t>(file.bytes().size());
       ends_.push_back(total_);
-      if (how.scan) check(file);
+      if (how.scan) refusals.collect([&] { check(file); });
     }
+    refusals.throw_all();
     if (total_ == 0) throw UserError(ExitCode::bad_data, "text data " + name + " is empty");
     if (total_ < length_ + 1) {
       throw UserError(ExitCode::bad_data,
@@ -128,8 +132,13 @@ class ByteVocabulary final : public Vocabulary {
 
 std::unique_ptr<Source> open_text(const std::vector<std::string>& paths, const SourceOptions& how) {
   std::vector<MappedFile> files;
+  Refusals refusals;
   for (const std::string& path : paths)
-    for (const std::string& file : files_of(path)) files.emplace_back(file);
+    refusals.collect([&] {
+      for (const std::string& file : files_of(path))
+        refusals.collect([&] { refuse_foreign(files.emplace_back(open_unpacked(file))); });
+    });
+  refusals.throw_all();
   const std::string more = " and " + std::to_string(paths.size() - 1) + " more";
   return open_text(std::move(files), paths.front() + (paths.size() == 1 ? "" : more), how);
 }

@@ -30,6 +30,25 @@ std::array<std::uint32_t, 3> first_words(std::span<const std::byte> bytes) {
   throw UserError(ExitCode::bad_data, "token file " + path + " " + why);
 }
 
+/// Ids of two bytes that are all printable are none that a tokenizer made: this is text.
+void refuse_text(const MappedFile& file) {
+  constexpr std::size_t fewest = 64, looked_at = 4096;
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              std::min(file.bytes().size(), looked_at));
+  const bool printable = std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte < 0x7f) || byte == '\n' || byte == '\r' || byte == '\t';
+  });
+  if (text.size() < fewest || !printable) return;
+  const bool has_ids = text.starts_with('{') &&
+                       text.find("\"input_ids\"") != std::string_view::npos;
+  refuse(file.path(), has_ids ? "holds lines of token ids: read them with data.type: jsonl"
+                              : "is text, not tokens: make them with `trainx data tokenize " +
+                                    file.path() +
+                                    " --tokenizer FOLDER --out OUT.bin`, or train on "
+                                    "its bytes with data.type: text");
+}
+
 TokenLayout layout_with_header(const MappedFile& file) {
   const auto size = static_cast<std::int64_t>(file.bytes().size());
   const auto [magic, version, count] = first_words(file.bytes());
@@ -57,6 +76,7 @@ TokenLayout layout_with_header(const MappedFile& file) {
     return {header_bytes, f.width, std::int64_t{count}};
   }
   refuse_foreign(file);
+  refuse_text(file);
   refuse(file.path(), "has no header of a known format (magic " + std::to_string(magic) +
                           " at offset 0, not 20240520 or 20240801): set data.dtype to uint16 or "
                           "uint32 where it has none");
@@ -69,6 +89,7 @@ TokenLayout layout_without_header(const MappedFile& file, options::TokenFileType
   if (const auto found = foreign_format(file.bytes(), file.path());
       found && found->name == "a NumPy array")
     refuse_foreign(file);
+  refuse_text(file);
   for (const Flavour& f : flavours) {
     if (words[0] == f.magic && words[1] == f.version)
       refuse(file.path(),

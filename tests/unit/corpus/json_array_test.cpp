@@ -22,7 +22,7 @@ JobReport run(const MadeTokenizer& made, const std::string& input, const std::st
   JobOptions o;
   o.inputs = {input};
   o.out = out;
-  o.format = format;
+  o.choice.format = format;
   o.threads = threads;
   o.output.end_of_text = 0;
   return run_tokenize_job(*made.tokenizer, o, [](const JobProgress&) {});
@@ -98,8 +98,8 @@ TEST_CASE("JSON that is neither an array of objects nor lines is refused with wh
   expect("[{\"text\": \"a\"}", {"record 2"});
   expect("[{\"text\": \"a\"}]]", {":1:"});
   expect(R"([{"instruction": "do", "input": "", "output": "done"}])",
-         {"record 1", "'instruction'", "'output'", "--prompt"});
-  expect(R"([{"conversations": []}])", {"'conversations'", "messages"});
+         {"record 1", "answer", ".jsonl"});
+  expect(R"([{"conversations": 1}])", {"'conversations'"});
   expect(R"([{"messages": []}])", {"record 1", ".jsonl"});
   expect(R"([{"sentence": "a"}])", {"'sentence'", "--text"});
   // As text where that is asked for.
@@ -112,7 +112,14 @@ TEST_CASE("archives and tables are named") {
   data::expect_user_error(ExitCode::bad_data, {"a.parquet", "neither"}, [&] {
     run(made, made.folder.write("a.parquet", "text"), made.folder.path("out.bin"), 1, "parquet");
   });
-  data::expect_user_error(ExitCode::bad_data, {"gzip", "gunzip"}, [&] {
+  data::expect_user_error(ExitCode::bad_data, {"a.jsonl.xz", "unxz"}, [&] {
+    run(made,
+        made.folder.write("a.jsonl.xz", std::string("\xfd"
+                                                    "7zXZ\0...",
+                                                    10)),
+        made.folder.path("out.bin"));
+  });
+  data::expect_user_error(ExitCode::bad_data, {"a.jsonl.gz", "gzip"}, [&] {
     run(made, made.folder.write("a.jsonl.gz", "\x1f\x8b\x08..."), made.folder.path("out.bin"));
   });
 }

@@ -1,6 +1,5 @@
 #include "corpus/pack.hpp"
 #include "core/files.hpp"
-#include "corpus/about_file.hpp"
 #include "corpus/first_fit_rows.hpp"
 #include "corpus/inspect.hpp"
 #include "made_tokenizer.hpp"
@@ -153,13 +152,16 @@ TEST_CASE("rows say whose tokens they are, as far as the file that was packed do
   const data::ScratchFolder folder;
   const std::string path = folder.write("a.jsonl", "{\"input_ids\": [1, 2]}\n"),
                     with = folder.path("with.jsonl"), without = folder.path("without.jsonl");
-  write_about(path, {{"tokenizer", "tok/tokenizer.json"}, {"vocab_size", 300}, {"end_of_text", 7}});
+  using data::read_about;
+  data::write_about(path,
+                    {{"tokenizer", "tok/tokenizer.json"}, {"vocab_size", 300}, {"end_of_text", 7}});
   pack(options(path, with, 4));
-  CHECK(read_about(with).tokenizer == "tok/tokenizer.json");
+  CHECK(read_about(with).tokenizer == folder.path("tok/tokenizer.json"));
   PackOptions named = options(path, folder.path("named.jsonl"), 4);
-  named.tokenizer = "other/tokenizer.json", named.vocab_size = 400;
+  named.tokenizer.tokenizer = folder.path("other/tokenizer.json");
+  named.tokenizer.vocab_size = 400;
   pack(named);
-  CHECK(read_about(named.out).tokenizer == "other/tokenizer.json");
+  CHECK(read_about(named.out).tokenizer == folder.path("other/tokenizer.json"));
   CHECK(read_about(named.out).vocab_size == 400);
   CHECK(read_about(with).vocab_size == 300);
   CHECK_FALSE(read_about(with).end_of_text);
@@ -190,8 +192,19 @@ TEST_CASE("what cannot be packed is named with its line") {
   refused("{\"input_ids\": [1, 2], \"document_lengths\": [2]}\n", "packed");
   refused("{\"input_ids\": []}\n", "empty");
   refused("{\"input_ids\": [1}\n", "malformed");
-  refused("\n{\"input_ids\": [1]}\n", "blank");
+  refused("{\"input_ids\": [1, 2], \"loss_weights\": [1, 2]}\n", "loss_weights");
   CHECK(!std::filesystem::exists(folder.path("y.jsonl")));
+  const std::string silent = "{\"input_ids\": [1, 2], \"labels\": [-100, -100]}\n";
+  data::expect_user_error(ExitCode::bad_data, {"s.jsonl", "no target"}, [&] {
+    pack(options(folder.write("s.jsonl", silent + silent), folder.path("y.jsonl"), 4));
+  });
+  CHECK(!std::filesystem::exists(folder.path("y.jsonl")));
+  // blank lines are none, and a file that is there is replaced where that is asked for
+  PackOptions again =
+      options(folder.write("b.jsonl", "{\"input_ids\": [1]}\n\n{\"input_ids\": [2]}\n"),
+              folder.write("y.jsonl", "old"), 4);
+  again.overwrite = true;
+  CHECK(pack(again).documents == 2);
   InspectOptions o;
   o.path = folder.write("left.jsonl", "{\"input_ids\": [1, 2, 3], \"document_lengths\": [2]}\n");
   data::expect_user_error(ExitCode::bad_data, {"left.jsonl:1", "leaves 1"}, [&] { inspect(o); });

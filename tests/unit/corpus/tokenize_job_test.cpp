@@ -121,10 +121,9 @@ TEST_CASE("bad text is refused with file and line") {
   expect("broken.jsonl", "{\"text\": \"a\"}\n{\"text\": \"a\n", {":2:", "malformed JSON"});
   expect("surrogate.jsonl", "{\"text\": \"\\ud800\"}\n", {":1:", "malformed JSON"});
   expect("other.jsonl", "{\"sentence\": \"a\"}\n", {":1:", "has no 'text'"});
-  expect("blank.jsonl", "{\"text\": \"a\"}\n\n{\"text\": \"a\"}\n", {":2:", "is blank"});
+  expect("blank.jsonl", "{\"text\": \"a\"}\n\n{\"text\": 1}\n", {":3:", "'text'"});
   expect("pair.jsonl", "{\"text\": \"a\", \"text_pair\": \"b\"}\n", {":1:", "pair", ".jsonl"});
-  expect("label.jsonl", "{\"text\": \"a\", \"label\": \"good\"}\n", {":1:", "'label'"},
-         "out.jsonl");
+  expect("label.jsonl", "{\"text\": \"a\", \"label\": true}\n", {":1:", "'label'"}, "out.jsonl");
   expect("none.jsonl", "{\"text\": \"a\", \"label\": []}\n", {":1:", "'label'"}, "out.jsonl");
   expect("deep.jsonl", "{\"text\": \"a\", \"label\": [[1]]}\n", {":1:", "'label'"}, "out.jsonl");
   expect("nan.csv", "text,label\na,nan\n", {":2:", "'nan'"}, "out.jsonl");
@@ -140,10 +139,9 @@ TEST_CASE("bad text is refused with file and line") {
   expect("empty.jsonl", "{\"words\": [], \"tags\": []}\n", {":1:", "'words'"}, "out.jsonl");
   expect("names.csv", "sentence,label\na,1\n", {":1:", "'text'"}, "out.jsonl");
   expect("fields.tsv", "text\tlabel\na\t1\t2\n", {":2:", "3 fields"}, "out.jsonl");
-  expect("word.csv", "text,label\na,good\n", {":2:", "'good'"}, "out.jsonl");
+  expect("both.csv", "text,label\na,good\nb,1\n", {":3:", "'1'", "names"}, "out.jsonl");
   expect("list.csv", "text,label\na,\"[1, 'x']\"\n", {":2:", "list of numbers"}, "out.jsonl");
   expect("no_list.csv", "text,label\na,[]\n", {":2:", "'[]'"}, "out.jsonl");
-  expect("two.csv", "text,label\na,1 good\n", {":2:", "'1 good'"}, "out.jsonl");
   expect("alone.csv", "words,label\na,1\n", {":1:", "'words'", "--tags"}, "out.jsonl");
   expect("few.csv", "words,tags\nthe cat,1\n", {":2:", "'tags'", "2 classes"}, "out.jsonl");
   expect("named.csv", "words,tags\nthe cat,0 B-PER\n", {":2:", "'tags'", "B-PER"}, "out.jsonl");

@@ -15,7 +15,11 @@ TEST_CASE("files of other formats are named, in every kind of source") {
       {"zstd", "\x28\xb5\x2f\xfd...."},
       {"PDF", "%PDF-1.7\n%\xe2\xe3"},
       {"bzip2", "BZh91AY&SY.."},
-      {"NumPy", "\x93NUMPY\x01"}};
+      {"NumPy", "\x93NUMPY\x01"},
+      {"git-lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"},
+      {"UTF-16", std::string("\xff\xfe{\0\"\0", 6)},
+      {"UTF-16", std::string("\xfe\xff\0{\0\"", 6)},
+      {"UTF-16", std::string("{\0\"\0a\0\"\0:\0", 10)}};
   for (const auto& [name, bytes] : files) {
     const std::string path = folder.write("file", bytes);
     INFO(name);
@@ -47,6 +51,18 @@ TEST_CASE("text and headerless tokens that begin like other formats are left alo
             options::TokensOptions{.train = tokens, .dtype = {options::TokenFileType::uint16}},
             Split::train, {4})
             ->samples() > 0);
+  // Files of tokens that are text are told, even where data.dtype would read them.
+  for (const std::string& text :
+       {std::string(80, 'a'), "{\"input_ids\": [1, 2, 3]}\n" + std::string(60, ' ')})
+    for (const auto& dtype :
+         {options::Auto<options::TokenFileType>{},
+          options::Auto<options::TokenFileType>{options::TokenFileType::uint16}})
+      expect_user_error(
+          ExitCode::bad_data, {"t.bin", text[0] == 'a' ? "data tokenize" : "jsonl"}, [&] {
+            open_source(
+                options::TokensOptions{.train = folder.write("t.bin", text), .dtype = dtype},
+                Split::train, {4});
+          });
   // The stream format of Arrow is told by the file's name as well.
   CHECK(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.arrow"));
   CHECK_FALSE(foreign_format(std::as_bytes(std::span("\xff\xff\xff\xff.")), "a.bin"));

@@ -9,7 +9,7 @@
 namespace trainx::data::masking_test {
 namespace {
 
-const architectures::Masking bert{0.15, 103, 1000, {0, 101, 102, 103}};
+const options::Masking bert{0.15, 103, 1000, {0, 101, 102, 103}};
 
 /// [CLS] 500 501 ... [SEP], then padding.
 Sample sentence(std::int32_t length, std::size_t row) {

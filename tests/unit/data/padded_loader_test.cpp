@@ -86,7 +86,7 @@ TEST_CASE(
   std::vector<Ids> seen;
   for (const std::int64_t micro : {8, 4, 2}) {
     auto options = options_of(8, micro);
-    options.masking = architectures::Masking{0.3, 3, 100, {0, 3}};
+    options.masking = options::Masking{0.3, 3, 100, {0, 3}};
     options.seed = 5;
     // step 2 is read where it is asked for
     options.last_step = 2;

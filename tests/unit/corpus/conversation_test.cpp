@@ -1,0 +1,153 @@
+// Conversations before a template sees them.
+#include "corpus/chat/chat_template.hpp"
+#include "corpus/record.hpp"
+#include "support/catch.hpp"
+#include "support/user_error.hpp"
+#include "unit/data/scratch_folder.hpp"
+
+namespace conversation_test {
+
+using namespace trainx;
+using namespace trainx::corpus;
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json json(const char* text) { return ordered_json::parse(text); }
+
+Conversation read(const std::string& line) {
+  const auto reader = make_json_reader({});
+  return read_conversation(*reader->read(line, {"a.jsonl", 1}).conversation);
+}
+
+std::string refused(const std::string& line) {
+  return user_error_of([&] { read(line); });
+}
+
+const std::string answer = R"({"role": "assistant", "content": "a"})";
+
+}  // namespace
+
+TEST_CASE("keys of messages that are null are left out, others stay") {
+  const Conversation got = read(
+      R"({"messages": [{"role": "user", "content": "a", "tool_calls": null, "x": {"y": null}}, )" +
+      answer + R"(], "tools": null, "chat_template_kwargs": null})");
+  CHECK(got.messages[0] == json(R"({"role": "user", "content": "a", "x": {"y": null}})"));
+  CHECK(got.tools.is_null());
+  CHECK(got.variables.empty());
+}
+
+TEST_CASE("a thought goes by the names that templates read") {
+  const auto message = [](const std::string& keys) {
+    return read(R"({"messages": [{"role": "assistant", "content": "a", )" + keys + "}]}")
+        .messages[0]
+        .dump();
+  };
+  CHECK(
+      message(R"("reasoning": "r")") ==
+      R"({"thinking":"r","role":"assistant","content":"a","reasoning":"r","reasoning_content":"r"})");
+  CHECK(message(R"("thinking": "t", "reasoning_content": "r")") ==
+        R"({"thinking":"t","role":"assistant","content":"a","reasoning_content":"r"})");
+  CHECK(
+      message(R"("thinking": null, "reasoning": "r")") ==
+      R"({"thinking":"r","role":"assistant","content":"a","reasoning":"r","reasoning_content":"r"})");
+}
+
+TEST_CASE("tools are a list of objects, or the same as text") {
+  const auto tools = [](const std::string& value) {
+    return read(R"({"messages": [)" + answer + R"(], "tools": )" + value + "}").tools;
+  };
+  CHECK(tools(R"([{"name": "f"}])") == tools(R"("[{\"name\": \"f\"}]")"));
+  CHECK(tools(R"("[]")") == ordered_json::array());
+  CHECK(tools(R"("null")").is_null());
+  for (const char* bad :
+       {R"("f")", R"("{}")", R"(["f"])", R"("[1]")", "1", R"({"name": "f"})", R"("")"})
+    CHECK(
+        refused(R"({"messages": [)" + answer + R"(], "tools": )" + bad + "}").starts_with("65: "));
+}
+
+TEST_CASE("variables of a template do not stand for the conversation") {
+  CHECK(read(R"({"messages": [)" + answer + R"(], "chat_template_kwargs": {"x": 1}})").variables ==
+        json(R"({"x": 1})"));
+  for (const char* bad : {R"({"messages": []})", R"({"tools": []})", "[]", R"("x")"})
+    CHECK(refused(R"({"messages": [)" + answer + R"(], "chat_template_kwargs": )" + bad + "}")
+              .starts_with("65: "));
+}
+
+TEST_CASE("turns of TRL, ShareGPT and Alpaca are a conversation") {
+  const Conversation trl =
+      read(R"({"prompt": [{"role": "user", "content": "q"}], "completion": [)" + answer + "]}");
+  CHECK(trl.completion == 1);
+  CHECK(trl.messages.size() == 2);
+  const ordered_json wanted = json(
+      R"([{"role": "system", "content": "s"}, {"role": "user", "content": "q"},
+          {"role": "assistant", "content": "a"}, {"role": "tool", "content": "t"}])");
+  CHECK(read(R"({"system": "s", "conversations": [{"from": "human", "value": "q"},
+                 {"from": "gpt", "value": "a"}, {"from": "observation", "value": "t"}]})")
+            .messages == wanted);
+  const ordered_json asked =
+      json(R"([{"role": "user", "content": "q\nmore"}, {"role": "assistant", "content": "a"}])");
+  CHECK(read(R"({"instruction": "q", "input": "more", "output": "a"})").messages == asked);
+  CHECK(read(R"({"instruction": "q\nmore", "input": "", "output": "a"})").messages == asked);
+  for (const char* bad :
+       {R"({"conversations": [{"from": "function_call", "value": "a"}]})",
+        R"({"conversations": [{"from": "gpt"}]})", R"({"conversations": []})",
+        R"({"conversations": "a"})", R"({"instruction": "a", "output": 1})",
+        R"({"instruction": "a", "output": "b", "history": [["c", "d"]]})",
+        R"({"prompt": [{"role": "user", "content": "q"}], "completion": [{"role": "user"}]})",
+        R"({"messages": [{"role": "user", "content": "a"}]})", R"({"messages": []})",
+        R"({"messages": [1]})", R"({"messages": [{"content": "a"}]})"})
+    CHECK(refused(bad).starts_with("65: "));
+}
+
+TEST_CASE("templates have names, and files go before tokenizer_config.json") {
+  const data::ScratchFolder folder;
+  const std::string tokenizer = folder.write("tokenizer.json", "{}");
+  const auto names = [&](const std::string& named = "") {
+    std::string out;
+    for (const auto& [name, one] : find_template(tokenizer, named).templates)
+      out += name + "=" + one.text + ";";
+    return out;
+  };
+  CHECK(names().empty());
+  CHECK(find_template(tokenizer, "").hash().empty());
+  folder.write("tokenizer_config.json", R"({"chat_template": "c", "eos_token": {"content": "E"}})");
+  CHECK(names() == "default=c;");
+  folder.write("tokenizer_config.json",
+               R"({"chat_template": [{"name": "default", "template": "c"}, {"name": "tool_use",
+                   "template": "t"}]})");
+  CHECK(names() == "default=c;tool_use=t;");
+  CHECK(names("tool_use") == "default=t;");
+  folder.write("chat_template.jinja", "f");
+  CHECK(names() == "default=f;");
+  folder.write("additional_chat_templates/rag.jinja", "r");
+  CHECK(names() == "default=f;rag=r;");
+  CHECK(names("rag") == "default=r;");
+  CHECK(find_template(tokenizer, "rag").named == "r");
+  const std::string own = folder.write("own.jinja", "o");
+  CHECK(names(own) == "default=o;");
+  CHECK(user_error_of([&] { names("none"); }).starts_with("66: "));
+  const data::ScratchFolder malformed;
+  malformed.write("tokenizer_config.json", R"({"chat_template": [{"name": 1}]})");
+  CHECK(user_error_of([&] {
+          find_template(malformed.path("tokenizer.json"), "");
+        }).starts_with("65: "));
+}
+
+TEST_CASE("conversations with tools take the template for tools") {
+  TemplateSource source;
+  const std::string end =
+      "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
+  source.templates["default"] = {"default" + end, "a"};
+  source.templates["tool_use"] = {"tools" + end, "b"};
+  const ChatTemplate chat(source);
+  const ordered_json messages = json(R"([{"role": "assistant", "content": "!"}])");
+  CHECK(chat.render({{"messages", messages}}).text == "default!");
+  CHECK(chat.render({{"messages", messages}, {"tools", json("[]")}}).text == "tools!");
+  source.templates.erase("default");
+  CHECK(user_error_of([&] {
+          ChatTemplate(source).render({{"messages", messages}});
+        }).starts_with("65: "));
+}
+
+}  // namespace conversation_test
