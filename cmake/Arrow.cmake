@@ -1,4 +1,4 @@
-# Parquet and Arrow files: Apache Arrow (Apache-2.0) out of PyPI's pyarrow, which Debian 12 and Ubuntu 24.04 do not have; optional (scripts/setup --parquet).
+# Parquet and Arrow files: Apache Arrow (Apache-2.0) out of PyPI's pyarrow, which Debian 12 and Ubuntu 24.04 do not have; scripts/setup fetches it.
 # It is linked into a library of its own, which trainx loads when it is first needed.
 get_filename_component(site_packages "${TRAINX_TORCH_DIR}" DIRECTORY)
 find_path(TRAINX_ARROW_DIR include/parquet/arrow/reader.h PATHS ${CMAKE_SOURCE_DIR}/.deps/arrow/pyarrow ${site_packages}/pyarrow NO_DEFAULT_PATH)
@@ -14,5 +14,5 @@ if(TRAINX_ARROW_DIR)
     BUILD_RPATH "\$ORIGIN;\$ORIGIN/site/pyarrow;${TRAINX_ARROW_DIR}" INSTALL_RPATH "\$ORIGIN;\$ORIGIN/../../pyarrow;${TRAINX_ARROW_DIR}")
   add_dependencies(trainx trainx_tables)
 else()
-  message(STATUS "trainx: no Parquet and Arrow files (scripts/setup --parquet)")
+  message(STATUS "trainx: no Parquet and Arrow files (scripts/setup --parquet fetches Apache Arrow)")
 endif()

@@ -1,4 +1,4 @@
-# The headers of cuDNN and of its frontend (PyPI nvidia-cudnn-frontend, header-only, MIT): TRAINX_CUDNN_INCLUDES. The library itself is loaded when it is
+# The headers of cuDNN and of its frontend (PyPI nvidia-cudnn-frontend, header-only, MIT). The library itself is loaded when it is
 # first needed. From the toolkit, from the wheels beside LibTorch's, or from .deps/ (scripts/setup).
 get_filename_component(site_packages "${TRAINX_TORCH_DIR}" DIRECTORY)
 find_path(TRAINX_CUDNN_FRONTEND_INCLUDE cudnn_frontend/graph_interface.h
@@ -9,4 +9,7 @@ mark_as_advanced(TRAINX_CUDNN_FRONTEND_INCLUDE TRAINX_CUDNN_INCLUDE)
 if(NOT TRAINX_CUDNN_FRONTEND_INCLUDE OR NOT TRAINX_CUDNN_INCLUDE)
   message(FATAL_ERROR "the CUDA parts need the headers of cuDNN 9 and of nvidia-cudnn-frontend; scripts/setup fetches them into .deps/")
 endif()
-set(TRAINX_CUDNN_INCLUDES ${TRAINX_CUDNN_FRONTEND_INCLUDE} ${TRAINX_CUDNN_INCLUDE})
+# One file sees them, at -O1: it describes graphs, which cuDNN computes. Hidden: libtorch_cuda exports functions of another
+# version of the frontend under the same names.
+set_source_files_properties(lib/gpu/cudnn_attention.cpp PROPERTIES COMPILE_OPTIONS
+  "-O1;-fvisibility=hidden;-isystem;${TRAINX_CUDNN_FRONTEND_INCLUDE};-isystem;${TRAINX_CUDNN_INCLUDE}")

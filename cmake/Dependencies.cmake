@@ -6,7 +6,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/TorchWheel.cmake)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json REQUIRED)
 # Static where there is a static one, so that a binary can be carried to another machine.
-foreach(library xxhash yaml-cpp pcre2-8 utf8proc sentencepiece uring crypto)
+foreach(library xxhash yaml-cpp pcre2-8 utf8proc sentencepiece uring crypto z zstd)
   if(NOT TARGET system::${library})
     string(MAKE_C_IDENTIFIER ${library} variable)
     find_library(TRAINX_${variable}_LIBRARY NAMES lib${library}.a ${library} REQUIRED)

@@ -1,30 +1,9 @@
 # The layers of lib/, lowest first. Each folder is one static library `trainx_<folder>` of all its sources (sub-folders too);
 # `layer(name NEEDS ...)` says whom it may include, which scripts/check_layers holds against the #include lines. A layer with CUDA has no sources and
 # links nothing where the CUDA parts are off; of the others the folders cuda/ are left out there.
-# Sources are compiled in unity batches (TRAINX_UNITY). ALONE names files, as regular expressions,
-# whose local names clash with a neighbour's: each is compiled by itself. QUICK layers read, check
-# and print: they run for milliseconds, and -O1 compiles them in three quarters of the time. SIZE:
-# files a batch.
-option(TRAINX_UNITY "Compile the files of a layer in batches: a fresh build is four times faster" ON)
-function(compile_in_batches target)
-  cmake_parse_arguments(BATCH "QUICK" "SIZE" "ALONE" ${ARGN})
-  if(NOT BATCH_SIZE)
-    set(BATCH_SIZE 32)
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRAINX_UNITY}
-    UNITY_BUILD_BATCH_SIZE ${BATCH_SIZE})
-  if(BATCH_QUICK)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
-  get_target_property(sources ${target} SOURCES)
-  foreach(pattern ${BATCH_ALONE})
-    set(alone ${sources})
-    list(FILTER alone INCLUDE REGEX "${pattern}")
-    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endforeach()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/Batches.cmake)
 function(layer name)
-  cmake_parse_arguments(LAYER "TORCH;CUDA;QUICK" "SPECS" "NEEDS;LIBRARIES;ALONE" ${ARGN})
+  cmake_parse_arguments(LAYER "TORCH;CUDA;QUICK" "SPECS;SIZE" "NEEDS;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cpp)
   if(NOT TRAINX_CUDA)
     list(FILTER sources EXCLUDE REGEX "/cuda/|_cuda\\.cpp$")
@@ -46,7 +25,7 @@ function(layer name)
     if(LAYER_QUICK)
       set(quick QUICK)
     endif()
-    compile_in_batches(trainx_${name} ${quick} ALONE ${LAYER_ALONE})
+    compile_in_batches(trainx_${name} ${quick} SIZE ${LAYER_SIZE})
     set(scope PUBLIC)
   endif()
   set(roots ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/lib ${CMAKE_SOURCE_DIR}/include)
@@ -70,7 +49,7 @@ file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*
 list(FILTER kernel_sources EXCLUDE REGEX "/hopper/")
 if(reference_sources)
   add_library(trainx_kernel_references STATIC ${reference_sources})
-  compile_in_batches(trainx_kernel_references ALONE /layer_norm_backward /lamb)
+  compile_in_batches(trainx_kernel_references)
   target_include_directories(trainx_kernel_references PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
   set_target_properties(trainx_kernel_references PROPERTIES EXPORT_NAME kernel_references)
   list(APPEND TRAINX_LAYERS trainx_kernel_references)
@@ -128,24 +107,25 @@ endif()
 layer(core LIBRARIES Threads::Threads nlohmann_json::nlohmann_json system::xxhash)
 layer(log QUICK NEEDS core)                    # spdlog and fmt, header-only, in one file
 layer(yaml QUICK NEEDS core LIBRARIES system::yaml-cpp)
-layer(program NEEDS core
-  ALONE /shards)
+layer(program NEEDS core)
 layer(passes NEEDS program)
 # What operations say of themselves: the files *_spec of lib/operations, which link no LibTorch.
 layer(operation_specs SPECS operations NEEDS core program)
 layer(graph NEEDS operation_specs program)
 # What there is to choose, and how each choice is written.
 layer(options NEEDS core program)
-layer(architectures NEEDS core program graph options ALONE /gpt2 /bert /custom)
-layer(recipe QUICK NEEDS architectures options yaml)
-layer(imports QUICK NEEDS recipe)
-layer(data NEEDS architectures options)
+layer(architectures NEEDS core program graph options)
+# Recipes are read without headers of models and operations. Families and published sizes, which
+# lib/options/model declares and lib/architectures defines, are linked.
+layer(recipe QUICK NEEDS options yaml LIBRARIES trainx_architectures)
+layer(imports QUICK NEEDS recipe architectures)
+# Packed files by zlib and zstd.
+layer(data NEEDS options LIBRARIES system::z system::zstd)
 # Text to tokens: patterns by PCRE2, normal forms by utf8proc, Google's SentencePiece.
-layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc system::sentencepiece
-  ALONE /normalizer /pre_tokenizer /decoder /word_piece)
-layer(corpus NEEDS data tokenizer
-  ALONE /part_encoder /chat/)
-include(${CMAKE_CURRENT_LIST_DIR}/Minja.cmake)
+layer(tokenizer NEEDS core yaml LIBRARIES system::pcre2-8 system::utf8proc system::sentencepiece)
+# Chat templates: the Jinja that they are written in.
+layer(jinja NEEDS core LIBRARIES system::utf8proc)
+layer(corpus NEEDS data tokenizer jinja)
 # A generation of GPUs is a file: data sheets, rates, limits.
 layer(hardware NEEDS core program)
 set(architectures)
@@ -161,54 +141,41 @@ if(TRAINX_CUDA)
   string(REPLACE ";" "," architectures "${architectures}")
 endif()
 target_compile_definitions(trainx_hardware PRIVATE TRAINX_BUILT_ARCHITECTURES="${architectures}")
-layer(facts NEEDS recipe data hardware
-  ALONE /memory_bandwidth /offload_folder /links /network)
-# What `trainx doctor` finds on this machine.
-layer(doctor QUICK NEEDS facts ALONE /measured_links)
-layer(plan NEEDS kernels facts hardware recipe passes
-  ALONE /advice /memory_anatomy /operations /choose/offload /limits /model_dims /needless)
 layer(checkpoint NEEDS core log)
+layer(facts NEEDS recipe architectures data tokenizer hardware checkpoint)
+# What `trainx doctor` finds on this machine.
+layer(doctor QUICK NEEDS facts)
+layer(plan NEEDS kernels facts hardware recipe passes)
 # HMAC-SHA256 by libcrypto, with which ranks prove themselves.
-layer(comm NEEDS core log LIBRARIES system::crypto
-  ALONE /tcp_communicator /part_control)
-layer(launch QUICK NEEDS plan comm
-  ALONE /worker_models)
+layer(comm NEEDS core log LIBRARIES system::crypto)
+layer(launch QUICK NEEDS plan comm)
 layer(metrics QUICK NEEDS core log)
 layer(html_report QUICK NEEDS recipe checkpoint metrics)
 # What has no room in memory: files by direct I/O, which liburing keeps many pieces of on their way.
-layer(disk NEEDS core LIBRARIES system::uring
-  ALONE /thread_io)
+layer(disk NEEDS core LIBRARIES system::uring)
 # The GPU's libraries over raw pointers: matrix products, attention. They are loaded when first needed, so that programs start where they are missing.
-layer(gpu CUDA NEEDS kernels core LIBRARIES trainx_kernels CUDA::cudart
-  ALONE /gemm.cpp)
 if(TRAINX_CUDA)
   include(${CMAKE_CURRENT_LIST_DIR}/Cudnn.cmake)
-  target_include_directories(trainx_gpu SYSTEM PRIVATE ${TRAINX_CUDNN_INCLUDES})
-  # Hidden: libtorch_cuda exports functions of another version of the frontend under the same names.
-  set_source_files_properties(lib/gpu/cudnn_attention.cpp PROPERTIES COMPILE_OPTIONS -fvisibility=hidden)
 endif()
+layer(gpu CUDA NEEDS kernels core LIBRARIES trainx_kernels CUDA::cudart)
 # What computes.
 layer(tensor TORCH NEEDS core)
 layer(operations TORCH NEEDS kernels tensor gpu operation_specs
-  LIBRARIES trainx_kernel_references
-  ALONE /gelu_erf_cpu /layer_norm_cpu /issued_gemms)
+  LIBRARIES trainx_kernel_references)
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
 layer(model TORCH NEEDS operations program architectures options graph)
 # Models that scripts/trainx-export wrote. SHA-256 by libcrypto.
-layer(exported TORCH NEEDS model checkpoint LIBRARIES system::crypto)
-layer(optim TORCH NEEDS kernels tensor options LIBRARIES trainx_kernel_references
-  ALONE /lamb)
+layer(exported TORCH SIZE 12 NEEDS model checkpoint LIBRARIES system::crypto)
+layer(optim TORCH NEEDS kernels tensor options LIBRARIES trainx_kernel_references)
 # Products and sums are rounded one by one on every instruction set, as torch.optim's are: fp32 and split masters, any cut into chunks and any machine
 # give the same bits. Without errno a square root is one vector instruction.
 target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
 # Interprets the step program: on CPUs, on a GPU, over ranks.
-layer(execute TORCH NEEDS kernels model optim data disk plan comm log
-  ALONE /device.cpp)
+layer(execute TORCH NEEDS kernels model optim data disk plan comm log)
 # What lives from step to step, to and from checkpoints.
 layer(state TORCH NEEDS execute checkpoint disk)
 layer(generate TORCH NEEDS state launch)
 # The loop and its observers.
-layer(train TORCH NEEDS state metrics launch
-  ALONE /release_observer)
+layer(train TORCH NEEDS state metrics launch)

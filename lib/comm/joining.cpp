@@ -17,6 +17,8 @@ constexpr auto first_pause = std::chrono::milliseconds(20),
 constexpr double grace_seconds = 10;
 // rank 0 may send this rank away among many strangers; only then is anything told
 constexpr int refusals_to_tell = 3;
+// rank 0 of the same start listens within this; who waits longer is told for what
+constexpr double joining_patience_seconds = 10;
 // for each of rank 0's messages; it may still be loading what the kernel already connects to
 constexpr auto answer_time = std::chrono::seconds(10);
 
@@ -38,6 +40,9 @@ Connection knock(const Membership& membership, double join_seconds) {
   // unproved: stays the reason where rank 0 has given up first, and its port is closed
   std::string why, unproved;
   int refusals = 0;
+  bool told = false;
+  const Time patience_ends = Clock::now() +
+                             seconds(std::min(joining_patience_seconds, join_seconds / 4));
   for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
     Connection connection(connect_to(membership.address, membership.port, deadline, why));
     if (connection.is_open()) {
@@ -49,6 +54,14 @@ Connection knock(const Membership& membership, double join_seconds) {
       if (++refusals == refusals_to_tell)
         log::warning("rank " + std::to_string(membership.rank) + ": " + membership.address + ":" +
                      std::to_string(membership.port) + ": " + unproved + "; it is tried again");
+    }
+    const bool unknown_name = !connection.is_open() && why.starts_with(unknown_name_words);
+    if (!told && unproved.empty() && (unknown_name || Clock::now() >= patience_ends)) {
+      told = true;
+      log::warning("rank " + std::to_string(membership.rank) + " does not reach rank 0 at " +
+                   membership.address + ":" + std::to_string(membership.port) + ": " + why +
+                   "; it is tried for " + std::to_string(static_cast<std::int64_t>(join_seconds)) +
+                   " s: correct MASTER_ADDR, or start rank 0");
     }
     if (Clock::now() >= deadline)
       not_reached(membership, join_seconds, unproved.empty() ? why : unproved);

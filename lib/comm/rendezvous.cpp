@@ -13,6 +13,9 @@ namespace {
 // How long those who have not come yet are waited for once the others are known not to fit
 // together, so that they hear the reason too.
 constexpr auto latecomers = std::chrono::seconds(3);
+// Ranks of one start come within this, or a quarter of the time to join; who waits longer is told
+// for whom.
+constexpr double patience_seconds = 10;
 
 }  // namespace
 
@@ -91,6 +94,20 @@ std::optional<Failure> Rendezvous::verdict() {
   return std::nullopt;
 }
 
+void Rendezvous::tell_of_missing() {
+  if (told_of_missing_ ||
+      Clock::now() < began_ + seconds(std::min(patience_seconds, join_seconds_ / 4)))
+    return;
+  told_of_missing_ = true;
+  std::vector<Identity> identities;
+  for (const Arrival& a : arrived_) identities.push_back(a.identity);
+  log::warning("rank 0 waits for " + absent_ranks(identities, membership_.world_size) + " of " +
+               std::to_string(membership_.world_size) + " at " + membership_.address + ":" +
+               std::to_string(listener_.port()) + ", for " +
+               std::to_string(static_cast<std::int64_t>(join_seconds_)) +
+               " s in all: start them, or see their output");
+}
+
 std::vector<Arrival> Rendezvous::take_all() {
   arrived_.sort(
       [](const Arrival& a, const Arrival& b) { return a.identity.rank < b.identity.rank; });
@@ -129,6 +146,7 @@ std::vector<Arrival> Rendezvous::run(Wake& wake, const std::atomic<bool>& stoppi
     }
     if (!differed_ && arrived_.size() == static_cast<std::size_t>(membership_.world_size))
       return take_all();
+    tell_of_missing();
     wait(wake, differed_ ? std::min(deadline_, *differed_ + latecomers) : deadline_);
   }
   return {};

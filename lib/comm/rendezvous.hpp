@@ -32,13 +32,16 @@ class Rendezvous {
   void hear(Peer& peer);
   void hear_all();
   std::optional<Failure> verdict();
+  /// Once: who has not come after some seconds.
+  void tell_of_missing();
   std::vector<Arrival> take_all();
   void refuse(const Failure& failure);
 
   PeerListener listener_;
   Membership membership_;
   double join_seconds_;
-  Time deadline_;
+  Time began_ = Clock::now(), deadline_;
+  bool told_of_missing_ = false;
   std::optional<Time> differed_;  // when ranks that do not fit together were first seen
   bool told_of_refusal_ = false;
   std::list<Peer> peers_;  // proved; their identities are still to come

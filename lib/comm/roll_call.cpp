@@ -62,19 +62,25 @@ std::optional<Failure> difference(std::vector<Identity> arrived) {
   return std::nullopt;
 }
 
-Failure missing(const std::vector<Identity>& arrived, int world_size, double seconds,
-                const std::string& where, const std::string& refused) {
+std::string absent_ranks(const std::vector<Identity>& arrived, int world_size) {
   std::set<int> there;
   for (const Identity& i : arrived) there.insert(i.rank);
   std::string ranks;
   int count = 0;
   for (int r = 0; r < world_size; ++r)
     if (!there.contains(r)) ranks += (count++ ? ", " : "") + std::to_string(r);
+  return (count == 1 ? "rank " : "ranks ") + ranks;
+}
+
+Failure missing(const std::vector<Identity>& arrived, int world_size, double seconds,
+                const std::string& where, const std::string& refused) {
+  std::set<int> there;
+  for (const Identity& i : arrived) there.insert(i.rank);
+  const bool one = there.size() + 1 == static_cast<std::size_t>(world_size);
   return {ExitCode::unavailable,
-          std::string(count == 1 ? "rank " : "ranks ") + ranks + " of " +
-              std::to_string(world_size) + " did not arrive at " + where + " within " +
-              plain_number(seconds) + " s; see the output of " +
-              (count == 1 ? "that process" : "those processes") +
+          absent_ranks(arrived, world_size) + " of " + std::to_string(world_size) +
+              " did not arrive at " + where + " within " + plain_number(seconds) +
+              " s; see the output of " + (one ? "that process" : "those processes") +
               ", and whether that address is reached from there" +
               (refused.empty() ? ""
                                : "; a process at " + refused +

@@ -131,7 +131,7 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
   const auto size_of_piece = [&](std::int64_t k) {
     return std::min(per_piece, elements - k * per_piece);
   };
-  const auto sum = [&](std::int64_t k, Part part, std::byte* to) {
+  const auto sum = [&](std::int64_t k, ElementPart part, std::byte* to) {
     for (int r = 0; r < size(); ++r)
       sources_[r] = r == rank() ? data + (k * per_piece + part.begin) * width
                                 : slot(r, k) + part.begin * width;
@@ -143,7 +143,7 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
     const std::byte* piece = data + k * per_piece * width;
     const std::int64_t n = size_of_piece(k);
     // one's own part is summed from where it is
-    const Part mine = whole ? Part{n, 0} : part_of(n, rank(), size(), width);
+    const ElementPart mine = whole ? ElementPart{n, 0} : part_of(n, rank(), size(), width);
     copy_bytes(slot(rank(), k), piece, static_cast<std::size_t>(mine.begin * width));
     const std::int64_t after = (mine.begin + mine.size) * width;
     copy_bytes(slot(rank(), k) + after, piece + after, static_cast<std::size_t>(n * width - after));
@@ -151,13 +151,13 @@ void SharedMemoryCommunicator::sum_to(std::byte* data, std::int64_t elements, DT
   stages.sum = [&](std::int64_t k) {
     const std::int64_t n = size_of_piece(k);
     if (whole) return takes ? sum(k, {0, n}, data) : void();
-    const Part part = part_of(n, rank(), size(), width);
+    const ElementPart part = part_of(n, rank(), size(), width);
     sum(k, part, slot(rank(), k) + part.begin * width);
   };
   stages.gather = [&](std::int64_t k) {
     if (whole || !takes) return;
     for (int r = 0; r < size(); ++r) {
-      const Part part = part_of(size_of_piece(k), r, size(), width);
+      const ElementPart part = part_of(size_of_piece(k), r, size(), width);
       copy_bytes(data + (k * per_piece + part.begin) * width, slot(r, k) + part.begin * width,
                  static_cast<std::size_t>(part.size * width));
     }

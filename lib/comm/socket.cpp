@@ -27,7 +27,10 @@ Addresses resolve(const std::string& address, int port, int flags, std::string& 
   if (const int error =
           ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
       error != 0) {
-    why = error == EAI_SYSTEM ? errno_words(errno) : ::gai_strerror(error);
+    why = unknown_name_words;
+    why += " (";
+    why += error == EAI_SYSTEM ? errno_words(errno) : ::gai_strerror(error);
+    why += ")";
     found = nullptr;
   }
   return {found, &::freeaddrinfo};

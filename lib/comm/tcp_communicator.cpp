@@ -7,7 +7,7 @@ namespace trainx::comm {
 namespace {
 
 // of what is summed at a time: bounds the memory for what arrives
-constexpr std::int64_t piece_bytes = 4 << 20;
+constexpr std::int64_t summed_piece_bytes = 4 << 20;
 
 }  // namespace
 
@@ -57,18 +57,18 @@ void TcpCommunicator::sum_whole(std::byte* data, std::int64_t elements, DType dt
 /// that need it.
 void TcpCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype,
                              const Call& call) {
-  const std::int64_t width = size_of(dtype), per_piece = piece_bytes / width;
+  const std::int64_t width = size_of(dtype), per_piece = summed_piece_bytes / width;
   if (elements * width <= whole_bytes) return sum_whole(data, elements, dtype, call);
   const auto takes = [&](int r) { return call.kind == CallKind::all_reduce || r == call.root; };
   std::vector<std::byte> sum;
   for (std::int64_t at = 0; at < elements; at += per_piece) {
     const std::int64_t n = std::min(per_piece, elements - at);
     std::byte* piece = data + at * width;
-    const Part mine = part_of(n, rank(), size(), width);
+    const ElementPart mine = part_of(n, rank(), size(), width);
     auto f = flows(at == 0 ? &call : nullptr);
     received(0, mine.size * width);
     for (int r = 0; r < size(); ++r) {
-      const Part part = part_of(n, r, size(), width);
+      const ElementPart part = part_of(n, r, size(), width);
       f[r].out = piece + part.begin * width, f[r].out_bytes = part.size * width;
       f[r].in = received(r, mine.size * width), f[r].in_bytes = mine.size * width;
       sources_[r] = r == rank() ? piece + mine.begin * width : f[r].in;
@@ -80,7 +80,7 @@ void TcpCommunicator::sum_to(std::byte* data, std::int64_t elements, DType dtype
     sum_parts(to, sources_, mine.size, dtype);
     f = flows(nullptr);
     for (int r = 0; r < size(); ++r) {
-      const Part part = part_of(n, r, size(), width);
+      const ElementPart part = part_of(n, r, size(), width);
       if (takes(r)) f[r].out = to, f[r].out_bytes = mine.size * width;
       if (takes(rank())) f[r].in = piece + part.begin * width, f[r].in_bytes = part.size * width;
     }
@@ -108,7 +108,7 @@ void TcpCommunicator::broadcast(std::byte* data, std::int64_t bytes, int root) {
 void TcpCommunicator::reduce_scatter(const std::byte* full, std::byte* shard,
                                      std::int64_t shard_elements, DType dtype) {
   const std::int64_t width = size_of(dtype),
-                     per_piece = std::max<std::int64_t>(64, piece_bytes / size()) / width;
+                     per_piece = std::max<std::int64_t>(64, summed_piece_bytes / size()) / width;
   const Call call = begin(CallKind::reduce_scatter, shard_elements * width, dtype, 0);
   for (std::int64_t at = 0; at == 0 || at < shard_elements; at += per_piece) {
     const std::int64_t n = std::min(per_piece, shard_elements - at);

@@ -11,13 +11,6 @@ namespace trainx::gpu {
 
 namespace {
 
-struct Planned {
-  Alignments alignments;
-  std::int64_t workspace_bytes;
-  GemmPlan plan;
-  GemmChoice choice;
-};
-
 /// What chooses an algorithm, as the name of a choice that is to be replayed.
 std::string replay_key(const GemmProblem& p, const Alignments& a, std::int64_t workspace_bytes) {
   return key_of(p) + ", aligned " + std::to_string(a.a) + " " + std::to_string(a.b) + " " +
@@ -36,6 +29,13 @@ std::string machine_name(const CublasLt& lt) {
 }  // namespace
 
 struct Gemm::State {
+  struct Planned {
+    Alignments alignments;
+    std::int64_t workspace_bytes;
+    GemmPlan plan;
+    GemmChoice choice;
+  };
+
   explicit State(std::string cache)
       : lt(CublasLt::instance()),
         machine(machine_name(lt)),
@@ -119,7 +119,7 @@ void Gemm::run(const GemmProblem& p, const GemmOperands& x, const StreamSpace& s
             "GEMM " + describe(p) + " cannot be zeroed");
     return;
   }
-  Planned& planned = state_->planned(p, x, space.workspace_bytes);
+  State::Planned& planned = state_->planned(p, x, space.workspace_bytes);
   state_->lt.require(planned.plan.launch(state_->handle.get(), x, planned.choice, space),
                      "GEMM " + describe(p) + " failed");
 }
@@ -131,7 +131,7 @@ void Gemm::consider(const GemmProblem& p) {
 
 std::vector<GemmProblem> Gemm::untuned(std::int64_t within_bytes) const {
   std::vector<GemmProblem> out;
-  for (const Planned& known : state_->plans) {
+  for (const State::Planned& known : state_->plans) {
     const GemmProblem& p = known.plan.problem();
     if (known.alignments == Alignments() && known.workspace_bytes == within_bytes &&
         !state_->tuned.contains(key_of(p)))
@@ -162,7 +162,7 @@ std::optional<GemmTimes> Gemm::tune(const GemmProblem& p, const StreamSpace& spa
            : timed_own_gemm(p, space, scratch, tuning);
   state_->tuned[key_of(p)] = choice;
   state_->fresh[key_of(p)] = choice;
-  for (Planned& planned : state_->plans)
+  for (State::Planned& planned : state_->plans)
     if (planned.plan.problem() == p && planned.alignments == Alignments() &&
         choice.workspace_bytes <= planned.workspace_bytes)
       planned.choice = choice;
@@ -182,7 +182,7 @@ void Gemm::save_tuned() const {
 
 std::string Gemm::choices() const {
   GemmChoices used = state_->replayed;
-  for (const Planned& planned : state_->plans)
+  for (const State::Planned& planned : state_->plans)
     used[replay_key(planned.plan.problem(), planned.alignments, planned.workspace_bytes)] =
         planned.choice;
   return nlohmann::json{{state_->machine, to_json(used)}}.dump();

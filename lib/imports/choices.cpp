@@ -6,6 +6,7 @@
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include "architectures/architecture.hpp"
+#include "options/model/published.hpp"
 #include <algorithm>
 #include <filesystem>
 
@@ -30,10 +31,10 @@ void choose_model(Choices& choices, const std::string& model) {
                         ", nor a model of that type (docs/models.md has all)" +
                         did_you_mean(model, types) + "; trainx downloads nothing");
   choices.model_type = model;
-  recipe::for_each_alternative(architectures::ModelOptions{}, [&](const auto& options) {
-    if constexpr (requires { sizes(options); }) {
+  recipe::for_each_alternative(options::ModelOptions{}, [&](const auto& options) {
+    if constexpr (requires { published_sizes(options); }) {
       if (options.name == model)
-        choices.max_positions = sizes(options).front().second.max_positions;
+        choices.max_positions = published_sizes(options).front().max_positions;
     }
   });
 }

@@ -1,6 +1,6 @@
 #include "optim/adafactor.hpp"
 #include "optim/group_table.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 
 namespace trainx::optim {
 namespace {
@@ -9,20 +9,20 @@ namespace {
 template <class Use>
 void for_each(std::int64_t n, const Use& use) {
   constexpr std::int64_t grain = 2;  // waking a thread takes longer than a little work
-  at::parallel_for(0, n, grain, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, n, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) use(i);
   });
 }
 
 /// What a group's kernels work through, in host memory.
-struct Work {
+struct AdafactorWork {
   TensorRanges tensors;
   kernels::AdafactorLayout cut;
   std::vector<float> row_sums, column_sums, row_means, steps, clips;
   std::vector<double> weights2, directions2;
   kernels::AdafactorMemory sums;
 
-  Work(const GroupMemory& memory, const options::AdafactorOptions& options)
+  AdafactorWork(const GroupMemory& memory, const options::AdafactorOptions& options)
       : tensors(tensor_ranges(memory, options::states(options), options::tensor_sums(options))),
         cut(adafactor_shapes(tensors)),
         row_sums(static_cast<std::size_t>(cut.row_sums)),
@@ -52,7 +52,7 @@ struct Work {
     sums.moments = tensors.sums[0].data();
     sums.lengths = tensors.sums[1].data();
   }
-  Work(const Work&) = delete;
+  AdafactorWork(const AdafactorWork&) = delete;
 };
 
 class Adafactor final : public Optimizer {
@@ -92,7 +92,7 @@ class Adafactor final : public Optimizer {
  private:
   template <class Use>
   void with_reference(const GroupMemory& memory, const StepScalars& step, const Use& use) const {
-    const Work work(memory, options_);
+    const AdafactorWork work(memory, options_);
     const StepPointers pointers(step);
     kernels::AdafactorSettings settings = settings_of(options_);
     settings.scale = pointers.scale();

@@ -1,5 +1,5 @@
 #include "optim/chunks.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 
 namespace trainx::optim {
@@ -22,7 +22,7 @@ void for_each_chunk(const std::vector<Chunk>& chunks,
   const auto count = static_cast<std::int64_t>(chunks.size());
   // waking a thread takes longer than a little work
   const std::int64_t grain = elements < 2 * chunk_elements ? count : 1;
-  at::parallel_for(
+  tensor::parallel_for(
       0, count, std::max<std::int64_t>(1, grain), [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
           use(i, chunks[i]);

@@ -1,6 +1,6 @@
 #include "optim/group_table.hpp"
 #include "core/error.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 
 namespace trainx::optim {
@@ -127,7 +127,7 @@ GroupTable::GroupTable(std::vector<kernels::UpdateRange> all, kernels::WeightKin
 void GroupTable::for_each(const std::function<void(std::int64_t)>& use) const {
   const auto count = static_cast<std::int64_t>(chunks.size());
   constexpr std::int64_t grain = 4;  // waking a thread takes longer than a little work
-  at::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) use(c);
   });
 }

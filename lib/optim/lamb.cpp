@@ -5,7 +5,7 @@ namespace trainx::optim {
 namespace {
 
 /// What a group's kernels work through, in host memory.
-struct Work {
+struct LambWork {
   TensorRanges tensors;
   GroupTable table;
   std::vector<double> partial;
@@ -13,7 +13,7 @@ struct Work {
   std::vector<std::int64_t> first;
   kernels::LambMemory sums;
 
-  Work(const GroupMemory& memory, const options::LambOptions& options)
+  LambWork(const GroupMemory& memory, const options::LambOptions& options)
       : tensors(tensor_ranges(memory, options::states(options), options::tensor_sums(options))),
         table(tensors.ranges, weight_kind(memory)),
         partial(2 * table.chunks.size()),
@@ -21,7 +21,7 @@ struct Work {
         first(kernels::first_chunks(table.chunks, table.ranges.size())),
         sums{partial.data(), ratios.data(), first.data(), static_cast<std::int64_t>(ratios.size()),
              tensors.sums.empty() ? nullptr : tensors.sums.front().data()} {}
-  Work(const Work&) = delete;
+  LambWork(const LambWork&) = delete;
 };
 
 class Lamb final : public Optimizer {
@@ -29,7 +29,7 @@ class Lamb final : public Optimizer {
   explicit Lamb(const options::LambOptions& options) : options_(options) {}
 
   void update(const GroupMemory& memory, const StepScalars& step) const override {
-    const Work work(memory, options_);
+    const LambWork work(memory, options_);
     const StepPointers scalars(step);
     const kernels::LambSettings settings = settings_with(scalars);
     find_moments(work, scalars, settings, kernels::LambStates::moved);
@@ -41,7 +41,7 @@ class Lamb final : public Optimizer {
   }
 
   void measure(const GroupMemory& memory, const StepScalars& step, int) const override {
-    const Work work(memory, options_);
+    const LambWork work(memory, options_);
     const StepPointers scalars(step);
     find_moments(work, scalars, settings_with(scalars), kernels::LambStates::kept);
     for (std::int64_t r = 0; r < work.sums.ranges; ++r) kernels::lamb_reference_sums(r, work.sums);
@@ -53,7 +53,7 @@ class Lamb final : public Optimizer {
     settings.scale = scalars.scale();
     return settings;
   }
-  static void find_moments(const Work& work, const StepPointers& scalars,
+  static void find_moments(const LambWork& work, const StepPointers& scalars,
                            const kernels::LambSettings& settings, kernels::LambStates states) {
     work.table.for_each([&](std::int64_t chunk) {
       kernels::lamb_reference_moments(work.table.table(), chunk, work.table.kind, scalars.get(),

@@ -1,6 +1,8 @@
 #include "optim/own_rule.hpp"
 #include "core/error.hpp"
 #include "optim/own_definitions.hpp"
+#include "trainx/update_range.hpp"
+#include "trainx/update_tensors.hpp"
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 

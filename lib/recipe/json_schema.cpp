@@ -3,7 +3,7 @@
 #include "recipe/json_forms.hpp"
 #include "recipe/short_forms.hpp"
 #include "recipe/walk.hpp"
-#include "architectures/architecture.hpp"
+#include "options/model/published.hpp"
 #include <algorithm>
 #include <utility>
 
@@ -139,9 +139,9 @@ class SchemaWalker {
       Alternative next;
       next.name = options.name;
       next.summary = options.summary;
-      if constexpr (requires { sizes(options); }) {
+      if constexpr (requires { published_sizes(options); }) {
         Json names = Json::array();
-        for (const auto& [name, dims] : sizes(options)) names.push_back(name);
+        for (const auto& size : published_sizes(options)) names.push_back(size.name);
         next.section["size"] = {
             {"anyOf",
              {{{"enum", std::move(names)}}, {{"type", "null"}}, definition("interpolation")}}};

@@ -1,7 +1,6 @@
 #include "recipe/rules.hpp"
 #include "recipe/rule_set.hpp"
 #include "recipe/rules_evaluation.hpp"
-#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <initializer_list>
 

@@ -1,6 +1,5 @@
 // Data: sources, held-out files, shares of a mixture, rows.
 #include "recipe/rule_set.hpp"
-#include "architectures/architecture.hpp"
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
@@ -29,11 +28,10 @@ class DataRules : public RuleSet {
             source.held_out && source.eval, prefix + "held_out", {prefix + "type", prefix + "eval"},
             "cannot go together with eval, which names held-out data already: remove one of them");
       }
-      refuse(source.fills_rows && architectures::has_labels(architectures::task(r_.model.options)),
+      refuse(source.fills_rows && options::has_labels(options::task(r_.model.options)),
              prefix + "type", {"model.type", "model.options.task"},
              "gives no class to learn: classification takes type jsonl or csv");
-      refuse(source.fills_rows &&
-                 architectures::task(r_.model.options) == architectures::Task::seq2seq,
+      refuse(source.fills_rows && options::task(r_.model.options) == options::Task::seq2seq,
              prefix + "type", {"model.type", "model.options.task"},
              "gives no text to write: seq2seq takes type jsonl or csv, with input_ids and labels");
     });
@@ -42,7 +40,7 @@ class DataRules : public RuleSet {
     padding();
     // a folder may say which type it is
     refuse(r_.data.target_length && !r_.model.init_from &&
-               architectures::task(r_.model.options) != architectures::Task::seq2seq,
+               options::task(r_.model.options) != options::Task::seq2seq,
            "data.target_length", {"model.type", "model.options.task"},
            "can have no effect with " + alternative_name(r_.model.options) +
                ", whose targets are the tokens' own text: leave it out");
@@ -50,7 +48,7 @@ class DataRules : public RuleSet {
 
  private:
   void packed(const std::string& prefix, const options::JsonlOptions& source) {
-    refuse(source.packed && !architectures::packs(r_.model.options), prefix + "packed",
+    refuse(source.packed && !options::packs(r_.model.options), prefix + "packed",
            {prefix + "type", "model.type"},
            "keeps documents of a row apart, which " + alternative_name(r_.model.options) +
                " cannot: leave it out, and give a document a line");

@@ -1,7 +1,7 @@
 #include "recipe/rules_evaluation.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
-#include "architectures/architecture.hpp"
+#include "options/model/encoder.hpp"
 
 namespace trainx::recipe {
 namespace {
@@ -9,19 +9,19 @@ namespace {
 const std::vector<std::string> of_model{"model.type", "model.options.task"};
 
 /// Which metrics evaluations of a model have, in words.
-std::string metrics_of(architectures::Task task, bool numbers, bool sums_correct) {
+std::string metrics_of(options::Task task, bool numbers, bool sums_correct) {
   if (numbers) return "loss";
-  if (task == architectures::Task::classification) return "loss, accuracy or f1";
-  if (architectures::has_labels(task)) return "loss or accuracy";
+  if (task == options::Task::classification) return "loss, accuracy or f1";
+  if (options::has_labels(task)) return "loss or accuracy";
   return sums_correct ? "loss, perplexity or accuracy" : "loss or perplexity";
 }
 
-bool has_metric(BestMetric metric, architectures::Task task, bool numbers, bool sums_correct) {
+bool has_metric(BestMetric metric, options::Task task, bool numbers, bool sums_correct) {
   if (numbers) return metric == BestMetric::loss;
-  const bool classes = task == architectures::Task::classification;
+  const bool classes = task == options::Task::classification;
   switch (metric) {
     case BestMetric::loss: return true;
-    case BestMetric::perplexity: return !architectures::has_labels(task);
+    case BestMetric::perplexity: return !options::has_labels(task);
     case BestMetric::f1: return classes;
     case BestMetric::accuracy: return classes || sums_correct;
   }
@@ -29,12 +29,12 @@ bool has_metric(BestMetric metric, architectures::Task task, bool numbers, bool 
 }
 
 /// Is what is learned of a sample some numbers? A folder may say so, too, which is not seen here.
-bool learns_numbers(const architectures::ModelOptions& options) {
+bool learns_numbers(const options::ModelOptions& options) {
   return std::visit(
       []<class Options>(const Options& o) {
-        if constexpr (architectures::Encoder<Options>) {
-          using architectures::ProblemType;
-          return o.task == architectures::Task::classification &&
+        if constexpr (options::Encoder<Options>) {
+          using options::ProblemType;
+          return o.task == options::Task::classification &&
                  o.problem_type.value.value_or(ProblemType::single_label_classification) !=
                      ProblemType::single_label_classification;
         }
@@ -70,16 +70,15 @@ std::vector<BrokenRule> broken_evaluation_rules(const Recipe& r, bool held_out) 
         {"eval.early_stopping.min_delta",
          "can have no effect without eval.early_stopping.patience: give it, or remove min_delta",
          {"eval.early_stopping.patience"}});
-  const architectures::Task task = architectures::task(r.model.options);
-  const bool sums_correct =
-      std::visit([]<class Options>(const Options&) { return architectures::Encoder<Options>; },
-                 r.model.options);
+  const options::Task task = options::task(r.model.options);
+  const bool sums_correct = std::visit(
+      []<class Options>(const Options&) { return options::Encoder<Options>; }, r.model.options);
   const bool numbers = learns_numbers(r.model.options);
   if (!has_metric(best.metric, task, numbers, sums_correct))
     broken.push_back({"eval.best.metric",
                       "is " + write_value(best.metric) + ", which evaluations of " +
                           alternative_name(r.model.options) + " for " +
-                          std::string(architectures::name_of(task)) + " do not have: write " +
+                          std::string(options::name_of(task)) + " do not have: write " +
                           metrics_of(task, numbers, sums_correct),
                       of_model});
   return broken;
@@ -101,15 +100,15 @@ std::vector<BrokenRule> broken_generation_rules(const Recipe& r) {
   refuse(g.every->amount <= 0, "must be greater than 0 (did you mean null?)", {});
   refuse(!g.prompt || g.prompt->empty(), "needs generate.prompt, the text to continue",
          {"generate.prompt"});
-  const architectures::Task task = architectures::task(r.model.options);
-  refuse(task != architectures::Task::causal_lm,
+  const options::Task task = options::task(r.model.options);
+  refuse(task != options::Task::causal_lm,
          "needs a model for causal_lm, which goes on with a text: one for " +
-             std::string(architectures::name_of(task)) +
-             (task == architectures::Task::seq2seq
+             std::string(options::name_of(task)) +
+             (task == options::Task::seq2seq
                   ? " writes another, which `trainx generate` does with checkpoints"
                   : " writes no text"),
          of_model);
-  refuse(std::holds_alternative<architectures::CustomOptions>(r.model.options),
+  refuse(std::holds_alternative<options::CustomOptions>(r.model.options),
          "can have no effect with " + alternative_name(r.model.options) +
              ": models of your own do not generate",
          of_model);

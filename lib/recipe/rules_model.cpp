@@ -1,6 +1,7 @@
 // The model: its sizes, and attention that can run.
 #include "recipe/rule_set.hpp"
-#include "architectures/architecture.hpp"
+#include "options/model/attention.hpp"
+#include "options/model/published.hpp"
 #include <algorithm>
 
 namespace trainx::recipe {
@@ -14,24 +15,24 @@ class ModelRules : public RuleSet {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
     const AttentionKind kind = r_.model.attention;
     refuse(kind != AttentionKind::automatic &&
-               std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+               std::holds_alternative<options::CustomOptions>(r_.model.options),
            "model.attention", {"model.type"},
            "can have no effect with " + alternative_name(r_.model.options) +
                ", whose modules compute their own: remove it");
     const bool on_cpu = !r_.run.device.is_auto() && *r_.run.device.value == DeviceKind::cpu;
-    refuse(on_cpu && architectures::needs_gpu(kind), "model.attention", {"run.device"},
+    refuse(on_cpu && options::needs_gpu(kind), "model.attention", {"run.device"},
            std::string(name_of(kind)) +
                " is a GPU's, and run.device is cpu: write auto, flash or math");
     // What a GPU will compute, wherever this is read.
     const bool on_gpu = !r_.run.device.is_auto() || r_.precision.compute == Compute::tf32 ||
-                        architectures::needs_gpu(kind);
+                        options::needs_gpu(kind);
     if (on_cpu || !on_gpu) return;
     const DType compute = r_.precision.compute == Compute::bf16   ? DType::bf16
                           : r_.precision.compute == Compute::fp16 ? DType::f16
                                                                   : DType::f32;
-    const std::string why =
-        architectures::unfit_attention(kind, compute, written_head_size(), r_.data.sequence_length,
-                                       options::packs_documents(r_.data.source));
+    const std::string why = options::unfit_attention(kind, compute, written_head_size(),
+                                                     r_.data.sequence_length,
+                                                     options::packs_documents(r_.data.source));
     refuse(!why.empty(), "model.attention",
            {"model.type", "model.size", "model.options", "precision.compute",
             "data.sequence_length", "data.packed", "run.device"},
@@ -52,7 +53,7 @@ class ModelRules : public RuleSet {
         r_.model.options);
   }
 
-  void dimensions(const architectures::CustomOptions& o) {
+  void dimensions(const options::CustomOptions& o) {
     refuse(r_.model.size.has_value(), "model.size", {"model.type"},
            "can have no effect: " + o.name + " has no published sizes, model.options says all");
     const auto& levels = r_.memory.activation_checkpoint.value;
@@ -72,8 +73,8 @@ class ModelRules : public RuleSet {
   }
 
   /// Do heads have a size that does not follow from hidden_size?
-  template <class Options, class Dims>
-  static bool frees_heads(const Options& o, const Dims& published) {
+  template <class Options>
+  static bool frees_heads(const Options& o, const options::PublishedSize& published) {
     if constexpr (requires { o.head_size; })
       return o.head_size.has_value() ||
              (published.head_size > 0 &&
@@ -83,11 +84,11 @@ class ModelRules : public RuleSet {
 
   template <class Options>
   void dimensions(const Options& o) {
-    decltype(&sizes(o).front().second) published = nullptr;
+    std::optional<options::PublishedSize> published;
     std::vector<std::string> names;
-    for (const auto& [name, dims] : sizes(o)) {
-      names.emplace_back(name);
-      if (!r_.model.size || *r_.model.size == name) published = published ? published : &dims;
+    for (const options::PublishedSize& size : published_sizes(o)) {
+      names.emplace_back(size.name);
+      if (!published && (!r_.model.size || *r_.model.size == size.name)) published = size;
     }
     if (!published) {
       refuse(true, "model.size", {"model.type"},

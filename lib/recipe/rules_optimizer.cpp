@@ -1,6 +1,5 @@
 // Precision, the optimizer and when it updates.
 #include "recipe/rule_set.hpp"
-#include "architectures/architecture.hpp"
 #include <initializer_list>
 
 namespace trainx::recipe {
@@ -87,7 +86,7 @@ class OptimizerRules : public RuleSet {
     refuse(fp8 && p.compute == Compute::fp16, "precision.products", {"precision.compute"},
            "fp8 cannot go together with compute: fp16, whose one loss scale keeps all gradients in "
            "range, while fp8 scales each tensor: write compute: bf16 or fp32");
-    refuse(fp8 && std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+    refuse(fp8 && std::holds_alternative<options::CustomOptions>(r_.model.options),
            "precision.products", {"model.type"},
            "fp8 can have no effect with " + alternative_name(r_.model.options) +
                ", whose modules multiply themselves: remove it");
@@ -133,7 +132,7 @@ class OptimizerRules : public RuleSet {
       of_adafactor(*adafactor);
     if (const auto* bytes = std::get_if<options::AdamW8bitOptions>(&r_.optimizer.options))
       refuse(bytes->embeddings_32bit &&
-                 std::holds_alternative<architectures::CustomOptions>(r_.model.options),
+                 std::holds_alternative<options::CustomOptions>(r_.model.options),
              "optimizer.options.embeddings_32bit", {"optimizer.type", "model.type"},
              "can have no effect with model.type " + alternative_name(r_.model.options) +
                  ": no tensor of a model of your own is known as an embedding; "

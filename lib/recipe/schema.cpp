@@ -76,7 +76,7 @@ const std::vector<FieldHelp>& schema_keys() {
 
 std::vector<std::pair<std::string, std::string>> list_alternatives(const std::string& what) {
   if (what == "optimizers") return summaries(options::OptimizerOptions{});
-  if (what == "models") return summaries(architectures::ModelOptions{});
+  if (what == "models") return summaries(options::ModelOptions{});
   if (what == "data") return summaries(options::DataOptions{});
   if (what == "schedules") return summaries(options::ScheduleOptions{});
   return {};

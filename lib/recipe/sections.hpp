@@ -3,7 +3,8 @@
 #pragma once
 #include "core/recompute_level.hpp"
 #include "recipe/all_or.hpp"
-#include "architectures/options.hpp"
+#include "options/model/attention.hpp"
+#include "options/model/options.hpp"
 #include "options/data/options.hpp"
 #include "options/optim/options.hpp"
 #include "options/schedule/options.hpp"
@@ -71,7 +72,7 @@ struct ModelSection {
   std::optional<std::string> size;       // a published set of dimensions
   std::optional<std::string> init_from;  // Hugging Face folder, or an id of its cache
   AttentionKind attention = AttentionKind::automatic;
-  architectures::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
+  options::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {

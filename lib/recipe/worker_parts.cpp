@@ -21,8 +21,8 @@ std::set<std::string> keys_of(Section section) {
 }
 
 std::string check(const WorkerParts& parts) {
-  std::string problem = architectures::check_description(
-      parts.models, alternative_names(architectures::ModelOptions{}));
+  std::string problem =
+      options::check_description(parts.models, alternative_names(options::ModelOptions{}));
   if (problem.empty())
     problem = options::check_description(parts.optimizers,
                                          alternative_names(options::OptimizerOptions{}));
@@ -43,7 +43,7 @@ std::string check(const WorkerParts& parts) {
 std::string make_known(WorkerParts parts) {
   const std::string problem = check(parts);
   if (!problem.empty()) return problem;
-  architectures::set_described_models(std::move(parts.models));
+  options::set_described_models(std::move(parts.models));
   options::set_described_optimizers(std::move(parts.optimizers));
   options::set_described_schedules(std::move(parts.schedules));
   options::set_described_data_sources(std::move(parts.data));

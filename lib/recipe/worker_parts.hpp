@@ -1,6 +1,6 @@
 // What a worker of the user's own adds to what a recipe may name.
 #pragma once
-#include "architectures/custom.hpp"
+#include "options/model/custom.hpp"
 #include "options/data/own.hpp"
 #include "options/optim/own.hpp"
 #include "options/schedule/own.hpp"
@@ -8,7 +8,7 @@
 namespace trainx::recipe {
 
 struct WorkerParts {
-  std::vector<architectures::CustomOptions> models;
+  std::vector<options::CustomOptions> models;
   std::vector<options::OwnOptimizerOptions> optimizers;
   std::vector<options::OwnSchedule> schedules;
   std::vector<options::OwnDataOptions> data;

@@ -1,5 +1,5 @@
 #include "tensor/large_memory.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <cstring>
 
 namespace trainx::tensor {
@@ -16,7 +16,7 @@ void for_parts(std::int64_t n, std::int64_t least,
                const std::function<void(std::int64_t, std::int64_t)>& work) {
   if (n == 0) return;
   if (alone > 0) return work(0, n);
-  at::parallel_for(0, n, least, work);
+  tensor::parallel_for(0, n, least, work);
 }
 
 void set_zero(std::byte* memory, std::size_t bytes) {

@@ -7,9 +7,7 @@
 #include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "operations/common/gpu_scope.hpp"
-#include "tensor/torch_view.hpp"
 #include "execute/cuda/gpu_executor.hpp"
-#include <ATen/Context.h>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -18,7 +16,7 @@ namespace trainx::execute {
 namespace {
 
 // The first buffers are the residents, placed below all else; the same in every program.
-std::int64_t resident_bytes(const plan::PlacedProgram& placed) {
+std::int64_t bytes_of_residents(const plan::PlacedProgram& placed) {
   std::int64_t end = 0;
   for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident;
        ++b)
@@ -156,8 +154,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
       name_(open_gpu(ranks.local_rank()).name),
       arena_bytes_(plan.memory.arena_bytes),
       workspace_bytes_(plan.memory.library_bytes),
-      residents_(
-          std::make_unique<Arena>(std::max<std::int64_t>(1, resident_bytes(plan.train.front())))) {
+      residents_(std::make_unique<Arena>(
+          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front())))) {
   stream_ = gpu::make_stream("stream");
   arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
   arena_ = arena_memory_.as<std::byte>();
@@ -224,7 +222,7 @@ void GpuDevice::open_libtorch() {
   std::byte* const staged = static_cast<std::byte*>(rule.memory) + rule.bytes;
   if (operations::cuda::is_torch(attention)) {
     std::optional<operations::cuda::TorchProducts> products;
-    if (attention == AttentionKind::math) products = {tensor::scalar_type(plan_.compute), tf32};
+    if (attention == AttentionKind::math) products = {plan_.compute, tf32};
     workspace_bytes_ += rule.bytes;
     torch_ = std::make_unique<operations::cuda::TorchCuda>(stream_, workspace_, workspace_bytes_,
                                                            products);

@@ -3,7 +3,9 @@
 #include "gpu/gpu_error.hpp"
 #include "optim/group_table.hpp"
 #include "tensor/torch_view.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
+#include "trainx/update_range.hpp"
+#include "trainx/update_tensors.hpp"
 #include <algorithm>
 #include <atomic>
 #include <new>
@@ -104,8 +106,13 @@ void update_part(const HostCall& call, std::int64_t begin, std::int64_t end) {
   const auto n = static_cast<std::size_t>(end - begin);
   std::vector<std::span<float>> states;
   for (int k = 0; k < s.state_count; ++k) states.emplace_back(s.states + k * s.stride + begin, n);
-  call.rule->update({std::span(s.weights + begin, n), std::span(s.gradients + begin, n), states,
-                     s.step->lr, static_cast<std::int64_t>(s.step->step), call.weight_decay});
+  const UpdateRange range{std::span(s.weights + begin, n),
+                          std::span(s.gradients + begin, n),
+                          states,
+                          s.step->lr,
+                          static_cast<std::int64_t>(s.step->step),
+                          call.weight_decay};
+  call.rule->update(range);
 }
 
 void call_on_host(void* data) {
@@ -113,7 +120,7 @@ void call_on_host(void* data) {
   if (!call.stage.step->finite) return;
   call.on_host([&] {
     constexpr std::int64_t grain = 16384;
-    at::parallel_for(0, call.elements, grain, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, call.elements, grain, [&](std::int64_t begin, std::int64_t end) {
       for (; begin < end; begin += grain) update_part(call, begin, std::min(end, begin + grain));
     });
   });

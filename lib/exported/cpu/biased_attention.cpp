@@ -1,7 +1,7 @@
 #include "exported/cpu/biased_attention.hpp"
 #include "operations/common/exp.hpp"
+#include "tensor/parallel.hpp"
 #include <ATen/ExpandUtils.h>
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/bmm.h>
@@ -77,15 +77,15 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
     const at::Tensor biases = added.stride(-1) == 1 ? added : added.contiguous();
     float* const to = scores.mutable_data_ptr<float>();
     const float* const from = biases.const_data_ptr<float>();
-    at::parallel_for(0, scores.size(0) * H * T, operations::row_grain(S),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t row = begin; row < end; ++row)
-                         softmax_row(to + row * S,
-                                     from + row / (H * T) * biases.stride(0) +
-                                         row / T % H * biases.stride(1) +
-                                         row % T * biases.stride(2),
-                                     static_cast<float>(scale), S);
-                     });
+    tensor::parallel_for(0, scores.size(0) * H * T, operations::row_grain(S),
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t row = begin; row < end; ++row)
+                             softmax_row(to + row * S,
+                                         from + row / (H * T) * biases.stride(0) +
+                                             row / T % H * biases.stride(1) +
+                                             row % T * biases.stride(2),
+                                         static_cast<float>(scale), S);
+                         });
     at::Tensor out = by_token(query);
     multiply(out, scores, value);
     c->save_for_backward({query, key, value, scores});
@@ -105,11 +105,11 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
     const std::int64_t S = p.size(3);
     float* const to = d_scores.mutable_data_ptr<float>();
     const float* const from = p.const_data_ptr<float>();
-    at::parallel_for(0, p.numel() / S, operations::row_grain(S),
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t row = begin; row < end; ++row)
-                         softmax_row_backward(to + row * S, from + row * S, S);
-                     });
+    tensor::parallel_for(0, p.numel() / S, operations::row_grain(S),
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t row = begin; row < end; ++row)
+                             softmax_row_backward(to + row * S, from + row * S, S);
+                         });
     multiply(d_query, d_scores, key);
     multiply(d_key, d_scores.transpose(2, 3), query);
     if (scale != 1) d_query.mul_(scale), d_key.mul_(scale);

@@ -1,6 +1,6 @@
 #include "exported/cpu/gated_silu.hpp"
 #include "operations/activation/pointwise_rows.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -18,7 +18,7 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
     const at::Tensor x = gate.contiguous(), y = up.contiguous(), to = at::empty_like(x);
     const float *const a = x.const_data_ptr<float>(), *const b = y.const_data_ptr<float>();
     float* const out = to.mutable_data_ptr<float>();
-    at::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, x.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       operations::gate_row(silu, out + begin, a + begin, b + begin, end - begin);
     });
     c->save_for_backward({x, y});
@@ -32,7 +32,7 @@ struct GatedSilu : torch::autograd::Function<GatedSilu> {
     const float *const g = d.const_data_ptr<float>(), *const a = saved[0].const_data_ptr<float>(),
                        *const b = saved[1].const_data_ptr<float>();
     float *const da = d_gate.mutable_data_ptr<float>(), *const db = d_up.mutable_data_ptr<float>();
-    at::parallel_for(0, d.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, d.numel(), grain, [&](std::int64_t begin, std::int64_t end) {
       operations::gate_row_backward(silu, da + begin, db + begin, g + begin, a + begin, b + begin,
                                     end - begin);
     });

@@ -1,7 +1,7 @@
 #include "exported/cpu/masked.hpp"
 #include "operations/common/element.hpp"
+#include "tensor/parallel.hpp"
 #include <ATen/ExpandUtils.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -51,11 +51,11 @@ Rows<float> rows_to(const at::Tensor& t) {
 template <class F>
 void for_rows(at::IntArrayRef sizes, F&& f) {
   const std::int64_t B = sizes[0], T = sizes[2];
-  at::parallel_for(0, sizes[1] * T, operations::row_grain(B * sizes[3]),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row)
-                       for (std::int64_t b = 0; b < B; ++b) f(b, row / T, row % T);
-                   });
+  tensor::parallel_for(0, sizes[1] * T, operations::row_grain(B * sizes[3]),
+                       [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t row = begin; row < end; ++row)
+                           for (std::int64_t b = 0; b < B; ++b) f(b, row / T, row % T);
+                       });
 }
 
 struct Masked : torch::autograd::Function<Masked> {

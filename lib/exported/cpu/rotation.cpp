@@ -1,7 +1,7 @@
 #include "exported/cpu/rotation.hpp"
 #include "operations/common/element.hpp"
+#include "tensor/parallel.hpp"
 #include <ATen/ExpandUtils.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -46,15 +46,15 @@ at::Tensor turned(decltype(turn)* of_row, const at::Tensor& of, const at::Tensor
   const float *const from = x.const_data_ptr<float>(), *const cos = c.const_data_ptr<float>(),
                      *const sin = s.const_data_ptr<float>();
   float* const to = y.mutable_data_ptr<float>();
-  at::parallel_for(0, x.size(0) * T, operations::row_grain(H * D),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t row = begin; row < end; ++row)
-                       for (std::int64_t h = 0; h < H; ++h) {
-                         const std::int64_t b = row / T, p = row % T;
-                         of_row(to + at(y, b, h, p), from + at(x, b, h, p), cos + at(c, b, h, p),
-                                sin + at(s, b, h, p), D / 2);
-                       }
-                   });
+  tensor::parallel_for(0, x.size(0) * T, operations::row_grain(H * D),
+                       [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t row = begin; row < end; ++row)
+                           for (std::int64_t h = 0; h < H; ++h) {
+                             const std::int64_t b = row / T, p = row % T;
+                             of_row(to + at(y, b, h, p), from + at(x, b, h, p),
+                                    cos + at(c, b, h, p), sin + at(s, b, h, p), D / 2);
+                           }
+                       });
   return y;
 }
 

@@ -1,5 +1,5 @@
 #include "exported/cpu/small_table.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -29,7 +29,7 @@ struct SmallTable : torch::autograd::Function<SmallTable> {
     const float* const from = d.const_data_ptr<float>();
     const std::int64_t* const id = ids.const_data_ptr<std::int64_t>();
     float* const out = to.mutable_data_ptr<float>();
-    at::parallel_for(0, columns, 1, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, columns, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t column = begin; column < end; ++column) {
         std::vector<float> sums(static_cast<std::size_t>(rows));
         for (std::int64_t k = 0; k < count; ++k)

@@ -4,6 +4,7 @@
 #include "operations/attention/attention.hpp"
 #include "operations/attention/attention_backends.hpp"
 #include "operations/column_sum/column_sum_backends.hpp"
+#include "operations/attention/math_attention.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "tensor/torch_view.hpp"
 

@@ -4,7 +4,7 @@
 #include "operations/attention/grouped_attention.hpp"
 #include "operations/common/timed_work.hpp"
 #include "tensor/torch_view.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
@@ -122,11 +122,11 @@ class Heads {
   /// Calls f(sample, key-value head) for all, in parallel.
   template <class F>
   void for_each(F f) const {
-    at::parallel_for(0, a_.batch * a_.key_value_heads, 1,
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t i = begin; i < end; ++i)
-                         f(i / a_.key_value_heads, i % a_.key_value_heads);
-                     });
+    tensor::parallel_for(0, a_.batch * a_.key_value_heads, 1,
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t i = begin; i < end; ++i)
+                             f(i / a_.key_value_heads, i % a_.key_value_heads);
+                         });
   }
   /// Calls f(tile) for the queries of all heads that share keys and values.
   template <class F>

@@ -2,8 +2,11 @@
 #pragma once
 #include "core/attention_kind.hpp"
 #include "operations/common/gpu.hpp"
-#include "operations/attention/math_attention.hpp"
 #include "tensor/tensor.hpp"
+
+namespace trainx::operations {
+struct MaskOperands;  // math_attention.hpp
+}  // namespace trainx::operations
 
 namespace trainx::operations::cuda {
 

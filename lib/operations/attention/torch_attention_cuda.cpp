@@ -1,4 +1,5 @@
 #include "operations/attention/torch_attention.hpp"
+#include "operations/attention/math_attention.hpp"
 #include "core/error.hpp"
 #include "operations/common/gpu.hpp"
 #include "operations/attention/torch_cuda.hpp"

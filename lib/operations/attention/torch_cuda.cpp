@@ -3,6 +3,7 @@
 #include "core/units.hpp"
 #include "gpu/gpu_error.hpp"
 #include "gpu/library.hpp"
+#include "tensor/torch_view.hpp"
 #include <ATen/Context.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
@@ -114,7 +115,9 @@ TorchCuda::TorchCuda(cudaStream_t stream, void* memory, std::int64_t bytes,
       at::globalContext().setAllowTF32CuBLAS(products->tf32);
       // cuBLAS is given its workspace with the first product, and keeps it.
       const at::Tensor x =
-          at::empty({1, 16, 16}, at::TensorOptions().dtype(products->type).device(this_gpu()))
+          at::empty(
+              {1, 16, 16},
+              at::TensorOptions().dtype(tensor::scalar_type(products->type)).device(this_gpu()))
               .zero_();
       at::bmm(x, x);
     });
@@ -190,9 +193,14 @@ TorchCuda::Call::~Call() {
   torch_.doing_ = std::move(doing_before_);
 }
 
-void TorchCuda::throw_failed(const char* doing, const c10::Error& error) {
-  gpu::throw_library_error(ExitCode::unavailable,
-                           std::string(doing) + " failed: " + error.what_without_backtrace());
+void TorchCuda::run(const char* doing, const std::function<void()>& f) {
+  const Call call(*this, doing);
+  try {
+    f();
+  } catch (const c10::Error& error) {
+    gpu::throw_library_error(ExitCode::unavailable,
+                             std::string(doing) + " failed: " + error.what_without_backtrace());
+  }
 }
 
 }  // namespace trainx::operations::cuda

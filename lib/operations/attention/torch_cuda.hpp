@@ -3,18 +3,19 @@
 // libtorch_cpu.so when it is first needed, and its kernels register themselves with the dispatcher
 // that libtorch_cpu has.
 #pragma once
-#include <ATen/core/Tensor.h>
 #include <cuda_runtime_api.h>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include "core/dtype.hpp"
 #include "gpu/first_fit.hpp"
 
 namespace trainx::operations::cuda {
 
 /// Batched matrix products of LibTorch's, by cuBLAS.
 struct TorchProducts {
-  at::ScalarType type;
+  DType type;
   // whether fp32 operands may be rounded to tf32: left alone, LibTorch 2.11 was seen to round them
   bool tf32;
 };
@@ -65,13 +66,7 @@ class TorchCuda {
 
   /// Runs f() with LibTorch's operators going to the stream. `doing` in the sentence where one
   /// fails: "attention by flash".
-  template <class F>
-  void run(const char* doing, F f) {
-    const Call call(*this, doing);
-    try {
-      f();
-    } catch (const c10::Error& error) { throw_failed(doing, error); }
-  }
+  void run(const char* doing, const std::function<void()>& f);
   /// While one lives LibTorch's operators of this thread go to the stream. `doing` is whom a
   /// request for more memory than there is names.
   class Call {
@@ -87,7 +82,6 @@ class TorchCuda {
   };
 
  private:
-  [[noreturn]] static void throw_failed(const char* doing, const c10::Error& error);
   void* take(std::size_t bytes);
   void give(void* block);
 

@@ -1,7 +1,7 @@
 #include "operations/clamped_gated/clamped_gated_backends.hpp"
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ void cpu::clamped_gated(const ClampedGated& g, const Tensor& y, const Tensor& x)
   const std::int64_t rows = y.size(0), columns = y.numel() / std::max<std::int64_t>(rows, 1);
   const auto alpha = static_cast<float>(g.alpha), limit = static_cast<float>(g.limit);
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin * columns; i < end * columns; ++i) {
         const float gate = std::min(load(data<T>(x)[2 * i]), limit),
                     up = std::clamp(load(data<T>(x)[2 * i + 1]), -limit, limit);
@@ -28,7 +28,7 @@ void cpu::clamped_gated_backward(const ClampedGated& g, const Tensor& dx, const 
   const std::int64_t rows = dy.size(0), columns = dy.numel() / std::max<std::int64_t>(rows, 1);
   const auto alpha = static_cast<float>(g.alpha), limit = static_cast<float>(g.limit);
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin * columns; i < end * columns; ++i) {
         const float of_gate = load(data<T>(x)[2 * i]), of_up = load(data<T>(x)[2 * i + 1]),
                     gate = std::min(of_gate, limit), up = std::clamp(of_up, -limit, limit),

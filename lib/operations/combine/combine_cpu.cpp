@@ -1,7 +1,7 @@
 #include "operations/combine/combine_backends.hpp"
 #include "operations/common/row_arithmetic.hpp"
 #include "operations/common/timed_work.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -27,7 +27,7 @@ void cpu::combine(const Tensor& y, const CombineParts& of) {
   const std::int64_t N = y.size(0), H = y.size(1), k = of.places.numel() / N;
   const auto* const place = of.places.as<const std::int32_t>();
   with_element(y, [&]<class T>(T) {
-    at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> sums(static_cast<std::size_t>(H));
       float* const sum = sums.data();
       for (std::int64_t n = begin; n < end; ++n) {
@@ -49,7 +49,7 @@ void cpu::combine_backward(const CombineParts& to, const Tensor& dy, const Combi
   const std::int64_t N = dy.size(0), H = dy.size(1), k = of.places.numel() / N;
   const auto* const place = of.places.as<const std::int32_t>();
   with_element(dy, [&]<class T>(T) {
-    at::parallel_for(0, N, row_grain(2 * k * H), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, N, row_grain(2 * k * H), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) {
         const T* const d = data<const T>(dy) + n * H;
         for (std::int64_t j = n * k; j < (n + 1) * k; ++j) {

@@ -3,14 +3,14 @@
 namespace trainx::operations {
 
 namespace {
-thread_local WorkTimes* listener = nullptr;
+thread_local WorkTimes* work_listener = nullptr;
 }  // namespace
 
-WorkTimes::WorkTimes() : before_(listener) { listener = this; }
-WorkTimes::~WorkTimes() { listener = before_; }
+WorkTimes::WorkTimes() : before_(work_listener) { work_listener = this; }
+WorkTimes::~WorkTimes() { work_listener = before_; }
 
 TimedWork::TimedWork(Work work)
-    : times_(listener && !listener->busy_ ? listener : nullptr), work_(work) {
+    : times_(work_listener && !work_listener->busy_ ? work_listener : nullptr), work_(work) {
   if (!times_) return;
   times_->busy_ = true;
   begin_ = WorkTimes::Clock::now();

@@ -2,7 +2,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/exp.hpp"
 #include "operations/cross_entropy/changed_row.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -98,17 +98,18 @@ void cross_entropy(const Tensor& row_loss, const Tensor& logits, const std::int3
                    std::int64_t vocab_size) {
   auto* loss = data<float>(row_loss);
   const std::int64_t width = logits.size(1);
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      loss[r] = 0;
-      if (targets[r] == no_target) continue;
-      check_target(targets[r], vocab_size);
-      const float* const x = data<float>(logits) + r * width;
-      const float m = maximum(x, vocab_size);
-      loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
-                                   (static_cast<double>(x[targets[r]]) - m));
-    }
-  });
+  tensor::parallel_for(
+      0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          loss[r] = 0;
+          if (targets[r] == no_target) continue;
+          check_target(targets[r], vocab_size);
+          const float* const x = data<float>(logits) + r * width;
+          const float m = maximum(x, vocab_size);
+          loss[r] = static_cast<float>(std::log(sum_of_exponentials(x, m, vocab_size)) -
+                                       (static_cast<double>(x[targets[r]]) - m));
+        }
+      });
 }
 
 void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
@@ -138,11 +139,13 @@ void cross_entropy_with_gradient(const Tensor& row_loss, const Tensor& logits,
     for (std::int64_t c = 0; slopes && c < vocab_size; ++c) x[c] *= slopes[c];
     std::fill_n(x + vocab_size, width - vocab_size, 0.0f);
   };
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> slopes(form.change.any() ? static_cast<std::size_t>(vocab_size) : 0);
-    for (std::int64_t r = begin; r < end; ++r)
-      row_gradient(r, data<float>(logits) + r * width, slopes.empty() ? nullptr : slopes.data());
-  });
+  tensor::parallel_for(
+      0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
+        std::vector<float> slopes(form.change.any() ? static_cast<std::size_t>(vocab_size) : 0);
+        for (std::int64_t r = begin; r < end; ++r)
+          row_gradient(r, data<float>(logits) + r * width,
+                       slopes.empty() ? nullptr : slopes.data());
+      });
 }
 
 }  // namespace trainx::operations

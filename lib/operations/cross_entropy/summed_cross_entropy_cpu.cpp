@@ -3,7 +3,7 @@
 #include "operations/cross_entropy/changed_row.hpp"
 #include "operations/cross_entropy/cross_entropy_backends.hpp"
 #include "operations/common/timed_work.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -71,10 +71,11 @@ void cpu::summed_cross_entropy_with_gradient(const LossTo& to, const Tensor& log
 void cpu::change_logits(const Tensor& logits, std::int64_t vocab_size, const LogitChange& change) {
   const TimedWork timed(Work::loss);
   const std::int64_t width = logits.size(1);
-  at::parallel_for(0, logits.size(0), row_grain(width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)
-      change_row(data<float>(logits) + r * width, nullptr, vocab_size, change);
-  });
+  tensor::parallel_for(0, logits.size(0), row_grain(width),
+                       [&](std::int64_t begin, std::int64_t end) {
+                         for (std::int64_t r = begin; r < end; ++r)
+                           change_row(data<float>(logits) + r * width, nullptr, vocab_size, change);
+                       });
 }
 
 }  // namespace trainx::operations

@@ -2,7 +2,7 @@
 #include "operations/common/row_arithmetic.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/dispatch/dispatch_backends.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -60,7 +60,7 @@ void cpu::dispatch_rows(const Tensor& rows, const Tensor& x, const Tensor& place
   const TimedWork timed(Work::copy);
   const std::int64_t N = x.size(0), k = places.numel() / N, bytes = x.nbytes() / N;
   const auto* const place = places.as<const std::int32_t>();
-  at::parallel_for(0, N, row_grain(k * x.size(1)), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, N, row_grain(k * x.size(1)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin * k; i < end * k; ++i)
       if (place[i] >= 0)
         std::memcpy(rows.as<std::byte>() + place[i] * bytes,
@@ -74,7 +74,7 @@ void cpu::dispatch_rows_backward(const Tensor& dx, const Tensor& d_rows, const T
   const std::int64_t N = dx.size(0), H = dx.size(1), k = places.numel() / N;
   const auto* const place = places.as<const std::int32_t>();
   with_element(dx, [&]<class T>(T) {
-    at::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, N, row_grain(k * H), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> sum(static_cast<std::size_t>(H));
       for (std::int64_t n = begin; n < end; ++n) {
         if (addend.defined())

@@ -28,8 +28,8 @@ void attention_dropout_factors(const Dropout& dropout, std::int64_t sample, std:
                                std::int64_t query, std::int64_t first, std::int64_t n,
                                float* factors);
 
-/// out[N, C] = x[N, C] * factors; `out` may be `x`. Of a gradient: what comes back through the
-/// dropout.
+/// out[N, C] = x[N, C] * factors; `out` may be `x`. Without a probability (in evaluation) `out` is
+/// a copy of `x`. Given a gradient of y, `out` is the gradient of x.
 void drop_out(const Tensor& out, const Tensor& x, const Dropout& dropout);
 
 }  // namespace trainx::operations

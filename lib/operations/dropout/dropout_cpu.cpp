@@ -1,11 +1,12 @@
 #include "operations/dropout/dropout.hpp"
 #include "kernels/attention/attention_dropout.hpp"
 #include "operations/common/element.hpp"
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include "operations/dropout/dropout_backends.hpp"
 #include "operations/common/timed_work.hpp"
+#include "tensor/parallel.hpp"
 
 namespace trainx::operations {
 
@@ -141,10 +142,18 @@ void attention_dropout_factors(const Dropout& d, std::int64_t sample, std::int64
 void cpu::drop_out(const Tensor& result, const Tensor& x, const Dropout& dropout) {
   const TimedWork timed(Work::dropout);
   const std::int64_t rows = x.size(0), columns = x.size(1);
+  if (!dropout) {
+    const std::int64_t row_bytes = columns * size_of(x.dtype);
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+      std::memcpy(result.as<std::byte>() + begin * row_bytes, x.as<std::byte>() + begin * row_bytes,
+                  static_cast<std::size_t>((end - begin) * row_bytes));
+    });
+    return;
+  }
   with_element(x, [&]<class T>(T) {
     T* out = data<T>(result);
     const T* in = data<T>(x);
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
       float factors[piece];
       for (std::int64_t r = begin; r < end; ++r)

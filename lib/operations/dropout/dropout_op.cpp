@@ -6,8 +6,7 @@ namespace trainx::operations {
 
 void DropoutLayer::run_forward(const OpContext& c) const {
   if (!c.writes(y)) return;
-  if (const Dropout drop = c.dropout(probability, positions, length, site))
-    drop_out(c.output(y), c.input(x), drop);
+  drop_out(c.output(y), c.input(x), c.dropout(probability, positions, length, site));
 }
 
 void DropoutLayer::run_backward(const OpContext& c) const {

@@ -1,10 +1,10 @@
 #include "operations/common/element.hpp"
 #include "operations/embedding/embedding.hpp"
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include <string>
 #include "operations/embedding/embedding_backends.hpp"
 #include "operations/common/timed_work.hpp"
+#include "tensor/parallel.hpp"
 
 namespace trainx::operations {
 
@@ -82,13 +82,14 @@ void add_by_position(float* sums, const Tensor& d, const std::int32_t* start, st
   const std::int64_t rows = d.size(0), columns = d.size(1);
   constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
-      for (std::int64_t r = 0; r < rows; ++r)
-        if (start[r] >= 0)
-          add_to(sums + position_of(r % length, start + r) * columns + first,
-                 data<T>(d) + r * columns + first, n);
-    });
+    tensor::parallel_for(
+        0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
+          for (std::int64_t r = 0; r < rows; ++r)
+            if (start[r] >= 0)
+              add_to(sums + position_of(r % length, start + r) * columns + first,
+                     data<T>(d) + r * columns + first, n);
+        });
   });
 }
 
@@ -102,7 +103,7 @@ void cpu::segment_embedding(const Tensor& out, const Tensor& tokens, const Tenso
   check_ids(token_types, type.size(0), "token type");
   const auto *token = data<std::int32_t>(tokens), *segment = data<std::int32_t>(token_types);
   with_element(out, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
         sum_rows(data<T>(out) + r * columns, data<T>(word) + token[r] * columns,
                  data<T>(position) + (r % length) * columns, data<T>(type) + segment[r] * columns,
@@ -119,7 +120,7 @@ void cpu::embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, 
   check_ids(tokens, wte.size(0), "token id");
   const auto* start = starts_of(document_starts);
   with_element(out, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
       float factors[piece];
       for (std::int64_t r = begin; r < end; ++r) {
@@ -146,12 +147,13 @@ void cpu::embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const 
   // rows, without atomics.
   constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
-      for (std::int64_t r = 0; r < rows; ++r)
-        if (token[r] != without_gradient)
-          add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
-    });
+    tensor::parallel_for(
+        0, (columns + tile - 1) / tile, 1, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
+          for (std::int64_t r = 0; r < rows; ++r)
+            if (token[r] != without_gradient)
+              add_to(sums + token[r] * columns + first, data<T>(d) + r * columns + first, n);
+        });
   });
 }
 
@@ -164,12 +166,12 @@ void cpu::embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std
   if (const auto* start = starts_of(document_starts))
     return add_by_position(sums, d, start, length);
   with_element(d, [&]<class T>(T) {
-    at::parallel_for(0, length, 1 + row_grain(columns) * length / rows,
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t r = 0; r < rows; r += length)
-                         for (std::int64_t t = begin; t < end; ++t)
-                           add_to(sums + t * columns, data<T>(d) + (r + t) * columns, columns);
-                     });
+    tensor::parallel_for(0, length, 1 + row_grain(columns) * length / rows,
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t r = 0; r < rows; r += length)
+                             for (std::int64_t t = begin; t < end; ++t)
+                               add_to(sums + t * columns, data<T>(d) + (r + t) * columns, columns);
+                         });
   });
 }
 

@@ -1,7 +1,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/embedding/embedding_backends.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <vector>
 
 namespace trainx::operations {
@@ -16,7 +16,7 @@ void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor
                                                        : nullptr;
   const auto factor = static_cast<float>(scale), of_place = tokens_alone ? 1.0f : factor;
   with_element(out, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> factors(static_cast<std::size_t>(n), 1.0f);
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t t = r % length, position = !starts         ? t
@@ -38,7 +38,7 @@ void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor
 void cpu::scale_rows(const Tensor& out, const Tensor& x, double scale) {
   const auto factor = static_cast<float>(scale);
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, x.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, x.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         store(data<T>(out)[i], load(data<T>(x)[i]) * factor);
     });

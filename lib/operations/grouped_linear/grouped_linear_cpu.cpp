@@ -4,7 +4,7 @@
 #include "operations/common/timed_work.hpp"
 #include "operations/grouped_linear/grouped_linear_backends.hpp"
 #include "tensor/torch_view.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <algorithm>
@@ -38,7 +38,7 @@ template <class F>
 void for_experts_in_parallel(const Tensor& offsets, F f) {
   const auto* const of = offsets.as<const std::int32_t>();
   const std::int64_t experts = offsets.numel() - 1;
-  at::parallel_for(of[0], of[experts], least_rows, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(of[0], of[experts], least_rows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t e = 0; e < experts; ++e) {
       const std::int64_t first = std::max<std::int64_t>(begin, of[e]),
                          last = std::min<std::int64_t>(end, of[e + 1]);
@@ -136,7 +136,7 @@ void cpu::grouped_linear_backward_weight(const Tensor& d_weight, const Tensor& d
     note_gemm(dy.size(1), x.size(1), rows);
   });
   if (!casts) {
-    at::parallel_for(0, dy.size(1), least_rows, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, dy.size(1), least_rows, [&](std::int64_t begin, std::int64_t end) {
       for_experts(offsets, [&](std::int64_t e, std::int64_t first, std::int64_t rows) {
         put_product(of_expert(d_weight, offsets, e).narrow(0, begin, end - begin),
                     torch_view(dy.narrow(0, first, rows)).narrow(1, begin, end - begin),

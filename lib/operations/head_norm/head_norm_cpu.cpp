@@ -2,7 +2,7 @@
 #include "operations/common/timed_work.hpp"
 #include "operations/head_norm/head_norm_backends.hpp"
 #include "operations/norm/norm_rows.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -69,27 +69,29 @@ void cpu::head_norm(const HeadNorm& n, const HeadNormed& to, const Tensor& x,
                      normed = (n.query_heads + n.key_value_heads) * n.head_size;
   const std::array<PartValues, 2> all = values_of(n, weights);
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, x.size(0), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> row(static_cast<std::size_t>(columns)), values(row);
-      for (std::int64_t r = begin; r < end; ++r) {
-        const T* const given = data<T>(x) + r * columns;
-        const float* const from = float_row(given, row.data(), columns);
-        T* const out = to.y.defined() ? data<T>(to.y) + r * columns : nullptr;
-        for (const PartValues& v : all)
-          for (std::int64_t g = 0; g < v.part.groups; ++g) {
-            const Part& p = v.part;
-            const std::int64_t at = p.first + g * p.size, statistic = r * n.groups() + p.group + g;
-            const RowMoments m = row_moments(from + at, p.size, n.rms, n.epsilon);
-            if (to.rstd.defined()) data<float>(to.rstd)[statistic] = m.rstd;
-            if (to.mean.defined()) data<float>(to.mean)[statistic] = m.mean;
-            if (!out) continue;
-            norm_row(values.data(), from + at, m, of_group(v.weight, p, g), of_group(v.bias, p, g),
-                     p.size);
-            write_row(out + at, values.data(), p.size);
+    tensor::parallel_for(
+        0, x.size(0), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+          std::vector<float> row(static_cast<std::size_t>(columns)), values(row);
+          for (std::int64_t r = begin; r < end; ++r) {
+            const T* const given = data<T>(x) + r * columns;
+            const float* const from = float_row(given, row.data(), columns);
+            T* const out = to.y.defined() ? data<T>(to.y) + r * columns : nullptr;
+            for (const PartValues& v : all)
+              for (std::int64_t g = 0; g < v.part.groups; ++g) {
+                const Part& p = v.part;
+                const std::int64_t at = p.first + g * p.size,
+                                   statistic = r * n.groups() + p.group + g;
+                const RowMoments m = row_moments(from + at, p.size, n.rms, n.epsilon);
+                if (to.rstd.defined()) data<float>(to.rstd)[statistic] = m.rstd;
+                if (to.mean.defined()) data<float>(to.mean)[statistic] = m.mean;
+                if (!out) continue;
+                norm_row(values.data(), from + at, m, of_group(v.weight, p, g),
+                         of_group(v.bias, p, g), p.size);
+                write_row(out + at, values.data(), p.size);
+              }
+            if (out && out != given) std::copy(given + normed, given + columns, out + normed);
           }
-        if (out && out != given) std::copy(given + normed, given + columns, out + normed);
-      }
-    });
+        });
   });
 }
 
@@ -105,7 +107,7 @@ void sum_gradients(const HeadNorm& n, const Part& p, const Tensor& d_weight, con
   if (!like.defined()) return;
   const std::int64_t columns = columns_of(n), rows = x.size(0), width = like.numel(),
                      strips = (p.size + strip - 1) / strip;
-  at::parallel_for(0, width / p.size * strips, 1, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, width / p.size * strips, 1, [&](std::int64_t begin, std::int64_t end) {
     float d_row[strip], x_row[strip];
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t inside = i % strips * strip, first = i / strips * p.size + inside,
@@ -143,28 +145,30 @@ void cpu::head_norm_backward(const HeadNorm& n, const Tensor& dx, const HeadNorm
                      accumulate);
     sum_gradients<T>(n, all[1].part, gradients.key_weight, gradients.key_bias, dy, x, of,
                      accumulate);
-    at::parallel_for(0, x.size(0), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
-      std::vector<float> d_row(static_cast<std::size_t>(columns)), x_row(d_row), values(d_row);
-      for (std::int64_t r = begin; r < end; ++r) {
-        const T* const given = data<T>(dy) + r * columns;
-        const float *const d = float_row(given, d_row.data(), columns), *const from = float_row(
-                                                                            data<T>(x) +
-                                                                                r * columns,
-                                                                            x_row.data(), columns);
-        T* const out = data<T>(dx) + r * columns;
-        for (const PartValues& v : all)
-          for (std::int64_t g = 0; g < v.part.groups; ++g) {
-            const Part& p = v.part;
-            const std::int64_t at = p.first + g * p.size;
-            std::fill_n(values.begin(), p.size, 0.0f);
-            norm_row_backward(values.data(), d + at, from + at,
-                              kept_moments(of, r * n.groups() + p.group + g),
-                              of_group(v.weight, p, g), n.rms, p.size);
-            write_row(out + at, values.data(), p.size);
+    tensor::parallel_for(
+        0, x.size(0), row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+          std::vector<float> d_row(static_cast<std::size_t>(columns)), x_row(d_row), values(d_row);
+          for (std::int64_t r = begin; r < end; ++r) {
+            const T* const given = data<T>(dy) + r * columns;
+            const float *const d = float_row(given, d_row.data(), columns), *const from = float_row(
+                                                                                data<T>(x) +
+                                                                                    r * columns,
+                                                                                x_row.data(),
+                                                                                columns);
+            T* const out = data<T>(dx) + r * columns;
+            for (const PartValues& v : all)
+              for (std::int64_t g = 0; g < v.part.groups; ++g) {
+                const Part& p = v.part;
+                const std::int64_t at = p.first + g * p.size;
+                std::fill_n(values.begin(), p.size, 0.0f);
+                norm_row_backward(values.data(), d + at, from + at,
+                                  kept_moments(of, r * n.groups() + p.group + g),
+                                  of_group(v.weight, p, g), n.rms, p.size);
+                write_row(out + at, values.data(), p.size);
+              }
+            if (out != given) std::copy(given + normed, given + columns, out + normed);
           }
-        if (out != given) std::copy(given + normed, given + columns, out + normed);
-      }
-    });
+        });
   });
 }
 

@@ -1,7 +1,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/mean_pool/mean_pool_backends.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ template <class F>
 void for_samples(const Tensor& x, const Tensor& lengths, F f) {
   const TimedWork timed(Work::norm);
   const std::int64_t samples = lengths.numel(), T = x.size(0) / samples;
-  at::parallel_for(0, samples, 1, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, samples, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       const std::int64_t length = lengths.as<const std::int32_t>()[b];
       if (length < 0 || length > T)

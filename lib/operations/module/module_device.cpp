@@ -1,6 +1,7 @@
 #include "operations/module/module_device.hpp"
 #include "operations/common/dispatch.hpp"
 #include "operations/common/gpu_scope.hpp"
+#include <c10/core/Device.h>
 
 namespace trainx::operations {
 

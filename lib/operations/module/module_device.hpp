@@ -1,9 +1,12 @@
 // Where modules of the user's own compute: LibTorch's operators on the CPU, or on the GPU's stream
 // with memory that is planned for them.
 #pragma once
-#include <c10/core/Device.h>
 #include <functional>
 #include <string>
+
+namespace c10 {
+struct Device;
+}
 
 namespace trainx::operations {
 

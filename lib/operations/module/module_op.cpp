@@ -127,12 +127,12 @@ std::vector<at::Tensor> returned(const OpContext& c, int count, bool with_gradie
   return called(c, count, all_rows, with_gradients, m.module.forward);
 }
 
-Tensor targets_of(const OpContext& c) { return c.input(Module::first + input_count(c) - 1); }
+Tensor module_targets(const OpContext& c) { return c.input(Module::first + input_count(c) - 1); }
 
 /// Of the last module of a chain: in fp32, or in a type that the GPU's kernels of the loss read.
 at::Tensor logits_of(const OpContext& c, bool with_gradients) {
   std::vector<at::Tensor> all = returned(c, input_count(c) - 1, with_gradients);
-  const std::int64_t count = targets_of(c).numel();
+  const std::int64_t count = module_targets(c).numel();
   if (all.size() != 1 || all[0].dim() < 2 || all[0].numel() / all[0].size(-1) != count)
     refuse(c.module(),
            c10::str("the last module returned ", all.empty() ? at::IntArrayRef() : all[0].sizes(),
@@ -159,7 +159,7 @@ at::Tensor row_losses(const at::Tensor& rows) {
   return at::empty({rows.size(0)}, rows.options().dtype(at::kFloat));
 }
 
-LossTo loss_to(const OpContext& c, const at::Tensor& row_loss) {
+LossTo module_loss_to(const OpContext& c, const at::Tensor& row_loss) {
   return {row_loss, c.whole(c.bound().loss_sum), c.whole(c.bound().target_count),
           c.block().accumulates(c.bound().loss_sum)};
 }
@@ -318,8 +318,8 @@ void loss_of(const Module& o, const OpContext& c) {
   const at::NoGradGuard no_gradients;
   m.gradient = is_alone(logits) ? logits.detach() : logits.detach().clone();
   const at::Tensor rows = as_rows(m.gradient), row_loss = row_losses(rows);
-  summed_cross_entropy_with_gradient(loss_to(c, row_loss), rows,
-                                     targets_of(c).as<const std::int32_t>(), rows.size(1),
+  summed_cross_entropy_with_gradient(module_loss_to(c, row_loss), rows,
+                                     module_targets(c).as<const std::int32_t>(), rows.size(1),
                                      c.block().loss_seed(c.bound().loss_scale));
   m.outputs = {logits};
 }
@@ -375,11 +375,11 @@ void evaluation_of(const Module& o, const OpContext& c) {
   const at::Tensor rows = as_rows(logits_of(c, false));
   const Tensor confusion = c.whole(c.bound().score);
   const at::Tensor row_loss = row_losses(rows);
-  const auto* targets = targets_of(c).as<const std::int32_t>();
+  const auto* targets = module_targets(c).as<const std::int32_t>();
   if (!confusion.defined())
-    return summed_cross_entropy(loss_to(c, row_loss), rows, targets, rows.size(1));
+    return summed_cross_entropy(module_loss_to(c, row_loss), rows, targets, rows.size(1));
   const at::Tensor predicted = at::empty({rows.size(0)}, rows.options().dtype(at::kInt));
-  scored_cross_entropy(loss_to(c, row_loss), {predicted, {}, confusion}, rows, targets,
+  scored_cross_entropy(module_loss_to(c, row_loss), {predicted, {}, confusion}, rows, targets,
                        rows.size(1));
 }
 

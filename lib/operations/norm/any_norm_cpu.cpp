@@ -3,7 +3,7 @@
 #include "operations/common/timed_work.hpp"
 #include "operations/norm/norm_backends.hpp"
 #include "operations/norm/norm_rows.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <vector>
 
 namespace trainx::operations {
@@ -35,7 +35,7 @@ void cpu::any_norm(const NormForm& form, const NormedSum& to, const Tensor& resi
                            s = widened(shift);
   const bool norms = to.normed.defined() || to.keep_statistics;
   with_element(to.sum, [&]<class T>(T) {
-    at::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> row(static_cast<std::size_t>(n)), out(row), factors(row);
       for (std::int64_t r = begin; r < end; ++r) {
         T* const sum = data<T>(to.sum) + r * n;
@@ -72,7 +72,7 @@ void sum_parameters(const NormedSumGradients& to, const Tensor& d_normed, const 
                     const Tensor& mean, const Tensor& rstd) {
   constexpr std::int64_t strip = 64;
   const std::int64_t rows = sum.size(0), n = sum.size(1);
-  at::parallel_for(0, (n + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, (n + strip - 1) / strip, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin * strip; first < std::min(end * strip, n); first += strip) {
       const std::int64_t width = std::min(strip, n - first);
       float weights[strip] = {}, shifts[strip] = {}, d[strip], x[strip];
@@ -105,7 +105,7 @@ void cpu::any_norm_backward(const NormForm& form, const NormedSumGradients& to, 
   with_element(to.dx, [&]<class T>(T) {
     if (d_normed.defined() && (to.d_weight.defined() || to.d_shift.defined()))
       sum_parameters<T>(to, d_normed, sum, mean, rstd);
-    at::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> dx(static_cast<std::size_t>(n)), d(dx), x(dx), factors(dx);
       for (std::int64_t r = begin; r < end; ++r) {
         if (d_sum.defined())

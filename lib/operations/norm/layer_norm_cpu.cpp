@@ -1,10 +1,10 @@
 #include "operations/common/element.hpp"
 #include "operations/norm/layer_norm.hpp"
 #include "operations/norm/row_statistics.hpp"
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include "operations/norm/norm_backends.hpp"
 #include "operations/common/timed_work.hpp"
+#include "tensor/parallel.hpp"
 
 namespace trainx::operations {
 
@@ -123,14 +123,14 @@ TRAINX_CLONES void backward_rows(Rows rows, Fp16* dx, const Fp16* ds, const Fp16
 }
 
 // columns summed side by side over all rows: the sums stay in registers and need no scratch
-constexpr std::int64_t strip = 64;
+constexpr std::int64_t strip_columns = 64;
 
-/// Sums over all rows for columns [first, first + width), width <= strip.
+/// Sums over all rows for columns [first, first + width), width <= strip_columns.
 template <class T>
 TRAINX_INLINE void parameters(std::int64_t first, std::int64_t width, std::int64_t rows,
                               std::int64_t columns, float* d_weight, float* d_bias, const T* dy,
                               const T* x, const float* mean, const float* rstd, bool accumulate) {
-  float weight_sums[strip] = {}, bias_sums[strip] = {};
+  float weight_sums[strip_columns] = {}, bias_sums[strip_columns] = {};
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *dy_row = dy + r * columns + first, *x_row = x + r * columns + first;
     const float m = mean[r], s = rstd[r];
@@ -166,9 +166,10 @@ TRAINX_CLONES void parameters_strip(std::int64_t first, std::int64_t width, std:
 
 template <class F>
 void for_rows(const Tensor& x, F f) {
-  at::parallel_for(0, x.size(0), row_grain(x.size(1)), [&](std::int64_t begin, std::int64_t end) {
-    f(Rows{begin, end, x.size(1)});
-  });
+  tensor::parallel_for(0, x.size(0), row_grain(x.size(1)),
+                       [&](std::int64_t begin, std::int64_t end) {
+                         f(Rows{begin, end, x.size(1)});
+                       });
 }
 
 }  // namespace
@@ -217,13 +218,15 @@ void layer_norm_backward(const Tensor& dx, const Tensor& d_sum, const Tensor& d_
 void layer_norm_backward_parameters(const Tensor& d_weight, const Tensor& d_bias,
                                     const Tensor& d_normed, const Tensor& x, const Tensor& mean,
                                     const Tensor& rstd, bool accumulate) {
-  const std::int64_t rows = x.size(0), columns = x.size(1), strips = (columns + strip - 1) / strip;
+  const std::int64_t rows = x.size(0), columns = x.size(1),
+                     strips = (columns + strip_columns - 1) / strip_columns;
   with_element(x, [&]<class T>(T) {
-    at::parallel_for(0, strips, 1, [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, strips, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        parameters_strip(i * strip, std::min(strip, columns - i * strip), rows, columns,
-                         data<float>(d_weight), data<float>(d_bias), data<T>(d_normed), data<T>(x),
-                         data<float>(mean), data<float>(rstd), accumulate);
+        parameters_strip(i * strip_columns, std::min(strip_columns, columns - i * strip_columns),
+                         rows, columns, data<float>(d_weight), data<float>(d_bias),
+                         data<T>(d_normed), data<T>(x), data<float>(mean), data<float>(rstd),
+                         accumulate);
     });
   });
 }

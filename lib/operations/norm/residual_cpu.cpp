@@ -1,7 +1,7 @@
 #include "operations/common/element.hpp"
 #include "operations/norm/residual.hpp"
 #include "operations/norm/row_statistics.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 
 namespace trainx::operations {
@@ -103,7 +103,7 @@ void add_branch_to_norm(const Tensor& out, const Tensor& residual, const Pending
   with_element(out, [&]<class T>(T) {
     T* o = data<T>(out);
     const T *all = data<T>(residual), *b = data<T>(branch), *shift = data<T>(bias);
-    at::parallel_for(0, count, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, count, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       float factors[piece], normed[piece];
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t row = named ? named[r] : r;

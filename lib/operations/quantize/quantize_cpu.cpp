@@ -3,7 +3,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/quantize/quantize_backends.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,15 +12,15 @@
 namespace trainx::operations {
 namespace {
 
-constexpr std::int64_t grain = 16384;
+constexpr std::int64_t quantize_grain = 16384;
 constexpr std::uint32_t infinity_bits = 0x7f800000;
 
 /// Of the largest magnitude. NaNs have larger bits than infinity, which has larger ones than all
 /// numbers.
 template <class T>
 std::uint32_t largest_bits(const T* x, std::int64_t n) {
-  return at::parallel_reduce(
-      0, n, grain, std::uint32_t{0},
+  return tensor::parallel_reduce(
+      0, n, quantize_grain, std::uint32_t{0},
       [&](std::int64_t begin, std::int64_t end, std::uint32_t most) {
         for (std::int64_t i = begin; i < end; ++i)
           most = std::max(most, std::bit_cast<std::uint32_t>(load(x[i])) & 0x7fffffff);
@@ -71,8 +71,8 @@ template <Fp8 format, class T>
 void round_all(std::uint8_t* to, const T* x, std::int64_t n, float scale, bool all_finite,
                const Tensor& counts) {
   const float inverse = 1 / scale;
-  const Counts sums = at::parallel_reduce(
-      0, n, grain, Counts{},
+  const Counts sums = tensor::parallel_reduce(
+      0, n, quantize_grain, Counts{},
       [&](std::int64_t begin, std::int64_t end, Counts sum) {
         if (all_finite)
           round_numbers<format>(to + begin, x + begin, end - begin, inverse);
@@ -94,13 +94,13 @@ void round_all(std::uint8_t* to, const T* x, std::int64_t n, float scale, bool a
 template <Fp8 format>
 void widen_all(float* to, const std::uint8_t* values, std::int64_t n) {
   static constexpr std::array<float, 256> numbers = fp8_numbers<format>();
-  at::parallel_for(0, n, grain, [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, n, quantize_grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) to[i] = numbers[values[i]];
   });
 }
 
 /// InternalError unless `t` has n elements without gaps.
-void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
+void require_host_elements(const Tensor& t, DType dtype, std::int64_t n) {
   if (t.dtype != dtype || t.numel() != n || !t.is_contiguous())
     throw InternalError("quantize: an operand of another type or size");
 }
@@ -108,7 +108,8 @@ void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
 /// InternalError unless `t` has the scales of x[rows, columns].
 void require_scales(const Tensor& t, Fp8Granularity granularity, std::int64_t rows,
                     std::int64_t columns) {
-  require_elements(t, DType::f32, kernels::fp8_scales(granularity_of(granularity), rows, columns));
+  require_host_elements(t, DType::f32,
+                        kernels::fp8_scales(granularity_of(granularity), rows, columns));
 }
 
 template <class T>
@@ -119,19 +120,19 @@ void quantize_blocks(const Fp8Tensor& to, const Tensor& x, const Tensor& counts)
   op.columns = op.rows > 0 ? x.numel() / op.rows : 0;
   op.x = data<T>(x);
   if (to.values.defined()) {
-    require_elements(to.values, DType::u8, x.numel());
+    require_host_elements(to.values, DType::u8, x.numel());
     require_scales(to.scale, to.granularity, op.rows, op.columns);
     op.values = to.values.as<std::uint8_t>(), op.scales = to.scale.as<float>();
   }
   if (to.transposed.defined()) {
-    require_elements(to.transposed, DType::u8, x.numel());
+    require_host_elements(to.transposed, DType::u8, x.numel());
     require_scales(to.transposed_scale, to.granularity, op.columns, op.rows);
     op.transposed = to.transposed.as<std::uint8_t>();
     op.transposed_scales = to.transposed_scale.as<float>();
   }
   const std::int64_t across = kernels::fp8_blocks(op.columns),
                      tiles = kernels::fp8_blocks(op.rows) * across;
-  const Counts sums = at::parallel_reduce(
+  const Counts sums = tensor::parallel_reduce(
       0, tiles, 1, Counts{},
       [&](std::int64_t begin, std::int64_t end, Counts sum) {
         for (std::int64_t t = begin; t < end; ++t) {
@@ -158,7 +159,7 @@ void widen_blocks(float* to, const Fp8Copy& from, std::int64_t rows, std::int64_
   const auto* const scales = from.scale.as<const float>();
   const bool vectors = from.granularity == Fp8Granularity::vector;
   const std::int64_t of_block_row = kernels::fp8_scales_of_block_row(columns);
-  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)
       for (std::int64_t b = 0; b < kernels::fp8_blocks(columns); ++b) {
         const float scale =
@@ -175,7 +176,7 @@ void widen_blocks(float* to, const Fp8Copy& from, std::int64_t rows, std::int64_
 void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
   const TimedWork timed(Work::copy);
   const std::int64_t n = x.numel();
-  require_elements(x, x.dtype, n);
+  require_host_elements(x, x.dtype, n);
   if (to.granularity != Fp8Granularity::tensor) {
     if (to.format != Fp8::e4m3 || how.activation != Activation::none || how.gated ||
         how.column_sums.defined() || how.known.defined())
@@ -183,8 +184,8 @@ void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
     with_element(x, [&]<class T>(T) { quantize_blocks<T>(to, x, how.counts); });
     return;
   }
-  if (to.values.defined()) require_elements(to.values, DType::u8, n);
-  require_elements(to.scale, DType::f32, 1);
+  if (to.values.defined()) require_host_elements(to.values, DType::u8, n);
+  require_host_elements(to.scale, DType::f32, 1);
   if (how.activation != Activation::none || how.column_sums.defined())
     throw InternalError("quantize: a CPU computes activations and sums by themselves");
   with_element(x, [&]<class T>(T) {
@@ -213,8 +214,8 @@ void cpu::quantize(const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how) {
 
 void cpu::widen(const Tensor& to, const Fp8Copy& from) {
   const std::int64_t n = from.values.numel();
-  require_elements(from.values, DType::u8, n);
-  require_elements(to, DType::f32, n);
+  require_host_elements(from.values, DType::u8, n);
+  require_host_elements(to, DType::f32, n);
   if (from.granularity != Fp8Granularity::tensor)
     return widen_blocks(to.as<float>(), from, from.values.size(0), from.values.size(1));
   const auto* const values = from.values.as<const std::uint8_t>();

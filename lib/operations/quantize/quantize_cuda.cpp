@@ -6,7 +6,7 @@
 namespace trainx::operations::cuda {
 namespace {
 
-void require_elements(const Tensor& t, DType dtype, std::int64_t n) {
+void require_gpu_elements(const Tensor& t, DType dtype, std::int64_t n) {
   if (t.defined() && (t.dtype != dtype || t.numel() != n || !t.is_contiguous()))
     throw InternalError("quantize: an operand of another type or size");
 }
@@ -32,8 +32,8 @@ kernels::Fp8Source source_of(const Fp8Cast& how) {
 /// Of x[rows, columns].
 void require_scales(const Tensor& t, const Fp8Tensor& of, std::int64_t rows, std::int64_t columns) {
   if (!t.defined()) throw InternalError("quantize: no room for scales");
-  require_elements(t, DType::f32,
-                   kernels::fp8_scales(granularity_of(of.granularity), rows, columns));
+  require_gpu_elements(t, DType::f32,
+                       kernels::fp8_scales(granularity_of(of.granularity), rows, columns));
 }
 
 void quantize_blocks(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cast& how,
@@ -66,15 +66,15 @@ void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cas
   const std::int64_t elements = !how.gated          ? x.numel()
                                 : how.pre.defined() ? 2 * x.numel()
                                                     : x.numel() / 2;
-  require_elements(x, x.dtype, x.numel());
-  require_elements(to.values, DType::u8, elements);
-  require_elements(to.transposed, DType::u8, elements);
-  require_elements(how.pre, x.dtype, elements);
-  require_elements(how.counts, DType::f64, kernels::fp8_counts);
+  require_gpu_elements(x, x.dtype, x.numel());
+  require_gpu_elements(to.values, DType::u8, elements);
+  require_gpu_elements(to.transposed, DType::u8, elements);
+  require_gpu_elements(how.pre, x.dtype, elements);
+  require_gpu_elements(how.counts, DType::f64, kernels::fp8_counts);
   if (to.granularity != Fp8Granularity::tensor) return quantize_blocks(gpu, to, x, how, elements);
-  require_elements(to.scale, DType::f32, 1);
-  require_elements(how.known, DType::f64, 1);
-  require_elements(how.exponents, DType::f64, kernels::fp8_exponents);
+  require_gpu_elements(to.scale, DType::f32, 1);
+  require_gpu_elements(how.known, DType::f64, 1);
+  require_gpu_elements(how.exponents, DType::f64, kernels::fp8_exponents);
   if (!to.scale.defined()) throw InternalError("quantize: no room for the scale");
   with_kernel_element(x, [&]<class T>(T) {
     kernels::Quantization<T> op;
@@ -99,8 +99,8 @@ void quantize(const Gpu& gpu, const Fp8Tensor& to, const Tensor& x, const Fp8Cas
 }
 
 void transpose_fp8(const Gpu& gpu, const Tensor& to, const Tensor& values) {
-  require_elements(values, DType::u8, values.numel());
-  require_elements(to, DType::u8, values.numel());
+  require_gpu_elements(values, DType::u8, values.numel());
+  require_gpu_elements(to, DType::u8, values.numel());
   gpu::require(
       kernels::transpose_fp8(pointer<std::uint8_t>(to), pointer<const std::uint8_t>(values),
                              values.size(0), values.size(1), gpu.space.stream),

@@ -1,7 +1,7 @@
 #include "operations/common/element.hpp"
 #include "operations/common/timed_work.hpp"
 #include "operations/rotary/rotary_backends.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -68,7 +68,7 @@ class Turn {
 
   template <class T>
   void run(T* y, const T* x, const T* cut) const {
-    at::parallel_for(0, rows_, row_grain(columns_), [&](std::int64_t begin, std::int64_t end) {
+    tensor::parallel_for(0, rows_, row_grain(columns_), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t at = row * columns_, angle = place(row) * pairs_;
         const float *const cos = table_.cos.data() + angle, *const sin = table_.sin.data() + angle;

@@ -4,7 +4,7 @@
 #include "operations/common/timed_work.hpp"
 #include "operations/router/router_backends.hpp"
 #include "tensor/torch_view.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <algorithm>
@@ -156,7 +156,7 @@ void to_scores(const Router& r, const Tensor& scores) {
   if (r.score == Router::Score::chosen_softmax) return;
   const TimedWork timed(Work::activation);
   const std::int64_t E = r.experts;
-  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       float* const of = scores.as<float>() + n * E;
       if (r.score == Router::Score::softmax)
@@ -171,17 +171,18 @@ void add_bias(const Tensor& scores, const Tensor& bias) {
   const TimedWork timed(Work::activation);
   const std::int64_t E = scores.size(1);
   with_element(bias, [&]<class T>(T) {
-    at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin * E; i < end * E; ++i)
-        scores.as<float>()[i] += load(data<T>(bias)[i % E]);
-    });
+    tensor::parallel_for(0, scores.size(0), row_grain(E),
+                         [&](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t i = begin * E; i < end * E; ++i)
+                             scores.as<float>()[i] += load(data<T>(bias)[i % E]);
+                         });
   });
 }
 
 void sum_logits(const Tensor& log_sums, const Tensor& logits) {
   const TimedWork timed(Work::activation);
   const std::int64_t E = logits.size(1);
-  at::parallel_for(0, logits.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, logits.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       const float* const of = logits.as<const float>() + n * E;
       const float largest = *std::max_element(of, of + E);
@@ -198,7 +199,7 @@ void add_z_gradient(const Router& r, const Tensor& d_logits, const Tensor& score
   const TimedWork timed(Work::activation);
   const std::int64_t E = r.experts;
   const float d = *of_z.d_z.as<const float>();
-  at::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, scores.size(0), row_grain(E), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       const float* const of = scores.as<const float>() + n * E;
       const float log_sum = of_z.log_sums.as<const float>()[n];
@@ -260,7 +261,7 @@ void cpu::choose_experts(const Router& r, const Tensor& weights, const Tensor& i
     with_element(correction, [&]<class T>(T) {
       for (std::int64_t e = 0; e < E; ++e) added.push_back(load(data<T>(correction)[e]));
     });
-  at::parallel_for(0, N, row_grain(4 * E), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, N, row_grain(4 * E), [&](std::int64_t begin, std::int64_t end) {
     Chooser chooser(r, added.empty() ? nullptr : added.data());
     std::vector<std::int32_t> chosen(static_cast<std::size_t>(k));
     for (std::int64_t n = begin; n < end; ++n) {
@@ -301,7 +302,7 @@ void cpu::router_scores_backward(const Router& r, const Tensor& d_logits, const 
   const std::int64_t N = scores.size(0), E = r.experts, k = r.per_token;
   // of each token's softmax over all experts
   const float* const of_share = d_balanced.defined() ? d_balanced.as<const float>() + E : nullptr;
-  at::parallel_for(0, N, row_grain(E), [&](std::int64_t begin, std::int64_t end) {
+  tensor::parallel_for(0, N, row_grain(E), [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> d(static_cast<std::size_t>(k)), values(static_cast<std::size_t>(k)),
         shares(static_cast<std::size_t>(E));
     for (std::int64_t n = begin; n < end; ++n) {

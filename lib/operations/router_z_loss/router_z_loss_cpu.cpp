@@ -5,7 +5,7 @@
 namespace trainx::operations {
 namespace {
 
-kernels::RouterZLoss kernel_loss(const RouterZLoss& l, const Tensor& z, const Tensor& targets) {
+kernels::RouterZLoss reference_loss(const RouterZLoss& l, const Tensor& z, const Tensor& targets) {
   return {factor_of(l), z.as<const float>(), targets.as<const std::int32_t>(), targets.numel()};
 }
 
@@ -14,13 +14,13 @@ kernels::RouterZLoss kernel_loss(const RouterZLoss& l, const Tensor& z, const Te
 void cpu::add_router_z_loss(const RouterZLoss& l, const Tensor& loss_sum, const Tensor& z,
                             const Tensor& targets) {
   const TimedWork timed(Work::loss);
-  kernels::router_z_loss_reference(kernel_loss(l, z, targets), loss_sum.as<double>());
+  kernels::router_z_loss_reference(reference_loss(l, z, targets), loss_sum.as<double>());
 }
 
 void cpu::router_z_loss_backward(const RouterZLoss& l, const Tensor& d_z, const Tensor& targets,
                                  LossSeed seed) {
   const TimedWork timed(Work::loss);
-  kernels::router_z_loss_backward_reference(kernel_loss(l, {}, targets), d_z.as<float>(),
+  kernels::router_z_loss_backward_reference(reference_loss(l, {}, targets), d_z.as<float>(),
                                             seed.factor, seed.scale);
 }
 
