@@ -29,6 +29,8 @@ CASES = {
 
 
 class AttentionDropout(Trainx):
+    forks = True
+
     def write(self, case, name="r.yaml"):
         kind, options, data = CASES[case]
         lines = {"train": 48, "eval": 8}

@@ -16,6 +16,8 @@ optimizer: {{type: adamw}}
 
 
 class BadInput(Trainx):
+    forks = True
+
     def refused(self, *args, **what):
         refusal = super().refused(*args, **what)
         self.assertEqual(list((self.folder / "outputs").glob("*/checkpoint*")), [], "something was written")

@@ -14,6 +14,8 @@ STEPS, FROM, TO = 60, 1e-5, 100
 
 
 class BenchLr(Trainx):
+    forks = True
+
     def files(self):
         return sorted(
             p.relative_to(self.folder).as_posix() for p in (self.folder / "outputs").rglob("*")

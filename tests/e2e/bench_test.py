@@ -167,11 +167,8 @@ class Bench(Driven):
 
 class Step(Trainx):
     """`trainx bench step` itself, on a CPU."""
-
     def lines(self, *args, **more):
-        done = subprocess.run([BUILD / "bin" / "trainx", "bench", "step", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,
-                              env=self.environment(), capture_output=True, text=True, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_trainx("bench", "step", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args, **more)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def test_rounds_of_its_own(self):
@@ -185,7 +182,7 @@ class Step(Trainx):
         self.assertFalse((self.folder / "outputs").exists())
 
     def test_rounds_that_are_asked_for(self):
-        ready, *rounds, done = self.lines("--paced", input="go 2\ngo 5\n")
+        ready, *rounds, done = self.lines("--paced", text="go 2\ngo 5\n")
         self.assertEqual([r["steps"] for r in rounds], [2, 5])
         self.assertEqual(done["event"], "done")
 
@@ -249,9 +246,7 @@ class Step(Trainx):
                 self.assertEqual(plan["tokens_per_step"], row["batch"] * row["length"])
 
     def table(self, name, *args):
-        done = subprocess.run([BUILD / "bin" / "trainx", "bench", name, ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args], cwd=self.folder,
-                              env=self.environment(), capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_trainx("bench", name, ROOT / "configs" / "quickstart.yaml", "run.device=cpu", *args)
         self.assertFalse((self.folder / "outputs").exists())
         return done.stdout
 

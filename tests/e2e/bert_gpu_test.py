@@ -14,7 +14,7 @@ schedule: {{type: constant}}
 eval: {{every: 12 steps, batches: 4}}
 metrics: {{every: 1 steps}}
 """
-OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm, mask_probability: 0.2"}
+OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm, mask_probability: 0.2, mask_token: 103, special_tokens: [0, 101, 102, 103]"}
 # Heads of 64 on rows that kernels for Hopper take, four samples a step in their order.
 WIDE = ("model.options.num_heads=2", "model.options.hidden_size=128", "model.options.max_positions=160", "data.sequence_length=160", "data.shuffle=false",
         "batch.global_batch_size=4", "batch.micro_batch_size=2")

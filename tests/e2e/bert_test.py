@@ -18,10 +18,9 @@ schedule: {{type: constant}}
 eval: {{every: 20 steps, batches: 5}}
 metrics: {{every: 1 steps}}
 """
-OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm"}
-# RoBERTa's mask token lies beyond a small vocabulary
+OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103]"}
 OTHERS = {f"{family}/{head}": options for family in ("roberta", "xlm-roberta")
-          for head, options in (OPTIONS | {"masked_lm": "task: masked_lm, mask_token: 103"}).items()}
+          for head, options in OPTIONS.items()}
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
@@ -109,7 +108,7 @@ class Bert(Trainx):
     def test_what_does_not_fit_is_refused(self):
         folder, data = self.make("classification"), self.data("classification")
         for options, word in (("task: causal_lm", "causal_lm"), ("task: masked_lm, num_labels: 3", "num_labels"), ("task: classification, mask_probability: 0.2", "mask_probability"),
-                              ("task: masked_lm, mask_token: 131", "mask_token")):
+                              ("task: masked_lm, mask_token: 131, special_tokens: [0]", "mask_token")):
             self.assertIn(word, self.train("classification", folder, data, options=options, expect=78).stderr)
         broken = self.folder / "broken"
         for key, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key"), ("is_decoder", True), ("problem_type", "ranking")):

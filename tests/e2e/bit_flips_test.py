@@ -18,6 +18,8 @@ def flip(path, random):
 
 
 class BitFlips(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.recipe_path = self.recipe(

@@ -17,6 +17,8 @@ BEHIND = "checkpoint.asynchronous=true"
 
 
 class CheckpointBehind(Trainx):
+    forks = True
+
     def events(self, *args):
         lines = map(json.loads, self.run_trainx("train", *args, "--json").stdout.splitlines())
         return [line for line in lines if line.get("event") == "checkpoint"]

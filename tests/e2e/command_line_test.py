@@ -8,6 +8,8 @@ from support import TRAINX, Trainx, main, tiny
 
 
 class CommandLine(Trainx):
+    forks = True
+
     def refused(self, *args, names=(), code=2, sentence=None):
         done = self.run_trainx(*args, expect=code)
         self.assertEqual(done.stdout, "")

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from support import TRAINX, Trainx, main
+from support import Trainx, main
 
 ASK = """\
 source "$SCRIPT"
@@ -23,6 +23,8 @@ done
 
 
 class Completion(Trainx):
+    forks = True
+
     def script(self, shell):
         path = self.folder / f"trainx.{shell}"
         path.write_text(self.run_trainx("completion", shell).stdout)

@@ -95,6 +95,7 @@ def of_transformers(config):
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class ConfigValues(Trainx):
+    forks = True
     RECIPE, REFERENCE = RECIPE, "reference_decoder.py"
 
     def setUp(self):

@@ -144,6 +144,8 @@ class RunFiles(Trainx):
 
 
 class Overwrite(Trainx):
+    forks = True
+
     def test_a_run_begins_anew(self):
         recipe = self.recipe(tiny(steps=4))
         run = self.folder / "outputs" / "tiny"
@@ -184,6 +186,8 @@ class Overwrite(Trainx):
 
 
 class Eval(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         (self.folder / "data").mkdir()
@@ -194,8 +198,7 @@ class Eval(Trainx):
         self.run_trainx("train", self.config)
 
     def evaluated(self, *args, cwd=None):
-        done = subprocess.run([TRAINX, "eval", *args, "--json"], cwd=cwd or self.folder, capture_output=True, text=True, env=self.environment())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_trainx("eval", *args, "--json", cwd=cwd)
         return json.loads(done.stdout.splitlines()[-1])
 
     def test_data_is_found_from_another_folder(self):
@@ -203,8 +206,7 @@ class Eval(Trainx):
         elsewhere.mkdir()
         self.assertEqual(self.evaluated("../outputs/tiny", cwd=elsewhere), self.evaluated("outputs/tiny"))
         (self.folder / "data" / "held_out.bin").unlink()
-        done = subprocess.run([TRAINX, "eval", "../outputs/tiny"], cwd=elsewhere, capture_output=True, text=True, env=self.environment())
-        self.assertEqual(done.returncode, 66)
+        done = self.run_trainx("eval", "../outputs/tiny", cwd=elsewhere, expect=66)
         self.assertIn(str(self.folder.resolve() / "data" / "held_out.bin"), done.stderr)
 
     def test_settings_of_a_run(self):
@@ -225,6 +227,8 @@ class Eval(Trainx):
 
 
 class Small(Trainx):
+    forks = True
+
     def test_warmup_in_percent(self):
         recipe = self.recipe(tiny(steps=40).replace("warmup: 1 steps", "warmup: 25 %"))
         self.run_trainx("train", recipe, "run.duration=12 steps")

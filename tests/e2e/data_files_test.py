@@ -18,6 +18,8 @@ metrics: {{every: 1 steps}}
 
 
 class DataFiles(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.ids = [self.random.randrange(64) for _ in range(40 * 16 + 1)]
@@ -195,12 +197,11 @@ class DataFiles(Trainx):
         (self.folder / "alpaca.json").write_text(json.dumps(alpaca))
         said = tokenize("alpaca.json", "--out", "c.bin", expect=65).stderr
         self.assertIn("alpaca.json:1:", said)
-        self.assertIn("'instruction'", said)
         (self.folder / "a.parquet").write_bytes(b"PAR1" + bytes(range(200)) + b"PAR1")
         # 69: of a build without Apache Arrow
         done = tokenize("a.parquet", "--out", "c.bin", expect=None)
         self.assertIn(done.returncode, (65, 69), done.stderr)
-        self.assertIn("Parquet", done.stderr)
+        self.assertIn("a.parquet", done.stderr)
         said = self.run_trainx("validate", self.write_recipe("a.parquet"), expect=65).stderr
         self.assertIn("Parquet", said)
 

@@ -13,6 +13,8 @@ PAIRS = "label\ttext\ttext_pair\n" + "".join(f"{i % 2}\tThe cat sat {i}.\tA {'ca
 
 
 class Data(Trainx):
+    forks = True
+
     def write(self, name, contents):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +37,7 @@ class Data(Trainx):
         about = json.loads((self.folder / "all.bin.json").read_text())
         self.assertEqual((about["tokens"], about["end_of_text"], about["vocab_size"]), (len(ids), 0, 600))
         # One line in is what the file has.
-        line = subprocess.run([TRAINX, "data", "tokenize", "-", "--tokenizer", "tok"], input=json.dumps({"text": sources[0]}) + "\n", cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        line = self.run_trainx("data", "tokenize", "-", "--tokenizer", "tok", text=json.dumps({"text": sources[0]}) + "\n").stdout
         self.assertEqual(tuple(json.loads(line)["input_ids"]), ids[:ids.index(0)])
         seen = self.run_trainx("data", "inspect", "all.bin", "--show", 1, "--tokens", 30, "--sequence-length", 64).stdout
         self.assertIn(f"tokens     {len(ids)}, ids up to 599", seen)

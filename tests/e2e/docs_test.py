@@ -16,6 +16,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import documentation  # noqa: E402
+import forked  # noqa: E402
 import support  # noqa: E402
 
 PAGES = [support.ROOT / "README.md", support.ROOT / "CONTRIBUTING.md", *sorted((support.ROOT / "docs").rglob("*.md"))]
@@ -62,7 +63,7 @@ def tearDownModule():
             print(f"  {what}: {place}")
 
 
-class Pages(unittest.TestCase):
+class Pages(support.Timed):
     maxDiff = None
 
     def shell_folder(self, page):
@@ -95,7 +96,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(done.returncode, want, f"{block.place}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
     def trainx(self, folder, *arguments, settings=""):
-        return subprocess.run([support.TRAINX, *arguments], cwd=folder, capture_output=True, text=True, env=self.environment(folder, settings), timeout=120, check=False)
+        return forked.run(support.MANY_COMMANDS, arguments, folder, self.environment(folder, settings), seconds=120)
 
     def parse(self, block, folder):
         checked = 0

@@ -54,6 +54,8 @@ def chosen():
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class Encoders(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         # One model and one data set: others may have a value beside the kink of an activation,

@@ -6,6 +6,8 @@ from support import Trainx, main, tiny
 
 
 class EvalPrecision(Trainx):
+    forks = True
+
     def eval_losses(self, run):
         lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
         return [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]

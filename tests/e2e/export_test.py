@@ -23,6 +23,8 @@ metrics: {{every: 1 steps}}
 
 
 class Export(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.run_trainx("train", self.recipe(tiny(steps=6, every=6, seed=self.seed % 1000)))

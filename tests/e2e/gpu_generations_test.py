@@ -7,7 +7,7 @@ import unittest
 
 import fake_gpu
 from described import nothing_of_its_own
-from support import ROOT, TRAINX, Refusal, Trainx, main, tiny
+from support import ROOT, TRAINX, Refusal, Trainx, main, tiny, version
 
 BUILT = json.loads(subprocess.run([TRAINX, "version", "--json"], capture_output=True,
                                   text=True).stdout or "{}").get("cuda")
@@ -43,6 +43,8 @@ def runs_on(gpu, architectures):
 
 
 class Generations(Trainx):
+    forks = True
+
     def told(self, gpu, **more):
         """The environment of a machine with two such GPUs."""
         if not hasattr(self, "nvml"):
@@ -59,8 +61,7 @@ class Generations(Trainx):
     def worker(self):
         """One that answers, so that the real one need not be built."""
         path = self.folder / "worker"
-        version = self.run_trainx("--version").stdout.split()[1]
-        path.write_text(f"#!/bin/sh\necho '{nothing_of_its_own(version)}'\n")
+        path.write_text(f"#!/bin/sh\necho '{nothing_of_its_own(version())}'\n")
         path.chmod(0o755)
         return str(path)
 
@@ -161,7 +162,7 @@ class Generations(Trainx):
                            1.5 * plan["time"]["memory_ms"])
 
     def test_each_name_has_a_plan_and_the_same_advice_on_sizes(self):
-        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6}}",
+        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}",
                     "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}",
                     "data={type: stories, sequence_length: 128}")
         recipe = self.recipe("run: {name: x}\n", "x.yaml")

@@ -129,6 +129,7 @@ class Guides(Driven):
 
 class Command(Trainx):
     """trainx itself, on a CPU."""
+    forks = True
 
     def figures(self):
         return {row["name"]: row for row in json.loads((self.folder / "out" / "guides.json").read_text())["rows"]}

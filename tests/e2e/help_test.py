@@ -13,7 +13,8 @@ import termios
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import ROOT, TRAINX, Trainx, main  # noqa: E402
+import forked  # noqa: E402
+from support import MANY_COMMANDS, ROOT, TRAINX, Trainx, main  # noqa: E402
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -22,10 +23,14 @@ import generated_tables  # noqa: E402
 
 @functools.cache
 def commands():
-    return [(), *(path for path, _ in generated_tables.all_commands(generated_tables.Trainx(TRAINX)))]
+    def ask(*words):
+        return forked.run(MANY_COMMANDS, words, ROOT, dict(os.environ)).stdout
+    return [(), *(path for path, _ in generated_tables.all_commands(ask))]
 
 
 class Help(Trainx):
+    forks = True
+
     def help_of(self, command, **environment):
         return self.run_trainx(*command, "--help", env=self.environment(**environment)).stdout
 

@@ -3,17 +3,21 @@ seconds and little memory."""
 
 import json
 import os
-import resource
 import shutil
+import signal
 import socket
 import struct
 import subprocess
-from support import TRAINX, Refusal, Trainx, main, tiny, write_tokens
+
+import forked
+from support import BUILD, Refusal, Trainx, main, tiny, write_tokens
 
 MOST_SECONDS, MOST_BYTES = 20, 1 << 30
 
 
 class HostileFiles(Trainx):
+    forks = True
+
     def model_folder(self):
         """A Hugging Face folder of a tiny model."""
         self.run_trainx(
@@ -27,27 +31,17 @@ class HostileFiles(Trainx):
 
     def refuses(self, code, *args, names=()):
         """Ends with `code` and names things, within time and memory."""
-        process = subprocess.Popen(
-            [TRAINX, *map(str, args), "--json"],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environment(),
+        words, env = [*map(str, args), "--json"], self.environment()
+        program = forked.program_for(words, env, BUILD)
+        answer = forked.ask(program, words, self.folder, env, seconds=MOST_SECONDS)
+        self.assertNotEqual(answer["code"], -signal.SIGKILL, f"no answer: {words}")
+        refusal = Refusal(
+            subprocess.CompletedProcess(words, answer["code"], answer["out"], answer["err"])
         )
-        try:
-            out, err = process.communicate(timeout=MOST_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            self.fail(f"no answer: trainx {' '.join(map(str, args))}")
-        refusal = Refusal(subprocess.CompletedProcess(args, process.returncode, out, err))
-        self.assertEqual(refusal.code, code, out + err)
+        self.assertEqual(refusal.code, code, answer)
         for name in names:
             self.assertIn(name, refusal.text())
-        self.assertLess(
-            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, MOST_BYTES, args
-        )
+        self.assertLess(answer["memory_bytes"], MOST_BYTES, words)
 
     def special(self, kind, path):
         """Puts something that is no regular file in the place of a file."""

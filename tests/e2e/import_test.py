@@ -93,6 +93,8 @@ log_every_n_steps: 1
 
 
 class Import(Trainx):
+    forks = True
+
     def file(self, name, contents):
         path = self.folder / name
         path.write_text(contents if isinstance(contents, str) else json.dumps(contents, indent=2))

@@ -1,14 +1,16 @@
 """Questions with answers: prompt and completion, and conversations by the tokenizer's own chat template. Tokens and what is learned are those of transformers."""
 import json
+import os
 import pathlib
 import subprocess
 
 import chat_templates
+import jinja_cases
 import random_text
-from support import main
+import reference
+from support import ROOT, TRAINX, main
 from tokenizer_cases import NEEDS_PYTHON, PYTHON, Tokenizers
 
-REFERENCE = pathlib.Path(__file__).with_name("reference_chat.py")
 WORDS = [w for w in random_text.WORDS if not w.startswith("<")]
 
 
@@ -16,15 +18,13 @@ def phrase(random):
     return " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 9)))
 
 
-def reference(command, folder, job=None):
-    done = subprocess.run([PYTHON, str(REFERENCE), command, *map(str, folder)], input=json.dumps(job).encode(), capture_output=True, check=True)
-    return json.loads(done.stdout) if done.stdout.strip() else None
-
-
 class Instructions(Tokenizers):
+    def reference(self, command, folder, job=None):
+        return reference.ask(self, "reference_chat.py", command, *folder, asks=job)
+
     def made_folder(self, kind):
         folder = self.folder / kind
-        reference("make", [pathlib.Path(self.made.name) / kind / "tokenizer.json", folder])
+        self.reference("make", [pathlib.Path(self.made.name) / kind / "tokenizer.json", folder])
         return folder
 
     def template(self, folder, text):
@@ -39,7 +39,7 @@ class Instructions(Tokenizers):
             folder = self.made_folder(kind)
             jobs = [{"name": name, "template": text, "conversations": self.conversations(40, system=name != "gemma")}
                     for name, text in {**chat_templates.PLAIN, **chat_templates.MARKED_ONES}.items()]
-            for job, wanted in zip(jobs, reference("conversations", [folder], jobs), strict=True):
+            for job, wanted in zip(jobs, self.reference("conversations", [folder], jobs), strict=True):
                 with self.subTest(f"{kind} {job['name']}"):
                     self.template(folder, job["template"])
                     ours = self.trainx_lines(folder, [json.dumps({"messages": messages}) for messages in job["conversations"]])
@@ -58,7 +58,7 @@ class Instructions(Tokenizers):
         for kind in ("bert", "roberta", "xlmr"):
             with self.subTest(kind):
                 folder = pathlib.Path(self.made.name) / kind
-                wanted = reference("words", [folder], samples)
+                wanted = self.reference("words", [folder], samples)
                 ours = self.trainx_lines(
                     folder, [json.dumps({"words": words, "tags": tags}) for words, tags in samples])
                 for sample, o, w in zip(samples, ours, wanted, strict=True):
@@ -78,7 +78,7 @@ class Instructions(Tokenizers):
         for kind in ("gpt2", "llama3", "llama2"):
             with self.subTest(kind):
                 folder = self.made_folder(kind)
-                wanted = reference("completions", [folder], pairs)
+                wanted = self.reference("completions", [folder], pairs)
                 ours = self.trainx_lines(folder, [json.dumps({"prompt": p, "completion": c}) for p, c in pairs])
                 for pair, o, w in zip(pairs, ours, wanted, strict=True):
                     self.assertEqual(o, w, pair)
@@ -108,9 +108,13 @@ class Instructions(Tokenizers):
     def test_training(self):
         """Lines, packed lines, and a run whose loss is that of the answers alone."""
         folder = self.made_folder("gpt2")
-        self.template(folder, chat_templates.CHATML)
+        self.template(folder, "{{ raise_exception('not this one') }}")
+        more = folder / "additional_chat_templates/rag.jinja"
+        more.parent.mkdir()
+        more.write_text("for documents")
+        (self.folder / "own.jinja").write_text(chat_templates.CHATML)
         (self.folder / "chats.jsonl").write_text("\n".join(json.dumps({"messages": m}) for m in self.conversations(30)) + "\n")
-        self.run_trainx("data", "tokenize", "chats.jsonl", "--tokenizer", folder, "--out", "chats_ids.jsonl")
+        self.run_trainx("data", "tokenize", "chats.jsonl", "--tokenizer", folder, "--chat-template", "own.jinja", "--out", "chats_ids.jsonl")
         rows = [json.loads(line) for line in (self.folder / "chats_ids.jsonl").read_text().splitlines()]
         self.assertEqual(len(rows), 30)
         about = json.loads((self.folder / "chats_ids.jsonl.json").read_text())
@@ -130,6 +134,32 @@ optimizer: {{type: adamw, lr: 1e-3}}
 metrics: {{every: 1 steps}}
 """)
         self.run_trainx("train", recipe)
+        # What the data were written by goes along.
+        self.run_trainx("export", "outputs/r", "exported")
+        for made in (self.folder / "outputs/r/latest", self.folder / "exported"):
+            self.assertEqual((made / "chat_template.jinja").read_text(), chat_templates.CHATML)
+            self.assertEqual((made / "additional_chat_templates/rag.jinja").read_text(), "for documents")
+        self.run_trainx("ckpt", "verify", "outputs/r")
+
+    @NEEDS_PYTHON
+    def test_difficult_templates(self):
+        """Templates whose prompts are no prefix of the conversation, and conversations with calls, null keys, thoughts and parts: scripts/compare_templates."""
+        for name, text in {**chat_templates.DIFFICULT, "qwen3": chat_templates.QWEN3, "marked": chat_templates.MARKED}.items():
+            (self.folder / f"{name}.jinja").write_text(text)
+        done = subprocess.run([PYTHON, str(ROOT / "scripts/compare_templates"), str(self.folder), "--packages", "none", "--show"],
+                              env={**os.environ, "TRAINX": str(TRAINX)}, capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"\b70 pairs\b", done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\b0 differ\b", done.stdout + done.stderr)
+
+    @NEEDS_PYTHON
+    def test_recorded_texts_are_those_of_jinja2(self):
+        recorded = json.loads(jinja_cases.RECORDED.read_text())
+        self.assertEqual(recorded["variables"], jinja_cases.VARIABLES)
+        script = pathlib.Path(jinja_cases.__file__)
+        done = subprocess.run([PYTHON, "-c", f"import sys, json; sys.path.insert(0, {str(script.parent)!r}); import jinja_cases; print(json.dumps(jinja_cases.rendered()))"],
+                              capture_output=True, text=True, check=True)
+        for now, before in zip(json.loads(done.stdout), recorded["cases"], strict=True):
+            self.assertEqual((now["template"], now.get("text")), (before["template"], before.get("text")))
 
     def refusal(self, lines, *more, code=65):
         (self.folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -147,12 +177,14 @@ metrics: {{every: 1 steps}}
             ({"messages": [{"role": "user", "content": "a"}]}, "nothing is learned"),
             ({"messages": [{"role": "system", "content": "s"}, *good["messages"]]}, "System role"),
             ({"prompt": "a", "completion": ""}, "nothing is learned"), ({"prompt": 1, "completion": "b"}, "not text"),
-            ({"conversations": []}, "messages"), ({"instruction": "a", "output": "b"}, "--prompt")):
+            ({"conversations": []}, "conversations"), ({"instruction": "a", "output": "b", "history": [["c", "d"]]}, "history"),
+            ({**good, "tools": "f"}, "tools"), ({**good, "chat_template_kwargs": {"messages": []}}, "chat_template_kwargs"),
+            ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}, good["messages"][1]]}, "messages[0].content")):
             with self.subTest(line):
                 done = self.refusal([good, line])
                 self.assertIn("in.jsonl:2: ", done.stderr)
                 self.assertIn(says, done.stderr)
-        for text, says in (("{% for m in", "Jinja"), ("{{ messages[", "Jinja"), ("{% generation %}a", "does not end"),
+        for text, says in (("{% for m in", "Jinja"), ("{{ messages[", "Jinja"), ("{% generation %}a", "endgeneration"), ("{% include 'a' %}", "include"), ("{{ messages | urlize }}", "urlize"),
                            ("{% generation %}a{% generation %}b{% endgeneration %}{% endgeneration %}", "inside one another"),
                            ("no turns", "no answer"), ("{% generation %}{% endgeneration %}", "no answer"), ("a" * 300_000, "256 KiB"),
                            ("{{ raise_exception('stop here') }}", "stop here")):

@@ -9,7 +9,7 @@ import subprocess
 import time
 import uuid
 
-from support import LONG, ROOT, TRAINX, Trainx, main, tiny
+from support import LONG, ROOT, TRAINX, Trainx, main, tiny, version
 
 FOREVER = "sleep 600"
 GRACE = 12                              # seconds from a failure until those who do not end are killed
@@ -36,6 +36,8 @@ def is_ending(process):
 
 
 class Launch(Trainx):
+    forks = True                        # of launchers; their workers are processes
+
     def setUp(self):
         super().setUp()
         self.mark = uuid.uuid4().hex
@@ -43,8 +45,7 @@ class Launch(Trainx):
         self.stubs.mkdir()
         self.config = self.recipe(tiny().replace("global_batch_size: 8, micro_batch_size: 4", "global_batch_size: 60, grad_accum_steps: 1"))   # for 1 to 6 ranks
         self.run_folder = self.folder / "outputs" / "tiny"
-        version = subprocess.run([TRAINX, "version"], capture_output=True, text=True, check=True).stdout.split()
-        self.base = {"STUB_VERSION": version[1] if version[0] == "trainx" else version[0], "STUB_FOLDER": str(self.stubs), "STUB_MARK": self.mark,
+        self.base = {"STUB_VERSION": version(), "STUB_FOLDER": str(self.stubs), "STUB_MARK": self.mark,
                      "TRAINX_WORKER": str(ROOT / "tests" / "e2e" / "stub_worker.py"), "TERM": "xterm"}
         self.addCleanup(self.kill_marked)
 

@@ -14,6 +14,8 @@ LONG_RUN = tiny(steps=100000, every=100000).replace("cosine, warmup: 5 steps", "
 
 
 class Loop(Trainx):
+    forks = True
+
     def lines(self, run, name="metrics.jsonl"):
         return [json.loads(line) for line in (self.folder / "outputs" / run / name).read_text().splitlines()]
 

@@ -11,6 +11,8 @@ LARGE = 2.0**40                             # overflows in any model's first ste
 
 
 class LossScale(Trainx):
+    forks = True
+
     def state(self, run):
         return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 

@@ -103,7 +103,8 @@ class Memory(Trainx):
                 print(json.dumps({"input_ids": ids}), file=out)
         text = """run: {name: released, duration: 4 steps, deterministic: true}
 model: {type: bert, options: {num_layers: 4, num_heads: 8, hidden_size: 256, max_positions: 512,
-        vocab_size: 4000, task: masked_lm, mask_probability: 0.3}}
+        vocab_size: 4000, task: masked_lm,
+        mask_token: 103, special_tokens: [0, 101, 102, 103], mask_probability: 0.3}}
 data: {type: jsonl, train: lines.jsonl, sequence_length: 512}
 batch: {global_batch_size: 16, micro_batch_size: 16}
 optimizer: {type: adamw}

@@ -22,6 +22,8 @@ EXPERTS = 2 * 4                     # tensors of matrices: up and down, in 4 lay
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class Mxfp4(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.tokens = self.folder / "tokens.bin"

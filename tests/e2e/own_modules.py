@@ -35,7 +35,6 @@ def worker(name):
 
 class OwnModules(Trainx):
     """Recipes of MODELS, and how they are trained. Tests share what workers have measured."""
-
     @classmethod
     def setUpClass(cls):
         cls.cache = tempfile.mkdtemp(prefix="trainx-cache-")

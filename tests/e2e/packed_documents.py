@@ -17,6 +17,8 @@ LENGTH = 64
 
 
 class PackedDocuments(Trainx):
+    forks = True
+
     def documents(self, count, longest):
         """Of mixed length, most of them short; each counts up from a random token, so that there is something to learn."""
         return self.documents_of([min(longest, 2 + int(self.random.expovariate(4 / longest))) for _ in range(count)])

@@ -7,6 +7,8 @@ from support import ROOT, Trainx, main, read_measured, tiny
 
 
 class Plan(Trainx):
+    forks = True
+
     def test_predicted_memory_is_measured_memory(self):
         for level in ("none", "full"):
             for precision in ("fp32", "bf16"):
@@ -129,7 +131,7 @@ class Plan(Trainx):
         self.assertIsNone(advice["gain_ms"])
 
     def test_alignment_is_advised_for_an_h100_too(self):
-        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6}}", "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}", "data={type: stories, sequence_length: 128}")
+        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}", "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}", "data={type: stories, sequence_length: 128}")
         recipe = self.recipe("run: {name: x}\n", "x.yaml")
         times = {}
         for gpu in ("h100", "h200"):
@@ -206,6 +208,8 @@ parallel: {mode: zero3}
 
 
 class Commands(Trainx):
+    forks = True
+
     def test_a_run_can_be_shown_evaluated_generated_from_and_pruned(self):
         recipe = self.recipe(tiny(steps=20, every=5).replace("keep_last: 2", "keep_last: 4"))
         self.run_trainx("train", recipe)

@@ -3,13 +3,15 @@ import importlib.machinery
 import importlib.util
 import json
 import math
+import os
 import pathlib
 import statistics
 import tempfile
 import unittest
 import unittest.mock
 
-from support import MEASURED, ROOT, TRAINX, main, read_measured
+import forked
+from support import MANY_COMMANDS, MEASURED, ROOT, TRAINX, main, read_measured
 
 RECORDED = "h200/predictions.json"
 TABLE = ROOT / "bench" / "results" / "h200" / "predictions.md"
@@ -22,6 +24,11 @@ def bench_predictions():
     return module
 
 
+def plan_as_fork(words, **_):
+    """For subprocess.run of a plan: there are many."""
+    return forked.run(MANY_COMMANDS, words[1:], ROOT, dict(os.environ))
+
+
 class Predictions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -31,7 +38,7 @@ class Predictions(unittest.TestCase):
             out, table = pathlib.Path(folder) / "again.json", pathlib.Path(folder) / "again.md"
             out.write_bytes((MEASURED / RECORDED).read_bytes())
             command = ["predictions", "--trainx", TRAINX, "--out", str(out), "--markdown", str(table)]
-            with unittest.mock.patch("sys.argv", [*command, "--again"]):
+            with unittest.mock.patch("sys.argv", [*command, "--again"]), unittest.mock.patch.object(cls.bench.subprocess, "run", plan_as_fork):
                 cls.bench.main()
             cls.again, cls.table = out.read_text(), table.read_text()
         cls.rows = json.loads(cls.again)["rows"]

@@ -41,6 +41,8 @@ def rank_of(pid):
 
 
 class Ranks(Trainx):
+    forks = True
+
     def train(self, name, *settings, expect=0, **how):
         return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, expect=expect, **how)
 
@@ -66,24 +68,25 @@ class Ranks(Trainx):
             time.sleep(0.02)
         self.fail(f"{name} did not come to step {step}: {process.stderr.read() if process.poll() is not None else ''}")
 
+    @sampled
     def test_killing_any_rank_ends_the_others_with_a_sentence_that_names_it(self):
         self.write(steps=100000, every=100000)
-        for world, mode in ((2, "ddp"), (3, "ddp"), (2, "dp")):
-            for rank in range(world):
-                name = f"k{mode}{world}{rank}"
-                run = self.start(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
-                self.wait_for_step(name, self.random.randint(2, 30), run)
-                workers = sorted(children_of(run.pid), key=rank_of)
-                self.assertEqual(len(workers), world)
-                time.sleep(self.random.random() * 0.2)
-                os.kill(workers[rank], signal.SIGKILL)
-                killed = time.monotonic()
-                _, err = run.communicate(timeout=30)
-                self.assertLess(time.monotonic() - killed, 5, err)
-                self.assertEqual(run.returncode, 128 + signal.SIGKILL, err)
-                self.assertRegex(err, rf"rank {rank} \(.*pid {workers[rank]}", err)
-                for worker in workers:
-                    self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
+        cases = [(world, mode, rank) for world, mode in ((2, "ddp"), (3, "ddp"), (2, "dp")) for rank in range(world)]
+        for world, mode, rank in self.drawn(cases, few=3):
+            name = f"k{mode}{world}{rank}"
+            run = self.start(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
+            self.wait_for_step(name, self.random.randint(2, 30), run)
+            workers = sorted(children_of(run.pid), key=rank_of)
+            self.assertEqual(len(workers), world)
+            time.sleep(self.random.random() * 0.2)
+            os.kill(workers[rank], signal.SIGKILL)
+            killed = time.monotonic()
+            _, err = run.communicate(timeout=30)
+            self.assertLess(time.monotonic() - killed, 5, err)
+            self.assertEqual(run.returncode, 128 + signal.SIGKILL, err)
+            self.assertRegex(err, rf"rank {rank} \(.*pid {workers[rank]}", err)
+            for worker in workers:
+                self.assertFalse(pathlib.Path(f"/proc/{worker}").exists(), "no orphan")
         self.assertEqual([p for p in pathlib.Path("/dev/shm").glob("*trainx*")], [])
 
     @sampled

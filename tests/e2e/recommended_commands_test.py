@@ -16,7 +16,7 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from support import ROOT, TRAINX, Trainx, main, tiny  # noqa: E402
+from support import ROOT, Trainx, main, tiny  # noqa: E402
 
 COMMANDS = "init train validate plan show eval generate ckpt report export import data bench sweep verify list schema completion doctor version".split()
 SUBCOMMANDS = "ls verify prune tokenize pack inspect step operations guides memory-anatomy lr".split()
@@ -26,6 +26,7 @@ LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 # file -> command named in its texts -> test. "...": the rest of the command is made when the program runs.
 COVERED = {
     "apps/trainx-worker/closing_words.cpp": {"...": "from_nothing"},
+    "apps/trainx-worker/evaluate.cpp": {"data inspect": "data_named_in_prose"},
     "apps/trainx-worker/generate.cpp": {"eval": "init_bert"},
     "apps/trainx/ckpt.cpp": {"train": "damaged_checkpoints"},
     "apps/trainx/command_line.cpp": {"init": "from_nothing", "...": "help_that_refusals_name"},
@@ -42,8 +43,12 @@ COVERED = {
     "apps/trainx/inputs.cpp": {"init": "from_nothing", "list": "named_in_prose"},
     "apps/trainx/launch_options.cpp": {"...": "help_that_refusals_name"},
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
+    "lib/corpus/label_names.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/foreign_file.cpp": {"data tokenize": "data_named_in_prose"},
+    "lib/data/labelled/csv_line.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/labelled/line_rules.cpp": {"data tokenize": "data_named_in_prose"},
+    "lib/data/target_check.cpp": {"data inspect": "data_named_in_prose"},
+    "lib/data/tokens/token_reader.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
     "lib/execute/cuda/gpu_device.cpp": {"doctor": "named_in_prose"},
     "lib/gpu/gpu_error.cpp": {"doctor": "named_in_prose"},
@@ -81,6 +86,7 @@ COVERED = {
     "lib/plan/choose/mode.cpp": {"doctor": "named_in_prose"},
     "lib/plan/explain/describe.cpp": {"doctor": "named_in_prose"},
     "lib/plan/explain/host_traffic.cpp": {"doctor --hosts": "named_in_prose"},
+    "lib/plan/model_dims.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/recipe/absent.cpp": {"export": "named_in_prose"},
     "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
@@ -111,6 +117,8 @@ def recommendations(text):
 
 
 class Recommended(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         (self.folder / "corpus").mkdir()
@@ -122,8 +130,7 @@ class Recommended(Trainx):
     def say(self, *args, expect=0, settings=""):
         """stdout and stderr of a command."""
         env = self.environment(**({"TRAINX_SET": settings} if settings else {}))
-        done = subprocess.run([TRAINX, *map(str, args)], cwd=self.folder, capture_output=True, text=True, errors="replace", env=env, timeout=600, check=False)
-        self.assertEqual(done.returncode, expect, f"trainx {' '.join(map(str, args))}\n{done.stdout}\n{done.stderr}")
+        done = self.run_trainx(*args, expect=expect, env=env)
         return done.stdout + done.stderr
 
     def follow(self, text, settings="", expect=0, least=1):
@@ -153,7 +160,7 @@ class Recommended(Trainx):
                         seen.add((name, command))
                         if COVERED.get(name, {}).get(command) not in tests:
                             missing.append(f"{name}: trainx {command} in {literal[:120]}")
-        self.assertEqual(missing, [])
+        self.assertEqual(missing, [], "\n".join(missing))
         listed = {(name, command) for name, commands in COVERED.items() for command in commands if (ROOT / name).exists()}
         self.assertEqual(listed - seen, set(), "listed here, and in no text")
 
@@ -203,7 +210,7 @@ class Recommended(Trainx):
 
     def test_help_that_refusals_name(self):
         for command in COMMANDS:
-            if subprocess.run([TRAINX, command, "--help"], capture_output=True, check=False).returncode != 0:
+            if self.run_trainx(command, "--help", expect=None).returncode != 0:
                 continue                                       # not built
             self.follow(self.say(command, "--no-such-flag", expect=2))
         self.follow(self.say("train", "x.yaml", "--nnodes", "many", expect=2))

@@ -9,6 +9,8 @@ QUICKSTART = ROOT / "configs" / "quickstart.yaml"
 
 
 class Rehearse(Trainx):
+    forks = True
+
     def test_an_honest_recipe(self):
         done = self.run_trainx("train", QUICKSTART, "--rehearse")
         for word in ("tokens", "planned", "checkpoints", "SIGTERM"):

@@ -38,6 +38,8 @@ class Whole(html.parser.HTMLParser):
 
 
 class Report(Trainx):
+    forks = True
+
     def page(self, run):
         self.run_trainx("report", f"outputs/{run}")
         text = (self.folder / "outputs" / run / "report.html").read_text()

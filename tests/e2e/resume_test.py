@@ -19,6 +19,8 @@ def wait_until(true, seconds=60):
 
 
 class Resume(Trainx):
+    forks = True
+
     @sampled
     def test_killed_runs_end_with_the_weights_of_the_uninterrupted_run(self):
         whole = self.recipe(tiny(steps=60, every=5, seed=3), "whole.yaml")

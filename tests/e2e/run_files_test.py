@@ -56,6 +56,8 @@ def remove(folder):
 
 
 class RunFiles(Trainx):
+    forks = True
+
     def trained(self, steps=4, every=2, **how):
         recipe = self.recipe(
             tiny(steps=steps, every=every).replace("warmup: 5 steps", "warmup: 1 steps")

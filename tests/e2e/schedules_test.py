@@ -45,6 +45,8 @@ def as_trainx(rates, warmup):
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
 class Schedules(Trainx):
+    forks = True
+
     def reference(self, schedules):
         cases = [{"name": name, "lr": LR, "warmup": warmup_of(schedule), "steps": STEPS, "arguments": arguments} for schedule, name, arguments in schedules]
         told = reference.ask(self, "reference_schedules.py", asks=cases)

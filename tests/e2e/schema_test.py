@@ -53,6 +53,8 @@ def yaml_of(value):
 
 @unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with jsonschema (scripts/setup --reference installs one)")
 class Schema(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         path = self.folder / "recipe.schema.json"
@@ -69,7 +71,7 @@ class Schema(Trainx):
 
     def problems(self, path, cwd=None):
         """Sentences of `trainx validate` with their keys."""
-        answer = self.commands().ask(["validate", path], cwd or self.folder, self.environment())
+        (answer,) = self.run_many([["validate", path]], cwd=cwd)
         self.assertIn(answer["code"], (0, 66, 78), answer["err"])
         return [found[1] for found in re.finditer(r"^.*?\.yaml:\d+:\d+: (.*)$", answer["err"], re.MULTILINE)]
 

@@ -14,6 +14,8 @@ NEAREST = "{compute: bf16, master: none}"
 
 
 class StochasticRounding(Trainx):
+    forks = True
+
     def train(self, name, precision, *more, steps=60, every=4):
         recipe = self.recipe(tiny(steps, every=every, precision=precision))
         self.run_trainx("train", recipe, f"run.name={name}", *more)

@@ -1,4 +1,5 @@
 """What the end-to-end tests share: running trainx as a user does, small recipes, token files."""
+import functools
 import hashlib
 import json
 import os
@@ -21,12 +22,12 @@ import starts
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
 TRAINX = str(next((p for p in (BUILD / "bin" / "trainx", BUILD / "trainx") if p.exists()), BUILD / "bin" / "trainx"))   # beside the tests where scripts/pack put it
+MANY_COMMANDS = BUILD / "tests" / "many_commands"
 starts.count_starts(TRAINX)
 MEASURED = ROOT / "tests" / "data" / "measured"
 LONG = os.environ.get("TRAINX_LONG") == "1"
 BUDGET = float(os.environ["TRAINX_CASES_SECONDS"]) if os.environ.get("TRAINX_CASES_SECONDS") else None
 SLOW_SHARE = 4
-WITHOUT_WORKER = {"validate", "plan", "show", "import", "init", "schema", "list"}
 
 TINY = """\
 run: {{name: tiny, seed: {seed}, duration: {steps} steps, deterministic: true}}
@@ -88,6 +89,12 @@ class Draws:
         return self.cases[:self.few][index]
 
 
+@functools.cache
+def version():
+    """Of trainx."""
+    return subprocess.run([TRAINX, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+
+
 def read_measured(path):
     """A file of tests/data/measured; the rows of a .jsonl."""
     text = (MEASURED / path).read_text()
@@ -129,24 +136,12 @@ class Refusal:
         return next(((p["line"], p["column"]) for p in self.problems if p["key"] == key and p["line"]), None)
 
 
-class Trainx(unittest.TestCase):
-    """Each test works in a folder of its own."""
-    on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
-    forks = False                       # commands WITHOUT_WORKER are forks of one process
-    _commands = None
+class Timed(unittest.TestCase):
+    """Each test tells what it took, also to scripts/times."""
 
     def setUp(self):
-        test = getattr(self, self._testMethodName)
-        self.seed = seed_of(self.id())
-        if BUDGET is not None and hasattr(test, "repeats") and self.seed % SLOW_SHARE:
-            self.skipTest(f"drawn by other commits: it repeats a property {test.repeats}")
         self.began, self.used = time.monotonic(), starts.processor_seconds()
         self.addCleanup(self.tell_cost)
-        self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
-        self.addCleanup(self._folder.cleanup)
-        self.folder = pathlib.Path(self._folder.name)
-        self.random = random.Random(self.seed)
-        print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
 
     def tell_cost(self):
         used = starts.processor_seconds() - self.used
@@ -156,6 +151,24 @@ class Trainx(unittest.TestCase):
     def seconds(self):
         """Since the test began."""
         return time.monotonic() - self.began
+
+
+class Trainx(Timed):
+    """Each test works in a folder of its own."""
+    on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
+    forks = False                       # commands that run_trainx waits for need no new process (forked.py)
+
+    def setUp(self):
+        test = getattr(self, self._testMethodName)
+        self.seed = seed_of(self.id())
+        if BUDGET is not None and hasattr(test, "repeats") and self.seed % SLOW_SHARE:
+            self.skipTest(f"drawn by other commits: it repeats a property {test.repeats}")
+        super().setUp()
+        self._folder = tempfile.TemporaryDirectory(prefix="trainx-e2e-")
+        self.addCleanup(self._folder.cleanup)
+        self.folder = pathlib.Path(self._folder.name)
+        self.random = random.Random(self.seed)
+        print(f"[{self.id()}] TRAINX_TEST_SEED={self.seed}")
 
     def drawn(self, cases, few=1, more=None):
         """Cases in an order drawn by the seed: all of them, or `more` unless TRAINX_LONG asks for
@@ -190,27 +203,23 @@ class Trainx(unittest.TestCase):
         subprocess.run([compiler, "-shared", "-fPIC", "-pthread", *flags, "-o", folder / "libnvidia-ml.so.1", ROOT / "tests" / "e2e" / "fake_nvml.c"], check=True)
         return str(folder)
 
-    def run_trainx(self, *args, expect=0, env=None, timeout=600):
-        words = [str(word) for word in args]
-        if self.forks and words[:1] and words[0] in WITHOUT_WORKER:
-            answer = self.commands().ask(words, self.folder, env or self.environment())
-            done = subprocess.CompletedProcess(words, answer["code"], answer["out"], answer["err"])
+    def run_trainx(self, *args, expect=0, env=None, timeout=600, text=None, cwd=None):
+        """A command as a user gives it; `text` is its stdin."""
+        words, env, folder = [str(word) for word in args], env or self.environment(), cwd or self.folder
+        fork = self.forks and not self.on_gpu and forked.program_for(words, env, BUILD)
+        if fork:
+            more = {} if text is None else {"input": text}
+            done = forked.run(fork, words, folder, env, seconds=timeout, **more)
         else:
-            done = subprocess.run([TRAINX, *words], cwd=self.folder, capture_output=True, text=True, env=env or self.environment(), timeout=timeout)
+            done = subprocess.run([TRAINX, *words], cwd=folder, capture_output=True, text=True, env=env, timeout=timeout, input=text)
         if expect is not None:
             self.assertEqual(done.returncode, expect, f"trainx {' '.join(words)}\n{done.stdout}\n{done.stderr}")
         return done
 
-    def commands(self):
-        """A process of this test that runs commands of trainx one after the other, as forks."""
-        if self._commands is None:
-            self._commands = forked.ManyCommands(BUILD / "tests" / "many_commands")
-            self.addCleanup(self._commands.close)
-        return self._commands
-
-    def run_many(self, commands, env=None, **limits):
-        """What each command wrote, its exit code and what it took (forked.ManyCommands.ask)."""
-        return [self.commands().ask(words, self.folder, env or self.environment(), **limits) for words in commands]
+    def run_many(self, commands, env=None, cwd=None, **limits):
+        """What each command wrote, its exit code and what it took (forked.ManyCommands.ask): forks
+        of one process without LibTorch."""
+        return [forked.ask(MANY_COMMANDS, words, cwd or self.folder, env or self.environment(), **limits) for words in commands]
 
     def refused(self, *args, code=78, key=None, place=None, names=(), sentence=None, numbers="exact", **how):
         """Runs trainx, which ends with `code` and names a key (at a place: line, column) and other words: options, files, numbers.

@@ -10,6 +10,8 @@ from support import TRAINX, Trainx, main, tiny
 
 
 class Sweep(Trainx):
+    forks = True
+
     def sweep(self, *args, expect=0, env=None):
         return self.run_trainx("sweep", *args, expect=expect, env=env)
 

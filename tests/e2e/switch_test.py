@@ -51,6 +51,8 @@ CASES = {"plain": ({}, 0, 8), "cut": ({}, 0, 2), "few": ({"capacity_factor": 0.5
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class Switch(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.tokens = self.folder / "tokens.bin"

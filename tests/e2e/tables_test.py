@@ -15,6 +15,10 @@ sys.path.insert(0, sys.argv[1])
 import pyarrow as pa, pyarrow.parquet as pq
 for job in json.load(sys.stdin):
     table = pa.Table.from_pylist(job["rows"])
+    if job.get("json"):                     # a list of objects as datasets writes those of different keys
+        texts = pa.array([[json.dumps(item) for item in row[job["json"]]] for row in job["rows"]], pa.list_(pa.string()))
+        column = pa.ListArray.from_arrays(texts.offsets, pa.ExtensionArray.from_storage(pa.json_(), texts.values))
+        table = pa.table({job["json"]: column})
     if job.get("type"):
         table = table.set_column(0, table.column_names[0], table.column(0).cast(eval(job["type"])))
     if job["path"].endswith(".parquet"):
@@ -41,7 +45,25 @@ class Tables(Tokenizers):
     def tokens(self, path, out, *more, expect=0):
         return self.run_trainx("data", "tokenize", path, "--tokenizer", pathlib.Path(self.made.name) / "gpt2", "--out", out, *more, expect=expect)
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup --parquet, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
+    def test_json_columns_and_saved_folders(self):
+        rows = [{"messages": [{"role": "user", "content": f"hi {i}"}, {"role": "assistant", "content": "yes", **({"note": "a\nb"} if i % 2 else {})}]}
+                for i in range(5)]
+        (self.folder / "saved").mkdir()
+        self.write({"path": "m.parquet", "rows": rows, "json": "messages"},
+                   {"path": "saved/data-00000-of-00001.arrow", "rows": rows, "json": "messages", "stream": True})
+        for name in ("state.json", "dataset_info.json"):
+            (self.folder / "saved" / name).write_text("{}")
+        self.lines("rows.jsonl", rows)
+        template = ("--chat-template", ROOT / "configs/smoke/questions.jinja")
+        self.tokens("rows.jsonl", "want.jsonl", *template)
+        for source in ("m.parquet", "saved", "saved/data-00000-of-00001.arrow"):
+            with self.subTest(source):
+                out = source.replace("/", "_") + ".jsonl"
+                self.tokens(source, out, *template)
+                self.assertEqual((self.folder / out).read_text(), (self.folder / "want.jsonl").read_text())
+
+    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_equal_to_lines(self):
         texts = ["a \"quoted\" text\n\twith lines", "\u65e5\u672c\u8a9e \U0001f600", "", "x" * 3000] * 70
         kinds = {
@@ -62,7 +84,7 @@ class Tables(Tokenizers):
         self.tokens("texts_zstd.parquet", "b.bin")
         self.assertEqual((self.folder / "a.bin").read_bytes(), (self.folder / "b.bin").read_bytes())
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup --parquet, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_conversations(self):
         rows = [{"messages": [{"role": "user", "content": f"q {i}"}, {"role": "assistant", "content": f"a {i}"}]} for i in range(50)]
         (self.folder / "t.jinja").write_text("{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}")
@@ -72,7 +94,7 @@ class Tables(Tokenizers):
             self.tokens(name, f"{name}.out.jsonl", "--chat-template", "t.jinja")
         self.assertEqual((self.folder / "c.parquet.out.jsonl").read_bytes(), (self.folder / "c.jsonl.out.jsonl").read_bytes())
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup --parquet, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_refusals(self):
         rows = [{"text": f"row {i}"} for i in range(20)]
         self.write({"path": "ok.parquet", "rows": rows, "group": 6}, {"path": "null.parquet", "rows": [*rows, {"text": None}], "group": 6}, {"path": "names.parquet", "rows": [{"body": "a"}]},
@@ -102,7 +124,7 @@ class Tables(Tokenizers):
         (self.folder / "tok/tokenizer.json").write_text(json.dumps({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0]]}}))
         done = subprocess.run([alone, "data", "tokenize", "a.parquet", "--tokenizer", "tok", "--out", "a.jsonl"], cwd=self.folder, capture_output=True, text=True, env=self.environment())
         self.assertEqual(done.returncode, 69, done.stderr)
-        self.assertIn("scripts/setup --parquet", done.stderr)
+        self.assertIn("scripts/setup", done.stderr)
 
 
 if __name__ == "__main__":

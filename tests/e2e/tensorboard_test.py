@@ -9,6 +9,8 @@ from support import Trainx, main, tiny
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with tensorboard (scripts/setup --reference installs one)")
 class TensorBoard(Trainx):
+    forks = True
+
     def read(self):
         return reference.ask(self, "reference_tensorboard.py", self.folder / "outputs" / "tiny" / "tensorboard")
 

@@ -29,7 +29,7 @@ TASKS = {  # (class of the model, labels, problem_type)
 }
 # What a recipe says of the task.
 OPTIONS = {
-    "masked_lm": "task: masked_lm, mask_token: 103",
+    "masked_lm": "task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103]",
     "classes": f"task: classification, num_labels: {LABELS}",
     "regression": "task: classification, num_labels: 1",
     "numbers": f"task: classification, num_labels: {LABELS}",

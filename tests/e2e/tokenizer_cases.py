@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 import random_text
-from support import LONG, TRAINX, Trainx
+from support import LONG, Trainx
 
 PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 REFERENCE = pathlib.Path(__file__).with_name("reference_tokenizers.py")
@@ -21,6 +21,7 @@ def reference(*args, stdin=None):
 
 class Tokenizers(Trainx):
     """Tokenizers of every kind lie in self.made."""
+    forks = True
 
     @classmethod
     def setUpClass(cls):
@@ -38,9 +39,8 @@ class Tokenizers(Trainx):
         return sorted(p.parent.name for p in pathlib.Path(self.made.name).glob("*/tokenizer.json"))
 
     def trainx_lines(self, tokenizer, lines, *more):
-        done = subprocess.run([TRAINX, "data", "tokenize", "-", "--tokenizer", str(tokenizer), *more], input="\n".join(lines).encode() + b"\n", capture_output=True, env=self.environment())
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        return [json.loads(line) for line in done.stdout.decode().rstrip("\n").split("\n")]
+        done = self.run_trainx("data", "tokenize", "-", "--tokenizer", tokenizer, *more, text="\n".join(lines) + "\n")
+        return [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
 
     def compare(self, tokenizer, wanted_of, lines):
         """Both ways, with special tokens and without."""

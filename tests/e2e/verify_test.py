@@ -38,6 +38,8 @@ optimizer: {{type: adamw, lr: 1e-3}}
 
 
 class Verify(Trainx):
+    forks = True
+
     def test_cuts_agree_and_nothing_is_left(self):
         recipe = self.recipe(tiny(steps=100, dropout=0.1).replace("global_batch_size: 8", "global_batch_size: 24"))
         done = json.loads(self.run_trainx("verify", recipe, "--worlds", "1,3", "--steps", "8", "--json").stdout)
