@@ -27,7 +27,7 @@ EXIT_CODES = {
     "stopped_early": "Stopped early with a checkpoint. Run the same command again.",
     "invalid_recipe": "The recipe is invalid, or differs from that of the existing run.",
     "not_as_asked": "What ran is not what the recipe asked for (kernel verification, `trainx verify`).",
-    "diverged": "Training diverged: loss or gradients stayed non-finite.",
+    "diverged": "Training diverged: loss or gradients stayed non-finite, or a held-out loss is not finite.",
     "hang": "A rank made no progress for `run.hang_limit`.",
     "peer_lost": "Another rank was lost.",
     "no_checkpoint": "No valid checkpoint: `checkpoint.resume: must` asked for one, or all that exist are damaged.",

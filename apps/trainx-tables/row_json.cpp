@@ -50,6 +50,30 @@ void append_struct(const arrow::StructArray& array, std::int64_t index, std::str
   out += '}';
 }
 
+/// Text that is JSON (arrow.json), as datasets writes turns of different keys.
+bool is_json(const arrow::DataType& type) {
+  const auto& extension = static_cast<const arrow::ExtensionType&>(type);
+  if (extension.extension_name() != "arrow.json") return false;
+  switch (extension.storage_type()->id()) {
+    case arrow::Type::STRING:
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::STRING_VIEW: return true;
+    default: return false;
+  }
+}
+
+void append_json(const arrow::Array& storage, std::int64_t index, std::string& out) {
+  switch (storage.type_id()) {
+    case arrow::Type::LARGE_STRING:
+      out += static_cast<const arrow::LargeStringArray&>(storage).GetView(index);
+      return;
+    case arrow::Type::STRING_VIEW:
+      out += static_cast<const arrow::StringViewArray&>(storage).GetView(index);
+      return;
+    default: out += static_cast<const arrow::StringArray&>(storage).GetView(index);
+  }
+}
+
 }  // namespace
 
 bool is_writable(const arrow::DataType& type) {
@@ -76,6 +100,7 @@ bool is_writable(const arrow::DataType& type) {
       for (const auto& field : type.fields())
         if (!is_writable(*field->type())) return false;
       return true;
+    case arrow::Type::EXTENSION: return is_json(type);
     case arrow::Type::DICTIONARY:
       return is_writable(*static_cast<const arrow::DictionaryType&>(type).value_type());
     default: return false;
@@ -134,6 +159,10 @@ void append_value(const arrow::Array& array, std::int64_t index, std::string& ou
     case arrow::Type::DICTIONARY: {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
       return append_value(*coded.dictionary(), coded.GetValueIndex(index), out);
+    }
+    case arrow::Type::EXTENSION: {
+      const auto& json = static_cast<const arrow::ExtensionArray&>(array);
+      return append_json(*json.storage(), index, out);
     }
     default: out += "null";  // is_writable has said no
   }

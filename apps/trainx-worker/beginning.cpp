@@ -122,7 +122,8 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
                read_json_text(from + "/config.json"), from + "/config.json", plan.dims))
         console.warning(remark);
     }
-    const auto begun = parts.resident.load_weights(from, plan.dims, state::MissingHead::keep);
+    const auto begun = parts.resident.start_from(from, plan.dims,
+                                                 static_cast<std::uint64_t>(plan.recipe.run.seed));
     train::load_module_buffers(from);
     if (!begun.empty() && parts.ranks.is_first())
       console.warning(from + " was made for another task: it has no " + begun.front() +

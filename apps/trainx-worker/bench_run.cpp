@@ -20,7 +20,8 @@ BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
         model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
         state::ResidentState::Memory::new_arena);
   if (plan.recipe.model.init_from && !plan.is_replica())
-    parts_.resident.load_weights(*plan.recipe.model.init_from, plan.dims, state::MissingHead::keep);
+    parts_.resident.start_from(*plan.recipe.model.init_from, plan.dims,
+                               static_cast<std::uint64_t>(plan.recipe.run.seed));
   done("initialized");
   parts_.start({}, [this](const execute::StepScalarsReport& r) {
     loss_ = r.loss_sum / std::max(r.target_count, 1.0);

@@ -8,8 +8,9 @@ namespace trainx::worker {
 
 /// Files that the run's checkpoints have beside their weights, by name: those of the folder where
 /// it began (a checkpoint, model.init_from; may be empty), and where that has no tokenizer, the one
-/// that the training data was made with, so that text goes in and out of what was trained.
-/// `console` (may be null) is told what is missing.
+/// that the training data was made with, so that text goes in and out of what was trained. A chat
+/// template that the data were written by takes the place of the folder's. `console` (may be null)
+/// is told what is missing.
 std::map<std::string, std::string> carried_files(const std::string& began_from,
                                                  const plan::RunPlan& plan,
                                                  metrics::Console* console);

@@ -113,6 +113,7 @@ void describe_sizes(const architectures::CustomDims& dims, const json& asked,
 std::string describe_own_parts() {
   const auto all = [](const auto& parts) {
     json list = json::array();
+    using architectures::to_json;
     for (const auto& part : parts) list.push_back(to_json(part));
     return list;
   };

@@ -2,7 +2,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
-#include "corpus/about_file.hpp"
+#include "data/files/about_file.hpp"
 #include "data/files/file_list.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
@@ -60,7 +60,7 @@ std::map<std::string, std::string> with_end_of_text(std::map<std::string, std::s
     return files;
   std::set<std::optional<std::int32_t>> ends;
   const auto look = [&](const std::string& file) {
-    ends.insert(corpus::read_about(file).end_of_text);
+    ends.insert(data::read_about(file).end_of_text);
   };
   options::for_each_source(options, [&](const auto& source) {
     if constexpr (requires { source.train; })

@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "data/target_check.hpp"
 #include "model/model.hpp"
 #include "train/build.hpp"
 #include "train/checkpoints.hpp"
@@ -34,6 +35,8 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   if (!source)
     throw UserError(ExitCode::input_missing,
                     "the recipe names no held-out data; set data.eval or data.held_out");
+  for (const std::string& finding : data::check_targets(*source, data::Split::eval))
+    console.warning(finding);
   const std::string folder = weights_folder(job);
   if (const auto weights = fallback_of(folder); !weights.empty())
     plan = plan::with_fallback(plan, job.facts, weights);
@@ -59,6 +62,11 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   if (const auto name = std::filesystem::canonical(folder).filename().string();
       name.starts_with("checkpoint-"))
     step = std::stoll(name.substr(11));
+  if (!std::isfinite(result.loss))
+    throw UserError(
+        ExitCode::diverged,
+        folder + ": " + train::not_finite_held_out(step) +
+            "; take an earlier checkpoint, or look at the data (`trainx data inspect`)");
   const std::int64_t batch = plan.batch.global_batch_size;
   const auto batches_of = [&](std::int64_t samples) { return (samples + batch - 1) / batch; };
   console.answer({step, result.loss, result.targets, result.metrics,

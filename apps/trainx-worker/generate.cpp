@@ -1,8 +1,10 @@
 #include "generate/generate.hpp"
+#include "architectures/absent_tensor.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "end_of_text.hpp"
 #include "text_codec.hpp"
+#include "facts/facts.hpp"
 #include "execute/threads.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +17,7 @@ using launch::GenerateOn;
 
 architectures::ModelDims dims_of(const std::string& folder) {
   architectures::ModelDims dims = architectures::read_config(folder);
+  if (facts::lacks_own_head(folder, dims)) architectures::tie_head(dims);
   if (architectures::task(dims) != architectures::Task::causal_lm &&
       architectures::task(dims) != architectures::Task::seq2seq)
     throw UserError(ExitCode::usage,

@@ -1,5 +1,6 @@
 #include "measure_rule.hpp"
 #include "operations/module/module_device.hpp"
+#include "trainx/update_tensors.hpp"
 #include <ATen/ops/full.h>
 #include <chrono>
 

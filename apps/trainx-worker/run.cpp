@@ -6,8 +6,10 @@
 #include "own_loop.hpp"
 #include "start_launcher.hpp"
 #include <exception>
+#include <memory>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace trainx {
 namespace {
@@ -82,7 +84,8 @@ std::string Run::save() { return std::get<std::string>(inside_->ask(LoopCall::Ki
 void Run::set_lr(std::optional<double> lr) { inside_->ask(LoopCall::Kind::set_lr, lr); }
 
 std::vector<NamedTensor> Run::parameters() {
-  return std::get<std::vector<NamedTensor>>(inside_->ask(LoopCall::Kind::parameters));
+  const LoopAnswer answer = inside_->ask(LoopCall::Kind::parameters);
+  return std::move(*std::get<std::shared_ptr<std::vector<NamedTensor>>>(answer));
 }
 
 int Run::close() { return inside_->loop.close(); }

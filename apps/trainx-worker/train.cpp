@@ -3,6 +3,8 @@
 #include "closing_words.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/refusals.hpp"
+#include "data/target_check.hpp"
 #include "data_files.hpp"
 #include "core/process.hpp"
 #include "end_of_text.hpp"
@@ -269,6 +271,10 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
     const train::TrainState& end = parts.trainer->state();
     if (!code_of(request)) return std::nullopt;
     const int code = exit_code_of(request);
+    if (code == 0 && !own_loop && health.learned_nothing(end))
+      throw UserError(ExitCode::bad_data,
+                      "no step of the run had a target, so that nothing was learned: give samples "
+                      "labels other than -100");
     if (own_loop && own_loop->closed_early()) {
       status.write("stopped", "its own loop closed it", 0);
       console.stopped("its own loop closed the run at step " + std::to_string(end.step) +
@@ -365,6 +371,21 @@ int train_among(const launch::Job& job, Plans& plans,
   return *code;
 }
 
+/// What is to be told of both splits. Throws UserError 65 for one without a target.
+std::vector<std::string> look_at_targets(const data::Source* train, const data::Source* eval) {
+  std::vector<std::string> sentences;
+  Refusals refusals;
+  const auto look = [&](const data::Source* source, data::Split split) {
+    if (!source) return;
+    for (std::string& sentence : data::check_targets(*source, split))
+      sentences.push_back(std::move(sentence));
+  };
+  refusals.collect([&] { look(train, data::Split::train); });
+  refusals.collect([&] { look(eval, data::Split::eval); });
+  refusals.throw_all();
+  return sentences;
+}
+
 }  // namespace
 
 int train(const launch::Job& job, metrics::Console& console, train::LoopChannel* loop) {
@@ -375,8 +396,11 @@ int train(const launch::Job& job, metrics::Console& console, train::LoopChannel*
   // bad data is told before anything is written
   const auto train_source = train::open_split(plan, data::Split::train);
   const auto eval_source = train::open_split(plan, data::Split::eval);
+  const auto findings = look_at_targets(train_source.get(), eval_source.get());
   JoinedRanks joined(job, plan);
   try {
+    if (joined.ranks().is_first())
+      for (const std::string& finding : findings) console.warning(finding);
     const int code = train_among(job, plans, train_source, eval_source, joined, console, loop);
     joined.leave();
     return code;

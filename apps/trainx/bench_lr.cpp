@@ -4,6 +4,7 @@
 #include "core/files.hpp"
 #include "core/process.hpp"
 #include "inputs.hpp"
+#include "json_number.hpp"
 #include "launch/rank_environment.hpp"
 #include "html_report/range_test.hpp"
 #include <nlohmann/json.hpp>
@@ -112,10 +113,6 @@ html_report::RangeTest measure(const recipe::Recipe& r, const ThrowAway& folder,
                       "bench lr: stopped after " + std::to_string(test.points.size()) + " of " +
                           std::to_string(steps) + " steps; nothing is left of it");
   }
-}
-
-nlohmann::ordered_json number(const std::optional<double>& x) {
-  return x && std::isfinite(*x) ? nlohmann::ordered_json(*x) : nlohmann::ordered_json();
 }
 
 nlohmann::ordered_json to_json(const html_report::RangeTest& test, const std::string& name) {

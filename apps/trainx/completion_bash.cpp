@@ -6,7 +6,7 @@ namespace {
 // COMP_WORDS is cut at '=' and ':' as well (COMP_WORDBREAKS), and what is completed replaces the
 // last piece alone: words are taken from the line, and what stands before the piece is taken off
 // the answers.
-const char* const logic = R"sh(
+const char* const bash_logic = R"sh(
 # What may follow, of the kinds in $1, that begins with $2.
 _trainx_offer() {
   local what found
@@ -143,7 +143,7 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands,
   }
   return out +
          "# Keys of recipes, and the words that they take.\n_trainx_keys=" + in_quotes(names) +
-         "\ndeclare -gA _trainx_words=(\n" + words + ")\n" + logic;
+         "\ndeclare -gA _trainx_words=(\n" + words + ")\n" + bash_logic;
 }
 
 }  // namespace trainx::app

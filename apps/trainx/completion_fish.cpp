@@ -3,7 +3,7 @@
 namespace trainx::app {
 namespace {
 
-const char* const logic = R"sh(
+const char* const fish_logic = R"sh(
 # The command of the line so far: "", "train", "data tokenize".
 function __trainx_command
     set -l command
@@ -124,7 +124,7 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands,
          ">~/.config/fish/completions/trainx.fish\n\n" +
          names + "\n# Flags that a value follows.\n" + takes_value +
          "\n# Keys of recipes with what they do, and the words that they take.\n" + all_keys +
-         "\n" + words + "\n" + logic + "\n" + lines;
+         "\n" + words + "\n" + fish_logic + "\n" + lines;
 }
 
 }  // namespace trainx::app

@@ -3,7 +3,7 @@
 namespace trainx::app {
 namespace {
 
-const char* const logic = R"sh(
+const char* const zsh_logic = R"sh(
 # What may follow, of the kinds in $1.
 _trainx_offer() {
   local what
@@ -143,7 +143,7 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands,
          "what they do.\n" +
          values + ")\n" + flags + ")\n" + about +
          ")\n# Keys of recipes, and the words that they take.\n" + names + ")\n" + words + ")\n" +
-         logic;
+         zsh_logic;
 }
 
 }  // namespace trainx::app

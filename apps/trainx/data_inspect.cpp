@@ -1,7 +1,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
-#include "corpus/about_file.hpp"
 #include "corpus/inspect.hpp"
+#include "data/files/about_file.hpp"
 #include "end_of_text_option.hpp"
 #include "metrics/screen.hpp"
 #include "named_tokenizer.hpp"
@@ -21,7 +21,7 @@ struct DataInspectArguments {
 std::unique_ptr<tokenizer::Tokenizer> find_tokenizer(const DataInspectArguments& a,
                                                      const Context& context) {
   if (!a.tokenizer.empty()) return open_named_tokenizer(a.tokenizer, context);
-  const std::string named = corpus::read_about(a.path).tokenizer;
+  const std::string named = data::read_about(a.path).tokenizer;
   return std::filesystem::exists(named) ? tokenizer::open_tokenizer(named) : nullptr;
 }
 

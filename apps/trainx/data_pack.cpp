@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "corpus/pack.hpp"
 #include "end_of_text_option.hpp"
+#include "corpus/about_tokenizer.hpp"
 #include "named_tokenizer.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@ namespace {
 struct DataPackArguments {
   std::string path, out, tokenizer, end_of_text;
   std::int64_t sequence_length = 0;
+  bool overwrite = false;
 };
 
 std::string percent(double share) {
@@ -26,11 +28,12 @@ int run_pack(const DataPackArguments& a, const Context& context) {
   o.path = a.path;
   o.out = a.out;
   o.sequence_length = a.sequence_length;
+  o.overwrite = a.overwrite;
   if (!a.tokenizer.empty() && corpus::is_labelled_lines(a.path))
     throw UserError(ExitCode::usage, "data pack: --tokenizer can have no effect on " + a.path +
                                          ", of which each line is a document: leave it out");
   const auto tokenizer = a.tokenizer.empty() ? nullptr : open_named_tokenizer(a.tokenizer, context);
-  if (tokenizer) o.tokenizer = tokenizer->path(), o.vocab_size = tokenizer->vocab_size();
+  if (tokenizer) o.tokenizer = corpus::about_tokenizer(*tokenizer);
   o.end_of_text = named_end_of_text("data pack", a.path, a.end_of_text, tokenizer.get());
   if (!o.end_of_text) o.end_of_text = corpus::end_of_text_of(a.path, tokenizer.get());
   const corpus::PackReport r = corpus::pack(o);
@@ -77,6 +80,7 @@ void add_data_pack(CLI::App& data, Context& context) {
                    "File to write, one row a line, for data: {type: jsonl, packed: true}.")
       ->type_name("FILE")
       ->required();
+  command->add_flag("--overwrite", a->overwrite, "Replace FILE if it is there already.");
   command
       ->add_option(
           "--tokenizer", a->tokenizer,

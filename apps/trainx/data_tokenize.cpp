@@ -4,11 +4,13 @@
 #include "corpus/filter.hpp"
 #include "corpus/tokenize_job.hpp"
 #include "corpus/train_vocabulary.hpp"
+#include "data/files/dataset_folder.hpp"
 #include "metrics/screen.hpp"
 #include "named_tokenizer.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -17,10 +19,10 @@ namespace {
 
 struct DataTokenizeArguments {
   std::vector<std::string> inputs;
-  std::string tokenizer, format, out, kind, end_of_text, chat_template;
+  std::string tokenizer, format, split, out, kind, end_of_text, chat_template, label_names;
   corpus::FieldNames names;
   std::int64_t train_vocab = 0;
-  bool decode = false, plain = false;
+  bool decode = false, plain = false, overwrite = false;
   int threads = 0;
 };
 
@@ -71,6 +73,10 @@ int threads_of(const DataTokenizeArguments& a) {
   throw UserError(ExitCode::usage, "data tokenize: " + what);
 }
 
+corpus::InputChoice choice_of(const DataTokenizeArguments& a) {
+  return {a.format, a.split.empty() ? "" : data::split_named(a.split)};
+}
+
 /// --train-vocab makes the folder that --tokenizer names.
 void train(const DataTokenizeArguments& a, const Context& context) {
   namespace fs = std::filesystem;
@@ -81,7 +87,7 @@ void train(const DataTokenizeArguments& a, const Context& context) {
             " is there already: --train-vocab makes a new folder, which --tokenizer names");
   corpus::VocabularyOptions o;
   o.inputs = a.inputs;
-  o.format = a.format;
+  o.choice = choice_of(a);
   o.names = a.names;
   o.vocab_size = a.train_vocab;
   o.threads = threads_of(a);
@@ -90,7 +96,7 @@ void train(const DataTokenizeArguments& a, const Context& context) {
   else if (!a.kind.empty() && a.kind != "bpe")
     usage("--kind is bpe or wordpiece, not '" + a.kind + "'");
   tokenizer::check_learned_size(o.kind, a.train_vocab);
-  say(context, "learning " + std::to_string(a.train_vocab) + " tokens");
+  o.begins = [&] { say(context, "learning " + std::to_string(a.train_vocab) + " tokens"); };
   const std::string text = corpus::train_vocabulary(o);
   make_folders(a.tokenizer);
   write_file_atomic(a.tokenizer + "/tokenizer.json", text);
@@ -112,6 +118,9 @@ int run_filter(const DataTokenizeArguments& a, const tokenizer::Tokenizer& token
   o.output.special = !a.plain;
   o.output.end_of_text = a.plain ? -1 : tokenizer.end_of_text();
   o.output.chat = &chat;
+  const corpus::LabelNames labels = a.label_names.empty() ? corpus::LabelNames()
+                                                          : corpus::named_labels(a.label_names);
+  o.output.labels = &labels;
   o.decode = a.decode;
   o.threads = threads_of(a);
   corpus::filter_lines(tokenizer, o, STDIN_FILENO, "stdin", [](const std::string& lines) {
@@ -132,12 +141,16 @@ int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenize
             const Context& context) {
   corpus::JobOptions o;
   o.inputs = a.inputs;
-  o.format = a.format;
+  o.choice = choice_of(a);
+  o.overwrite = a.overwrite;
+  if (!a.label_names.empty()) o.labels = corpus::named_labels(a.label_names);
   o.out = a.out;
   o.threads = threads_of(a);
   o.output.names = a.names;
   o.output.special = !a.plain;
   const bool stream = a.out.ends_with(".bin");
+  if (stream && !a.label_names.empty())
+    usage("--label-names goes with labelled lines, into a file whose name ends with .jsonl");
   if (!stream && !a.end_of_text.empty())
     usage("--end-of-text goes into a token file, whose name ends with .bin");
   if (stream && !a.chat_template.empty())
@@ -160,10 +173,25 @@ int run_job(const DataTokenizeArguments& a, const tokenizer::Tokenizer& tokenize
                                  {"bytes", report.bytes},
                                  {"vocab_size", tokenizer.vocab_size()},
                                  {"parts", report.parts},
-                                 {"parts_before", report.parts_before}}
+                                 {"parts_before", report.parts_before},
+                                 {"samples_without_target", report.without_target},
+                                 {"label_names", report.label_names},
+                                 {"notes", report.notes}}
               .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
   }
+  for (const std::string& note : report.notes) say(context, note);
+  if (!report.label_names.empty()) {
+    std::string names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(report.label_names.size(), 12); ++i)
+      names += (i > 0 ? ", " : "") + std::to_string(i) + " " + report.label_names[i];
+    say(context, "classes: " + names + (report.label_names.size() > 12 ? ", ..." : "") +
+                     "; another file takes the same with --label-names " + a.out);
+  }
+  if (report.without_target > 0)
+    say(context, "warning: " + std::to_string(report.without_target) + " of " +
+                     std::to_string(report.documents) +
+                     " samples have no target: nothing is learned of them");
   if (report.parts_before > 0)
     say(context, std::to_string(report.parts_before) + " of " + std::to_string(report.parts) +
                      " parts were done before");
@@ -186,7 +214,17 @@ int run_tokenize(const DataTokenizeArguments& a, const Context& context) {
   if (!filter && a.out.empty() && a.train_vocab == 0)
     usage("where to? --out FILE.bin (a token file) or FILE.jsonl (labelled lines)");
   if (!a.kind.empty() && a.train_vocab == 0) usage("--kind goes with --train-vocab N");
+  if (filter && (a.overwrite || !a.split.empty()))
+    usage("lines from stdin are no folder or file: leave --split and --overwrite out");
+  const auto is_folder = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_directory(path, error);
+  };
+  if (!a.split.empty() && std::ranges::none_of(a.inputs, is_folder))
+    usage("--split chooses among the files of a folder: give one as the input");
+  if (a.overwrite && a.out.empty()) usage("--overwrite goes with --out");
   if (a.decode && !a.chat_template.empty()) usage("--chat-template is for lines with messages");
+  if (!a.out.empty()) corpus::check_out(a.out, a.overwrite);
   if (a.train_vocab > 0) train(a, context);
   if (a.train_vocab > 0 && a.out.empty()) return 0;
   const auto tokenizer = open_named_tokenizer(a.tokenizer, context);
@@ -215,6 +253,11 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->add_option("--out", a->out,
                    "FILE.bin: a token file. FILE.jsonl: labelled lines, one sample a line.")
       ->type_name("FILE");
+  command->add_flag("--overwrite", a->overwrite, "Replace FILE if it is there already.");
+  command
+      ->add_option("--split", a->split,
+                   "Which files of a folder with several splits; default: train.")
+      ->type_name("train|validation|test");
   command
       ->add_option("--format", a->format,
                    "Format of the inputs; default: by each file's ending, else text; json and "
@@ -232,6 +275,11 @@ void add_data_tokenize(CLI::App& data, Context& context) {
       ->add_option("--label", a->names.label,
                    "Field or column of the class, or of the numbers to predict (label).")
       ->type_name("NAME");
+  command
+      ->add_option("--label-names", a->label_names,
+                   "Names of the classes in their order, A,B,C, or FILE.jsonl whose classes these "
+                   "are; default: the labels' names, sorted.")
+      ->type_name("NAMES|FILE");
   command->add_option("--words", a->names.words, "Field of a list of words that have tags (words).")
       ->type_name("NAME");
   command->add_option("--tags", a->names.tags, "Field of the words' classes, whole numbers (tags).")
@@ -249,9 +297,11 @@ void add_data_tokenize(CLI::App& data, Context& context) {
                    "Field of the turns of a conversation (messages).")
       ->type_name("NAME");
   command
-      ->add_option("--chat-template", a->chat_template,
-                   "Jinja file that writes conversations; default: the tokenizer's own.")
-      ->type_name("FILE");
+      ->add_option(
+          "--chat-template", a->chat_template,
+          "Jinja file, or name of one of the tokenizer's templates, that writes conversations; "
+          "default: the tokenizer's own.")
+      ->type_name("FILE|NAME");
   command
       ->add_option(
           "--train-vocab", a->train_vocab,

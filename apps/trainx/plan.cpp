@@ -1,3 +1,4 @@
+#include "check_inputs.hpp"
 #include "commands.hpp"
 #include "inputs.hpp"
 #include "plan/explain/advice.hpp"
@@ -21,6 +22,7 @@ int run_plan(const PlanArguments& a, const Context& context) {
   RecipeArguments recipe = a.recipe;
   if (a.world > 0) recipe.words.push_back("parallel.world_size=" + std::to_string(a.world));
   const Prepared p = prepare(load(recipe, "plan"), a.gpu, a.hosts);
+  const auto notes = check_inputs(p, MissingWeights::noted);
   const auto advice = plan::advise(p.plan);
   const auto needless = plan::needless_levers(p.plan);
   const auto experts = plan::expert_advice(p.plan);
@@ -31,11 +33,13 @@ int run_plan(const PlanArguments& a, const Context& context) {
     for (auto& lever : plan::to_json(needless)) j["advice"].push_back(std::move(lever));
     for (auto& fewer : plan::to_json(experts)) j["advice"].push_back(std::move(fewer));
     j["hints"] = hint.empty() ? nlohmann::json::array() : nlohmann::json::array({hint});
+    j["data_notes"] = notes;
     print(j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     print(plan::describe(p.plan, a.program) + plan::describe(advice, p.plan) +
           plan::describe(needless, p.plan) + plan::describe(experts) +
           (hint.empty() ? "" : "hint: " + hint + "\n"));
+    for (const std::string& note : notes) say(context, "note: " + note);
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "html_report/run_record.hpp"
+#include "json_number.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,8 +32,6 @@ std::string written(const std::optional<double>& x, const char* format) {
   std::snprintf(text, sizeof text, format, *x);
   return text;
 }
-
-Json number(const std::optional<double>& x) { return x && std::isfinite(*x) ? Json(*x) : Json(); }
 
 /// Columns as wide as their widest cell; the first is left-aligned, numbers stand right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {

@@ -1,3 +1,4 @@
+#include "check_inputs.hpp"
 #include "commands.hpp"
 #include "inputs.hpp"
 #include <nlohmann/json.hpp>
@@ -8,6 +9,8 @@ namespace {
 int run_validate(const RecipeArguments& a, const Context& context) {
   const Prepared p = prepare(load(a, "validate"));
   std::vector<std::string> notes = p.plan.notes;
+  for (std::string& note : check_inputs(p, MissingWeights::refused))
+    notes.push_back(std::move(note));
   if (!p.facts.data.eval_problem.empty())
     notes.push_back("held-out data is not there yet: " + p.facts.data.eval_problem);
   if (context.output.json)

@@ -33,6 +33,8 @@
 #pragma once
 #include <trainx/optimizer_definition.hpp>
 #include <trainx/option_struct.hpp>
+#include <trainx/update_range.hpp>
+#include <trainx/update_tensors.hpp>
 #include <string>
 #include <type_traits>
 #include <utility>

@@ -1,13 +1,14 @@
 #pragma once
 #include <trainx/option_field.hpp>
-#include <trainx/update_range.hpp>
-#include <trainx/update_tensors.hpp>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace trainx {
+
+struct UpdateRange;
+struct UpdateTensors;
 
 /// What an optimizer keeps: a number in fp32 for each element of a parameter.
 struct OptimizerState {

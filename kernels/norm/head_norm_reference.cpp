@@ -6,9 +6,9 @@ namespace trainx::kernels {
 namespace {
 
 // Queries (part 0) or keys (part 1): groups of `size` columns from `first` on.
-struct Part {
+struct HeadPart {
   std::int64_t first, groups, size, group;
-  Part(const HeadNormShape& s, int part) {
+  HeadPart(const HeadNormShape& s, int part) {
     const std::int64_t heads = part == 0 ? s.query_heads : s.key_value_heads;
     first = part == 0 ? 0 : s.query_heads * s.head_size;
     groups = s.whole ? 1 : heads;
@@ -27,7 +27,7 @@ void forward(const HeadNorm<T>& op) {
     const T* const x = op.x + r * s.columns();
     T* const y = op.y ? op.y + r * s.columns() : nullptr;
     for (int part = 0; part < 2; ++part) {
-      const Part p(s, part);
+      const HeadPart p(s, part);
       for (std::int64_t g = 0; g < p.groups; ++g) {
         const std::int64_t at = p.first + g * p.size;
         double mean = 0, squares = 0;
@@ -56,7 +56,7 @@ void backward(const HeadNormBackward<T>& op) {
   const HeadNormShape& s = op.shape;
   std::vector<double> weights[2], biases[2];
   for (int part = 0; part < 2; ++part) {
-    const Part p(s, part);
+    const HeadPart p(s, part);
     weights[part].resize(static_cast<std::size_t>(s.by_column[part] ? p.groups * p.size : p.size));
     biases[part] = weights[part];
   }
@@ -64,7 +64,7 @@ void backward(const HeadNormBackward<T>& op) {
     const T *const dy = op.dy + r * s.columns(), *const x = op.x + r * s.columns();
     T* const dx = op.dx + r * s.columns();
     for (int part = 0; part < 2; ++part) {
-      const Part p(s, part);
+      const HeadPart p(s, part);
       for (std::int64_t g = 0; g < p.groups; ++g) {
         const std::int64_t at = p.first + g * p.size, statistic = r * s.groups() + p.group + g;
         const double mean = op.mean ? op.mean[statistic] : 0, rstd = op.rstd[statistic];

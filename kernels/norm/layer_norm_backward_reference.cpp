@@ -5,7 +5,7 @@
 namespace trainx::kernels {
 namespace {
 
-void put(float* to, const std::vector<double>& sums, bool accumulate) {
+void put_gradient(float* to, const std::vector<double>& sums, bool accumulate) {
   if (!to) return;
   for (std::size_t c = 0; c < sums.size(); ++c)
     to[c] = static_cast<float>(accumulate ? to[c] + sums[c] : sums[c]);
@@ -13,7 +13,8 @@ void put(float* to, const std::vector<double>& sums, bool accumulate) {
 
 // In double precision; what is rounded to T is rounded as the kernel does.
 template <class T>
-void rows(const LayerNormBackward<T>& op, const NormForm& form, const FusedDropout& dropout) {
+void rows_backward(const LayerNormBackward<T>& op, const NormForm& form,
+                   const FusedDropout& dropout) {
   const auto columns = static_cast<std::size_t>(op.columns);
   std::vector<double> gamma_sums(columns), beta_sums(columns), bias_sums(columns);
   for (std::int64_t r = 0; r < op.rows; ++r) {
@@ -53,28 +54,28 @@ void rows(const LayerNormBackward<T>& op, const NormForm& form, const FusedDropo
     }
   }
   if (op.d_normed) {
-    put(op.d_gamma, gamma_sums, op.accumulate_norm);
-    put(op.d_beta, beta_sums, op.accumulate_norm);
+    put_gradient(op.d_gamma, gamma_sums, op.accumulate_norm);
+    put_gradient(op.d_beta, beta_sums, op.accumulate_norm);
   }
-  put(op.d_bias, bias_sums, op.accumulate_bias);
+  put_gradient(op.d_bias, bias_sums, op.accumulate_bias);
 }
 
 }  // namespace
 
 void layer_norm_backward_reference(const LayerNormBackward<float>& op,
                                    const FusedDropout& dropout) {
-  rows(op, {}, dropout);
+  rows_backward(op, {}, dropout);
 }
 void layer_norm_backward_reference(const LayerNormBackward<Bf16>& op, const FusedDropout& dropout) {
-  rows(op, {}, dropout);
+  rows_backward(op, {}, dropout);
 }
 void layer_norm_backward_reference(const LayerNormBackward<Fp16>& op, const FusedDropout& dropout) {
-  rows(op, {}, dropout);
+  rows_backward(op, {}, dropout);
 }
 template <class T>
 void norm_backward_reference(const LayerNormBackward<T>& op, const NormForm& form,
                              const FusedDropout& dropout) {
-  rows(op, form, dropout);
+  rows_backward(op, form, dropout);
 }
 template void norm_backward_reference(const LayerNormBackward<float>&, const NormForm&,
                                       const FusedDropout&);

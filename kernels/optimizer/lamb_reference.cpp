@@ -6,13 +6,13 @@
 namespace trainx::kernels {
 namespace {
 
-double square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
+double lamb_square(float x) { return static_cast<double>(x) * static_cast<double>(x); }
 
-struct Part {
+struct LambPart {
   const UpdateRange& range;
   float *m, *v;
   std::int64_t begin, end;
-  Part(const UpdateTable& table, std::int64_t chunk)
+  LambPart(const UpdateTable& table, std::int64_t chunk)
       : range(table.ranges[table.chunks[chunk].range]),
         m(static_cast<float*>(range.states[0])),
         v(static_cast<float*>(range.states[1])),
@@ -27,7 +27,7 @@ void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, Weight
                             const LambMemory& memory, LambStates states) {
   const LambStep step = lamb_step(scalars, settings);
   if (!step.finite) return;
-  const Part p(table, chunk);
+  const LambPart p(table, chunk);
   float m[chunk_elements], v[chunk_elements];
   for (std::int64_t i = p.begin; i < p.end; ++i) {
     float &new_m = m[i - p.begin] = p.m[i], &new_v = v[i - p.begin] = p.v[i];
@@ -37,10 +37,10 @@ void lamb_reference_moments(const UpdateTable& table, std::int64_t chunk, Weight
   with_weight_type(kind, [&](auto type) {
     const typename decltype(type)::Type weights(p.range, scalars);
     memory.partial[2 * chunk] = lane_sum(
-        p.end - p.begin, [&](std::int64_t i) { return square(weights.load(p.begin + i)); });
+        p.end - p.begin, [&](std::int64_t i) { return lamb_square(weights.load(p.begin + i)); });
     memory.partial[2 * chunk + 1] = lane_sum(p.end - p.begin, [&](std::int64_t i) {
       const std::int64_t at = p.begin + i;
-      return square(lamb_direction(step, p.range.decays, weights.load(at), m[i], v[i]));
+      return lamb_square(lamb_direction(step, p.range.decays, weights.load(at), m[i], v[i]));
     });
   });
 }
@@ -72,7 +72,7 @@ void lamb_reference_apply(const UpdateTable& table, std::int64_t chunk, WeightKi
                           const LambMemory& memory) {
   const LambStep step = lamb_step(scalars, settings);
   if (!step.finite) return;
-  const Part p(table, chunk);
+  const LambPart p(table, chunk);
   const float minus_step = product(step.minus_lr, memory.ratios[table.chunks[chunk].range]);
   with_weight_type(kind, [&](auto type) {
     const typename decltype(type)::Type weights(p.range, scalars);

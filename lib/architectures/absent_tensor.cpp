@@ -4,12 +4,22 @@
 namespace trainx::architectures {
 
 std::string meaning_of_absence(const ModelDims& dims, const std::string& parameter) {
+  if (const auto* decoder = std::get_if<DecoderDims>(&dims);
+      decoder && !decoder->tied && parameter.starts_with(decoder->names.head + "."))
+    return "the folder holds a decoder without its head; train it with model.init_from, which "
+           "begins a new head";
+  return {};
+}
+
+std::string head_of_own(const ModelDims& dims) {
   const auto* d = std::get_if<Seq2SeqDims>(&dims);
-  if (!d || d->tied || parameter != d->head + ".weight") return {};
-  // transformers ties the two then, without the scale of a tied head
-  return "config.json describes a head of its own, where transformers would train one tensor as "
-         "embedding and head; save a copy of '" +
-         d->embedding + ".weight' under the missing name to train a head of its own from it";
+  return d && d->tied_without_head ? d->head + ".weight" : "";
+}
+
+void tie_head(ModelDims& dims) {
+  auto& d = std::get<Seq2SeqDims>(dims);
+  d.tied = true;
+  d.tied_without_head = false;
 }
 
 }  // namespace trainx::architectures

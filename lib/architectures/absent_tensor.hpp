@@ -8,4 +8,9 @@ namespace trainx::architectures {
 /// "": the weights are of another model.
 std::string meaning_of_absence(const ModelDims& dims, const std::string& parameter);
 
+/// The tensor of the head whose absence says that the embedding is the head; "": there is none.
+std::string head_of_own(const ModelDims& dims);
+/// The model with its embedding as head, as its folder lacks head_of_own.
+void tie_head(ModelDims& dims);
+
 }  // namespace trainx::architectures

@@ -1,5 +1,5 @@
 #pragma once
-#include "architectures/options.hpp"
+#include "architectures/dims.hpp"
 #include "program/model_graph.hpp"
 #include <cstdint>
 #include <vector>

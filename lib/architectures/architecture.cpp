@@ -19,6 +19,14 @@
 namespace trainx::architectures {
 namespace {
 
+template <class Dims>
+constexpr bool packs_as_its_options = requires(Dims d) {
+  d.packed;
+}
+== requires(typename Dims::Options o) { o.packs; };
+static_assert(packs_as_its_options<Gpt2Dims> && packs_as_its_options<BertDims> &&
+              packs_as_its_options<DecoderDims> && packs_as_its_options<Seq2SeqDims>);
+
 // Models of a user's own answer under the same names as architectures.
 program::ModelGraph graph_of(const CustomDims& d, std::int64_t micro_batch_size,
                              std::int64_t length, DType compute, const Machine& machine) {
@@ -81,10 +89,6 @@ std::int64_t max_positions(const ModelDims& dims) {
 
 Task task(const ModelDims& dims) {
   return std::visit([](const auto& d) { return task(d); }, dims);
-}
-
-Task task(const ModelOptions& options) {
-  return std::visit([](const auto& o) { return task(o); }, options);
 }
 
 bool generates(const ModelDims& dims) {
@@ -266,18 +270,6 @@ std::string without_gpu_kernel(const ModelDims& dims) {
   // LibTorch has kernels for what its modules call
   if (std::holds_alternative<CustomDims>(dims)) return "";
   return small_graph(dims, Machine::one_gpu()).without_gpu_kernel;
-}
-
-std::string_view family_of(const ModelOptions& options) {
-  return std::visit([](const auto& o) { return std::string_view(o.name); }, options);
-}
-
-bool packs(const ModelOptions& options) {
-  return std::visit(
-      [](const auto& d) {
-        return requires { d.packed; };
-      },
-      one_of_each(std::type_identity<ModelDims>())[options.index()]);
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // A model whichever architecture it is of: the lists' entries behind one set of names.
 #pragma once
-#include "architectures/options.hpp"
+#include "architectures/dims.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include <cstdint>
 
@@ -10,14 +10,11 @@ std::string_view architecture_name(const ModelDims& dims);
 std::int64_t vocab_size(const ModelDims& dims);
 std::int64_t max_positions(const ModelDims& dims);
 Task task(const ModelDims& dims);
-Task task(const ModelOptions& options);
 /// Whether it continues texts: it learns the next token from blocks that trainx knows.
 bool generates(const ModelDims& dims);
 /// Tokens of the longest text, with its prompt, that the model generates. LongRoPE has other
 /// frequencies beyond its first context: a text ends there.
 std::int64_t text_positions(const ModelDims& dims);
-/// Whether documents of a row can be kept apart (dims.packed).
-bool packs(const ModelOptions& options);
 /// Of attention's probabilities, while training.
 double attention_dropout(const ModelDims& dims);
 /// Does its attention have one implementation, trainx's own loops, as where one of its operations
@@ -31,8 +28,6 @@ std::vector<operations::Attention> attention_of(const ModelDims& dims);
 bool mixes_windows(const ModelDims& dims);
 /// Name of an operation of the model that GPUs have no kernel for; "": they have all.
 std::string without_gpu_kernel(const ModelDims& dims);
-/// Its model.type.
-std::string_view family_of(const ModelOptions& options);
 /// As the model answers: without dropout, a document a row.
 ModelDims for_evaluation(ModelDims dims);
 std::int64_t num_labels(const ModelDims& dims);   // of tasks with labels: how many; else 0

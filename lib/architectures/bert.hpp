@@ -3,37 +3,9 @@
 #pragma once
 #include "architectures/rope.hpp"
 #include "architectures/transformer.hpp"
+#include "options/model/bert.hpp"
 
 namespace trainx::architectures {
-
-struct BertOptions {
-  std::string name = "bert";
-  std::string summary;
-  Task task = Task::masked_lm;
-  std::optional<std::int64_t> num_labels;
-  Auto<ProblemType> problem_type;
-  std::optional<std::int64_t> num_layers, num_heads, hidden_size, intermediate_size, max_positions,
-      vocab_size, type_vocab_size, embedding_size;
-  Auto<double> dropout, attention_dropout;
-  double label_smoothing = 0, z_loss = 0;
-  double initializer_range = 0.02, mask_probability = 0.15;
-  std::int64_t mask_token = 103;
-  std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
-  /// One of each family.
-  static const std::vector<BertOptions>& described();
-};
-
-template <class Visitor>
-void visit_fields(Visitor& field, BertOptions& o) {
-  task_fields(field, o);
-  size_fields(field, o);
-  field("type_vocab_size", o.type_vocab_size, at_least(1),
-        "Segments a token may belong to (2: sentence pairs)");
-  field("embedding_size", o.embedding_size, at_least(1),
-        "Columns of embeddings, which ELECTRA projects to hidden_size");
-  training_fields(field, o, "embeddings, residual branches and the classifier's input");
-  masking_fields(field, o);
-}
 
 struct BertDims {
   using Options = BertOptions;
@@ -51,8 +23,9 @@ struct BertDims {
   std::vector<std::string> labels = {};  // names of the classes, if the folder has them
   std::optional<Task> head = {};         // the complete head that the folder holds
   double mask_probability = 0.15;
-  std::int64_t mask_token = 103;
-  std::vector<std::int64_t> special_tokens{0, 101, 102, 103};
+  // of a vocabulary; -1 and none: not known, so that no masks can be drawn
+  std::int64_t mask_token = -1;
+  std::vector<std::int64_t> special_tokens = {};
   std::string family = "bert";
   std::string config = {};          // the folder's config.json
   std::int64_t first_position = 0;  // the table's row of a sample's first token

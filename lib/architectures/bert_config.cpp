@@ -7,21 +7,6 @@ namespace trainx::architectures {
 
 using nlohmann::json;
 
-const std::vector<BertOptions>& BertOptions::described() {
-  static const std::vector<BertOptions> all = [] {
-    std::vector<BertOptions> out;
-    for (const EncoderFamily& f : encoder_families()) {
-      BertOptions& o = out.emplace_back();
-      o.name = f.name;
-      o.summary = f.summary;
-      o.mask_token = f.sizes.front().second.mask_token;
-      o.special_tokens = f.sizes.front().second.special_tokens;
-    }
-    return out;
-  }();
-  return all;
-}
-
 const Sizes<BertDims>& sizes(const BertOptions& o) { return encoder_family(o.name).sizes; }
 
 namespace {

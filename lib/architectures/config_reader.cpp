@@ -1,4 +1,5 @@
 #include "architectures/config_reader.hpp"
+#include "architectures/families/class_keys.hpp"
 #include "architectures/limits.hpp"
 #include "core/error.hpp"
 #include <algorithm>
@@ -59,6 +60,10 @@ bool ConfigReader::flag(const char* key, bool otherwise) const {
   if (!j) return otherwise;
   if (!j->is_boolean()) fail(std::string(key) + " is " + shown(*j) + "; it must be true or false");
   return j->get<bool>();
+}
+
+bool is_off(const json& value) {
+  return value.is_null() || value == false || (value.is_number() && value == 0) || value == "none";
 }
 
 void ConfigReader::refuse_unknown() const {
@@ -127,10 +132,19 @@ void ConfigReader::refuse_unknown() const {
                                                            "cross_attention_hidden_size",
                                                            "pruned_heads",
                                                            "tie_encoder_decoder"};
-  for (const auto& [key, value] : config_.items())
-    if (!value.is_null() && !asked_.contains(key) && !harmless.contains(key) &&
-        !key.starts_with("_") && !key.ends_with("_token_id"))
-      fail(shown_key(key) + " is " + shown(value) + ", a setting that trainx does not know");
+  // of every configuration class: other weights than the tensors of the file, other layers
+  static const std::set<std::string, std::less<>> common{"quantization_config", "per_layer_config"};
+  const auto type = config_.find("model_type");
+  const std::string model_type =
+      type != config_.end() && type->is_string() ? type->get<std::string>() : "";
+  for (const auto& [key, value] : config_.items()) {
+    if (value.is_null() || asked_.contains(key) || harmless.contains(key) || key.starts_with("_") ||
+        key.ends_with("_token_id"))
+      continue;
+    const KeyDefault taken = common.contains(key) ? KeyDefault::off : key_default(model_type, key);
+    if (taken == KeyDefault::not_read || (taken == KeyDefault::off && is_off(value))) continue;
+    fail(shown_key(key) + " is " + shown(value) + ", a setting that trainx does not know");
+  }
 }
 
 std::int64_t ConfigReader::dimension(const char* key, std::optional<std::int64_t> otherwise) const {

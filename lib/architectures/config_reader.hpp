@@ -27,7 +27,8 @@ class ConfigReader {
   const nlohmann::json* find(const char* key) const;
   bool is_null(const char* key) const;  // there, and null
   bool flag(const char* key, bool otherwise) const;
-  /// Refuses a key that nobody asked for and that is not known to change no number.
+  /// Refuses a key that nobody asked for and from which transformers may compute other numbers:
+  /// the family's configuration class reads it, and its value or its default switches something on.
   void refuse_unknown() const;
   std::int64_t dimension(const char* key, std::optional<std::int64_t> otherwise = {}) const;
   double number(const char* key, double otherwise, const Limits& limits) const;
@@ -100,6 +101,8 @@ std::vector<std::string> dropout_remarks(const std::string& path, double trained
 /// A value as a sentence shows it. Lists and objects are named only: they may be nested deeper than
 /// writing them out has stack for.
 std::string shown(const nlohmann::json& value);
+/// Does the value switch nothing on? null, false, 0 and "none".
+bool is_off(const nlohmann::json& value);
 /// A key that somebody made up, in quotes where it is none that a sentence can hold as it is.
 std::string shown_key(const std::string& key);
 

@@ -3,42 +3,14 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "architectures/machine.hpp"
-#include "architectures/task.hpp"
 #include "core/field_spec.hpp"
+#include "options/model/custom.hpp"
 #include <cstdint>
 
 namespace trainx::architectures {
 
 using namespace options;
-
-struct CustomOptions;
-/// The models that there are, in the order of the description. Set once, before the first recipe is
-/// read; of a worker that has none of its own, exported alone.
-const std::vector<CustomOptions>& described_models();
-void set_described_models(std::vector<CustomOptions> models);
-
-/// A model's options: in a description with defaults, in a recipe as written.
-struct CustomOptions {
-  static constexpr std::string_view of_worker = "a model";
-  static constexpr std::ptrdiff_t built_in = 1;  // that trainx itself describes: exported
-  std::string name, summary;
-  std::vector<OptionField> fields;
-
-  static const std::vector<CustomOptions>& described() { return described_models(); }
-  const OptionField* find(std::string_view key) const;
-  OptionField* find(std::string_view key);
-};
-
-template <class Visitor>
-void visit_fields(Visitor& field, CustomOptions& o) {
-  for (OptionField& f : o.fields)
-    std::visit([&](auto& value) { field(f.key, value, f.limits, f.doc); }, f.value);
-}
-
-/// What forbids a description, as a sentence; empty: nothing. Names of trainx's own models are
-/// taken.
-std::string check_description(const std::vector<CustomOptions>& models,
-                              const std::vector<std::string>& taken);
+using options::task;
 
 // in the order of the module
 struct CustomParameter {
@@ -123,7 +95,6 @@ std::string custom_config_text(const CustomDims& dims, DType saved);
 std::optional<CustomDims> custom_dims_from_config(const std::string& text, const std::string& path);
 
 // What every architecture answers (architectures/architecture.hpp).
-Task task(const CustomOptions& o);
 inline Task task(const CustomDims& d) { return d.task; }
 inline std::int64_t num_labels(const CustomDims& d) { return d.num_labels; }
 inline ProblemType problem_type(const CustomDims&) {

@@ -33,6 +33,7 @@ class DecoderBuilder {
              .name = d_.names.head,
              .classes = d_.vocab_size,
              .bias = d_.head_bias,
+             .optional = true,
              .scale = d_.logit_scale,
              .soft_cap = d_.logit_cap},
             operations::CrossEntropy::Score::none);
@@ -264,8 +265,12 @@ std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
       saved_name.ends_with(".attention.masked_bias") || is_of_later_layer(d, saved_name))
     return {};
   if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
-  if (!saved_name.starts_with(d.names.prefix) && !saved_name.starts_with(d.names.head + "."))
-    return d.names.prefix + std::string(saved_name);
+  // a folder of the model without its head, as its base class saves it
+  const std::size_t prefix = d.names.embedding.find('.') + 1;
+  for (const std::string* name : {&d.names.embedding, &d.names.position, &d.names.layers,
+                                  &d.names.final_norm, &d.names.embedding_norm})
+    if (name->size() > prefix && saved_name.starts_with(name->substr(prefix) + "."))
+      return name->substr(0, prefix) + std::string(saved_name);
   return std::string(saved_name);
 }
 

@@ -11,11 +11,6 @@ namespace trainx::architectures {
 
 using nlohmann::json;
 
-const std::vector<DecoderOptions>& DecoderOptions::described() {
-  static const std::vector<DecoderOptions> all = options_of<DecoderOptions>(families());
-  return all;
-}
-
 DecoderDims decoder_dims(const std::string& family, const std::string& text,
                          const std::string& path, ExitCode code) {
   const ConfigReader file(text, path, code);
@@ -32,7 +27,7 @@ DecoderDims decoder_dims(const std::string& family, const std::string& text,
 }
 
 const Sizes<DecoderDims>& sizes(const DecoderOptions& o) {
-  static const auto all = published_sizes<DecoderDims>(
+  static const auto all = sizes_by_family<DecoderDims>(
       families(), [](const std::string& family, const std::string& text, const std::string& path) {
         return decoder_dims(family, text, path);
       });

@@ -64,7 +64,8 @@ void add_head(graph::ModelBuilder& m, const Dims& d, graph::Value h, const HeadN
                                                   .name = names.output,
                                                   .classes = labels ? d.num_labels : d.vocab_size,
                                                   .bias = labels || d.decoder_bias,
-                                                  .optional = optional};
+                                                  .optional = optional,
+                                                  .by_token = !labels};
   if (values == 0)
     return m.loss(h, logits, d.task == Task::classification ? Score::confusion : Score::correct);
   m.value_loss(h, logits,

@@ -1,6 +1,7 @@
 #include "architectures/encoder_task.hpp"
 #include "core/error.hpp"
 #include "architectures/config_reader.hpp"
+#include "architectures/refuse_option.hpp"
 #include <algorithm>
 
 namespace trainx::architectures {
@@ -8,10 +9,6 @@ namespace trainx::architectures {
 using nlohmann::json;
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw UserError(ExitCode::invalid_recipe, "model.options." + sentence);
-}
 
 bool is_of(const ConfigReader& config, const std::string& architecture) {
   const json* list = config.find("architectures");
@@ -80,22 +77,22 @@ void check_task(std::string_view name, const TaskChoice& choice,
   const std::string task(name_of(choice.task));
   const bool labels = has_labels(choice.task);
   if (!labels && choice.task != Task::masked_lm)
-    refuse("task: a " + std::string(name) + " sees the tokens on both sides and cannot learn " +
-           task +
-           "; give masked_lm, classification or token_classification, or another model.type");
+    refuse_option(
+        "task: a " + std::string(name) + " sees the tokens on both sides and cannot learn " + task +
+        "; give masked_lm, classification or token_classification, or another model.type");
   if (labels && !choice.num_labels)
-    refuse("num_labels is missing: task " + task + " needs the number of classes");
+    refuse_option("num_labels is missing: task " + task + " needs the number of classes");
   if (!labels && choice.num_labels)
-    refuse(
+    refuse_option(
         "num_labels can have no effect with task masked_lm: remove it, or write task: "
         "classification");
   if (choice.task != Task::classification && choice.problem_type)
-    refuse("problem_type can have no effect with task " + task + ": leave it auto");
+    refuse_option("problem_type can have no effect with task " + task + ": leave it auto");
   if (choice.task == Task::token_classification && *choice.num_labels < 2)
-    refuse("num_labels is 1; token_classification takes at least 2 classes");
+    refuse_option("num_labels is 1; token_classification takes at least 2 classes");
   for (const auto& [option, changed] : masking)
     if (labels && changed)
-      refuse(std::string(option) + " can have no effect with task " + task + ": remove it");
+      refuse_option(std::string(option) + " can have no effect with task " + task + ": remove it");
 }
 
 ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> folder) {
@@ -104,7 +101,7 @@ ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> fo
                                     : ProblemType::single_label_classification,
                     type = choice.problem_type.value_or(folder.value_or(otherwise));
   if (one && type == ProblemType::single_label_classification)
-    refuse(
+    refuse_option(
         "num_labels is 1, which is no choice: give 2 or more classes, or problem_type: "
         "regression");
   return type;
@@ -112,8 +109,8 @@ ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> fo
 
 void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size) {
   if (mask_token >= vocab_size)
-    refuse("mask_token (" + std::to_string(mask_token) + ") must be below the vocabulary's " +
-           std::to_string(vocab_size) + " tokens");
+    refuse_option("mask_token (" + std::to_string(mask_token) +
+                  ") must be below the vocabulary's " + std::to_string(vocab_size) + " tokens");
 }
 
 void task_keys(ConfigKeys& keys, const std::string& family, const TaskDims& d) {

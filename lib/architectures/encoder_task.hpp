@@ -2,7 +2,7 @@
 // members task, num_labels, problem_type, mask_probability, mask_token and special_tokens; dims
 // also have labels and head.
 #pragma once
-#include "architectures/task.hpp"
+#include "options/model/encoder.hpp"
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -12,41 +12,9 @@
 
 namespace trainx::architectures {
 
+using namespace options;
+
 class ConfigKeys;
-
-/// Options or dims of an architecture that learns one of several tasks.
-template <class T>
-concept Encoder = requires(const T& x) {
-  x.task;
-  x.special_tokens;
-};
-
-/// Evaluation counts each label against each prediction, which bounds the number of labels.
-constexpr std::int64_t most_labels = 4096;
-
-template <class Visitor, Encoder Options>
-void task_fields(Visitor& field, Options& o) {
-  field("task", o.task, anything(), "Task: masked_lm, classification or token_classification");
-  field("num_labels", o.num_labels, between(1, most_labels),
-        "Classes of a sample, or of a token; of a regression its numbers");
-  field("problem_type", o.problem_type, anything(),
-        "classification: what a label is. A class, several labels of 0 or 1, or real numbers. "
-        "auto: that of model.init_from, else a class, or a number if num_labels is 1");
-}
-
-template <class Visitor, Encoder Options>
-void masking_fields(Visitor& field, Options& o) {
-  field("mask_probability", o.mask_probability,
-        Limits{"greater than 0 and at most 1", 0, 1, true, false},
-        "masked_lm: share of tokens that become targets if the data names none");
-  field("mask_token", o.mask_token, non_negative(), "masked_lm: id that replaces masked tokens");
-  field("special_tokens", o.special_tokens, non_negative(), "masked_lm: ids that are never masked");
-}
-
-/// Does the task have the labels that num_labels counts?
-constexpr bool has_labels(Task task) {
-  return task == Task::classification || task == Task::token_classification;
-}
 
 /// Numbers of a sample's target; 0: it is no list of numbers.
 template <Encoder Dims>
@@ -73,6 +41,16 @@ ProblemType problem_type(const TaskChoice& choice, std::optional<ProblemType> fo
 /// Throws UserError 78.
 void check_mask_token(std::int64_t mask_token, std::int64_t vocab_size);
 
+/// Ids of masks: those of the options, else of the dims, which a tokenizer gave them.
+template <Encoder Options, Encoder Dims>
+void take_masking(Options& o, Dims& d) {
+  if (o.mask_token.value) d.mask_token = *o.mask_token.value;
+  if (o.special_tokens.value) d.special_tokens = *o.special_tokens.value;
+  check_mask_token(d.mask_token, d.vocab_size);
+  if (d.mask_token >= 0) o.mask_token.value = d.mask_token;
+  if (!d.special_tokens.empty()) o.special_tokens.value = d.special_tokens;
+}
+
 /// Decides dims from the task's options. Throws UserError 78 for options that do not fit together.
 template <Encoder Options, Encoder Dims>
 void take_task(Options& o, Dims& d) {
@@ -80,9 +58,9 @@ void take_task(Options& o, Dims& d) {
   const Options& defaults = *std::ranges::find(Options::described(), o.name, &Options::name);
   check_task(o.name, choice,
              {{"mask_probability", o.mask_probability != defaults.mask_probability},
-              {"mask_token", o.mask_token != defaults.mask_token},
-              {"special_tokens", o.special_tokens != defaults.special_tokens}});
-  if (o.task == Task::masked_lm) check_mask_token(o.mask_token, d.vocab_size);
+              {"mask_token", !o.mask_token.is_auto()},
+              {"special_tokens", !o.special_tokens.is_auto()}});
+  if (o.task == Task::masked_lm) take_masking(o, d);
   if (o.task == Task::classification)
     o.problem_type.value = d.problem_type =
         problem_type(choice, d.head == o.task ? std::optional(d.problem_type) : std::nullopt);
@@ -91,8 +69,6 @@ void take_task(Options& o, Dims& d) {
   if (static_cast<std::int64_t>(d.labels.size()) != d.num_labels || d.head != o.task)
     d.labels.clear();
   d.mask_probability = o.mask_probability;
-  d.mask_token = o.mask_token;
-  d.special_tokens = o.special_tokens;
 }
 
 /// Members of an encoder's dims.

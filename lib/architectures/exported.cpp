@@ -71,17 +71,6 @@ void check_shift(const ConfigReader& config, const json& of, std::int64_t vocab_
 
 }  // namespace
 
-CustomOptions exported_options() {
-  return {std::string(exported_name),
-          "Any Hugging Face model that scripts/trainx-export wrote, from model.init_from",
-          {{"task",
-            Choice{"causal_lm", {"causal_lm", "masked_lm", "classification", "seq2seq"}},
-            {},
-            "what the model was exported for"}}};
-}
-
-bool is_exported(const CustomOptions& options) { return options.name == exported_name; }
-
 std::optional<CustomDims> exported_dims(const ConfigReader& config, const std::string& text) {
   const json* of = config.find(export_key);
   if (!of) return std::nullopt;

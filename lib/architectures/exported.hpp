@@ -3,15 +3,12 @@
 #pragma once
 #include "architectures/config_reader.hpp"
 #include "architectures/custom.hpp"
+#include "options/model/exported.hpp"
 #include <set>
 
 namespace trainx::architectures {
 
-constexpr std::string_view exported_name = "exported";
 constexpr std::int64_t export_format = 1;
-
-CustomOptions exported_options();
-bool is_exported(const CustomOptions& options);
 
 /// Of a config.json with the key trainx_export; nothing where it has none. UserError 65 naming the
 /// key, also for another format. `text` is the file's.

@@ -27,21 +27,9 @@ const Family& family_named(const std::vector<Family>& families, std::string_view
   throw InternalError("no family is called " + std::string(name));
 }
 
-/// Options with each family's name and summary.
-template <class Options, class Family>
-std::vector<Options> options_of(const std::vector<Family>& families) {
-  std::vector<Options> out;
-  for (const Family& f : families) {
-    out.emplace_back();
-    out.back().name = f.name;
-    out.back().summary = f.summary;
-  }
-  return out;
-}
-
 /// Published sizes by family; read(family, text, path) reads a config.json.
 template <class Dims, class Family, class Read>
-std::map<std::string, Sizes<Dims>, std::less<>> published_sizes(const std::vector<Family>& families,
+std::map<std::string, Sizes<Dims>, std::less<>> sizes_by_family(const std::vector<Family>& families,
                                                                 Read read) {
   std::map<std::string, Sizes<Dims>, std::less<>> out;
   for (const Family& f : families)

@@ -1,6 +1,7 @@
 // config.json and tensors of a Hugging Face GPT-2 folder.
 #include "architectures/config_reader.hpp"
 #include "architectures/gpt2.hpp"
+#include "architectures/refuse_option.hpp"
 
 namespace trainx::architectures {
 
@@ -24,10 +25,6 @@ void require_experts(const ConfigReader& file, const Gpt2Dims& d) {
   if (const std::string why = wrong_experts(d); !why.empty()) file.fail(why);
 }
 
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw UserError(ExitCode::invalid_recipe, "model.options." + sentence);
-}
-
 }  // namespace
 
 std::vector<Dimension> dimensions(Gpt2Options& o, Gpt2Dims& d) {
@@ -49,11 +46,12 @@ void take_settings(Gpt2Options& o, Gpt2Dims& d) {
           std::pair{"router_aux_loss_coef", !o.router_aux_loss_coef.is_auto()},
           std::pair{"router_z_loss", o.router_z_loss > 0}})
       if (is_set)
-        refuse(std::string(key) +
-               " can have no effect: this gpt2 has no experts; remove it, or write num_experts");
+        refuse_option(
+            std::string(key) +
+            " can have no effect: this gpt2 has no experts; remove it, or write num_experts");
     return;
   }
-  if (const std::string why = wrong_experts(d); !why.empty()) refuse(why);
+  if (const std::string why = wrong_experts(d); !why.empty()) refuse_option(why);
   if (!o.capacity_factor.is_auto()) d.capacity_factor = *o.capacity_factor.value;
   o.capacity_factor.value = d.capacity_factor;
   if (!o.router_aux_loss_coef.is_auto()) d.router_aux_loss_coef = *o.router_aux_loss_coef.value;

@@ -1,7 +1,7 @@
 #pragma once
 #include "graph/expert_sharing.hpp"
 #include "graph/fp8_options.hpp"
-#include "graph/parameter_rules.hpp"
+#include "graph/parameter_rule.hpp"
 #include <cstdint>
 #include <thread>
 #include <vector>

@@ -1,6 +1,6 @@
 // What a model of the user's own adds to batches and losses; nothing, of every other model.
 #pragma once
-#include "architectures/options.hpp"
+#include "architectures/dims.hpp"
 
 namespace trainx::architectures {
 

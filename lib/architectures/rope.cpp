@@ -158,29 +158,12 @@ class RopeReader {
                ", which trainx does not compute; only default, linear, dynamic, yarn, longrope or "
                "llama3");
   }
-  void refuse_unknown(bool takes_alpha) const {
-    static const std::vector<std::string> known{"rope_type",
-                                                "type",
-                                                "rope_theta",
-                                                "factor",
-                                                "partial_rotary_factor",
-                                                "original_max_position_embeddings",
-                                                "low_freq_factor",
-                                                "high_freq_factor",
-                                                "beta_fast",
-                                                "beta_slow",
-                                                "truncate",
-                                                "attention_factor",
-                                                "mscale",
-                                                "mscale_all_dim",
-                                                "short_factor",
-                                                "long_factor"};
-    if (!found_) return;
-    for (const auto& [key, value] : found_->items())
-      if (std::ranges::find(known, key) == known.end() && !(takes_alpha && key == "alpha") &&
-          !value.is_null() && !value.is_object())
-        file_.fail(where_ + "." + shown_key(key) + " is " + shown(value) +
-                   ", which trainx does not compute");
+  /// Settings of rotations that trainx does not compute. transformers reads no others besides those
+  /// that read_rope asks for.
+  void refuse_switches() const {
+    for (const char* key : {"mrope_section", "mrope_interleaved", "llama_4_scaling_beta"})
+      if (const json* value = find(key); value && !is_off(*value))
+        file_.fail(where_ + "." + key + " is " + shown(*value) + ", which trainx does not compute");
   }
 
  private:
@@ -221,7 +204,7 @@ RopeTable rope_table(const Rope& r, std::int64_t head_size, std::int64_t length)
 Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int64_t max_positions,
                const RopeDefaults& defaults) {
   const RopeReader in(file, layer_type);
-  in.refuse_unknown(defaults.takes_alpha);
+  in.refuse_switches();
   Rope r{.kind = in.kind(), .max_positions = max_positions};
   r.theta = in.number("rope_theta", file.number("rope_theta", defaults.theta, positive()));
   r.rotated = in.part("partial_rotary_factor",
@@ -236,7 +219,7 @@ Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int
     r.factor = in.number(
         "factor", static_cast<double>(max_positions) / static_cast<double>(r.original_positions));
   else if (const json* alpha = in.find("alpha");
-           r.kind == Rope::Kind::dynamic && alpha && *alpha != 0)
+           defaults.takes_alpha && r.kind == Rope::Kind::dynamic && alpha && *alpha != 0)
     r.kind = Rope::Kind::alpha, r.factor = in.number("alpha", 1);
   else if (r.kind != Rope::Kind::plain)
     r.factor = in.required("factor");

@@ -5,34 +5,11 @@
 #include "architectures/transformer.hpp"
 #include "operations/activation/activation_spec.hpp"
 #include "operations/attention/relative_bias_spec.hpp"
+#include "options/model/seq2seq.hpp"
 #include <string>
 #include <vector>
 
 namespace trainx::architectures {
-
-struct Seq2SeqOptions {
-  std::string name = "t5";  // the family
-  std::string summary;
-  Task task = Task::seq2seq;
-  std::optional<std::int64_t> num_layers, num_decoder_layers, num_heads, head_size, hidden_size,
-      intermediate_size, max_positions, vocab_size;
-  Auto<double> dropout, attention_dropout;
-  double label_smoothing = 0, z_loss = 0;
-  double initializer_range = 0.02;
-  /// One of each family.
-  static const std::vector<Seq2SeqOptions>& described();
-};
-
-template <class Visitor>
-void visit_fields(Visitor& field, Seq2SeqOptions& o) {
-  field("task", o.task, anything(), "Task: seq2seq");
-  size_fields(field, o);
-  field("num_decoder_layers", o.num_decoder_layers, at_least(1),
-        "Layers of the decoder; default: num_layers, which are the encoder's");
-  field("head_size", o.head_size, at_least(1), "Elements of a head; default: the published size's");
-  training_fields(field, o, "embeddings, residual branches, MLPs and the decoder's output",
-                  ", where the family's follow from no widths (t5)");
-}
 
 /// Names of one side's tensors; those of a layer below "<layers>.<i>.". Several names: parts of one
 /// product. "": there is none.
@@ -71,6 +48,8 @@ struct Seq2SeqDims {
   TargetShift shift;                  // of the decoder's input; start -1: not known
 
   bool rms = false, norms_before = false, biases = true, gated = false, tied = true;
+  // config.json says that the head is the embedding, which a folder with a head of its own denies
+  bool tied_without_head = false;
   bool drops_output = false;  // of both sides, behind the last norm
   double layer_norm_epsilon = 1e-5;
   operations::Activation activation = operations::Activation::gelu_erf;

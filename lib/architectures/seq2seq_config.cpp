@@ -1,6 +1,7 @@
 // config.json of encoder-decoders, their tensors' names, and what a recipe sets of them.
 #include "architectures/config_reader.hpp"
 #include "architectures/folder_config.hpp"
+#include "architectures/refuse_option.hpp"
 #include "architectures/families/seq2seq_family.hpp"
 #include "core/error.hpp"
 #include <optional>
@@ -10,10 +11,6 @@ namespace trainx::architectures {
 using nlohmann::json;
 
 namespace {
-
-[[noreturn]] void refuse_option(const std::string& sentence) {
-  throw UserError(ExitCode::invalid_recipe, "model.options." + sentence);
-}
 
 const Seq2SeqFamily& spec_of(const Seq2SeqDims& d) {
   return family_named(seq2seq_families(), d.family);
@@ -39,11 +36,6 @@ void read_shift(const ConfigReader& file, Seq2SeqDims& d) {
 
 }  // namespace
 
-const std::vector<Seq2SeqOptions>& Seq2SeqOptions::described() {
-  static const std::vector<Seq2SeqOptions> all = options_of<Seq2SeqOptions>(seq2seq_families());
-  return all;
-}
-
 Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
                          const std::string& path) {
   const ConfigReader file(text, path);
@@ -55,7 +47,7 @@ Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
 }
 
 const Sizes<Seq2SeqDims>& sizes(const Seq2SeqOptions& o) {
-  static const auto all = published_sizes<Seq2SeqDims>(seq2seq_families(), seq2seq_dims);
+  static const auto all = sizes_by_family<Seq2SeqDims>(seq2seq_families(), seq2seq_dims);
   return all.at(o.name);
 }
 
@@ -131,6 +123,8 @@ void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d) {
   const double range = settled.initializer_range;
   take_settings<Seq2SeqOptions, Seq2SeqDims>(o, settled);
   if (settled.widths_scale_weights) settled.initializer_range = range;
+  settled.tied = d.tied;  // which the folder's weights decide, not its config.json
+  settled.tied_without_head = d.tied_without_head;
   d = std::move(settled);
 }
 

@@ -1,7 +1,7 @@
 // What transformers have in common, as templates over an architecture's options and dims. Their
 // members have the same names in all architectures; a member that only some have is optional here.
 //
-// An architecture <A> is <A>Options (as written in a recipe, with visit_fields), <A>Dims (decided)
+// An architecture <A> is <A>Options (lib/options/model: as written in a recipe), <A>Dims (decided)
 // and these functions:
 //   sizes         published sizes by name
 //   graph_of      the blocks embedding, h<i>.attention, h<i>.mlp and the task's head for a
@@ -13,10 +13,10 @@
 //                 no parameter of the task
 #pragma once
 #include "program/model_graph.hpp"
-#include "architectures/attention.hpp"
 #include "architectures/encoder_task.hpp"
 #include "architectures/machine.hpp"
-#include "options/field.hpp"
+#include "options/model/attention.hpp"
+#include "options/model/transformer.hpp"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,18 +29,11 @@ class ConfigKeys;
 class ConfigReader;
 
 using namespace options;
+using options::task;
 
 /// Published sizes by name; the first is the default.
 template <class Dims>
 using Sizes = std::vector<std::pair<std::string_view, Dims>>;
-
-/// Options as written in a recipe, or decided dims. An option that is not set comes from
-/// `model.size`, the Hugging Face folder or the data.
-template <class T>
-concept Transformer = requires(const T& x) {
-  x.num_layers;
-  x.num_heads;
-};
 
 /// The model.type that the dims are of.
 template <class Dims>
@@ -55,35 +48,6 @@ std::string_view family_of(const Dims& d) {
 /// stay zero and get no gradient.
 constexpr std::int64_t whole_tiles(std::int64_t vocab_size) {
   return (vocab_size + 127) / 128 * 128;
-}
-
-template <class Visitor, Transformer Options>
-void size_fields(Visitor& field, Options& o) {
-  field("num_layers", o.num_layers, at_least(1), "Layers, each attention and MLP");
-  field("num_heads", o.num_heads, at_least(1), "Attention heads; divides hidden_size");
-  field("hidden_size", o.hidden_size, at_least(1), "Width of the residual stream");
-  field("intermediate_size", o.intermediate_size, at_least(1),
-        "Width inside the MLP; default: 4 * hidden_size");
-  field("max_positions", o.max_positions, at_least(1),
-        "Longest sequence; at least data.sequence_length");
-  field("vocab_size", o.vocab_size, at_least(1),
-        "Tokens of the vocabulary; default: the data's, if it has one");
-}
-
-/// `places`: the values that are dropped. `advice`: which standard deviation to choose.
-template <class Visitor, Transformer Options>
-void training_fields(Visitor& field, Options& o, const std::string& places,
-                     const std::string& advice = "") {
-  const std::string otherwise = ". auto: that of model.init_from's config.json, else 0";
-  field("dropout", o.dropout, unit_interval(), "Dropout of " + places + otherwise);
-  field("attention_dropout", o.attention_dropout, unit_interval(),
-        "Dropout of attention's probabilities" + otherwise);
-  field("label_smoothing", o.label_smoothing, unit_interval(),
-        "Share of a training target's probability that all classes get alike");
-  field("z_loss", o.z_loss, non_negative(),
-        "Factor of log(sum(exp(logits)))^2, which training adds to the loss of a target");
-  field("initializer_range", o.initializer_range, positive(),
-        "Standard deviation of initial weights" + advice);
 }
 
 /// A size of a model, as a recipe may write it and as it was decided.
@@ -126,13 +90,6 @@ void take_settings(Options& o, Dims& d) {
   d.label_smoothing = o.label_smoothing;
   d.z_loss = o.z_loss;
   d.initializer_range = o.initializer_range;
-}
-
-/// A transformer that has no choice of tasks learns the next token.
-template <Transformer T>
-Task task(const T& x) {
-  if constexpr (requires { x.task; }) return x.task;
-  return Task::causal_lm;
 }
 
 template <Transformer Dims>

@@ -20,6 +20,22 @@ constexpr std::array vocabularies{"tokenizer.json",
                                   "spiece.model",
                                   "sentencepiece.bpe.model"};
 
+// How conversations are written, what processors of images and sounds need, and the licence.
+constexpr std::array along{"chat_template.jinja",
+                           "chat_template.json",
+                           "preprocessor_config.json",
+                           "processor_config.json",
+                           "video_preprocessor_config.json",
+                           "LICENSE",
+                           "LICENSE.txt",
+                           "LICENSE.md",
+                           "LICENCE",
+                           "COPYING",
+                           "NOTICE",
+                           "NOTICE.txt",
+                           "USE_POLICY.md"};
+constexpr const char* more_templates = "additional_chat_templates";
+
 void add_files(const std::string& folder, std::span<const char* const> names,
                std::map<std::string, std::string>& files) {
   for (const char* name : names) {
@@ -29,12 +45,26 @@ void add_files(const std::string& folder, std::span<const char* const> names,
   }
 }
 
+/// Templates by their names, as transformers keeps those beside the default one.
+void add_templates(const std::string& folder, std::map<std::string, std::string>& files) {
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(folder + "/" + more_templates, none)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() == ".jinja" && !name.starts_with('.') && entry.is_regular_file())
+      files[std::string(more_templates) + "/" + name] =
+          read_file(entry.path().string(), most_bytes);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> read_carried_files(const std::string& folder) {
   std::map<std::string, std::string> files;
   add_files(folder, settings, files);
   add_files(folder, vocabularies, files);
+  add_files(folder, along, files);
+  add_templates(folder, files);
   // of a model of the user's own: buffers that its modules change
   add_files(folder, std::array{"generation_config.json", "buffers.safetensors"}, files);
   // of a model that scripts/trainx-export wrote
@@ -47,6 +77,8 @@ std::map<std::string, std::string> read_tokenizer_files(const std::string& file)
   const std::string name = path.filename().string(), ending = path.extension().string();
   std::map<std::string, std::string> files;
   add_files(folder_of(file), settings, files);
+  add_files(folder_of(file), std::array{"chat_template.jinja"}, files);
+  add_templates(folder_of(file), files);
   if (name == "vocab.json" || name == "merges.txt")
     add_files(folder_of(file), std::array{"vocab.json", "merges.txt"}, files);
   else if (std::ranges::find(vocabularies, name) != vocabularies.end())

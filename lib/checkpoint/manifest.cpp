@@ -24,6 +24,15 @@ bool is_hash(const json& value) {
 
 }  // namespace
 
+bool is_file_name(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  const auto is_part = [](const std::string& part) {
+    return !part.empty() && part.front() != '.' && part.find('/') == std::string::npos;
+  };
+  if (slash == std::string::npos) return is_part(name);
+  return is_part(name.substr(0, slash)) && is_part(name.substr(slash + 1));
+}
+
 std::string to_json(const Manifest& manifest) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
   for (const auto& [name, file] : manifest.files)
@@ -50,8 +59,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
       files->empty())
     refuse("is damaged: version, step or files are missing");
   for (const auto& [name, entry] : files->items()) {
-    if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
-      refuse("is damaged: it names a file '" + name + "'");
+    if (!is_file_name(name)) refuse("is damaged: it names a file '" + name + "'");
     const std::int64_t bytes = entry.is_object() ? count_at(entry, "bytes") : -1;
     if (bytes < 0 || !entry.contains("xxh3_128") || !is_hash(entry["xxh3_128"]))
       refuse("is damaged: size or hash of " + name);

@@ -18,6 +18,9 @@ struct Manifest {
 };
 constexpr const char* manifest_name = "manifest.json";
 
+/// A file of a folder, or of a folder in it: names that begin with a dot, or lead elsewhere, are
+/// none.
+bool is_file_name(const std::string& name);
 std::string to_json(const Manifest& manifest);
 /// Throws UserError 65 where the text is not a manifest that this trainx wrote or can read; `path`
 /// is for the sentence.

@@ -50,6 +50,7 @@ std::vector<std::string> write_files(const std::string& folder, const ModelFolde
   std::map<std::string, std::string> texts = model.text_files;
   if (shards.size() > 1) texts[weights_index_name] = weights_index_text(files, total_bytes);
   for (const auto& [name, text] : texts) {
+    make_folders(folder_of(folder + "/" + name));
     write_file_atomic(folder + "/" + name, text);
     names.push_back(name);
     manifest.files[name] = {std::ssize(text), hash_hex(text)};

@@ -54,8 +54,7 @@ Pending::~Pending() {
 std::string Pending::path() const { return folder_ + "/" + partial_; }
 
 void Pending::require_free(const std::string& name) const {
-  if (name.empty() || name == manifest_name || name.front() == '.' ||
-      name.find('/') != std::string::npos || manifest_.files.contains(name))
+  if (!is_file_name(name) || name == manifest_name || manifest_.files.contains(name))
     throw InternalError("a checkpoint cannot hold a file named '" + name + "'");
 }
 
@@ -69,7 +68,10 @@ void Pending::write(const Contents& contents) {
 
 void Pending::write_text(const std::string& name, const std::string& text) {
   require_free(name);
-  add(name, put_text(path() + "/" + name, text));
+  const std::string file = path() + "/" + name;
+  make_folders(folder_of(file));
+  add(name, put_text(file, text));
+  if (folder_of(file) != path()) fsync_folder(folder_of(file));
 }
 
 void Pending::add(const std::string& name, const WrittenFile& file) {

@@ -2,6 +2,7 @@
 #include "checkpoint/safetensors_header.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/git_lfs.hpp"
 #include <bit>
 #include <cstring>
 
@@ -15,6 +16,7 @@ static_assert(std::endian::native == std::endian::little,
 
 SafetensorsReader::SafetensorsReader(const std::string& path)
     : path_(path), file_(open_regular_file(path), path) {
+  refuse_git_lfs_pointer(file_.bytes(), path);
   const std::byte* const bytes = file_.bytes().data();
   const std::size_t size = file_.bytes().size();
   constexpr std::size_t length_bytes = 8;

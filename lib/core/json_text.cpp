@@ -1,6 +1,7 @@
 #include "core/json_text.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/git_lfs.hpp"
 
 namespace trainx {
 
@@ -27,6 +28,7 @@ void check_json_text(std::string_view text, const std::string& path) {
 
 std::string read_json_text(const std::string& path, std::int64_t most_bytes) {
   std::string text = read_file(path, most_bytes);
+  refuse_git_lfs_pointer(std::as_bytes(std::span(text)), path);
   check_json_text(text, path);
   return text;
 }

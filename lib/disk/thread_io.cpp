@@ -13,7 +13,7 @@ namespace trainx::disk {
 namespace {
 
 constexpr int thread_count = 4;
-constexpr std::int64_t piece_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t thread_piece_bytes = std::int64_t{4} << 20;
 
 int move_piece(const Transfer& t, std::int64_t at, std::int64_t bytes) {
   while (bytes > 0) {
@@ -68,7 +68,7 @@ class ThreadIo final : public BlockIo {
       changed_.wait(lock, [this] { return stopping_ || pieces_left(); });
       if (stopping_) return;
       const Transfer t = transfer_;
-      const std::int64_t at = next_, bytes = std::min(piece_bytes, t.bytes - at);
+      const std::int64_t at = next_, bytes = std::min(thread_piece_bytes, t.bytes - at);
       next_ += bytes;
       ++moving_;
       lock.unlock();

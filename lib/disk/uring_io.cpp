@@ -10,7 +10,7 @@ namespace trainx::disk {
 namespace {
 
 constexpr unsigned depth = 32;
-constexpr std::int64_t piece_bytes = std::int64_t{1} << 20;
+constexpr std::int64_t uring_piece_bytes = std::int64_t{1} << 20;
 
 class UringIo final : public BlockIo {
  public:
@@ -39,7 +39,7 @@ class UringIo final : public BlockIo {
         } else {
           piece = idle.back();
           idle.pop_back();
-          *piece = {next, std::min(piece_bytes, t.bytes - next)};
+          *piece = {next, std::min(uring_piece_bytes, t.bytes - next)};
           next += piece->bytes;
         }
         submit(t, *piece);

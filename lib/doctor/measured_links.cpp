@@ -8,13 +8,13 @@ using namespace facts;
 namespace {
 
 // a second for two GPUs; eight have 56 directions
-constexpr double patience_seconds = 120;
+constexpr double links_patience_seconds = 120;
 
 }  // namespace
 
 void measure_links(const std::string& worker, GpusFacts& facts) {
   if (facts.gpus.empty() || facts.built_cuda.empty()) return;
-  const ProgramOutput said = run_program(worker, {"--measure-links"}, {}, patience_seconds);
+  const ProgramOutput said = run_program(worker, {"--measure-links"}, {}, links_patience_seconds);
   try {
     if (said.fine())
       facts.links = link_rates_from_json(Json::parse(said.out));

@@ -36,10 +36,10 @@ int open_nameless(const std::string& folder) {
   return fd;
 }
 
-struct Free {
+struct FreePiece {
   void operator()(std::byte* p) const { std::free(p); }
 };
-using Piece = std::unique_ptr<std::byte, Free>;
+using Piece = std::unique_ptr<std::byte, FreePiece>;
 
 /// Nothing that a file system could compress.
 Piece random_piece() {

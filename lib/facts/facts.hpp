@@ -6,6 +6,8 @@
 #include "facts/own_rule.hpp"
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 #include <nlohmann/json_fwd.hpp>
 
 namespace trainx::facts {
@@ -59,6 +61,15 @@ struct DataFacts {
   std::optional<double> entropy_floor_nats;  // per token of the eval split, where known
   std::string problem;                       // why train is not present
   std::string eval_problem;                  // why eval is not present though the recipe names it
+  bool gives_targets = false;                // masked_lm: of the first sample of train
+  std::vector<std::string> label_names;      // of the classes; empty: they have numbers alone
+};
+
+/// Ids of a tokenizer, which masks are drawn with.
+struct MaskingFacts {
+  std::string tokenizer;  // its file, or the FILE.json that says the ids
+  std::int64_t mask_token = -1;
+  std::vector<std::int64_t> special_tokens;
 };
 
 /// config.json of a Hugging Face folder.
@@ -66,6 +77,7 @@ struct ModelFolderFacts {
   std::string path;
   std::string config;  // its text, from which the worker reads the same dimensions
   architectures::ModelDims dims;
+  bool head_is_tied = false;  // its weights lack the head that its config.json leaves open
 };
 
 /// Where memory.optimizer_offload puts its file.
@@ -80,6 +92,8 @@ struct Facts {
   DataFacts data;
   std::optional<OffloadFolderFacts> offload_folder;  // of recipes that use one
   std::optional<ModelFolderFacts> model_folder;
+  // masked_lm: of the tokenizer of the data, else of the model's folder, where one is known
+  std::optional<MaskingFacts> masking;
   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
   std::vector<architectures::CustomShape> model_shapes;
   // of an optimizer of the user's own, where it was measured
@@ -89,6 +103,9 @@ struct Facts {
 HardwareFacts detect_hardware();
 /// Throws UserError 66 or 65.
 ModelFolderFacts look_at_model_folder(const std::string& path);
+/// Do the folder's weights lack the head (architectures::head_of_own) that `dims` of its
+/// config.json leave open? Throws UserError 65 or 66 of its weights.
+bool lacks_own_head(const std::string& folder, const architectures::ModelDims& dims);
 /// The folder that memory.optimizer_offload names, else the run's.
 std::string offload_folder_of(const recipe::Recipe& recipe);
 OffloadFolderFacts look_at_offload_folder(const std::string& folder, bool measures_speed);

@@ -1,3 +1,5 @@
+#include "architectures/absent_tensor.hpp"
+#include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
@@ -6,20 +8,32 @@
 #include "data/source.hpp"
 #include "facts/facts.hpp"
 #include "facts/host_update_rate.hpp"
+#include "facts/label_names.hpp"
+#include "facts/tokenizers.hpp"
 #include <filesystem>
 
 namespace trainx::facts {
 namespace {
 
+/// Whether the first sample says which tokens are to be found. A sample that cannot be read is not
+/// refused here.
+bool gives_targets(const data::Source& source, std::int64_t length) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(length)), targets(tokens);
+  try {
+    return source.read(0, {.tokens = tokens, .targets = targets});
+  } catch (const UserError&) { return true; }
+}
+
 DataFacts look_at_data(const recipe::Recipe& recipe) {
   data::check_files(recipe.data.source);
   DataFacts found;
+  found.label_names = label_names_of(recipe.data.source);
   data::SourceOptions how;
   how.sequence_length = recipe.data.sequence_length;
   how.target_length = recipe::target_length(recipe.data);
   how.seed = static_cast<std::uint64_t>(recipe.run.seed);
   how.scan = false;
-  how.targets = data::targets_of(architectures::task(recipe.model.options));
+  how.targets = data::targets_of(options::task(recipe.model.options));
   // Opens a split without reading its samples. What is not there is noted; what is there and
   // malformed is thrown.
   auto look = [&](data::Split split, bool& present, std::int64_t& samples, std::string& problem) {
@@ -29,6 +43,8 @@ DataFacts look_at_data(const recipe::Recipe& recipe) {
       present = true;
       samples = source->samples();
       if (source->vocab_size() > found.vocab_size) found.vocab_size = source->vocab_size();
+      if (split == data::Split::train && how.targets == data::Targets::own_token)
+        found.gives_targets = gives_targets(*source, how.sequence_length);
     } catch (const UserError& error) {
       if (error.code() != ExitCode::input_missing) throw;
       problem = error.what();
@@ -57,7 +73,16 @@ ModelFolderFacts look_at_model_folder(const std::string& path) {
                     "model.init_from: " + path + " holds no config.json" + why);
   }
   const std::string config = read_json_text(file);
-  return {path, config, architectures::dims_from_config(config, file)};
+  ModelFolderFacts facts{path, config, architectures::dims_from_config(config, file)};
+  facts.head_is_tied = lacks_own_head(path, facts.dims);
+  if (facts.head_is_tied) architectures::tie_head(facts.dims);
+  return facts;
+}
+
+bool lacks_own_head(const std::string& folder, const architectures::ModelDims& dims) {
+  const std::string head = architectures::head_of_own(dims);
+  return !head.empty() && checkpoint::has_weights(folder) &&
+         !checkpoint::WeightsFolder(folder).tensors().contains(head);
 }
 
 Facts gather_facts(const recipe::Recipe& recipe) {
@@ -72,6 +97,7 @@ Facts gather_facts(const recipe::Recipe& recipe) {
     facts.offload_folder =
         look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
   if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
+  look_at_tokenizers(recipe, facts);
   return facts;
 }
 

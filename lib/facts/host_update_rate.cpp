@@ -14,13 +14,13 @@
 namespace trainx::facts {
 namespace {
 
-std::string path_of_cache() {
+std::string path_of_update_cache() {
   const std::string folder = cache_folder();
   return folder.empty() ? folder : folder + "/host_updates.json";
 }
 
 /// What a rate holds for: this boot of this host, and so many of its cores.
-std::string state_of(std::int64_t threads) {
+std::string state_of_updates(std::int64_t threads) {
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
   return host_name() + " " + std::string{std::istreambuf_iterator<char>(boot), {}} +
          std::to_string(threads);
@@ -30,12 +30,12 @@ std::string state_of(std::int64_t threads) {
 /// do.
 Descriptor waited_for_turn() {
   Descriptor lock;
-  if (path_of_cache().empty()) return lock;
+  if (path_of_update_cache().empty()) return lock;
   try {
     make_folders(cache_folder());
   } catch (const UserError&) { return lock; }
-  lock =
-      Descriptor(::open((path_of_cache() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  lock = Descriptor(
+      ::open((path_of_update_cache() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (lock.is_open()) ::flock(lock.get(), LOCK_EX);
   return lock;
 }
@@ -43,12 +43,12 @@ Descriptor waited_for_turn() {
 }  // namespace
 
 void remember_host_update_rate(double bytes_per_second, std::int64_t threads) {
-  if (path_of_cache().empty()) return;
+  if (path_of_update_cache().empty()) return;
   try {
     make_folders(cache_folder());
     write_file_atomic(
-        path_of_cache(),
-        Json{{"state", state_of(threads)}, {"bytes_per_second", bytes_per_second}}.dump(
+        path_of_update_cache(),
+        Json{{"state", state_of_updates(threads)}, {"bytes_per_second", bytes_per_second}}.dump(
             -1, ' ', false, Json::error_handler_t::replace));
   } catch (const UserError&) {
     return;  // measured again by the next who asks
@@ -56,10 +56,10 @@ void remember_host_update_rate(double bytes_per_second, std::int64_t threads) {
 }
 
 double remembered_host_update_rate(std::int64_t threads) {
-  std::ifstream in(path_of_cache(), std::ios::binary);
+  std::ifstream in(path_of_update_cache(), std::ios::binary);
   const Json kept =
       Json::parse(std::string{std::istreambuf_iterator<char>(in), {}}, nullptr, false);
-  if (!kept.is_object() || kept.value("state", Json()) != state_of(threads)) return 0;
+  if (!kept.is_object() || kept.value("state", Json()) != state_of_updates(threads)) return 0;
   const auto rate = kept.find("bytes_per_second");
   return rate != kept.end() && rate->is_number() && *rate > 0 ? rate->get<double>() : 0;
 }

@@ -1,5 +1,6 @@
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
+#include "architectures/absent_tensor.hpp"
 #include "architectures/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
@@ -29,7 +30,8 @@ nlohmann::json to_json(const Facts& facts) {
   j["data"] = {{"train_present", d.train_present}, {"eval_present", d.eval_present},
                {"train_samples", d.train_samples}, {"eval_samples", d.eval_samples},
                {"vocab_size", d.vocab_size},       {"problem", d.problem},
-               {"eval_problem", d.eval_problem}};
+               {"eval_problem", d.eval_problem},   {"gives_targets", d.gives_targets},
+               {"label_names", d.label_names}};
   j["data"]["entropy_floor_nats"] = d.entropy_floor_nats ? nlohmann::json(*d.entropy_floor_nats)
                                                          : nlohmann::json();
   j["offload_folder"] = nlohmann::json();
@@ -38,9 +40,15 @@ nlohmann::json to_json(const Facts& facts) {
         {"folder", o->folder},
         {"free_bytes", o->free_bytes ? nlohmann::json(*o->free_bytes) : nlohmann::json()},
         {"bytes_per_s", o->bytes_per_s}};
-  j["model_folder"] = facts.model_folder ? nlohmann::json{{"path", facts.model_folder->path},
-                                                          {"config", facts.model_folder->config}}
-                                         : nlohmann::json();
+  j["model_folder"] = facts.model_folder
+                          ? nlohmann::json{{"path", facts.model_folder->path},
+                                           {"config", facts.model_folder->config},
+                                           {"head_is_tied", facts.model_folder->head_is_tied}}
+                          : nlohmann::json();
+  j["masking"] = facts.masking ? nlohmann::json{{"tokenizer", facts.masking->tokenizer},
+                                                {"mask_token", facts.masking->mask_token},
+                                                {"special_tokens", facts.masking->special_tokens}}
+                               : nlohmann::json();
   j["model_shapes"] = nlohmann::json::array();
   for (const auto& shape : facts.model_shapes)
     j["model_shapes"].push_back(architectures::to_json(shape));
@@ -78,8 +86,10 @@ Facts facts_from_json(const nlohmann::json& j) {
   d.at("train_samples").get_to(facts.data.train_samples);
   d.at("eval_samples").get_to(facts.data.eval_samples);
   d.at("vocab_size").get_to(facts.data.vocab_size);
+  d.at("label_names").get_to(facts.data.label_names);
   d.at("problem").get_to(facts.data.problem);
   d.at("eval_problem").get_to(facts.data.eval_problem);
+  d.at("gives_targets").get_to(facts.data.gives_targets);
   if (const auto& floor = d.at("entropy_floor_nats"); !floor.is_null())
     facts.data.entropy_floor_nats = floor.get<double>();
   if (const auto& o = j.at("offload_folder"); !o.is_null()) {
@@ -92,8 +102,14 @@ Facts facts_from_json(const nlohmann::json& j) {
     const auto path = folder.at("path").get<std::string>(),
                config = folder.at("config").get<std::string>();
     facts.model_folder = ModelFolderFacts{
-        path, config, architectures::dims_from_config(config, path + "/config.json")};
+        path, config, architectures::dims_from_config(config, path + "/config.json"),
+        folder.at("head_is_tied").get<bool>()};
+    if (facts.model_folder->head_is_tied) architectures::tie_head(facts.model_folder->dims);
   }
+  if (const auto& masking = j.at("masking"); !masking.is_null())
+    facts.masking = {masking.at("tokenizer").get<std::string>(),
+                     masking.at("mask_token").get<std::int64_t>(),
+                     masking.at("special_tokens").get<std::vector<std::int64_t>>()};
   for (const auto& shape : j.at("model_shapes"))
     facts.model_shapes.push_back(architectures::custom_shape_from_json(shape));
   if (const auto& rule = j.at("own_rule"); !rule.is_null())

@@ -12,13 +12,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string path_of_cache() {
+std::string path_of_links_cache() {
   const std::string folder = cache_folder();
   return folder.empty() ? folder : folder + "/links.json";
 }
 
 /// What rates hold for: home folders are shared between machines.
-std::string state_of(const std::vector<std::string>& gpu_names) {
+std::string state_of_links(const std::vector<std::string>& gpu_names) {
   return Json{host_name(), gpu_names, environment_variable("CUDA_VISIBLE_DEVICES")}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
 }
@@ -65,21 +65,22 @@ LinkRates link_rates_from_json(const Json& j) {
 }
 
 void remember_links(const LinkRates& rates, const std::vector<std::string>& gpu_names) {
-  if (path_of_cache().empty()) return;
+  if (path_of_links_cache().empty()) return;
   try {
     make_folders(cache_folder());
-    write_file_atomic(path_of_cache(),
-                      Json{{"state", state_of(gpu_names)}, {"links", to_json(rates)}}.dump());
+    write_file_atomic(path_of_links_cache(),
+                      Json{{"state", state_of_links(gpu_names)}, {"links", to_json(rates)}}.dump());
   } catch (const UserError&) {
     return;  // measured again by the next who asks
   }
 }
 
 std::optional<LinkRates> remembered_links(const std::vector<std::string>& gpu_names) {
-  std::ifstream in(path_of_cache(), std::ios::binary);
+  std::ifstream in(path_of_links_cache(), std::ios::binary);
   const Json kept =
       Json::parse(std::string{std::istreambuf_iterator<char>(in), {}}, nullptr, false);
-  if (!kept.is_object() || kept.value("state", Json()) != state_of(gpu_names)) return std::nullopt;
+  if (!kept.is_object() || kept.value("state", Json()) != state_of_links(gpu_names))
+    return std::nullopt;
   try {
     return link_rates_from_json(kept.at("links"));
   } catch (const Json::exception&) {

@@ -20,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-constexpr double measured_seconds = 0.15;  // of each kind of sweep
+constexpr double sweep_seconds = 0.15;  // of each kind of sweep
 
-struct Free {
+struct FreeArrays {
   void operator()(std::byte* p) const { std::free(p); }
 };
 
@@ -44,7 +44,7 @@ struct Arrays {
       *arrays[k] = reinterpret_cast<double*>(memory.get() + k * each);
   }
 
-  std::unique_ptr<std::byte[], Free> memory;
+  std::unique_ptr<std::byte[], FreeArrays> memory;
   double *a = nullptr, *b = nullptr, *c = nullptr;
 };
 
@@ -83,7 +83,7 @@ double best_sweep(const Arrays& arrays, std::size_t n, std::int64_t threads, con
       if (thread == 0) {
         const auto now = Clock::now();
         best = std::min(best, std::chrono::duration<double>(now - before).count());
-        enough = std::chrono::duration<double>(now - start).count() > measured_seconds;
+        enough = std::chrono::duration<double>(now - start).count() > sweep_seconds;
       }
       together.arrive_and_wait();
     }

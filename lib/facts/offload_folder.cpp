@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t measured_bytes = std::int64_t{256} << 20;
-constexpr double measured_seconds = 1;  // each way
+constexpr double disk_seconds = 1;  // each way
 
 /// The folder, or the one above it that is there.
 std::string existing(const std::string& folder) {
@@ -32,7 +32,7 @@ double speed_of(const std::string& folder, std::int64_t free_bytes) {
   try {
     return std::stod(remembered_answer("disks.json", host_name(), disk, [&] {
       const DiskSpeed speed =
-          measure_disk(folder, std::min(measured_bytes, free_bytes / 2), measured_seconds);
+          measure_disk(folder, std::min(measured_bytes, free_bytes / 2), disk_seconds);
       if (!speed.read_bytes_per_second || !speed.write_bytes_per_second)
         throw UserError(ExitCode::io_error, speed.problem);
       return std::to_string(2 /

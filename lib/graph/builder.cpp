@@ -114,6 +114,7 @@ ParameterId ModelBuilder::table(const std::string& name, std::int64_t columns,
                                                                   : options_.initializer_range,
                     .zero_row = o.zero_row,
                     .embedding = true,
+                    .by_token = o.by_token,
                     .saved_dims = {o.rows, columns}},
                    o.group);
 }
@@ -158,7 +159,9 @@ Value ModelBuilder::embedding(const EmbeddingOptions& o) {
   if (!o.type.empty()) inputs[Embedding::token_types] = batch("token_types").id;
   inputs[Embedding::starts] = documents();
   if (op.dropout > 0) inputs[Embedding::positions] = model_.positions;
-  std::vector<ParameterId> parameters{table(o.token, C, o.tokens), {}, {}};
+  TableOptions tokens = o.tokens;
+  tokens.by_token = true;
+  std::vector<ParameterId> parameters{table(o.token, C, tokens), {}, {}};
   if (!o.position.empty()) parameters[Embedding::position] = table(o.position, C, o.positions);
   if (!o.type.empty()) parameters[Embedding::type] = table(o.type, C, o.types);
   Value h = out(add(op, std::move(inputs), std::move(parameters)));
@@ -429,7 +432,8 @@ Value ModelBuilder::logits(Value h, const LogitsOptions& o) {
                    .initializer = Initializer::normal,
                    .standard_deviation = o.initializer_range > 0 ? o.initializer_range
                                                                  : options_.initializer_range,
-                   .optional = o.optional});
+                   .optional = o.optional,
+                   .by_token = o.by_token});
   } else {
     parameters[Linear::weight] = find(o.tied_to);
     if (parameters[Linear::weight].index == none)
@@ -441,11 +445,13 @@ Value ModelBuilder::logits(Value h, const LogitsOptions& o) {
     parameters[Linear::bias] = parameter({.name = o.name + ".bias",
                                           .dims = {columns},
                                           .optional = o.optional,
+                                          .by_token = o.by_token,
                                           .saved_dims = {o.classes}});
   if (!o.constant_bias.empty()) {
     parameters[Linear::bias] = parameter({.name = o.constant_bias,
                                           .dims = {columns},
                                           .may_be_absent = true,
+                                          .by_token = true,
                                           .saved_dims = {1, o.classes}});
     model_.parameters.back().training.trained = false;
   }

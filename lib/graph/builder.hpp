@@ -85,6 +85,7 @@ struct TableOptions {
   std::string group = "";                  // ModelParameter::group
   std::int64_t zero_row = none;            // begins as zero and gets no gradient
   double initializer_range = 0;            // 0: BuilderOptions'
+  bool by_token = false;                   // rows are the vocabulary's
 };
 
 struct EmbeddingOptions {
@@ -192,6 +193,7 @@ class ModelBuilder {
     std::string name;          // of the weight, or of what the bias belongs to
     std::int64_t classes = 0;
     bool bias = false, optional = false;
+    bool by_token = true;            // classes are the vocabulary's
     std::string constant_bias = "";  // a bias that is not trained; files have it as [1, classes]
     double initializer_range = 0;    // 0: BuilderOptions'
     double scale = 1, soft_cap = 0;  // operations::CrossEntropy

@@ -14,7 +14,7 @@ using program::Slot;
 
 ComposedBlock::ComposedBlock(std::shared_ptr<const graph::Composition> composition,
                              std::size_t index, std::int64_t batch_size,
-                             std::unique_ptr<operations::ModuleState> module)
+                             std::shared_ptr<operations::ModuleState> module)
     : composition_(std::move(composition)),
       block_(*composition_->blocks.at(index)),
       batch_size_(batch_size),
@@ -201,7 +201,7 @@ BlockFactory& block_factory() {
 void set_block_factory(BlockFactory factory) { block_factory() = std::move(factory); }
 
 Blocks composed_blocks(const program::ModelGraph& graph,
-                       std::vector<std::unique_ptr<operations::ModuleState>> modules) {
+                       std::vector<std::shared_ptr<operations::ModuleState>> modules) {
   if (!graph.composition) throw InternalError("the graph is not composed of operations");
   if (!modules.empty() && modules.size() != graph.blocks.size())
     throw InternalError("not one module for each block");

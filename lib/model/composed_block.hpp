@@ -1,8 +1,10 @@
 #pragma once
 #include "graph/to_blocks.hpp"
-#include "operations/module/module_state.hpp"
 #include "operations/op_context.hpp"
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
 namespace trainx::model {
 
@@ -18,7 +20,7 @@ class ComposedBlock {
  public:
   /// `module`: of a block that is a module of the user's own.
   ComposedBlock(std::shared_ptr<const graph::Composition> composition, std::size_t index,
-                std::int64_t batch_size, std::unique_ptr<operations::ModuleState> module = nullptr);
+                std::int64_t batch_size, std::shared_ptr<operations::ModuleState> module = nullptr);
 
   virtual ~ComposedBlock() = default;
 
@@ -58,7 +60,7 @@ class ComposedBlock {
   std::shared_ptr<const graph::Composition> composition_;
   const operations::BoundBlock& block_;
   std::int64_t batch_size_;
-  std::unique_ptr<operations::ModuleState> module_;
+  std::shared_ptr<operations::ModuleState> module_;
 };
 
 /// Runs the block's part of an instruction.
@@ -70,7 +72,7 @@ using Blocks = std::vector<std::unique_ptr<ComposedBlock>>;
 /// One for each block of a graph that was composed of operations. `modules`: of a chain of modules,
 /// one for each block.
 Blocks composed_blocks(const program::ModelGraph& graph,
-                       std::vector<std::unique_ptr<operations::ModuleState>> modules = {});
+                       std::vector<std::shared_ptr<operations::ModuleState>> modules = {});
 
 /// What composed_blocks makes each block with. A worker that is to misbehave sets another before
 /// it starts.

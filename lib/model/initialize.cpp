@@ -2,7 +2,7 @@
 #include "model/model.hpp"
 #include "tensor/large_memory.hpp"
 #include "tensor/random_key.hpp"
-#include <ATen/Parallel.h>
+#include "tensor/parallel.hpp"
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -33,9 +33,8 @@ void normal_pair(std::uint32_t a, std::uint32_t b, double* out) {
   out[1] = radius * std::sin(angle);
 }
 
-void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elements, float* out) {
-  const std::uint64_t key = key_of(seed, p.name);
-  at::parallel_for(0, (elements + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+void fill_normal(std::uint64_t key, double deviation, std::int64_t elements, float* out) {
+  tensor::parallel_for(0, (elements + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const auto words = tensor::philox(
           {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
@@ -44,12 +43,16 @@ void fill_normal(const ParameterSpec& p, std::uint64_t seed, std::int64_t elemen
       normal_pair(words[0], words[1], normal);
       normal_pair(words[2], words[3], normal + 2);
       for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - 4 * block); ++j)
-        out[4 * block + j] = static_cast<float>(p.standard_deviation * normal[j]);
+        out[4 * block + j] = static_cast<float>(deviation * normal[j]);
     }
   });
 }
 
 }  // namespace
+
+void normal_numbers(std::uint64_t seed, std::string_view name, std::span<float> out) {
+  fill_normal(key_of(seed, name), 1, std::ssize(out), out.data());
+}
 
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact) {
   tensor::set_zero(reinterpret_cast<std::byte*>(exact),
@@ -61,7 +64,7 @@ void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, 
     // Padding is of rows, at the end, so the elements that are saved come first.
     std::int64_t saved = 1;
     for (std::int64_t d : p.saved_dims) saved *= d;
-    fill_normal(p, seed, saved, out);
+    fill_normal(key_of(seed, p.name), p.standard_deviation, saved, out);
     if (p.zero_row != program::none)
       std::fill_n(out + p.zero_row * p.dims.at(1), p.dims.at(1), 0.0f);
   }

@@ -1,9 +1,11 @@
 // A model made from its spec.
 #pragma once
-#include "architectures/options.hpp"
+#include "architectures/dims.hpp"
 #include "model/composed_block.hpp"
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string_view>
 
 namespace trainx::model {
 
@@ -20,5 +22,7 @@ WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::
 /// Normal ones are drawn with a key of (seed, name), so that they depend on nothing else; padded
 /// rows are zero.
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact);
+/// Standard normal numbers that follow from the seed and the name alone.
+void normal_numbers(std::uint64_t seed, std::string_view name, std::span<float> out);
 
 }  // namespace trainx::model

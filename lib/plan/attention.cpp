@@ -16,7 +16,7 @@ void require_attention(const Decisions& plan) {
         ExitCode::invalid_recipe,
         asked + "can have no effect: " + std::string(architectures::architecture_name(plan.dims)) +
             " has attention that trainx computes in one way; remove it");
-  if (!plan.on_gpu && architectures::needs_gpu(kind))
+  if (!plan.on_gpu && options::needs_gpu(kind))
     throw UserError(
         ExitCode::invalid_recipe,
         asked + "is a GPU's, and this run computes on the CPU: write auto, flash or math");
@@ -24,11 +24,11 @@ void require_attention(const Decisions& plan) {
       [&](const auto& d) {
         if constexpr (requires { d.attention; })
           for (const DType compute : {plan.compute, evaluation_dtype_of(plan.recipe)})
-            if (const std::string why = plan.on_gpu ? architectures::unfit_attention(
-                                                          kind, compute,
-                                                          architectures::head_size(plan.dims),
-                                                          plan.row_lengths.front(), packed)
-                                                    : "";
+            if (const std::string why =
+                    plan.on_gpu ? options::unfit_attention(kind, compute,
+                                                           architectures::head_size(plan.dims),
+                                                           plan.row_lengths.front(), packed)
+                                : "";
                 !why.empty())
               throw UserError(
                   ExitCode::invalid_recipe,

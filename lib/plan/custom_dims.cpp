@@ -8,7 +8,7 @@
 namespace trainx::plan {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_custom(const std::string& sentence) {
   throw UserError(ExitCode::invalid_recipe, sentence);
 }
 
@@ -47,14 +47,14 @@ void require_possible(const architectures::CustomDims& dims, const recipe::Memor
   if (!memory.activation_checkpoint.value || dims.shapes.empty()) return;
   for (const RecomputeLevel level : *memory.activation_checkpoint.value) {
     if (level == RecomputeLevel::selective && !has_cheap(dims))
-      refuse("memory.activation_checkpoint: selective can have no effect with " +
-             dims.options.name +
-             ", which has no module that is cheap to compute again (trainx::Graph::cheap); write "
-             "none or full");
+      refuse_custom(
+          "memory.activation_checkpoint: selective can have no effect with " + dims.options.name +
+          ", which has no module that is cheap to compute again (trainx::Graph::cheap); write "
+          "none or full");
     if (const auto* m = changed_twice(dims, level))
-      refuse("memory.activation_checkpoint: module '" + m->name + "' of " + dims.options.name +
-             " changes its buffer '" + m->changing.front() +
-             "' in forward and cannot be recomputed; write none");
+      refuse_custom("memory.activation_checkpoint: module '" + m->name + "' of " +
+                    dims.options.name + " changes its buffer '" + m->changing.front() +
+                    "' in forward and cannot be recomputed; write none");
   }
 }
 
@@ -64,9 +64,9 @@ void require_same_buffers(const architectures::CustomDims& dims, const recipe::R
     return;
   for (const architectures::CustomModule& m : dims.shapes.front().modules)
     if (!m.changing.empty())
-      refuse("eval.precision: module '" + m.name + "' of " + dims.options.name +
-             " changes its buffer '" + m.changing.front() +
-             "' in training, which evaluations must read as it is; write auto");
+      refuse_custom("eval.precision: module '" + m.name + "' of " + dims.options.name +
+                    " changes its buffer '" + m.changing.front() +
+                    "' in training, which evaluations must read as it is; write auto");
 }
 
 /// Evaluations of a loss of the user's own have its metrics alone.
@@ -76,8 +76,8 @@ void require_best_metric(const architectures::CustomDims& dims, recipe::BestMetr
   if (!dims.own_loss() || metric == recipe::BestMetric::loss ||
       std::ranges::find(own, name) != own.end())
     return;
-  refuse("eval.best.metric is " + name + ", which the loss of " + dims.options.name +
-         " does not return; write loss");
+  refuse_custom("eval.best.metric is " + name + ", which the loss of " + dims.options.name +
+                " does not return; write loss");
 }
 
 /// Of a text of its own length, which the folder has a longest one for.
@@ -85,28 +85,29 @@ void decide_targets(architectures::CustomDims& dims, const recipe::Recipe& recip
                     const facts::ModelFolderFacts& folder) {
   if (dims.task != architectures::Task::seq2seq) {
     if (recipe.data.target_length)
-      refuse("data.target_length can have no effect with an export for " +
-             recipe::write_value(dims.task) +
-             ", whose targets are the tokens' own text: leave it out");
+      refuse_custom("data.target_length can have no effect with an export for " +
+                    recipe::write_value(dims.task) +
+                    ", whose targets are the tokens' own text: leave it out");
     return;
   }
   const std::int64_t longest = recipe::target_length(recipe.data),
                      most = architectures::most_target_tokens(folder.config);
   if (longest > most)
-    refuse("data.target_length (" + std::to_string(longest) +
-           ") exceeds the targets that the model was exported for (" + std::to_string(most) +
-           " tokens); set it, or export the model again with another --target-length");
+    refuse_custom("data.target_length (" + std::to_string(longest) +
+                  ") exceeds the targets that the model was exported for (" + std::to_string(most) +
+                  " tokens); set it, or export the model again with another --target-length");
   architectures::set_target_length(dims, recipe.data.sequence_length, longest);
 }
 
 /// The folder says what the model learns.
 void require_export(const architectures::CustomDims* saved, architectures::Task task) {
   if (!saved)
-    refuse("model.type: exported needs model.init_from, a folder that scripts/trainx-export wrote");
+    refuse_custom(
+        "model.type: exported needs model.init_from, a folder that scripts/trainx-export wrote");
   if (saved->task != task)
-    refuse("model.options.task is " + recipe::write_value(task) + ", and the model was exported " +
-           "for " + recipe::write_value(saved->task) + "; write that, or export it again with " +
-           "another --task");
+    refuse_custom("model.options.task is " + recipe::write_value(task) +
+                  ", and the model was exported " + "for " + recipe::write_value(saved->task) +
+                  "; write that, or export it again with " + "another --task");
 }
 
 }  // namespace
@@ -126,11 +127,12 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   if (const auto& folder = facts.model_folder) {
     saved = std::get_if<architectures::CustomDims>(&folder->dims);
     if (!saved || saved->options.name != o.name)
-      refuse("model.type: the recipe says " + o.name + ", " + folder->path +
-             "/config.json is of a " + std::string(architectures::architecture_name(folder->dims)));
+      refuse_custom("model.type: the recipe says " + o.name + ", " + folder->path +
+                    "/config.json is of a " +
+                    std::string(architectures::architecture_name(folder->dims)));
   }
   architectures::CustomDims dims;
-  dims.task = architectures::task(o);
+  dims.task = options::task(o);
   if (architectures::is_exported(o)) require_export(saved, dims.task);
   dims.vocab_size = decide_size(o, "vocab_size", saved ? saved->vocab_size : facts.data.vocab_size);
   dims.max_positions =
@@ -142,19 +144,20 @@ architectures::CustomDims decide_custom(architectures::CustomOptions& o,
   // a model that reads no tokens has no vocabulary; the worker refuses one that does
   const bool may_lack = !has_vocab_size && options::has_own_fields(recipe.data.source);
   if (dims.vocab_size < 1 && !may_lack)
-    refuse("model.options: " + o.name + " needs vocab_size, which data.type " +
-           recipe::alternative_name(recipe.data.source) + " does not say; " +
-           (has_vocab_size ? "set model.options.vocab_size"
-                           : "give the model an option of that name"));
+    refuse_custom("model.options: " + o.name + " needs vocab_size, which data.type " +
+                  recipe::alternative_name(recipe.data.source) + " does not say; " +
+                  (has_vocab_size ? "set model.options.vocab_size"
+                                  : "give the model an option of that name"));
   if (dims.task == architectures::Task::classification && dims.num_labels < 2)
-    refuse("model.options: " + o.name + " needs num_labels of 2 or more for classification");
+    refuse_custom("model.options: " + o.name + " needs num_labels of 2 or more for classification");
   if (recipe.data.sequence_length > dims.max_positions)
-    refuse("data.sequence_length (" + std::to_string(recipe.data.sequence_length) +
-           ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) + ")");
+    refuse_custom("data.sequence_length (" + std::to_string(recipe.data.sequence_length) +
+                  ") exceeds the model's max_positions (" + std::to_string(dims.max_positions) +
+                  ")");
   if (facts.data.vocab_size > dims.vocab_size)
-    refuse("model.options.vocab_size (" + std::to_string(dims.vocab_size) +
-           ") is smaller than the data's vocabulary (" + std::to_string(facts.data.vocab_size) +
-           ")");
+    refuse_custom("model.options.vocab_size (" + std::to_string(dims.vocab_size) +
+                  ") is smaller than the data's vocabulary (" +
+                  std::to_string(facts.data.vocab_size) + ")");
   dims.options = o;
   if (architectures::is_exported(o)) {
     architectures::set_export(dims, facts.model_folder->path, facts.model_folder->config);

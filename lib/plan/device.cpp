@@ -27,7 +27,7 @@ std::string lacks_kernels(const recipe::Recipe& r, const architectures::ModelDim
   const std::string operation = architectures::without_gpu_kernel(dims);
   return operation.empty()
              ? ""
-             : "model.type " + std::string(architectures::family_of(r.model.options)) +
+             : "model.type " + std::string(options::family_of(r.model.options)) +
                    (architectures::experts_of(dims) > 0 ? " with experts" : "") +
                    " computes on CPUs so far: GPUs have no kernel for its " + operation;
 }

@@ -12,7 +12,7 @@ constexpr double most_rank_bytes = 1125899906842624.0;
 // Bytes that a whole step touches on one rank.
 constexpr double most_step_bytes = 4611686018427387904.0;
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_size(const std::string& sentence) {
   throw UserError(ExitCode::invalid_recipe, sentence);
 }
 
@@ -66,14 +66,14 @@ std::string with_commas(std::int64_t n) {
   std::string text = std::to_string(n);
   const std::ptrdiff_t first = n < 0 ? 1 : 0;
   for (auto at = std::ssize(text) - 3; at > first; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
+    text.insert(static_cast<std::size_t>(at), 1, ',');
   return text;
 }
 
 std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product))
-    refuse(what + " (" + with_commas(a) + " * " + with_commas(b) + ") is too large a number");
+    refuse_size(what + " (" + with_commas(a) + " * " + with_commas(b) + ") is too large a number");
   return product;
 }
 
@@ -110,27 +110,27 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const Decisions& plan, std
 void require_plannable_micro_steps(const Decisions& plan, std::int64_t micro_steps) {
   const std::int64_t most = most_micro_steps_of(plan);
   if (micro_steps > most)
-    refuse("batch.grad_accum_steps would be " + with_commas(micro_steps) +
-           "; a step of this model can have at most " + with_commas(most) +
-           " micro-steps: raise batch.micro_batch_size or lower batch.global_batch_size");
+    refuse_size("batch.grad_accum_steps would be " + with_commas(micro_steps) +
+                "; a step of this model can have at most " + with_commas(most) +
+                " micro-steps: raise batch.micro_batch_size or lower batch.global_batch_size");
 }
 
 void require_plannable_table(std::int64_t steps, const std::string& key) {
   if (steps > most_table_steps)
-    refuse(key + " would be " + with_commas(steps) + " steps; a schedule can have at most " +
-           with_commas(most_table_steps) +
-           ": shorten it, or write schedule.type: constant without warm-up");
+    refuse_size(key + " would be " + with_commas(steps) + " steps; a schedule can have at most " +
+                with_commas(most_table_steps) +
+                ": shorten it, or write schedule.type: constant without warm-up");
 }
 
 void require_plannable(const Decisions& plan) {
   const std::int64_t layers = layers_of(plan.dims), lengths = std::ssize(plan.row_lengths);
   if (layers > most_layers)
-    refuse("model.options.num_layers is " + with_commas(layers) +
-           "; trainx plans models of at most " + with_commas(most_layers) + " layers");
+    refuse_size("model.options.num_layers is " + with_commas(layers) +
+                "; trainx plans models of at most " + with_commas(most_layers) + " layers");
   if (plan.mode == recipe::ParallelMode::dp && plan.mesh.data > most_dp_ranks)
-    refuse("parallel.mode is dp, in which rank 0 serves all others, with " +
-           with_commas(plan.mesh.data) + " ranks; dp can have at most " +
-           with_commas(most_dp_ranks) + ": write ddp");
+    refuse_size("parallel.mode is dp, in which rank 0 serves all others, with " +
+                with_commas(plan.mesh.data) + " ranks; dp can have at most " +
+                with_commas(most_dp_ranks) + ": write ddp");
   const auto& mode = plan.recipe.parallel.mode;
   const bool may_shard = plan.mesh.data > 1 &&
                          (mode.is_auto() || recipe::zero_stage(*mode.value) > 0);
@@ -141,22 +141,23 @@ void require_plannable(const Decisions& plan) {
   const std::int64_t shards = plan.recipe.parallel.shard_ranks.value.value_or(plan.mesh.data),
                      most_shards = most_laid_out_shards / (2 * layers + 3);
   if (may_shard && by_rank && shards > most_shards)
-    refuse(
+    refuse_size(
         "parallel.shard_ranks would be " + with_commas(shards) + "; with optimizer.type " +
         recipe::alternative_name(plan.recipe.optimizer.options) + " at most " +
         with_commas(most_shards) +
         " ranks can share this model: write a smaller parallel.shard_ranks, or parallel.mode: ddp");
   const std::int64_t segment = plan.recipe.memory.recompute_segment;
   if (std::min(segment, layers) > most_segment)
-    refuse("memory.recompute_segment is " + with_commas(segment) + " with " + with_commas(layers) +
-           " layers; at most " + with_commas(most_segment) +
-           " layers are recomputed together: the square root of the number of layers saves most");
+    refuse_size(
+        "memory.recompute_segment is " + with_commas(segment) + " with " + with_commas(layers) +
+        " layers; at most " + with_commas(most_segment) +
+        " layers are recomputed together: the square root of the number of layers saves most");
   const std::int64_t most_lengths =
       std::clamp<std::int64_t>(4096 / (2 * layers + 2), 2, most_row_lengths);
   if (lengths > most_lengths && !plan.recipe.data.pad_to.is_auto())
-    refuse("data.pad_to lists " + with_commas(lengths) +
-           " lengths, and each gets a program; a model of " + with_commas(layers) +
-           " layers can have at most " + with_commas(most_lengths) + ": list fewer");
+    refuse_size("data.pad_to lists " + with_commas(lengths) +
+                " lengths, and each gets a program; a model of " + with_commas(layers) +
+                " layers can have at most " + with_commas(most_lengths) + ": list fewer");
   checked_product(plan.batch.global_batch_size, plan.recipe.data.sequence_length,
                   "batch.global_batch_size * data.sequence_length");
   const bool chosen =
@@ -167,7 +168,7 @@ void require_plannable(const Decisions& plan) {
   const double steps =
       static_cast<double>(std::min(plan.batch.grad_accum_steps, most_micro_steps_of(plan)));
   if (bytes > most_rank_bytes || bytes * steps > most_step_bytes)
-    refuse(
+    refuse_size(
         "the model and one micro-batch would take more than 1 PiB on each rank; lower "
         "batch.micro_batch_size, data.sequence_length or model.options");
 }

@@ -1,12 +1,11 @@
 #include "program/memory.hpp"
 #include "core/error.hpp"
+#include "program/round_up.hpp"
 #include "program/taken_ranges.hpp"
 #include <algorithm>
 
 namespace trainx::program {
 namespace {
-
-Bytes round_up(Bytes n, Bytes alignment) { return (n + alignment - 1) / alignment * alignment; }
 
 /// Lifetimes, longer where a lane other than compute touched the bytes; on the host updates count
 /// as compute instructions do, since they take turns with the copies there.

@@ -63,6 +63,7 @@ struct ParameterSpec {
   // new one
   bool optional = false;
   bool may_be_absent = false;            // in the folder: then it is zeros
+  bool by_token = false;                 // its rows (of a bias: its elements) are the vocabulary's
   std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
   // the folder holds [in, out] (GPT-2's Conv1D); of three dimensions [experts, in, out]
   bool saved_transposed = false;

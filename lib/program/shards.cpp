@@ -1,10 +1,9 @@
 #include "program/shards.hpp"
+#include "program/round_up.hpp"
 #include <algorithm>
 
 namespace trainx::program {
 namespace {
-
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 /// Tensors begin on multiples of `alignment`, but for those that begin where the one before ends: a
 /// block may read both as one.

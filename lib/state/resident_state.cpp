@@ -13,9 +13,11 @@
 #include "state/saved_layout_io.hpp"
 #include "state/mxfp4.hpp"
 #include "state/named_tensors.hpp"
+#include "state/new_tokens.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace trainx::state {
 
@@ -283,9 +285,31 @@ void require_tensor(const NamedTensors& saved, const architectures::ModelDims& d
 
 }  // namespace
 
-std::vector<std::string> ResidentState::load_weights(const std::string& folder,
+std::vector<float> ResidentState::Beginning::take(NamedTensors& saved,
+                                                  const ParameterSpec& p) const {
+  std::vector<std::int64_t> dims = p.saved_dims;
+  const std::size_t along = p.may_be_absent ? 1 : 0;  // a bias that is not trained is [1, tokens]
+  if (!p.by_token || dims[along] <= tokens) return saved.take(p.name, dims);
+  dims[along] = tokens;
+  std::vector<float> all = saved.take(p.name, dims);
+  append_new_tokens(p, tokens, seed, all);
+  return all;
+}
+
+void ResidentState::load_weights(const std::string& folder, const architectures::ModelDims& dims) {
+  read_weights(folder, dims, {});
+}
+
+std::vector<std::string> ResidentState::start_from(const std::string& folder,
+                                                   const architectures::ModelDims& dims,
+                                                   std::uint64_t seed) {
+  return read_weights(
+      folder, dims, Beginning{seed, architectures::vocab_size(architectures::read_config(folder))});
+}
+
+std::vector<std::string> ResidentState::read_weights(const std::string& folder,
                                                      const architectures::ModelDims& dims,
-                                                     MissingHead missing_head) {
+                                                     std::optional<Beginning> begins) {
   const checkpoint::WeightsFolder weights(folder);
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : weights.tensors())
@@ -296,7 +320,7 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
     for (const ParameterSpec& p : group.spec->parameters) {
       if (p.may_be_absent && !saved.has(p.name)) continue;
-      if (p.optional && missing_head == MissingHead::keep && !saved.has(p.name)) {
+      if (p.optional && begins && !saved.has(p.name)) {
         gather(group, exact_parts(group));
         std::vector<float> memory;
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
@@ -306,7 +330,8 @@ std::vector<std::string> ResidentState::load_weights(const std::string& folder,
           take_mxfp4(saved, p, all.data());
         } else {
           require_tensor(saved, dims, p.name, folder);
-          unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+          unpack_saved(p, begins ? begins->take(saved, p) : saved.take(p.name, p.saved_dims),
+                       all.data());
         }
         if (placed_.graph.compute == DType::f16)
           require_in_fp16(

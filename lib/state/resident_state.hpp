@@ -9,10 +9,11 @@
 #include "state/disk_window.hpp"
 #include "execute/ranks.hpp"
 #include <cstdint>
+#include <optional>
 
 namespace trainx::state {
 
-enum class MissingHead : std::uint8_t { refuse, keep };
+class NamedTensors;
 
 /// Where resident buffers lie: those of the device's space, or a copy of them, those that programs
 /// keep on the host, and those on a disk (null: they keep none there, or nothing is trained and
@@ -53,12 +54,13 @@ class ResidentState {
   std::vector<std::span<const std::byte>> untouched() const;
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing,
-  /// extra or misshapen tensor throws UserError 65 that names it. MissingHead::keep: a head that
-  /// the folder was made without stays as it is; the names of its parameters are returned. With
-  /// shards all ranks call it.
-  std::vector<std::string> load_weights(const std::string& folder,
-                                        const architectures::ModelDims& dims,
-                                        MissingHead missing_head = MissingHead::refuse);
+  /// extra or misshapen tensor throws UserError 65 that names it. With shards all ranks call it.
+  void load_weights(const std::string& folder, const architectures::ModelDims& dims);
+  /// The same of a folder that a run starts from. A head that it was made without stays as it is;
+  /// the names of its parameters are returned. Tokens that its vocabulary lacks get rows that are
+  /// drawn from the seed (new_tokens.hpp).
+  std::vector<std::string> start_from(const std::string& folder,
+                                      const architectures::ModelDims& dims, std::uint64_t seed);
   /// The same from another state's weights(), of the same model.
   void copy_weights(const std::vector<checkpoint::TensorSource>& from);
   /// Reads the optimizer states of a checkpoint's folder; the same errors.
@@ -75,6 +77,15 @@ class ResidentState {
   std::vector<checkpoint::TensorSource> states() const;
 
  private:
+  /// Of a start_from: what draws the rows of tokens beyond those of the folder.
+  struct Beginning {
+    std::uint64_t seed;
+    std::int64_t tokens;
+    std::vector<float> take(NamedTensors& saved, const program::ParameterSpec& p) const;
+  };
+  std::vector<std::string> read_weights(const std::string& folder,
+                                        const architectures::ModelDims& dims,
+                                        std::optional<Beginning> begins);
   /// Of a buffer, in memory or on the disk.
   struct Place {
     std::byte* memory = nullptr;

@@ -1,24 +1,14 @@
 #include "train/build.hpp"
 #include "model/custom/buffers.hpp"
 #include "model/model.hpp"
+#include "plan/source_options.hpp"
 #include "train/learning_rates.hpp"
 #include "architectures/own_parts.hpp"
 
 namespace trainx::train {
 
 std::shared_ptr<const data::Source> open_split(const plan::RunPlan& plan, data::Split split) {
-  data::SourceOptions how;
-  how.sequence_length = plan.recipe.data.sequence_length;
-  how.target_length = recipe::target_length(plan.recipe.data);
-  how.vocab_limit = architectures::vocab_size(plan.dims);
-  how.seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
-  how.targets =
-      data::targets_of(architectures::task(plan.dims), architectures::problem_type(plan.dims));
-  how.num_labels = architectures::num_labels(plan.dims);
-  how.token_type_limit = architectures::token_types(plan.dims);
-  how.fields = architectures::own_fields(plan.dims);
-  how.reads_tokens = architectures::reads_tokens(plan.dims);
-  return data::open_source(plan.recipe.data.source, split, how);
+  return data::open_source(plan.recipe.data.source, split, plan::source_options(plan));
 }
 
 std::vector<model::Blocks> build_blocks(const architectures::ModelDims& dims,

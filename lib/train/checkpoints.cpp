@@ -44,6 +44,7 @@ void read_watches(const json& j, TrainState& state) {
   j.at("early_stopping").at("stale_evaluations").get_to(state.stale_evaluations);
   j.at("lr").get_to(state.lr);
   j.at("last_loss_finite").get_to(state.last_loss_finite);
+  state.held_out_finite = j.value("held_out_finite", true);
   j.at("schedule").at("from_step").get_to(state.schedule.from_step);
   j.at("schedule").at("from_applied").get_to(state.schedule.from_applied);
   j.at("schedule").at("until").get_to(state.schedule.until);
@@ -97,6 +98,7 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
          {"loader",
           {{"next_position", state.step * plan.batch.global_batch_size},
            {"samples", plan.train_samples}}}};
+  if (!state.held_out_finite) j["held_out_finite"] = false;
   if (state.own_lr) j["own_lr"] = *state.own_lr;
   if (!state.unlogged_metrics.empty()) j["unlogged"]["metrics"] = state.unlogged_metrics;
   if (plan.compute == DType::f16)

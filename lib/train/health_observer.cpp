@@ -19,6 +19,8 @@ std::string words_of(const std::vector<std::int64_t>& samples) {
 }  // namespace
 
 void HealthObserver::on_step_end(TrainState& state, const FinishedStep& step, bool) {
+  ++steps_;
+  learned_ = learned_ || step.targets > 0 || step.loss != 0;
   const auto& plan = parts_.plan;
   const metrics::LossWatch::Step seen{
       .step = state.step,

@@ -17,6 +17,10 @@ class HealthObserver : public Observer {
   bool needs_rest_after(std::int64_t) const override { return false; }
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, execute::Request request) override;
+  /// Whether no step had anything to learn, of those from the run's beginning on.
+  bool learned_nothing(const TrainState& end) const {
+    return steps_ > 0 && steps_ == end.step && !learned_;
+  }
 
  private:
   const TrainingParts& parts_;
@@ -24,6 +28,8 @@ class HealthObserver : public Observer {
   metrics::LossWatch loss_;
   metrics::DataWaitWatch data_wait_;
   metrics::Fp8Watch fp8_;
+  std::int64_t steps_ = 0;  // seen
+  bool learned_ = false;    // one had a target, or a loss
 };
 
 }  // namespace trainx::train

@@ -2,22 +2,26 @@
 #pragma once
 #include "train/loop_call.hpp"
 #include "trainx/evaluation_report.hpp"
-#include "trainx/graph.hpp"
 #include "trainx/step_report.hpp"
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+namespace trainx {
+struct NamedTensor;
+}
+
 namespace trainx::train {
 
 /// By the kind of call: a step's report or nothing, an evaluation's, the folder of a save, weights;
 /// an error where the call is refused and training can go on.
 using LoopAnswer = std::variant<std::monostate, StepReport, EvaluationReport, std::string,
-                                std::vector<NamedTensor>, UserError>;
+                                std::shared_ptr<std::vector<NamedTensor>>, UserError>;
 
 /// Where the run stands, as the loop sees it.
 struct LoopPlace {

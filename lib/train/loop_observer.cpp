@@ -3,11 +3,14 @@
 #include "train/learning_rates.hpp"
 #include "train/public_reports.hpp"
 #include "train/report_text.hpp"
+#include "trainx/graph.hpp"
 #include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 #include <cmath>
 #include <cstddef>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace trainx::train {
 namespace {
@@ -89,6 +92,8 @@ LoopAnswer LoopObserver::evaluate(TrainState& state) {
   EvaluationReport report;
   if (eval_) report = evaluation_report(state.step, eval_->evaluate_now(state));
   if (is_dp(parts_.plan)) report = evaluation_report_from(parts_.ranks.from_first(to_text(report)));
+  if (!std::isfinite(report.loss))
+    return UserError(ExitCode::diverged, not_finite_held_out(state.step));
   return report;
 }
 
@@ -128,7 +133,7 @@ LoopAnswer LoopObserver::parameters() const {
                      "parameters(): under parallel.mode: dp on GPUs the weights are rank 0's; "
                      "write parallel.mode: ddp");
   parts_.device->download();
-  std::vector<NamedTensor> out;
+  const auto out = std::make_shared<std::vector<NamedTensor>>();
   for (const checkpoint::TensorSource& weight : parts_.resident.weights()) {
     at::Tensor copy = at::empty(weight.dims, at::kFloat);
     const std::span<std::byte> bytes(static_cast<std::byte*>(copy.mutable_data_ptr()),
@@ -136,7 +141,7 @@ LoopAnswer LoopObserver::parameters() const {
     if (weight.prepare) weight.prepare();
     if (!parts_.plan.is_replica()) weight.fill(bytes);
     if (among) among->broadcast(bytes.data(), static_cast<std::int64_t>(bytes.size()), 0);
-    out.push_back({weight.name, std::move(copy)});
+    out->push_back({weight.name, std::move(copy)});
   }
   return out;
 }

@@ -162,6 +162,8 @@ void EvalObserver::evaluate(TrainState& state) {
   const EvalResult& result = last_;
   every_.acted(state);
   evaluated_ = state.step;
+  state.held_out_finite = finite_ = std::isfinite(result.loss);
+  if (!finite_) return;  // the run saves what it has and ends
   const plan::RunPlan& plan = parts_.plan;
   const double value = value_of(result, plan.recipe.eval.best.metric);
   keep_best(state, value);

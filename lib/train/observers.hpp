@@ -54,7 +54,7 @@ class EvalObserver : public Observer {
   bool needs_rest_after(std::int64_t step) const override;
   void on_step_end(TrainState& state, const FinishedStep& step, bool at_rest) override;
   void on_end(TrainState& state, execute::Request request) override;
-  bool wants_end() const override { return stale_; }
+  bool wants_end() const override { return stale_ || !finite_; }
   /// At rest: as if it were due. What was evaluated after this step already is not computed again.
   const EvalResult& evaluate_now(TrainState& state);
 
@@ -72,6 +72,7 @@ class EvalObserver : public Observer {
   EvalResult last_;              // what that found
   // as many evaluations without improvement as early stopping allows
   bool stale_ = false;
+  bool finite_ = true;  // the last held-out loss
 };
 
 }  // namespace trainx::train

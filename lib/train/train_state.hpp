@@ -41,6 +41,7 @@ struct TrainState {
   // set by a loop of the user's own: holds instead of the schedule's
   std::optional<double> own_lr;
   bool last_loss_finite = true;
+  bool held_out_finite = true;  // of the last evaluation
   ScheduleSpan schedule;
   /// Of the steps since the last logged one, so that a mean that spans a resume is that of all its
   /// steps.
@@ -48,6 +49,9 @@ struct TrainState {
   std::vector<double> unlogged_metrics;  // of a loss of the user's own: sum and count of each
   metrics::RunningLoss running_loss;
 };
+
+/// Says that the held-out loss after that step is not finite.
+std::string not_finite_held_out(std::int64_t step);
 
 /// Why a run that is at its end counts as diverged; empty: it does not.
 std::string divergence_of(const TrainState& state);

@@ -52,6 +52,10 @@ void require_room(const plan::RunPlan& plan, const std::vector<double>& expert_l
 
 }  // namespace
 
+std::string not_finite_held_out(std::int64_t step) {
+  return "the held-out loss after step " + std::to_string(step) + " is not finite";
+}
+
 std::string divergence_of(const TrainState& state) {
   if (state.step == 0) return "";
   const std::string remedy = "; lower optimizer.lr, or look at the data (`trainx data inspect`)";
@@ -63,6 +67,7 @@ std::string divergence_of(const TrainState& state) {
   if (!state.last_loss_finite)
     return "the run ended at step " + std::to_string(state.step) +
            " with a loss that is not finite" + remedy;
+  if (!state.held_out_finite) return not_finite_held_out(state.step) + remedy;
   return "";
 }
 

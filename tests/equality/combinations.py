@@ -110,7 +110,8 @@ data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}""",
 model:
   type: bert
   options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200,
-            task: masked_lm, mask_probability: 0.3}
+            task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103],
+            mask_probability: 0.3}
 data: {type: jsonl, train: train_lines.jsonl, sequence_length: 32}""",
 }
 

@@ -35,7 +35,6 @@ void bloom(FamilyReader& r, DecoderDims& d) {
   r.layer_norm(true, true);
   r.epsilon("layer_norm_epsilon", 1e-5);
   r.dropout("hidden_dropout");
-  d.names.prefix = "transformer.";
   d.names.embedding = "transformer.word_embeddings";
   d.names.embedding_norm = "transformer.word_embeddings_layernorm";
   d.names.layers = "transformer.h";

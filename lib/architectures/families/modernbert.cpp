@@ -83,8 +83,6 @@ std::vector<EncoderFamily> modernbert_families() {
                 .layer_norm_epsilon = 1e-5};
   base.family = "modernbert";
   base.pad_token = 50283;
-  base.mask_token = 50284;
-  base.special_tokens = {50279, 50280, 50281, 50282, 50283, 50284};
   base.norms_before = base.gated = base.pools_mean = true;
   base.norm_shift = base.attention_bias = base.mlp_bias = base.head_bias = false;
   base.window = 65;

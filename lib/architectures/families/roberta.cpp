@@ -25,8 +25,6 @@ EncoderFamily family(std::string_view name, std::string_view summary, std::strin
   base.pad_token = 1;
   base.family = name;
   base.first_position = 2;
-  base.mask_token = vocab_size - 1;
-  base.special_tokens = {0, 1, 2, 3, vocab_size - 1};
   BertDims large = base;
   large.num_layers = 24;
   large.num_heads = 16;

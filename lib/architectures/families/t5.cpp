@@ -76,11 +76,12 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.initializer_range = f.number("initializer_factor", 1, positive());
   d.widths_scale_weights = d.rms = d.norms_before = d.drops_output = true;
   d.biases = false, d.score_scale = 1;
-  // Folders that transformers saved say that all heads are tied, those with a head of their own
-  // too. Another key says if the decoder's output is scaled, as it was where heads were tied.
+  // transformers writes that all heads are tied, also of folders with a head of their own. Another
+  // key says if the decoder's output is scaled, as only models with tied heads scale it.
   const bool ties = f.flag("tie_word_embeddings", true);
   const bool scales = f.flag("scale_decoder_outputs", ties);
   d.tied = ties && scales;
+  d.tied_without_head = !scales;
   if (scales) d.logit_scale = 1 / std::sqrt(static_cast<double>(d.hidden_size));
   d.encoder = side("encoder", "1", d.gated);
   d.decoder = side("decoder", "2", d.gated);

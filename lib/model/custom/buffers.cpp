@@ -1,6 +1,7 @@
 #include "model/custom/buffers.hpp"
 #include "model/custom/registry.hpp"
 #include "operations/module/module_device.hpp"
+#include "trainx/graph.hpp"
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,17 @@
 // Buffers that modules of the user's own change in forward, such as running statistics.
 #pragma once
-#include "architectures/options.hpp"
-#include "trainx/graph.hpp"
+#include "architectures/dims.hpp"
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+namespace trainx {
+struct GraphModule;
+}
 
 namespace trainx::model {
 

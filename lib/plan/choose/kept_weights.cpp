@@ -12,7 +12,7 @@ namespace trainx::plan {
 namespace {
 
 // A smaller gain is below what the prediction is good for, and the memory is worth more.
-constexpr double least_gain = 0.005;
+constexpr double least_gain_of_keeping = 0.005;
 
 /// The run where gathered weights stay so long.
 struct Kept {
@@ -22,7 +22,7 @@ struct Kept {
   double seconds = 0;  // of a step
 };
 
-Kept weigh(const Decisions& plan, int turns, const program::Rates& rates) {
+Kept weigh_keeping(const Decisions& plan, int turns, const program::Rates& rates) {
   Decisions other = plan;
   other.turns_kept = turns;
   other.row_lengths = {plan.row_lengths.back()};
@@ -52,15 +52,15 @@ void choose_kept_weights(Decisions& plan, std::int64_t budget, const program::Ra
         again_text +
         ", which takes the least memory: how fast the links between ranks are was not measured, so "
         "that what keeping them from forward would save is not known");
-  const Kept again = weigh(plan, 0, *rates);
+  const Kept again = weigh_keeping(plan, 0, *rates);
   // each twice as long as the one before, to where nothing is gathered twice
   std::vector<Kept> longer;
   for (int turns = 4; (longer.empty() ? again : longer.back()).gathers > again.groups; turns *= 2)
-    longer.push_back(weigh(plan, turns, *rates));
+    longer.push_back(weigh_keeping(plan, turns, *rates));
   const auto fits = [&](const Kept& k) { return budget <= 0 || k.bytes <= budget; };
   const Kept* best = &again;
   for (const Kept& k : longer)
-    if (fits(k) && k.seconds < (1 - least_gain) * best->seconds) best = &k;
+    if (fits(k) && k.seconds < (1 - least_gain_of_keeping) * best->seconds) best = &k;
   const std::string gathers = std::to_string(again.gathers) + " times a step";
   if (best != &again) {
     plan.turns_kept = best->turns;
@@ -75,9 +75,10 @@ void choose_kept_weights(Decisions& plan, std::int64_t budget, const program::Ra
   std::string why =
       "gathers lie beside the blocks before them, and keeping weights from forward would save less "
       "than " +
-      percent(least_gain) + " of a step";
-  const auto faster = std::ranges::find_if(
-      longer, [&](const Kept& k) { return k.seconds < (1 - least_gain) * again.seconds; });
+      percent(least_gain_of_keeping) + " of a step";
+  const auto faster = std::ranges::find_if(longer, [&](const Kept& k) {
+    return k.seconds < (1 - least_gain_of_keeping) * again.seconds;
+  });
   if (faster != longer.end())
     why = "keeping them from forward would save " + percent(1 - faster->seconds / again.seconds) +
           " of a step, and needs " + human_bytes(faster->bytes) + " of " + human_bytes(budget);

@@ -16,7 +16,7 @@ using recipe::ParallelMode;
 namespace {
 
 /// The run in one mode, with what is then chosen for it.
-struct Weighed {
+struct WeighedMode {
   ParallelMode mode = ParallelMode::ddp;
   std::int64_t shard_ranks = 1;
   std::int64_t bytes = 0;
@@ -46,8 +46,8 @@ std::vector<std::string> changed_keys(const Decisions& plan, const Decisions& be
   return out;
 }
 
-Weighed weigh(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit,
-              std::int64_t budget, const program::Rates* rates) {
+WeighedMode weigh_mode(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks, bool fit,
+                       std::int64_t budget, const program::Rates* rates) {
   Decisions other = plan;
   set_mode(other, mode);
   if (other.zero_stage() > 0) other.mesh.shard = static_cast<int>(shard_ranks);
@@ -58,8 +58,8 @@ Weighed weigh(const Decisions& plan, ParallelMode mode, std::int64_t shard_ranks
   const program::Rates* const timed = knows_links(rates) ? rates : nullptr;
   choose_what_fits(other, budget, timed);
   const Programs programs = plan_programs(other, timed ? Extent::candidate : Extent::bytes);
-  Weighed w{mode, shard_ranks, plan_memory_totals(other, programs).total_bytes(), 0,
-            fit ? changed_keys(other, plan) : std::vector<std::string>{}};
+  WeighedMode w{mode, shard_ranks, plan_memory_totals(other, programs).total_bytes(), 0,
+                fit ? changed_keys(other, plan) : std::vector<std::string>{}};
   if (timed) w.seconds = step_seconds(programs, *timed);
   return w;
 }
@@ -172,7 +172,7 @@ std::string share_of_a_step(double ratio) {
   return text;
 }
 
-std::string name_of(const Weighed& w) {
+std::string name_of(const WeighedMode& w) {
   std::string text = recipe::write_value(w.mode);
   for (const std::string& key : w.with) text += (&key == &w.with.front() ? " with " : ", ") + key;
   return text;
@@ -189,9 +189,9 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   const std::string whole =
       "parallel.mode ddp: " + std::to_string(plan.mesh.data) +
       " ranks, each holds the whole model, and gradients are summed beside backward; ";
-  const auto fits = [&](const Weighed& w) { return budget <= 0 || w.bytes <= budget; };
-  Weighed ddp;
-  if (budget > 0) ddp = weigh(plan, ParallelMode::ddp, 1, false, budget, rates);
+  const auto fits = [&](const WeighedMode& w) { return budget <= 0 || w.bytes <= budget; };
+  WeighedMode ddp;
+  if (budget > 0) ddp = weigh_mode(plan, ParallelMode::ddp, 1, false, budget, rates);
   if (fits(ddp)) return plan.choices.push_back(whole + "dp would send weights and batches as well");
   const std::string too_much = "needs " + human_bytes(ddp.bytes) + " of " + human_bytes(budget);
   if (const std::string why = cannot_shard(plan); !why.empty())
@@ -201,14 +201,14 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
                     "model.options.num_layers is " + with_commas(layers) + ", ddp " + too_much +
                         ", and trainx chooses among other modes for at most " +
                         with_commas(most_searched_layers) + " layers: write parallel.mode");
-  std::vector<Weighed> all;
+  std::vector<WeighedMode> all;
   const std::vector<std::int64_t> axis = shard_ranks_of(plan, local_ranks);
   const auto try_shards = [&](bool fit) {
     // within a node first: nothing is gathered between nodes
     for (const std::int64_t ranks : axis)
       for (const ParallelMode m : modes_of_shards(plan)) {
         const bool is_last = m == ParallelMode::zero3 && ranks == axis.back();
-        const Weighed w = weigh(plan, m, ranks, fit, budget, rates);
+        const WeighedMode w = weigh_mode(plan, m, ranks, fit, budget, rates);
         if (fits(w) || (is_last && all.empty())) all.push_back(w);
         if (!all.empty() && !knows_links(rates)) return;  // the first that fits
       }
@@ -216,7 +216,7 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   const bool by_time = may_fit && knows_links(rates);
   // shards against recomputation and the host, all at their cost
   if (by_time) {
-    if (const Weighed w = weigh(plan, ParallelMode::ddp, 1, true, budget, rates); fits(w))
+    if (const WeighedMode w = weigh_mode(plan, ParallelMode::ddp, 1, true, budget, rates); fits(w))
       all.push_back(w);
     try_shards(true);
   } else {  // shards are cheaper than recomputation
@@ -227,10 +227,10 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
     }
   }
   // of equal ones the first
-  const Weighed best = *std::ranges::min_element(all, {}, &Weighed::seconds);
+  const WeighedMode best = *std::ranges::min_element(all, {}, &WeighedMode::seconds);
   set_mode(plan, best.mode);
   mode = {plan.mode};
-  const auto cost = [&](const Weighed& w) {
+  const auto cost = [&](const WeighedMode& w) {
     return w.seconds > 0 && ddp.seconds > 0
                ? "; costs " + share_of_a_step(std::max(0.0, w.seconds / ddp.seconds - 1)) +
                      " of a step more"
@@ -239,7 +239,8 @@ void choose_shards(Decisions& plan, std::int64_t local_ranks, std::int64_t budge
   if (best.mode == ParallelMode::ddp) {
     std::string text = whole + "it " + too_much + ", and fits with what memory.fit chooses, " +
                        human_bytes(best.bytes) + cost(best);
-    const auto shards = std::ranges::min_element(all.begin() + 1, all.end(), {}, &Weighed::seconds);
+    const auto shards =
+        std::ranges::min_element(all.begin() + 1, all.end(), {}, &WeighedMode::seconds);
     if (shards != all.end() && fits(*shards))
       text += "; " + name_of(*shards) + " would take " +
               share_of_a_step(shards->seconds / best.seconds - 1) +
@@ -279,7 +280,7 @@ void choose_shard_ranks(Decisions& plan, std::int64_t local_ranks, std::int64_t 
     return;
   }
   if (const std::int64_t node = ranks_of_a_node(plan, local_ranks); node > 0) {
-    const Weighed w = weigh(plan, plan.mode, node, plan.recipe.memory.fit, budget, rates);
+    const WeighedMode w = weigh_mode(plan, plan.mode, node, plan.recipe.memory.fit, budget, rates);
     if (budget <= 0 || w.bytes <= budget) {
       plan.mesh.shard = static_cast<int>(node);
       plan.choices.push_back(among_a_node(plan, node, w.bytes));

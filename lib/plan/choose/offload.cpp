@@ -14,7 +14,7 @@ using recipe::OptimizerOffload;
 namespace {
 
 // A smaller gain is below what the prediction is good for, and the memory is worth more.
-constexpr double least_gain = 0.005;
+constexpr double least_gain_of_share = 0.005;
 
 program::ModelGraph smallest_graph(const Decisions& plan) {
   architectures::Machine machine(plan.threads);
@@ -30,7 +30,7 @@ struct Shared {
   double seconds = 0;  // of a step
 };
 
-Shared weigh(const Decisions& plan, int groups_on_device, const program::Rates& rates) {
+Shared weigh_share(const Decisions& plan, int groups_on_device, const program::Rates& rates) {
   Decisions other = plan;
   other.groups_on_device = groups_on_device;
   other.row_lengths = {plan.row_lengths.back()};
@@ -68,7 +68,7 @@ void choose_share(Decisions& plan, std::int64_t budget, const program::Rates* ra
                            "updates on the GPU would save is not known");
     return;
   }
-  const Shared none = weigh(plan, 0, *rates);
+  const Shared none = weigh_share(plan, 0, *rates);
   Shared best = none;
   bool any_is_faster = false;
   // the time falls with the share, or rises: a few points show which
@@ -76,8 +76,8 @@ void choose_share(Decisions& plan, std::int64_t budget, const program::Rates* ra
   for (int k = 1, before = 0; k <= tries; ++k) {
     const int on_device = groups * k / tries;
     if (on_device == before) continue;
-    const Shared tried = weigh(plan, before = on_device, *rates);
-    const bool faster = tried.seconds < (1 - least_gain) * best.seconds;
+    const Shared tried = weigh_share(plan, before = on_device, *rates);
+    const bool faster = tried.seconds < (1 - least_gain_of_share) * best.seconds;
     any_is_faster = any_is_faster || faster;
     if (faster && (budget <= 0 || tried.bytes <= budget)) best = tried;
   }

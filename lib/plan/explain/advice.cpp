@@ -1,19 +1,13 @@
 #include "plan/explain/advice.hpp"
+#include "plan/explain/printed.hpp"
 #include "plan/limits.hpp"
 #include "plan/step_cost.hpp"
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace trainx::plan {
 namespace {
-
-std::string text(const char* pattern, double x) {
-  char out[64];
-  std::snprintf(out, sizeof out, pattern, x);
-  return out;
-}
 
 std::int64_t up(std::int64_t x, std::int64_t multiple) {
   return (x + multiple - 1) / multiple * multiple;
@@ -206,7 +200,7 @@ class Adviser {
     if (most == heads_s) return heads_reason();
     if (most == unaligned_s)
       return "matrix rows that are not a multiple of 8 elements miss the fast kernels: about " +
-             text("%.0f ms", cost_.unaligned_lost_s * 1e3) +
+             printed("%.0f ms", cost_.unaligned_lost_s * 1e3) +
              " of the step (estimated, not measured)";
     if (most == tiles_s) return tiles_reason();
     return c.shape.micro_batch_size > now_.micro_batch_size
@@ -218,7 +212,7 @@ class Adviser {
     const std::int64_t head = architectures::head_size(plan_.dims);
     if (head == 0) return "";
     const std::string size = "heads of " + std::to_string(head) + " elements ",
-                      lost = text("%.1f ms", cost_.heads_lost_s * 1e3) +
+                      lost = printed("%.1f ms", cost_.heads_lost_s * 1e3) +
                              " of the step (estimated, not measured)";
     if (!program::has_fused_attention(head))
       return size + "do not fit the fused attention kernels (multiples of 8, at most 128): " + lost;
@@ -232,10 +226,10 @@ class Adviser {
     const std::string sizes = "m " + std::to_string(g.m) + " n " + std::to_string(g.n) + " k " +
                               std::to_string(g.k),
                       tile = std::to_string(t.tile_m) + " x " + std::to_string(t.tile_n);
-    return "matrix products lose " + text("%.1f ms", cost_.tiles_lost_s * 1e3) +
-           " to tiles, most at " + sizes + ": " + text("%.2f", t.waves) + " waves of " + tile +
+    return "matrix products lose " + printed("%.1f ms", cost_.tiles_lost_s * 1e3) +
+           " to tiles, most at " + sizes + ": " + printed("%.2f", t.waves) + " waves of " + tile +
            " on " + std::to_string(plan_.rates->tiles.multiprocessors) +
-           " multiprocessors take as long as " + text("%.0f", std::ceil(t.waves));
+           " multiprocessors take as long as " + printed("%.0f", std::ceil(t.waves));
   }
 
   const RunPlan& plan_;
@@ -266,8 +260,8 @@ std::string describe(const std::vector<Advice>& advice, const RunPlan& plan) {
     for (const auto& s : a.settings)
       settings += (settings.empty() ? "" : ", ") + s.key + " " + std::to_string(s.now) + " -> " +
                   std::to_string(s.better);
-    out += "  " + settings + ": " + text("%.1f ms", a.gain_s * 1e3) + " of " +
-           text("%.1f", plan.time->step_s * 1e3) + text(" (%.1f %%)", a.share * 100) + ", " +
+    out += "  " + settings + ": " + printed("%.1f ms", a.gain_s * 1e3) + " of " +
+           printed("%.1f", plan.time->step_s * 1e3) + printed(" (%.1f %%)", a.share * 100) + ", " +
            signed_bytes(a.more_bytes) + " memory; " + a.reason;
     if (a.changes_training)
       out += a.settings.front().key.starts_with("model.") ? " (changes the model)"

@@ -1,9 +1,9 @@
 #include "plan/explain/memory_anatomy.hpp"
+#include "plan/explain/printed.hpp"
 #include "core/error.hpp"
 #include "plan/bytes_per_parameter.hpp"
 #include "plan/memory_plan.hpp"
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace trainx::plan {
@@ -15,12 +15,6 @@ bool alive(std::span<const program::Interval> intervals, int position) {
   return std::ranges::any_of(intervals, [&](const program::Interval& i) {
     return i.first <= position && position <= i.last;
   });
-}
-
-std::string text(const char* pattern, double x) {
-  char out[64];
-  std::snprintf(out, sizeof out, pattern, x);
-  return out;
 }
 
 std::string padded(std::string cell, std::size_t width, bool right = true) {
@@ -121,17 +115,17 @@ std::string describe_memory(const RunPlan& plan, const std::vector<MemoryRow>& r
   auto rules = rules_of_thumb();
   rules.push_back(of_recipe(plan, rows, n));
   for (const ParameterBytes& p : rules)
-    out +=
-        line(p.name, {text("%.3g", p.weights), text("%.3g", p.optimizer), text("%.3g", p.gradients),
-                      text("%.3g", p.total()), text("%.3g", p.total() * n / gigabyte)});
+    out += line(p.name, {printed("%.3g", p.weights), printed("%.3g", p.optimizer),
+                         printed("%.3g", p.gradients), printed("%.3g", p.total()),
+                         printed("%.3g", p.total() * n / gigabyte)});
   out += line("optimizer", {"bytes each", "3B, GB", "t5-3b, GB", "this one, GB"});
   const auto of_t5 = optimizer_table(t5_3b()), of_this = optimizer_table(tensors);
   for (std::size_t k = 0; k < of_t5.size(); ++k)
-    out +=
-        line(of_t5[k].name,
-             {text("%.0f", of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""),
-              text("%.0f", 3 * of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""),
-              text("%.2f", of_t5[k].bytes / gigabyte), text("%.3g", of_this[k].bytes / gigabyte)});
+    out += line(
+        of_t5[k].name,
+        {printed("%.0f", of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""),
+         printed("%.0f", 3 * of_t5[k].per_parameter) + (of_t5[k].extra_bytes > 0 ? " +" : ""),
+         printed("%.2f", of_t5[k].bytes / gigabyte), printed("%.3g", of_this[k].bytes / gigabyte)});
   return out;
 }
 

@@ -72,7 +72,7 @@ std::vector<Lever> levers_of(const RunPlan& plan) {
   return out;
 }
 
-struct Weighed {
+struct WithoutLever {
   Decisions decided;
   std::int64_t bytes = 0;
   double seconds = 0;  // 0: no rates
@@ -80,8 +80,8 @@ struct Weighed {
 };
 
 /// `now` without the lever; `plan`: whose rates and budget hold.
-Weighed weigh(const RunPlan& plan, const Decisions& now, const Lever& lever) {
-  Weighed w{now};
+WithoutLever weigh_without(const RunPlan& plan, const Decisions& now, const Lever& lever) {
+  WithoutLever w{now};
   lever.take_away(w.decided);
   const Programs programs = plan_programs(w.decided, Extent::candidate);
   const std::int64_t budget = plan.memory.budget_bytes;
@@ -116,7 +116,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
   std::int64_t bytes = plan.memory.total_bytes();  // of now
   double seconds = plan.step_rates ? step_seconds(plan, *plan.step_rates) : 0;
   const double whole_s = seconds;
-  const auto take = [&](const Lever& lever, Weighed w) {
+  const auto take = [&](const Lever& lever, WithoutLever w) {
     Needless& told = out.emplace_back(lever.told);
     const bool known = knows_cost(plan, lever);
     told.gain_s = known ? std::max(0.0, seconds - w.seconds) : 0;
@@ -131,16 +131,17 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
     now = std::move(w.decided);
   };
   if (levers.front().saves_nothing) {  // whether or not recomputation itself is needed
-    if (Weighed w = weigh(plan, now, levers.front()); w.bytes <= bytes && w.seconds <= seconds)
+    if (WithoutLever w = weigh_without(plan, now, levers.front());
+        w.bytes <= bytes && w.seconds <= seconds)
       take(levers.front(), std::move(w));
     levers.erase(levers.begin());
   }
   while (!levers.empty() && !is_spent(now)) {
-    std::optional<Weighed> best;
+    std::optional<WithoutLever> best;
     std::size_t which = 0;
     double most_s = 0;
     for (std::size_t k = 0; k < levers.size() && !is_spent(now); ++k) {
-      Weighed w = weigh(plan, now, levers[k]);
+      WithoutLever w = weigh_without(plan, now, levers[k]);
       const bool known = knows_cost(plan, levers[k]);
       const double gain_s = known ? seconds - w.seconds : 0;
       const bool costs = known ? gain_s >= least_cost * whole_s

@@ -1,4 +1,5 @@
 #include "plan/explain/operations.hpp"
+#include "plan/explain/printed.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -48,12 +49,6 @@ void count_block(std::map<OperationKey, Arithmetic>& sums, const Instruction& i,
     if (takes_part(w.output)) add(sum(operations_of(w.work)), w.flops, w.bytes);
   for (const program::ParameterCast& c : phase->second.parameter_casts)
     if (writes_slot(i, c.copy)) add(sum(operations_of(Work::copy)), 0, c.bytes);
-}
-
-std::string text(const char* pattern, double x) {
-  char out[64];
-  std::snprintf(out, sizeof out, pattern, x);
-  return out;
 }
 
 struct Sums {
@@ -184,18 +179,18 @@ std::string describe_operations(const RunPlan& plan, const std::vector<Operation
                  r.ms, all, r.arithmetic.flops, r.arithmetic.bytes);
   const Sums forward = of_direction(rows, Direction::forward),
              backward = of_direction(rows, Direction::backward);
-  out += "backward takes " + text("%.2f", share(backward.ms, forward.ms)) +
-         " times as long as forward, at " + text("%.2f", share(backward.flops, forward.flops)) +
-         " times the FLOPs and " + text("%.2f", share(backward.bytes, forward.bytes)) +
+  out += "backward takes " + printed("%.2f", share(backward.ms, forward.ms)) +
+         " times as long as forward, at " + printed("%.2f", share(backward.flops, forward.flops)) +
+         " times the FLOPs and " + printed("%.2f", share(backward.bytes, forward.bytes)) +
          " times the bytes\n";
-  out += "step " + text("%.3f ms", step_ms) + ", of it " + text("%.3f ms", step_ms - all.ms) +
+  out += "step " + printed("%.3f ms", step_ms) + ", of it " + printed("%.3f ms", step_ms - all.ms) +
          " between operations; " + human_count(all.flops) + " FLOPs, " +
          human_bytes(static_cast<std::int64_t>(all.bytes)) + " over memory at least\n";
   if (plan.time)
-    out += "predicted: " + text("%.3f ms", plan.time->step_s * 1e3) + ", matrix products " +
-           text("%.3f", plan.time->gemm_s * 1e3) + ", attention " +
-           text("%.3f", plan.time->attention_s * 1e3) + ", memory traffic " +
-           text("%.3f", plan.time->memory_s * 1e3) + "\n";
+    out += "predicted: " + printed("%.3f ms", plan.time->step_s * 1e3) + ", matrix products " +
+           printed("%.3f", plan.time->gemm_s * 1e3) + ", attention " +
+           printed("%.3f", plan.time->attention_s * 1e3) + ", memory traffic " +
+           printed("%.3f", plan.time->memory_s * 1e3) + "\n";
   return out;
 }
 

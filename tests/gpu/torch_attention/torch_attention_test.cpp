@@ -4,7 +4,7 @@
 #include "operations/attention/torch_cuda.hpp"
 #include "operations/common/gpu_scope.hpp"
 #include "operations/common/gpu.hpp"
-#include "architectures/attention.hpp"
+#include "options/model/attention.hpp"
 #include "architectures/library_bytes.hpp"
 #include "tensor/torch_view.hpp"
 #include <ATen/core/grad_mode.h>
@@ -65,7 +65,7 @@ class Machine {
     torch_ = std::make_unique<operations::cuda::TorchCuda>(
         stream_, memory_, bytes,
         kind == AttentionKind::math
-            ? std::optional<operations::cuda::TorchProducts>({tensor::scalar_type(p.type), false})
+            ? std::optional<operations::cuda::TorchProducts>({p.type, false})
             : std::nullopt);
     gpu_.torch = torch_.get();
     gpu_.space = gpu_.gemm_space = {stream_, memory_, bytes - torch_->kept_bytes()};
@@ -205,8 +205,7 @@ TEST_CASE(
              {AttentionKind::flash, AttentionKind::efficient, AttentionKind::math})
           for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
             p.type = type;
-            if (!architectures::unfit_attention(kind, type, s.head_size, s.tokens).empty())
-              continue;
+            if (!options::unfit_attention(kind, type, s.head_size, s.tokens).empty()) continue;
             if (type == DType::f32)
               compare<float>(p, kind, in, want, 1e-5);
             else if (type == DType::bf16)
@@ -225,7 +224,7 @@ TEST_CASE("large batches keep within what is planned for them", "[gpu]") {
       for (const bool deterministic : {false, true})
         for (const bool padded : {false, true}) {
           const Problem p{8, 1000, 12, 64, !padded, padded, type, deterministic};
-          if (!architectures::unfit_attention(kind, type, 64, 1000).empty()) continue;
+          if (!options::unfit_attention(kind, type, 64, 1000).empty()) continue;
           INFO(describe(p, kind));
           const Inputs in = inputs_of(p);
           const Machine machine(p, kind);

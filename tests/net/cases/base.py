@@ -25,6 +25,9 @@ def jsonl(name, length=32, more=""):
     )
 
 
+# Ids of BERT's published vocabulary.
+MASKS = "mask_token: 103, special_tokens: [0, 101, 102, 103]"
+
 # Model and data by name; data.py writes the files.
 MODELS = {
     "gpt2": (f"{{type: gpt2, options: {{num_layers: 3, {SIZES}, dropout: 0.1}}}}", STORIES),
@@ -34,7 +37,7 @@ MODELS = {
     ),
     "bert": (
         f"{{type: bert, options: {{num_layers: 3, {SIZES}, vocab_size: 200, dropout: 0.1, "
-        "task: masked_lm, mask_probability: 0.3}}",
+        f"task: masked_lm, {MASKS}, mask_probability: 0.3}}}}",
         jsonl("lines", more=", pad_to: [16, 32], group_by_length: true"),
     ),
     "pairs": (

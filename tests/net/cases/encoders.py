@@ -6,7 +6,19 @@ FULL = "memory.activation_checkpoint=full"
 TEXTS = jsonl("texts", more=", target_length: 16")
 
 
-def encoder(family, task="task: masked_lm, mask_token: 103", data="lines", more=""):
+SPECIAL = {
+    "roberta": [0, 1, 2, 3, 50264],
+    "modernbert": [50279, 50280, 50281, 50282, 50283, 50284],
+}
+
+
+def masked_lm(family):
+    special = SPECIAL.get(family, [0, 101, 102, 103])
+    return f"task: masked_lm, mask_token: 103, special_tokens: {special}"
+
+
+def encoder(family, task=None, data="lines", more=""):
+    task = task or masked_lm(family)
     options = f"num_layers: 3, {SIZES}, vocab_size: 200, {task}{more}"
     return (f"{{type: {family}, options: {{{options}}}}}", jsonl(data))
 

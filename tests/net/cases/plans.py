@@ -30,7 +30,8 @@ BERT = (
     "{type: jsonl, train: absent.jsonl, eval: absent_held.jsonl, sequence_length: 512}",
 )
 MODERNBERT = (
-    "{type: modernbert, size: base, options: {task: masked_lm}}",
+    "{type: modernbert, size: base, options: {task: masked_lm, mask_token: 50284, "
+    "special_tokens: [50279, 50280, 50281, 50282, 50283, 50284]}}",
     "{type: jsonl, train: absent.jsonl, eval: absent_held.jsonl, sequence_length: 1024}",
 )
 T5 = (

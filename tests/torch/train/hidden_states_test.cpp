@@ -61,7 +61,7 @@ TEST_CASE("hidden states of a pretrained BERT equal transformers'", "[.hidden_st
     execute::Arena arena(placed.placement.peak_of(program::Space::device));
     state::ResidentState resident(placed, arena);
     resident.initialize(1);
-    const auto missing = resident.load_weights(folder, dims, state::MissingHead::keep);
+    const auto missing = resident.start_from(folder, dims, 1);
     CHECK(missing == std::vector<std::string>{"classifier.weight", "classifier.bias"});
     std::vector<model::Blocks> blocks;
     blocks.push_back(model::build_blocks(dims, placed.graph));

@@ -300,11 +300,14 @@ TEST_CASE("settings of BERT that do not fit together are refused by name") {
   CHECK(complaint({.num_labels = 2}, dims).find("model.options.num_labels ") == 0);
   CHECK(complaint({.task = Task::classification, .num_labels = 2, .mask_probability = 0.2}, dims)
             .find("model.options.mask_probability") == 0);
-  CHECK(complaint({.task = Task::classification, .num_labels = 2, .mask_token = 4}, dims)
+  CHECK(complaint({.task = Task::classification, .num_labels = 2, .mask_token = {4}}, dims)
             .find("model.options.mask_token") == 0);
-  CHECK(complaint({.task = Task::classification, .num_labels = 2, .special_tokens = {}}, dims)
+  CHECK(complaint({.task = Task::classification,
+                   .num_labels = 2,
+                   .special_tokens = {std::vector<std::int64_t>{}}},
+                  dims)
             .find("model.options.special_tokens") == 0);
-  CHECK(complaint({.mask_token = 30522}, dims).find("model.options.mask_token (30522)") == 0);
+  CHECK(complaint({.mask_token = {30522}}, dims).find("model.options.mask_token (30522)") == 0);
   const Task tokens = Task::token_classification;
   CHECK(complaint({.task = tokens, .num_labels = 2}, dims).empty());
   CHECK(complaint({.task = tokens}, dims).find("model.options.num_labels ") == 0);

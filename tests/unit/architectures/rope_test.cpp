@@ -196,7 +196,7 @@ TEST_CASE("settings of a rope that trainx does not compute are refused by their 
       {R"({"rope_type": "longrope", "short_factor": [1, 1, 1, 1, 0],
            "long_factor": [1, 1, 1, 1, 1]})",
        "short_factor"},
-      {R"({"rope_type": "default", "twist": 3})", "twist is 3"},
+      {R"({"rope_type": "default", "mrope_section": [3]})", "mrope_section is a list"},
       {R"([1])", "is a list"},
       {R"("default")", "is \"default\""},
   }));

@@ -59,6 +59,29 @@ TEST_CASE("a written model folder reads back, in one file or in shards") {
   CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 1);  // nothing left aside
 }
 
+TEST_CASE("what a folder's model is used with goes along") {
+  const TemporaryFolder folder;
+  make_folders(folder / "additional_chat_templates");
+  const std::map<std::string, std::string> files{{"tokenizer.json", "{}"},
+                                                 {"chat_template.jinja", "a"},
+                                                 {"additional_chat_templates/tool_use.jinja", "b"},
+                                                 {"preprocessor_config.json", "{}"},
+                                                 {"processor_config.json", "{}"},
+                                                 {"LICENSE", "free"}};
+  for (const auto& [name, text] : files) write_file_atomic(folder / name.c_str(), text);
+  for (const char* other : {"additional_chat_templates/.hidden.jinja",
+                            "additional_chat_templates/notes.txt", "README.md", "training.log"})
+    write_file_atomic(folder / other, "x");
+  CHECK(read_carried_files(folder.path()) == files);
+  auto of_tokenizer = files;
+  for (const char* name : {"preprocessor_config.json", "processor_config.json", "LICENSE"})
+    of_tokenizer.erase(name);
+  CHECK(read_tokenizer_files(folder / "tokenizer.json") == of_tokenizer);
+  const std::string out = folder / "out";
+  write_model_folder(out, {{bytes_tensor("a", 4)}, files, 100});
+  CHECK(read_carried_files(out) == files);
+}
+
 TEST_CASE(
     "of a tokenizer its file goes along, with what belongs to it and under a name that a folder's "
     "has") {

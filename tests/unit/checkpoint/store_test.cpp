@@ -179,7 +179,7 @@ TEST_CASE("leftovers of killed saves go with the next one; other names are left 
 TEST_CASE("file names that would leave the folder or hide the manifest are a broken promise") {
   const TemporaryFolder run;
   Store store(run.path());
-  for (const char* name : {"manifest.json", "../x", "", ".hidden", "a/b"}) {
+  for (const char* name : {"manifest.json", "../x", "", ".hidden", "a/.b", "/a", "a/", "a/b/c"}) {
     Contents contents = contents_of(1);
     contents.text_files[name] = "x";
     CHECK_THROWS_AS(store.save(1, contents, 1, false), InternalError);

@@ -1,6 +1,8 @@
 // What keeps ranks from coming together, and what does not.
 #include "comm/connection.hpp"
 #include "comm/control.hpp"
+#include "core/error.hpp"
+#include "log/log.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "support/golden.hpp"
@@ -9,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace joining_test {
@@ -75,6 +78,31 @@ TEST_CASE("two processes of one rank, and a rank of a larger run") {
         if (m.rank == 2) larger ? m.world_size = 4 : m.rank = 1;
       });
   all_say(ranks.wait(10), larger ? "78: rank 2 (host " : "78: two processes ", 78, 8);
+}
+
+TEST_CASE("who waits says for whom before the time is over, and once") {
+  ForkedRanks ranks(3, [](const Membership& m) {
+    if (m.rank == 1) return std::string();
+    std::mutex mutex;
+    std::string warned;
+    const log::Screen screen(log::Level::warning, [&](log::Level, std::string_view text) {
+      const std::lock_guard lock(mutex);
+      warned += text;
+    });
+    Membership nowhere = m;
+    if (m.rank == 2) nowhere.address = "no-such-host.invalid";
+    try {
+      joins(nowhere, options(2));
+    } catch (const UserError&) {}
+    const std::lock_guard lock(mutex);
+    return warned;
+  });
+  const auto ends = ranks.wait(20);
+  CHECK_THAT(ends[0].said, StartsWith("rank 0 "));
+  CHECK_THAT(ends[0].said, ContainsSubstring("1, 2"));
+  CHECK_THAT(ends[2].said, StartsWith("rank 2 "));
+  CHECK_THAT(ends[2].said, ContainsSubstring("no-such-host.invalid"));
+  CHECK(ends[2].said.find("rank 2", 1) == std::string::npos);
 }
 
 TEST_CASE("who does not come is named by all others") {

@@ -16,6 +16,7 @@ facts::Facts some_facts() {
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.data = {true, true, 100000, 100, 0, {}, ""};
+  f.data.gives_targets = true;
   return f;
 }
 

@@ -19,6 +19,7 @@ facts::Facts facts_of_two_cores() {
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{16} << 30;
   f.data = {true, true, 1000, 100, 0, {}, ""};
+  f.data.gives_targets = true;
   return f;
 }
 

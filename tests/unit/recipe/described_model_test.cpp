@@ -19,19 +19,18 @@ namespace {
 
 struct Described {
   Described() {
-    architectures::CustomOptions mixer{
-        "mixer",
-        "a mixer",
-        {{"vocab_size", std::int64_t{0}, non_negative(), "tokens"},
-         {"wide", true, {}, "or not"},
-         {"rate", 0.5, unit_interval(), "of what"},
-         {"path", std::string(), {}, "a file"},
-         {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}};
+    options::CustomOptions mixer{"mixer",
+                                 "a mixer",
+                                 {{"vocab_size", std::int64_t{0}, non_negative(), "tokens"},
+                                  {"wide", true, {}, "or not"},
+                                  {"rate", 0.5, unit_interval(), "of what"},
+                                  {"path", std::string(), {}, "a file"},
+                                  {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}};
     // As a worker's answer arrives.
-    architectures::set_described_models({architectures::custom_options_from_json(
+    options::set_described_models({architectures::custom_options_from_json(
         nlohmann::json::parse(architectures::to_json(mixer).dump()))});
   }
-  ~Described() { architectures::set_described_models({}); }
+  ~Described() { options::set_described_models({}); }
 };
 
 std::string recipe_with(const std::string& options) {
@@ -45,7 +44,7 @@ recipe::LoadedRecipe read(const std::string& text) { return recipe::parse_recipe
 TEST_CASE("options of a described model are read, with their defaults, and written back") {
   const Described described;
   const auto loaded = read(recipe_with("path: x, rate: 0.25, activation: relu"));
-  const auto& options = std::get<architectures::CustomOptions>(loaded.recipe.model.options);
+  const auto& options = std::get<options::CustomOptions>(loaded.recipe.model.options);
   CHECK(std::get<double>(options.find("rate")->value) == 0.25);
   CHECK(std::get<bool>(options.find("wide")->value));
   CHECK(std::get<Choice>(options.find("activation")->value).word == "relu");
@@ -102,8 +101,8 @@ TEST_CASE("what a run of such a model wrote is unknown without its worker, not d
 }
 
 TEST_CASE("descriptions that cannot be used are refused") {
-  const auto problem = [](std::vector<architectures::CustomOptions> models) {
-    return architectures::check_description(models, {"gpt2"});
+  const auto problem = [](std::vector<options::CustomOptions> models) {
+    return options::check_description(models, {"gpt2"});
   };
   CHECK(problem({{"a", "", {}}, {"b", "", {}}}).empty());
   check_sentence("recipe.described_model/there_two_models",

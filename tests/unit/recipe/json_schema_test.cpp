@@ -102,14 +102,14 @@ TEST_CASE("every key is in the JSON Schema with its description, its default and
 }
 
 TEST_CASE("models that a worker described are in the JSON Schema") {
-  architectures::set_described_models(
+  options::set_described_models(
       {{"mixer",
         "a mixer",
         {{"rate", 0.5, unit_interval(), "of what"},
          {"path", std::string(), {}, "a file"},
          {"activation", Choice{"gelu", {"relu", "gelu"}}, {}, "which"}}}});
   const Json schema = json_schema();
-  architectures::set_described_models({});
+  options::set_described_models({});
   const Json& options = schema.at("$defs").at("model.options.mixer");
   CHECK(options.at("description") == "mixer: a mixer");
   CHECK_FALSE(options.at("additionalProperties").get<bool>());
