@@ -39,8 +39,7 @@ class CheckpointBehind(Trainx):
                 self.assertEqual(process.returncode, 0)
                 shutil.rmtree(self.folder / "outputs" / "killed")
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+                self.kill(process)
                 kills += 1
                 if list((self.folder / "outputs" / "killed").glob("checkpoint-*")):
                     self.run_trainx("ckpt", "verify", "outputs/killed")

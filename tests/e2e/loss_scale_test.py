@@ -1,7 +1,6 @@
 """fp16 as a user meets it: steps that overflow are skipped and the scale remembered, through kills
 as well. tests/equality/precision.yaml holds its losses against those of fp32."""
 import json
-import signal
 import struct
 import time
 
@@ -44,8 +43,7 @@ class LossScale(Trainx):
         for _ in range(4):
             process = self.start_trainx("train", recipe, "run.name=killed")
             time.sleep(self.random.uniform(0.2, 1.2))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            self.kill(process)
         self.run_trainx("train", recipe, "run.name=killed")
         self.assertEqual(self.weights("killed"), self.weights("whole"))
         self.assertEqual(self.state("killed")["loss_scale"], self.state("whole")["loss_scale"])

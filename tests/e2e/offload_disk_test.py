@@ -4,7 +4,6 @@ checkpoint changes."""
 import os
 import pathlib
 import resource
-import signal
 import subprocess
 import time
 
@@ -87,11 +86,7 @@ class OffloadToDisk(Offloading):
         self.assertEqual(list(self.disk.iterdir()), [])           # the file has no name
         files = [os.readlink(link) for pid in self.children(process.pid) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
         self.assertTrue(any(str(self.disk) in file and "(deleted)" in file for file in files), files)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        deadline = time.monotonic() + 30
-        while self.children(process.pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.kill(process)
         self.assertEqual(list(self.disk.iterdir()), [])
         self.assertGreater(os.statvfs(self.disk).f_bavail, before * 0.9)
         self.assert_goes_on("killed")

@@ -38,8 +38,7 @@ class Resume(Trainx):
                 self.assertEqual(sha256(self.weights("killed")), want)
                 shutil.rmtree(self.folder / "outputs" / "killed")
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+                self.kill(process)
                 kills += 1
                 saved = [int(p.name.split("-")[1]) for p in (self.folder / "outputs" / "killed").glob("checkpoint-*")]
                 if saved:

@@ -153,6 +153,15 @@ class Timed(unittest.TestCase):
         return time.monotonic() - self.began
 
 
+def is_alive(pid):
+    """A process that is neither gone nor waits to be asked how it ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
 class Trainx(Timed):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
@@ -250,6 +259,17 @@ class Trainx(Timed):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def kill(self, process):
+        """SIGKILL to a launcher. Its workers end by that; they hold the run's folder until then."""
+        workers = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        left = workers.read_text().split() if process.poll() is None else []
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        deadline = time.monotonic() + 30
+        while (left := [pid for pid in left if is_alive(pid)]) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(left, [])
 
     def metrics(self, run):
         lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
