@@ -162,6 +162,19 @@ def is_alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 
 
+def children_of(parent):
+    """Of any of its threads."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(stat.parent.name)
+    return found
+
+
 class Trainx(Timed):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
@@ -262,8 +275,9 @@ class Trainx(Timed):
 
     def kill(self, process):
         """SIGKILL to a launcher. Its workers end by that; they hold the run's folder until then."""
-        workers = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        left = workers.read_text().split() if process.poll() is None else []
+        process.send_signal(signal.SIGSTOP)         # so that it starts no more
+        time.sleep(0.01)
+        left = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
         deadline = time.monotonic() + 30
