@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+#include "gpu/cudnn_version.hpp"
 #include "gpu/gpu_error.hpp"
 #include "gpu/library.hpp"
 
@@ -190,6 +191,7 @@ void* address(const void* p) { return const_cast<void*>(p); }
 
 struct CudnnAttention::State {
   State() : library("libcudnn.so.9", "attention") {
+    require_cudnn_version(library.function<std::size_t()>("cudnnGetVersion")(), library.path());
     fe::cudnn_dlhandle = library.handle();
     const cudnnStatus_t status = fe::detail::create_handle(&handle);
     if (status != CUDNN_STATUS_SUCCESS)

@@ -23,6 +23,11 @@ Library::Library(const std::string& loaded, const std::string& soname, const std
   require_loaded(purpose);
 }
 
+std::string Library::path() const {
+  link_map* map = nullptr;
+  return ::dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : soname_;
+}
+
 void Library::require_loaded(const std::string& purpose) const {
   if (handle_) return;
   const char* words = ::dlerror();

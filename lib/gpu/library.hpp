@@ -13,6 +13,8 @@ class Library {
   /// The one in the folder where `loaded`, which this process has, was loaded from.
   Library(const std::string& loaded, const std::string& soname, const std::string& purpose);
   void* handle() const { return handle_; }
+  /// The file that was loaded.
+  std::string path() const;
 
   template <class Function>
   Function* function(const char* name) const {

@@ -10,7 +10,7 @@ SIZES = ("num_layers: 2, num_heads: 4, num_key_value_heads: 4, hidden_size: 256,
          "intermediate_size: 192, max_positions: 128")
 
 
-@needs_gpus(2)
+@needs_gpus(2, most=4)
 class ExpertParallelOnGpus(Trainx):
     on_gpu = True
 

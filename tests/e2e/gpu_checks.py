@@ -27,10 +27,16 @@ def visible_gpus():
     return [str(number) for number in range(len(listed))]
 
 
-def needs_gpus(count):
-    """Skips a test, or all of a class, where a program sees fewer."""
+def needs_gpus(count, most=None):
+    """Marks a test, or all of a class, whose commands see the first `most` GPUs (`count`); skips it
+    where there are fewer than `count`."""
     words = {1: NO_GPU, 2: "takes two GPUs", 4: "takes four GPUs"}[count]
-    return unittest.skipIf(len(visible_gpus()) < count, words)
+    skip = unittest.skipIf(len(visible_gpus()) < count, words)
+
+    def mark(test):
+        test.gpus = most or count
+        return skip(test)
+    return mark
 
 
 @functools.cache

@@ -41,7 +41,7 @@ for name in pathlib.Path(sys.argv[2]).read_text().splitlines():
     if word == "quits":
         sys.exit(0)
     note(test=name, result="began")
-    print("begins", name, flush=True)
+    print("begins", name, "sees", os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
     if word == "ends":
         os._exit(0)
     if word == "crashes":
@@ -75,6 +75,23 @@ class Some(unittest.TestCase):
 outcome.main()
 """
 
+SEEN = f"""\
+import sys, unittest
+sys.path.insert(0, {str(ROOT / "tests" / "e2e")!r})
+from gpu_checks import needs_gpus
+from support import Trainx
+@needs_gpus(1)
+class Seen(Trainx):
+    on_gpu = True
+    def tell(self): print("sees", self.environment()["CUDA_VISIBLE_DEVICES"])
+    def test_of_one(self): self.tell()
+    @needs_gpus(2)
+    def test_of_two(self): self.tell()
+    @needs_gpus(1, most=4)
+    def test_of_all(self): self.tell()
+unittest.main()
+"""
+
 
 def executable(path, text):
     path.write_text(text)
@@ -99,11 +116,11 @@ class GpuTests(unittest.TestCase):
         path.write_text(SCRIPT)
         return listing.Entry("e2e.some_gpu_test", path)
 
-    def pool(self, slots=2, seconds=60, **environment):
+    def pool(self, slots=2, seconds=60, gpus=(), **environment):
         folder = self.folder / f"run-{next(self.numbers)}"
         folder.mkdir()
         return Pool(folder, slots, time.monotonic() + seconds, os.environ | environment,
-                    self.said.append)
+                    self.said.append, gpus)
 
     def results(self, entry, limit=60, pool=None):
         """{test: result} of all tests of an entry in one process."""
@@ -257,6 +274,14 @@ class Cuts(GpuTests):
                         min(ended["test_kernels"], ended["test_libraries"]))
         self.assertLess(max(ended["test_kernels"], ended["test_libraries"]), began["test_blocks"])
 
+    def test_gpus_are_taken_in_turns(self):
+        entries = [self.binary("passes", name=name) for name in ("kernels", "blocks", "libraries")]
+        pool = self.pool(slots=3, gpus=("5", "7"), TEST_TAKES="0.5")
+        pool.run([unit for entry in entries
+                  for unit in units.units_of([listing.Test(entry, "passes")], {})])
+        logs = "".join(path.read_text() for path in pool.folder.glob("*.log"))
+        self.assertEqual(sorted(re.findall(r"sees (\S+)", logs)), ["5,7", "5,7", "7,5"])
+
 
 class Records(GpuTests):
     def row(self, test, result="passed", entry="gpu.kernels", part="", seconds=1.5, why=""):
@@ -367,6 +392,17 @@ class CommandLine(GpuTests):
                          sorted((e, n) for e in ("gpu.kernels", "gpu.kernels.99_kib")
                                 for n in names))
         self.run_it("--merge", str(files[0]), expect=1)     # no page of a half
+
+    def test_commands_see_the_gpus_that_their_test_asks_for(self):
+        self.gpus("GPU 0", "GPU 1", "GPU 2")
+        script = executable(self.folder / "seen.py", SEEN)
+        env = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        env["PATH"] = f"{self.folder / 'bin'}:{env['PATH']}"
+        for given, want in (({}, "0 0,1 0,1,2"), ({"CUDA_VISIBLE_DEVICES": "7,5"}, "7 7,5 7,5")):
+            done = subprocess.run([sys.executable, script], capture_output=True, text=True,
+                                  env=env | given)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(re.findall(r"sees (\S*)", done.stdout), key=len), want.split())
 
     def test_what_is_asked_wrongly_is_refused(self):
         for words, code in ((("--part", "3/2"), 2), (("--part", "x"), 2), (("--jobs", "0"), 2),

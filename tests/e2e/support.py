@@ -18,6 +18,7 @@ import forked
 import golden
 import outcome
 import starts
+from gpu_checks import visible_gpus
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
@@ -178,6 +179,7 @@ def children_of(parent):
 class Trainx(Timed):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
+    gpus = 1                            # that their commands see (gpu_checks.needs_gpus)
     forks = False                       # commands that run_trainx waits for need no new process (forked.py)
 
     def setUp(self):
@@ -210,8 +212,9 @@ class Trainx(Timed):
 
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_SET", "TRAINX_LOG", "SLURM_"))}
-        if not self.on_gpu:
-            env["CUDA_VISIBLE_DEVICES"] = ""
+        test = getattr(self, self._testMethodName)
+        seen = visible_gpus()[:getattr(test, "gpus", self.gpus)] if self.on_gpu else []
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(seen)
         env.update(more)
         return env
 

@@ -19,8 +19,16 @@ def gpus():
     if told.returncode != 0 or any(len(gpu) != 2 for gpu in found):
         return []
     if "CUDA_VISIBLE_DEVICES" in os.environ:
-        return found[:len([n for n in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if n])]
+        return found[:len(names(0))]
     return found
+
+
+def names(count):
+    """For CUDA_VISIBLE_DEVICES, of all `count` GPUs of the machine, or those that it names now."""
+    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if asked is None:
+        return [str(number) for number in range(count)]
+    return [name for name in asked.split(",") if name]
 
 
 def folder_of(gpu):

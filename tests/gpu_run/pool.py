@@ -17,13 +17,16 @@ MARK = "TRAINX_GPU_UNIT"                # in the environment of what a unit star
 RESERVE = 1.5                           # times the estimates of what runs alone; half of the time
                                         # at most
 SHOWN_LINES = 40
+SCRIPTS_OF_A_GPU = 6                    # side by side: each starts many processes, and the driver
+                                        # makes their contexts one after the other
 
 
 class Pool:
-    """`deadline`: of time.monotonic(); what does not run by then is told as `no time`."""
-    def __init__(self, folder, slots, deadline, environment, say=print):
+    """`deadline`: of time.monotonic(); what does not run by then is told as `no time`. `gpus`: names
+    for CUDA_VISIBLE_DEVICES, of which a process sees the least busy one first."""
+    def __init__(self, folder, slots, deadline, environment, say=print, gpus=()):
         self.folder, self.slots, self.deadline = pathlib.Path(folder), slots, deadline
-        self.environment, self.say = environment, say
+        self.environment, self.say, self.gpus = environment, say, list(gpus)
         self.rows, self.count = [], 0
 
     def run(self, units):
@@ -41,8 +44,10 @@ class Pool:
         waiting, running = collections.deque(units), []
         try:
             while running or (waiting and time.monotonic() < end):
-                while waiting and len(running) < slots and time.monotonic() < end:
-                    running.append(Running(self, waiting.popleft(), end))
+                while len(running) < slots and time.monotonic() < end:
+                    if (unit := self.next_of(waiting, running)) is None:
+                        break
+                    running.append(Running(self, unit, end, self.gpus_in_turn(running)))
                 time.sleep(PAUSE)
                 for process in [r for r in running if r.is_over()]:
                     running.remove(process)
@@ -54,6 +59,20 @@ class Pool:
         for unit in waiting:
             for test in unit.tests:
                 self.add(test, "no time", 0, "the run's time was over")
+
+    def next_of(self, waiting, running):
+        """Taken out of `waiting`: the first that is no script once scripts keep the GPUs busy."""
+        scripts = sum(r.unit.entry.is_script() for r in running)
+        full = scripts >= SCRIPTS_OF_A_GPU * max(1, len(self.gpus))
+        unit = next((u for u in waiting if not (full and u.entry.is_script())), None)
+        if unit:
+            waiting.remove(unit)
+        return unit
+
+    def gpus_in_turn(self, running):
+        """All of them, the one that the fewest running processes see first before the others."""
+        busy = collections.Counter(r.gpus[0] for r in running if r.gpus)
+        return sorted(self.gpus, key=lambda gpu: busy[gpu])
 
     def add(self, test, result, seconds, why=""):
         self.rows.append({"entry": test.entry.name, "test": test.name, "part": test.part,
@@ -67,9 +86,9 @@ def escaped(name):
 
 class Running:
     """The process of a unit."""
-    def __init__(self, pool, unit, end):
+    def __init__(self, pool, unit, end, gpus):
         pool.count += 1
-        self.pool, self.unit, self.began = pool, unit, time.monotonic()
+        self.pool, self.unit, self.began, self.gpus = pool, unit, time.monotonic(), gpus
         self.end, self.timed_out = min(self.began + unit.limit, end), False
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{pool.count:03}-{unit.label()}")[:120]
         self.log = pool.folder / f"{stem}.log"
@@ -77,6 +96,8 @@ class Running:
         self.mark = f"{os.getpid()}-{pool.count}"
         environment = {**pool.environment, **dict(unit.entry.environment), MARK: self.mark,
                        "TRAINX_TEST_RECORD": str(self.record)}
+        if gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
         if unit.tests[0].part:
             environment["TRAINX_TEST_PART"] = unit.tests[0].part
         try:
