@@ -50,6 +50,18 @@ def sharded(mode, world, size, batch, share, tiny):
                                "overrides": [*row["overrides"], f"parallel.mode={mode}"], "variants": {DDP: [*row["overrides"], "parallel.mode=ddp"]}})
 
 
+def modes(size, links, tiny):
+    """Every mode of two GPUs, with NVLink or without it, by turns."""
+    row, others = gpt2(size, 4, None, tiny), ("zero1", "zero2", "zero3")
+    settings = {mode: [*row["overrides"], f"parallel.mode={mode}"] for mode in ("ddp", *others)}
+    return among(2, row | {
+        "name": f"modes-{size}{'' if links else '-no-p2p'}",
+        "title": f"{row['title']} a GPU, 2 GPUs, ddp{'' if links else ', no NVLink'}",
+        "peers": {}, "against": "trainx, zero1", "overrides": settings["ddp"],
+        "variants": {f"trainx, {mode}": settings[mode] for mode in others},
+        "environment": {} if links else {"NCCL_P2P_DISABLE": "1"}})
+
+
 def beside_fsdp(world, size, batch, tiny):
     """Weights, gradients and states in shards, ours and torch's FSDP2."""
     row, who = gpt2(size, batch, None, tiny), "torch compile FSDP2"
@@ -84,6 +96,7 @@ def rows(tiny=False):
           for row in (beside_torch(world, size, batch, ratio, tiny), beside_one(world, size, batch, tiny))),
         *(row for world in (2, 4) for row in (*(sharded(mode, world, "1558m", 16, share, tiny) for mode, share in (("zero1", 0.98), ("zero2", 0.98), ("zero3", 0.92))),
                                               beside_fsdp(world, "1558m", 16, tiny))),
+        *(modes(size, links, tiny) for size in ("124m", "1558m") for links in (True, False)),
         llama(2, 4, 1024, tiny),
         *([] if tiny else [guide("dp", "fp32", 1.0, tiny), guide("dp", "bf16", None, tiny)]),
         *(guide("ddp", precision, ratio, tiny, links) for links in (True, False) for precision, ratio in (("fp32", 1.15), ("bf16", 2.5))),

@@ -2,7 +2,6 @@
 import json
 import re
 import shutil
-import signal
 import time
 
 from gpu_checks import in_parts, needs_gpus, part_of
@@ -56,8 +55,7 @@ class Gpt2OnGpu(Trainx):
         for k in range(4):
             process = self.start_trainx("train", QUICKSTART, "run.name=killed", *FAST, *fixed)
             time.sleep(self.random.uniform(0.3, 1.2))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            self.kill(process)
         self.train("killed", *fixed)
         self.assertEqual(self.weights("killed"), want)
 

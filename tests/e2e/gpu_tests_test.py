@@ -322,6 +322,24 @@ class Records(GpuTests):
             with self.assertRaises(ValueError):
                 record.merged(parts)
 
+    def test_a_later_run_replaces_what_it_ran_again(self):
+        first = self.parts()
+        again = [{**part, "commit": "later", "seconds": 7} for part in self.parts()[:1]]
+        again[0]["of"] = sorted(record.key(row) for row in again[0]["rows"])
+        for row in again[0]["rows"]:
+            row.update(result="failed", seconds=3)
+        document = record.merged([*first, *again])
+        before = {record.key(row): row for part in first for row in part["rows"]}
+        replaced = {record.key(row) for row in again[0]["rows"]}
+        self.assertEqual({record.key(row) for row in document["rows"]}, set(before))
+        for row in document["rows"]:
+            if record.key(row) in replaced:
+                self.assertEqual((row["result"], row["seconds"]), ("failed", 3))
+            else:
+                self.assertEqual(row, before[record.key(row)])
+        self.assertEqual(document["commit"], f"{first[0]['commit']}, later")
+        self.assertEqual(document["seconds"][-1], 7)
+
     def test_folders_of_gpus(self):
         for name, folder in (("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"),
                              ("NVIDIA A100-SXM4-80GB", "a100"), ("NVIDIA L4", "l4"),

@@ -45,24 +45,40 @@ def write_part(path, told, part, all_tests, rows, seconds):
 
 
 def merged(parts):
-    """One document of all parts. Raises ValueError unless they are those of one run."""
-    first = parts[0]
-    for part in parts[1:]:
-        for name in (*FACTS, "of"):
-            if part[name] != first[name]:
-                what = "tests" if name == "of" else f"{name}: {first[name]} and {part[name]}"
-                raise ValueError(f"parts {first['part']} and {part['part']} are of different "
-                                 f"{what}")
-    rows = [row for part in parts for row in part["rows"]]
+    """One document of the parts of a run, or of several runs of one machine, of which later ones
+    replace what they ran again. Raises ValueError where a run lacks a part."""
+    runs = []
+    for part in parts:
+        run = next((run for run in runs if run[0]["of"] == part["of"]
+                    and run[0]["commit"] == part["commit"]), None)
+        if run is None:
+            runs.append([part])
+        else:
+            run.append(part)
+    for name in FACTS:
+        if name != "commit" and len({part[name] for part in parts}) > 1:
+            values = " and ".join(sorted({str(part[name]) for part in parts}))
+            raise ValueError(f"parts are of different {name}: {values}")
+    rows = {}
+    for run in runs:
+        for row in rows_of(run):
+            rows[key(row)] = row
+    commits = list(dict.fromkeys(part["commit"] for part in parts))
+    return {**parts[0], "commit": ", ".join(commits), "date": max(p["date"] for p in parts),
+            "rows": list(rows.values()), "seconds": [p["seconds"] for p in parts]}
+
+
+def rows_of(run):
+    """Of all parts of one run."""
+    rows = [row for part in run for row in part["rows"]]
     found = sorted(map(key, rows))
     if len(set(found)) < len(found):
         raise ValueError("a test is in two parts: give each part once")
-    if missing := sorted(set(map(tuple, first["of"])) - set(found)):
-        given = ", ".join(part["part"] for part in parts)
+    if missing := sorted(set(map(tuple, run[0]["of"])) - set(found)):
+        given = ", ".join(part["part"] for part in run)
         raise ValueError(f"{len(missing)} tests are in none of the parts {given}, as "
                          f"{': '.join(missing[0][:2])}")
-    return {**first, "date": max(p["date"] for p in parts), "rows": rows,
-            "seconds": [p["seconds"] for p in parts]}
+    return rows
 
 
 def tests_of(rows):
