@@ -174,9 +174,7 @@ class Resume(Trainx):
         while time.monotonic() < deadline and not (log.exists() and log.stat().st_size):
             time.sleep(0.05)
         self.refused("train", recipe, code=73, names="outputs/tiny")
-        process.kill()
-        process.wait()
-        time.sleep(0.5)
+        self.kill(process)
         size = log.stat().st_size
         time.sleep(0.5)
         self.assertEqual(log.stat().st_size, size, "the worker goes on without its launcher")

@@ -3,7 +3,6 @@ rates train. tests/equality/precision.yaml holds what else changes no bit."""
 import array
 import json
 import re
-import signal
 import struct
 import time
 
@@ -27,8 +26,7 @@ class StochasticRounding(Trainx):
         for _ in range(4):
             process = self.start_trainx("train", recipe, "run.name=killed")
             time.sleep(self.random.uniform(0.2, 1.2))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            self.kill(process)
         self.run_trainx("train", recipe, "run.name=killed")
         self.assertEqual(sha256(self.weights("killed")), whole)
 

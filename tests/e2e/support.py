@@ -163,6 +163,17 @@ def is_alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 
 
+def is_running(process):
+    """Has a child of ours any thread that is neither stopped nor at its end?"""
+    states = []
+    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        try:
+            states.append(stat.read_text().rsplit(")", 1)[1].split()[0])
+        except OSError:
+            pass
+    return any(state not in "TtZX" for state in states)
+
+
 def children_of(parent):
     """Of any of its threads."""
     found = []
@@ -279,7 +290,9 @@ class Trainx(Timed):
     def kill(self, process):
         """SIGKILL to a launcher. Its workers end by that; they hold the run's folder until then."""
         process.send_signal(signal.SIGSTOP)         # so that it starts no more
-        time.sleep(0.01)
+        deadline = time.monotonic() + 30
+        while is_running(process) and time.monotonic() < deadline:
+            time.sleep(0.001)
         left = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()

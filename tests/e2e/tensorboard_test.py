@@ -41,8 +41,7 @@ class TensorBoard(Trainx):
         running = self.start_trainx("train", recipe, "metrics.tensorboard=true")
         while running.poll() is None and not (log.exists() and len(log.read_text().splitlines()) > 50):
             time.sleep(0.02)
-        running.kill()
-        running.wait()
+        self.kill(running)
         self.run_trainx("train", recipe, "metrics.tensorboard=true", "run.duration=400 steps")
         self.check()
         self.assertGreater(len(list((self.folder / "outputs" / "tiny" / "tensorboard").iterdir())), 1)
