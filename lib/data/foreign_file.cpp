@@ -8,12 +8,13 @@ namespace {
 
 using namespace std::string_view_literals;
 
-enum class Remedy : std::uint8_t { table, unpack, text, array, encoding, pointer };
+enum class Remedy : std::uint8_t { table, unpack, text, lines, array, encoding, pointer };
 
 struct Signature {
   std::string_view bytes, name;
   Remedy remedy;
   std::string_view tool;
+  std::size_t place = 0;  // of the bytes in the file
 };
 // Each is long enough, or no UTF-8, so that no text begins with it by chance.
 constexpr Signature signatures[] = {
@@ -26,7 +27,16 @@ constexpr Signature signatures[] = {
      "7zXZ\0"sv,
      "an xz archive", Remedy::unpack, "unxz -k"},
     {"BZh91AY&SY", "a bzip2 archive", Remedy::unpack, "bunzip2 -k"},
+    {"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", Remedy::unpack, "7z x"},
+    {"Rar!\x1a\x07", "a RAR archive", Remedy::unpack, "unrar x"},
+    {"\x04\x22\x4d\x18", "an lz4 archive", Remedy::unpack, "unlz4 -k"},
+    {"ustar", "a tar archive", Remedy::unpack, "tar xf", 257},
     {"%PDF-", "a PDF", Remedy::text, "pdftotext"},
+    {"\x89HDF\r\n\x1a\n", "an HDF5 file", Remedy::lines, "h5py"},
+    {"SQLite format 3\0"sv, "an SQLite database", Remedy::lines, "sqlite3 -json"},
+    {"Obj\x01", "an Avro file", Remedy::lines, "fastavro"},
+    {"\x80\x04\x95", "a pickle of Python", Remedy::lines, "pandas"},
+    {"\x80\x05\x95", "a pickle of Python", Remedy::lines, "pandas"},
     {"\x93NUMPY", "a NumPy array", Remedy::array, ""},
     {"version https://git-lfs.github.com/spec/", "a git-lfs pointer", Remedy::pointer, ""},
     {"\xff\xfe\0\0"sv, "text in UTF-32", Remedy::encoding, "UTF-32"},
@@ -57,6 +67,7 @@ std::string remedy_of(const Signature& s, const std::string& path) {
              " --tokenizer FOLDER --out OUT.jsonl";
     case Remedy::unpack: return "unpack it first: " + tool + " " + path;
     case Remedy::text: return "convert it to text: " + tool + " " + path;
+    case Remedy::lines: return "write its rows as JSON lines (" + tool + " reads it)";
     case Remedy::array:
       return "write its numbers without a header (numpy's tofile) and name their data.dtype";
     case Remedy::encoding: return "convert it: iconv -f " + tool + " -t UTF-8 " + path + " > OUT";
@@ -71,7 +82,7 @@ std::optional<ForeignFormat> foreign_format(std::span<const std::byte> bytes,
                                             const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   for (const Signature& s : signatures) {
-    if (!text.starts_with(s.bytes)) continue;
+    if (text.size() < s.place || !text.substr(s.place).starts_with(s.bytes)) continue;
     if (s.bytes == "PAR1" && (text.size() < 12 || !text.ends_with(s.bytes)))
       continue;  // a Parquet file also ends with it
     return ForeignFormat{std::string(s.name), remedy_of(s, path)};

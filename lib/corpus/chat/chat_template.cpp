@@ -114,7 +114,29 @@ MaskedText ChatTemplate::by_marks(const Read& read, const Conversation& conversa
     at += begin_mark.size();
   }
   if (inside) refuse(read.place + " does not end a generation block");
+  leave_out_unlearned(read, conversation, out);
   return out;
+}
+
+/// Blocks belong to answers in their order, where there are as many.
+void ChatTemplate::leave_out_unlearned(const Read& read, const Conversation& conversation,
+                                       MaskedText& out) {
+  std::vector<bool> learned;
+  bool all = true;
+  for (std::size_t i = 0; i < conversation.messages.size(); ++i) {
+    if (conversation.messages[i]["role"] != "assistant") continue;
+    learned.push_back(conversation.learned[i]);
+    all = all && conversation.learned[i];
+  }
+  if (all) return;
+  if (learned.size() != out.learned.size())
+    refuse(read.place + " writes " + std::to_string(out.learned.size()) +
+           " generation blocks for " + std::to_string(learned.size()) +
+           " turns of the assistant, of which some are not learned: write one block for each");
+  std::vector<TextSpan> kept;
+  for (std::size_t k = 0; k < learned.size(); ++k)
+    if (learned[k]) kept.push_back(out.learned[k]);
+  out.learned = std::move(kept);
 }
 
 MaskedText ChatTemplate::by_turns(const Read& read, const Conversation& conversation) const {
@@ -134,7 +156,7 @@ MaskedText ChatTemplate::by_turns(const Read& read, const Conversation& conversa
     return out;
   }
   for (std::size_t i = 0; i < conversation.messages.size(); ++i) {
-    if (conversation.messages[i]["role"] != "assistant") continue;
+    if (!conversation.learned[i]) continue;
     const auto span = spans.of(i);
     const std::size_t before = out.learned.empty() ? 0 : out.learned.back().end;
     if (!span || span->begin < before) cannot_tell(i);

@@ -32,6 +32,8 @@ class ChatTemplate {
   std::string text_of(const Read& read, const Conversation& conversation,
                       const nlohmann::ordered_json& messages, bool ask,
                       const jinja::Marks& marks) const;
+  static void leave_out_unlearned(const Read& read, const Conversation& conversation,
+                                  MaskedText& out);
   MaskedText by_marks(const Read& read, const Conversation& conversation) const;
   MaskedText by_turns(const Read& read, const Conversation& conversation) const;
 

@@ -1,5 +1,6 @@
 #include "corpus/chat/conversation.hpp"
 #include "core/error.hpp"
+#include "corpus/chat/learned_message.hpp"
 #include <string>
 
 namespace trainx::corpus {
@@ -47,6 +48,26 @@ void append_messages(const ordered_json& record, const char* field, ordered_json
     out.push_back(message_of((*found)[i], std::string(field) + "[" + std::to_string(i) + "]"));
 }
 
+/// Which messages are learned: answers, unless they say that they are not.
+void find_learned(Conversation& c) {
+  for (std::size_t i = 0; i < c.messages.size(); ++i) {
+    const bool in_completion = c.completion && i >= *c.completion;
+    const std::size_t number = in_completion ? i - *c.completion : i;
+    const std::string place = (!c.completion   ? "messages["
+                               : in_completion ? "completion["
+                                               : "prompt[") +
+                              std::to_string(number) + "]";
+    const bool answer = c.messages[i]["role"] == "assistant";
+    const std::optional<bool> said = says_learned(c.messages[i], place);
+    c.learned.push_back(answer && said.value_or(true));
+    if (c.completion ? said && *said != in_completion : said.value_or(false) && !answer)
+      refuse_conversation(place + " says that it is " + (*said ? "" : "not ") + "learned, but " +
+                          (c.completion ? "of a prompt and a completion the latter is, whole: give "
+                                          "all turns as messages"
+                                        : "only the assistant's turns can be: leave that out"));
+  }
+}
+
 /// A list of objects, or JSON text of one.
 ordered_json tools_of(const ordered_json& given) {
   ordered_json tools = given;
@@ -89,6 +110,7 @@ Conversation read_conversation(const ordered_json& record) {
   for (const ordered_json& message : out.messages) answers |= message["role"] == "assistant";
   if (!answers)
     refuse_conversation("messages has no turn of the assistant, so that nothing is learned");
+  find_learned(out);
   if (given(record, "tools")) out.tools = tools_of(record["tools"]);
   if (given(record, "chat_template_kwargs"))
     out.variables = variables_of(record["chat_template_kwargs"]);

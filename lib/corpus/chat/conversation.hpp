@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 namespace trainx::corpus {
 
@@ -12,6 +13,7 @@ struct Conversation {
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // chat_template_kwargs
   // The first message of a completion, which alone is learned; none: each answer is.
   std::optional<std::size_t> completion;
+  std::vector<bool> learned;  // by message: an answer that is learned; of no completion
 };
 
 /// {"messages": [...], "tools": [...] or the same as JSON text, "chat_template_kwargs": {...}}, or

@@ -12,6 +12,9 @@ constexpr std::string_view give_labels = "name it labels: a target for each of t
                            weighs = "trainx weighs all targets alike: remove it",
                            documents = "give the tokens of each document as document_lengths",
                            shifts = "trainx makes it of labels: remove it",
+                           no_padding = "give the tokens without padding, which trainx adds itself",
+                           give_mask_of_prompt =
+                               "give loss_mask, 1 for each token that is learned, else 0",
                            no_such_task = "trainx has no such task: remove it",
                            text_alone = "trainx trains models of text alone: remove it";
 
@@ -35,7 +38,23 @@ constexpr std::pair<std::string_view, std::string_view> refused[] = {
     {"targets_mask", give_mask},
     {"train_mask", give_mask},
     {"trainable_mask", give_mask},
-    {"prompt_mask", "give loss_mask, 1 for each token that is learned, else 0"},
+    {"prompt_mask", give_mask_of_prompt},
+    {"ignore_mask", give_mask_of_prompt},
+    {"prompt_len", give_mask_of_prompt},
+    {"prompt_length", give_mask_of_prompt},
+    {"prompt_tokens", give_mask_of_prompt},
+    {"num_prompt_tokens", give_mask_of_prompt},
+    {"source_len", give_mask_of_prompt},
+    {"source_length", give_mask_of_prompt},
+    {"answer_start", give_mask_of_prompt},
+    {"completion_start", give_mask_of_prompt},
+    {"response_start", give_mask_of_prompt},
+    {"padding_mask", no_padding},
+    {"pad_mask", no_padding},
+    {"decoder_labels", give_labels},
+    {"label_tokens", give_labels},
+    {"mask_labels", give_labels},
+    {"target_tokens", give_labels},
     {"loss_scale", weighs},
     {"loss_weight", weighs},
     {"loss_weights", weighs},
@@ -88,12 +107,23 @@ bool within_one_edit(std::string_view a, std::string_view b) {
          rest_a.substr(2) == rest_b.substr(2);
 }
 
-}  // namespace
-
-std::string remedy_of_unread(std::string_view name) {
+std::string known_remedy(std::string_view name) {
   const auto found =
       std::ranges::find(refused, name, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(refused) ? "" : std::string(found->second);
+}
+
+}  // namespace
+
+std::string remedy_of_unread(std::string_view name) {
+  if (std::string known = known_remedy(name); !known.empty()) return known;
+  if (name == "special_tokens_mask" || std::ranges::find(field_names, name) != field_names.end())
+    return "";
+  if (name.ends_with("_mask") || name.ends_with("_masks"))
+    return "name it loss_mask if it says which tokens are learned, else remove it";
+  return name == "weight" || name.ends_with("_weight") || name.ends_with("_weights")
+             ? std::string(weighs)
+             : "";
 }
 
 std::optional<FieldName> near_miss(std::string_view name, const WantedFields& wanted) {
@@ -122,7 +152,7 @@ bool may_mean_target(std::string_view name) {
   for (const FieldName f : {FieldName::labels, FieldName::label, FieldName::completion_mask,
                             FieldName::assistant_masks, FieldName::loss_mask})
     of_targets[static_cast<std::size_t>(f)] = true;
-  return !remedy_of_unread(name).empty() || near_miss(name, of_targets);
+  return !known_remedy(name).empty() || near_miss(name, of_targets);
 }
 
 void refuse_near_miss(std::string_view name, FieldName meant, const LinePlace& place) {

@@ -100,6 +100,73 @@ TEST_CASE("turns of TRL, ShareGPT and Alpaca are a conversation") {
     CHECK(refused(bad).starts_with("65: "));
 }
 
+TEST_CASE("turns say whether they are learned, in the words of other tools") {
+  const auto learned = [](const std::string& keys) {
+    return read(R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", )"
+                R"("content": "a", )" +
+                keys + "}, " + answer + "]}")
+        .learned;
+  };
+  using Learned = std::vector<bool>;
+  for (const char* name :
+       {"weight", "loss", "loss_mask", "loss_scale", "train", "training", "trainable"}) {
+    const std::string key = std::string("\"") + name + "\": ";
+    for (const char* no : {"0", "0.0", "false"}) CHECK(learned(key + no) == Learned{0, 0, 1});
+    for (const char* yes : {"1", "1.0", "true", "null"})
+      CHECK(learned(key + yes) == Learned{0, 1, 1});
+    for (const char* bad : {"0.5", "2", "-1", R"("no")", "[0]", "{}"})
+      CHECK(refused(R"({"messages": [{"role": "assistant", "content": "a", )" + key + bad + "}]}")
+                .starts_with("65: "));
+  }
+  CHECK(learned(R"("masked": true)") == Learned{0, 0, 1});
+  CHECK(learned(R"("masked": false, "weight": 1)") == Learned{0, 1, 1});
+  CHECK(learned(R"("name": "b")") == Learned{0, 1, 1});
+  const std::string user = R"({"role": "user", "content": "q", )";
+  for (const std::string& bad : std::vector<std::string>{
+           R"({"messages": [{"role": "assistant", "content": "a", "weight": 1, "train": false}]})",
+           R"({"messages": [{"role": "assistant", "content": "a", "train_detail": []}]})",
+           R"({"messages": [)" + user + R"("train": true}, )" + answer + "]}",
+           R"({"prompt": [{"role": "assistant", "content": "a", "weight": 1}], "completion": [)" +
+               answer + "]}",
+           R"({"prompt": [)" + user +
+               R"("weight": 0}], "completion": [{"role": "assistant", )"
+               R"("content": "a", "weight": 0}]})"}) {
+    const std::string told = refused(bad);
+    CHECK(told.starts_with("65: "));
+    CHECK(told.find("[0]") != std::string::npos);
+  }
+  CHECK(read(R"({"messages": [)" + user + R"("train": false}, )" + answer + "]}").learned ==
+        Learned{0, 1});
+  CHECK(read(R"({"conversations": [{"from": "human", "value": "q"},
+                 {"from": "gpt", "value": "a", "weight": 0}, {"from": "human", "value": "q"},
+                 {"from": "gpt", "value": "a", "weight": 1}]})")
+            .learned == Learned{0, 0, 0, 1});
+}
+
+TEST_CASE("what is not learned is left out, by blocks and by turns") {
+  const ordered_json record = json(
+      R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "no",
+                        "weight": 0}, {"role": "user", "content": "q"},
+                       {"role": "assistant", "content": "yes", "weight": 1}]})");
+  const auto learned = [&](const std::string& text) {
+    TemplateSource source;
+    source.templates["default"] = {text, "a"};
+    const MaskedText out = ChatTemplate(source).render(record);
+    std::string words;
+    for (const TextSpan& span : out.learned)
+      words += out.text.substr(span.begin, span.end - span.begin) + "|";
+    return words;
+  };
+  const std::string loop = "{% for m in messages %}<{{ m.role }}>", end = "{% endfor %}";
+  const std::string block = "{% generation %}{{ m.content }}.{% endgeneration %}";
+  CHECK(learned(loop + "{% if m.role == 'assistant' %}" + block + "{% else %}{{ m.content }}" +
+                "{% endif %}" + end) == "yes.|");
+  CHECK(learned(loop + "{{ m.content }}." + end +
+                "{% if add_generation_prompt %}<assistant>{% endif %}") == "yes.|");
+  // a block of each turn is no block of each answer
+  CHECK(user_error_of([&] { learned(loop + block + end); }).starts_with("65: "));
+}
+
 TEST_CASE("templates have names, and files go before tokenizer_config.json") {
   const data::ScratchFolder folder;
   const std::string tokenizer = folder.write("tokenizer.json", "{}");

@@ -133,9 +133,14 @@ TEST_CASE("a field that other tools learn from, and a near miss of one that is r
   refused("positions_ids", "[0, 1]", "position_ids");
   for (const char* name : {"label_ids", "target_ids", "shift_labels"})
     refused(name, "[5, 6]", "labels");
-  for (const char* name : {"response_mask", "label_mask", "assistant_tokens_mask", "mask"})
+  for (const char* name : {"response_mask", "label_mask", "assistant_tokens_mask", "mask",
+                           "ignore_mask", "sft_mask", "gradient_masks"})
     refused(name, "[0, 1]", "loss_mask");
-  for (const char* name : {"loss_scale", "sample_weight", "weights"}) refused(name, "2", "weighs");
+  for (const char* name : {"prompt_len", "num_prompt_tokens", "response_start"})
+    refused(name, "1", "loss_mask");
+  for (const char* name : {"loss_scale", "sample_weight", "weights", "weight", "row_weight"})
+    refused(name, "2", "weighs");
+  refused("padding_mask", "[1, 1]", "padding");
   for (const char* name : {"cu_seqlens", "seq_lens"}) refused(name, "[0, 2]", "document_lengths");
   refused("next_sentence_label", "1", "remove", "", Targets::own_token);
   for (const std::string name : {"lables", "label_ids", "loss_scale"})
@@ -151,7 +156,8 @@ TEST_CASE("ids, sources and the like are free, and so is what says nothing") {
        {R"("id": 7, "source": "x", "url": "a", "text": "b", "length": 3, "meta": {"labels": [1]})",
         R"("document_id": 4, "idx": 1, "score": 0.5, "tables": ["t"], "levels": [1, 2, 3])",
         R"("label": 1)", R"("label_ids": null, "lables": null, "loss_mask": null)",
-        R"("tokens": ["a", "b", "c"], "word_ids": [0, 1, 2], "attention_mask": [1, 1, 1])"}) {
+        R"("tokens": ["a", "b", "c"], "word_ids": [0, 1, 2], "attention_mask": [1, 1, 1])",
+        R"("special_tokens_mask": [0, 0, 1], "offset_mapping": [[0, 1]], "weighted": 1)"}) {
     INFO(more);
     CHECK(targets_of(*open_lines(
               folder, std::string(R"({"input_ids": [5, 6, 7], )") + more + "}")) == plain);
