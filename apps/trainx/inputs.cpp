@@ -5,6 +5,7 @@
 #include "core/process.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "decide_ranks.hpp"
 #include "launch/worker_models.hpp"
 #include "launch/worker_optimizer.hpp"
 #include "log/log.hpp"
@@ -149,6 +150,13 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
 
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64_t hosts) {
   facts::Facts facts = facts::gather_facts(loaded.recipe);
+  const bool counted = loaded.recipe.parallel.world_size.is_auto() && gpu.empty() && hosts == 1;
+  if (counted) {  // as `train` does on this machine
+    decide_ranks(loaded.recipe, facts, {});
+    Prepared p = prepare(std::move(loaded), std::move(facts), gpu);
+    p.origins["parallel.world_size"] = "planned";
+    return p;
+  }
   // all of them here, where nothing says otherwise
   const std::int64_t ranks = loaded.recipe.parallel.world_size.value.value_or(1);
   if (ranks % hosts != 0)

@@ -39,6 +39,7 @@ struct HardwareFacts {
   std::int64_t cpu_cores = 1;     // this process may use (affinity, cgroup)
   std::int64_t memory_bytes = 0;  // installed, or the cgroup's limit if lower
   std::vector<Gpu> gpus;          // empty without a driver
+  bool has_cuda_parts = true;     // of this trainx: without them it leaves the GPUs alone
   // of the run, on this machine: they share its cores and, without GPUs, its memory
   std::int64_t local_ranks = 1;
   // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.

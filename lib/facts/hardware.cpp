@@ -5,6 +5,7 @@
 #include "facts/host_update_rate.hpp"
 #include "facts/links.hpp"
 #include "facts/network.hpp"
+#include "hardware/support.hpp"
 #include <sched.h>
 #include <sys/sysinfo.h>
 #include <algorithm>
@@ -60,6 +61,7 @@ HardwareFacts detect_hardware() {
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = visible_gpus();
+  h.has_cuda_parts = !hardware::built_architectures().empty();
   h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
   if (const auto network = remembered_network(h.host, h.gpu_names()))
     h.network = facts_of(*network);

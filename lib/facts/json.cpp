@@ -19,6 +19,7 @@ nlohmann::json to_json(const Facts& facts) {
                    {"link_latency_s", h.link_latency_s},
                    {"host_bytes_per_s", h.host_bytes_per_s},
                    {"host_update_bytes_per_s", h.host_update_bytes_per_s},
+                   {"has_cuda_parts", h.has_cuda_parts},
                    {"network",
                     {{"hosts", h.network.hosts},
                      {"ranks_per_host", h.network.ranks_per_host},
@@ -73,6 +74,7 @@ Facts facts_from_json(const nlohmann::json& j) {
   h.at("link_latency_s").get_to(facts.hardware.link_latency_s);
   h.at("host_bytes_per_s").get_to(facts.hardware.host_bytes_per_s);
   h.at("host_update_bytes_per_s").get_to(facts.hardware.host_update_bytes_per_s);
+  h.at("has_cuda_parts").get_to(facts.hardware.has_cuda_parts);
   const auto& n = h.at("network");
   n.at("hosts").get_to(facts.hardware.network.hosts);
   n.at("ranks_per_host").get_to(facts.hardware.network.ranks_per_host);

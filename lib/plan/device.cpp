@@ -75,11 +75,20 @@ bool asks_for_gpu(const recipe::Recipe& r) {
   return !r.run.device.is_auto() && *r.run.device.value == recipe::DeviceKind::gpu;
 }
 
+/// What keeps run.device auto from this machine's GPUs; "" if nothing does. A build for other GPUs
+/// takes none of them either, but then somebody wanted one: require_supported refuses.
+std::string lacks_here(const recipe::Recipe& r, const architectures::ModelDims& dims,
+                       const facts::HardwareFacts& hardware) {
+  if (!hardware.gpus.empty() && !hardware.has_cuda_parts)
+    return "this trainx was built without CUDA; to train on the GPU, build it where nvcc of CUDA "
+           "13 is (TRAINX_CUDA=on scripts/setup)";
+  return lacks_kernels(r, dims);
+}
+
 bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
                  const facts::HardwareFacts& hardware, bool planned_for_gpu) {
   const bool asked = asks_for_gpu(r);
-  const std::string lacks = lacks_kernels(r, dims);
-  if (asked && !lacks.empty())
+  if (const std::string lacks = lacks_kernels(r, dims); asked && !lacks.empty())
     throw UserError(ExitCode::invalid_recipe, "run.device is gpu, and " + lacks);
   if (!r.run.device.is_auto() && !planned_for_gpu) {
     if (!asked && r.precision.compute == recipe::Compute::tf32)
@@ -88,6 +97,8 @@ bool runs_on_gpu(const recipe::Recipe& r, const architectures::ModelDims& dims,
           "precision.compute is tf32, which only a GPU computes in, and run.device is cpu");
     return asked;
   }
+  const std::string lacks = planned_for_gpu ? lacks_kernels(r, dims)
+                                            : lacks_here(r, dims, hardware);
   const bool has_gpu = planned_for_gpu || !hardware.gpus.empty();
   const bool gpu = lacks.empty() && has_gpu;
   if (!gpu && r.precision.compute == recipe::Compute::tf32)
@@ -103,7 +114,7 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
   if (!recipe.run.device.is_auto()) return asks_for_gpu(recipe);
   if (facts.hardware.gpus.empty()) return false;
   recipe::Recipe r = recipe;
-  return lacks_kernels(r, plan_model_dims(r, facts)).empty();
+  return lacks_here(r, plan_model_dims(r, facts), facts.hardware).empty();
 }
 
 std::optional<hardware::Hardware> choose_device(Decisions& plan,
@@ -131,7 +142,9 @@ std::optional<hardware::Hardware> choose_device(Decisions& plan,
     plan.compute_capability = here.compute_capability;
   }
   if (r.run.device.is_auto() && (device || !hardware.gpus.empty()) && !plan.on_gpu)
-    plan.notes.push_back("run.device auto takes the CPU: " + lacks_kernels(r, plan.dims));
+    plan.choices.push_back(
+        "run.device auto takes the CPU: " +
+        (device ? lacks_kernels(r, plan.dims) : lacks_here(r, plan.dims, hardware)));
   return device;
 }
 

@@ -174,7 +174,7 @@ class Step(Trainx):
     def test_rounds_of_its_own(self):
         ready, *rounds, done = self.lines("--rounds", "2", "--seconds", "0.2")
         self.assertEqual((ready["event"], [r["event"] for r in rounds], done["event"]), ("ready", ["round"] * 2, "done"))
-        self.assertEqual(done["tokens_per_step"], 16 * 128)
+        self.assertEqual(done["tokens_per_step"], 24 * 128)
         self.assertLess(abs(done["tokens_per_second"] * done["step_time_ms"] / 1e3 / done["tokens_per_step"] - 1), 1e-9)
         self.assertLess(done["loss"], 10)
         self.assertGreater(sum(done["work_ms"].values()), 0)
@@ -187,7 +187,7 @@ class Step(Trainx):
         self.assertEqual(done["event"], "done")
 
     def test_ranks_wait_for_their_turn_for_as_long_as_others_take(self):
-        bench = subprocess.Popen([BUILD / "bin" / "trainx", "bench", "step", "--paced", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", "parallel.world_size=2", "batch.micro_batch_size=8", "run.hang_limit=2 s"],
+        bench = subprocess.Popen([BUILD / "bin" / "trainx", "bench", "step", "--paced", ROOT / "configs" / "quickstart.yaml", "run.device=cpu", "parallel.world_size=2", "batch.micro_batch_size=12", "run.hang_limit=2 s"],
                                  cwd=self.folder, env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(json.loads(bench.stdout.readline())["event"], "ready")
         time.sleep(5)

@@ -1,8 +1,8 @@
-// Stands in NVML's place: two GPUs with NVLink to each other and one to a switch, of which the
-// second has a narrow link and a process on it. Layouts and numbers are those of NVIDIA's published
-// bindings (pynvml), written down a second time. They are H200s, unless FAKE_GPU says otherwise:
-// "name,capability,memory MiB,cores,MHz,memory MHz,bits of the memory's bus", of which 0 is not
-// told.
+// Stands in NVML's place: two GPUs (FAKE_GPUS: up to eight) with NVLink to each other, in pairs,
+// and one to a switch, of which the second has a narrow link and a process on it. Layouts and
+// numbers are those of NVIDIA's published bindings (pynvml), written down a second time. They are
+// H200s, unless FAKE_GPU says otherwise: "name,capability,memory MiB,cores,MHz,memory MHz,bits of
+// the memory's bus", of which 0 is not told.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -14,8 +14,10 @@
 typedef struct {
   int index;
 } Device;
-static Device devices[2] = {{0}, {1}};
-static const char* const addresses[2] = {"00000000:17:00.0", "00000000:B3:00.0"};
+static Device devices[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
+static const char* const addresses[8] = {"00000000:17:00.0", "00000000:B3:00.0", "00000000:C1:00.0",
+                                         "00000000:C2:00.0", "00000000:C3:00.0", "00000000:C4:00.0",
+                                         "00000000:C5:00.0", "00000000:C6:00.0"};
 
 typedef struct {
   char name[64];
@@ -83,7 +85,8 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   return 0;
 }
 int nvmlDeviceGetCount_v2(unsigned* n) {
-  *n = 2;
+  const char* told = getenv("FAKE_GPUS");
+  *n = told != NULL ? (unsigned)atoi(told) : 2;
   return 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) {
@@ -94,7 +97,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, Device** d) {
   return 0;
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char* address, Device** d) {
-  *d = &devices[strstr(address, "17:00.0") == NULL];
+  for (int i = 0; i < 8; ++i)
+    if (strstr(address, addresses[i] + 9) != NULL) *d = &devices[i];
   return 0;
 }
 int nvmlDeviceGetName(Device* d, char* text, unsigned n) {
@@ -238,7 +242,7 @@ int nvmlDeviceGetNvLinkRemoteDeviceType(Device* d, unsigned link, unsigned* kind
 }
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device* d, unsigned link, Pci* p) {
   (void)link;
-  strcpy(p->address, addresses[1 - d->index]);
+  strcpy(p->address, addresses[d->index ^ 1]);
   return 0;
 }
 int nvmlDeviceGetFieldValues(Device* d, int n, Field* f) {

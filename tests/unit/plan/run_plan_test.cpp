@@ -1,4 +1,5 @@
 #include "plan/run_plan.hpp"
+#include "plan/device.hpp"
 #include "program/print.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
@@ -53,6 +54,25 @@ TEST_CASE("durations become steps") {
       plan::make_run_plan(recipe_of("run: {name: t, duration: 2 min}"), some_facts());
   CHECK(timed.total_steps == -1);
   CHECK(timed.total_seconds == 120);
+}
+
+TEST_CASE(
+    "a build without CUDA leaves GPUs alone unless one was asked for, and says how to build") {
+  facts::Facts machine = some_facts();
+  machine.hardware.gpus.resize(2);
+  machine.hardware.gpus.front().name = "NVIDIA H200";
+  machine.hardware.has_cuda_parts = false;
+  const recipe::Recipe left_open = recipe_of("run: {name: t, duration: 7 steps}");
+  CHECK_FALSE(plan::computes_on_gpu(left_open, machine));
+  const plan::RunPlan plan = plan::make_run_plan(left_open, machine);
+  CHECK_FALSE(plan.on_gpu);
+  REQUIRE(plan.choices.size() == 1);
+  CHECK(plan.choices.front().find("TRAINX_CUDA=on") != std::string::npos);
+  machine.hardware.has_cuda_parts = true;
+  CHECK(plan::computes_on_gpu(left_open, machine));
+  CHECK(plan::make_run_plan(left_open, machine, {.gpu = "h200"}).on_gpu);
+  machine.hardware.has_cuda_parts = false;
+  CHECK(plan::make_run_plan(left_open, machine, {.gpu = "h200"}).on_gpu);  // a plan alone
 }
 
 TEST_CASE("what a plan has settled is planned to the same programs") {
