@@ -272,7 +272,7 @@ std::int64_t TokenSettings::number(const std::string& key, std::int64_t otherwis
   return found->get<std::int64_t>();
 }
 
-void TokenSettings::set_default(const std::string& name, NamedToken token) {
+void TokenSettings::set_default(const std::string& name, std::optional<NamedToken> token) {
   named.try_emplace(name, std::move(token));
 }
 

@@ -115,6 +115,38 @@ TEST_CASE("tokens of tokenizer_config.json and added_tokens.json get ids behind 
                           [&] { open_tokenizer(folder.path()); });
 }
 
+TEST_CASE("the token that a tokenizer.json pads with is the pad_token that nothing else names") {
+  const ScratchFolder folder;
+  nlohmann::json whole = small_json();
+  whole["model"]["vocab"]["\u2581"] = 3;
+  const auto encoded = [&](const nlohmann::json& padding, const std::string& settings) {
+    whole["padding"] = padding;
+    folder.write("tokenizer.json", whole.dump());
+    folder.write("tokenizer_config.json", settings);
+    return encode(*open_tokenizer(folder.path()), "ab");
+  };
+  const nlohmann::json padding{{"pad_token", "a"}};
+  const std::string backend = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
+  CHECK(encoded(nullptr, backend + "}") == Ids{2});
+  CHECK(encoded(padding, backend + "}") == Ids{0, 1});
+  CHECK(encoded(padding, backend + R"(, "pad_token": "b"})") == Ids{0, 1});
+  CHECK(encoded(padding, backend + R"(, "pad_token": null})") == Ids{2});
+  CHECK(encoded(padding, backend + R"(, "pad_token": "ab"})") == Ids{2});
+  // a class whose own default is another, or none
+  CHECK(encoded(padding, R"({"tokenizer_class": "GPT2Tokenizer"})") == Ids{2});
+  CHECK(encoded(padding, R"({"tokenizer_class": "GPTNeoXTokenizer"})") == Ids{2});
+  data::expect_user_error(ExitCode::bad_data, {"tokenizer.json", "padding", "pad_token"}, [&] {
+    encoded({{"pad_token", 1}}, "{}");
+  });
+  // a class that has no say in it
+  whole["pre_tokenizer"] = nullptr;
+  const std::string llama = R"({"tokenizer_class": "LlamaTokenizer")";
+  CHECK(encoded(nullptr, llama + "}") == Ids{3, 2});
+  CHECK(encoded(padding, llama + "}") == Ids{0, 1});
+  CHECK(encoded(padding, llama + R"(, "pad_token": "b"})") == Ids{3, 0, 1});
+  CHECK(encoded(padding, llama + R"(, "pad_token": null})") == Ids{3, 2});
+}
+
 TEST_CASE("a class and a tokenizer.json of another kind are refused") {
   const ScratchFolder folder;
   folder.write("tokenizer.json", small_json().dump());
