@@ -164,7 +164,7 @@ CLASSES = {
     "gemma": ("GemmaTokenizer", ["gemma", "gemma2", "gemma3_text"],
               {"pieces": spiece("bpe", "tokenizer.model", GEMMA, "-gemma", byte_fallback=True, split_digits=True, allow_whitespace_only_pieces=True, normalization_rule_name="identity", user_defined_symbols=["<start_of_turn>", "<end_of_turn>"])},
               ["<bos>", "<eos>", "<start_of_turn>"], {"add_bos_token": [True, False], "add_eos_token": [True, False]}),
-    "backend": ("PreTrainedTokenizerFast", ["llama", "granite", "olmo2", "glm4", "modernbert", "deepseek_v3", "bloom"],
+    "backend": ("PreTrainedTokenizerFast", ["llama", "granite", "olmo2", "glm4", "modernbert", "deepseek_v3", "bloom", "mistral", "ministral", "gpt_oss", "nemotron", "seed_oss"],
                 {"pieces": spiece("bpe", "tokenizer.model", LLAMA, byte_fallback=True, split_digits=True, normalization_rule_name="identity"), "unigrams": spiece("unigram", "tokenizer.model", T5, "-t5"),
                  "tekken": tekken, "tiktoken": tiktoken},
                 ["<s>", "</s>", "<|begin_of_text|>", "<|eot_id|>"], {"add_bos_token": [True, False], "add_eos_token": [True, False], "split_special_tokens": [True, False]}),
@@ -204,7 +204,7 @@ def settings_of(source, own, class_name, fresh):
     elif way < 0.6:
         special = {"eos_token": token(source, "</s>", False), "unk_token": "<unk>" if "<unk>" in class_name else None}
         special = {k: v for k, v in special.items() if v is not None}
-        added = {t: fresh + i for i, t in enumerate(source.sample(["<|im_start|>", "<|im_end|>", "New Token", "ferry"], 2))} if source.random() < 0.7 else None
+        added = {t: fresh + i for i, t in enumerate(source.sample(["<|im_start|>", "<|im_end|>", "New Token", "ferry", "<pad>", "<mask>", "[MASK]", "<|padding|>"], 2))} if source.random() < 0.7 else None
     if source.random() < 0.3:
         config["model_max_length"] = 512
     return config, special, added
@@ -238,7 +238,7 @@ def published_json(source, made, droppable):
 
 
 def texts_of(source, count, special):
-    special = [*special, "<|im_start|>", "<|im_end|>", "New Token", "<image>", "[END]", "<my_pad>", "ferry", "STRASSE", "caf\u00e9", "<unk>", "[UNK]", "\u2581"]
+    special = [*special, "<|im_start|>", "<|im_end|>", "New Token", "<image>", "[END]", "<my_pad>", "ferry", "STRASSE", "caf\u00e9", "<unk>", "[UNK]", "\u2581", "new token", "[mask]", "[MASK]", "<pad>"]
     out = []
     for line in random_text.lines(source, count):
         line = json.loads(line)
@@ -296,7 +296,7 @@ def make(case, out, seed, v, count):
         if plain:
             config, special_map, added = {}, None, None
         named = source.choice([class_name, class_name + "Fast" if name != "backend" else class_name])
-        if name == "backend" and form != "json":
+        if name == "backend":
             named = None if model_type in ("llama", "granite") else class_name
         if named and not (plain and name not in ("bart", "distilbert", "mbart50", "llama", "albert")):
             config["tokenizer_class"] = named

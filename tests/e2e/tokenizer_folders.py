@@ -6,7 +6,7 @@ import pathlib
 import re
 import subprocess
 
-CLASS_NAMES = pathlib.Path(__file__).resolve().parents[2] / "lib/tokenizer/files/class_names.cpp"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORMS = {"json": "`tokenizer.json`", "merges": "`vocab.json` with `merges.txt`", "words": "`vocab.txt`", "pieces": "SentencePiece model",
          "unigrams": "SentencePiece model, Unigram", "tekken": "`tekken.json`", "tiktoken": "`tiktoken.model`"}
 # Forms of vocabularies that docs/tokenizers.md says trainx refuses.
@@ -55,14 +55,13 @@ def compare(trainx, out, case, env=None):
     return result
 
 
-def classes_of_families(trainx, env=None):
-    """The tokenizer class of transformers for each model_type of docs/models.md: {class: [type]}.
-    Types that transformers has no class for are read by TokenizersBackend."""
-    schema = json.loads(subprocess.run([str(trainx), "schema"], capture_output=True, check=True, env=env).stdout)
-    types = [kind["const"] for kind in schema["properties"]["model"]["properties"]["type"]["anyOf"] if "const" in kind]
-    by_type = dict(re.findall(r'\{"([\w-]+)", "(\w+)"\}', CLASS_NAMES.read_text()))
+def classes_of_families():
+    """The tokenizer class of transformers for each family of docs/models.md: {class: [type]}. Those
+    that transformers has no class for are read by TokenizersBackend, or as their folder says."""
+    rows = (ROOT / "docs/models.md").read_text().split("<!-- generated: models -->")[1].split("<!-- end generated -->")[0]
+    by_type = dict(re.findall(r'\{"([\w-]+)", "(\w+)"\}', (ROOT / "lib/tokenizer/files/class_names.cpp").read_text()))
     out = collections.defaultdict(list)
-    for model_type in types:
+    for model_type in re.findall(r"^\| `([\w-]+)` \|", rows, re.M):
         out[by_type.get(model_type, "TokenizersBackend")].append(model_type)
     return dict(out)
 
@@ -87,7 +86,7 @@ def table(results, classes):
     out = ["| Class | Vocabulary | Folders | Texts compared | Texts that differ | Folders trainx refuses | Folders transformers refuses |", "|---|---|---:|---:|---:|---:|---:|"]
     for form, some in by_form(results).items():
         name, _, kind = form.partition("/")
-        out.append(f"| `{classes[name]}` | {FORMS[kind]} | {counts(some)} |")
+        out.append(f"| `{known_class(classes[name])}` | {FORMS[kind]} | {counts(some)} |")
     return "\n".join([*out, f"| all | | {counts(results)} |"])
 
 
@@ -102,5 +101,5 @@ def complaints(results):
 
 
 def refused_forms(results):
-    """Forms that trainx refuses and transformers reads, and what it says."""
-    return {r.form: r.refused for r in results if r.refused and not r.reference_refused}
+    """Forms of which trainx reads no folder."""
+    return [form for form, some in by_form(results).items() if all(r.refused for r in some)]

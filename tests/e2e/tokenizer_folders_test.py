@@ -30,7 +30,7 @@ class Folders(Trainx):
     def test_classes_of_all_families_are_drawn(self):
         drawn = {tokenizer_folders.known_class(entry[0])
                  for entry in reference_tokenizer_folders.CLASSES.values()}
-        families = tokenizer_folders.classes_of_families(TRAINX, self.environment())
+        families = tokenizer_folders.classes_of_families()
         self.assertGreater(len(families), 8)
         self.assertEqual(set(families) - drawn, set(), families)
 

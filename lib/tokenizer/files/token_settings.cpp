@@ -192,6 +192,7 @@ class Reader {
                         path + ": the id of " + yaml::excerpt(content) + " is no whole number");
       TokenSpec token{content};
       token.special = special.contains(content);
+      token.normalized = !token.special;  // which stays if the class or a padding names the token
       s_.added[id.get<std::int64_t>()] = token;
     }
   }

@@ -138,6 +138,13 @@ TEST_CASE("the token that a tokenizer.json pads with is the pad_token that nothi
   data::expect_user_error(ExitCode::bad_data, {"tokenizer.json", "padding", "pad_token"}, [&] {
     encoded({{"pad_token", 1}}, "{}");
   });
+  // a token of added_tokens.json is looked for in normalized text, also if it turns special
+  folder.write("added_tokens.json", R"({"B": 4})");
+  whole["normalizer"] = {{"type", "Lowercase"}};
+  CHECK(encoded({{"pad_token", "B"}}, backend + "}") == Ids{0, 4});
+  CHECK(encoded(nullptr, backend + R"(, "pad_token": "B"})") == Ids{2});
+  folder.write("added_tokens.json", "{}");
+  whole["normalizer"] = nullptr;
   // a class that has no say in it
   whole["pre_tokenizer"] = nullptr;
   const std::string llama = R"({"tokenizer_class": "LlamaTokenizer")";
@@ -145,6 +152,21 @@ TEST_CASE("the token that a tokenizer.json pads with is the pad_token that nothi
   CHECK(encoded(padding, llama + "}") == Ids{0, 1});
   CHECK(encoded(padding, llama + R"(, "pad_token": "b"})") == Ids{3, 0, 1});
   CHECK(encoded(padding, llama + R"(, "pad_token": null})") == Ids{3, 2});
+}
+
+TEST_CASE("a token that files call special and plain is looked for as the last says, and special") {
+  const ScratchFolder folder;
+  nlohmann::json whole = small_json();
+  whole["normalizer"] = {{"type", "Lowercase"}};
+  whole["added_tokens"] = {
+      {{"id", 3}, {"content", "AB"}, {"special", true}, {"normalized", false}}};
+  folder.write("tokenizer.json", whole.dump());
+  folder.write("added_tokens.json", R"({"AB": 9})");  // behind the other: it is added later
+  const std::string settings = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
+  folder.write("tokenizer_config.json", settings + "}");
+  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{3, 0, 3});
+  folder.write("tokenizer_config.json", settings + R"(, "split_special_tokens": true})");
+  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{2, 0, 2});
 }
 
 TEST_CASE("a class and a tokenizer.json of another kind are refused") {
