@@ -6,6 +6,8 @@ CASE is a class and a form (`bert/words`), or one of its variants (`bert/words/2
 the cases as JSON. expected.json: {"texts": lines for `data tokenize -`, "ids", "types", "special",
 "mask"}, or {"refused": why} where transformers cannot build it.
 """
+import base64
+import functools
 import json
 import pathlib
 import random
@@ -13,6 +15,7 @@ import sys
 import warnings
 
 import random_text
+import tokenizer_folders
 
 warnings.filterwarnings("ignore")
 VARIANTS = 6
@@ -45,6 +48,13 @@ class Vocabularies:
         words.train_from_iterator(self.lines + lower, trainers.WordPieceTrainer(vocab_size=900, limit_alphabet=400, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
         self.words = json.loads(words.to_str())["model"]["vocab"]
 
+    @functools.cached_property
+    def published(self):
+        """Tokenizers that are published as tokenizer.json alone, of the kinds of several families."""
+        import reference_tokenizers as kinds
+        made = {"llama3": kinds.llama3(self.lines, 700), "gpt_oss": kinds.llama3(self.lines, 700, kinds.GPT4O), "bloom": kinds.gpt2(self.lines, 700), "llama2": kinds.llama2(self.lines, 900)}
+        return {**made, "deepseek": deepseek(made["llama3"]), "modernbert": modernbert(made["bloom"])}
+
     def pieces(self, kind, special, name="", **more):
         """A SentencePiece file."""
         import sentencepiece
@@ -55,6 +65,28 @@ class Vocabularies:
             sentencepiece.SentencePieceTrainer.train(input=str(text), model_prefix=str(path.with_suffix("")), model_type=kind, vocab_size=900, hard_vocab_limit=False,
                                                      num_threads=1, minloglevel=2, **special, **more)
         return path.read_bytes()
+
+
+def deepseek(base):
+    """With DeepSeek-V3's pre-tokenizers."""
+    from tokenizers import Regex, Tokenizer, pre_tokenizers
+    t = Tokenizer.from_str(base.to_str())
+    words = (r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+             r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    cuts = [pre_tokenizers.Split(Regex(cut), "isolated") for cut in (r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+", words)]
+    t.pre_tokenizer = pre_tokenizers.Sequence([*cuts, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    return t
+
+
+def modernbert(base):
+    """With NFC, and [CLS] and [SEP] around a text."""
+    from tokenizers import AddedToken, Tokenizer, normalizers, processors
+    t = Tokenizer.from_str(base.to_str())
+    t.normalizer = normalizers.NFC()
+    t.add_special_tokens(["[CLS]", "[SEP]", AddedToken("[MASK]", lstrip=True)])
+    t.add_tokens([AddedToken(" " * n, normalized=True) for n in range(2, 8)])
+    t.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[(x, t.token_to_id(x)) for x in ("[CLS]", "[SEP]")])
+    return t
 
 
 # ---- forms: files of a folder without tokenizer.json
@@ -80,6 +112,28 @@ FAIRSEQ = {"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": -1}
 
 def spiece(kind, name, special, label="", **more):
     return lambda v, **_: {name: v.pieces(kind, special, label, **more)}
+
+
+def byte_ranks(v):
+    """The bytes of tokens, in the order of their ids."""
+    from tokenizers import pre_tokenizers
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    kept = [b for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or 174 <= b <= 255]
+    code = {chr(b): b for b in kept} | {chr(256 + i): b for i, b in enumerate(b for b in range(256) if b not in kept)}
+    assert sorted(code) == alphabet
+    return [bytes(code[c] for c in token) for token in sorted(v.bpe, key=v.bpe.get)]
+
+
+def tekken(v, **_):
+    special = [{"rank": i, "token_str": t, "is_control": True} for i, t in enumerate(["<unk>", "<s>", "</s>", "[INST]"])]
+    vocab = [{"rank": i, "token_bytes": base64.b64encode(b).decode(), "token_str": None} for i, b in enumerate(byte_ranks(v))]
+    config = {"pattern": r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+", "num_vocab_tokens": len(vocab),
+              "default_vocab_size": len(vocab) + len(special), "default_num_special_tokens": len(special), "version": "v3"}
+    return {"tekken.json": {"config": config, "vocab": vocab, "special_tokens": special}}
+
+
+def tiktoken(v, **_):
+    return {"tiktoken.model": "".join(f"{base64.b64encode(b).decode()} {i}\n" for i, b in enumerate(byte_ranks(v)))}
 
 
 T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
@@ -110,11 +164,11 @@ CLASSES = {
     "gemma": ("GemmaTokenizer", ["gemma", "gemma2", "gemma3_text"],
               {"pieces": spiece("bpe", "tokenizer.model", GEMMA, "-gemma", byte_fallback=True, split_digits=True, allow_whitespace_only_pieces=True, normalization_rule_name="identity", user_defined_symbols=["<start_of_turn>", "<end_of_turn>"])},
               ["<bos>", "<eos>", "<start_of_turn>"], {"add_bos_token": [True, False], "add_eos_token": [True, False]}),
-    "backend": ("PreTrainedTokenizerFast", ["llama", "granite", "olmo2", "glm4", "modernbert", "deepseek_v3", "bloom"],
-                {"pieces": spiece("bpe", "tokenizer.model", LLAMA, byte_fallback=True, split_digits=True, normalization_rule_name="identity"), "unigrams": spiece("unigram", "tokenizer.model", T5, "-t5")},
-                ["<s>", "</s>"], {"add_bos_token": [True, False], "add_eos_token": [True, False], "split_special_tokens": [True, False]}),
+    "backend": ("PreTrainedTokenizerFast", ["llama", "granite", "olmo2", "glm4", "modernbert", "deepseek_v3", "bloom", "mistral", "ministral", "gpt_oss", "nemotron", "seed_oss"],
+                {"pieces": spiece("bpe", "tokenizer.model", LLAMA, byte_fallback=True, split_digits=True, normalization_rule_name="identity"), "unigrams": spiece("unigram", "tokenizer.model", T5, "-t5"),
+                 "tekken": tekken, "tiktoken": tiktoken},
+                ["<s>", "</s>", "<|begin_of_text|>", "<|eot_id|>"], {"add_bos_token": [True, False], "add_eos_token": [True, False], "split_special_tokens": [True, False]}),
 }
-
 
 def token(source, content, typed):
     """As tokenizer_config.json writes one: a text, or with flags."""
@@ -150,7 +204,7 @@ def settings_of(source, own, class_name, fresh):
     elif way < 0.6:
         special = {"eos_token": token(source, "</s>", False), "unk_token": "<unk>" if "<unk>" in class_name else None}
         special = {k: v for k, v in special.items() if v is not None}
-        added = {t: fresh + i for i, t in enumerate(source.sample(["<|im_start|>", "<|im_end|>", "New Token", "ferry"], 2))} if source.random() < 0.7 else None
+        added = {t: fresh + i for i, t in enumerate(source.sample(["<|im_start|>", "<|im_end|>", "New Token", "ferry", "<pad>", "<mask>", "[MASK]", "<|padding|>"], 2))} if source.random() < 0.7 else None
     if source.random() < 0.3:
         config["model_max_length"] = 512
     return config, special, added
@@ -165,24 +219,26 @@ def write(folder, files):
             (folder / name).write_text(contents if isinstance(contents, str) else json.dumps(contents, ensure_ascii=False))
 
 
-def published_json(source, made, tokens):
-    """A tokenizer.json that the class saved, and what may differ in published ones."""
-    whole = json.loads(made.backend_tokenizer.to_str())
+def published_json(source, made, droppable):
+    """A tokenizer.json, and what may differ in published ones: its last tokens, `droppable` many, may
+    be added by no list."""
+    whole = json.loads(made.to_str())
     change = source.random()
     if change < 0.15:
         whole["post_processor"] = None
     elif change < 0.3:
-        whole["added_tokens"] = [t for t in whole["added_tokens"] if t["id"] < len(made) - len(tokens)]
+        whole["added_tokens"] = [t for t in whole["added_tokens"] if t["id"] < made.get_vocab_size() - droppable]
     elif change < 0.4 and whole["normalizer"] and whole["normalizer"]["type"] != "Sequence":
         whole["normalizer"] = {"type": "Sequence", "normalizers": [whole["normalizer"]]}
     if source.random() < 0.3:
         whole["truncation"] = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
-        whole["padding"] = {"strategy": {"Fixed": 12}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
+        pads = source.choice(["x", "<pad>", "</s>", "<|endoftext|>", "New Token"])
+        whole["padding"] = {"strategy": {"Fixed": 12}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": pads}
     return whole
 
 
 def texts_of(source, count, special):
-    special = [*special, "<|im_start|>", "<|im_end|>", "New Token", "<image>", "[END]", "<my_pad>", "ferry", "STRASSE", "caf\u00e9", "<unk>", "[UNK]", "\u2581"]
+    special = [*special, "<|im_start|>", "<|im_end|>", "New Token", "<image>", "[END]", "<my_pad>", "ferry", "STRASSE", "caf\u00e9", "<unk>", "[UNK]", "\u2581", "new token", "[mask]", "[MASK]", "<pad>"]
     out = []
     for line in random_text.lines(source, count):
         line = json.loads(line)
@@ -229,8 +285,8 @@ def make(case, out, seed, v, count):
     folder = out / case.replace("/", "-")
     files = {}
     if form != "json" or forms:
-        chosen = forms[form] if form != "json" else forms[source.choice(sorted(forms))]
-        files = chosen(v, special=special)
+        readable = [f for f in sorted(forms) if f"{name}/{f}" not in tokenizer_folders.REFUSED]
+        files = forms[form if form != "json" else source.choice(readable)](v, special=special)
     else:                                                   # a class that is published as tokenizer.json alone
         files = merges(v, special=special)
     model_type = source.choice(model_types)
@@ -240,7 +296,7 @@ def make(case, out, seed, v, count):
         if plain:
             config, special_map, added = {}, None, None
         named = source.choice([class_name, class_name + "Fast" if name != "backend" else class_name])
-        if name == "backend" and form != "json":
+        if name == "backend":
             named = None if model_type in ("llama", "granite") else class_name
         if named and not (plain and name not in ("bart", "distilbert", "mbart50", "llama", "albert")):
             config["tokenizer_class"] = named
@@ -254,13 +310,18 @@ def make(case, out, seed, v, count):
     else:
         base = out / f".base-{case.replace('/', '-')}"
         built_of = {"tokenizer_class": class_name if name != "cohere" else "GPT2Tokenizer"}
-        if name == "backend":
-            built_of = {"tokenizer_class": source.choice(["LlamaTokenizer", "PreTrainedTokenizerFast"])}
-        write(base, {**files, "tokenizer_config.json": built_of, "config.json": {"model_type": "llama"}})
-        made = AutoTokenizer.from_pretrained(str(base))
-        config, special_map, added = settings_of(source, own, class_name, len(made))
+        kinds = ["LlamaTokenizer", "PreTrainedTokenizerFast", *v.published] if name == "backend" else []
+        kind = source.choice(kinds) if kinds else ""
+        if kind in v.published:
+            made = v.published[kind]
+        else:
+            write(base, {**files, "tokenizer_config.json": {"tokenizer_class": kind} if kind else built_of, "config.json": {"model_type": "llama"}})
+            made = AutoTokenizer.from_pretrained(str(base)).backend_tokenizer
+        config, special_map, added = settings_of(source, own, class_name, made.get_vocab_size())
         config["tokenizer_class"] = source.choice([class_name, class_name + "Fast" if name != "backend" else class_name])
-        write(folder, {"tokenizer.json": published_json(source, made, special), "config.json": {"model_type": model_type}, "tokenizer_config.json": config,
+        if kind in ("llama3", "deepseek") and source.random() < 0.5:        # under Llama 2's name
+            config["tokenizer_class"] = "LlamaTokenizerFast"
+        write(folder, {"tokenizer.json": published_json(source, made, 0 if kind in v.published else len(special)), "config.json": {"model_type": model_type}, "tokenizer_config.json": config,
                        **({"special_tokens_map.json": special_map} if special_map else {}), **({"added_tokens.json": added} if added else {})})
     lines = texts_of(source, count, special)
     (folder / "expected.json").write_text(json.dumps({"texts": lines, **expect(folder, lines)}))

@@ -39,6 +39,7 @@ void AddedTokenList::add(const TokenSpec& token) {
   }
   ids_[token.content] = id;
   tokens_[id] = token;
+  if (token.special) special_.insert(token.content);
   highest_ = std::max(highest_, id);
 }
 
@@ -61,7 +62,7 @@ nlohmann::json AddedTokenList::to_json() const {
                    {"lstrip", token.lstrip},
                    {"rstrip", token.rstrip},
                    {"normalized", token.is_normalized()},
-                   {"special", token.special}});
+                   {"special", special_.contains(token.content)}});
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,7 +35,7 @@ class ModelVocabulary {
 class AddedTokenList {
  public:
   explicit AddedTokenList(const ModelVocabulary& vocabulary) : vocabulary_(vocabulary) {}
-  /// A token that was added before gets new flags.
+  /// A token that was added before gets new flags, but stays special.
   void add(const TokenSpec& token);
   /// Whether this very token was added, flags included.
   bool has(const TokenSpec& token) const;
@@ -48,6 +49,7 @@ class AddedTokenList {
   const ModelVocabulary& vocabulary_;
   std::map<std::string, std::int32_t> ids_;
   std::map<std::int32_t, TokenSpec> tokens_;
+  std::set<std::string> special_;  // contents of tokens that are special, or were
   std::int32_t highest_ = -1;
 };
 

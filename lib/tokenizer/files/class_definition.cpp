@@ -161,10 +161,11 @@ const std::vector<ClassDefinition>& definitions() {
                      {"mask_token", "<mask>"}},
       gpt_tokens{{"unk_token", "<|endoftext|>"},
                  {"bos_token", "<|endoftext|>"},
-                 {"eos_token", "<|endoftext|>"}};
+                 {"eos_token", "<|endoftext|>"},
+                 {"pad_token", ""}};
   static const Tokens neox_tokens = [] {
     Tokens tokens = gpt_tokens;
-    tokens.emplace_back("pad_token", "<|padding|>");
+    tokens.back().second = "<|padding|>";
     return tokens;
   }();
   static const Tokens mbart50_tokens(roberta_tokens.begin() + 1, roberta_tokens.end());

@@ -26,7 +26,9 @@ struct ClassDefinition {
   std::string_view name;
   std::string_view model;          // the type of tokenizer.json's model
   std::vector<std::string> files;  // of the vocabulary, where there is no tokenizer.json
-  std::vector<std::pair<std::string, std::string>> tokens;  // named unless settings name others
+  /// Named unless settings name others. Empty: the class says that there is none, so that the token
+  /// which a tokenizer.json pads with is not taken.
+  std::vector<std::pair<std::string, std::string>> tokens;
   Around around = Around::file;
   /// Writes normalizer, pre_tokenizer and decoder, and the options of the model, into a
   /// tokenizer.json. `charsmap`: the normalizer's table in base64, or empty.

@@ -39,9 +39,11 @@ class Builder {
   ClassDocument build() {
     if (definition_) {
       for (const auto& [name, content] : definition_->tokens)
-        s_.set_default(name, {{content}, true});
+        s_.set_default(name,
+                       content.empty() ? std::nullopt : std::optional(NamedToken{{content}, true}));
       definition_->build(s_, source_.charsmap, source_.document);
     }
+    if (!source_.padding.empty()) s_.set_default("pad_token", NamedToken{{source_.padding}, true});
     arrange_special_lists();
     const ModelVocabulary vocabulary(source_.document["model"]);
     AddedTokenList list(vocabulary);

@@ -11,6 +11,7 @@ struct VocabularySource {
   std::string charsmap;            // the normalizer's table in base64; empty: none
   nlohmann::json post_processor;   // of a tokenizer.json; null: none
   bool is_json = false;            // out of a tokenizer.json
+  std::string padding;             // the token that a tokenizer.json pads with; empty: none
   std::vector<TokenSpec> symbols;  // SentencePiece's control and user-defined ones
   bool is_sentence_piece = false;
 };

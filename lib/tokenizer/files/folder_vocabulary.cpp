@@ -60,6 +60,13 @@ VocabularySource of_json(const ClassDefinition* definition, json document,
   if (!document.is_object()) refuse(file + " is no JSON object");
   if (const auto around = document.find("post_processor"); around != document.end())
     source.post_processor = *around;
+  if (const auto padding = document.find("padding");
+      padding != document.end() && !padding->is_null()) {
+    const json token = padding->is_object() ? padding->value("pad_token", json()) : json();
+    if (!token.is_string())
+      refuse(file + ": padding names no pad_token: write null for padding, or a token's text");
+    source.padding = token;
+  }
   if (!definition) {
     source.document = std::move(document);
     return source;
@@ -149,9 +156,9 @@ void build_of_pieces(const SentencePieceFile& file, json& document, TokenSetting
     decoders.push_back({{"type", "Fuse"}});
   }
   document["decoder"] = {{"type", "Sequence"}, {"decoders", std::move(decoders)}};
-  if (file.bos_id >= 0) s.set_default("bos_token", {{file.bos_piece}, true});
-  if (file.eos_id >= 0) s.set_default("eos_token", {{file.eos_piece}, true});
-  if (file.unk_id >= 0) s.set_default("unk_token", {{file.unk_piece}, true});
+  if (file.bos_id >= 0) s.set_default("bos_token", NamedToken{{file.bos_piece}, true});
+  if (file.eos_id >= 0) s.set_default("eos_token", NamedToken{{file.eos_piece}, true});
+  if (file.unk_id >= 0) s.set_default("unk_token", NamedToken{{file.unk_piece}, true});
 }
 
 VocabularySource of_pieces(const ClassDefinition* definition, const std::string& path,

@@ -192,6 +192,7 @@ class Reader {
                         path + ": the id of " + yaml::excerpt(content) + " is no whole number");
       TokenSpec token{content};
       token.special = special.contains(content);
+      token.normalized = !token.special;  // which stays if the class or a padding names the token
       s_.added[id.get<std::int64_t>()] = token;
     }
   }
@@ -272,7 +273,7 @@ std::int64_t TokenSettings::number(const std::string& key, std::int64_t otherwis
   return found->get<std::int64_t>();
 }
 
-void TokenSettings::set_default(const std::string& name, NamedToken token) {
+void TokenSettings::set_default(const std::string& name, std::optional<NamedToken> token) {
   named.try_emplace(name, std::move(token));
 }
 

@@ -26,8 +26,8 @@ struct TokenSettings {
   std::optional<bool> optional_flag(const std::string& key) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
   std::int64_t number(const std::string& key, std::int64_t otherwise) const;
-  /// Sets a named token that no file mentions.
-  void set_default(const std::string& name, NamedToken token);
+  /// Sets a named token that no file mentions; nothing: there is none.
+  void set_default(const std::string& name, std::optional<NamedToken> token);
   /// The token of that name; null where there is none.
   const NamedToken* find(const std::string& name) const;
   [[noreturn]] void refuse(const std::string& key, const std::string& what) const;

@@ -115,6 +115,60 @@ TEST_CASE("tokens of tokenizer_config.json and added_tokens.json get ids behind 
                           [&] { open_tokenizer(folder.path()); });
 }
 
+TEST_CASE("the token that a tokenizer.json pads with is the pad_token that nothing else names") {
+  const ScratchFolder folder;
+  nlohmann::json whole = small_json();
+  whole["model"]["vocab"]["\u2581"] = 3;
+  const auto encoded = [&](const nlohmann::json& padding, const std::string& settings) {
+    whole["padding"] = padding;
+    folder.write("tokenizer.json", whole.dump());
+    folder.write("tokenizer_config.json", settings);
+    return encode(*open_tokenizer(folder.path()), "ab");
+  };
+  const nlohmann::json padding{{"pad_token", "a"}};
+  const std::string backend = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
+  CHECK(encoded(nullptr, backend + "}") == Ids{2});
+  CHECK(encoded(padding, backend + "}") == Ids{0, 1});
+  CHECK(encoded(padding, backend + R"(, "pad_token": "b"})") == Ids{0, 1});
+  CHECK(encoded(padding, backend + R"(, "pad_token": null})") == Ids{2});
+  CHECK(encoded(padding, backend + R"(, "pad_token": "ab"})") == Ids{2});
+  // a class whose own default is another, or none
+  CHECK(encoded(padding, R"({"tokenizer_class": "GPT2Tokenizer"})") == Ids{2});
+  CHECK(encoded(padding, R"({"tokenizer_class": "GPTNeoXTokenizer"})") == Ids{2});
+  data::expect_user_error(ExitCode::bad_data, {"tokenizer.json", "padding", "pad_token"}, [&] {
+    encoded({{"pad_token", 1}}, "{}");
+  });
+  // a token of added_tokens.json is looked for in normalized text, also if it turns special
+  folder.write("added_tokens.json", R"({"B": 4})");
+  whole["normalizer"] = {{"type", "Lowercase"}};
+  CHECK(encoded({{"pad_token", "B"}}, backend + "}") == Ids{0, 4});
+  CHECK(encoded(nullptr, backend + R"(, "pad_token": "B"})") == Ids{2});
+  folder.write("added_tokens.json", "{}");
+  whole["normalizer"] = nullptr;
+  // a class that has no say in it
+  whole["pre_tokenizer"] = nullptr;
+  const std::string llama = R"({"tokenizer_class": "LlamaTokenizer")";
+  CHECK(encoded(nullptr, llama + "}") == Ids{3, 2});
+  CHECK(encoded(padding, llama + "}") == Ids{0, 1});
+  CHECK(encoded(padding, llama + R"(, "pad_token": "b"})") == Ids{3, 0, 1});
+  CHECK(encoded(padding, llama + R"(, "pad_token": null})") == Ids{3, 2});
+}
+
+TEST_CASE("a token that files call special and plain is looked for as the last says, and special") {
+  const ScratchFolder folder;
+  nlohmann::json whole = small_json();
+  whole["normalizer"] = {{"type", "Lowercase"}};
+  whole["added_tokens"] = {
+      {{"id", 3}, {"content", "AB"}, {"special", true}, {"normalized", false}}};
+  folder.write("tokenizer.json", whole.dump());
+  folder.write("added_tokens.json", R"({"AB": 9})");  // behind the other: it is added later
+  const std::string settings = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
+  folder.write("tokenizer_config.json", settings + "}");
+  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{3, 0, 3});
+  folder.write("tokenizer_config.json", settings + R"(, "split_special_tokens": true})");
+  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{2, 0, 2});
+}
+
 TEST_CASE("a class and a tokenizer.json of another kind are refused") {
   const ScratchFolder folder;
   folder.write("tokenizer.json", small_json().dump());
