@@ -102,6 +102,7 @@ AnswerSpans::Agreement AnswerSpans::agreement(const Unmarked& shorter, std::size
   out.complete = same == rest.size();
   out.end = out.anchor + same;
   if (!out.complete) out.end = std::max(out.anchor, before_tag(whole_, out.end));
+  out.rest = rest.substr(out.end - out.anchor);
   out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor);
   return out;
 }
@@ -117,6 +118,7 @@ std::optional<std::size_t> AnswerSpans::begin_of(std::size_t message) {
   if (asked && whole_.starts_with(*asked)) return asked->size();
   const auto before = text_of(message, false);
   places();
+  std::optional<std::size_t> right_there;
   if (asked && before) {
     const Agreement found = agreement(marked(message, true, *asked), message);
     const Agreement without_prompt = agreement(marked(message, false, *before), message);
@@ -126,8 +128,12 @@ std::optional<std::size_t> AnswerSpans::begin_of(std::size_t message) {
     if (without_prompt.complete && says_at(message, without_prompt.end)) return without_prompt.end;
     if (found.end > without_prompt.end && (found.at_tag || says_at(message, found.end)))
       return found.end;
+    // A question always ends with a prompt, and the whole conversation does not.
+    if (*asked == *before && says_at(message, found.end) && !whole_.ends_with(found.rest))
+      right_there = found.end;
   }
-  return behind_prompt(message, prompt_for(asked, before));
+  const auto behind = behind_prompt(message, prompt_for(asked, before));
+  return behind ? behind : right_there;
 }
 
 /// What a template adds to ask for an answer: behind these messages, else behind all.

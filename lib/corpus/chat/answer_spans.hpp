@@ -47,6 +47,7 @@ class AnswerSpans {
   struct Agreement {
     std::size_t anchor = 0, end = 0;
     bool complete = false, at_tag = false;
+    std::string rest = {};  // of the shorter one
   };
   Agreement agreement(const Unmarked& shorter, std::size_t count);
 
