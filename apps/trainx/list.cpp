@@ -4,6 +4,7 @@
 #include "recipe/schema.hpp"
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <algorithm>
 #include <memory>
 
 namespace trainx::app {
@@ -51,13 +52,38 @@ std::string to_text(const std::string& section, const std::pair<std::string, std
   return text + "\n";
 }
 
-int run_list(const std::string& what, const Context& context) {
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+/// The row of a name alone.
+Rows row_of(const Rows& rows, const std::string& what, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) {
+    if (row.first == name) return {row};
+    names.push_back(row.first);
+  }
+  throw UserError(ExitCode::usage, "list: " + what + " has no '" + name + "'" +
+                                       did_you_mean(name, names) + ": `trainx list " + what +
+                                       "` has all names");
+}
+
+/// One line for each; there are too many models for their options.
+std::string names_to_text(const Rows& rows) {
+  std::size_t width = 0;
+  for (const auto& row : rows) width = std::max(width, row.first.size());
+  std::string text;
+  for (const auto& [name, summary] : rows)
+    text += name + std::string(width - name.size() + 2, ' ') + summary + "\n";
+  return text + "`trainx list models NAME` has the options of one.\n";
+}
+
+int run_list(const std::string& what, const std::string& name, const Context& context) {
   static const std::vector<std::string> known{"optimizers", "models", "data", "schedules"};
-  const auto rows = recipe::list_alternatives(what);
+  Rows rows = recipe::list_alternatives(what);
   if (rows.empty())
     throw UserError(ExitCode::usage,
                     "list: there are optimizers, models, data and schedules, not '" + what + "'" +
                         did_you_mean(what, known));
+  if (!name.empty()) rows = row_of(rows, what, name);
   const std::string section = section_of(what);
   auto json = nlohmann::ordered_json::array();
   std::string text;
@@ -65,6 +91,7 @@ int run_list(const std::string& what, const Context& context) {
     json.push_back(to_json(section, row));
     text += to_text(section, row);
   }
+  if (what == "models" && name.empty()) text = names_to_text(rows);
   print(context.output.json ? json.dump() : text);
   return 0;
 }
@@ -74,13 +101,15 @@ int run_list(const std::string& what, const Context& context) {
 void add_list(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "list", "List optimizers, models, data types or schedules, with their options and defaults.");
-  context.usage[command] = "optimizers|models|data|schedules";
-  const auto what = std::make_shared<std::string>();
+  context.usage[command] = "optimizers|models|data|schedules [NAME]";
+  const auto what = std::make_shared<std::string>(), name = std::make_shared<std::string>();
   command->add_option("WHAT", *what, "What to list.")
       ->type_name("optimizers|models|data|schedules")
       ->required();
-  command->callback(
-      [what, &context] { context.run = [what, &context] { return run_list(*what, context); }; });
+  command->add_option("NAME", *name, "One of them, with its options.");
+  command->callback([what, name, &context] {
+    context.run = [what, name, &context] { return run_list(*what, *name, context); };
+  });
 }
 
 }  // namespace trainx::app

@@ -1,4 +1,5 @@
 // Records of csv and tsv.
+#include "corpus/chat/other_forms.hpp"
 #include "corpus/record.hpp"
 #include "corpus/tagged_words.hpp"
 #include "core/number.hpp"
@@ -9,6 +10,7 @@
 #include "yaml/problems.hpp"
 #include <nlohmann/json.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -95,18 +97,24 @@ class ColumnReader final : public RecordReader {
       text_ = index_of(names.prompt);
       completion_ = index_of(names.completion);
       pair_ = label_ = absent;
+      if (names.prompt == "instruction") alpaca_[1] = index_of("input");
+    } else if (text_ == absent && index_of("instruction") != absent &&
+               index_of("output") != absent) {
+      for (std::size_t i = 0; i < alpaca_.size(); ++i) alpaca_[i] = index_of(alpaca_fields[i]);
+      is_alpaca_ = true;
+      pair_ = label_ = target_ = absent;
     }
-    if (text_ == absent && index_of(names.words) != absent) {
+    if (text_ == absent && !is_alpaca_ && index_of(names.words) != absent) {
       words_ = index_of(names.words);
       tags_ = index_of(names.tags);
       pair_ = label_ = target_ = absent;
       if (tags_ == absent) refuse_words_alone(names, place);
     }
     for (std::size_t c = 0; c < columns.size(); ++c)
-      if (label_ == absent && words_ == absent && completion_ == absent && c != text_ &&
-          c != pair_ && c != target_ && data::labelled::may_mean_target(columns[c]))
+      if (label_ == absent && words_ == absent && completion_ == absent && !is_alpaca_ &&
+          c != text_ && c != pair_ && c != target_ && data::labelled::may_mean_target(columns[c]))
         unread_ = columns[c];
-    if (text_ == absent && words_ == absent)
+    if (text_ == absent && words_ == absent && !is_alpaca_)
       place.refuse("the header names no column " + yaml::excerpt(names.text) +
                    did_you_mean(names.text, printable(columns)) +
                    ": the first line names the columns; --text, --pair and --label choose them");
@@ -117,6 +125,7 @@ class ColumnReader final : public RecordReader {
     Record out;
     out.unread = unread_;
     json words, tags;
+    nlohmann::ordered_json alpaca;
     std::size_t count = 0;
     for_each_field(line, tabs_, place, [&](std::string field) {
       const std::size_t column = count++;
@@ -134,6 +143,8 @@ class ColumnReader final : public RecordReader {
         tags = list_of(field, true);
       else if (column == label_ && !field.empty())
         out.label = label_of(field, place);
+      else if (const auto at = std::ranges::find(alpaca_, column); at != alpaca_.end())
+        alpaca[alpaca_fields[static_cast<std::size_t>(at - alpaca_.begin())]] = std::move(field);
     });
     if (count != count_)
       place.refuse("has " + std::to_string(count) + " fields, but the header " +
@@ -141,6 +152,11 @@ class ColumnReader final : public RecordReader {
     if (out.completion && out.completion->empty())
       place.refuse("has an empty completion, so that nothing is learned: take the line out");
     if (words_ != absent) out.words = tagged_words(words, tags, names_, place);
+    if (is_alpaca_) {
+      out.conversation.emplace();
+      (*out.conversation)["messages"] = alpaca_messages(alpaca, place);
+    }
+    if (completion_ != absent) check_whole_question(alpaca, place);
     return out;
   }
 
@@ -169,11 +185,14 @@ class ColumnReader final : public RecordReader {
   }
 
   static constexpr std::size_t absent = ~std::size_t{0};
+  static constexpr std::array alpaca_fields{"instruction", "input", "output", "system", "history"};
   FieldNames names_;
   bool tabs_;
   std::string unread_;  // a column that may be meant for the label
   std::size_t count_ = 0, text_ = absent, pair_ = absent, label_ = absent, completion_ = absent,
               target_ = absent, words_ = absent, tags_ = absent;
+  bool is_alpaca_ = false;
+  std::array<std::size_t, alpaca_fields.size()> alpaca_{absent, absent, absent, absent, absent};
 };
 
 }  // namespace

@@ -82,11 +82,7 @@ class JsonReader final : public RecordReader {
     return of_tokens ? std::nullopt : std::optional(label);
   }
   Record completion_of(const json& object, const LinePlace& place) const {
-    // The rest of Alpaca's question stands in a field of its own.
-    if (names_.prompt == "instruction" && given(object, "input") && object["input"] != "")
-      place.refuse(
-          "has an \"input\" beside its \"instruction\", which --prompt leaves out: leave out "
-          "--prompt and --completion, and both are a turn of the user");
+    if (names_.prompt == "instruction") check_whole_question(object, place);
     auto prompt = text_of(object, names_.prompt, place),
          completion = text_of(object, names_.completion, place);
     if (completion->empty())

@@ -87,6 +87,13 @@ class CommandLine(Trainx):
             self.assertEqual(self.run_trainx("init", name, "--output", "-").stdout, before)
         for what in ("optimizers", "models", "data", "schedules"):
             self.assertTrue(self.run_trainx("list", what).stdout.strip())
+        # A line for each model, the options of one.
+        models = json.loads(self.run_trainx("list", "models", "--json").stdout)
+        self.assertEqual(len(self.run_trainx("list", "models").stdout.splitlines()), len(models) + 1)
+        self.assertIn("options.num_layers", self.run_trainx("list", "models", "llama").stdout)
+        self.assertEqual([m["name"] for m in json.loads(self.run_trainx("list", "models", "llama", "--json").stdout)], ["llama"])
+        self.refused("list", "models", "lama", names=["'llama'"])
+        self.refused("list", "optimizers", "adamx", names=["adam"])
 
     def test_missing_data_is_a_note_until_it_is_trained_on(self):
         recipe = self.recipe("model: {type: gpt2, options: {num_layers: 1, num_heads: 1, hidden_size: 16, vocab_size: 100}}\n"

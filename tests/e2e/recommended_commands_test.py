@@ -42,6 +42,7 @@ COVERED = {
     "apps/trainx/init.cpp": {"train": "init_gpt2", "init --list": "from_nothing"},
     "apps/trainx/inputs.cpp": {"init": "from_nothing", "list": "named_in_prose"},
     "apps/trainx/launch_options.cpp": {"...": "help_that_refusals_name"},
+    "apps/trainx/list.cpp": {"list": "named_in_prose"},
     "apps/trainx/weights.cpp": {"ckpt verify": "damaged_checkpoints"},
     "lib/corpus/label_names.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/data/foreign_file.cpp": {"data tokenize": "data_named_in_prose"},
@@ -315,6 +316,7 @@ class Recommended(Trainx):
         self.say("bench", "lr", path, "--steps", "10")
         for what in ("optimizers", "models", "data", "schedules"):
             self.say("list", what)
+        self.say("list", "models", "llama")
         self.follow(self.say("show", "optimizer.type=lion", expect=2))
 
     def test_data_named_in_prose(self):

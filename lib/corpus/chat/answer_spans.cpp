@@ -1,6 +1,7 @@
 #include "corpus/chat/answer_spans.hpp"
 #include "core/error.hpp"
 #include <algorithm>
+#include <iterator>
 
 namespace trainx::corpus {
 namespace {
@@ -10,6 +11,8 @@ using nlohmann::ordered_json;
 std::size_t common_prefix(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
+
+constexpr std::string_view blanks = " \t\r\n";
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
@@ -29,6 +32,15 @@ std::size_t before_tag(const std::string& text, std::size_t at) {
     return at;
   }
   return at;
+}
+
+/// Does a tag or a blank stand there?
+bool begins_tag(std::string_view text, std::size_t at) {
+  return text[at] == '<' || text[at] == '[' || is_blank(text[at]);
+}
+
+bool is_blank(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return is_blank(c); });
 }
 
 }  // namespace
@@ -90,40 +102,115 @@ AnswerSpans::Agreement AnswerSpans::agreement(const Unmarked& shorter, std::size
   out.complete = same == rest.size();
   out.end = out.anchor + same;
   if (!out.complete) out.end = std::max(out.anchor, before_tag(whole_, out.end));
+  out.rest = rest.substr(out.end - out.anchor);
+  out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor);
   return out;
 }
 
+std::optional<std::string> AnswerSpans::text_of(std::size_t count, bool ask) {
+  try {
+    return render_(first(count), ask);
+  } catch (const UserError&) { return std::nullopt; }
+}
+
 std::optional<std::size_t> AnswerSpans::begin_of(std::size_t message) {
-  const std::string asked = render_(first(message), true);
-  if (whole_.starts_with(asked)) return asked.size();
-  const std::string before = render_(first(message), false);
+  const auto asked = text_of(message, true);
+  if (asked && whole_.starts_with(*asked)) return asked->size();
+  const auto before = text_of(message, false);
   places();
-  const Agreement found = agreement(marked(message, true, asked), message);
-  const Agreement without_prompt = agreement(marked(message, false, before), message);
-  // The prompt itself has to be there, not only the end of the turn before it: unless the answer
-  // goes on right there, as behind the result of a call.
-  if (found.complete) return found.end;
-  if (without_prompt.complete && says_at(message, without_prompt.end)) return without_prompt.end;
-  if (found.end > without_prompt.end) return found.end;
-  return std::nullopt;
+  std::optional<std::size_t> right_there;
+  if (asked && before) {
+    const Agreement found = agreement(marked(message, true, *asked), message);
+    const Agreement without_prompt = agreement(marked(message, false, *before), message);
+    // The prompt itself has to be there, not only the end of the turn before it: unless the answer
+    // goes on right there, as behind the result of a call.
+    if (found.complete) return found.end;
+    if (without_prompt.complete && says_at(message, without_prompt.end)) return without_prompt.end;
+    if (found.end > without_prompt.end && (found.at_tag || says_at(message, found.end)))
+      return found.end;
+    // A question always ends with a prompt, and the whole conversation does not.
+    if (*asked == *before && says_at(message, found.end) && !whole_.ends_with(found.rest))
+      right_there = found.end;
+  }
+  const auto behind = behind_prompt(message, prompt_for(asked, before));
+  return behind ? behind : right_there;
+}
+
+/// What a template adds to ask for an answer: behind these messages, else behind all.
+std::string AnswerSpans::prompt_for(const std::optional<std::string>& asked,
+                                    const std::optional<std::string>& before) {
+  const auto added = [](const std::string& with, const std::string& without) {
+    const std::size_t same = common_prefix(with, without);
+    return with.substr(same == without.size() ? same : before_tag(with, same));
+  };
+  std::string prompt = asked && before ? added(*asked, *before) : "";
+  if (is_blank(prompt)) {
+    const auto all = text_of(messages_.size(), true);
+    prompt = all ? added(*all, whole_) : "";
+  }
+  // Templates write other blanks before it.
+  return is_blank(prompt) ? "" : prompt.substr(prompt.find_first_not_of(blanks));
+}
+
+/// Between what the message before says and what this one says, where the prompt stands there
+/// once; else its beginning up to a tag, as <think>, which a turn need not keep.
+std::optional<std::size_t> AnswerSpans::behind_prompt(std::size_t message,
+                                                      const std::string& prompt) {
+  const auto own = places().find(message);
+  if (own == places().end() || is_blank(prompt)) return std::nullopt;
+  const std::size_t from = own == places().begin() ? 0 : std::prev(own)->second;
+  const std::size_t said = said_by(message).size();
+  const bool verbatim = said <= own->second && said > 0 && says_at(message, own->second - said);
+  const std::string_view between =
+      std::string_view(whole_).substr(0, verbatim ? own->second - said : own->second);
+  std::size_t longest = 0, place = 0, count = 0;
+  for (std::size_t at = from; at < between.size(); ++at) {
+    const std::size_t same_text = common_prefix(between.substr(at), prompt);
+    std::size_t same = same_text == prompt.size() ? same_text : before_tag(prompt, same_text);
+    if (same < prompt.size() && prompt[same] != '<' && prompt[same] != '[') {
+      if (!verbatim || !is_blank(between.substr(at + same_text))) continue;
+      same = same_text;  // the message follows right there
+    }
+    if (same < longest || is_blank(std::string_view(prompt).substr(0, same))) continue;
+    count = same == longest ? count + 1 : 1;
+    longest = same;
+    place = at + same;
+  }
+  return count == 1 ? std::optional(place) : std::nullopt;
+}
+
+/// What a message says as a text, without the blanks around it.
+std::string AnswerSpans::said_by(std::size_t message) const {
+  const auto content = messages_[message].find("content");
+  if (content == messages_[message].end() || !content->is_string()) return "";
+  const auto text = content->get<std::string>();
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 bool AnswerSpans::says_at(std::size_t message, std::size_t place) const {
-  const auto content = messages_[message].find("content");
-  if (content == messages_[message].end() || !content->is_string()) return false;
-  const auto text = content->get<std::string>();
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) return false;
-  const std::string said = text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-  return whole_.compare(place, said.size(), said) == 0;
+  const std::string said = said_by(message);
+  while (place < whole_.size() && is_blank(whole_[place])) ++place;
+  return !said.empty() && whole_.compare(place, said.size(), said) == 0;
+}
+
+bool AnswerSpans::is_left_out(std::size_t message) {
+  if (!said_by(message).empty()) return false;
+  ordered_json without = messages_;
+  without[message] = {{"role", messages_[message]["role"]}, {"content", ""}};
+  try {
+    return render_(without, false) == whole_;
+  } catch (const UserError&) { return false; }
 }
 
 std::optional<std::size_t> AnswerSpans::end_of(std::size_t message, std::size_t begin) {
   if (message + 1 == messages_.size()) return whole_.size();
-  const std::string ended = render_(first(message + 1), false);
-  if (whole_.starts_with(ended) && ended.size() >= begin) return ended.size();
+  const auto ended = text_of(message + 1, false);
+  if (!ended) return std::nullopt;
+  if (whole_.starts_with(*ended) && ended->size() >= begin) return ended->size();
   places();
-  const Agreement found = agreement(marked(message + 1, false, ended), message + 1);
+  const Agreement found = agreement(marked(message + 1, false, *ended), message + 1);
   const bool own = places().contains(message) && found.anchor == places().at(message);
   if (!own && found.end <= begin) return std::nullopt;
   return found.end;

@@ -158,6 +158,7 @@ MaskedText ChatTemplate::by_turns(const Read& read, const Conversation& conversa
   for (std::size_t i = 0; i < conversation.messages.size(); ++i) {
     if (!conversation.learned[i]) continue;
     const auto span = spans.of(i);
+    if (!span && spans.is_left_out(i)) continue;
     const std::size_t before = out.learned.empty() ? 0 : out.learned.back().end;
     if (!span || span->begin < before) cannot_tell(i);
     out.learned.push_back(*span);

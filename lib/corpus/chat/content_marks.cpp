@@ -1,4 +1,6 @@
 #include "corpus/chat/content_marks.hpp"
+#include <algorithm>
+#include <vector>
 
 namespace trainx::corpus {
 namespace {
@@ -65,6 +67,7 @@ bool add_mark(ordered_json& message, std::size_t number) {
 
 Unmarked without_marks(const std::string& text) {
   Unmarked out;
+  std::map<std::size_t, std::vector<std::size_t>> all;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
     if (!is_mark(text, at)) {
@@ -74,8 +77,14 @@ Unmarked without_marks(const std::string& text) {
     const auto third = static_cast<unsigned char>(text[at + 2]);
     if (third == 0x90) number = 0;
     if (third >= 0xa0) number = number * 16 + (third - 0xa0);
-    if (third == 0x91) out.places[number] = out.text.size();
+    if (third == 0x91) all[number].push_back(out.text.size());
     at += 3;
+  }
+  std::size_t before = 0;
+  for (const auto& [message, places] : all) {
+    const auto next = std::ranges::lower_bound(places, before);
+    out.places[message] = next == places.end() ? places.front() : *next;
+    if (next != places.end()) before = *next;
   }
   return out;
 }

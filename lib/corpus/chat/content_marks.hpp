@@ -15,7 +15,9 @@ bool has_marks(const std::string& text);
 /// last call. False: there is nothing to put it behind.
 bool add_mark(nlohmann::ordered_json& message, std::size_t number);
 
-/// A text without marks, and where they stood: by the number of the message, the last place.
+/// A text without marks, and where they stood, by the number of the message. A template may write
+/// what a message says again elsewhere, as the name of a call beside its result: the first place
+/// behind that of the message before counts.
 struct Unmarked {
   std::string text;
   std::map<std::size_t, std::size_t> places;

@@ -82,7 +82,9 @@ ordered_json sharegpt_messages(const ordered_json& object, const std::string& fi
 }
 
 ordered_json alpaca_messages(const ordered_json& object, const LinePlace& place) {
-  if (given(object, "history") && !object["history"].empty())
+  // A column of csv holds a list as text.
+  const ordered_json history = given(object, "history") ? object["history"] : ordered_json();
+  if (!history.empty() && history != "" && history != "[]")
     place.refuse(
         "has a history beside its instruction: give all turns as \"messages\": [{\"role\": ..., "
         "\"content\": ...}, ...]");
@@ -93,6 +95,13 @@ ordered_json alpaca_messages(const ordered_json& object, const LinePlace& place)
       turn("user", text_in(object, "instruction", place) + (input.empty() ? "" : "\n" + input)));
   messages.push_back(turn("assistant", text_in(object, "output", place)));
   return messages;
+}
+
+void check_whole_question(const nlohmann::json& object, const LinePlace& place) {
+  if (given(object, "input") && object["input"] != "")
+    place.refuse(
+        "has an \"input\" beside its \"instruction\", which --prompt leaves out: leave out "
+        "--prompt and --completion, and both are a turn of the user");
 }
 
 }  // namespace trainx::corpus

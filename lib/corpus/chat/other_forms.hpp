@@ -19,4 +19,7 @@ nlohmann::ordered_json sharegpt_messages(const nlohmann::ordered_json& object,
 nlohmann::ordered_json alpaca_messages(const nlohmann::ordered_json& object,
                                        const data::labelled::LinePlace& place);
 
+/// Refuses Alpaca's "input" where the instruction alone is the prompt.
+void check_whole_question(const nlohmann::json& object, const data::labelled::LinePlace& place);
+
 }  // namespace trainx::corpus

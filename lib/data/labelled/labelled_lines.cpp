@@ -12,6 +12,7 @@
 #include "data/foreign_file.hpp"
 #include "data/packed_file.hpp"
 #include <algorithm>
+#include <chrono>
 
 namespace trainx::data::labelled {
 namespace {
@@ -20,7 +21,8 @@ class LabelledLines final : public Source {
  public:
   LabelledLines(std::unique_ptr<SampleReader> reader, const LineRules& rules, bool scan)
       : reader_(std::move(reader)), rules_(rules) {
-    if (scan) look_through();
+    if (scan && reader_->may_look_through()) look_through();
+    if (scan && !reader_->may_look_through()) look_at_some();
   }
 
   std::int64_t samples() const override { return reader_->samples(); }
@@ -134,6 +136,27 @@ class LabelledLines final : public Source {
     lengths_ = std::move(lengths);
     target_lengths_ = std::move(of_targets);
     seen_ = std::move(seen);
+  }
+
+  /// Parses samples spread over the source, for at most so long: reading each may take long.
+  void look_at_some() {
+    constexpr std::int64_t most = 1000;
+    constexpr auto longest = std::chrono::milliseconds(500);
+    const std::int64_t count = samples(), looks = std::min(count, most);
+    const auto end = std::chrono::steady_clock::now() + longest;
+    BadLines bad;
+    Line line;
+    for (std::int64_t k = 0; k < looks && std::chrono::steady_clock::now() < end; ++k) {
+      // Each of them once, since the factor is a prime: the first ones lie far apart, too.
+      const std::int64_t index = k * 611'953 % looks * count / looks;
+      try {
+        parse(index, line);
+      } catch (const UserError& refusal) {
+        if (refusal.code() != ExitCode::bad_data) throw;
+        bad.add(index, refusal);
+      }
+    }
+    bad.throw_first();
   }
 
   std::uint8_t seen_in(const Line& line) const {
@@ -251,11 +274,10 @@ std::unique_ptr<Source> open_own(const options::OwnDataOptions& options, Split s
   if (!source) return nullptr;
   LineRules rules(how, false);
   rules.may_truncate = false;
-  // reading each sample may take long: samples are not looked through before training
   return std::make_unique<LabelledLines>(
       make_own_samples(std::move(source), options.name + (trains ? " (train)" : " (eval)"),
                        rules.fields, rules.real_labels()),
-      rules, false);
+      rules, how.scan);
 }
 
 }  // namespace trainx::data::labelled

@@ -112,6 +112,67 @@ TEST_CASE("what earlier turns lose in the whole conversation does not move the l
         Spans{"a call<e>", "an answer<e>", "last<e>"});
 }
 
+TEST_CASE("a prompt that stands once between two messages is found there") {
+  // The whole conversation writes the end of a question otherwise than a shorter one does.
+  CHECK(learned("{% for m in messages %}{{ '[' + m.role + ']' + m.content }}{% if m.role == 'user' "
+                "%}{{ ' /think' if loop.index0 + 2 > messages | length else ' /no' }}{% endif %}<e>"
+                "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}",
+                two_turns()) == Spans{"Hello<e>", "Ok<e>"});
+  const std::string thoughts =
+      "{% for m in messages %}{% if m.role == 'user' %}<|U|>{{ m.content }}"
+      "{{ '/a' if loop.last else '/b' }}{% else %}<|A|>{{ m.content }}{% endif %}<e>{% endfor %}"
+      "{% if add_generation_prompt %}<|A|><think>{% endif %}";
+  CHECK(learned(thoughts, two_turns()) == Spans{"Hello<e>", "Ok<e>"});
+  // Fewer messages are refused.
+  CHECK(learned("{% if messages | length < 4 %}{{ raise_exception('few') }}{% endif %}"
+                "{% for m in messages %}[{{ m.role }}]{{ m.content }}<e>{% endfor %}"
+                "{% if add_generation_prompt %}[assistant]{% endif %}",
+                {{"messages",
+                  {turn("system", "Be"), turn("user", "Hi"), turn("user", "Bye"),
+                   turn("assistant", "Ok")}}}) == Spans{"Ok<e>"});
+  // The answer says what the prompt is: its own words do not count.
+  CHECK(learned(thoughts, {{"messages", {turn("user", "Hi"), turn("assistant", "an <|A|> is")}}}) ==
+        Spans{"an <|A|> is<e>"});
+}
+
+TEST_CASE("a prompt without tags is told from what follows it") {
+  // The turn has no header, and begins with the prompt's first letter.
+  CHECK(learned("{% for m in messages %}{{ 'User: ' if m.role == 'user' }}{{ m.content }} "
+                "{% endfor %}{% if add_generation_prompt %}Answer:{% endif %}",
+                {{"messages", {turn("user", "Hi"), turn("assistant", "An hour.")}}}) ==
+        Spans{"An hour. "});
+  // The prompt opens with words that a turn has not.
+  CHECK(learned("{% for m in messages %}<{{ m.role }}>\n{{ m.content }}{% endfor %}"
+                "{% if add_generation_prompt %}<assistant>\nHere are my steps:\n{% endif %}",
+                two_turns()) == Spans{"Hello", "Ok"});
+  // The prompt stands behind questions, whether it is asked or not.
+  CHECK(learned("{% for m in messages %}<{{ m.role }}>\n{{ m.content }}{% endfor %}"
+                "{% if messages[-1].role == 'user' %}<assistant>\nMy steps:{% endif %}",
+                two_turns()) == Spans{"Hello", "Ok"});
+  // The header of a turn is longer than the prompt.
+  CHECK(learned("{% for m in messages %}<turn><{{ m.role }}>{{ m.content }}<e>{% endfor %}"
+                "{% if add_generation_prompt %}<assistant>\n{% else %}<end>{% endif %}",
+                two_turns()) == Spans{"Hello<e>", "Ok<e><end>"});
+}
+
+TEST_CASE("the name of a call may be written beside its result again") {
+  ordered_json call = turn("assistant", "");
+  call["tool_calls"] = ordered_json::parse(R"([{"function": {"name": "ferry"}}])");
+  const ordered_json chat = {
+      {"messages",
+       {turn("user", "When?"), call, turn("tool", "noon"), turn("assistant", "At noon.")}}};
+  CHECK(learned("{% for m in messages %}{% if m.role == 'tool' %}<r>"
+                "{{ messages[loop.index0 - 1].tool_calls[0].function.name }}={{ m.content }}</r>"
+                "{% elif m.tool_calls %}<assistant><c>{{ m.tool_calls[0].function.name }}</c>"
+                "{% else %}<{{ m.role }}>{{ m.content }}{% endif %}<e>{% endfor %}"
+                "{% if add_generation_prompt %}<assistant><think></think>{% endif %}",
+                chat) == Spans{"<c>ferry</c><e>", "At noon.<e>"});
+  // A call that the template leaves out has nothing to learn.
+  CHECK(learned("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+                "{% if add_generation_prompt %}<assistant>{% else %}</s>{% endif %}",
+                chat) == Spans{"At noon.</s>"});
+}
+
 TEST_CASE("texts that say the same, or what stands in tags, are told apart") {
   CHECK(learned("{% for m in messages %}[{{ m.role }}]{{ m.content }}<e>{% endfor %}"
                 "{% if add_generation_prompt %}[assistant]{% else %}{{ eos_token }}{% endif %}",
@@ -140,6 +201,19 @@ TEST_CASE("a turn that cannot be told apart is refused with its number") {
   CHECK(told.starts_with("65: "));
   CHECK(told.find("messages[1]") != std::string::npos);
   CHECK(told.find("--chat-template") != std::string::npos);
+  // A template that always ends with a prompt does not say where an answer ends.
+  CHECK(refused("Judge: {% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %} Verdict:",
+                two_turns())
+            .find("messages[1]") != std::string::npos);
+  // The prompt stands twice between two messages, or not there at all.
+  for (const char* prompts : {"[assistant][assistant]", "[answer]"})
+    CHECK(refused("{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}"
+                  "{{ 'a' if loop.last else 'b' }}{% else %}" +
+                      std::string(prompts) +
+                      "{{ m.content }}{% endif %}{% endfor %}"
+                      "{% if add_generation_prompt %}[assistant]{% endif %}",
+                  two_turns())
+              .find("messages[1]") != std::string::npos);
   CHECK(refused("{{ 'x' }}", {{"messages", {turn("user", "\xEF\xB7\x90"), turn("assistant", "a")}}})
             .starts_with("65: "));
 }

@@ -167,6 +167,40 @@ TEST_CASE("what is not learned is left out, by blocks and by turns") {
   CHECK(user_error_of([&] { learned(loop + block + end); }).starts_with("65: "));
 }
 
+TEST_CASE("columns of Alpaca are the conversation that its objects are") {
+  const data::labelled::LinePlace place{"a.csv", 2};
+  const auto row = [&](const std::string& header, const std::string& line,
+                       const FieldNames& names = {}) {
+    return make_csv_reader(header, {"a.csv", 1}, names)->read(line, place);
+  };
+  const auto turns = [&](const std::string& header, const std::string& line) {
+    const Record record = row(header, line);
+    CHECK(record.unread.empty());
+    return read_conversation(*record.conversation).messages;
+  };
+  const ordered_json asked =
+      json(R"([{"role": "user", "content": "q\nmore"}, {"role": "assistant", "content": "a"}])");
+  CHECK(turns("instruction,input,output", "q,more,a") == asked);
+  CHECK(turns("output,labels,instruction,input", "a,x,\"q\nmore\",") == asked);
+  CHECK(turns("instruction,output,history", "\"q\nmore\",a,[]") == asked);
+  CHECK(turns("instruction,output,system,text_pair", "q,a,s,p")[0] ==
+        json(R"({"role": "system", "content": "s"})"));
+  CHECK(make_tsv_reader("instruction\toutput", place, {})->read("q\ta", place).conversation);
+  // Other columns go first.
+  CHECK(row("text,instruction,output", "t,q,a").text == "t");
+  CHECK(row("prompt,completion,instruction,output", "p,c,q,a").completion == "c");
+  const auto refusal = [&](const std::string& header, const std::string& line,
+                           const FieldNames& names) {
+    return user_error_of([&] { row(header, line, names); });
+  };
+  CHECK(refusal("instruction,output,history", "q,a,\"[[1, 2]]\"", {}).starts_with("65: a.csv:2"));
+  FieldNames named;
+  named.prompt = "instruction";
+  named.completion = "output";
+  CHECK(row("instruction,input,output", "q,,a", named).completion == "a");
+  CHECK(refusal("instruction,input,output", "q,more,a", named).starts_with("65: a.csv:2"));
+}
+
 TEST_CASE("templates have names, and files go before tokenizer_config.json") {
   const data::ScratchFolder folder;
   const std::string tokenizer = folder.write("tokenizer.json", "{}");

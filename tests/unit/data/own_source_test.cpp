@@ -3,6 +3,7 @@
 #include "scratch_folder.hpp"
 #include "support/catch.hpp"
 #include "support/user_error.hpp"
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 
@@ -109,7 +110,8 @@ TEST_CASE("tokens of an own source are those of the same lines") {
 }
 
 TEST_CASE("a sample that is wrong is told with source and position") {
-  const auto told = [](const SourceOptions& how, const Read& read) {
+  const auto told = [](SourceOptions how, const Read& read) {
+    how.scan = false;  // when it is read
     return user_error_of([&] {
       const auto source = open(read, how);
       std::vector<float> image(4);
@@ -148,6 +150,42 @@ TEST_CASE("a sample that is wrong is told with source and position") {
     CHECK(said.starts_with("65: own (train):2: "));
     CHECK(said.find("truncate") == std::string::npos);  // an option that it does not have
   }
+}
+
+TEST_CASE("samples all over an own source are looked at before training") {
+  SourceOptions how;
+  how.sequence_length = 6;
+  how.vocab_limit = 12;
+  std::vector<std::int64_t> seen;
+  const auto opened = [&](std::int64_t length, auto is_wrong) {
+    seen.clear();
+    return user_error_of([&] {
+      open(
+          [&](std::int64_t position, Sample& sample) {
+            seen.push_back(position);
+            sample.put("input_ids", std::vector<std::int64_t>{is_wrong(position) ? 99 : 1, 2});
+          },
+          how, length);
+    });
+  };
+  const auto none = [](auto) { return false; };
+  for (const std::int64_t length : {1, 2, 999, 1000}) {
+    CHECK(opened(length, none) == "nothing thrown");
+    std::ranges::sort(seen);
+    CHECK(static_cast<std::int64_t>(seen.size()) == length);
+    CHECK(std::ranges::adjacent_find(seen) == seen.end());
+  }
+  CHECK(opened(1'000'000'000'000, none) == "nothing thrown");
+  CHECK(seen.size() == 1000);
+  CHECK(std::ranges::max(seen) > 990'000'000'000);
+  // Those that are wrong are told together.
+  const std::string said = opened(50, [](std::int64_t i) { return i == 7 || i == 49; });
+  CHECK(said.starts_with("65: own (train):7: "));
+  CHECK(said.find("own (train):49: ") != std::string::npos);
+  CHECK(opened(50, [](auto) { return true; }).find("more") != std::string::npos);
+  how.scan = false;
+  CHECK(opened(50, [](auto) { return true; }) == "nothing thrown");
+  CHECK(seen.empty());
 }
 
 TEST_CASE("a split may be missing, but not that to train on, nor be empty") {
