@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from processes import children_of
 from support import TRAINX, Trainx, main, write_tokens
 from support import tiny as tiny_with_warmup
 
@@ -74,7 +75,7 @@ class Logs(Trainx):
         process = subprocess.Popen([TRAINX, "train", self.recipe(tiny(steps=100000)), "metrics.every=10 steps"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         wait_until(lambda: (self.folder / "outputs" / "tiny" / "metrics.jsonl").exists())
         wait_until(lambda: self.metrics("tiny"))
-        worker = int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        worker = children_of(process.pid)[0]
         os.kill(worker, signal.SIGSEGV)
         _, said = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 139, said)

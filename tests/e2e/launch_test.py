@@ -9,6 +9,7 @@ import subprocess
 import time
 import uuid
 
+from processes import state_of, stat_of
 from support import LONG, ROOT, TRAINX, Trainx, main, tiny, version
 
 FOREVER = "sleep 600"
@@ -26,11 +27,14 @@ def wait_until(true, seconds=30):
 
 def is_ending(process):
     """Whether SIGKILL is on its way to a process, or the process exits (PF_EXITING)."""
+    stat = stat_of(process)
     try:
         status = pathlib.Path("/proc", str(process), "status").read_text()
-        flags = int(pathlib.Path("/proc", str(process), "stat").read_text().rsplit(")", 1)[1].split()[6])
     except OSError:
         return True
+    if not stat:
+        return True
+    flags = int(stat[1][6])
     pending = int(status.split("ShdPnd:", 1)[1].split()[0], 16)
     return bool(pending >> (signal.SIGKILL - 1) & 1 or flags & 4)
 
@@ -459,11 +463,10 @@ class Signals(Launch):
     def test_ctrl_z_suspends_all_and_fg_wakes_all(self):
         process = self.begin("--nproc", "2", world=2, STUB=FOREVER)
         workers = [self.job(rank)["pid"] for rank in range(2)]
-        state = lambda pid: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         process.send_signal(signal.SIGTSTP)
-        wait_until(lambda: all(state(pid) == "T" for pid in [process.pid, *workers]))
+        wait_until(lambda: all(state_of(pid) == "T" for pid in [process.pid, *workers]))
         process.send_signal(signal.SIGCONT)
-        wait_until(lambda: all(state(pid) in "SR" for pid in workers))
+        wait_until(lambda: all(state_of(pid) in "SR" for pid in workers))
         process.send_signal(signal.SIGTERM)
         self.end(process, 143)
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from offloading import Offloading
+from processes import children_of
 from support import TRAINX, main
 
 
@@ -84,23 +85,13 @@ class OffloadToDisk(Offloading):
         process = self.start_trainx("train", "r.yaml", "run.name=killed", self.on_disk())
         self.wait_for_checkpoint(process, "killed")
         self.assertEqual(list(self.disk.iterdir()), [])           # the file has no name
-        files = [os.readlink(link) for pid in self.children(process.pid) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+        files = [os.readlink(link) for pid in children_of(process.pid)
+                 for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
         self.assertTrue(any(str(self.disk) in file and "(deleted)" in file for file in files), files)
         self.kill(process)
         self.assertEqual(list(self.disk.iterdir()), [])
         self.assertGreater(os.statvfs(self.disk).f_bavail, before * 0.9)
         self.assert_goes_on("killed")
-
-    def children(self, parent):
-        found = []
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent:
-                found.append(int(stat.parent.name))
-        return found
 
     def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
         self.ends_with_a_sentence_where_the_disk_fails(self.on_disk())
@@ -116,7 +107,7 @@ class OffloadToDisk(Offloading):
         size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
         limit = (size + (64 << 10)) // 4096 * 4096           # between blocks: what is left of a direct transfer after one that stopped within a block would be invalid, not too large
         self.assertLess(limit, self.plan(*settings)["disk_bytes"] // 2)
-        for pid in self.children(process.pid):
+        for pid in children_of(process.pid):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         _, said = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 74, said)

@@ -7,6 +7,7 @@ import time
 
 import saved_tensors
 from gpu_checks import needs_gpus
+from processes import children_of
 from support import TRAINX, Trainx, main, sha256
 
 RECIPE = """\
@@ -133,8 +134,7 @@ class RanksOnGpus(Trainx):
         log, end = self.folder / "outputs" / name / "metrics.jsonl", time.monotonic() + 120
         while time.monotonic() < end and run.poll() is None and not (log.exists() and len(log.read_text().splitlines()) > 20):
             time.sleep(0.05)
-        workers = [int(p) for p in open(f"/proc/{run.pid}/task/{run.pid}/children").read().split()]
-        return run, sorted(workers)
+        return run, children_of(run.pid)
 
     def test_a_rank_that_dies_ends_the_other_within_ten_seconds(self):
         for rank in (0, 1):

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from ports import free_ports
+from processes import children_of
 from support import TRAINX, Trainx, main, sampled, sha256
 
 RECIPE = """\
@@ -28,16 +29,9 @@ def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
 
-def children_of(pid):
-    """Process ids of the workers that a launcher started."""
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(p) for p in children
-            if pathlib.Path(f"/proc/{p}/comm").read_text().startswith("trainx-worker")]
-
-
-def rank_of(pid):
-    """The rank that a worker's threads are of: the launcher starts them in the order of ranks."""
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+def workers_of(launcher):
+    """Their process ids, in the order of ranks."""
+    return children_of(launcher.pid, "trainx-worker")
 
 
 class Ranks(Trainx):
@@ -76,7 +70,7 @@ class Ranks(Trainx):
             name = f"k{mode}{world}{rank}"
             run = self.start(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
             self.wait_for_step(name, self.random.randint(2, 30), run)
-            workers = sorted(children_of(run.pid), key=rank_of)
+            workers = workers_of(run)
             self.assertEqual(len(workers), world)
             time.sleep(self.random.random() * 0.2)
             os.kill(workers[rank], signal.SIGKILL)
@@ -96,7 +90,7 @@ class Ranks(Trainx):
             name = f"s{rank}"
             run = self.start(name, "parallel.world_size=3")
             self.wait_for_step(name, 3, run)
-            workers = sorted(children_of(run.pid), key=rank_of)
+            workers = workers_of(run)
             os.kill(workers[rank], signal.SIGSTOP)
             stopped = time.monotonic()
             _, err = run.communicate(timeout=60)
@@ -126,7 +120,7 @@ class Ranks(Trainx):
         self.train("plain", "parallel.world_size=3", "eval.every=100000 steps")
         run = self.start("late", "parallel.world_size=3", "eval.every=100000 steps")
         self.wait_for_step("late", 2, run)
-        workers = sorted(children_of(run.pid), key=rank_of)
+        workers = workers_of(run)
         for _ in range(6):
             if run.poll() is not None:
                 break
@@ -146,7 +140,7 @@ class Ranks(Trainx):
         self.write(steps=100000, every=100000)
         run = self.start("orphans", "parallel.world_size=4")
         self.wait_for_step("orphans", 2, run)
-        workers = children_of(run.pid)
+        workers = workers_of(run)
         self.assertEqual(len(workers), 4)
         run.kill()
         run.wait()
@@ -168,7 +162,7 @@ class Ranks(Trainx):
         # One rank alone is told, as cluster managers may do it.
         run = self.start("alone", "parallel.world_size=3")
         self.wait_for_step("alone", 3, run)
-        os.kill(sorted(children_of(run.pid), key=rank_of)[2], signal.SIGUSR1)
+        os.kill(workers_of(run)[2], signal.SIGUSR1)
         _, err = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 75, err)
 
@@ -177,7 +171,7 @@ class Ranks(Trainx):
         self.train("whole", "parallel.world_size=2", "eval.every=100000 steps")
         run = self.start("again", "parallel.world_size=2", "eval.every=100000 steps", "--max-restarts", "2")
         self.wait_for_step("again", 30, run)
-        os.kill(self.random.choice(children_of(run.pid)), signal.SIGKILL)
+        os.kill(self.random.choice(workers_of(run)), signal.SIGKILL)
         _, err = run.communicate(timeout=120)
         self.assertEqual(run.returncode, 0, err)
         self.assertRegex(err, "restart")
