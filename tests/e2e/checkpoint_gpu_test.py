@@ -1,4 +1,5 @@
-"""checkpoint.asynchronous on a GPU: what is read beside the next step is what was there before it, whatever the step writes."""
+"""checkpoint.asynchronous on a GPU: what is read beside the next step is what was there before it,
+whatever the step writes."""
 import json
 import shutil
 
@@ -25,17 +26,25 @@ class CheckpointsBesideGpu(Trainx):
 
     def setUp(self):
         super().setUp()
-        write_tokens(self.folder / "tokens.bin", [self.random.randrange(50257) for _ in range(4096)])
+        write_tokens(self.folder / "tokens.bin",
+                     [self.random.randrange(50257) for _ in range(4096)])
 
     def files(self, name, *settings, precision="bf16"):
-        """Hashes of what each checkpoint holds. Steps are so short here that training waits for the write before all the same; what it costs bench/checkpoints measures."""
+        """Hashes of what each checkpoint holds. Steps are so short here that training waits for the
+        write before all the same; what it costs bench/checkpoints measures."""
         path = self.recipe(RECIPE.format(name=name, precision=precision), f"{name}.yaml")
-        lines = map(json.loads, self.run_trainx("train", path, "--json", *settings).stdout.splitlines())
+        lines = map(json.loads,
+                    self.run_trainx("train", path, "--json", *settings).stdout.splitlines())
         saves = [line for line in lines if line.get("event") == "checkpoint"]
-        print(f"  {name}: waited", [round(e["waited_s"], 3) for e in saves], "of", [round(e["seconds"], 3) for e in saves])
+        print(f"  {name}: waited", [round(e["waited_s"], 3) for e in saves], "of",
+              [round(e["seconds"], 3) for e in saves])
         self.assertEqual([e["step"] for e in saves], [3, 6])
         self.run_trainx("ckpt", "verify", f"outputs/{name}")
-        found = {f"{c.name}/{f.name}": sha256(f) for c in sorted((self.folder / "outputs" / name).glob("checkpoint-*")) for f in c.glob("*.safetensors")}
+        found = {
+            f"{c.name}/{f.name}": sha256(f)
+            for c in sorted((self.folder / "outputs" / name).glob("checkpoint-*"))
+            for f in c.glob("*.safetensors")
+        }
         shutil.rmtree(self.folder / "outputs" / name)
         return found
 
@@ -46,8 +55,10 @@ class CheckpointsBesideGpu(Trainx):
             self.assertEqual(self.files(f"{precision}-behind", BEHIND, precision=precision), want)
 
     def test_so_they_are_without_a_graph_and_with_updates_in_backward(self):
-        for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", ["batch.micro_batch_size=2", "optimizer.max_grad_norm=0", "optimizer.update_in_backward=true"]),
-                               ("on-host", ["memory.optimizer_offload=cpu"])):
+        for name, settings in (("eager", ["run.execution=eager"]), ("in-backward", [
+                "batch.micro_batch_size=2", "optimizer.max_grad_norm=0",
+                "optimizer.update_in_backward=true"
+        ]), ("on-host", ["memory.optimizer_offload=cpu"])):
             with self.subTest(name):
                 want = self.files(f"{name}-waited", WAITED, *settings)
                 self.assertEqual(self.files(f"{name}-behind", BEHIND, *settings), want)

@@ -5,7 +5,8 @@ import sys
 
 from support import ROOT, Trainx
 
-# Speaks the protocol. Its name goes into FOLDER/turns when a round runs; a round claims the seconds that the traits say, and takes none.
+# Speaks the protocol. Its name goes into FOLDER/turns when a round runs; a round claims the seconds
+# that the traits say, and takes none.
 FAKE = '''
 import json, os, pathlib, sys, time
 folder, name, *traits = sys.argv[1:]
@@ -57,16 +58,26 @@ class Driven(Trainx):
         program.chmod(0o755)
 
     def row(self, name="tiny", unit="samples", **peers):
-        peers = {peer.replace("_", " "): f"{self.fake} {self.folder} {peer} {traits}" for peer, traits in peers.items()}
-        return {"name": name, "title": f"Tiny <{name}>", "unit": unit, "batch": 4, "length": 8, "recipe": "configs/bench/gpt2.yaml", "peers": peers,
-                "goal": 500, "goal_ratio": 1.5, "against": "plain", "goal_memory": {"share": 0.9}, "set_up_seconds": 1}
+        peers = {
+            peer.replace("_", " "): f"{self.fake} {self.folder} {peer} {traits}"
+            for peer, traits in peers.items()
+        }
+        return {
+            "name": name, "title": f"Tiny <{name}>", "unit": unit, "batch": 4, "length": 8,
+            "recipe": "configs/bench/gpt2.yaml", "peers": peers, "goal": 500, "goal_ratio": 1.5,
+            "against": "plain", "goal_memory": {"share": 0.9}, "set_up_seconds": 1
+        }
 
     def drive(self, *args, rows=None, expect=0):
         command = [sys.executable, ROOT / "bench" / "drive", *map(str, args)]
         if rows is not None:
             (self.folder / "rows.json").write_text(json.dumps(rows))
-            command += ["--rows-file", self.folder / "rows.json", "--trainx", self.folder / "ours", "--out", self.out, "--seconds-per-round", "0.1"]
-        done = subprocess.run(command, capture_output=True, text=True, env=self.environment(CUDA_VISIBLE_DEVICES=""), timeout=120)
+            command += [
+                "--rows-file", self.folder / "rows.json", "--trainx", self.folder / "ours", "--out",
+                self.out, "--seconds-per-round", "0.1"
+            ]
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env=self.environment(CUDA_VISIBLE_DEVICES=""), timeout=120)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
 

@@ -48,7 +48,8 @@ class CudaArchitecturesTest(unittest.TestCase):
         self.program("nvidia-smi", "#!/bin/sh\nexit 9\n")
         self.assertEqual(self.chosen(), "90-real")
         self.assertEqual(self.chosen("-DTRAINX_CUDA_ARCHITECTURES=release"), RELEASE)
-        self.assertEqual(self.chosen("-DTRAINX_CUDA_ARCHITECTURES=80-real;90-real"), "80-real;90-real")
+        self.assertEqual(self.chosen("-DTRAINX_CUDA_ARCHITECTURES=80-real;90-real"),
+                         "80-real;90-real")
 
     def test_gpus_of_this_machine(self):
         for shown, expected in (

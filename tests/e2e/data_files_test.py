@@ -91,7 +91,8 @@ class DataFiles(Trainx):
         # The same part whatever the seed and the shuffling: the same weights have the same loss.
         losses = set()
         text = open(recipe).read()
-        for was, is_now in (("", ""), ("run: {", "run: {seed: 7, "), ("data: {", "data: {shuffle: false, ")):
+        for was, is_now in (("", ""), ("run: {", "run: {seed: 7, "), ("data: {",
+                                                                      "data: {shuffle: false, ")):
             self.assertIn(was, text)
             again = self.recipe(text.replace(was, is_now, 1), "again.yaml")
             lines = self.run_trainx("eval", again, "--json").stdout.splitlines()

@@ -35,34 +35,44 @@ class DiskSpace(Trainx):
                 self.skipTest("no C compiler")
             source = self.folder / "fake_statvfs.c"
             source.write_text(FAKE)
-            subprocess.run([compiler, "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source], check=True)
+            subprocess.run([compiler, "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source],
+                           check=True)
         return self.environment(LD_PRELOAD=str(library), FREE=str(free))
 
     def test_planned_sizes_are_those_on_the_disk(self):
         for optimizer in ("adamw", "sgd", "adafactor", "adamw_8bit"):
             with self.subTest(optimizer=optimizer):
-                recipe = self.recipe(tiny(steps=6, every=6).replace("hidden_size: 32", "hidden_size: 256").replace("type: adamw", f"type: {optimizer}").replace("options: {weight_decay: 0.1}", "options: {relative_step: false}" if optimizer == "adafactor" else "options: {}")
-                                     .replace("name: tiny", f"name: {optimizer}"))
-                planned = json.loads(self.run_trainx("plan", recipe, "--json").stdout)["checkpoints"]
+                recipe = self.recipe(
+                    tiny(steps=6, every=6).replace("hidden_size: 32", "hidden_size: 256").replace(
+                        "type: adamw", f"type: {optimizer}").replace(
+                            "options: {weight_decay: 0.1}", "options: {relative_step: false}"
+                            if optimizer == "adafactor" else "options: {}").replace(
+                                "name: tiny", f"name: {optimizer}"))
+                planned = json.loads(self.run_trainx("plan", recipe,
+                                                     "--json").stdout)["checkpoints"]
                 self.run_trainx("train", recipe)
-                folder = pathlib.Path(os.path.realpath(self.folder / "outputs" / optimizer / "latest"))
+                folder = pathlib.Path(
+                    os.path.realpath(self.folder / "outputs" / optimizer / "latest"))
                 measured = sum(p.stat().st_size for p in folder.iterdir())
                 print(f"  {optimizer}: planned {planned['each_bytes']}, on the disk {measured}")
                 self.assertLess(abs(planned["each_bytes"] / measured - 1), 0.02)
-                self.assertEqual(planned["most"], 4)       # keep_last 2, best, and the one being written
+                self.assertEqual(planned["most"], 4)  # keep_last 2, best, and the one being written
                 self.assertEqual(planned["most_bytes"], 4 * planned["each_bytes"])
 
     def test_train_refuses_or_warns_before_it_starts(self):
         recipe = self.recipe(tiny(steps=6, every=3))
-        each = json.loads(self.run_trainx("plan", recipe, "--json").stdout)["checkpoints"]["each_bytes"]
+        each = json.loads(self.run_trainx("plan", recipe,
+                                          "--json").stdout)["checkpoints"]["each_bytes"]
         refused = self.run_trainx("train", recipe, env=self.with_free(each - 1), expect=74).stderr
         self.assertIn("run.output_dir", refused)
         self.assertFalse((self.folder / "outputs" / "tiny" / "metrics.jsonl").exists())
         warned = self.run_trainx("train", recipe, env=self.with_free(2 * each)).stderr
         self.assertIn("checkpoint.keep_last", warned)
-        silent = self.run_trainx("train", recipe, "run.name=roomy", env=self.with_free(100 * each)).stderr
+        silent = self.run_trainx("train", recipe, "run.name=roomy",
+                                 env=self.with_free(100 * each)).stderr
         self.assertNotIn("checkpoint.keep_last", silent)
-        self.assertEqual(self.run_trainx("train", recipe, env=self.with_free(0)).returncode, 0)   # already done: nothing is saved
+        self.assertEqual(self.run_trainx("train", recipe, env=self.with_free(0)).returncode,
+                         0)  # already done: nothing is saved
 
 
 if __name__ == "__main__":

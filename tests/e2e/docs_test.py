@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The documentation does what it says: every command of README.md and docs/ runs, recipes validate, links and generated tables hold.
+"""The documentation does what it says: every command of README.md and docs/ runs, recipes validate,
+links and generated tables hold.
 
-The blocks of a page run in order in one folder, with trainx on the PATH, so that a page is a story that works. Prints how many commands were run, parsed and skipped.
+The blocks of a page run in order in one folder, with trainx on the PATH, so that a page is a story
+that works. Prints how many commands were run, parsed and skipped.
 """
 import collections
 import json
@@ -19,7 +21,10 @@ import documentation  # noqa: E402
 import forked  # noqa: E402
 import support  # noqa: E402
 
-PAGES = [support.ROOT / "README.md", support.ROOT / "CONTRIBUTING.md", *sorted((support.ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    support.ROOT / "README.md", support.ROOT / "CONTRIBUTING.md", *sorted(
+        (support.ROOT / "docs").rglob("*.md"))
+]
 # What a recipe's fragment is completed by.
 BASE = """\
 run: {name: fragment, duration: 100 steps}
@@ -56,8 +61,9 @@ names = collections.defaultdict(list)
 
 
 def tearDownModule():
-    print(f"\ncommands run {counts['run']}, parsed {counts['parse']}, skipped {counts['skip']}; recipes validated {counts['yaml']}, skipped {counts['yaml skip']}; "
-          f"scripts run {counts['python']}")
+    print(
+        f"\ncommands run {counts['run']}, parsed {counts['parse']}, skipped {counts['skip']}; recipes validated {counts['yaml']}, skipped {counts['yaml skip']}; "
+        f"scripts run {counts['python']}")
     for what in ("parse", "skip", "yaml skip"):
         for place in names[what]:
             print(f"  {what}: {place}")
@@ -68,7 +74,8 @@ class Pages(support.Timed):
 
     def shell_folder(self, page):
         """A folder like a clone of the tree, where scripts/trainx starts what is built."""
-        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="trainx-docs-"))) / page.stem
+        folder = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory(prefix="trainx-docs-"))) / page.stem
         for name in ("configs", "examples", "bench", "include", "docs"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).symlink_to(support.ROOT / name)
@@ -84,19 +91,28 @@ class Pages(support.Timed):
         return folder
 
     def environment(self, folder, settings=""):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("TRAINX_", "SLURM_")) or k == "TRAINX_BUILD_DIR"}
+        env = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("TRAINX_", "SLURM_")) or k == "TRAINX_BUILD_DIR"
+        }
         env.update(PATH=f"{folder / 'bin'}:{env['PATH']}", CUDA_VISIBLE_DEVICES="", NO_COLOR="1")
         if settings:
             env["TRAINX_SET"] = settings
         return env
 
     def shell(self, block, folder, want=0):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=folder, capture_output=True, text=True,
-                              env=self.environment(folder, block.settings), stdin=subprocess.DEVNULL, timeout=300, check=False)
-        self.assertEqual(done.returncode, want, f"{block.place}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=folder,
+                              capture_output=True, text=True, env=self.environment(
+                                  folder, block.settings), stdin=subprocess.DEVNULL, timeout=300,
+                              check=False)
+        self.assertEqual(
+            done.returncode, want,
+            f"{block.place}\n{block.text}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
     def trainx(self, folder, *arguments, settings=""):
-        return forked.run(support.MANY_COMMANDS, arguments, folder, self.environment(folder, settings), seconds=120)
+        return forked.run(support.MANY_COMMANDS, arguments, folder,
+                          self.environment(folder, settings), seconds=120)
 
     def parse(self, block, folder):
         checked = 0
@@ -105,11 +121,15 @@ class Pages(support.Timed):
                 done = self.trainx(folder, *call, "--help")
                 self.assertEqual(done.returncode, 0, f"{block.place}: {line}\n{done.stderr}")
                 checked += 1
-                recipe = next((w for w in call[1:] if w.endswith(".yaml") and (folder / w).exists()), None)
+                recipe = next(
+                    (w for w in call[1:] if w.endswith(".yaml") and (folder / w).exists()), None)
                 if recipe and "--worker" not in call:
                     overrides = [w for w in call if re.match(r"[a-z_.]+=", w)]
-                    done = self.trainx(folder, "validate", recipe, *overrides, settings=block.settings)
-                    self.assertEqual(done.returncode, 0, f"{block.place}: validate {recipe} {overrides}\n{done.stderr}")
+                    done = self.trainx(folder, "validate", recipe, *overrides,
+                                       settings=block.settings)
+                    self.assertEqual(
+                        done.returncode, 0,
+                        f"{block.place}: validate {recipe} {overrides}\n{done.stderr}")
             for word in line.split():
                 if word.startswith(("scripts/", "configs/", "bench/", "examples/")):
                     self.assertTrue((support.ROOT / word).exists(), f"{block.place}: {word}")
@@ -127,13 +147,15 @@ class Pages(support.Timed):
         self.assertEqual(done.returncode, 0, f"{block.place}\n{path.read_text()}\n{done.stderr}")
 
     def log_into_stubs(self, block, folder):
-        """Scripts that log a run elsewhere: modules that count what they are given stand for mlflow and wandb."""
+        """Scripts that log a run elsewhere: modules that count what they are given stand for mlflow
+        and wandb."""
         stubs = folder / "stubs"
         stubs.mkdir(exist_ok=True)
         for name, text in STUBS.items():
             (stubs / f"{name}.py").write_text(text)
-        done = subprocess.run([sys.executable, "-c", block.text], cwd=folder, capture_output=True, text=True,
-                              env={**self.environment(folder), "PYTHONPATH": str(stubs)}, timeout=60, check=False)
+        done = subprocess.run([sys.executable, "-c", block.text], cwd=folder, capture_output=True,
+                              text=True, env={**self.environment(folder), "PYTHONPATH": str(stubs)},
+                              timeout=60, check=False)
         self.assertEqual(done.returncode, 0, f"{block.place}\n{done.stderr}")
         self.assertRegex(done.stdout, r"^logged [1-9]", block.place)
 
@@ -163,7 +185,8 @@ class Pages(support.Timed):
                 counts["python"] += 1
                 self.log_into_stubs(block, folder)
             else:
-                self.assertIn(block.language, ("text", "cpp", "json", ""), f"{block.place}: commands are `sh`, recipes `yaml`")
+                self.assertIn(block.language, ("text", "cpp", "json", ""),
+                              f"{block.place}: commands are `sh`, recipes `yaml`")
 
 
 def add_page(page):
@@ -176,7 +199,8 @@ for each in PAGES:
 
 
 def generated_part(page, name):
-    return re.search(rf"<!-- generated: {name} -->\n(.*?)<!-- end generated -->", page.read_text(), re.DOTALL)[1]
+    return re.search(rf"<!-- generated: {name} -->\n(.*?)<!-- end generated -->", page.read_text(),
+                     re.DOTALL)[1]
 
 
 class Form(unittest.TestCase):
@@ -184,8 +208,9 @@ class Form(unittest.TestCase):
         self.assertLess(len((support.ROOT / "README.md").read_text().splitlines()), 150)
 
     def test_generated_parts_are_fresh(self):
-        done = subprocess.run([support.ROOT / "scripts" / "docs", "--check"], capture_output=True, text=True,
-                              env={**os.environ, "TRAINX_BUILD_DIR": str(support.BUILD)}, check=False)
+        done = subprocess.run([support.ROOT / "scripts" / "docs", "--check"], capture_output=True,
+                              text=True, env={**os.environ, "TRAINX_BUILD_DIR": str(support.BUILD)},
+                              check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_a_stale_part_is_found(self):
@@ -197,17 +222,21 @@ class Form(unittest.TestCase):
         self.assertEqual(generated_tables.fill(support.ROOT, None, fresh), fresh)
 
     def test_every_model_is_in_the_table(self):
-        listed = json.loads(subprocess.run([support.TRAINX, "list", "models", "--json"], capture_output=True, text=True, check=True).stdout)
+        listed = json.loads(
+            subprocess.run([support.TRAINX, "list", "models", "--json"], capture_output=True,
+                           text=True, check=True).stdout)
         table = generated_part(support.ROOT / "docs" / "models.md", "models")
         named = [m["name"] for m in listed if m["name"] != "exported"]   # has a section of its own
         self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE), named)
         for line in table.strip().splitlines()[2:]:
-            self.assertTrue(all(cell.strip() for cell in line.strip().strip("|").split(" | ")), line)
+            self.assertTrue(all(cell.strip() for cell in line.strip().strip("|").split(" | ")),
+                            line)
 
     def test_links_outside_the_site_resolve(self):
         """mkdocs checks the links inside docs/; those of the files beside it are checked here."""
         for page in [*support.ROOT.glob("*.md")]:
-            for target in re.findall(r"\]\(([^)\s]+)\)", documentation.outside_fences(page.read_text())):
+            for target in re.findall(r"\]\(([^)\s]+)\)",
+                                     documentation.outside_fences(page.read_text())):
                 if re.match(r"[a-z]+:", target):
                     continue
                 path, _, anchor = target.partition("#")
@@ -217,14 +246,19 @@ class Form(unittest.TestCase):
                     self.assertIn(anchor, documentation.anchors(to), f"{page.name}: {target}")
 
     def test_named_files_exist(self):
-        """`bench/results/...` in code font is a source of figures, `lib/...` a place in the code: both must be there."""
+        """`bench/results/...` in code font is a source of figures, `lib/...` a place in the code:
+        both must be there."""
         for page in PAGES:
-            for name in re.findall(r"`((?:bench|lib|apps|kernels|configs|scripts|tests|examples|include|cmake)/[\w./-]+)`", page.read_text()):
-                self.assertTrue((support.ROOT / name).exists(), f"{page.relative_to(support.ROOT)}: {name}")
+            for name in re.findall(
+                    r"`((?:bench|lib|apps|kernels|configs|scripts|tests|examples|include|cmake)/[\w./-]+)`",
+                    page.read_text()):
+                self.assertTrue((support.ROOT / name).exists(),
+                                f"{page.relative_to(support.ROOT)}: {name}")
 
     def test_site_builds(self):
         with tempfile.TemporaryDirectory() as site:
-            done = subprocess.run([support.ROOT / "scripts" / "docs", "--site", site], capture_output=True, text=True, check=False)
+            done = subprocess.run([support.ROOT / "scripts" / "docs", "--site", site],
+                                  capture_output=True, text=True, check=False)
             if done.returncode == 69:
                 self.skipTest("mkdocs cannot be installed here")
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,4 +1,5 @@
-"""`trainx doctor`: what it says of this machine holds against /proc, takes seconds, leaves nothing behind; broken installations and a made-up NVML."""
+"""`trainx doctor`: what it says of this machine holds against /proc, takes seconds, leaves nothing
+behind; broken installations and a made-up NVML."""
 import json
 import os
 import pathlib
@@ -31,7 +32,9 @@ class Doctor(Trainx):
         return path
 
     def examine(self, expect=0, **environment):
-        return json.loads(self.run_trainx("doctor", "--json", expect=expect, env=self.environment(**environment)).stdout)
+        return json.loads(
+            self.run_trainx("doctor", "--json", expect=expect,
+                            env=self.environment(**environment)).stdout)
 
     def problems(self, report, weight=None):
         return [f["problem"] for f in report["findings"] if weight in (None, f["weight"])]
@@ -40,8 +43,10 @@ class Doctor(Trainx):
         begin = time.monotonic()
         report = self.examine()
         self.assertLess(time.monotonic() - begin, 15)
-        meminfo = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
-        self.assertEqual(report["memory"]["installed_bytes"], int(meminfo["MemTotal"].split()[0]) * 1024)
+        meminfo = dict(
+            line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+        self.assertEqual(report["memory"]["installed_bytes"],
+                         int(meminfo["MemTotal"].split()[0]) * 1024)
         self.assertLessEqual(report["memory"]["free_bytes"], report["memory"]["installed_bytes"])
         self.assertEqual(report["cpu"]["cores_by_affinity"], len(os.sched_getaffinity(0)))
         cpuinfo = pathlib.Path("/proc/cpuinfo").read_text()
@@ -52,7 +57,9 @@ class Doctor(Trainx):
         shm = os.statvfs("/dev/shm")
         self.assertEqual(report["limits"]["shared_memory_bytes"], shm.f_blocks * shm.f_frsize)
         self.assertEqual(report["disk"]["folder"], str(self.folder))
-        for rate in (report["disk"]["write_bytes_per_second"], report["disk"]["read_bytes_per_second"], report["memory_bandwidth"]["bytes_per_second"],
+        for rate in (report["disk"]["write_bytes_per_second"],
+                     report["disk"]["read_bytes_per_second"],
+                     report["memory_bandwidth"]["bytes_per_second"],
                      report["memory_bandwidth"]["in_place_bytes_per_second"]):
             self.assertGreater(rate, 1e5)
         self.assertEqual(self.problems(report, "error"), [])
@@ -61,7 +68,8 @@ class Doctor(Trainx):
     def test_text_has_the_sections_and_each_finding_a_remedy(self):
         done = self.run_trainx("doctor")
         for section in ("trainx ", "CPU ", "memory ", "limits ", "disk ", "GPUs ", "versions "):
-            self.assertTrue(any(line.startswith(section) for line in done.stdout.splitlines()), section)
+            self.assertTrue(any(line.startswith(section) for line in done.stdout.splitlines()),
+                            section)
         findings = [line for line in done.stdout.splitlines() if line.startswith("finding")]
         if not findings:
             self.check_sentence("doctor.no_findings", done.stdout.splitlines()[-1])
@@ -71,7 +79,9 @@ class Doctor(Trainx):
 
     def test_nothing_is_left_whenever_it_is_interrupted(self):
         for wait in (0.4, 0.7, 1.0):
-            running = subprocess.Popen([TRAINX, "doctor"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+            running = subprocess.Popen([TRAINX, "doctor"], cwd=self.folder,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env=self.environment())
             time.sleep(wait)
             running.send_signal(signal.SIGINT)
             running.wait(timeout=10)
@@ -90,20 +100,27 @@ class Doctor(Trainx):
             self.assertFalse(report["disk"]["writable"])
             outputs.unlink()
         outputs.write_text("a file")
-        self.check_sentence("doctor.outputs_is_file", self.problems(self.examine(expect=69), "error")[0])
+        self.check_sentence("doctor.outputs_is_file",
+                            self.problems(self.examine(expect=69), "error")[0])
 
     def test_a_worker_that_cannot_be_used_is_an_error_and_the_rest_is_told(self):
         report = self.examine(expect=69, TRAINX_WORKER="/nowhere/worker")
         self.assertIn("/nowhere/worker", self.problems(report, "error")[0])
         self.assertIn("write_bytes_per_second", report["disk"])
-        self.assertEqual({key: report["trainx"]["worker"][key] for key in ("path", "present", "answers")}, {"path": "/nowhere/worker", "present": False, "answers": False})
+        self.assertEqual(
+            {key: report["trainx"]["worker"][key]
+             for key in ("path", "present", "answers")},
+            {"path": "/nowhere/worker", "present": False, "answers": False})
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_no_gpu_is_said_in_a_line_and_is_no_finding(self):
         report = self.examine()
         self.assertEqual((report["gpus"]["present"], report["gpus"]["gpus"]), (False, []))
         self.assertFalse([p for p in self.problems(report) if "GPU" in p])
-        (line,) = [line for line in self.run_trainx("doctor").stdout.splitlines() if line.startswith("GPUs ")]
+        (line, ) = [
+            line for line in self.run_trainx("doctor").stdout.splitlines()
+            if line.startswith("GPUs ")
+        ]
         self.check_sentence("doctor.no_gpu", line)
 
     def test_what_nvml_tells_is_told(self):
@@ -112,22 +129,40 @@ class Doctor(Trainx):
         self.assertEqual((gpus["driver"], gpus["cuda"]), ("580.65.06", 13000))
         first, second = gpus["gpus"]
         self.assertEqual((first["address"], second["address"]), ("0000:17:00.0", "0000:b3:00.0"))
-        self.assertEqual((first["memory_bytes"], first["memory_used_bytes"]), (143771 << 20, 1 << 30))
-        self.assertEqual((first["clock_mhz"], first["most_clock_mhz"], first["watts"], first["most_watts"], first["celsius"]), (1500, 1980, 120.5, 700, 40))
+        self.assertEqual((first["memory_bytes"], first["memory_used_bytes"]),
+                         (143771 << 20, 1 << 30))
+        self.assertEqual((first["clock_mhz"], first["most_clock_mhz"], first["watts"],
+                          first["most_watts"], first["celsius"]), (1500, 1980, 120.5, 700, 40))
         self.assertEqual((first["clock_limits"], second["clock_limits"]), (["temperature"], []))
-        self.assertEqual((first["ecc"], first["ecc_corrected"], first["ecc_uncorrected"]), (True, 5, 0))
-        self.assertEqual((first["compute_mode"], first["compute_capability"], first["bf16"], first["fp8"]), ("exclusive process", 90, True, True))
-        self.assertEqual(first["nvlink"], {"active": 3, "inactive": 1, "to_switches": 1, "peers": ["0000:b3:00.0"] * 2, "bytes_per_second": 26562e6})
+        self.assertEqual((first["ecc"], first["ecc_corrected"], first["ecc_uncorrected"]),
+                         (True, 5, 0))
+        self.assertEqual(
+            (first["compute_mode"], first["compute_capability"], first["bf16"], first["fp8"]),
+            ("exclusive process", 90, True, True))
+        self.assertEqual(
+            first["nvlink"], {
+                "active": 3, "inactive": 1, "to_switches": 1, "peers": ["0000:b3:00.0"] * 2,
+                "bytes_per_second": 26562e6
+            })
         self.assertEqual(first["unread"]["mig"], "Insufficient Permissions")
         self.assertNotIn("mig", first)
         self.assertEqual([p["pid"] for p in second["processes"]], [1])
         self.assertNotIn("memory_bytes", second["processes"][0])
-        self.assertEqual(gpus["pairs"], [{"first": 0, "second": 1, "nvlinks": 3, "path": "between NUMA nodes", "peer_access": "ok"}])
-        for name, part in (("clock", r"\b1500\b.*\b1980 MHz\b.*\btemperature\b"), ("pcie", r"\bGPU 1\b.*\b5 x8\b"), ("in_use", r"\bGPU 1\b.*\bprocess 1\b")):
+        self.assertEqual(gpus["pairs"], [{
+            "first": 0, "second": 1, "nvlinks": 3, "path": "between NUMA nodes", "peer_access": "ok"
+        }])
+        for name, part in (("clock", r"\b1500\b.*\b1980 MHz\b.*\btemperature\b"),
+                           ("pcie", r"\bGPU 1\b.*\b5 x8\b"), ("in_use",
+                                                              r"\bGPU 1\b.*\bprocess 1\b")):
             (problem,) = [p for p in self.problems(found) if re.search(part, p)]
             self.check_sentence(f"doctor.gpu/{name}", problem)
-        text = self.run_trainx("doctor", env=self.environment(LD_LIBRARY_PATH=str(self.folder / "nvml"), CUDA_VISIBLE_DEVICES="0,1")).stdout
-        (line,) = [line for line in text.splitlines() if "NVLinks" in line and "27 GB/s" in line and "0000:b3:00.0" in line]
+        text = self.run_trainx(
+            "doctor", env=self.environment(LD_LIBRARY_PATH=str(self.folder / "nvml"),
+                                           CUDA_VISIBLE_DEVICES="0,1")).stdout
+        (line, ) = [
+            line for line in text.splitlines()
+            if "NVLinks" in line and "27 GB/s" in line and "0000:b3:00.0" in line
+        ]
         self.check_sentence("doctor.nvlinks", line.strip())
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
@@ -135,31 +170,57 @@ class Doctor(Trainx):
         if not self.examine()["trainx"]["build"]["cuda"]:
             self.skipTest("built without CUDA")
         first, second = "0000:17:00.0", "0000:b3:00.0"
-        links = {"hosts": [{"gpu": gpu, "to_gpu_bytes_per_second": 5e10, "to_host_bytes_per_second": 4.8e10} for gpu in (first, second)],
-                 "pairs": [{"from": a, "to": b, "staged_bytes_per_second": 3e10, "direct_bytes_per_second": 7e10, "latency_seconds": 9e-6} for a, b in ((first, second), (second, first))],
-                 "sum": {"gpus": 2, "bytes_per_second": 3e11, "latency_seconds": 2e-5}}
+        links = {
+            "hosts": [{
+                "gpu": gpu, "to_gpu_bytes_per_second": 5e10, "to_host_bytes_per_second": 4.8e10
+            } for gpu in (first, second)], "pairs": [{
+                "from": a, "to": b, "staged_bytes_per_second": 3e10,
+                "direct_bytes_per_second": 7e10, "latency_seconds": 9e-6
+            } for a, b in ((first, second), (second, first))],
+            "sum": {"gpus": 2, "bytes_per_second": 3e11, "latency_seconds": 2e-5}
+        }
         plain, worker = self.worker(), self.folder / "measuring"
-        worker.write_text(f"#!/bin/sh\n[ \"$1\" = --measure-links ] && echo '{json.dumps(links)}' || exec {plain} \"$@\"\n")
+        worker.write_text(
+            f"#!/bin/sh\n[ \"$1\" = --measure-links ] && echo '{json.dumps(links)}' || exec {plain} \"$@\"\n"
+        )
         worker.chmod(0o755)
-        machine = {"LD_LIBRARY_PATH": self.fake_nvml(), "TRAINX_WORKER": str(worker), "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "0,1"}
-        recipe = self.recipe("model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 128, micro_batch_size: 64}\nrun: {device: gpu}\nparallel: {world_size: 2}\nprecision: {compute: bf16}\n")
-        plan = lambda: json.loads(self.run_trainx("plan", recipe, "--json", env=self.environment(**machine)).stdout)
+        machine = {
+            "LD_LIBRARY_PATH": self.fake_nvml(), "TRAINX_WORKER": str(worker),
+            "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "0,1"
+        }
+        recipe = self.recipe(
+            "model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 128, micro_batch_size: 64}\nrun: {device: gpu}\nparallel: {world_size: 2}\nprecision: {compute: bf16}\n"
+        )
+        plan = lambda: json.loads(
+            self.run_trainx("plan", recipe, "--json", env=self.environment(**machine)).stdout)
         before = plan()
         report = self.examine(**machine)
         self.assertEqual(report["gpus"]["links"], links)
-        self.assertFalse([p for p in self.problems(report) if "NVLink" in p], report["findings"])      # 70 of 80 GB/s
+        self.assertFalse([p for p in self.problems(report) if "NVLink" in p],
+                         report["findings"])  # 70 of 80 GB/s
         slow = [p for p in self.problems(report) if re.search(r"\b(48|63) GB/s", p)]
         self.assertEqual(slow, [], "48 of the 63 GB/s of PCIe 5 x16")
-        self.assertLess(before["time"]["step_ms"], plan()["time"]["step_ms"], "sums take time once it is known how much")
-        worker.write_text(f"#!/bin/sh\n[ \"$1\" = --measure-links ] && {{ echo no such thing >&2; exit 69; }} || exec {plain} \"$@\"\n")
+        self.assertLess(before["time"]["step_ms"],
+                        plan()["time"]["step_ms"], "sums take time once it is known how much")
+        worker.write_text(
+            f"#!/bin/sh\n[ \"$1\" = --measure-links ] && {{ echo no such thing >&2; exit 69; }} || exec {plain} \"$@\"\n"
+        )
         self.assertIn("no such thing", self.examine(**machine)["gpus"]["unread"]["links"])
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_how_fast_the_host_updates_is_measured_once_by_whoever_needs_it_first(self):
-        machine = {"LD_LIBRARY_PATH": self.fake_nvml(), "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "0"}
-        recipe = self.recipe("model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 8}\nrun: {device: gpu}\nparallel: {world_size: 1}\nprecision: {compute: bf16}\nmemory: {optimizer_offload: cpu}\n")
+        machine = {
+            "LD_LIBRARY_PATH": self.fake_nvml(), "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "CUDA_VISIBLE_DEVICES": "0"
+        }
+        recipe = self.recipe(
+            "model: {type: gpt2, size: 124m}\nbatch: {global_batch_size: 8}\nrun: {device: gpu}\nparallel: {world_size: 1}\nprecision: {compute: bf16}\nmemory: {optimizer_offload: cpu}\n"
+        )
         kept = self.folder / "cache" / "trainx" / "host_updates.json"
-        plan = lambda *more: [line for line in self.run_trainx("plan", recipe, *more, env=self.environment(**machine)).stdout.splitlines() if re.search(r" ms at \S+ [KMG]iB/s", line)]
+        plan = lambda *more: [
+            line for line in self.run_trainx("plan", recipe, *more, env=self.environment(**machine))
+            .stdout.splitlines() if re.search(r" ms at \S+ [KMG]iB/s", line)
+        ]
         self.assertEqual(plan("memory.optimizer_offload=none"), [])
         self.assertFalse(kept.exists(), "nothing is measured that nobody needs")
         first = plan()
@@ -171,7 +232,9 @@ class Doctor(Trainx):
         self.assertEqual(len(plan()), 1)
         self.assertEqual(json.loads(kept.read_text())["state"], told["state"])
         measured = self.examine(**machine)["memory_bandwidth"]
-        self.assertEqual(json.loads(kept.read_text()), {"state": told["state"], "bytes_per_second": measured["in_place_bytes_per_second"]})
+        self.assertEqual(
+            json.loads(kept.read_text()),
+            {"state": told["state"], "bytes_per_second": measured["in_place_bytes_per_second"]})
 
     @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU")
     def test_memory_that_is_broken_has_a_remedy(self):
@@ -179,8 +242,12 @@ class Doctor(Trainx):
         first, second = report["gpus"]["gpus"]
         self.assertEqual((first["ecc_uncorrected"], second["ecc_uncorrected"]), (2, 0))
         self.assertEqual((first["row_remap_pending"], second["row_remap_pending"]), (False, True))
-        remedies = {name: f["remedy"] for f in report["findings"]
-                    for name in ("GPU 0", "GPU 1") if name in f["problem"] and "memory" in f["problem"]}
+        remedies = {
+            name: f["remedy"]
+            for f in report["findings"]
+            for name in ("GPU 0", "GPU 1")
+            if name in f["problem"] and "memory" in f["problem"]
+        }
         self.assertEqual(set(remedies), {"GPU 0", "GPU 1"})
         self.assertTrue(all("nvidia-smi -r" in remedy for remedy in remedies.values()), remedies)
 

@@ -1,10 +1,14 @@
-"""Pages of the documentation as a test sees them: fenced blocks, and the comment before a block that says how it is tested.
+"""Pages of the documentation as a test sees them: fenced blocks, and the comment before a block
+that says how it is tested.
 
-    <!-- test: run [key=value ...] -->       run it (the default of `sh`); settings go into TRAINX_SET, to keep a run short
+    <!-- test: run [key=value ...] -->       run it (the default of `sh`); settings go into
+    TRAINX_SET, to keep a run short
     <!-- test: exit N -->                    run it; the block ends with that exit code
-    <!-- test: parse WHY [key=value ...] --> needs what the test lacks: trainx must accept the flags, and the recipe if it is there
+    <!-- test: parse WHY [key=value ...] --> needs what the test lacks: trainx must accept the
+    flags, and the recipe if it is there
     <!-- test: skip WHY -->                  neither
-    <!-- test: file NAME -->                 `yaml`: the block is that file of the page's folder, too
+    <!-- test: file NAME -->                 `yaml`: the block is that file of the page's folder,
+    too
 """
 import dataclasses
 import pathlib
@@ -36,7 +40,8 @@ class Block:
         return found[1] if found else ""
 
     def commands(self):
-        """Logical lines: comments and continuations are resolved, bodies of here-documents left out."""
+        """Logical lines: comments and continuations are resolved, bodies of here-documents left
+        out."""
         lines, current, until = [], "", None
         for line in self.text.splitlines():
             if until is not None:
@@ -68,7 +73,9 @@ def blocks(page):
             while lines[number].strip() != "```":
                 text.append(lines[number][indent:])
                 number += 1
-            found.append(Block(page, start + 1, fence[2], "\n".join(text) + "\n", mark[1] if mark else "", (mark[2] or "") if mark else ""))
+            found.append(
+                Block(page, start + 1, fence[2], "\n".join(text) + "\n", mark[1] if mark else "",
+                      (mark[2] or "") if mark else ""))
             mark = None
         elif line.strip():
             if mark:
@@ -78,7 +85,8 @@ def blocks(page):
 
 
 def trainx_calls(line):
-    """Arguments of each trainx in a command line, whoever starts it: `torchrun --no-python trainx train r.yaml` -> [["train", "r.yaml"]]."""
+    """Arguments of each trainx in a command line, whoever starts it: `torchrun --no-python trainx
+    train r.yaml` -> [["train", "r.yaml"]]."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = "#"
@@ -109,4 +117,7 @@ def outside_fences(text):
 
 
 def anchors(page):
-    return {slug(m[1]) for m in re.finditer(r"^#+ (.*)$", outside_fences(page.read_text()), re.MULTILINE)}
+    return {
+        slug(m[1])
+        for m in re.finditer(r"^#+ (.*)$", outside_fences(page.read_text()), re.MULTILINE)
+    }

@@ -22,7 +22,8 @@ class ExpertParallelOnGpus(Trainx):
         return [m["loss"] for m in self.metrics(name)]
 
     def test_gpus_that_share_experts_have_the_losses_of_one(self):
-        # In bf16 some token's choice is soon another one, whatever cuts the batch: the losses of two
+        # In bf16 some token's choice is soon another one, whatever cuts the batch: the losses of
+        # two
         # micro-batches on one device part by 2e-3 at step 7, after 1e-5 until then.
         for precision, tolerance, steps in (("fp32", 5e-5, 8), ("bf16", 5e-3, 5)):
             settings = (f"precision={precision}", f"run.duration={steps} steps")

@@ -1,4 +1,5 @@
-"""Mixtures of experts on a GPU: the CPU's losses in every precision, with the loss that keeps experts
+"""Mixtures of experts on a GPU: the CPU's losses in every precision, with the loss that keeps
+experts
 busy, memory as planned, and the same bits after a resume and with recomputation.
 families_gpu_test.py compares them with transformers.
 """

@@ -1,4 +1,5 @@
-"""Models of transformers that scripts/trainx-export wrote, on a GPU: the losses of transformers on a
+"""Models of transformers that scripts/trainx-export wrote, on a GPU: the losses of transformers on
+a
 CPU, the same bits captured and launched one by one, whatever is recomputed, copied away or resumed,
 memory as planned, and the operator that a CUDA graph cannot hold by its name."""
 import hashlib

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import threading
 
 import starts
 
@@ -16,6 +17,7 @@ AT_LOAD = ("LD_", "GLIBC_", "MALLOC_", "OMP_", "GOMP_", "KMP_", "MKL_", "ATEN_",
 RANK = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}  # of a launcher's rank
 MOST_IDLE = 3  # processes that wait for a command
 
+choosing = threading.Lock()  # tests ask in threads of their own
 idle = []  # [(program, variables at load, process)], the last one used last
 
 
@@ -81,13 +83,18 @@ def program_for(words, environment, build):
 def ask(program, words, folder, environment, **more):
     """Runs a command in a process that is idle, else in a new one, which is kept."""
     variables = at_load(environment)
-    idle[:] = [one for one in idle if one[2].process.poll() is None]  # it may have been killed
-    at = next((i for i, (p, v, _) in enumerate(idle) if (p, v) == (program, variables)), None)
-    process = ManyCommands(program, variables) if at is None else idle.pop(at)[2]
+    with choosing:
+        idle[:] = [one for one in idle if one[2].process.poll() is None]  # it may have been killed
+        at = next((i for i, (p, v, _) in enumerate(idle) if (p, v) == (program, variables)), None)
+        process = None if at is None else idle.pop(at)[2]
+    process = process or ManyCommands(program, variables)
     answer = process.ask(words, folder, environment, **more)
-    idle.append((program, variables, process))
-    while len(idle) > MOST_IDLE:
-        idle.pop(0)[2].close()
+    with choosing:
+        idle.append((program, variables, process))
+        ended = idle[:-MOST_IDLE]
+        del idle[:-MOST_IDLE]
+    for _, _, one in ended:
+        one.close()
     return answer
 
 

@@ -1,11 +1,14 @@
 """Commands as forks (forked.py) do what they do as processes, and what needs a new process gets
 one; scripts/times tells of both."""
 
+import concurrent.futures
 import json
 import pathlib
 import subprocess
 import sys
+import threading
 import time
+import unittest.mock
 
 import forked
 import starts
@@ -90,6 +93,33 @@ class Forked(Trainx):
             self.run_trainx("train", recipe, f"run.name=t{threads}", "--overwrite", env=env)
             self.assertEqual(forked.idle[-1][1]["OMP_NUM_THREADS"], threads)
         self.assertEqual(len({id(process) for _, _, process in forked.idle}), len(forked.idle))
+
+    def test_a_process_answers_one_thread_at_a_time(self):
+        class Process:
+            """Stands for a process: it fails if a thread asks or ends it while another one asks."""
+
+            def __init__(self, *_):
+                self.process, self.asked = self, threading.Lock()
+
+            def poll(self):
+                time.sleep(0)
+
+            def ask(self, *_):
+                assert self.asked.acquire(blocking=False)
+                time.sleep(1e-4)
+                self.asked.release()
+                return "answer"
+
+            def close(self):
+                assert not self.asked.locked()
+
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)             # threads give way to each other at any place
+        with (unittest.mock.patch.object(forked, "ManyCommands", Process),
+              unittest.mock.patch.object(forked, "idle", []),
+              concurrent.futures.ThreadPoolExecutor(6) as pool):
+            answers = list(pool.map(lambda _: forked.ask("program", [], "", {}), range(3000)))
+        self.assertEqual(answers, ["answer"] * 3000)
 
     def test_a_command_that_takes_too_long_is_killed_with_its_workers(self):
         endless = tiny(steps=10**7, every=10**7).replace("cosine, warmup: 5 steps", "constant")

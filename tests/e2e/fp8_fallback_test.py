@@ -17,7 +17,8 @@ class Fallback(Trainx):
     forks = True
 
     def state(self, run):
-        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+        return json.loads(
+            (self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 
     def fallbacks(self, run):
         lines = (self.folder / "outputs" / run / "metrics.jsonl").read_text().splitlines()
@@ -28,9 +29,11 @@ class Fallback(Trainx):
         return {m["step"]: m["loss"] for m in self.metrics(run)}
 
     def saturating(self, match=f"*{C_ATTN}"):
-        """A recipe whose first update makes weights so large that the second step cuts them: its scales are of the first one."""
+        """A recipe whose first update makes weights so large that the second step cuts them: its
+        scales are of the first one."""
         text = tiny(20, every=100, precision=FP8).replace("cosine, warmup: 5 steps", "constant")
-        return self.recipe(text.replace("lr: 3e-3,", f'lr: 3e-3, groups: [{{match: "{match}", lr: 0.3}}],'))
+        return self.recipe(
+            text.replace("lr: 3e-3,", f'lr: 3e-3, groups: [{{match: "{match}", lr: 0.3}}],'))
 
     def train(self, recipe, name, *settings, **how):
         return self.run_trainx("train", recipe, f"run.name={name}", *settings, **how)
@@ -73,8 +76,10 @@ class Fallback(Trainx):
     def test_what_can_have_no_effect_is_refused(self):
         for precision in ("bf16", "{compute: bf16, products: fp8}"):
             recipe = self.recipe(tiny(precision=precision))
-            self.refused("validate", recipe, "precision.fallback=0.01", key="precision.fallback", names=("delayed",))
-            self.refused("validate", recipe, "precision.fallback_window=10", key="precision.fallback_window", names=("delayed",))
+            self.refused("validate", recipe, "precision.fallback=0.01", key="precision.fallback",
+                         names=("delayed", ))
+            self.refused("validate", recipe, "precision.fallback_window=10",
+                         key="precision.fallback_window", names=("delayed", ))
         recipe = self.recipe(tiny(precision=PLAIN))
         self.refused("validate", recipe, "precision.fallback=1.5", key="precision.fallback")
 

@@ -1,4 +1,5 @@
-"""Products in fp8 on a GPU, as a user meets them: the CPU's losses, the same bits however a run is stopped or recomputed, and what stays in bf16."""
+"""Products in fp8 on a GPU, as a user meets them: the CPU's losses, the same bits however a run is
+stopped or recomputed, and what stays in bf16."""
 import json
 
 from gpu_checks import needs_capability
@@ -42,7 +43,9 @@ class Fp8OnGpu(Trainx):
         gpu = self.train(recipe, "gpu", FP8)
         bf16 = self.train(recipe, "bf16")
         self.assertEqual(len(gpu), 20)
-        print(f"  fp8, GPU to CPU: first step {gpu[0] / cpu[0] - 1:.1e}, mean {mean_difference(gpu, cpu):.1e}, largest {largest_difference(gpu, cpu):.1e}; to bf16 {largest_difference(gpu, bf16):.1e}")
+        print(
+            f"  fp8, GPU to CPU: first step {gpu[0] / cpu[0] - 1:.1e}, mean {mean_difference(gpu, cpu):.1e}, largest {largest_difference(gpu, cpu):.1e}; to bf16 {largest_difference(gpu, bf16):.1e}"
+        )
         self.assertLess(abs(gpu[0] / cpu[0] - 1), 1e-3)
         self.assertLess(abs(mean_difference(gpu, cpu)), 1e-3)
         # a value that is rounded otherwise moves what follows, in bf16 alone as well
@@ -63,25 +66,36 @@ class Fp8OnGpu(Trainx):
         self.assertLess(largest_difference(gpu, cpu), 5e-3)
         self.assertLess(largest_difference(gpu, current), 1e-2)
         # the same tensors, rounded now and then otherwise
-        exponents = [list(map(int, self.state(run)["fp8_ranges"].split())) for run in ("cpu", "gpu")]
+        exponents = [
+            list(map(int,
+                     self.state(run)["fp8_ranges"].split())) for run in ("cpu", "gpu")
+        ]
         self.assertLessEqual(max(abs(a - b) for a, b in zip(*exponents, strict=True)), 1)
         self.assertLess(sum(a != b for a, b in zip(*exponents)), len(exponents[0]) / 20)
         for scaling, run in (("delayed", "gpu"), ("current", "current")):
             for line in self.metrics(run):
                 for of in ("inputs", "weights", "gradients"):
                     self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
-                    self.assertTrue(0 <= line[f"fp8_saturated_{of}"] <= (0 if scaling == "current" else 1e-3), line)
+                    self.assertTrue(
+                        0 <= line[f"fp8_saturated_{of}"] <= (0 if scaling == "current" else 1e-3),
+                        line)
         first = [self.metrics(run)[0] for run in ("cpu", "gpu")]
-        print("  flushed in the first step, CPU and GPU: " + "; ".join(f"{of} {first[0][key]:.2e} {first[1][key]:.2e}" for of in ("inputs", "weights", "gradients") for key in [f"fp8_flushed_{of}"]))
+        print("  flushed in the first step, CPU and GPU: " +
+              "; ".join(f"{of} {first[0][key]:.2e} {first[1][key]:.2e}"
+                        for of in ("inputs", "weights", "gradients")
+                        for key in [f"fp8_flushed_{of}"]))
         self.assertEqual(first[0]["fp8_flushed_weights"], first[1]["fp8_flushed_weights"])
 
     @needs_capability(9.0, below=9.1)
     def test_scales_of_blocks_give_the_losses_of_the_cpu(self):
-        recipe = self.recipe(tiny(20, dropout=0, precision="bf16").replace("hidden_size: 32", "hidden_size: 160"))
+        recipe = self.recipe(
+            tiny(20, dropout=0, precision="bf16").replace("hidden_size: 32", "hidden_size: 160"))
         cpu = self.train(recipe, "cpu", BLOCKS, device="cpu")
         gpu = self.train(recipe, "gpu", BLOCKS)
         bf16 = self.train(recipe, "bf16")
-        print(f"  fp8 by blocks, GPU to CPU: first step {gpu[0] / cpu[0] - 1:.1e}, mean {mean_difference(gpu, cpu):.1e}, largest {largest_difference(gpu, cpu):.1e}; to bf16 {largest_difference(gpu, bf16):.1e}")
+        print(
+            f"  fp8 by blocks, GPU to CPU: first step {gpu[0] / cpu[0] - 1:.1e}, mean {mean_difference(gpu, cpu):.1e}, largest {largest_difference(gpu, cpu):.1e}; to bf16 {largest_difference(gpu, bf16):.1e}"
+        )
         self.assertLess(abs(gpu[0] / cpu[0] - 1), 1e-3)
         self.assertLess(abs(mean_difference(gpu, cpu)), 1e-3)
         self.assertLess(largest_difference(gpu, cpu), 5e-3)
@@ -94,12 +108,18 @@ class Fp8OnGpu(Trainx):
                 self.assertTrue(0 <= line[f"fp8_flushed_{of}"] < 0.05, line)
                 self.assertEqual(line[f"fp8_saturated_{of}"], 0, line)
         self.same_bits(BLOCKS.partition("=")[2], "blocks")
-        gated = self.recipe(tiny(20, dropout=0, precision="bf16").replace("type: gpt2", "type: qwen3").replace(", dropout: 0}", "}").replace("deterministic: true", "deterministic: false"), "gated.yaml")
+        gated = self.recipe(
+            tiny(20, dropout=0, precision="bf16").replace("type: gpt2", "type: qwen3").replace(
+                ", dropout: 0}", "}").replace("deterministic: true", "deterministic: false"),
+            "gated.yaml")
         got = self.train(gated, "gated", BLOCKS, "batch.micro_batch_size=2")
-        self.assertLess(largest_difference(got, self.train(gated, "gated-bf16", "batch.micro_batch_size=2")), 3e-2)
+        self.assertLess(
+            largest_difference(got, self.train(gated, "gated-bf16", "batch.micro_batch_size=2")),
+            3e-2)
 
     def state(self, run):
-        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+        return json.loads(
+            (self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 
     def test_resumed_and_recomputed_runs_have_the_same_bits(self):
         for way in (CURRENT, DELAYED.partition("=")[2]):
@@ -107,14 +127,17 @@ class Fp8OnGpu(Trainx):
                 self.same_bits(way, "current" if way == CURRENT else "delayed")
 
     def same_bits(self, way, run):
-        recipe = self.recipe(tiny(10, every=100, precision=way).replace("cosine, warmup: 5 steps", "constant"))
+        recipe = self.recipe(
+            tiny(10, every=100, precision=way).replace("cosine, warmup: 5 steps", "constant"))
         self.train(recipe, f"{run}-ten")
         want = sha256(self.weights(f"{run}-ten"))
         self.train(recipe, f"{run}-five", "run.duration=5 steps")
         self.train(recipe, f"{run}-five")
         self.assertEqual(sha256(self.weights(f"{run}-five")), want)
-        for name, more in (("again", ()), ("eager", ("run.execution=eager",)), ("selective", ("memory.activation_checkpoint=selective",)), ("full", ("memory.activation_checkpoint=full",)),
-                           ("mlp", ("memory.activation_checkpoint=mlp",))):
+        for name, more in (("again", ()), ("eager", ("run.execution=eager", )),
+                           ("selective", ("memory.activation_checkpoint=selective", )),
+                           ("full", ("memory.activation_checkpoint=full", )),
+                           ("mlp", ("memory.activation_checkpoint=mlp", ))):
             with self.subTest(name=name):
                 self.train(recipe, f"{run}-{name}", *more)
                 self.assertEqual(sha256(self.weights(f"{run}-{name}")), want)
@@ -127,7 +150,8 @@ class Fp8OnGpu(Trainx):
         self.run_trainx("train", recipe, "run.name=half", "--fork", "other", "run.device=gpu")
         self.train(recipe, "half", FP8)
         self.assertNotEqual(self.losses("other")[-5:], self.losses("half")[-5:])
-        self.assertLess(largest_difference(self.losses("other")[-5:], self.losses("half")[-5:]), 1e-2)
+        self.assertLess(largest_difference(self.losses("other")[-5:],
+                                           self.losses("half")[-5:]), 1e-2)
 
     def test_small_products_stay_in_bf16(self):
         recipe = self.constant("bf16")
@@ -148,17 +172,22 @@ class Fp8OnGpu(Trainx):
         self.assertLess(largest_difference(some, self.train(recipe, "none", *narrow)), 1e-2)
 
     def test_gated_layers_and_tuned_products(self):
-        """Grouped heads without biases, several micro-steps whose weight gradients are added up, algorithms that were measured."""
-        text = tiny(20, dropout=0, precision="bf16").replace("type: gpt2", "type: qwen3").replace(", dropout: 0}", "}").replace("deterministic: true", "deterministic: false")
+        """Grouped heads without biases, several micro-steps whose weight gradients are added up,
+        algorithms that were measured."""
+        text = tiny(20, dropout=0, precision="bf16").replace("type: gpt2", "type: qwen3").replace(
+            ", dropout: 0}", "}").replace("deterministic: true", "deterministic: false")
         recipe = self.recipe(text)
         got = self.train(recipe, "fp8", FP8, "batch.micro_batch_size=2")
-        self.assertLess(largest_difference(got, self.train(recipe, "bf16", "batch.micro_batch_size=2")), 3e-2)
+        self.assertLess(
+            largest_difference(got, self.train(recipe, "bf16", "batch.micro_batch_size=2")), 3e-2)
         self.assertLess(got[-1], got[0])
 
     def test_what_cannot_be_is_refused(self):
         recipe = self.recipe(tiny(precision="fp32"))
-        self.refused("train", recipe, "precision.products=fp8", "run.device=gpu", names=("run.device", "precision.products", "precision.compute"))
-        self.refused("train", recipe, FP8, "run.device=gpu", "model.options.hidden_size=40", names=("precision.products", "16"))
+        self.refused("train", recipe, "precision.products=fp8", "run.device=gpu",
+                     names=("run.device", "precision.products", "precision.compute"))
+        self.refused("train", recipe, FP8, "run.device=gpu", "model.options.hidden_size=40",
+                     names=("precision.products", "16"))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ SMALL = "precision.small_products=fp8"     # models this small gain nothing on a
 
 
 def fp8(compute="fp32", **more):
-    return "{compute: %s, products: fp8%s}" % (compute, "".join(f", {k}: {v}" for k, v in more.items()))
+    return "{compute: %s, products: fp8%s}" % (compute, "".join(f", {k}: {v}"
+                                                                for k, v in more.items()))
 
 
 def largest_difference(a, b):
@@ -77,10 +78,12 @@ class Fp8(Trainx):
         self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.6 times .*estimate")
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
         self.refused("plan", recipe, "--gpu", "a100", names=("precision.products", "8.9"))
-        self.refused("plan", recipe, "--gpu", "l40s", names=("precision.scaling", "9.0", "scaling: current"))
+        self.refused("plan", recipe, "--gpu", "l40s",
+                     names=("precision.scaling", "9.0", "scaling: current"))
 
     def state(self, run):
-        return json.loads((self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
+        return json.loads(
+            (self.folder / "outputs" / run / "latest" / "trainer_state.json").read_text())
 
     def test_elements_that_become_zero_or_are_cut_are_counted_and_reported(self):
         scaling = self.random.choice(("current", "delayed"))
@@ -93,19 +96,28 @@ class Fp8(Trainx):
     def test_the_plan_says_it_and_keeps_less(self):
         recipe = self.recipe(tiny(precision="bf16"))
         said = self.run_trainx("plan", recipe, FP8).stdout
-        self.assertRegex(said, r"products +fp8 in 2 of 2 layers: e4m3 inputs and weights, e5m2 output gradients.*[0-9.]+ [KMG]iB of inputs kept")
+        self.assertRegex(
+            said,
+            r"products +fp8 in 2 of 2 layers: e4m3 inputs and weights, e5m2 output gradients.*[0-9.]+ [KMG]iB of inputs kept"
+        )
         self.assertEqual(self.run_trainx("plan", self.recipe(tiny()), "precision=fp8").stdout, said)
-        self.assertIn("fp8 in 2 of 4 layers", self.run_trainx("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=4").stdout)
+        self.assertIn(
+            "fp8 in 2 of 4 layers",
+            self.run_trainx("plan", recipe, FP8, "precision.first_last=compute",
+                            "model.options.num_layers=4").stdout)
         self.assertNotRegex(self.run_trainx("plan", recipe).stdout, r"products +\w")
         low = self.recipe(tiny(precision="bf16"), "low.yaml")
         planned = self.run_trainx("plan", low, FP8, SMALL, "--gpu", "h100").stdout
-        self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
+        self.assertRegex(planned,
+                         r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
         self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.8 times .*estimate")
         # three products of each of four linear layers; x and output gradient are cast in both
         # micro-steps, the weight once a step
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
         self.assertNotIn("fp8", self.run_trainx("plan", low, "--gpu", "h100").stdout)
-        self.assertRegex(self.run_trainx("plan", self.recipe(tiny()), FP8, "--gpu", "h100").stdout, "run.device auto takes the CPU: precision.products is fp8.*precision.compute: bf16")
+        self.assertRegex(
+            self.run_trainx("plan", self.recipe(tiny()), FP8, "--gpu", "h100").stdout,
+            "run.device auto takes the CPU: precision.products is fp8.*precision.compute: bf16")
 
     def test_inputs_kept_are_those_of_one_micro_step(self):
         recipe = self.recipe(tiny(precision="bf16"))
@@ -205,22 +217,31 @@ class Fp8(Trainx):
         recipe = self.recipe(tiny(precision="bf16"))
         planned = self.run_trainx("plan", recipe, FP8, SMALL, "--gpu", "h100",
                                   "model.options.intermediate_size=40").stdout
-        self.assertRegex(planned, r"products +fp8 in 2 of 2 layers: .*; 4 matrices .* in bf16: .* 16\n")
+        self.assertRegex(planned,
+                         r"products +fp8 in 2 of 2 layers: .*; 4 matrices .* in bf16: .* 16\n")
         self.assertRegex(planned, r"matrix products +54, 24 of them in fp8\n")
-        for more in (("model.options.hidden_size=40",), ("data.sequence_length=30", "batch.micro_batch_size=1")):
-            self.refused("plan", recipe, FP8, "--gpu", "h100", *more, names=("precision.products", "16", "batch.micro_batch_size"))
+        for more in (("model.options.hidden_size=40", ), ("data.sequence_length=30",
+                                                          "batch.micro_batch_size=1")):
+            self.refused("plan", recipe, FP8, "--gpu", "h100", *more,
+                         names=("precision.products", "16", "batch.micro_batch_size"))
         self.refused("plan", recipe, FP8, "--gpu", "a100", names=("precision.products", "8.9"))
         self.run_trainx("plan", recipe, FP8, "--gpu", "l40s")
 
     def test_what_cannot_be_is_refused(self):
         recipe = self.recipe(tiny())
-        self.refused("plan", recipe, FP8, "run.device=gpu", names=("run.device", "precision.products", "precision.compute"))
-        self.refused("plan", recipe, FP8, "precision.first_last=compute", names=("precision.first_last", "precision.products"))
-        self.refused("plan", recipe, FP8, "precision.first_last=compute", "model.options.num_layers=1", names=("precision.first_last", "precision.products"))
-        self.refused("validate", recipe, FP8, "precision.compute=fp16", key="precision.products", names=("compute: bf16",))
+        self.refused("plan", recipe, FP8, "run.device=gpu",
+                     names=("run.device", "precision.products", "precision.compute"))
+        self.refused("plan", recipe, FP8, "precision.first_last=compute",
+                     names=("precision.first_last", "precision.products"))
+        self.refused("plan", recipe, FP8, "precision.first_last=compute",
+                     "model.options.num_layers=1",
+                     names=("precision.first_last", "precision.products"))
+        self.refused("validate", recipe, FP8, "precision.compute=fp16", key="precision.products",
+                     names=("compute: bf16", ))
         self.refused("validate", recipe, "precision.first_last=compute", key="precision.first_last")
         self.refused("validate", recipe, "precision.products=int8", key="precision.products")
-        self.refused("validate", recipe, "precision.scaling=delayed", key="precision.scaling", names=("products: fp8",))
+        self.refused("validate", recipe, "precision.scaling=delayed", key="precision.scaling",
+                     names=("products: fp8", ))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Text in, text out: greedy text is transformers' to the last token, within the context and beyond it; sampling, ends of texts, and what is refused."""
+"""Text in, text out: greedy text is transformers' to the last token, within the context and beyond
+it; sampling, ends of texts, and what is refused."""
 import json
 import shutil
 import subprocess
@@ -10,11 +11,17 @@ from random_text import WORDS
 from support import TRAINX, Trainx, main, sampled
 
 PYTHON = reference.PYTHON
-PROMPTS = ["Once", "the quick brown fox", "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e", "I'll wait.\n\nThen", "\U0001f44d\U0001f3fd ", "3.14 is x"]
+PROMPTS = [
+    "Once", "the quick brown fox", "na\u00efve caf\u00e9 \u65e5\u672c\u8a9e", "I'll wait.\n\nThen",
+    "\U0001f44d\U0001f3fd ", "3.14 is x"
+]
 CLEAR = 1e-4        # a logit that far above the next one is not chosen by rounding
 
 
-@unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+@unittest.skipUnless(
+    PYTHON,
+    "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)"
+)
 class Generate(Trainx):
     forks = True
 
@@ -24,8 +31,11 @@ class Generate(Trainx):
     def setUp(self):
         super().setUp()
         words = [self.random.choice(WORDS) for _ in range(4000)]
-        (self.folder / "text.txt").write_text("\n".join(" ".join(words[i:i + 20]) for i in range(0, len(words), 20)), encoding="utf-8")
-        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "tok", "--train-vocab", "400", "--out", "train.bin")
+        (self.folder / "text.txt").write_text(
+            "\n".join(" ".join(words[i:i + 20]) for i in range(0, len(words), 20)),
+            encoding="utf-8")
+        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "tok", "--train-vocab",
+                        "400", "--out", "train.bin")
         self.tokenizer = self.folder / "tok" / "tokenizer.json"
         self.vocab_size = len(json.loads(self.tokenizer.read_text())["model"]["vocab"])
 
@@ -43,7 +53,9 @@ class Generate(Trainx):
 
     def generated(self, model, prompt, *args, may_end=False):
         """A random model may well say the tokenizer's <|endoftext|>."""
-        return json.loads(self.run_trainx("generate", model, "--prompt", prompt, *args, *([] if may_end else ["--ignore-eos"]), "--json").stdout)
+        return json.loads(
+            self.run_trainx("generate", model, "--prompt", prompt, *args,
+                            *([] if may_end else ["--ignore-eos"]), "--json").stdout)
 
     def same_until_unclear(self, got, want, prompt_tokens):
         """Returns how many of the added tokens were compared."""
@@ -54,20 +66,26 @@ class Generate(Trainx):
     def test_greedy_text_is_that_of_transformers(self):
         model = self.make()
         ids = self.reference("encode", self.tokenizer, asks=PROMPTS)
-        want = self.reference("generate", self.folder / model, asks=[{"ids": i, "new": 60} for i in ids])
+        want = self.reference("generate", self.folder / model,
+                              asks=[{"ids": i, "new": 60} for i in ids])
         compared, outputs = 0, []
         for prompt, prompt_ids, reference in zip(PROMPTS, ids, want):
             with self.subTest(prompt=prompt):
-                got = self.generated(model, prompt, "--tokenizer", "tok", "--temperature", "0", "--max-tokens", "60")
+                got = self.generated(model, prompt, "--tokenizer", "tok", "--temperature", "0",
+                                     "--max-tokens", "60")
                 self.assertEqual(got["ids"][:len(prompt_ids)], prompt_ids)
-                self.assertEqual((got["prompt_tokens"], got["generated_tokens"], got["ended_by"]), (len(prompt_ids), 60, "max_tokens"))
+                self.assertEqual((got["prompt_tokens"], got["generated_tokens"], got["ended_by"]),
+                                 (len(prompt_ids), 60, "max_tokens"))
                 self.assertEqual(len(got["ids"]), len(prompt_ids) + 60)
                 compared += self.same_until_unclear(got["ids"], reference, len(prompt_ids))
                 outputs.append(got)
-                plain = self.run_trainx("generate", model, "--prompt", prompt, "--tokenizer", self.tokenizer, "--temperature", "0", "--max-tokens", "60", "--ignore-eos").stdout
+                plain = self.run_trainx("generate", model, "--prompt", prompt, "--tokenizer",
+                                        self.tokenizer, "--temperature", "0", "--max-tokens", "60",
+                                        "--ignore-eos").stdout
                 self.assertEqual(plain, got["text"] + "\n")
         self.assertGreater(compared, 0.5 * 60 * len(PROMPTS))
-        self.assertEqual([o["text"] for o in outputs], self.reference("decode", self.tokenizer, asks=[o["ids"] for o in outputs]))
+        self.assertEqual([o["text"] for o in outputs],
+                         self.reference("decode", self.tokenizer, asks=[o["ids"] for o in outputs]))
         self.assertGreater(len({o["text"] for o in outputs}), 1)
         for o in outputs:
             self.assertGreater(o["seconds"], 0)
@@ -80,49 +98,65 @@ class Generate(Trainx):
         long_prompt = " ".join(PROMPTS) * 3
         prompts = ["Once", long_prompt]
         ids = self.reference("encode", self.tokenizer, asks=prompts)
-        exact = ids[1][:positions]                                 # as many tokens as there are positions
+        exact = ids[1][:positions]  # as many tokens as there are positions
         self.assertGreater(len(ids[1]), positions)
-        want = self.reference("generate", self.folder / model, asks=[{"ids": i, "new": 50} for i in [*ids, exact]])
+        want = self.reference("generate", self.folder / model,
+                              asks=[{"ids": i, "new": 50} for i in [*ids, exact]])
         compared = 0
-        for prompt, how, reference, tokens in [("Once", "tok", want[0], ids[0]), (long_prompt, "tok", want[1], ids[1]), (" ".join(map(str, exact)), "none", want[2], exact)]:
+        for prompt, how, reference, tokens in [("Once", "tok", want[0], ids[0]),
+                                               (long_prompt, "tok", want[1], ids[1]),
+                                               (" ".join(map(str, exact)), "none", want[2], exact)]:
             with self.subTest(prompt=prompt):
-                got = self.generated(model, prompt, "--tokenizer", how, "--temperature", "0", "--max-tokens", "50")
-                self.assertEqual((len(got["ids"]), got["context_length"]), (len(tokens) + 50, positions))
+                got = self.generated(model, prompt, "--tokenizer", how, "--temperature", "0",
+                                     "--max-tokens", "50")
+                self.assertEqual((len(got["ids"]), got["context_length"]),
+                                 (len(tokens) + 50, positions))
                 compared += self.same_until_unclear(got["ids"], reference, len(tokens))
         self.assertGreater(compared, 0.5 * 150)
-        said = self.run_trainx("generate", model, "--prompt", "Once", "--tokenizer", "tok", "--max-tokens", "50").stderr
+        said = self.run_trainx("generate", model, "--prompt", "Once", "--tokenizer", "tok",
+                               "--max-tokens", "50").stderr
         self.assertIn(f" {positions} tokens", said)
-        short = self.run_trainx("generate", model, "--prompt", "1 2", "--max-tokens", str(positions - 1)).stderr
+        short = self.run_trainx("generate", model, "--prompt", "1 2", "--max-tokens",
+                                str(positions - 1)).stderr
         self.assertEqual(short, "")
 
     def test_the_models_own_tokenizer_goes_where_it_goes(self):
         model = self.make()
         want = self.generated(model, "Once", "--tokenizer", "tok", "--max-tokens", "20")
-        self.assertEqual(self.generated(model, " ".join(map(str, want["ids"][:want["prompt_tokens"]])), "--max-tokens", "20")["ids"], want["ids"])     # without one: ids
-        self.assertIn("--tokenizer", self.run_trainx("generate", model, "--prompt", "Once", expect=65).stderr)
+        self.assertEqual(
+            self.generated(model, " ".join(map(str, want["ids"][:want["prompt_tokens"]])),
+                           "--max-tokens", "20")["ids"], want["ids"])  # without one: ids
+        self.assertIn("--tokenizer",
+                      self.run_trainx("generate", model, "--prompt", "Once", expect=65).stderr)
         for name in ("tokenizer.json", "tokenizer_config.json"):
             (self.folder / model / name).write_bytes((self.folder / "tok" / name).read_bytes())
         self.run_trainx("export", model, "exported")
-        recipe = self.recipe(f"run: {{name: next, duration: 1 steps}}\nmodel: {{type: gpt2, init_from: {self.folder / model}}}\n"
-                             "data: {type: tokens, train: train.bin, sequence_length: 32}\nbatch: {global_batch_size: 4, micro_batch_size: 4}\n"
-                             "optimizer: {type: sgd, lr: 1e-12}\nschedule: {type: constant}\n")
+        recipe = self.recipe(
+            f"run: {{name: next, duration: 1 steps}}\nmodel: {{type: gpt2, init_from: {self.folder / model}}}\n"
+            "data: {type: tokens, train: train.bin, sequence_length: 32}\nbatch: {global_batch_size: 4, micro_batch_size: 4}\n"
+            "optimizer: {type: sgd, lr: 1e-12}\nschedule: {type: constant}\n")
         self.run_trainx("train", recipe)
         for source in (model, "exported", "outputs/next", "outputs/next/latest"):
             with self.subTest(source=source):
                 got = self.generated(source, "Once", "--max-tokens", "20")
                 self.assertEqual(got["text"], want["text"])
-        self.assertEqual(self.generated(model, "1 2", "--tokenizer", "none", "--max-tokens", "2")["ids"][:2], [1, 2])
-        self.assertEqual(self.generated("outputs/next", "Once", "--max-tokens", "2")["context_length"], 32)
+        self.assertEqual(
+            self.generated(model, "1 2", "--tokenizer", "none", "--max-tokens", "2")["ids"][:2],
+            [1, 2])
+        self.assertEqual(
+            self.generated("outputs/next", "Once", "--max-tokens", "2")["context_length"], 32)
 
     @sampled
     def test_a_search_with_beams_finds_what_that_of_transformers_finds(self):
         model = self.make(vocab_size=300)
         config = self.folder / model / "config.json"
-        ends = [7, 11, 19, 23, 42, 120, 200, 250, 290]      # many: texts end early, late and not at all
+        ends = [7, 11, 19, 23, 42, 120, 200, 250, 290]  # many: texts end early, late and not at all
         plain = json.loads(config.read_text())
         asked = [{"ids": prompt, "new": new, "ends": e, "beams": beams, "penalty": penalty}
-                 for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3), (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
-                 for penalty in (1.0, 0.0, 2.5, -1.0) for e in ([], ends[:1], ends)]
+                 for prompt, new, beams in (([1, 2, 3], 40, 2), ([5], 20, 3),
+                                            (list(range(30, 60)), 30, 5), ([9, 9], 1, 4))
+                 for penalty in (1.0, 0.0, 2.5, -1.0)
+                 for e in ([], ends[:1], ends)]
         every = len(asked)
         asked = self.drawn(asked, few=12)[:]
         want = self.reference("beams", self.folder / model, asks=asked)
@@ -130,10 +164,13 @@ class Generate(Trainx):
         for question, ids in zip(asked, want):
             with self.subTest(**question):
                 config.write_text(json.dumps(plain | {"eos_token_id": question["ends"] or None}))
-                got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer", "none", "--max-tokens", question["new"], "--beams", question["beams"],
-                                     "--length-penalty", question["penalty"], *([] if question["ends"] else ["--ignore-eos"]), may_end=True)
+                got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer",
+                                     "none", "--max-tokens", question["new"], "--beams",
+                                     question["beams"], "--length-penalty", question["penalty"],
+                                     *([] if question["ends"] else ["--ignore-eos"]), may_end=True)
                 self.assertEqual(got["ids"], ids)
-                self.assertEqual(got["ended_by"], "end_of_text" if ids[-1] in question["ends"] else "max_tokens")
+                self.assertEqual(got["ended_by"],
+                                 "end_of_text" if ids[-1] in question["ends"] else "max_tokens")
                 ended += got["ended_by"] == "end_of_text"
         if len(asked) == every:
             self.assertGreater(ended, 5)
@@ -141,44 +178,57 @@ class Generate(Trainx):
 
     def test_beams_beyond_the_context_see_the_last_tokens(self):
         model = self.make(12, vocab_size=40)
-        asked = [{"ids": [1, 2, 3], "new": 30, "beams": 3}, {"ids": list(range(20)), "new": 9, "beams": 2}]
+        asked = [{"ids": [1, 2, 3], "new": 30, "beams": 3},
+                 {"ids": list(range(20)), "new": 9, "beams": 2}]
         want = self.reference("windows", self.folder / model, asks=asked)
         for question, ids in zip(asked, want):
-            got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer", "none", "--max-tokens", question["new"], "--beams", question["beams"])
+            got = self.generated(model, " ".join(map(str, question["ids"])), "--tokenizer", "none",
+                                 "--max-tokens", question["new"], "--beams", question["beams"])
             self.assertEqual(got["ids"], ids)
 
     def test_seeds_and_edges_of_sampling(self):
         model = self.make()
-        text = lambda *args: self.generated(model, "the quick", "--tokenizer", "tok", "--max-tokens", "30", *args)["ids"]
+        text = lambda *args: self.generated(model, "the quick", "--tokenizer", "tok",
+                                            "--max-tokens", "30", *args)["ids"]
         greedy = text("--temperature", "0")
         self.assertEqual(text("--seed", "5"), text("--seed", "5"))
         texts = [tuple(text("--seed", str(seed), "--temperature", "1.5")) for seed in range(4)]
         self.assertEqual(len(set(texts)), 4)
         self.assertNotIn(tuple(greedy), texts)
-        for args in (["--top-k", "1"], ["--top-p", "1e-9"], ["--temperature", "1e-6"], ["--top-k", "1", "--top-p", "0.5", "--temperature", "9"]):
+        for args in (["--top-k", "1"], ["--top-p", "1e-9"], ["--temperature", "1e-6"],
+                     ["--top-k", "1", "--top-p", "0.5", "--temperature", "9"]):
             for seed in ("0", "77"):
                 self.assertEqual(text(*args, "--seed", seed), greedy, args)
         self.assertEqual(text("--top-k", "100000", "--seed", "3"), text("--seed", "3"))
         self.assertEqual(text("--top-p", "1", "--seed", "3"), text("--seed", "3"))
-        self.assertNotEqual(text("--top-p", "0.3", "--temperature", "3", "--seed", "3"), text("--temperature", "3", "--seed", "3"))
+        self.assertNotEqual(text("--top-p", "0.3", "--temperature", "3", "--seed", "3"),
+                            text("--temperature", "3", "--seed", "3"))
 
     def test_a_token_that_ends_the_text_ends_it(self):
         model = self.make()
         settings = self.folder / "tok" / "tokenizer_config.json"
-        settings.write_text(json.dumps({k: v for k, v in json.loads(settings.read_text()).items() if k != "eos_token"}))
-        generate = lambda *args: self.generated(model, "Once", "--tokenizer", "tok", "--temperature", "0", "--max-tokens", "40", *args, may_end=True)
+        settings.write_text(
+            json.dumps(
+                {k: v
+                 for k, v in json.loads(settings.read_text()).items()
+                 if k != "eos_token"}))
+        generate = lambda *args: self.generated(model, "Once", "--tokenizer", "tok",
+                                                "--temperature", "0", "--max-tokens", "40", *args,
+                                                may_end=True)
         whole = generate()
         self.assertEqual(whole["generated_tokens"], 40)
         begin, added = whole["prompt_tokens"], whole["ids"][whole["prompt_tokens"]:]
-        end = max(added, key=added.index)                                  # of all tokens the last to come for the first time
+        end = max(added, key=added.index)  # of all tokens the last to come for the first time
         cut = whole["ids"][:begin + added.index(end) + 1]
-        reference = self.reference("generate", self.folder / model, asks=[{"ids": whole["ids"][:begin], "new": 40, "end": end}])[0]
+        reference = self.reference("generate", self.folder / model,
+                                   asks=[{"ids": whole["ids"][:begin], "new": 40, "end": end}])[0]
         self.same_until_unclear(cut, reference, begin)
         text = self.reference("decode", self.tokenizer, asks=[cut[:-1]])[0]
 
         def ends():
             got = generate()
-            self.assertEqual((got["ids"], got["text"], got["ended_by"], got["generated_tokens"]), (cut, text, "end_of_text", len(cut) - begin))
+            self.assertEqual((got["ids"], got["text"], got["ended_by"], got["generated_tokens"]),
+                             (cut, text, "end_of_text", len(cut) - begin))
             self.assertEqual(generate("--ignore-eos")["ids"], whole["ids"])
 
         config = json.loads((self.folder / model / "config.json").read_text())
@@ -187,31 +237,47 @@ class Generate(Trainx):
         (self.folder / model / "config.json").write_text(json.dumps(config | {"eos_token_id": end}))
         ends()
         generation.write_text(json.dumps({"eos_token_id": [self.vocab_size + 5, end]}))
-        (self.folder / model / "config.json").write_text(json.dumps(config | {"eos_token_id": 50256}))          # beyond the vocabulary
+        (self.folder / model / "config.json").write_text(
+            json.dumps(config | {"eos_token_id": 50256}))  # beyond the vocabulary
         ends()
         generation.unlink()
         self.assertEqual(generate()["ids"], whole["ids"])
         vocab = json.loads(self.tokenizer.read_text())["model"]["vocab"]
-        settings.write_text(json.dumps(json.loads(settings.read_text()) | {"eos_token": next(t for t, i in vocab.items() if i == end)}))
+        settings.write_text(
+            json.dumps(
+                json.loads(settings.read_text())
+                | {"eos_token": next(t for t, i in vocab.items() if i == end)}))
         ends()
 
     def test_a_text_may_end_in_the_middle_of_a_character(self):
-        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "bytes", "--train-vocab", "257")       # every byte a token, and the end of a text
+        self.run_trainx("data", "tokenize", "text.txt", "--tokenizer", "bytes", "--train-vocab",
+                        "257")  # every byte a token, and the end of a text
         tokenizer = self.folder / "bytes" / "tokenizer.json"
         model = self.make(64, 257, "bytemodel")
         ids = self.reference("encode", tokenizer, asks=["\u65e5\u672c"])[0]
         self.assertEqual(len(ids), 6)
-        got = [self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", str(n), "--seed", str(self.random.randrange(1000))) for n in (1, 2, 3, 30, 40)]
-        got.append(self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", "40", "--temperature", "0"))
+        got = [
+            self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", str(n),
+                           "--seed", str(self.random.randrange(1000))) for n in (1, 2, 3, 30, 40)
+        ]
+        got.append(
+            self.generated(model, "\u65e5\u672c", "--tokenizer", "bytes", "--max-tokens", "40",
+                           "--temperature", "0"))
         for g in got:
             self.assertTrue(g["text"].startswith("\u65e5\u672c"))
-        self.assertEqual([g["text"] for g in got], self.reference("decode", tokenizer, asks=[g["ids"] for g in got]))
+        self.assertEqual([g["text"] for g in got],
+                         self.reference("decode", tokenizer, asks=[g["ids"] for g in got]))
 
     def test_the_prompt_may_come_from_stdin(self):
         model = self.make()
-        def printed(prompt, data=None, expect=0):      # as bytes: a line of the text may end with a carriage return
-            done = subprocess.run([TRAINX, "generate", model, "--prompt", prompt, "--tokenizer", "tok", "--max-tokens", "12"], cwd=self.folder, input=data,
-                                  capture_output=True, env=self.environment(), timeout=600)
+
+        def printed(prompt, data=None,
+                    expect=0):  # as bytes: a line of the text may end with a carriage return
+            done = subprocess.run([
+                TRAINX, "generate", model, "--prompt", prompt, "--tokenizer", "tok", "--max-tokens",
+                "12"
+            ], cwd=self.folder, input=data, capture_output=True, env=self.environment(),
+                                  timeout=600)
             self.assertEqual(done.returncode, expect, done.stderr)
             return done.stdout.decode() if expect == 0 else done.stderr.decode()
         def piped(data, expect=0):
@@ -242,12 +308,14 @@ class Generate(Trainx):
             refused(2, "--temperature", "--temperature", temperature)
         refused(2, "--top-k", "--top-k", "-1")
         refused(2, "'tpu'", "--device", "tpu")
-        refused(69, "", "--tokenizer", "tok", "--device", "gpu")                          # which these tests hide
+        refused(69, "", "--tokenizer", "tok", "--device", "gpu")  # which these tests hide
         refused(66, "nowhere", "--tokenizer", "nowhere", sentence="generate.no_tokenizer/missing")
-        refused(66, str(self.folder), "--tokenizer", self.folder, sentence="generate.no_tokenizer/folder")
+        refused(66, str(self.folder), "--tokenizer", self.folder,
+                sentence="generate.no_tokenizer/folder")
         refused(65, "'Once'", "--tokenizer", "none", sentence="generate.no_token_id")
         small = self.make(32, self.vocab_size - 1, "small")
-        done = self.run_trainx("generate", small, "--prompt", "Once", "--tokenizer", "tok", expect=65)
+        done = self.run_trainx("generate", small, "--prompt", "Once", "--tokenizer", "tok",
+                               expect=65)
         self.assertRegex(done.stderr, rf"vocab_size\b.*\b{self.vocab_size - 1}\b")
         (self.folder / "bad").mkdir()
         (self.folder / "bad" / "tokenizer.json").write_text("{")

@@ -24,7 +24,8 @@ def normalised(text, folder=None, numbers="exact"):
     text = text.rstrip("\n")
     if folder:
         text = text.replace(str(folder), "<folder>")
-    text = re.sub(re.escape(tempfile.gettempdir()) + r"/trainx[-_][A-Za-z0-9_.-]+", "<folder>", text)
+    text = re.sub(
+        re.escape(tempfile.gettempdir()) + r"/trainx[-_][A-Za-z0-9_.-]+", "<folder>", text)
     text = text.replace(str(SOURCE), "<source>")
     text = re.sub(r"\b(process|pid) [0-9]+", r"\1 <pid>", text)
     text = text.replace(" on " + socket.gethostname(), " on <host>")

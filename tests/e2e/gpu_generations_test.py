@@ -1,4 +1,5 @@
-"""GPUs of all generations, as a stand-in for NVML tells of them: doctor, validate, plan and train say
+"""GPUs of all generations, as a stand-in for NVML tells of them: doctor, validate, plan and train
+say
 the same of each; memory is NVML's, whatever the GPU is called. `plan --gpu` needs none of them."""
 import collections
 import json
@@ -162,9 +163,10 @@ class Generations(Trainx):
                            1.5 * plan["time"]["memory_ms"])
 
     def test_each_name_has_a_plan_and_the_same_advice_on_sizes(self):
-        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}",
-                    "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}",
-                    "data={type: stories, sequence_length: 128}")
+        settings = (
+            "model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}",
+            "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}",
+            "data={type: stories, sequence_length: 128}")
         recipe = self.recipe("run: {name: x}\n", "x.yaml")
         for name in ("h100", "t4", *(gpu.planned_as for gpu in GPUS)):
             with self.subTest(gpu=name):

@@ -1,4 +1,5 @@
-"""`trainx bench guides`: its rows, what is loaded ahead, what is run but once, its table; and the rows themselves on a CPU, with a tiny model."""
+"""`trainx bench guides`: its rows, what is loaded ahead, what is run but once, its table; and the
+rows themselves on a CPU, with a tiny model."""
 import json
 import os
 import subprocess
@@ -27,9 +28,15 @@ class Guides(Driven):
     """The driver's side, with contestants that only pretend."""
 
     def guide(self, name="1x4", peer="step=0.03", **more):
-        row = {**self.row(name, Trainer=peer), "micro_batch": 1, "against": "Trainer", "variants": {"trainx as fitted": ["batch.micro_batch_size=auto"]},
-               "loaded_ahead": ["Trainer"], "goal": None, "goal_ratio": 1.5, "goal_memory": {"share": 0.7, "floor": 1.1}, "table": "methods",
-               "methods": {"precision": "fp32", "optimizer": "adamw", "micro_batch": 1, "checkpointing": False, "tiny": False}}
+        row = {
+            **self.row(name, Trainer=peer), "micro_batch": 1, "against": "Trainer", "variants": {
+                "trainx as fitted": ["batch.micro_batch_size=auto"]
+            }, "loaded_ahead": ["Trainer"], "goal": None, "goal_ratio": 1.5,
+            "goal_memory": {"share": 0.7, "floor": 1.1}, "table": "methods", "methods": {
+                "precision": "fp32", "optimizer": "adamw", "micro_batch": 1, "checkpointing": False,
+                "tiny": False
+            }
+        }
         return {**row, **more}
 
     def plans(self, fitted):
@@ -41,7 +48,8 @@ class Guides(Driven):
     def measured(self, rows, *args, expect=0):
         out = self.folder / "report"
         out.mkdir(exist_ok=True)
-        done = self.drive("run", "--suite", "guides", "--rounds", 3, "--report", out, *args, rows=rows, expect=expect)
+        done = self.drive("run", "--suite", "guides", "--rounds", 3, "--report", out, *args,
+                          rows=rows, expect=expect)
         return done, json.loads((out / "guides.json").read_text())["rows"], out
 
     def test_as_asked_as_fitted_and_the_peer_take_turns(self):
@@ -61,43 +69,63 @@ class Guides(Driven):
         self.assertNotIn("batch.micro_batch_size=1", commands["trainx as fitted"])
         self.assertIn(">= 1.5, met", done.stdout)
         self.assertIn("<= 0.70, **missed**", done.stdout)
-        bars = [b.get("class") for b in xml.etree.ElementTree.parse(out / "guides.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")]
+        bars = [
+            b.get("class") for b in xml.etree.ElementTree.parse(
+                out / "guides.svg").getroot().findall(".//{http://www.w3.org/2000/svg}rect")
+        ]
         self.assertEqual(bars.count("fitted"), 3, "legend, speed, memory")
 
     def test_a_row_that_takes_more_memory_than_its_goal_runs_within_it_too(self):
         self.plans(fitted=4)
-        variants = {"trainx as fitted": ["batch.micro_batch_size=auto"], "trainx within the goal": ["batch.micro_batch_size=auto", "memory.budget=1 GiB"]}
-        _, (row,), out = self.measured([self.guide(variants=variants, goal_memory={"share": 1.5, "floor": 1.1})])
+        variants = {
+            "trainx as fitted": ["batch.micro_batch_size=auto"],
+            "trainx within the goal": ["batch.micro_batch_size=auto", "memory.budget=1 GiB"]
+        }
+        _, (row, ), out = self.measured(
+            [self.guide(variants=variants, goal_memory={"share": 1.5, "floor": 1.1})])
         self.assertEqual(row["peak_bytes"]["within_goal"], GIB)
         self.assertTrue(row["within_meets_memory"])
         self.assertGreater(row["within_ratio"], 1)
-        head = [line for line in (out / "guides.md").read_text().splitlines() if line.startswith("| within")]
+        head = [
+            line for line in (out / "guides.md").read_text().splitlines()
+            if line.startswith("| within")
+        ]
         self.assertEqual(len(head), 1)
         self.check_sentence("bench.guides.within_goal", head[0])
-        for name, within in (("vanilla", True), ("bf16", False)):       # what reaches its goal as asked is not run again
-            self.assertEqual(guides.WITHIN in next(r for r in guides.rows() if r["name"] == name)["variants"], within)
+        for name, within in (("vanilla", True),
+                             ("bf16", False)):  # what reaches its goal as asked is not run again
+            self.assertEqual(
+                guides.WITHIN in next(r for r in guides.rows() if r["name"] == name)["variants"],
+                within)
         recorded = {r["row"]: r for r in read_measured("h200/guides/goals.jsonl")}
         for name, mib in guides.GOALS.items():
-            self.assertAlmostEqual(mib * 2**20 / recorded[name]["goal_bytes"], 1, delta=0.005, msg=name)
+            self.assertAlmostEqual(mib * 2**20 / recorded[name]["goal_bytes"], 1, delta=0.005,
+                                   msg=name)
         for name, r in recorded.items():
             self.assertEqual(name in guides.GOALS, r["meets_memory"] is False, name)
 
     def test_what_comes_to_the_same_run_is_run_once(self):
         self.plans(fitted=1)
         _, (row,), _ = self.measured([self.guide()])
-        self.assertEqual([name for name, _ in self.answer("1x4")["sequence"]], ["trainx", "Trainer"] * 3)
+        self.assertEqual([name for name, _ in self.answer("1x4")["sequence"]],
+                         ["trainx", "Trainer"] * 3)
         self.assertEqual(row["fitted"], "as asked")
-        self.assertEqual(row["samples_per_second"]["as_fitted"], row["samples_per_second"]["as_asked"])
+        self.assertEqual(row["samples_per_second"]["as_fitted"],
+                         row["samples_per_second"]["as_asked"])
         self.assertEqual(row["fitted_ratio"], row["ratio"])
 
     def test_peers_are_loaded_ahead_of_their_rows(self):
         self.plans(fitted=1)
-        self.measured([self.guide("one"), self.guide("two"), self.guide("three", peer="broken=1")], "--ahead", 3, expect=69)
+        self.measured([self.guide("one"),
+                       self.guide("two"),
+                       self.guide("three", peer="broken=1")], "--ahead", 3, expect=69)
         turns = self.turns()
-        self.assertLess(max(i for i, t in enumerate(turns) if t == "start Trainer"), turns.index("start trainx"), "all before the first row")
+        self.assertLess(max(i for i, t in enumerate(turns) if t == "start Trainer"),
+                        turns.index("start trainx"), "all before the first row")
         self.assertEqual(turns.count("begin Trainer"), 2)
         self.assertLess(turns.index("start trainx"), turns.index("begin Trainer"))
-        self.assertIn("exited with 3 before `loaded`", self.answer("three")["contestants"]["Trainer"]["failure"]["why"])
+        self.assertIn("exited with 3 before `loaded`",
+                      self.answer("three")["contestants"]["Trainer"]["failure"]["why"])
         self.assertGreater(self.answer("three")["contestants"]["trainx"]["samples_per_second"], 0)
 
     def test_rows_without_peers_are_measured_again_with_them(self):
@@ -113,16 +141,22 @@ class Guides(Driven):
 
     def test_why_a_row_failed_stands_in_the_table(self):
         program = self.folder / "ours"
-        program.write_text("#!/bin/sh\necho 'trainx: precision.compute: no such thing' >&2\nexit 78\n")
+        program.write_text(
+            "#!/bin/sh\necho 'trainx: precision.compute: no such thing' >&2\nexit 78\n")
         done, (row,), _ = self.measured([self.guide(name="1x4", title="fp16")], expect=69)
-        self.assertEqual(row["failures"]["trainx"], "precision.compute: no such thing (exit code 78)")
+        self.assertEqual(row["failures"]["trainx"],
+                         "precision.compute: no such thing (exit code 78)")
         self.assertGreater(row["samples_per_second"]["peer"], 0)
         self.assertIn("fp16, trainx: precision.compute: no such thing (exit code 78).", done.stdout)
 
     def test_memory_of_pairs(self):
         self.plans(fitted=1)
         methods = self.guide()["methods"]
-        rows = [self.guide(f"pairs-4-{p}", peer=f"step=0.03 peak={peak}", table="pairs", methods={**methods, "precision": p}) for p, peak in (("fp32", 3 * GIB), ("fp16", 2 * GIB))]
+        rows = [
+            self.guide(f"pairs-4-{p}", peer=f"step=0.03 peak={peak}", table="pairs",
+                       methods={**methods, "precision": p})
+            for p, peak in (("fp32", 3 * GIB), ("fp16", 2 * GIB))
+        ]
         done, _, _ = self.measured(rows)
         self.assertIn("| 4 | 1024 | 1024 | 0 | 3072 | 2048 | 1024 |", done.stdout)
 
@@ -132,33 +166,46 @@ class Command(Trainx):
     forks = True
 
     def figures(self):
-        return {row["name"]: row for row in json.loads((self.folder / "out" / "guides.json").read_text())["rows"]}
+        return {
+            row["name"]: row
+            for row in json.loads((self.folder / "out" / "guides.json").read_text())["rows"]
+        }
 
     def test_refusals_are_a_sentence(self):
-        for args, code, name in (((), 69, "--tiny"), (("--tiny", "--rounds", "0"), 2, "--rounds"), (("--tiny", "--python", "/nowhere"), 69, "/nowhere"),
-                                 (("--tiny", "nonsense"), 2, "'nonsense'"), (("--tiny", "--out", "/proc/none"), 73, "/proc/none")):
+        for args, code, name in (((), 69, "--tiny"), (("--tiny", "--rounds", "0"), 2, "--rounds"),
+                                 (("--tiny", "--python", "/nowhere"), 69,
+                                  "/nowhere"), (("--tiny", "nonsense"), 2, "'nonsense'"),
+                                 (("--tiny", "--out", "/proc/none"), 73, "/proc/none")):
             done = self.run_trainx("bench", "guides", *args, expect=code)
             self.assertIn(name, done.stderr)
             self.check_sentence("bench.guides/" + " ".join(args), done.stderr.splitlines()[-1])
         bare = self.folder / "venv"
         venv.create(bare)
-        done = self.run_trainx("bench", "guides", "--tiny", "--peers", "--python", bare / "bin" / "python", expect=69, env=self.environment(PYTHONPATH=""))
+        done = self.run_trainx("bench", "guides", "--tiny", "--peers", "--python",
+                               bare / "bin" / "python", expect=69,
+                               env=self.environment(PYTHONPATH=""))
         self.assertRegex(done.stderr, r"\btorch\b.*\btransformers\b.*\baccelerate\b")
 
     def test_every_row_is_legal(self):
         recipe = ROOT / "configs" / "bench" / "guides.yaml"
-        has_fp16 = self.run_trainx("plan", recipe, "precision.compute=fp16", "--gpu", "h200", expect=None).returncode == 0
+        has_fp16 = self.run_trainx("plan", recipe, "precision.compute=fp16", "--gpu", "h200",
+                                   expect=None).returncode == 0
         rows = guides.rows()
         self.assertEqual(len({row["name"] for row in rows}), 26)
         for row in rows:
-            cut = [f"batch.global_batch_size={row['batch']}", f"batch.micro_batch_size={row['micro_batch']}"]
+            cut = [
+                f"batch.global_batch_size={row['batch']}",
+                f"batch.micro_batch_size={row['micro_batch']}"
+            ]
             for settings in ([*row["overrides"], *cut], [cut[0], *row["variants"][guides.FITTED]]):
                 if has_fp16 or "precision.compute=fp16" not in settings:
                     self.run_trainx("plan", recipe, *settings, "--gpu", "h200")
 
     def test_rows_on_a_cpu(self):
-        rows = ("vanilla", "1x4-checkpointing", "all-8bit-bf16", "all-adafactor-bf16", "tf32", "pairs-8-fp32")
-        done = self.run_trainx("bench", "guides", *rows, "--tiny", "--rounds", "1", "--seconds", "0.05", "--out", "out", expect=69)
+        rows = ("vanilla", "1x4-checkpointing", "all-8bit-bf16", "all-adafactor-bf16", "tf32",
+                "pairs-8-fp32")
+        done = self.run_trainx("bench", "guides", *rows, "--tiny", "--rounds", "1", "--seconds",
+                               "0.05", "--out", "out", expect=69)
         figures = self.figures()
         self.assertIn("which only a GPU computes in", figures["tf32"]["failures"]["trainx"])
         for name in set(rows) - {"tf32"}:
@@ -167,19 +214,25 @@ class Command(Trainx):
             self.assertGreater(figures[name]["samples_per_second"]["as_fitted"], 0, name)
         self.assertEqual(figures["1x4-checkpointing"]["fitted"], "1 x 4, nothing recomputed")
         self.assertEqual(figures["vanilla"]["fitted"], "as asked")
-        self.assertLess(figures["all-adafactor-bf16"]["states_bytes"], figures["all-8bit-bf16"]["states_bytes"])
+        self.assertLess(figures["all-adafactor-bf16"]["states_bytes"],
+                        figures["all-8bit-bf16"]["states_bytes"])
         self.assertIn(" nothing", done.stdout)
 
     @slow("test_rows_on_a_cpu; Hugging Face's Trainer takes half a minute")
     def test_the_trainer_beside_it(self):
         python = os.environ.get("TRAINX_REFERENCE_PYTHON")
-        if not python or subprocess.run([python, "-c", "import accelerate"], capture_output=True, env=self.environment()).returncode != 0:
+        if not python or subprocess.run([python, "-c", "import accelerate"], capture_output=True,
+                                        env=self.environment()).returncode != 0:
             raise unittest.SkipTest("TRAINX_REFERENCE_PYTHON names no Python with accelerate")
-        self.run_trainx("bench", "guides", "all-adafactor-bf16", "pairs-8-fp32", "--tiny", "--peers", "--python", python, "--rounds", "2", "--seconds", "0.1", "--out", "out")
+        self.run_trainx("bench", "guides", "all-adafactor-bf16", "pairs-8-fp32", "--tiny",
+                        "--peers", "--python", python, "--rounds", "2", "--seconds", "0.1", "--out",
+                        "out")
         for row in self.figures().values():
             self.assertGreater(row["ratio"], 0)
-        done = json.loads((self.folder / "out" / "rows" / "all-adafactor-bf16.json").read_text())["contestants"]["Trainer"]["done"]
-        self.assertEqual((done["micro_batch_size"], done["accumulation"], done["samples_per_step"]), (1, 4, 4))
+        done = json.loads((self.folder / "out" / "rows" /
+                           "all-adafactor-bf16.json").read_text())["contestants"]["Trainer"]["done"]
+        self.assertEqual((done["micro_batch_size"], done["accumulation"], done["samples_per_step"]),
+                         (1, 4, 4))
         self.assertEqual(done["tool"], "Hugging Face Trainer bf16 checkpointing adafactor")
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What --help prints: wrapped to the terminal's width, in sentences, without the validators of the option parser."""
+"""What --help prints: wrapped to the terminal's width, in sentences, without the validators of the
+option parser."""
 import fcntl
 import functools
 import os
@@ -36,7 +37,8 @@ class Help(Trainx):
 
     def helps(self, all_commands, width):
         """(command, its help) of each."""
-        answers = self.run_many([[*command, "--help"] for command in all_commands], env=self.environment(COLUMNS=str(width)))
+        answers = self.run_many([[*command, "--help"] for command in all_commands],
+                                env=self.environment(COLUMNS=str(width)))
         self.assertEqual({answer["code"] for answer in answers}, {0})
         return [(command, answer["out"]) for command, answer in zip(all_commands, answers)]
 
@@ -47,13 +49,18 @@ class Help(Trainx):
             for command, text in self.helps(every, width):
                 for line in text.splitlines():
                     words = line.split()
-                    self.assertTrue(len(line) <= width or len(words) == 1 or line.lstrip().startswith("-"), f"{command} {width}: {line}")
+                    self.assertTrue(
+                        len(line) <= width or len(words) == 1 or line.lstrip().startswith("-"),
+                        f"{command} {width}: {line}")
         # Without COLUMNS and a terminal: 80. Values out of reason are brought to 40 and 100.
         env = {k: v for k, v in self.environment().items() if k != "COLUMNS"}
-        plain = subprocess.run([TRAINX, "train", "--help"], capture_output=True, text=True, env=env, check=True).stdout
+        plain = subprocess.run([TRAINX, "train", "--help"], capture_output=True, text=True, env=env,
+                               check=True).stdout
         self.assertEqual(plain, self.help_of(("train",), COLUMNS="80"))
-        self.assertEqual(self.help_of(("train",), COLUMNS="1000"), self.help_of(("train",), COLUMNS="100"))
-        self.assertEqual(self.help_of(("train",), COLUMNS="3"), self.help_of(("train",), COLUMNS="40"))
+        self.assertEqual(self.help_of(("train", ), COLUMNS="1000"),
+                         self.help_of(("train", ), COLUMNS="100"))
+        self.assertEqual(self.help_of(("train", ), COLUMNS="3"),
+                         self.help_of(("train", ), COLUMNS="40"))
         self.assertEqual(self.help_of(("train",), COLUMNS="wide"), plain)
 
     def test_a_terminals_width_is_used(self):
@@ -69,7 +76,8 @@ class Help(Trainx):
         except OSError:                                        # the other side has closed
             pass
         self.assertEqual(process.wait(), 0)
-        self.assertEqual(text.decode().replace("\r\n", "\n"), self.help_of(("validate",), COLUMNS="64"))
+        self.assertEqual(text.decode().replace("\r\n", "\n"),
+                         self.help_of(("validate", ), COLUMNS="64"))
 
     def test_no_validators_show(self):
         for _, text in self.helps(commands(), 80):

@@ -1,6 +1,8 @@
-"""Whatever a recipe says, `validate` and `plan` end within bounded CPU time and 500 MB, and never crash.
+"""Whatever a recipe says, `validate` and `plan` end within bounded CPU time and 500 MB, and never
+crash.
 
-Time is bounded by what the largest plain model takes on the same machine: what grows without bounds is found, a slow
+Time is bounded by what the largest plain model takes on the same machine: what grows without bounds
+is found, a slow
 machine is not. Speed itself is for bench/.
 """
 import json
@@ -9,15 +11,19 @@ import pathlib
 from support import Trainx, main
 
 DRAWN = 300
-MOST_TIMES = 10         # as long as planning 1,000 plain layers, which is 0.4 to 1 s; the slowest answer takes two to three times as long
+MOST_TIMES = 10  # as long as planning 1,000 plain layers, which is 0.4 to 1 s; the slowest answer takes two to three times as long
 MOST_BYTES = 500_000_000
 ANSWERS = {0, 2, 65, 66, 69, 71, 78}    # never 1 (a bug), never a signal
 
-HUGE = (10**9, 2**30, 2**31, 2**53, 2**63 - 1, 2**63, 10**30, 1e300, -1, 0, 1, 2, 3, 7, 64, 1000, 1024, 4096, 16384, 65536, 100_000, 1_000_003, 2**24)
-TEXTS = ("", "none", "auto", "null", "../../../../etc/passwd", "a" * 5000, "\t", "é\u0000x", "${env:HOME}", "${model.type}", "1e400", "010", "-", "500 steps", "1e15 steps", "9007199254740993 tokens",
-         "1e9 epochs", "0.0001 epochs", "10000000 steps", "3 h", "1 B", "1 KiB", "600 MiB", "8 GiB", "1e6 TiB")
+HUGE = (10**9, 2**30, 2**31, 2**53, 2**63 - 1, 2**63, 10**30, 1e300, -1, 0, 1, 2, 3, 7, 64, 1000,
+        1024, 4096, 16384, 65536, 100_000, 1_000_003, 2**24)
+TEXTS = ("", "none", "auto", "null", "../../../../etc/passwd", "a" * 5000, "\t", "é\u0000x",
+         "${env:HOME}", "${model.type}", "1e400", "010", "-", "500 steps", "1e15 steps",
+         "9007199254740993 tokens", "1e9 epochs", "0.0001 epochs", "10000000 steps", "3 h", "1 B",
+         "1 KiB", "600 MiB", "8 GiB", "1e6 TiB")
 
-# Each took seconds, gigabytes or a crash at some time, or stands for a bound of lib/plan/limits.hpp.
+# Each took seconds, gigabytes or a crash at some time, or stands for a bound of
+# lib/plan/limits.hpp.
 NASTY = (
     "batch.global_batch_size=1000000000 batch.micro_batch_size=16",
     "batch.global_batch_size=1073741824 batch.micro_batch_size=1",
@@ -79,7 +85,9 @@ def sections(schema):
 
     walk(schema, "")
     for name, sub in schema["$defs"].items():
-        for section, where in (("data.", "data."), ("model.options.", "model.options."), ("optimizer.options.", "optimizer.options."), ("schedule.", "schedule.")):
+        for section, where in (("data.", "data."), ("model.options.", "model.options."),
+                               ("optimizer.options.", "optimizer.options."), ("schedule.",
+                                                                              "schedule.")):
             if name.startswith(section):
                 walk(sub, where)
     return out
@@ -124,14 +132,19 @@ class HostileRecipes(Trainx):
         codes = {}
         for _, _, _, code in results:
             codes[code] = codes.get(code, 0) + 1
-        print(f"  {len(results)} answers by exit code {codes}, bound {self.most_seconds:.1f} s; at most {max(r[1] for r in results):.2f} s and {max(r[2] for r in results) / 1e6:.0f} MB")
+        print(
+            f"  {len(results)} answers by exit code {codes}, bound {self.most_seconds:.1f} s; at most {max(r[1] for r in results):.2f} s and {max(r[2] for r in results) / 1e6:.0f} MB"
+        )
         problems = [r[0] for r in results if r[0]]
-        self.assertFalse(problems, f"{len(problems)} of {len(results)}:\n" + "\n".join(problems[:20]))
+        self.assertFalse(problems,
+                         f"{len(problems)} of {len(results)}:\n" + "\n".join(problems[:20]))
         return codes
 
     def base(self):
-        return self.recipe("run: {name: hostile, duration: 100 steps}\nmodel: {type: gpt2, options: {num_layers: 4, num_heads: 4, hidden_size: 128, max_positions: 128}}\n"
-                           "data: {type: stories, sequence_length: 128}\nbatch: {global_batch_size: 64, micro_batch_size: 16}\n", "base.yaml")
+        return self.recipe(
+            "run: {name: hostile, duration: 100 steps}\nmodel: {type: gpt2, options: {num_layers: 4, num_heads: 4, hidden_size: 128, max_positions: 128}}\n"
+            "data: {type: stories, sequence_length: 128}\nbatch: {global_batch_size: 64, micro_batch_size: 16}\n",
+            "base.yaml")
 
     @staticmethod
     def words(line):
@@ -146,16 +159,26 @@ class HostileRecipes(Trainx):
 
     def test_sizes_beyond_all_bounds_are_refused_and_large_ones_planned(self):
         recipe = self.base()
-        cases = [(command, recipe, *self.words(line)) for line in NASTY for command in ("validate", "plan")]
+        cases = [(command, recipe, *self.words(line))
+                 for line in NASTY
+                 for command in ("validate", "plan")]
         cases += [("plan", recipe, "--gpu", "h200", *self.words(line)) for line in NASTY]
         self.hold(cases)
 
     def test_what_real_runs_need_is_planned(self):
         recipe = self.base()
-        for line in ("model.options.num_layers=1000", "batch={global_batch_size: 65536, micro_batch_size: 4}", "model={type: gpt2, size: 124m} batch={global_batch_size: 4096, micro_batch_size: 1}"):
-            plan = json.loads(self.run_trainx("plan", recipe, "--json", "memory.budget=1 TiB", *self.words(line)).stdout)
-            self.assertEqual(plan["global_batch_size"], plan["micro_batch_size"] * plan["grad_accum_steps"])
-        told = self.run_trainx("validate", recipe, "batch.global_batch_size=1000000000", expect=78).stderr
+        for line in (
+                "model.options.num_layers=1000",
+                "batch={global_batch_size: 65536, micro_batch_size: 4}",
+                "model={type: gpt2, size: 124m} batch={global_batch_size: 4096, micro_batch_size: 1}"
+        ):
+            plan = json.loads(
+                self.run_trainx("plan", recipe, "--json", "memory.budget=1 TiB",
+                                *self.words(line)).stdout)
+            self.assertEqual(plan["global_batch_size"],
+                             plan["micro_batch_size"] * plan["grad_accum_steps"])
+        told = self.run_trainx("validate", recipe, "batch.global_batch_size=1000000000",
+                               expect=78).stderr
         self.assertIn("62,500,000", told)
 
     def drawn(self, k):
@@ -170,7 +193,9 @@ class HostileRecipes(Trainx):
                     break
             if isinstance(at, dict):
                 at[last] = self.value(keys[key])
-        for section, text in (("model", {"type": self.random.choice(("gpt2", "bert"))}), ("data", {"type": "stories"}), ("batch", {"global_batch_size": self.random.choice((8, 64, 4096, 10**6))})):
+        for section, text in (("model", {"type": self.random.choice(("gpt2", "bert"))}), ("data", {
+                "type": "stories"
+        }), ("batch", {"global_batch_size": self.random.choice((8, 64, 4096, 10**6))})):
             if self.random.random() < 0.7 and isinstance(recipe.setdefault(section, {}), dict):
                 for name, value in text.items():
                     recipe[section].setdefault(name, value)
@@ -182,18 +207,22 @@ class HostileRecipes(Trainx):
         if roll < 0.1:
             return self.random.choice(TEXTS)
         if roll < 0.15:
-            return self.random.choice(([], {}, [1] * 10_000, list(range(1, 3000)), None, True, {"a": {"b": {"c": 1}}}))
+            return self.random.choice(
+                ([], {}, [1] * 10_000, list(range(1, 3000)), None, True, {"a": {"b": {"c": 1}}}))
         if "const" in kind:
             return kind["const"]
         if "enum" in kind:
             return self.random.choice(kind["enum"])
         if kind.get("type") in ("integer", "number"):
             edges = [kind[e] for e in ("minimum", "maximum") if e in kind]
-            return self.random.choice(edges) if edges and self.random.random() < 0.3 else self.random.choice(HUGE)
+            return self.random.choice(
+                edges) if edges and self.random.random() < 0.3 else self.random.choice(HUGE)
         if kind.get("type") == "array":
             items = kind["items"].get("anyOf", [kind["items"]])
             one = self.value(items)
-            return [one] * self.random.choice((1, 2, 12, 1000, 20_000)) if self.random.random() < 0.5 else sorted(self.random.sample(range(1, 20_000), self.random.choice((1, 5, 64, 500))))
+            return [one] * self.random.choice(
+                (1, 2, 12, 1000, 20_000)) if self.random.random() < 0.5 else sorted(
+                    self.random.sample(range(1, 20_000), self.random.choice((1, 5, 64, 500))))
         if kind.get("type") == "boolean":
             return self.random.random() < 0.5
         if kind.get("type") == "null":
@@ -210,35 +239,57 @@ class HostileRecipes(Trainx):
         self.keys = sections(schema)
         self.assertGreater(len(self.keys), 80)
         recipes = [self.drawn(k) for k in range(DRAWN)]
-        codes = self.hold([("validate", r) for r in recipes] + [("plan", r, "--gpu", "h200") for r in recipes[::10]])
+        codes = self.hold([("validate", r) for r in recipes] + [("plan", r, "--gpu", "h200")
+                                                                for r in recipes[::10]])
         self.assertGreater(codes.get(78, 0), 50)         # else nothing hostile was drawn
 
     def test_large_values_that_are_of_the_right_kind(self):
         """Recipes that the reader accepts: what is drawn reaches the planner."""
         recipes, draw = [], self.random.choice
         for k in range(60):
-            lines = [f"run: {{name: r{k}, duration: {draw((1, 100, 100_000, 10_000_000))} steps}}",
-                     f"model: {{type: {draw(('gpt2', 'bert'))}, options: {{num_layers: {draw((1, 12, 24, 96, 200, 1000))}, num_heads: 4, hidden_size: {draw((64, 128, 768, 4096, 12288))}, max_positions: 65536}}}}",
-                     f"data: {{type: stories, sequence_length: {draw((1, 32, 1024, 65536))}}}",
-                     f"batch: {{global_batch_size: {8 * draw((1, 7, 720, 5040, 1_000_000, 134_217_728))}" + draw(("", ", micro_batch_size: 1", ", micro_batch_size: 8")) + "}",
-                     f"memory: {{budget: {draw(('auto', '300 MiB', '2 GiB', '80 GiB', '1000 TiB'))}, fit: {draw(('true', 'false'))}, activation_checkpoint: {draw(('none', 'selective', 'full', 'auto'))}}}",
-                     f"parallel: {{world_size: {draw((1, 1, 2, 8))}}}", f"precision: {draw(('fp32', 'bf16', 'fp16'))}", f"optimizer: {{type: {draw(('adamw', 'sgd', 'adafactor', 'adamw_8bit', 'lamb'))}}}"]
+            lines = [
+                f"run: {{name: r{k}, duration: {draw((1, 100, 100_000, 10_000_000))} steps}}",
+                f"model: {{type: {draw(('gpt2', 'bert'))}, options: {{num_layers: {draw((1, 12, 24, 96, 200, 1000))}, num_heads: 4, hidden_size: {draw((64, 128, 768, 4096, 12288))}, max_positions: 65536}}}}",
+                f"data: {{type: stories, sequence_length: {draw((1, 32, 1024, 65536))}}}",
+                f"batch: {{global_batch_size: {8 * draw((1, 7, 720, 5040, 1_000_000, 134_217_728))}"
+                + draw(("", ", micro_batch_size: 1", ", micro_batch_size: 8")) + "}",
+                f"memory: {{budget: {draw(('auto', '300 MiB', '2 GiB', '80 GiB', '1000 TiB'))}, fit: {draw(('true', 'false'))}, activation_checkpoint: {draw(('none', 'selective', 'full', 'auto'))}}}",
+                f"parallel: {{world_size: {draw((1, 1, 2, 8))}}}",
+                f"precision: {draw(('fp32', 'bf16', 'fp16'))}",
+                f"optimizer: {{type: {draw(('adamw', 'sgd', 'adafactor', 'adamw_8bit', 'lamb'))}}}"
+            ]
             recipes.append(self.recipe("\n".join(lines) + "\n", f"kind-{k}.yaml"))
-        self.hold([("validate", r) for r in recipes] + [("plan", r, "--gpu", draw(("h100", "h200"))) for r in recipes[::2]])
+        self.hold([("validate", r) for r in recipes] + [("plan", r, "--gpu", draw(("h100", "h200")))
+                                                        for r in recipes[::2]])
 
     def test_documents_that_are_no_recipes(self):
         deep = 100_000
-        aliases = "x-0: &a0 [1]\n" + "".join(f"x-{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 30))
-        texts = {"brackets": "[" * deep, "closed": "[" * deep + "]" * deep, "maps": "{a: " * deep, "indents": "".join(" " * k + "a:\n" for k in range(2000)), "aliases": aliases + "run: *a29\n",
-                 "self": "x-a: &a {b: *a}\n", "long line": "run: {name: " + "a" * 10_000_000 + "}\n", "many keys": "".join(f"x-{k}: {k}\n" for k in range(100_000)),
-                 "wrong keys": "".join(f"key{k}: {k}\n" for k in range(20_000)), "long list": "data: {pad_to: [" + ", ".join(map(str, range(1, 500_000))) + "]}\n",
-                 "levels": "memory: {activation_checkpoint: [" + "none, " * 200_000 + "none]}\n", "empty": "", "blanks": " " * 10_000_000, "comments": "# x\n" * 2_000_000, "tabs": "\t" * 1000,
-                 "mixture": "data: {type: mixture, sources: [" + "{type: stories, weight: 1}, " * 20_000 + "]}\n", "documents": "---\n" * 100_000, "anchors": "".join(f"x-{k}: &b{k} 1\n" for k in range(20_000)),
-                 "extends": "extends: [" + ", ".join(["base.yaml"] * 20_000) + "]\n", "extends itself": "extends: [extends itself.yaml]\n", "interpolations": "x-a: a\nrun: {name: " + "${x-a}" * 50_000 + "}\n",
-                 "number": "run: {seed: " + "9" * 1_000_000 + "}\n", "quotes": "run: {name: '" + "''" * 1_000_000 + "}\n", "keys of keys": "? " * 5000 + "a\n"}
+        aliases = "x-0: &a0 [1]\n" + "".join(f"x-{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n"
+                                             for k in range(1, 30))
+        texts = {
+            "brackets": "[" * deep, "closed": "[" * deep + "]" * deep, "maps": "{a: " * deep,
+            "indents": "".join(" " * k + "a:\n" for k in range(2000)),
+            "aliases": aliases + "run: *a29\n", "self": "x-a: &a {b: *a}\n",
+            "long line": "run: {name: " + "a" * 10_000_000 + "}\n", "many keys": "".join(
+                f"x-{k}: {k}\n" for k in range(100_000)), "wrong keys": "".join(
+                    f"key{k}: {k}\n" for k in range(20_000)),
+            "long list": "data: {pad_to: [" + ", ".join(map(str, range(1, 500_000))) + "]}\n",
+            "levels": "memory: {activation_checkpoint: [" + "none, " * 200_000 + "none]}\n",
+            "empty": "", "blanks": " " * 10_000_000, "comments": "# x\n" * 2_000_000,
+            "tabs": "\t" * 1000, "mixture": "data: {type: mixture, sources: [" +
+            "{type: stories, weight: 1}, " * 20_000 + "]}\n", "documents": "---\n" * 100_000,
+            "anchors": "".join(f"x-{k}: &b{k} 1\n" for k in range(20_000)),
+            "extends": "extends: [" + ", ".join(["base.yaml"] * 20_000) + "]\n",
+            "extends itself": "extends: [extends itself.yaml]\n",
+            "interpolations": "x-a: a\nrun: {name: " + "${x-a}" * 50_000 + "}\n",
+            "number": "run: {seed: " + "9" * 1_000_000 + "}\n", "quotes": "run: {name: '" +
+            "''" * 1_000_000 + "}\n", "keys of keys": "? " * 5000 + "a\n"
+        }
         self.base()
         recipes = [self.recipe(text, name + ".yaml") for name, text in texts.items()]
-        for name, data in (("binary", bytes(range(256)) * 4000), ("zeros", bytes(1_000_000)), ("utf16", "run: {name: a}\n".encode("utf-16")), ("invalid", b"run: {name: \xff\xfe}\n")):
+        for name, data in (("binary", bytes(range(256)) * 4000), ("zeros", bytes(1_000_000)),
+                           ("utf16", "run: {name: a}\n".encode("utf-16")),
+                           ("invalid", b"run: {name: \xff\xfe}\n")):
             path = self.folder / (name + ".yaml")
             path.write_bytes(data)
             recipes.append(str(path))

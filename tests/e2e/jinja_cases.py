@@ -1,6 +1,8 @@
-"""Templates whose texts jinja2 decides: tests/data/jinja/cases.json holds what it renders. A template that jinja2 refuses has no text.
+"""Templates whose texts jinja2 decides: tests/data/jinja/cases.json holds what it renders. A
+template that jinja2 refuses has no text.
 
-    PYTHON jinja_cases.py      rewrites that file; PYTHON has transformers (scripts/setup --reference)
+    PYTHON jinja_cases.py      rewrites that file; PYTHON has transformers (scripts/setup
+    --reference)
 """
 import json
 import pathlib
@@ -8,13 +10,28 @@ import sys
 
 RECORDED = pathlib.Path(__file__).parents[1] / "data/jinja/cases.json"
 VARIABLES = {
-    "messages": [{"role": "user", "content": "Hello, Zoë"}, {"role": "assistant", "content": "  At noon — ok 🙂 \n"}, {"role": "user", "content": "<b> & 'x'"}],
-    "tools": [{"name": "ferry", "parameters": {"type": "object", "properties": {"port": {"type": "string", "enum": ["a", "b"]}}, "required": ["port"]}},
-              {"name": "none", "parameters": {"properties": {}, "items": []}}],
+    "messages": [{"role": "user",
+                  "content": "Hello, Zoë"}, {"role": "assistant", "content": "  At noon — ok 🙂 \n"},
+                 {"role": "user", "content": "<b> & 'x'"}],
+    "tools": [{
+        "name": "ferry", "parameters": {
+            "type": "object", "properties": {"port": {"type": "string", "enum": ["a", "b"]}},
+            "required": ["port"]
+        }
+    }, {"name": "none", "parameters": {"properties": {}, "items": []}}],
     "d": {"b": 1, "a": 2.0, "B": None, "t": True, "items": "own", "n": {"x": [1, 2, {"y": "z"}]}},
-    "l": [3, 1, 2], "words": ["beta", "Alpha", "gamma", "alpha"], "empty": [], "text": "one two  three\nfour", "n": None, "i": 7, "r": 2.5, "greek": "ΟΔΟΣ Straße İ",
+    "l": [3, 1, 2],
+    "words": ["beta", "Alpha", "gamma", "alpha"],
+    "empty": [],
+    "text": "one two  three\nfour",
+    "n": None,
+    "i": 7,
+    "r": 2.5,
+    "greek": "ΟΔΟΣ Straße İ",
     "rows": [{"k": "x", "v": 1}, {"k": "y", "v": 2}, {"k": "X", "v": 3}, {"v": 4}],
-    "bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": True,
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "add_generation_prompt": True,
 }
 EXPRESSIONS = r"""
 1 + 2 * 3
@@ -467,26 +484,134 @@ BODIES = [
     "{% for m in messages if m.role == 'user' %}{{ loop.index }}{{ loop.last }}{{ loop.length }}{{ m.content }}{% else %}none{% endfor %}",
     "{% for m in messages if m.role == 'x' %}a{% else %}none{% endfor %}{% for x in [] %}a{% else %}empty{% endfor %}",
     "{% for a, b in [(1, 2), (3, 4)] %}{{ a }}-{{ b }} {% endfor %}{% for k, v in d.n.items() %}{{ k }}={{ v }}{% endfor %}",
-    "{% for a, b in [(1, 2, 3)] %}{{ a }}{% endfor %}", "{% for x in none %}{% endfor %}", "{% for x in 5 %}{% endfor %}", "{% for c in 'aé🙂' %}[{{ c }}]{% endfor %}", "{% for k in d %}{{ k }},{% endfor %}",
+    "{% for a, b in [(1, 2, 3)] %}{{ a }}{% endfor %}",
+    "{% for x in none %}{% endfor %}",
+    "{% for x in 5 %}{% endfor %}",
+    "{% for c in 'aé🙂' %}[{{ c }}]{% endfor %}",
+    "{% for k in d %}{{ k }},{% endfor %}",
     "{% for i in range(5) %}{% if i == 1 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}|{{ i }}",
-    "{% set x = 1 %}{% for y in l %}{% set x = x + y %}{{ x }} {% endfor %}{{ x }}", "{% set ns = namespace(x=1) %}{% for y in l %}{% set ns.x = ns.x + y %}{% endfor %}{{ ns.x }}",
-    "{% if true %}{% set x = 1 %}{% endif %}{{ x }}", "{% if false %}{% set i = 1 %}{% endif %}{{ i }}", "{% set i = 1 %}{{ i }}", "{{ i }}{% set i = 1 %}{{ i }}",
-    "{% for m in l %}{{ i }}{% endfor %}{% set i = 1 %}", "{% for m in l %}{% if loop.first %}{% set z = m %}{% endif %}{{ z }};{% endfor %}", "{% for m in l %}{% set z = m %}{% endfor %}{{ z }}",
-    "{% set z = 0 %}{% for m in l %}{% if m == 1 %}{% set z = m %}{% endif %}{{ z }};{% endfor %}{{ z }}", "{% for i in l %}{{ i }}{% endfor %}{{ i }}", "{% set a, b = 1, 2 %}{{ a }}{{ b }}", "{% set (a, b) = [1, 2] %}{{ a + b }}",
-    "{% set a = b = 1 %}", "{% set x %}a{{ i }}b{% endset %}{{ x }}", "{% set x | upper | replace('A', 'o') %}a{{ i }}b{% endset %}{{ x }}", "{% set d.x = 1 %}", "{% set ns = namespace() %}{% set ns._x = 1 %}", "{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a + ns.b }}{{ ns.c }}|{{ ns['a'] }}",
-    "{% macro f(a, b=2, c=a) %}{{ a }}-{{ b }}-{{ c }}{% endmacro %}{{ f(1) }} {{ f(1, 3) }} {{ f(b=5, a=4) }} {{ f() }}", "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(1, 2) }}", "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(z=2) }}",
-    "{% macro f() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(1, 2, x=3) }}", "{% macro f(n) %}{{ n }}{% if n > 0 %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(5) }}", "{% macro f() %}{{ q }}{% endmacro %}{% set q = 1 %}{{ f() }}{% set q = 2 %}{{ f() }}",
-    "{% macro f() %}{% set q = 5 %}{{ q }}{% endmacro %}{% set q = 1 %}{{ f() }}{{ q }}", "{% macro f(x) %}  {{ x }}  {% endmacro %}[{{ f('a') | trim }}]{{ f('a').strip() ~ '!' }}{{ f is callable }}{{ f }}",
-    "{% macro wrap() %}<{{ caller() }}>{% endmacro %}{% call wrap() %}in{{ i }}{% endcall %}", "{% macro each(x) %}{% for y in x %}{{ caller(y, loop.index) }};{% endfor %}{% endmacro %}{% call(v, n=0) each(l) %}{{ n }}:{{ v }}{% endcall %}", "{% macro f() %}{{ caller }}|{{ caller is defined }}{% endmacro %}{{ f() }}", "{% macro f() %}{{ caller() }}{% endmacro %}{{ f() }}",
-    "{% for m in l %}{% macro f() %}{{ m }}{% endmacro %}{{ f() }}{% endfor %}", "{{ f() }}{% macro f() %}x{% endmacro %}", "{% if true %}{% macro f() %}x{% endmacro %}{% endif %}{{ f() }}", "{% macro t(x) %}{{ x }}{% endmacro %}{{ 'q' if not t('Hi').endswith('/q') else '' }}",
+    "{% set x = 1 %}{% for y in l %}{% set x = x + y %}{{ x }} {% endfor %}{{ x }}",
+    "{% set ns = namespace(x=1) %}{% for y in l %}{% set ns.x = ns.x + y %}{% endfor %}{{ ns.x }}",
+    "{% if true %}{% set x = 1 %}{% endif %}{{ x }}",
+    "{% if false %}{% set i = 1 %}{% endif %}{{ i }}",
+    "{% set i = 1 %}{{ i }}",
+    "{{ i }}{% set i = 1 %}{{ i }}",
+    "{% for m in l %}{{ i }}{% endfor %}{% set i = 1 %}",
+    "{% for m in l %}{% if loop.first %}{% set z = m %}{% endif %}{{ z }};{% endfor %}",
+    "{% for m in l %}{% set z = m %}{% endfor %}{{ z }}",
+    "{% set z = 0 %}{% for m in l %}{% if m == 1 %}{% set z = m %}{% endif %}{{ z }};{% endfor %}{{ z }}",
+    "{% for i in l %}{{ i }}{% endfor %}{{ i }}",
+    "{% set a, b = 1, 2 %}{{ a }}{{ b }}",
+    "{% set (a, b) = [1, 2] %}{{ a + b }}",
+    "{% set a = b = 1 %}",
+    "{% set x %}a{{ i }}b{% endset %}{{ x }}",
+    "{% set x | upper | replace('A', 'o') %}a{{ i }}b{% endset %}{{ x }}",
+    "{% set d.x = 1 %}",
+    "{% set ns = namespace() %}{% set ns._x = 1 %}",
+    "{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a + ns.b }}{{ ns.c }}|{{ ns['a'] }}",
+    "{% macro f(a, b=2, c=a) %}{{ a }}-{{ b }}-{{ c }}{% endmacro %}{{ f(1) }} {{ f(1, 3) }} {{ f(b=5, a=4) }} {{ f() }}",
+    "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(1, 2) }}",
+    "{% macro f(a) %}{{ a }}{% endmacro %}{{ f(z=2) }}",
+    "{% macro f() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(1, 2, x=3) }}",
+    "{% macro f(n) %}{{ n }}{% if n > 0 %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(5) }}",
+    "{% macro f() %}{{ q }}{% endmacro %}{% set q = 1 %}{{ f() }}{% set q = 2 %}{{ f() }}",
+    "{% macro f() %}{% set q = 5 %}{{ q }}{% endmacro %}{% set q = 1 %}{{ f() }}{{ q }}",
+    "{% macro f(x) %}  {{ x }}  {% endmacro %}[{{ f('a') | trim }}]{{ f('a').strip() ~ '!' }}{{ f is callable }}{{ f }}",
+    "{% macro wrap() %}<{{ caller() }}>{% endmacro %}{% call wrap() %}in{{ i }}{% endcall %}",
+    "{% macro each(x) %}{% for y in x %}{{ caller(y, loop.index) }};{% endfor %}{% endmacro %}{% call(v, n=0) each(l) %}{{ n }}:{{ v }}{% endcall %}",
+    "{% macro f() %}{{ caller }}|{{ caller is defined }}{% endmacro %}{{ f() }}",
+    "{% macro f() %}{{ caller() }}{% endmacro %}{{ f() }}",
+    "{% for m in l %}{% macro f() %}{{ m }}{% endmacro %}{{ f() }}{% endfor %}",
+    "{{ f() }}{% macro f() %}x{% endmacro %}",
+    "{% if true %}{% macro f() %}x{% endmacro %}{% endif %}{{ f() }}",
+    "{% macro t(x) %}{{ x }}{% endmacro %}{{ 'q' if not t('Hi').endswith('/q') else '' }}",
     "{% macro tree(x) %}{% for k, v in x.items() %}{{ k }}{% if v is mapping %}({{ tree(v) }}){% elif v is iterable and v is not string %}[{{ v | length }}]{% endif %} {% endfor %}{% endmacro %}{{ tree(tools[0]) }}",
-    "{% for x in [[1, [2]], [3]] recursive %}{% if x is iterable %}({{ loop(x) }}){{ loop.depth }}{% else %}{{ x }}{% endif %}{% endfor %}", "{% for x in l %}{{ loop(x) }}{% endfor %}",
-    "{% with a = 1, b = i %}{{ a }}{{ b }}{% set i = 9 %}{{ i }}{% endwith %}{{ a }}{{ i }}", "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q }}", "{% with a=1, b=a %}{{ b }}{% endwith %}", "{% filter upper | replace('A', '*') %}a{{ text }}{% endfilter %}", "{% print 1, 'a' %}", "{% do l %}", "{% nope %}",
-    "{% raw %}{{ x }}{% y %}{% endraw %}", "a{%- raw -%}  {{ x }}  {%- endraw -%}  b", "{# c #}a{#- d -#}  b", "a  {#- d #}\n  b", "  {% if true %}  \n  x\n  {% endif %}\n  y\n", "\n  {%- if true -%}\n  x  {%+ if true %}  y{% endif %}\n{% endif %}z", "a\n{{ 'b' }}\nc\n\n", "a\r\nb\rc\n",
-    "  {{- 'x' -}}  \n y", "{% if true %}\n\na{% endif -%}  \n b", "\t{% set a = 1 %}\n\t{{ a }}", "{% set a = 1 +%}\nb", "x {%+ if true %}a{% endif %}", "\u00a0{%- if true %}a{% endif -%}\u3000b", "{% if true: %}a{% endif %}", "{{ 'a' }", "{{ 'a' ", "{% if true %}a", "{% for x in l %}", "{{ 'a }}", "{{ (1 }}", "{{ a b }}", "{{ }}", "{% if %}a{% endif %}", "{{ 1 | nope }}", "{{ x | }}", "{% set 1 = 2 %}", "{% macro f(a=1, b) %}{% endmacro %}", "{{ f(a=1, 2) }}", "{% break %}", "{{ '{{' }}{{ '%}' }}", "{{ {'a': {'b': 1}}['a']['b'] }}", "{{ {'a': '}}'}['a'] }}",
-    "{% if i == 7 %}a{% elif i == 8 %}b{% else %}c{% endif %}{% if n %}a{% elif l %}b{% endif %}{% if x %}a{% elif y %}b{% else %}c{% endif %}", "{% set x = [] %}{% for m in messages %}{% set x = x + [m.role] %}{% endfor %}{{ x }}", "{% set ns = namespace(l=[]) %}{% for m in messages %}{% set ns.l = ns.l + [m.role] %}{% endfor %}{{ ns.l | join(',') }}",
-    "{{ f(*[1, 2], **{'c': 3}) }}{% macro f(a, b, c) %}{% endmacro %}", "{% macro f(a, b, c) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ f(*[1, 2], **{'c': 3}) }}", "{{ dict(**{'a': 1}) }}", "{{ [1, 2, 3,] }}{{ {'a': 1,} }}{{ (1, 2,) }}", "{{ not true == false }}", "{{ 1 if true }}{{ 2 if false }}", "{{ l | map('string') | join(',') | upper ~ '!' }}", "{{ 'a' | upper ~ 'b' | upper }}", "{{ -1 | abs }}{{ (-1) | abs }}", "{{ 1 + 2 | string }}", "{{ l | length > 2 }}", "{{ 'a' in text | upper }}", "{{ messages[0]['content'][:5] + '...' }}", "{{ messages[-1].content | e }}", "{{ messages | map(attribute='role') | list | unique | list }}", "{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | join('|') }}", "{{ messages | length }}{{ messages | last | length }}", "{{ messages[1:] | length }}{{ (messages | first).role }}",
-    "{% generation %}a{% endgeneration %}b", "{% set z = 1 %}{% generation %}{% set z = 2 %}{{ z }}{% endgeneration %}{{ z }}", "{% for m in messages %}{% generation %}{{ m.role }}{{ loop.index }}{% endgeneration %}\n{% endfor %}", "{% for x in l %}{{ loop }}{% endfor %}", "{{ loop }}", "{{ 'a'.upper }}", "{{ l | map('string') }}", "{{ d.__class__ }}", "{{ d['__class__'] }}", "{{ ''.__class__.__mro__ }}", "{{ (d.__class__) is defined }}", "{{ 'a' * 10 }}{{ [0] * 3 }}", "{{ [[1, 2], [3, 4]] | map('sum') | list }}", "{{ 'a\tb' }}", "{% set x = 'a' %}{{- x }}\n{{ x -}}\n", "{{ 9223372036854775807 }}", "{{ '%s' | format(none) }}", "{{ ['a', 'b'] | map('upper') | first }}", "{% set it = ['a', 'b'] | map('upper') %}{{ it | first }}{{ it | list }}{{ it | list }}", "{{ text.split('\\n')[-1].strip().split(' ')[0] }}", "{% for k, v in d | dictsort %}{{ k }}{{ v }};{% endfor %}", "{% for g in rows | selectattr('k', 'defined') | groupby('k') %}{{ g.grouper }}:{{ g.list | length }};{% endfor %}", "{% for k, g in rows | selectattr('k', 'defined') | groupby('k', case_sensitive=true) %}{{ k }}:{{ g | length }};{% endfor %}",
+    "{% for x in [[1, [2]], [3]] recursive %}{% if x is iterable %}({{ loop(x) }}){{ loop.depth }}{% else %}{{ x }}{% endif %}{% endfor %}",
+    "{% for x in l %}{{ loop(x) }}{% endfor %}",
+    "{% with a = 1, b = i %}{{ a }}{{ b }}{% set i = 9 %}{{ i }}{% endwith %}{{ a }}{{ i }}",
+    "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q }}",
+    "{% with a=1, b=a %}{{ b }}{% endwith %}",
+    "{% filter upper | replace('A', '*') %}a{{ text }}{% endfilter %}",
+    "{% print 1, 'a' %}",
+    "{% do l %}",
+    "{% nope %}",
+    "{% raw %}{{ x }}{% y %}{% endraw %}",
+    "a{%- raw -%}  {{ x }}  {%- endraw -%}  b",
+    "{# c #}a{#- d -#}  b",
+    "a  {#- d #}\n  b",
+    "  {% if true %}  \n  x\n  {% endif %}\n  y\n",
+    "\n  {%- if true -%}\n  x  {%+ if true %}  y{% endif %}\n{% endif %}z",
+    "a\n{{ 'b' }}\nc\n\n",
+    "a\r\nb\rc\n",
+    "  {{- 'x' -}}  \n y",
+    "{% if true %}\n\na{% endif -%}  \n b",
+    "\t{% set a = 1 %}\n\t{{ a }}",
+    "{% set a = 1 +%}\nb",
+    "x {%+ if true %}a{% endif %}",
+    "\u00a0{%- if true %}a{% endif -%}\u3000b",
+    "{% if true: %}a{% endif %}",
+    "{{ 'a' }",
+    "{{ 'a' ",
+    "{% if true %}a",
+    "{% for x in l %}",
+    "{{ 'a }}",
+    "{{ (1 }}",
+    "{{ a b }}",
+    "{{ }}",
+    "{% if %}a{% endif %}",
+    "{{ 1 | nope }}",
+    "{{ x | }}",
+    "{% set 1 = 2 %}",
+    "{% macro f(a=1, b) %}{% endmacro %}",
+    "{{ f(a=1, 2) }}",
+    "{% break %}",
+    "{{ '{{' }}{{ '%}' }}",
+    "{{ {'a': {'b': 1}}['a']['b'] }}",
+    "{{ {'a': '}}'}['a'] }}",
+    "{% if i == 7 %}a{% elif i == 8 %}b{% else %}c{% endif %}{% if n %}a{% elif l %}b{% endif %}{% if x %}a{% elif y %}b{% else %}c{% endif %}",
+    "{% set x = [] %}{% for m in messages %}{% set x = x + [m.role] %}{% endfor %}{{ x }}",
+    "{% set ns = namespace(l=[]) %}{% for m in messages %}{% set ns.l = ns.l + [m.role] %}{% endfor %}{{ ns.l | join(',') }}",
+    "{{ f(*[1, 2], **{'c': 3}) }}{% macro f(a, b, c) %}{% endmacro %}",
+    "{% macro f(a, b, c) %}{{ a }}{{ b }}{{ c }}{% endmacro %}{{ f(*[1, 2], **{'c': 3}) }}",
+    "{{ dict(**{'a': 1}) }}",
+    "{{ [1, 2, 3,] }}{{ {'a': 1,} }}{{ (1, 2,) }}",
+    "{{ not true == false }}",
+    "{{ 1 if true }}{{ 2 if false }}",
+    "{{ l | map('string') | join(',') | upper ~ '!' }}",
+    "{{ 'a' | upper ~ 'b' | upper }}",
+    "{{ -1 | abs }}{{ (-1) | abs }}",
+    "{{ 1 + 2 | string }}",
+    "{{ l | length > 2 }}",
+    "{{ 'a' in text | upper }}",
+    "{{ messages[0]['content'][:5] + '...' }}",
+    "{{ messages[-1].content | e }}",
+    "{{ messages | map(attribute='role') | list | unique | list }}",
+    "{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | join('|') }}",
+    "{{ messages | length }}{{ messages | last | length }}",
+    "{{ messages[1:] | length }}{{ (messages | first).role }}",
+    "{% generation %}a{% endgeneration %}b",
+    "{% set z = 1 %}{% generation %}{% set z = 2 %}{{ z }}{% endgeneration %}{{ z }}",
+    "{% for m in messages %}{% generation %}{{ m.role }}{{ loop.index }}{% endgeneration %}\n{% endfor %}",
+    "{% for x in l %}{{ loop }}{% endfor %}",
+    "{{ loop }}",
+    "{{ 'a'.upper }}",
+    "{{ l | map('string') }}",
+    "{{ d.__class__ }}",
+    "{{ d['__class__'] }}",
+    "{{ ''.__class__.__mro__ }}",
+    "{{ (d.__class__) is defined }}",
+    "{{ 'a' * 10 }}{{ [0] * 3 }}",
+    "{{ [[1, 2], [3, 4]] | map('sum') | list }}",
+    "{{ 'a\tb' }}",
+    "{% set x = 'a' %}{{- x }}\n{{ x -}}\n",
+    "{{ 9223372036854775807 }}",
+    "{{ '%s' | format(none) }}",
+    "{{ ['a', 'b'] | map('upper') | first }}",
+    "{% set it = ['a', 'b'] | map('upper') %}{{ it | first }}{{ it | list }}{{ it | list }}",
+    "{{ text.split('\\n')[-1].strip().split(' ')[0] }}",
+    "{% for k, v in d | dictsort %}{{ k }}{{ v }};{% endfor %}",
+    "{% for g in rows | selectattr('k', 'defined') | groupby('k') %}{{ g.grouper }}:{{ g.list | length }};{% endfor %}",
+    "{% for k, g in rows | selectattr('k', 'defined') | groupby('k', case_sensitive=true) %}{{ k }}:{{ g | length }};{% endfor %}",
 ]
 
 
@@ -501,11 +626,19 @@ def rendered():
     out = []
     for template in cases():
         try:
-            out.append({"template": template, "text": _compile_jinja_template(template).render(**VARIABLES)})
+            out.append({
+                "template": template, "text": _compile_jinja_template(template).render(**VARIABLES)
+            })
         except Exception as problem:  # noqa: BLE001 (any refusal)
-            out.append({"template": template, "refused": f"{type(problem).__name__}: {problem}".replace("\n", " ")[:120]})
+            out.append({
+                "template": template,
+                "refused": f"{type(problem).__name__}: {problem}".replace("\n", " ")[:120]
+            })
     # Addresses differ each time.
-    return [one if " at 0x" not in one.get("text", "") else {"template": one["template"], "refused": "an address"} for one in out]
+    return [
+        one if " at 0x" not in one.get("text", "") else
+        {"template": one["template"], "refused": "an address"} for one in out
+    ]
 
 
 if __name__ == "__main__":

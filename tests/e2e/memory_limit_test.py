@@ -51,8 +51,9 @@ class MemoryLimit(Trainx):
         if not compiler:
             self.skipTest("no C++ compiler")
         (self.folder / "without.cpp").write_text(WITHOUT)
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", "without.so", "without.cpp", "-pthread"],
-                       cwd=self.folder, check=True)
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-o", "without.so", "without.cpp", "-pthread"],
+            cwd=self.folder, check=True)
         recipe = self.recipe(tiny(steps=100_000, every=100_000))
         env = self.environment(LD_PRELOAD=str(self.folder / "without.so"))
         self.assertIn("memory", self.check_told(

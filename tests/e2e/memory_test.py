@@ -23,9 +23,12 @@ class Memory(Trainx):
     forks = True
 
     def run_of(self, name, *settings, steps=4, precision="fp32", micro=16, expect=0):
-        path = self.recipe(RECIPE.format(name=name, steps=steps, precision=precision, micro=micro), f"{name}.yaml")
-        plan = json.loads(self.run_trainx("plan", path, "--json", *settings).stdout.splitlines()[-1])
-        done = self.run_trainx("train", path, *settings, env=self.environment(OMP_NUM_THREADS="1"), expect=expect)
+        path = self.recipe(RECIPE.format(name=name, steps=steps, precision=precision, micro=micro),
+                           f"{name}.yaml")
+        plan = json.loads(
+            self.run_trainx("plan", path, "--json", *settings).stdout.splitlines()[-1])
+        done = self.run_trainx("train", path, *settings, env=self.environment(OMP_NUM_THREADS="1"),
+                               expect=expect)
         return plan, done
 
     def losses(self, name):
@@ -62,19 +65,24 @@ class Memory(Trainx):
                 measured = self.measured(name) - self.measured(name + "-b")
                 self.assertLess(abs(measured - fell), 0.03 * plain["arena_bytes"])
 
-    def test_a_gradient_that_is_not_finite_ends_a_run_that_updates_in_backward_and_saves_nothing_of_it(self):
-        more = ("optimizer={type: sgd, lr: 1e30, max_grad_norm: 0, update_in_backward: true}", "checkpoint.every=1 steps", "checkpoint.keep_last=9")
+    def test_a_gradient_that_is_not_finite_ends_a_run_that_updates_in_backward_and_saves_nothing_of_it(
+            self):
+        more = ("optimizer={type: sgd, lr: 1e30, max_grad_norm: 0, update_in_backward: true}",
+                "checkpoint.every=1 steps", "checkpoint.keep_last=9")
         _, done = self.run_of("bad", *more, steps=30, expect=80)
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("trainx: ")]
         self.assertRegex(line, r"\bstep 2\b.*\b16\b.*\b31\b")
         self.check_sentence("train.not_finite_in_backward", line)
-        self.assertEqual(sorted(p.name for p in (self.folder / "outputs" / "bad").glob("checkpoint-*")), ["checkpoint-1"])
+        self.assertEqual(
+            sorted(p.name for p in (self.folder / "outputs" / "bad").glob("checkpoint-*")),
+            ["checkpoint-1"])
         self.assertEqual([m["step"] for m in self.metrics("bad")], [1])
         self.assertTrue(all(map(math.isfinite, self.losses("bad"))))
         self.run_trainx("ckpt", "verify", "outputs/bad")
         status = json.loads((self.folder / "outputs" / "bad" / "status.json").read_text())
         self.assertEqual(status["exit_code"], 80)
-        _, done = self.run_of("plain", *[m.replace("true", "false") for m in more], steps=30, expect=80)   # there the step is skipped, 20 times
+        _, done = self.run_of("plain", *[m.replace("true", "false") for m in more], steps=30,
+                              expect=80)  # there the step is skipped, 20 times
         self.assertIn(" 20 steps", done.stderr)
 
     @sampled
@@ -116,12 +124,17 @@ metrics: {every: 1 steps}
         print("  ", told)
         self.assertTrue(set(step for step, _ in told) & {"2", "4"}, done.stderr)
         self.assertTrue(set(step for step, _ in told) <= {"2", "4"}, done.stderr)
-        self.refused("plan", recipe, "--gpu", "h200", "memory.release_cache_every=2 steps", key="memory.release_cache_every", sentence="plan.release_cache_on_gpu")
-        self.refused("plan", recipe, "memory.release_cache_every=0 steps", key="memory.release_cache_every", names="0")
+        self.refused("plan", recipe, "--gpu", "h200", "memory.release_cache_every=2 steps",
+                     key="memory.release_cache_every", sentence="plan.release_cache_on_gpu")
+        self.refused("plan", recipe, "memory.release_cache_every=0 steps",
+                     key="memory.release_cache_every", names="0")
 
     def test_offload_without_anything_to_offload_is_refused(self):
-        path = self.recipe(RECIPE.format(name="short", steps=2, precision="fp32", micro=16).replace("num_layers: 8", "num_layers: 1"))
-        self.refused("plan", path, "memory={activation_offload: cpu, activation_checkpoint: full}", key="memory.activation_offload", sentence="plan.nothing_to_offload")
+        path = self.recipe(
+            RECIPE.format(name="short", steps=2, precision="fp32",
+                          micro=16).replace("num_layers: 8", "num_layers: 1"))
+        self.refused("plan", path, "memory={activation_offload: cpu, activation_checkpoint: full}",
+                     key="memory.activation_offload", sentence="plan.nothing_to_offload")
 
 
 if __name__ == "__main__":

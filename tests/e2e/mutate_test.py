@@ -48,9 +48,10 @@ class Sites(unittest.TestCase):
 
     def test_what_is_no_code_stays(self):
         for line in ("// a < b", "/* a < b */", 'x = "a < b";', "x = '1';", "#if A < 1",
-                     "template <class T = int, int n = 1>", "static_assert(a < b);", "using A = B<1>;",
-                     "enum class E { a = 1 };", "std::vector<std::pair<A, B>> x;", "case 1:",
-                     "const T& x = f<0>(y);", "std::get<0>(x);", "T* x;", "f(T&& x);", "x->y();",
+                     "template <class T = int, int n = 1>", "static_assert(a < b);",
+                     "using A = B<1>;", "enum class E { a = 1 };",
+                     "std::vector<std::pair<A, B>> x;", "case 1:", "const T& x = f<0>(y);",
+                     "std::get<0>(x);", "T* x;", "f(T&& x);", "x->y();",
                      "constexpr auto x = 1'000;", "if (auto x = f(); x) {", "if (T* x = f()) {"):
             with self.subTest(line=line):
                 self.assertEqual(afters(line), set())

@@ -1,4 +1,5 @@
-"""The tool that compares what builds decide: on recordings that are written here, without a build."""
+"""The tool that compares what builds decide: on recordings that are written here, without a
+build."""
 import pathlib
 import subprocess
 import sys
@@ -250,9 +251,10 @@ class History(unittest.TestCase):
 
 class BaseBuild(unittest.TestCase):
     def test_options_are_those_of_the_tree_with_its_paths_moved(self):
-        cache = ("CMAKE_BUILD_TYPE:STRING=Release\nTRAINX_TORCH_DIR:PATH=/tree/.deps/torch\n"
-                 "TRAINX_WITH_CUDA:BOOL=ON\nTRAINX_EMPTY:STRING=\nTRAINX_xxhash_LIBRARY:FILEPATH=/l\n"
-                 "OTHER:BOOL=ON\n//TRAINX_COMMENT:BOOL=ON\n")
+        cache = (
+            "CMAKE_BUILD_TYPE:STRING=Release\nTRAINX_TORCH_DIR:PATH=/tree/.deps/torch\n"
+            "TRAINX_WITH_CUDA:BOOL=ON\nTRAINX_EMPTY:STRING=\nTRAINX_xxhash_LIBRARY:FILEPATH=/l\n"
+            "OTHER:BOOL=ON\n//TRAINX_COMMENT:BOOL=ON\n")
         self.assertEqual(
             base_build.options(cache, "/tree", "/tree/build/net-base"),
             ["-DCMAKE_BUILD_TYPE=Release",

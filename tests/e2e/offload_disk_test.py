@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from offloading import Offloading
+from processes import children_of
 from support import TRAINX, main
 
 
@@ -21,7 +22,8 @@ class OffloadToDisk(Offloading):
 
     def on_disk(self, where="disk", **more):
         settings = {"where": where, "folder": self.disk} | more
-        return "memory.optimizer_offload={" + ", ".join(f"{key}: {value}" for key, value in settings.items()) + "}"
+        return "memory.optimizer_offload={" + ", ".join(f"{key}: {value}"
+                                                        for key, value in settings.items()) + "}"
 
     def assert_same(self, name, other):
         super().assert_same(name, other)
@@ -30,20 +32,22 @@ class OffloadToDisk(Offloading):
     def mount(self, kind, *options):
         disk = self.folder / kind
         disk.mkdir()
-        if subprocess.run(["mount", "-t", kind, *options, kind, str(disk)], capture_output=True).returncode != 0:
+        if subprocess.run(
+            ["mount", "-t", kind, *options, kind, str(disk)], capture_output=True).returncode != 0:
             self.skipTest(f"{kind} cannot be mounted here")
         self.addCleanup(lambda: subprocess.run(["umount", "-l", str(disk)]))
         return disk
 
     def between(self, *settings):
         """Host memory with which some groups have to go to the disk."""
-        low, high = (self.plan(self.on_disk(), *settings)["total_bytes"], self.plan("memory.optimizer_offload=cpu", *settings)["total_bytes"])
+        low, high = (self.plan(self.on_disk(), *settings)["total_bytes"],
+                     self.plan("memory.optimizer_offload=cpu", *settings)["total_bytes"])
         self.assertLess(low, high)
         return f"{(low + high) // 2} B"
 
     def test_it_may_lie_in_three_places(self):
         self.write(micro=4)
-        wide = ["model.options.hidden_size=128"]         # so that memory between neighbouring splits tells
+        wide = ["model.options.hidden_size=128"]  # so that memory between neighbouring splits tells
         three = self.on_disk("cpu+disk", host_budget=self.between(*wide), share=0.3, read_ahead=1)
         groups = self.plan(three, *wide)["optimizer_groups"]
         self.assertTrue(0 < groups["on_disk"] < groups["all"], groups)
@@ -63,7 +67,10 @@ class OffloadToDisk(Offloading):
     def wait_for_checkpoint(self, process, name, after=0):
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
-            if any(int(path.name.split("-")[1]) > after for path in (self.folder / "outputs" / name).glob("checkpoint-*") if path.name.split("-")[1].isdigit()):
+            if any(
+                    int(path.name.split("-")[1]) > after
+                    for path in (self.folder / "outputs" / name).glob("checkpoint-*")
+                    if path.name.split("-")[1].isdigit()):
                 return
             time.sleep(0.05)
         self.fail("no checkpoint within two minutes")
@@ -84,39 +91,36 @@ class OffloadToDisk(Offloading):
         process = self.start_trainx("train", "r.yaml", "run.name=killed", self.on_disk())
         self.wait_for_checkpoint(process, "killed")
         self.assertEqual(list(self.disk.iterdir()), [])           # the file has no name
-        files = [os.readlink(link) for pid in self.children(process.pid) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
-        self.assertTrue(any(str(self.disk) in file and "(deleted)" in file for file in files), files)
+        files = [os.readlink(link) for pid in children_of(process.pid)
+                 for link in pathlib.Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+        self.assertTrue(any(str(self.disk) in file and "(deleted)" in file for file in files),
+                        files)
         self.kill(process)
         self.assertEqual(list(self.disk.iterdir()), [])
         self.assertGreater(os.statvfs(self.disk).f_bavail, before * 0.9)
         self.assert_goes_on("killed")
 
-    def children(self, parent):
-        found = []
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[1]) == parent:
-                found.append(int(stat.parent.name))
-        return found
-
     def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_the_checkpoint_stays(self):
         self.ends_with_a_sentence_where_the_disk_fails(self.on_disk())
 
     def test_a_disk_that_fails_with_weights_on_it_does_too(self):
-        self.ends_with_a_sentence_where_the_disk_fails("memory.parameter_offload=disk", f"memory.optimizer_offload.folder={self.disk}")
+        self.ends_with_a_sentence_where_the_disk_fails(
+            "memory.parameter_offload=disk", f"memory.optimizer_offload.folder={self.disk}")
 
     def ends_with_a_sentence_where_the_disk_fails(self, *settings):
         self.write(steps=100000)
-        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        process = subprocess.Popen([TRAINX, "train", "r.yaml", "run.name=failing", *settings],
+                                   cwd=self.folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, env=self.environment())
         self.wait_for_checkpoint(process, "failing")
-        # No write beyond this place of any file succeeds any more: those into the disk's file fail first, which are made in every step.
+        # No write beyond this place of any file succeeds any more: those into the disk's file fail
+        # first, which are made in every step.
         size = (self.folder / "outputs/failing/metrics.jsonl").stat().st_size
-        limit = (size + (64 << 10)) // 4096 * 4096           # between blocks: what is left of a direct transfer after one that stopped within a block would be invalid, not too large
+        limit = (
+            size + (64 << 10)
+        ) // 4096 * 4096  # between blocks: what is left of a direct transfer after one that stopped within a block would be invalid, not too large
         self.assertLess(limit, self.plan(*settings)["disk_bytes"] // 2)
-        for pid in self.children(process.pid):
+        for pid in children_of(process.pid):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, limit))
         _, said = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 74, said)
@@ -138,16 +142,22 @@ class OffloadToDisk(Offloading):
         def limit_files():
             resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
 
-        done = subprocess.run([TRAINX, "train", "r.yaml", self.on_disk()], cwd=self.folder, capture_output=True, text=True, env=self.environment(), preexec_fn=limit_files)
+        done = subprocess.run([TRAINX, "train", "r.yaml", self.on_disk()], cwd=self.folder,
+                              capture_output=True, text=True, env=self.environment(),
+                              preexec_fn=limit_files)
         self.assertEqual(done.returncode, 71, done.stderr)
         self.assertIn(str(self.disk), done.stderr)
         done = self.train("r", self.on_disk(folder="/proc/nowhere"), expect=73)
         self.assertIn("/proc/nowhere", done.stderr)
         weights = ["memory.parameter_offload=disk", "model.options.hidden_size=128"]
         done = self.train("r", *weights, f"memory.optimizer_offload.folder={small}", expect=71)
-        for name in ("memory.parameter_offload", "memory.optimizer_offload.folder", "memory.parameter_offload: cpu"):
+        for name in ("memory.parameter_offload", "memory.optimizer_offload.folder",
+                     "memory.parameter_offload: cpu"):
             self.assertIn(name, done.stderr)
-        self.assertIn("/proc/nowhere", self.train("r", *weights, "memory.optimizer_offload.folder=/proc/nowhere", expect=73).stderr)
+        self.assertIn(
+            "/proc/nowhere",
+            self.train("r", *weights, "memory.optimizer_offload.folder=/proc/nowhere",
+                       expect=73).stderr)
 
     def test_a_file_system_without_direct_transfers_is_used_through_the_page_cache_and_said(self):
         self.write()
@@ -164,9 +174,11 @@ class OffloadToDisk(Offloading):
     def test_the_plan_says_what_is_on_the_disk_and_what_passes_through_memory(self):
         self.write()
         wide = ["model.options.hidden_size=256", "model.options.num_layers=8", "precision=bf16"]
-        cpu, disk, far = self.plan(*wide, "memory.optimizer_offload=cpu"), self.plan(*wide, self.on_disk(read_ahead=1)), self.plan(*wide, self.on_disk(read_ahead=4))
+        cpu, disk, far = self.plan(*wide, "memory.optimizer_offload=cpu"), self.plan(
+            *wide, self.on_disk(read_ahead=1)), self.plan(*wide, self.on_disk(read_ahead=4))
         parameters = disk["parameters"]
-        self.assertLess(abs(disk["disk_bytes"] / (10 * parameters) - 1), 0.05)        # both moments and the low 16 bits of each weight
+        self.assertLess(abs(disk["disk_bytes"] / (10 * parameters) - 1),
+                        0.05)  # both moments and the low 16 bits of each weight
         self.assertLess(abs(disk["optimizer_copies"]["from_disk"] / (10 * parameters) - 1), 0.05)
         self.assertEqual(disk["optimizer_copies"]["from_disk"], disk["optimizer_copies"]["to_disk"])
         self.assertLess(disk["host_bytes"], cpu["host_bytes"] - 8 * parameters)
@@ -198,11 +210,19 @@ class OffloadToDisk(Offloading):
 
     def test_what_can_have_no_effect_is_refused_in_a_sentence(self):
         self.write()
-        for settings, key, names in (("{where: cpu, folder: here}", "folder", "cpu+disk"), ("{share: 0.5}", "share", "cpu+disk"), ("{where: cpu, share: 1}", "share", "1"),
-                                     ("{where: disk, host_budget: 1 GiB}", "host_budget", "cpu+disk"), ("dsik", "where", "'disk'"), ("{nvme_path: /x}", "nvme_path", "'memory.optimizer_offload.folder'")):
+        for settings, key, names in (("{where: cpu, folder: here}", "folder",
+                                      "cpu+disk"), ("{share: 0.5}", "share", "cpu+disk"),
+                                     ("{where: cpu, share: 1}", "share",
+                                      "1"), ("{where: disk, host_budget: 1 GiB}", "host_budget",
+                                             "cpu+disk"), ("dsik", "where", "'disk'"),
+                                     ("{nvme_path: /x}", "nvme_path",
+                                      "'memory.optimizer_offload.folder'")):
             with self.subTest(settings=settings):
-                self.refused("validate", "r.yaml", f"memory.optimizer_offload={settings}", key=f"memory.optimizer_offload.{key}", names=names, sentence=f"recipe.optimizer_offload/{settings}")
-        self.refused("validate", "r.yaml", self.on_disk(), "checkpoint.asynchronous=true", key="checkpoint.asynchronous")
+                self.refused("validate", "r.yaml", f"memory.optimizer_offload={settings}",
+                             key=f"memory.optimizer_offload.{key}", names=names,
+                             sentence=f"recipe.optimizer_offload/{settings}")
+        self.refused("validate", "r.yaml", self.on_disk(), "checkpoint.asynchronous=true",
+                     key="checkpoint.asynchronous")
 
 
 if __name__ == "__main__":

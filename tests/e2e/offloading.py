@@ -20,21 +20,29 @@ class Offloading(Trainx):
     layers, more = 3, ""                    # more: of the recipe
 
     def write(self, steps=6, micro=12):
-        self.recipe(RECIPE.format(seed=self.random.randrange(1000), steps=steps, layers=self.layers, micro=micro) + self.more, "r.yaml")
+        self.recipe(
+            RECIPE.format(seed=self.random.randrange(1000), steps=steps, layers=self.layers,
+                          micro=micro) + self.more, "r.yaml")
 
     def train(self, name, *settings, **how):
-        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, **({"env": self.environment(OMP_NUM_THREADS="1")} | how))
+        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings,
+                               **({"env": self.environment(OMP_NUM_THREADS="1")} | how))
 
     def plan(self, *settings):
-        return json.loads(self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
+        return json.loads(
+            self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
 
     def losses(self, name):
-        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        lines = map(json.loads,
+                    (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
         return [m.get("loss", m.get("eval_loss")) for m in lines]
 
     def saved(self, name, checkpoint="latest"):
         """Every byte of the tensors of a checkpoint."""
-        return {path.name: path.read_bytes() for path in (self.folder / "outputs" / name / checkpoint).glob("*.safetensors")}
+        return {
+            path.name: path.read_bytes()
+            for path in (self.folder / "outputs" / name / checkpoint).glob("*.safetensors")
+        }
 
     def assert_same(self, name, other):
         self.assertEqual(self.losses(name), self.losses(other), name)

@@ -2,7 +2,6 @@
 train` computes, on any number of ranks, and end as it does."""
 import json
 import os
-import pathlib
 import re
 import signal
 import struct
@@ -12,6 +11,7 @@ import time
 import support
 from install_tree import InstallTree
 from ports import free_ports
+from processes import children_of
 from support import BUILD, TRAINX, Trainx, main, sampled, sha256, write_tokens
 
 LOOP, CALLBACKS = BUILD / "tests" / "script-loop", BUILD / "tests" / "callback-worker"
@@ -360,8 +360,7 @@ class OwnLoop(Trainx):
         while not (self.folder / "outputs/restarted/checkpoint-4").is_dir():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
-        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-        os.kill(int(children[0]), signal.SIGKILL)
+        os.kill(children_of(run.pid)[0], signal.SIGKILL)
         _, err = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 0, err)
         self.train("whole")

@@ -134,8 +134,9 @@ class OwnModulesOnGpu(OwnModules):
                     self.assertGreaterEqual(time["step_ms"], time["measured_ms"])
                     self.train(model, f"{model}-{name}", *settings)
                     steps = sorted(m["step_time_ms"] for m in self.metrics(f"{model}-{name}"))
-                    print(f"  {model}-{name}: {steps[len(steps) // 2]:.2f} ms a step, predicted "
-                          f"{time['step_ms']:.2f}, of which {time['measured_ms']:.2f} were measured")
+                    print(
+                        f"  {model}-{name}: {steps[len(steps) // 2]:.2f} ms a step, predicted "
+                        f"{time['step_ms']:.2f}, of which {time['measured_ms']:.2f} were measured")
 
     def test_what_a_graph_cannot_hold_is_launched_one_by_one(self):
         how = ("model.options.nonzero=true",)

@@ -1,4 +1,5 @@
-"""What the tests of packing share: documents one a line and packed, runs on either, their losses."""
+"""What the tests of packing share: documents one a line and packed, runs on either, their
+losses."""
 import json
 
 from support import Trainx
@@ -20,20 +21,29 @@ class PackedDocuments(Trainx):
     forks = True
 
     def documents(self, count, longest):
-        """Of mixed length, most of them short; each counts up from a random token, so that there is something to learn."""
-        return self.documents_of([min(longest, 2 + int(self.random.expovariate(4 / longest))) for _ in range(count)])
+        """Of mixed length, most of them short; each counts up from a random token, so that there is
+        something to learn."""
+        return self.documents_of(
+            [min(longest, 2 + int(self.random.expovariate(4 / longest))) for _ in range(count)])
 
     def documents_of(self, lengths):
-        return [[(first + i) % 97 for i in range(length)] for length in lengths for first in [self.random.randrange(97)]]
+        return [[(first + i) % 97
+                 for i in range(length)]
+                for length in lengths
+                for first in [self.random.randrange(97)]]
 
     def write(self, name, documents):
-        (self.folder / f"{name}.jsonl").write_text("".join(json.dumps({"input_ids": d}) + "\n" for d in documents))
+        (self.folder / f"{name}.jsonl").write_text("".join(
+            json.dumps({"input_ids": d}) + "\n" for d in documents))
 
     def pack(self, name, out, length=LENGTH):
-        return json.loads(self.run_trainx("data", "pack", f"{name}.jsonl", "--sequence-length", length, "--out", f"{out}.jsonl", "--json").stdout)
+        return json.loads(
+            self.run_trainx("data", "pack", f"{name}.jsonl", "--sequence-length", length, "--out",
+                            f"{out}.jsonl", "--json").stdout)
 
     def prepare(self, count=24, longest=LENGTH):
-        """The same documents one a line (alone) and packed, for training and held out; rows of each."""
+        """The same documents one a line (alone) and packed, for training and held out; rows of
+        each."""
         rows = {}
         for kind in ("", "_eval"):
             self.write(f"alone{kind}", self.documents(count, longest))
@@ -41,14 +51,26 @@ class PackedDocuments(Trainx):
         self.assertLess(rows[""]["rows"], count)
         return rows
 
-    def train(self, train, *settings, batch, micro=1, steps=6, dropout=0, more="", expect=0, **sizes):
+    def train(self, train, *settings, batch, micro=1, steps=6, dropout=0, more="", expect=0,
+              **sizes):
         sizes = {"layers": 2, "hidden": 32, "length": LENGTH} | sizes
-        self.recipe(RECIPE.format(seed=3, steps=steps, train=train, batch=batch, micro=micro, dropout=dropout, more=more + (", packed: true" if train == "packed" else ""), **sizes), "r.yaml")
-        return self.run_trainx("train", "r.yaml", "run.name=" + train + "".join(s for s in "".join(settings) if s.isalnum()), "checkpoint.resume=never", *settings, expect=expect)
+        self.recipe(
+            RECIPE.format(seed=3, steps=steps, train=train, batch=batch, micro=micro,
+                          dropout=dropout,
+                          more=more + (", packed: true" if train == "packed" else ""), **sizes),
+            "r.yaml")
+        return self.run_trainx(
+            "train", "r.yaml",
+            "run.name=" + train + "".join(s for s in "".join(settings) if s.isalnum()),
+            "checkpoint.resume=never", *settings, expect=expect)
 
     def numbers(self, name):
-        lines = [json.loads(line) for line in (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines()]
-        return [m["loss"] for m in lines if "loss" in m] + [m["eval_loss"] for m in lines if "eval_loss" in m]
+        lines = [
+            json.loads(line)
+            for line in (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines()
+        ]
+        return [m["loss"] for m in lines if "loss" in m
+                ] + [m["eval_loss"] for m in lines if "eval_loss" in m]
 
     def close(self, a, b, tolerance):
         self.assertGreater(len(a), 6, "losses and a held-out one")

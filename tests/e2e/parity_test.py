@@ -30,7 +30,11 @@ def result(baseline, other, step_ms=(10, 5)):
     """Of two arms, each a list of curves by seed."""
     arms = {}
     for name, curves, ms in (("bf16", baseline, step_ms[0]), ("fp8", other, step_ms[1])):
-        by_seed = {str(seed + 1): [list(point) for point in curve] for seed, curve in enumerate(curves)}
+        by_seed = {
+            str(seed + 1): [list(point)
+                            for point in curve]
+            for seed, curve in enumerate(curves)
+        }
         arms[name] = {"settings": [], "tokens": 1, "curves": by_seed, "step_ms": ms}
     return {"arms": arms}
 
@@ -41,7 +45,8 @@ class Arithmetic(Trainx):
         self.assertEqual(parity.standard_error([1]), math.inf)
         self.assertAlmostEqual(parity.slope([[0, 1], [10, 3], [20, 5]]), 0.2)
         self.assertAlmostEqual(parity.slope([[0, 0], [1, 1], [2, 0]]), 0)
-        self.assertEqual(parity.last_half([[10, 0], [20, 0], [30, 0], [40, 0]]), [[20, 0], [30, 0], [40, 0]])
+        self.assertEqual(parity.last_half([[10, 0], [20, 0], [30, 0], [40, 0]]),
+                         [[20, 0], [30, 0], [40, 0]])
 
     def test_steps_to_a_loss_lie_on_the_line_between_evaluations(self):
         curve = [[10, 4.0], [20, 3.0], [30, 3.5], [40, 2.0]]
@@ -51,19 +56,28 @@ class Arithmetic(Trainx):
         self.assertIsNone(parity.steps_to(curve, 1.9))
 
     def test_bounds(self):
-        baseline = [[[10, 4.0], [20, 3.0]], [[10, 4.1], [20, 3.1]]]     # standard error of the last: 0.05
+        baseline = [[[10, 4.0], [20, 3.0]], [[10, 4.1], [20,
+                                                         3.1]]]  # standard error of the last: 0.05
 
         def row(*gaps):
             """Of an arm whose curves lie above the baseline's by these, at both steps."""
-            other = [[[step, loss + gap[k]] for k, (step, loss) in enumerate(curve)] for curve, gap in zip(baseline, gaps, strict=True)]
+            other = [[[step, loss + gap[k]]
+                      for k, (step, loss) in enumerate(curve)]
+                     for curve, gap in zip(baseline, gaps, strict=True)]
             return parity.compare(result(baseline, other))[1]
         near = row((0.004, 0.003), (0.006, 0.005))
         self.assertAlmostEqual(near["gap"], 0.004)
         self.assertAlmostEqual(near["gap_share"], 0.004 / 3.05)
         self.assertAlmostEqual(near["slope"], -0.1)      # per 1,000 steps
         self.assertTrue(near["within"])
-        self.assertEqual(row((0.01, 0.01), (0.01, 0.01))["bounds"], {"below the standard error": True, "below 0.25 %": False, "slope not above zero": True})
-        self.assertEqual(row((0.004, 0.06), (0.004, 0.05))["bounds"], {"below the standard error": False, "below 0.25 %": False, "slope not above zero": False})
+        self.assertEqual(
+            row((0.01, 0.01), (0.01, 0.01))["bounds"],
+            {"below the standard error": True, "below 0.25 %": False, "slope not above zero": True})
+        self.assertEqual(
+            row((0.004, 0.06), (0.004, 0.05))["bounds"], {
+                "below the standard error": False, "below 0.25 %": False,
+                "slope not above zero": False
+            })
         self.assertFalse(row((0.001, 0.002), (0.001, 0.002))["within"])  # it widens
         self.assertTrue(row((-0.01, -0.02), (-0.01, -0.02))["within"])   # it is better
 
@@ -116,8 +130,12 @@ class Study(Trainx):
         return done
 
     def study(self, *more, expect=0):
-        arms = ["--arm", "bf16", "precision=bf16", "--arm", "again", "precision=bf16", "--arm", "fp8", "precision=fp8"]
-        return self.parity("run", "--trainx", TRAINX, "--out", "out", "--seeds", 2, *arms, *more, "--set", *SMALL, expect=expect)
+        arms = [
+            "--arm", "bf16", "precision=bf16", "--arm", "again", "precision=bf16", "--arm", "fp8",
+            "precision=fp8"
+        ]
+        return self.parity("run", "--trainx", TRAINX, "--out", "out", "--seeds", 2, *arms, *more,
+                           "--set", *SMALL, expect=expect)
 
     def table(self, *args):
         return self.parity("table", *args, expect=None).stdout
@@ -141,7 +159,9 @@ class Study(Trainx):
             for seed, curve in recorded["curves"].items():
                 log = self.folder / "out" / "runs" / f"{arm}-seed-{seed}" / "metrics.jsonl"
                 lines = [json.loads(line) for line in log.read_text().splitlines()]
-                self.assertEqual(curve, [[line["step"], line["eval_loss"]] for line in lines if "eval_loss" in line])
+                self.assertEqual(
+                    curve,
+                    [[line["step"], line["eval_loss"]] for line in lines if "eval_loss" in line])
                 self.assertEqual([step for step, _ in curve], [2, 4])
         # the same weights, data and order in each arm of a seed, others in another
         bf16, again, fp8 = (kept["arms"][arm]["curves"] for arm in ("bf16", "again", "fp8"))
@@ -150,7 +170,8 @@ class Study(Trainx):
         self.assertNotEqual(bf16["1"], bf16["2"])
         self.study()  # nothing is left to do
         self.assertEqual(self.table("out"), table)
-        self.assertIn("other settings", self.study("--arm", "more", "precision=bf16", expect=2).stderr)
+        self.assertIn("other settings",
+                      self.study("--arm", "more", "precision=bf16", expect=2).stderr)
 
     def test_runs_side_by_side_have_a_gpu_each_and_the_losses_of_runs_in_turn(self):
         text = self.folder / "text"
@@ -195,7 +216,8 @@ exec "{TRAINX}" "$@"
         self.assertNotIn("Traceback", empty.stderr)
 
     def test_a_run_that_fails_is_named(self):
-        done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--arm", "bad", "precision=fp7", expect=69)
+        done = self.parity("run", "--trainx", TRAINX, "--out", "out", "--arm", "bad",
+                           "precision=fp7", expect=69)
         self.assertIn("bad-seed-1", done.stderr)
 
     def test_a_run_beside_one_that_fails_is_finished(self):

@@ -13,60 +13,87 @@ class Plan(Trainx):
         for level in ("none", "full"):
             for precision in ("fp32", "bf16"):
                 with self.subTest(level=level, precision=precision):
-                    recipe = self.recipe(tiny(steps=6, every=100, precision=precision).replace("hidden_size: 32", "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
-                    plan = json.loads(self.run_trainx("plan", recipe, f"memory.activation_checkpoint={level}", "--json").stdout)
+                    recipe = self.recipe(
+                        tiny(steps=6, every=100, precision=precision).replace(
+                            "hidden_size: 32",
+                            "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
+                    plan = json.loads(
+                        self.run_trainx("plan", recipe, f"memory.activation_checkpoint={level}",
+                                        "--json").stdout)
                     run = f"{level}-{precision}"
-                    self.run_trainx("train", recipe, f"memory.activation_checkpoint={level}", f"run.name={run}")
-                    predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics(run)[-1]["peak_memory_bytes"]
+                    self.run_trainx("train", recipe, f"memory.activation_checkpoint={level}",
+                                    f"run.name={run}")
+                    predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics(
+                        run)[-1]["peak_memory_bytes"]
                     print(f"  {run}: predicted {predicted}, measured {measured}")
                     self.assertLess(abs(measured - predicted), 0.05 * predicted)
 
     def test_what_is_chosen_to_fit_comes_with_its_reason_and_its_price(self):
-        recipe = self.recipe("model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 512}\nprecision: bf16\nbatch: {global_batch_size: 32, micro_batch_size: 32}\n", "fit.yaml")
+        recipe = self.recipe(
+            "model: {type: gpt2, size: 124m}\ndata: {type: stories, sequence_length: 512}\nprecision: bf16\nbatch: {global_batch_size: 32, micro_batch_size: 32}\n",
+            "fit.yaml")
 
         def plan(*settings, expect=0):
-            done = self.run_trainx("plan", recipe, "--gpu", "h200", "--json", *settings, expect=expect)
+            done = self.run_trainx("plan", recipe, "--gpu", "h200", "--json", *settings,
+                                   expect=expect)
             return json.loads(done.stdout) if expect == 0 else json.loads(done.stdout)["message"]
 
         roomy = plan("memory.fit=true")
         self.assertEqual([c for c in roomy["choices"] if "cpu" in c], [])
-        for memory, keys in (("1900 MiB", ["memory.optimizer_offload cpu"]), ("1100 MiB", ["memory.optimizer_offload cpu", "memory.parameter_offload cpu"])):
+        for memory, keys in (("1900 MiB", ["memory.optimizer_offload cpu"]), ("1100 MiB", [
+                "memory.optimizer_offload cpu", "memory.parameter_offload cpu"
+        ])):
             chosen = plan("memory.fit=true", f"memory.budget={memory}")
             self.assertLessEqual(chosen["total_bytes"], chosen["budget_bytes"])
             self.assertEqual(chosen["global_batch_size"], 32)
-            text = self.run_trainx("plan", recipe, "--gpu", "h200", "memory.fit=true", f"memory.budget={memory}").stdout
+            text = self.run_trainx("plan", recipe, "--gpu", "h200", "memory.fit=true",
+                                   f"memory.budget={memory}").stdout
             for key in keys:
                 (line,) = [c for c in chosen["choices"] if c.startswith(key)]
                 print(f"  {memory}: {line}")
                 self.check_sentence(f"plan.choice/{key} in {memory}", line, "any")
                 self.assertIn(line, text)
         refusal = plan("memory.fit=true", "memory.budget=700 MiB", expect=71)
-        self.assertRegex(refusal, r"\b(forward|loss|backward) of [\w.]+ .* [\d.]+ MiB .*\bbatch.micro_batch_size 1\b")
+        self.assertRegex(
+            refusal,
+            r"\b(forward|loss|backward) of [\w.]+ .* [\d.]+ MiB .*\bbatch.micro_batch_size 1\b")
         self.check_sentence("plan.nothing_fits", refusal, "any")
         ranks = plan("parallel.world_size=4", "memory.budget=3 GiB", "batch.micro_batch_size=8")
         self.assertEqual(ranks["mode"][:4], "zero")
-        self.assertTrue(any(c.startswith(f"parallel.mode {ranks['mode']}: ") for c in ranks["choices"]), ranks["choices"])
+        self.assertTrue(
+            any(c.startswith(f"parallel.mode {ranks['mode']}: ") for c in ranks["choices"]),
+            ranks["choices"])
 
     def test_which_attention(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 
         def plan(*settings, expect=0):
-            return self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 16, micro_batch_size: 16}", *settings, "--gpu", "h200", expect=expect)
+            return self.run_trainx("plan", recipe, "data.train=none",
+                                   "batch={global_batch_size: 16, micro_batch_size: 16}", *settings,
+                                   "--gpu", "h200", expect=expect)
 
         for kind in ("auto", "cudnn", "flash", "efficient", "math"):
             told = plan(f"model.attention={kind}").stdout
             line = re.findall(r"^ *attention +(.*)", told, re.M)[0]
             self.check_sentence(f"plan.attention/{kind}", line, "any")
-            self.assertRegex(told, r"fused attention +" + ("none" if kind == "math" else r"\d+ forward"))
-        self.check_sentence("plan.attention/fp32", re.search(r"^ *attention +(.*)", plan("precision=fp32").stdout, re.M)[1], "any")
-        self.refused("plan", recipe, "precision=fp32", "model.attention=flash", "--gpu", "h200", key="model.attention", names="precision.compute")
+            self.assertRegex(told,
+                             r"fused attention +" + ("none" if kind == "math" else r"\d+ forward"))
+        self.check_sentence(
+            "plan.attention/fp32",
+            re.search(r"^ *attention +(.*)",
+                      plan("precision=fp32").stdout, re.M)[1], "any")
+        self.refused("plan", recipe, "precision=fp32", "model.attention=flash", "--gpu", "h200",
+                     key="model.attention", names="precision.compute")
 
     def test_predicted_memory_of_attention_by_math(self):
-        recipe = self.recipe(tiny(steps=6, every=100).replace("hidden_size: 32", "hidden_size: 128").replace("num_heads: 2", "num_heads: 4"))
+        recipe = self.recipe(
+            tiny(steps=6, every=100).replace("hidden_size: 32", "hidden_size: 128").replace(
+                "num_heads: 2", "num_heads: 4"))
         plan = json.loads(self.run_trainx("plan", recipe, "model.attention=math", "--json").stdout)
         self.assertTrue(plan["attention"].startswith("math: "))
         self.run_trainx("train", recipe, "model.attention=math", "run.name=math")
-        predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics("math")[-1]["peak_memory_bytes"]
+        predicted, measured = plan["arena_bytes"] + plan["library_bytes"], self.metrics(
+            "math")[-1]["peak_memory_bytes"]
         print(f"  predicted {predicted}, measured {measured}")
         self.assertLessEqual(measured, predicted)
         self.assertLess(predicted - measured, 0.1 * predicted)
@@ -79,23 +106,36 @@ class Plan(Trainx):
             name = row["row"]
             model, size, shape, *more = name.split("-")
             batch, length = shape.split("x")
-            plan = json.loads(self.run_trainx("plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}", f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
-                                              f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json", *(f"run.{word}=true" for word in more),
-                                              "model.attention=cudnn").stdout)     # measured before there was another
-            of_time, of_memory = plan["time"]["step_ms"] / row["step_time_ms"] - 1, plan["total_bytes"] / row["device_memory_bytes"] - 1
-            print(f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {row['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}")
+            plan = json.loads(
+                self.run_trainx(
+                    "plan", ROOT / "configs" / "bench" / f"{model}.yaml", f"model.size={size}",
+                    f"batch.global_batch_size={batch}", f"batch.micro_batch_size={batch}",
+                    f"data.sequence_length={length}", "data.train=none", "--gpu", "h200", "--json",
+                    *(f"run.{word}=true" for word in more),
+                    "model.attention=cudnn").stdout)  # measured before there was another
+            of_time, of_memory = plan["time"]["step_ms"] / row["step_time_ms"] - 1, plan[
+                "total_bytes"] / row["device_memory_bytes"] - 1
+            print(
+                f"  {name}: {plan['time']['step_ms']:.2f} ms predicted, {row['step_time_ms']:.2f} measured ({of_time:+.1%}); memory {of_memory:+.2%}"
+            )
             self.assertLess(abs(of_time), 0.08, name)
             self.assertLess(abs(of_memory), 0.03, name)
-            # What trainx itself allocates, without the CUDA context and the kernels, which the driver counts too.
-            self.assertLess(abs((plan["arena_bytes"] + plan["library_bytes"]) / row["peak_memory_bytes"] - 1), 0.001, name)
+            # What trainx itself allocates, without the CUDA context and the kernels, which the
+            # driver counts too.
+            self.assertLess(
+                abs((plan["arena_bytes"] + plan["library_bytes"]) / row["peak_memory_bytes"] - 1),
+                0.001, name)
 
     def test_advice_on_sizes(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 
         def plan(*settings):
-            return json.loads(self.run_trainx("plan", recipe, "data.train=none", *settings, "--gpu", "h200", "--json").stdout)
+            return json.loads(
+                self.run_trainx("plan", recipe, "data.train=none", *settings, "--gpu", "h200",
+                                "--json").stdout)
 
-        self.assertEqual(plan("batch.global_batch_size=64", "batch.micro_batch_size=64")["advice"], [])
+        self.assertEqual(
+            plan("batch.global_batch_size=64", "batch.micro_batch_size=64")["advice"], [])
         settings = ["batch.global_batch_size=72", "batch.micro_batch_size=9"]
         before = plan(*settings)
         gains = [a["gain_ms"] for a in before["advice"]]
@@ -103,7 +143,8 @@ class Plan(Trainx):
         first = before["advice"][0]
         self.assertGreater(first["gain_share"], 0.01)
         after = plan(*settings, *(f"{key}={value}" for key, value in first["better"].items()))
-        self.assertAlmostEqual(before["time"]["step_ms"] - after["time"]["step_ms"], first["gain_ms"], delta=0.02 * first["gain_ms"])
+        self.assertAlmostEqual(before["time"]["step_ms"] - after["time"]["step_ms"],
+                               first["gain_ms"], delta=0.02 * first["gain_ms"])
         text = self.run_trainx("plan", recipe, "data.train=none", *settings, "--gpu", "h200").stdout
         self.assertIn("batch.micro_batch_size 9 -> ", text)
         self.assertIn("50257, computed as 50304", text)
@@ -114,29 +155,47 @@ class Plan(Trainx):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 
         def plan(*settings, gpu="h200"):
-            return json.loads(self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 64, micro_batch_size: 64}", *settings, "--gpu", gpu, "--json").stdout)
+            return json.loads(
+                self.run_trainx("plan", recipe, "data.train=none",
+                                "batch={global_batch_size: 64, micro_batch_size: 64}", *settings,
+                                "--gpu", gpu, "--json").stdout)
 
         plain = plan()
-        for key, value in (("memory.activation_checkpoint", "full"), ("memory.optimizer_offload", "cpu"), ("memory.parameter_offload", "cpu")):
+        for key, value in (("memory.activation_checkpoint", "full"),
+                           ("memory.optimizer_offload", "cpu"), ("memory.parameter_offload",
+                                                                 "cpu")):
             with self.subTest(key=key):
                 written = plan(f"{key}={value}")
                 (advice,) = [a for a in written["advice"] if key in a["better"]]
-                self.assertEqual((advice["now"], advice["better"], advice["changes_training"]), ({key: value}, {key: "none"}, False))
-                self.assertAlmostEqual(advice["gain_ms"], written["time"]["step_ms"] - plain["time"]["step_ms"], delta=0.01)
-                self.assertEqual(advice["more_bytes"], plain["total_bytes"] - written["total_bytes"])
-        tight = plan("memory.activation_checkpoint=full", f"memory.budget={plain['total_bytes'] - 1} B")
-        self.assertEqual([a for a in tight["advice"] if "memory.activation_checkpoint" in a["better"]], [])
-        unmeasured = plan("memory.optimizer_offload=cpu", gpu="h100")           # how fast copies are was not measured there
+                self.assertEqual((advice["now"], advice["better"], advice["changes_training"]),
+                                 ({key: value}, {key: "none"}, False))
+                self.assertAlmostEqual(advice["gain_ms"],
+                                       written["time"]["step_ms"] - plain["time"]["step_ms"],
+                                       delta=0.01)
+                self.assertEqual(advice["more_bytes"],
+                                 plain["total_bytes"] - written["total_bytes"])
+        tight = plan("memory.activation_checkpoint=full",
+                     f"memory.budget={plain['total_bytes'] - 1} B")
+        self.assertEqual(
+            [a for a in tight["advice"] if "memory.activation_checkpoint" in a["better"]], [])
+        unmeasured = plan("memory.optimizer_offload=cpu",
+                          gpu="h100")  # how fast copies are was not measured there
         (advice,) = [a for a in unmeasured["advice"] if "memory.optimizer_offload" in a["better"]]
         self.assertIsNone(advice["gain_ms"])
 
     def test_alignment_is_advised_for_an_h100_too(self):
-        settings = ("model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}", "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}", "data={type: stories, sequence_length: 128}")
+        settings = (
+            "model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}",
+            "precision=fp16", "batch={global_batch_size: 32, micro_batch_size: 32}",
+            "data={type: stories, sequence_length: 128}")
         recipe = self.recipe("run: {name: x}\n", "x.yaml")
         times = {}
         for gpu in ("h100", "h200"):
-            planned = json.loads(self.run_trainx("plan", recipe, *settings, "--gpu", gpu, "--json").stdout)
-            self.assertTrue(any("model.options.hidden_size" in a["better"] for a in planned["advice"]), (gpu, planned["advice"]))
+            planned = json.loads(
+                self.run_trainx("plan", recipe, *settings, "--gpu", gpu, "--json").stdout)
+            self.assertTrue(
+                any("model.options.hidden_size" in a["better"] for a in planned["advice"]),
+                (gpu, planned["advice"]))
             times[gpu] = planned["time"]["step_ms"]
         self.assertLess(abs(times["h100"] / times["h200"] - 1), 0.5)
 
@@ -144,9 +203,13 @@ class Plan(Trainx):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 
         def plan(*settings):
-            return json.loads(self.run_trainx("plan", recipe, "data.train=none", "batch={global_batch_size: 64, micro_batch_size: 4}", "precision=fp32", *settings, "--gpu", "h200", "--json").stdout)
+            return json.loads(
+                self.run_trainx("plan", recipe, "data.train=none",
+                                "batch={global_batch_size: 64, micro_batch_size: 4}",
+                                "precision=fp32", *settings, "--gpu", "h200", "--json").stdout)
 
-        alone, ddp, dp = plan(), plan("parallel={world_size: 16, mode: ddp}"), plan("parallel={world_size: 16, mode: dp}")
+        alone, ddp, dp = plan(), plan("parallel={world_size: 16, mode: ddp}"), plan(
+            "parallel={world_size: 16, mode: dp}")
         one, by_ddp, by_dp = (p["time"]["step_ms"] for p in (alone, ddp, dp))
         print(f"  one GPU {one:.2f} ms, 16 ranks by ddp {by_ddp:.2f}, by dp {by_dp:.2f}")
         self.assertGreater(by_ddp, one / 16)
@@ -199,7 +262,8 @@ parallel: {mode: zero3}
 
     def test_program_is_printed_and_json_is_one_object(self):
         recipe = self.recipe(tiny())
-        text = self.run_trainx("plan", recipe, "--program", "memory.activation_checkpoint=full").stdout
+        text = self.run_trainx("plan", recipe, "--program",
+                               "memory.activation_checkpoint=full").stdout
         for word in ("fetch_batch", "recompute", "grad_norm", "advance_applied"):
             self.assertIn(word, text)
         plan = json.loads(self.run_trainx("plan", recipe, "--program", "--json").stdout)
@@ -216,15 +280,26 @@ class Commands(Trainx):
         run = pathlib.Path("outputs/tiny")
         self.assertIn("command line", self.run_trainx("show", recipe, "run.seed=3").stdout)
         evaluated = json.loads(self.run_trainx("eval", run, "--json").stdout.splitlines()[-1])
-        logged = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines() if "eval_loss" in line][-1]
-        self.assertAlmostEqual(evaluated["eval_loss"], logged["eval_loss"], delta=1e-6 * logged["eval_loss"])
-        first = self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed", "5").stdout
+        logged = [
+            json.loads(line)
+            for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()
+            if "eval_loss" in line
+        ][-1]
+        self.assertAlmostEqual(evaluated["eval_loss"], logged["eval_loss"],
+                               delta=1e-6 * logged["eval_loss"])
+        first = self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed",
+                                "5").stdout
         self.assertTrue(first.startswith("Once"))
-        self.assertEqual(first, self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed", "5").stdout)
+        self.assertEqual(
+            first,
+            self.run_trainx("generate", run, "--prompt", "Once", "--max-tokens", "12", "--seed",
+                            "5").stdout)
         self.assertIn("checkpoint-10", self.run_trainx("ckpt", "ls", run).stdout)
         self.run_trainx("ckpt", "verify", run)
         self.run_trainx("ckpt", "prune", run)
-        self.assertIn("TRAINX_SET", self.run_trainx("show", recipe, env=self.environment(TRAINX_SET="run.seed=7")).stdout)
+        self.assertIn(
+            "TRAINX_SET",
+            self.run_trainx("show", recipe, env=self.environment(TRAINX_SET="run.seed=7")).stdout)
 
     def test_events_are_one_json_object_a_line(self):
         done = self.run_trainx("train", self.recipe(tiny(steps=6, every=3)), "--json")

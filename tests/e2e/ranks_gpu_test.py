@@ -1,4 +1,5 @@
-"""Several ranks on several GPUs: the losses of one GPU, the same bits again, and what happens when a rank dies. Skipped where there are fewer than two."""
+"""Several ranks on several GPUs: the losses of one GPU, the same bits again, and what happens when
+a rank dies. Skipped where there are fewer than two."""
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import time
 
 import saved_tensors
 from gpu_checks import needs_gpus
+from processes import children_of
 from support import TRAINX, Trainx, main, sha256
 
 RECIPE = """\
@@ -32,7 +34,8 @@ class RanksOnGpus(Trainx):
     on_gpu = True
 
     def train(self, name, *settings, steps=20, expect=0):
-        return self.run_trainx("train", self.recipe(RECIPE.format(steps=steps), "r.yaml"), f"run.name={name}", *settings, expect=expect)
+        return self.run_trainx("train", self.recipe(RECIPE.format(steps=steps), "r.yaml"),
+                               f"run.name={name}", *settings, expect=expect)
 
     def losses(self, name):
         return [m["loss"] for m in self.metrics(name)]
@@ -48,8 +51,11 @@ class RanksOnGpus(Trainx):
         for precision in ("bf16", "fp16", "tf32"):
             self.train(f"{precision}1", "parallel.world_size=1", f"precision.compute={precision}")
             self.train(f"{precision}2", "parallel.world_size=2", f"precision.compute={precision}")
-            self.assertLess(largest_difference(self.losses(f"{precision}2"), self.losses(f"{precision}1")), 5e-3, precision)
-        self.train("bf16r", "parallel.world_size=2", "precision.compute=bf16", "precision.reduce=bf16")
+            self.assertLess(
+                largest_difference(self.losses(f"{precision}2"), self.losses(f"{precision}1")),
+                5e-3, precision)
+        self.train("bf16r", "parallel.world_size=2", "precision.compute=bf16",
+                   "precision.reduce=bf16")
         self.assertLess(largest_difference(self.losses("bf16r"), self.losses("bf161")), 5e-3)
 
     def train_gathers_in_fp8(self, world, shard_ranks, scaling):
@@ -99,7 +105,8 @@ class RanksOnGpus(Trainx):
         self.train("one", "parallel.world_size=1", "precision.compute=bf16")
         bytes_of = {}
         for mode in ("ddp", "zero1", "zero2", "zero3"):
-            self.train(mode, "parallel.world_size=2", f"parallel.mode={mode}", "precision.compute=bf16")
+            self.train(mode, "parallel.world_size=2", f"parallel.mode={mode}",
+                       "precision.compute=bf16")
             self.assertLess(largest_difference(self.losses(mode), self.losses("one")), 5e-3, mode)
             bytes_of[mode] = self.metrics(mode)[-1]["peak_memory_bytes"]
         print(f"  {bytes_of}")
@@ -107,34 +114,49 @@ class RanksOnGpus(Trainx):
         self.assertLess(bytes_of["zero1"], bytes_of["ddp"])
 
     def test_optimizers_that_update_whole_tensors_sum_over_them_between_gpus(self):
-        for kind, optimizer in (("lamb", "{type: lamb, lr: 1e-3}"), ("adafactor", "{type: adafactor, lr: 1e-3, options: {relative_step: false, beta1: 0.9}}")):
+        for kind, optimizer in (("lamb", "{type: lamb, lr: 1e-3}"), (
+                "adafactor",
+                "{type: adafactor, lr: 1e-3, options: {relative_step: false, beta1: 0.9}}")):
             self.train(kind, "parallel.world_size=1", f"optimizer={optimizer}")
             for mode in ("zero1", "zero2", "zero3"):
-                self.train(f"{kind}-{mode}", "parallel.world_size=2", f"parallel.mode={mode}", f"optimizer={optimizer}")
-                self.assertLess(largest_difference(self.losses(f"{kind}-{mode}"), self.losses(kind)), 5e-5, (kind, mode))
+                self.train(f"{kind}-{mode}", "parallel.world_size=2", f"parallel.mode={mode}",
+                           f"optimizer={optimizer}")
+                self.assertLess(
+                    largest_difference(self.losses(f"{kind}-{mode}"), self.losses(kind)), 5e-5,
+                    (kind, mode))
 
     def test_methods_go_together_with_ranks(self):
-        for k, settings in enumerate((["memory.activation_checkpoint=full"], ["memory.activation_offload=cpu"], ["run.execution=eager"],
-                                      ["optimizer.update_in_backward=true", "optimizer.max_grad_norm=0", "batch={global_batch_size: 8, grad_accum_steps: 1}", "batch.micro_batch_size=auto"])):
+        for k, settings in enumerate((["memory.activation_checkpoint=full"], [
+                "memory.activation_offload=cpu"
+        ], ["run.execution=eager"], [
+                "optimizer.update_in_backward=true", "optimizer.max_grad_norm=0",
+                "batch={global_batch_size: 8, grad_accum_steps: 1}", "batch.micro_batch_size=auto"
+        ])):
             for world in (1, 2):
                 self.train(f"m{k}-{world}", f"parallel.world_size={world}", *settings)
-            self.assertLess(largest_difference(self.losses(f"m{k}-2"), self.losses(f"m{k}-1")), 5e-5, settings)
+            self.assertLess(largest_difference(self.losses(f"m{k}-2"), self.losses(f"m{k}-1")),
+                            5e-5, settings)
 
     def test_deterministic_runs_repeat_to_the_bit(self):
         for name in ("a", "b"):
-            self.train(name, "parallel.world_size=2", "run.deterministic=true", "precision.compute=bf16")
+            self.train(name, "parallel.world_size=2", "run.deterministic=true",
+                       "precision.compute=bf16")
         self.assertEqual(self.losses("a"), self.losses("b"))
-        self.assertEqual(sha256(self.folder / "outputs/a/latest/model.safetensors"), sha256(self.folder / "outputs/b/latest/model.safetensors"))
+        self.assertEqual(sha256(self.folder / "outputs/a/latest/model.safetensors"),
+                         sha256(self.folder / "outputs/b/latest/model.safetensors"))
 
     def start(self, name):
         recipe = self.recipe(RECIPE.format(steps=1000000), "r.yaml")
-        run = subprocess.Popen([TRAINX, "train", recipe, f"run.name={name}", "parallel.world_size=2", "eval.every=1000000 steps"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        run = subprocess.Popen([
+            TRAINX, "train", recipe, f"run.name={name}", "parallel.world_size=2",
+            "eval.every=1000000 steps"
+        ], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                env=self.environment())
         log, end = self.folder / "outputs" / name / "metrics.jsonl", time.monotonic() + 120
-        while time.monotonic() < end and run.poll() is None and not (log.exists() and len(log.read_text().splitlines()) > 20):
+        while time.monotonic() < end and run.poll() is None and not (log.exists() and len(
+                log.read_text().splitlines()) > 20):
             time.sleep(0.05)
-        workers = [int(p) for p in open(f"/proc/{run.pid}/task/{run.pid}/children").read().split()]
-        return run, sorted(workers)
+        return run, children_of(run.pid)
 
     def test_a_rank_that_dies_ends_the_other_within_ten_seconds(self):
         for rank in (0, 1):
@@ -154,12 +176,16 @@ class RanksOnGpus(Trainx):
         self.assertRegex(err, rf"rank 1 \(.*pid {workers[1]}", err)
 
     def test_predicted_memory_is_measured_memory(self):
-        done = subprocess.run([TRAINX, "bench", "step", self.recipe(RECIPE.format(steps=20), "r.yaml"), "parallel.world_size=2", "precision.compute=bf16", "--rounds", "2", "--seconds", "1"], cwd=self.folder,
-                              capture_output=True, text=True, env=self.environment(), timeout=300)
+        done = subprocess.run([
+            TRAINX, "bench", "step",
+            self.recipe(RECIPE.format(steps=20), "r.yaml"), "parallel.world_size=2",
+            "precision.compute=bf16", "--rounds", "2", "--seconds", "1"
+        ], cwd=self.folder, capture_output=True, text=True, env=self.environment(), timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         last = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual(last["world_size"], 2)
-        self.assertLess(abs(last["device_memory_bytes"] / last["predicted_device_memory_bytes"] - 1), 0.05)
+        self.assertLess(
+            abs(last["device_memory_bytes"] / last["predicted_device_memory_bytes"] - 1), 0.05)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from ports import free_ports
+from processes import children_of
 from support import TRAINX, Trainx, main, sampled, sha256
 
 RECIPE = """\
@@ -28,55 +29,60 @@ def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b, strict=True))
 
 
-def children_of(pid):
-    """Process ids of the workers that a launcher started."""
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(p) for p in children
-            if pathlib.Path(f"/proc/{p}/comm").read_text().startswith("trainx-worker")]
-
-
-def rank_of(pid):
-    """The rank that a worker's threads are of: the launcher starts them in the order of ranks."""
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+def workers_of(launcher):
+    """Their process ids, in the order of ranks."""
+    return children_of(launcher.pid, "trainx-worker")
 
 
 class Ranks(Trainx):
     forks = True
 
     def train(self, name, *settings, expect=0, **how):
-        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, expect=expect, **how)
+        return self.run_trainx("train", "r.yaml", f"run.name={name}", *settings, expect=expect,
+                               **how)
 
     def losses(self, name):
         return [m["loss"] for m in self.metrics(name)]
 
     def evals(self, name):
-        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        lines = map(json.loads,
+                    (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
         return [m["eval_loss"] for m in lines if "eval_loss" in m]
 
     def write(self, steps=20, every=10):
-        self.recipe(RECIPE.format(seed=self.random.randrange(1000), steps=steps, every=every), "r.yaml")
+        self.recipe(RECIPE.format(seed=self.random.randrange(1000), steps=steps, every=every),
+                    "r.yaml")
 
     def start(self, name, *settings):
-        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings],
+                                cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, env=self.environment())
 
     def wait_for_step(self, name, step, process):
         path = self.folder / "outputs" / name / "metrics.jsonl"
         end = time.monotonic() + 60
         while time.monotonic() < end and process.poll() is None:
-            if path.exists() and any(json.loads(line).get("step", 0) >= step for line in path.read_text().splitlines() if line.endswith("}")):
+            if path.exists() and any(
+                    json.loads(line).get("step", 0) >= step
+                    for line in path.read_text().splitlines()
+                    if line.endswith("}")):
                 return
             time.sleep(0.02)
-        self.fail(f"{name} did not come to step {step}: {process.stderr.read() if process.poll() is not None else ''}")
+        self.fail(
+            f"{name} did not come to step {step}: {process.stderr.read() if process.poll() is not None else ''}"
+        )
 
     @sampled
     def test_killing_any_rank_ends_the_others_with_a_sentence_that_names_it(self):
         self.write(steps=100000, every=100000)
-        cases = [(world, mode, rank) for world, mode in ((2, "ddp"), (3, "ddp"), (2, "dp")) for rank in range(world)]
+        cases = [(world, mode, rank)
+                 for world, mode in ((2, "ddp"), (3, "ddp"), (2, "dp"))
+                 for rank in range(world)]
         for world, mode, rank in self.drawn(cases, few=3):
             name = f"k{mode}{world}{rank}"
             run = self.start(name, f"parallel.world_size={world}", f"parallel.mode={mode}")
             self.wait_for_step(name, self.random.randint(2, 30), run)
-            workers = sorted(children_of(run.pid), key=rank_of)
+            workers = workers_of(run)
             self.assertEqual(len(workers), world)
             time.sleep(self.random.random() * 0.2)
             os.kill(workers[rank], signal.SIGKILL)
@@ -96,7 +102,7 @@ class Ranks(Trainx):
             name = f"s{rank}"
             run = self.start(name, "parallel.world_size=3")
             self.wait_for_step(name, 3, run)
-            workers = sorted(children_of(run.pid), key=rank_of)
+            workers = workers_of(run)
             os.kill(workers[rank], signal.SIGSTOP)
             stopped = time.monotonic()
             _, err = run.communicate(timeout=60)
@@ -126,7 +132,7 @@ class Ranks(Trainx):
         self.train("plain", "parallel.world_size=3", "eval.every=100000 steps")
         run = self.start("late", "parallel.world_size=3", "eval.every=100000 steps")
         self.wait_for_step("late", 2, run)
-        workers = sorted(children_of(run.pid), key=rank_of)
+        workers = workers_of(run)
         for _ in range(6):
             if run.poll() is not None:
                 break
@@ -146,7 +152,7 @@ class Ranks(Trainx):
         self.write(steps=100000, every=100000)
         run = self.start("orphans", "parallel.world_size=4")
         self.wait_for_step("orphans", 2, run)
-        workers = children_of(run.pid)
+        workers = workers_of(run)
         self.assertEqual(len(workers), 4)
         run.kill()
         run.wait()
@@ -164,40 +170,53 @@ class Ranks(Trainx):
             run.send_signal(sent)
             _, err = run.communicate(timeout=60)
             self.assertEqual(run.returncode, code, err)
-            self.assertEqual(json.loads((self.folder / "outputs" / name / "status.json").read_text())["state"], "stopped")
+            self.assertEqual(
+                json.loads((self.folder / "outputs" / name / "status.json").read_text())["state"],
+                "stopped")
         # One rank alone is told, as cluster managers may do it.
         run = self.start("alone", "parallel.world_size=3")
         self.wait_for_step("alone", 3, run)
-        os.kill(sorted(children_of(run.pid), key=rank_of)[2], signal.SIGUSR1)
+        os.kill(workers_of(run)[2], signal.SIGUSR1)
         _, err = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 75, err)
 
     def test_restarts_go_on_from_the_newest_checkpoint(self):
         self.write(steps=300, every=20)
         self.train("whole", "parallel.world_size=2", "eval.every=100000 steps")
-        run = self.start("again", "parallel.world_size=2", "eval.every=100000 steps", "--max-restarts", "2")
+        run = self.start("again", "parallel.world_size=2", "eval.every=100000 steps",
+                         "--max-restarts", "2")
         self.wait_for_step("again", 30, run)
-        os.kill(self.random.choice(children_of(run.pid)), signal.SIGKILL)
+        os.kill(self.random.choice(workers_of(run)), signal.SIGKILL)
         _, err = run.communicate(timeout=120)
         self.assertEqual(run.returncode, 0, err)
         self.assertRegex(err, "restart")
         self.assertEqual(self.losses("again"), self.losses("whole"))
-        self.assertEqual(sha256(self.folder / "outputs/again/latest/model.safetensors"), sha256(self.folder / "outputs/whole/latest/model.safetensors"))
+        self.assertEqual(sha256(self.folder / "outputs/again/latest/model.safetensors"),
+                         sha256(self.folder / "outputs/whole/latest/model.safetensors"))
 
     def test_what_cannot_be_is_refused_in_a_sentence(self):
         self.write()
-        for settings, code, names in ((["parallel.world_size=5"], 78, ("batch.global_batch_size", 20, 30)), (["parallel.world_size=2", "--nproc-per-node", "3"], 78, ("parallel.world_size", 2, 3)),
-                                      (["--nproc-per-node", "2", "parallel.mode=single"], 78, ("parallel.mode", 2)), (["precision.reduce=bf16"], 78, ("precision.reduce",))):
-            refusal = self.refused("train", "r.yaml", "run.name=refused", *settings, code=code, names=names)
+        for settings, code, names in (([
+                "parallel.world_size=5"
+        ], 78, ("batch.global_batch_size", 20, 30)), ([
+                "parallel.world_size=2", "--nproc-per-node", "3"
+        ], 78, ("parallel.world_size", 2, 3)), (["--nproc-per-node", "2",
+                                                 "parallel.mode=single"], 78, ("parallel.mode", 2)),
+                                      (["precision.reduce=bf16"], 78, ("precision.reduce", ))):
+            refusal = self.refused("train", "r.yaml", "run.name=refused", *settings, code=code,
+                                   names=names)
             self.check_sentence(f"recipe.ranks/{settings[0]}", refusal.message)
             self.assertFalse((self.folder / "outputs" / "refused").exists())
 
     def environment_of(self, rank, world, port):
-        return self.environment(RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        return self.environment(RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank),
+                                LOCAL_WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1",
+                                MASTER_PORT=str(port))
 
     def start_rank(self, name, rank, world, port, *settings):
-        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                env=self.environment_of(rank, world, port))
+        return subprocess.Popen([TRAINX, "train", "r.yaml", f"run.name={name}", *settings],
+                                cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, env=self.environment_of(rank, world, port))
 
     def test_ranks_that_trainx_or_torchrun_starts_train_as_one_process_does(self):
         self.write()
@@ -211,21 +230,30 @@ class Ranks(Trainx):
         for name in ("ranks", "torchrun"):
             self.assertLess(largest_difference(self.losses(name), self.losses("one")), 1e-6)
             self.assertLess(largest_difference(self.evals(name), self.evals("one")), 1e-6)
-        for name, world, mode in (("one", 1, "single"), ("ranks", 3, "ddp"), ("torchrun", 3, "ddp")):
+        for name, world, mode in (("one", 1, "single"), ("ranks", 3, "ddp"), ("torchrun", 3,
+                                                                              "ddp")):
             resolved = (self.folder / "outputs" / name / "resolved.yaml").read_text()
             self.assertIn(f"world_size: {world}", resolved)
             self.assertIn(f"mode: {mode}", resolved)
 
-    def test_shards_are_saved_by_all_ranks_alike_though_one_host_has_no_memory_for_it_beside_training(self):
+    def test_shards_are_saved_by_all_ranks_alike_though_one_host_has_no_memory_for_it_beside_training(
+            self):
         self.write(steps=6)
-        for name, kinds in (("same", ("false", "false")), ("differ", ("true", "false")), ("other", ("false", "true"))):
+        for name, kinds in (("same", ("false", "false")), ("differ", ("true", "false")),
+                            ("other", ("false", "true"))):
             port, = free_ports(1)
-            ranks = [self.start_rank(name, r, 2, port, "parallel.mode=zero1", "checkpoint.every=2 steps", f"checkpoint.asynchronous={kind}") for r, kind in enumerate(kinds)]
+            ranks = [
+                self.start_rank(name, r, 2, port, "parallel.mode=zero1", "checkpoint.every=2 steps",
+                                f"checkpoint.asynchronous={kind}") for r, kind in enumerate(kinds)
+            ]
             for r in ranks:
                 _, err = r.communicate(timeout=120)
                 self.assertEqual(r.returncode, 0, err)
             self.run_trainx("ckpt", "verify", f"outputs/{name}")
-            saved = {path.name: sha256(path) for path in (self.folder / f"outputs/{name}/latest").glob("*.safetensors")}
+            saved = {
+                path.name: sha256(path)
+                for path in (self.folder / f"outputs/{name}/latest").glob("*.safetensors")
+            }
             if name == "same":
                 want = saved
             self.assertTrue(saved)
@@ -234,7 +262,10 @@ class Ranks(Trainx):
     def test_ranks_with_another_recipe_are_refused_by_all(self):
         self.write()
         port, = free_ports(1)
-        ranks = [self.start_rank("differ", r, 2, port, f"optimizer.lr={1e-3 * (r + 1)}") for r in range(2)]
+        ranks = [
+            self.start_rank("differ", r, 2, port, f"optimizer.lr={1e-3 * (r + 1)}")
+            for r in range(2)
+        ]
         said = []
         for r in ranks:
             _, err = r.communicate(timeout=120)

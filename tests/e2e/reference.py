@@ -1,5 +1,7 @@
-"""Asks the reference scripts (reference_*.py) in the Python that has torch and transformers. Importing them takes seconds,
-so that one process imports them (reference_server.py): for a whole file of tests, or for all of them between
+"""Asks the reference scripts (reference_*.py) in the Python that has torch and transformers.
+Importing them takes seconds,
+so that one process imports them (reference_server.py): for a whole file of tests, or for all of
+them between
 `reference.py start` and `reference.py stop`, which ctest runs."""
 import atexit
 import hashlib
@@ -19,7 +21,8 @@ PYTHON = os.environ.get("TRAINX_REFERENCE_PYTHON", "")
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = os.environ.get("TRAINX_BUILD_DIR", "")
 # Not in the build folder: the names of sockets are short.
-SOCKET = pathlib.Path(tempfile.gettempdir()) / f"trainx-reference-{hashlib.sha256(BUILD.encode()).hexdigest()[:16]}"
+SOCKET = pathlib.Path(
+    tempfile.gettempdir()) / f"trainx-reference-{hashlib.sha256(BUILD.encode()).hexdigest()[:16]}"
 PID = SOCKET.with_suffix(".pid")
 # Threads of torch that wait by spinning take the cores from the tests beside them.
 ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive"}
@@ -31,7 +34,8 @@ def start():
     if not PYTHON:
         return
     stop()
-    server = subprocess.Popen([PYTHON, HERE / "reference_server.py", SOCKET], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    server = subprocess.Popen([PYTHON, HERE / "reference_server.py", SOCKET],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, start_new_session=True, env=ENVIRONMENT)
     PID.write_text(str(server.pid))
 
@@ -46,7 +50,8 @@ def stop():
 def is_running():
     """Whether the process that `start` began is there, and no other has its number now."""
     try:
-        return b"reference_server.py" in pathlib.Path("/proc", PID.read_text(), "cmdline").read_bytes()
+        return b"reference_server.py" in pathlib.Path("/proc", PID.read_text(),
+                                                      "cmdline").read_bytes()
     except OSError:
         return False
 
@@ -61,7 +66,8 @@ def connect():
         except OSError:
             peer.close()
             time.sleep(0.1)
-    server = subprocess.Popen([PYTHON, HERE / "reference_server.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    server = subprocess.Popen([PYTHON, HERE / "reference_server.py"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
 
     def end():
         server.stdin.close()
@@ -76,7 +82,10 @@ def run(script, *args, stdin="", cwd=None):
     if connection is None:
         connection = connect()
     questions, answers = connection
-    question = {"script": str(HERE / script), "args": [str(a) for a in args], "stdin": stdin, "cwd": str(cwd or os.getcwd())}
+    question = {
+        "script": str(HERE / script), "args": [str(a) for a in args], "stdin": stdin,
+        "cwd": str(cwd or os.getcwd())
+    }
     questions.write(json.dumps(question) + "\n")
     questions.flush()
     answer = answers.readline()
@@ -89,7 +98,8 @@ def run(script, *args, stdin="", cwd=None):
 
 def ask(test, script, *args, asks=None, cwd=None):
     """What the script prints, as JSON; None if it prints nothing. `asks` is JSON for its stdin."""
-    code, told, errors = run(script, *args, stdin="" if asks is None else json.dumps(asks) + "\n", cwd=cwd)
+    code, told, errors = run(script, *args, stdin="" if asks is None else json.dumps(asks) + "\n",
+                             cwd=cwd)
     test.assertEqual(code, 0, errors)
     lines = told.strip().splitlines()
     return json.loads(lines[-1]) if lines else None

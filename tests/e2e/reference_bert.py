@@ -1,12 +1,18 @@
-"""Reference figures from transformers and torch.optim, never from trainx: BERT folders, labelled lines, and the losses of training.
+"""Reference figures from transformers and torch.optim, never from trainx: BERT folders, labelled
+lines, and the losses of training.
 Reads a JSON list of commands from stdin, each a list, and prints the list of their answers.
 
-    make FOLDER HEAD                    writes a small random BERT with that head: classification, masked_lm or none
-    data FILE HELD_OUT HEAD SEED        writes 160 and 40 samples of 5 to 32 tokens as JSON lines, some of them sentence pairs
+    make FOLDER HEAD                    writes a small random BERT with that head: classification,
+    masked_lm or none
+    data FILE HELD_OUT HEAD SEED        writes 160 and 40 samples of 5 to 32 tokens as JSON lines,
+    some of them sentence pairs
     train FOLDER HEAD FILE OUT          trains it on the file in order, saves into OUT; its losses
-    loss FOLDER HEAD FILE               its loss on all of the file, and what from_pretrained had to say about names
-    compare FOLDER OTHERS HEAD FILE     how far the logits of each of OTHERS on the file are from FOLDER's: a list
-    hidden FOLDER FILE BATCHES OUT      writes BATCHES batches of FILE and last_hidden_state of a BertModel on them as safetensors
+    loss FOLDER HEAD FILE               its loss on all of the file, and what from_pretrained had to
+    say about names
+    compare FOLDER OTHERS HEAD FILE     how far the logits of each of OTHERS on the file are from
+    FOLDER's: a list
+    hidden FOLDER FILE BATCHES OUT      writes BATCHES batches of FILE and last_hidden_state of a
+    BertModel on them as safetensors
 """
 import itertools
 import json
@@ -18,11 +24,14 @@ import torch
 import transformers
 
 BATCH, STEPS, HELD_OUT_STEPS, LONGEST, VOCABULARY, LABELS = 8, 20, 5, 32, 131, 3
-MODELS = {"classification": transformers.BertForSequenceClassification, "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel,
-          "roberta/classification": transformers.RobertaForSequenceClassification,
-          "roberta/masked_lm": transformers.RobertaForMaskedLM,
-          "xlm-roberta/classification": transformers.XLMRobertaForSequenceClassification,
-          "xlm-roberta/masked_lm": transformers.XLMRobertaForMaskedLM}
+MODELS = {
+    "classification": transformers.BertForSequenceClassification,
+    "masked_lm": transformers.BertForMaskedLM, "none": transformers.BertModel,
+    "roberta/classification": transformers.RobertaForSequenceClassification,
+    "roberta/masked_lm": transformers.RobertaForMaskedLM,
+    "xlm-roberta/classification": transformers.XLMRobertaForSequenceClassification,
+    "xlm-roberta/masked_lm": transformers.XLMRobertaForMaskedLM
+}
 CONFIGS = {"roberta": transformers.RobertaConfig, "xlm-roberta": transformers.XLMRobertaConfig}
 
 
@@ -39,8 +48,10 @@ def config(head):
     of = CONFIGS.get(family_of(head), transformers.BertConfig)
     more = {} if of is transformers.BertConfig else {
         "pad_token_id": 1, "type_vocab_size": 2, "layer_norm_eps": 1e-5}
-    return of(**more, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=80, max_position_embeddings=48,
-                                   hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=LABELS, initializer_range=0.1)
+    return of(**more, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2,
+              num_attention_heads=4, intermediate_size=80, max_position_embeddings=48,
+              hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=LABELS,
+              initializer_range=0.1)
 
 
 def write_data(path, held_out, head, seed):
@@ -60,7 +71,9 @@ def write_rows(path, head, count, draw):
             if head.endswith("classification"):
                 line["label"] = (ids[0] + ids[-1]) % LABELS
             else:
-                line["labels"] = [ids[i] if draw.random() < 0.2 or i == 1 else -100 for i in range(n)]
+                line["labels"] = [
+                    ids[i] if draw.random() < 0.2 or i == 1 else -100 for i in range(n)
+                ]
                 line["input_ids"] = [103 if t != -100 else i for i, t in zip(ids, line["labels"])]
             out.write(json.dumps(line) + "\n")
 
@@ -73,8 +86,12 @@ def batches(path, head, size=BATCH):
 
         def padded(key, value):
             return torch.tensor([r[key] + [value] * (longest - len(r[key])) for r in rows])
-        batch = {"input_ids": padded("input_ids", padding_of(head)), "token_type_ids": padded("token_type_ids", 0),
-                 "attention_mask": torch.tensor([[1] * len(r["input_ids"]) + [0] * (longest - len(r["input_ids"])) for r in rows])}
+
+        batch = {
+            "input_ids": padded("input_ids", padding_of(head)),
+            "token_type_ids": padded("token_type_ids", 0), "attention_mask": torch.tensor(
+                [[1] * len(r["input_ids"]) + [0] * (longest - len(r["input_ids"])) for r in rows])
+        }
         if "label" in rows[0]:
             batch["labels"] = torch.tensor([r["label"] for r in rows])
         elif "labels" in rows[0]:
@@ -86,7 +103,9 @@ def train(folder, head, path, out):
     model = MODELS[head].from_pretrained(folder).train()
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     plain = [p for p in model.parameters() if p.dim() < 2]
-    optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95), eps=1e-8)
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}], lr=1e-3,
+        betas=(0.9, 0.95), eps=1e-8)
     losses = []
     for batch in batches(path, head):
         optimizer.zero_grad()
@@ -107,7 +126,10 @@ def loss(folder, head, path):
             n = int((batch["labels"] != -100).sum())
             total += model.eval()(**batch).loss.item() * n
             count += n
-    return {"loss": total / count, "missing": sorted(names["missing_keys"]), "unexpected": sorted(names["unexpected_keys"])}
+    return {
+        "loss": total / count, "missing": sorted(names["missing_keys"]),
+        "unexpected": sorted(names["unexpected_keys"])
+    }
 
 
 def compare(folder, others, head, path):
@@ -126,7 +148,8 @@ def compare(folder, others, head, path):
     with torch.no_grad():
         want = logits(folder)
         found = [list(zip(*differences(logits(other)))) for other in others]
-    return [{"difference": max(difference), "largest": max(largest)} for difference, largest in found]
+    return [{"difference": max(difference), "largest": max(largest)}
+            for difference, largest in found]
 
 
 def hidden(folder, path, count, out, head="none"):

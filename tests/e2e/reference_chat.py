@@ -1,7 +1,9 @@
 """transformers as the reference of chat templates: token ids, and which of them are learned.
 
-    reference_chat.py make TOKENIZER_JSON FOLDER     FOLDER/tokenizer.json with the special tokens of the templates, and tokenizer_config.json
-    reference_chat.py conversations FOLDER           [{"template": ..., "conversations": [[...], ...]}, ...] in, [[{"input_ids", "labels"}, ...], ...] out
+    reference_chat.py make TOKENIZER_JSON FOLDER     FOLDER/tokenizer.json with the special tokens
+    of the templates, and tokenizer_config.json
+    reference_chat.py conversations FOLDER           [{"template": ..., "conversations": [[...],
+    ...]}, ...] in, [[{"input_ids", "labels"}, ...], ...] out
     reference_chat.py completions FOLDER             [[prompt, completion], ...] in, the same out
     reference_chat.py words FOLDER                   [[words, tags], ...] in, the same out
 """
@@ -20,11 +22,13 @@ def make(source, folder):
     t.add_special_tokens(["<s>", "</s>", *chat_templates.SPECIAL])
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     t.save(f"{folder}/tokenizer.json")
-    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}}))
+    pathlib.Path(folder, "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}}))
 
 
 def opened(folder):
-    return PreTrainedTokenizerFast(tokenizer_file=f"{folder}/tokenizer.json", bos_token="<s>", eos_token="</s>")
+    return PreTrainedTokenizerFast(tokenizer_file=f"{folder}/tokenizer.json", bos_token="<s>",
+                                   eos_token="</s>")
 
 
 def masked(t, text, spans, special):
@@ -48,14 +52,21 @@ def by_template(t, job):
     out = []
     for messages in job["conversations"]:
         if "{% generation %}" in job["template"] or "{%- generation -%}" in job["template"]:
-            made = t.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
-            out.append({"input_ids": made["input_ids"], "labels": [i if m else -100 for i, m in zip(made["input_ids"], made["assistant_masks"], strict=True)]})
+            made = t.apply_chat_template(messages, return_dict=True,
+                                         return_assistant_tokens_mask=True)
+            out.append({
+                "input_ids": made["input_ids"], "labels": [
+                    i if m else -100
+                    for i, m in zip(made["input_ids"], made["assistant_masks"], strict=True)
+                ]
+            })
             continue
         whole = t.apply_chat_template(messages, tokenize=False)
         spans = []
         for i, message in enumerate(messages):
             if message["role"] == "assistant":
-                begin = len(t.apply_chat_template(messages[:i], tokenize=False, add_generation_prompt=True))
+                begin = len(
+                    t.apply_chat_template(messages[:i], tokenize=False, add_generation_prompt=True))
                 shorter = t.apply_chat_template(messages[:i + 1], tokenize=False)
                 end = len(shorter)
                 if not whole.startswith(shorter):

@@ -6,7 +6,8 @@ never from trainx, and the exports themselves.
     reference_exported.py make CASE FOLDER          a tiny random folder
     reference_exported.py export FOLDER OUT TASK [WORD ...]     {"said": [...]}, or
                                                     {"refused": "..."}; words: fp32 (no graph of
-                                                    bf16), fp16 (one of fp16 as well), wrong (a layer whose gradient
+                                                    bf16), fp16 (one of fp16 as well), wrong (a
+                                                    layer whose gradient
                                                     torch.export loses)
     reference_exported.py train FOLDER TASK DATA OUT    5 AdamW steps in the order of the data, and
                                                     saves the model: {"losses": [...]}

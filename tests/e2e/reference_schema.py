@@ -1,5 +1,7 @@
-"""Recipes as an editor sees them: YAML 1.2's core schema, and jsonschema. Reads JSON lines {"yaml": text} on stdin and answers each with {"errors": [...]},
-or {"unreadable": why} where the text is no YAML. The only argument is the schema, which is checked first against its own meta-schema."""
+"""Recipes as an editor sees them: YAML 1.2's core schema, and jsonschema. Reads JSON lines {"yaml":
+text} on stdin and answers each with {"errors": [...]},
+or {"unreadable": why} where the text is no YAML. The only argument is the schema, which is checked
+first against its own meta-schema."""
 import json
 import re
 import sys
@@ -23,13 +25,19 @@ def whole(text):
 
 
 def real(text):
-    return float(text.replace(".inf", "inf").replace(".Inf", "inf").replace(".INF", "inf").replace(".nan", "nan").replace(".NaN", "nan").replace(".NAN", "nan"))
+    return float(
+        text.replace(".inf", "inf").replace(".Inf", "inf").replace(".INF", "inf").replace(
+            ".nan", "nan").replace(".NaN", "nan").replace(".NAN", "nan"))
 
 
 resolver("null", "null|Null|NULL|~|", ["n", "N", "~", ""], lambda text: None)
-resolver("bool", "true|True|TRUE|false|False|FALSE", list("tTfF"), lambda text: text.lower() == "true")
+resolver("bool", "true|True|TRUE|false|False|FALSE", list("tTfF"),
+         lambda text: text.lower() == "true")
 resolver("int", "[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789"), whole)
-resolver("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+0123456789."), real)
+resolver(
+    "float",
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+    list("-+0123456789."), real)
 
 
 def main():
@@ -43,7 +51,12 @@ def main():
         except yaml.YAMLError as error:
             answer = {"unreadable": str(error)}
         else:
-            answer = {"errors": [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(recipe)]}
+            answer = {
+                "errors": [
+                    f"{error.json_path}: {error.message[:200]}"
+                    for error in validator.iter_errors(recipe)
+                ]
+            }
         print(json.dumps(answer), flush=True)
 
 

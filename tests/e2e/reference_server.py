@@ -1,4 +1,5 @@
-"""Runs reference scripts for reference.py: torch and transformers are imported once, and each script runs in a fork.
+"""Runs reference scripts for reference.py: torch and transformers are imported once, and each
+script runs in a fork.
 
 Reads lines of JSON {"script", "args", "stdin", "cwd"}, and answers each with {"code", "stdout",
 "stderr", "processor_seconds"}: on stdin, or for all that connect to the socket that its argument
@@ -37,7 +38,8 @@ MOST_IDLE_SECONDS = 900                 # then whoever began has ended without a
 
 def run(script, args, stdin, cwd):
     PREPARE.pop(os.path.basename(script), int)()
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile(
+    ) as told, tempfile.TemporaryFile() as errors:
         given.write(stdin.encode("utf-8", "surrogateescape"))
         given.seek(0)
         child = os.fork()

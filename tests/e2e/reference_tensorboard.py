@@ -6,4 +6,9 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 found = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
 found.Reload()
-print(json.dumps({tag: [[event.step, event.value] for event in found.Scalars(tag)] for tag in found.Tags()["scalars"]}))
+print(
+    json.dumps({
+        tag: [[event.step, event.value]
+              for event in found.Scalars(tag)]
+        for tag in found.Tags()["scalars"]
+    }))

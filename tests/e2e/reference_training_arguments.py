@@ -1,4 +1,5 @@
-"""Writes transformers.TrainingArguments as its own to_json_string does: JSON on stdin [[file, {argument: value}], ...]."""
+"""Writes transformers.TrainingArguments as its own to_json_string does: JSON on stdin [[file,
+{argument: value}], ...]."""
 import json
 import pathlib
 import sys
@@ -8,7 +9,8 @@ from transformers import TrainingArguments
 
 
 class OnThisMachine(TrainingArguments):
-    device = property(lambda self: torch.device("cpu"))      # asking the accelerate package for one changes no setting
+    device = property(lambda self: torch.device("cpu")
+                      )  # asking the accelerate package for one changes no setting
 
 
 for file, arguments in json.load(sys.stdin):

@@ -4,10 +4,10 @@ tells of holes; a damaged resolved.yaml is told of."""
 import errno
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
+from processes import children_of
 from support import TRAINX, Trainx, main, tiny
 
 # Writes down what is flushed to disk and what is renamed, in order.
@@ -190,13 +190,13 @@ class RunFiles(Trainx):
 
     def test_a_run_leaves_alone_what_another_has_begun_under_its_name(self):
         run = self.begin()
-        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        children = children_of(run.pid)
         for child in children:  # else it may make its folder again first
-            os.kill(int(child), signal.SIGSTOP)
+            os.kill(child, signal.SIGSTOP)
         (self.folder / "outputs" / "tiny").rename(self.folder / "aside")
         other = self.begin("run.seed=2")
         for child in children:
-            os.kill(int(child), signal.SIGCONT)
+            os.kill(child, signal.SIGCONT)
         run.communicate(timeout=60)
         self.assertEqual(run.returncode, 73)
         self.end(other)

@@ -1,4 +1,5 @@
-"""The learning rates of whole runs are transformers': through every schedule that it has, and through a resume."""
+"""The learning rates of whole runs are transformers': through every schedule that it has, and
+through a resume."""
 import signal
 import time
 import unittest
@@ -23,14 +24,20 @@ SCHEDULES = [
     (f"{{type: linear, warmup: {WARMUP} steps}}", "linear", {}),
     ("{type: linear}", "linear", {}),
     (f"{{type: cosine, warmup: {WARMUP} steps}}", "cosine", {}),
-    (f"{{type: cosine, warmup: {16 * WARMUP} tokens, final_ratio: 0.1}}", "cosine_with_min_lr", {"min_lr_rate": 0.1}),
-    (f"{{type: cosine_restarts, warmup: {WARMUP} steps, cycles: 3}}", "cosine_with_restarts", {"num_cycles": 3}),
-    (f"{{type: polynomial, warmup: {WARMUP} steps, power: 2.5, final_ratio: 0.05}}", "polynomial", {"power": 2.5, "lr_end": 0.05 * LR}),
+    (f"{{type: cosine, warmup: {16 * WARMUP} tokens, final_ratio: 0.1}}", "cosine_with_min_lr",
+     {"min_lr_rate": 0.1}),
+    (f"{{type: cosine_restarts, warmup: {WARMUP} steps, cycles: 3}}", "cosine_with_restarts",
+     {"num_cycles": 3}),
+    (f"{{type: polynomial, warmup: {WARMUP} steps, power: 2.5, final_ratio: 0.05}}", "polynomial",
+     {"power": 2.5, "lr_end": 0.05 * LR}),
     (f"{{type: inverse_sqrt, warmup: {WARMUP} steps}}", "inverse_sqrt", {}),
     ("{type: inverse_sqrt}", "inverse_sqrt", {}),
-    (f"{{type: inverse_sqrt, warmup: {WARMUP} steps, timescale: 320 tokens}}", "inverse_sqrt", {"timescale": 20}),
-    *[(f"{{type: wsd, warmup: {WARMUP} steps, decay: {length}, shape: {shape}}}", "warmup_stable_decay", {"num_decay_steps": 20, "decay_type": shape})
-      for shape, length in (("linear", "20 steps"), ("cosine", "320 tokens"), ("1-sqrt", "20 steps"))],
+    (f"{{type: inverse_sqrt, warmup: {WARMUP} steps, timescale: 320 tokens}}", "inverse_sqrt",
+     {"timescale": 20}),
+    *[(f"{{type: wsd, warmup: {WARMUP} steps, decay: {length}, shape: {shape}}}",
+       "warmup_stable_decay", {"num_decay_steps": 20, "decay_type": shape})
+      for shape, length in (("linear", "20 steps"), ("cosine", "320 tokens"),
+                            ("1-sqrt", "20 steps"))],
 ]
 
 
@@ -39,18 +46,28 @@ def warmup_of(schedule):
 
 
 def as_trainx(rates, warmup):
-    """Warm-up step s of w has s / w of lr here, (s - 1) / w in transformers, whose first step trains with 0. After it the steps are the same."""
+    """Warm-up step s of w has s / w of lr here, (s - 1) / w in transformers, whose first step
+    trains with 0. After it the steps are the same."""
     return [rates[s + 1] if s < warmup else rates[s] for s in range(STEPS)]
 
 
-@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+@unittest.skipUnless(
+    reference.PYTHON,
+    "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)"
+)
 class Schedules(Trainx):
     forks = True
 
     def reference(self, schedules):
-        cases = [{"name": name, "lr": LR, "warmup": warmup_of(schedule), "steps": STEPS, "arguments": arguments} for schedule, name, arguments in schedules]
+        cases = [{
+            "name": name, "lr": LR, "warmup": warmup_of(schedule), "steps": STEPS,
+            "arguments": arguments
+        } for schedule, name, arguments in schedules]
         told = reference.ask(self, "reference_schedules.py", asks=cases)
-        return [as_trainx(rates, warmup_of(schedule)) for rates, (schedule, _, _) in zip(told, schedules)]
+        return [
+            as_trainx(rates, warmup_of(schedule))
+            for rates, (schedule, _, _) in zip(told, schedules)
+        ]
 
     def compare(self, run, want):
         metrics = self.metrics(run)
@@ -76,9 +93,11 @@ class Schedules(Trainx):
             with self.subTest(schedule=schedule):
                 run = f"{i}-{name}"
                 at = self.random.randrange(1, STEPS - 5)
-                process = self.start_trainx("train", recipe, f"run.name={run}", f"schedule={schedule}")
+                process = self.start_trainx("train", recipe, f"run.name={run}",
+                                            f"schedule={schedule}")
                 file = self.folder / "outputs" / run / "metrics.jsonl"
-                while process.poll() is None and not (file.exists() and len(file.read_text().splitlines()) > at):
+                while process.poll() is None and not (file.exists()
+                                                      and len(file.read_text().splitlines()) > at):
                     time.sleep(0.005)
                 process.send_signal(signal.SIGUSR1)
                 self.assertIn(process.wait(), (0, 75))

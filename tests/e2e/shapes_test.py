@@ -21,12 +21,16 @@ class Shapes(Trainx):
     forks = True
 
     def train(self, name, task, batch, micro, data):
-        recipe = self.recipe(BERT.format(name=name, task=task, batch=batch, micro=micro, steps=len(LENGTHS) // batch, data=data), f"{name}.yaml")
+        recipe = self.recipe(
+            BERT.format(name=name, task=task, batch=batch, micro=micro, steps=len(LENGTHS) // batch,
+                        data=data), f"{name}.yaml")
         plan = json.loads(self.run_trainx("plan", recipe, "--json").stdout)
         self.run_trainx("train", recipe)
         metrics = self.metrics(name)
-        self.assertLessEqual(metrics[-1]["peak_memory_bytes"], plan["arena_bytes"] + plan["library_bytes"])
-        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        self.assertLessEqual(metrics[-1]["peak_memory_bytes"],
+                             plan["arena_bytes"] + plan["library_bytes"])
+        lines = map(json.loads,
+                    (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
         return [m["loss"] for m in metrics], [m["eval_loss"] for m in lines if "eval_loss" in m][-1]
 
     def compare(self, task, line, weight):
@@ -57,7 +61,10 @@ class Shapes(Trainx):
     @sampled
     def test_classification(self):
         ids = lambda n: [self.random.randrange(1, 300) for _ in range(n)]
-        self.compare("classification, num_labels: 3", lambda n: {"input_ids": ids(n), "token_type_ids": [i % 2 for i in range(n)], "label": n % 3}, lambda n: 1)
+        self.compare(
+            "classification, num_labels: 3", lambda n:
+            {"input_ids": ids(n), "token_type_ids": [i % 2 for i in range(n)], "label": n % 3},
+            lambda n: 1)
 
     @sampled
     def test_masked_lm_with_given_masks(self):

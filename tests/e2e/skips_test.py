@@ -107,7 +107,8 @@ class Skips(unittest.TestCase):
         entries = {test["name"]: {p["name"]: p["value"] for p in test.get("properties", [])}
                    for test in json.loads(told)["tests"]}
         for name, properties in entries.items():
-            if name.startswith(("e2e.reference.", "equality.", "tsan.")) or name == "unit.fuzz_replay":
+            if name.startswith(
+                ("e2e.reference.", "equality.", "tsan.")) or name == "unit.fuzz_replay":
                 continue                # that skip nothing
             self.assertEqual(properties.get("SKIP_RETURN_CODE"), 77, name)
         self.assertIn("e2e.skips_test", entries)

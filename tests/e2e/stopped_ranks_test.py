@@ -11,6 +11,7 @@ import uuid
 
 from hosts import kill_all, living
 from ports import free_ports
+from processes import children_of, stat_of
 from support import TRAINX, Trainx, main, sampled
 
 HANG = 4                                # seconds
@@ -80,10 +81,8 @@ class StoppedRanks(Trainx):
         """(launcher, its workers), for each host."""
         living = self.living()
         workers = [p for p in living if name_of(p).startswith("trainx-worker")]
-        parents = {w: int(pathlib.Path(f"/proc/{w}/stat").read_text().rsplit(")", 1)[1].split()[1])
-                   for w in workers}
-        return [(launcher, sorted(w for w in workers if parents[w] == launcher))
-                for launcher in sorted(set(parents.values()))]
+        parents = {int(stat_of(w)[1][1]) for w in workers}
+        return [(launcher, children_of(launcher, "trainx-worker")) for launcher in sorted(parents)]
 
     def stop_one(self, victim, world, hosts):
         started = self.start(world, hosts)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Stands in a worker's place: does what STUB_<rank>, else STUB, says, words for words: `out TEXT; err TEXT; sleep S; exit N; ...`.
+"""Stands in a worker's place: does what STUB_<rank>, else STUB, says, words for words: `out TEXT;
+err TEXT; sleep S; exit N; ...`.
 
-Leaves in STUB_FOLDER a file job-<rank>-<start>.json of what it was given. `first WORDS` is done at a rank's first start alone."""
+Leaves in STUB_FOLDER a file job-<rank>-<start>.json of what it was given. `first WORDS` is done at
+a rank's first start alone."""
 import json
 import os
 import pathlib
@@ -13,7 +15,9 @@ import time
 
 from described import nothing_of_its_own
 
-NAMES = {signal.SIGTERM: "TERM", signal.SIGINT: "INT", signal.SIGUSR1: "USR1", signal.SIGUSR2: "USR2"}
+NAMES = {
+    signal.SIGTERM: "TERM", signal.SIGINT: "INT", signal.SIGUSR1: "USR1", signal.SIGUSR2: "USR2"
+}
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75}
 
 
@@ -49,7 +53,8 @@ class Worker:
         if word == "first":
             return self.start == 0 and self.do(rest)
         if word in ("out", "err"):
-            print(rest.replace("\\n", "\n"), file=sys.stdout if word == "out" else sys.stderr, flush=True)
+            print(rest.replace("\\n", "\n"), file=sys.stdout if word == "out" else sys.stderr,
+                  flush=True)
         elif word == "flood":
             for i in range(int(rest)):
                 sys.stderr.write(f"{i} " + 90 * "x" + "\n")
@@ -90,9 +95,11 @@ class Worker:
                 assert text.read() == m["secret"]
 
     def await_all(self):
-        """Ends after each rank has begun, as no worker ends before it has met the others: its launcher then takes the secret of the start away."""
+        """Ends after each rank has begun, as no worker ends before it has met the others: its
+        launcher then takes the secret of the start away."""
         deadline = time.monotonic() + 20
-        while not all((self.folder / f"job-{rank}-{self.start}.json").exists() for rank in range(self.job["membership"]["world_size"])):
+        while not all((self.folder / f"job-{rank}-{self.start}.json").exists()
+                      for rank in range(self.job["membership"]["world_size"])):
             assert time.monotonic() < deadline, "a rank has not begun"
             time.sleep(0.02)
 

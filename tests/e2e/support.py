@@ -19,6 +19,7 @@ import golden
 import outcome
 import starts
 from gpu_checks import visible_gpus
+from processes import children_of, is_alive, wait_for_state
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TRAINX_BUILD_DIR", ROOT / "build"))
@@ -154,39 +155,6 @@ class Timed(unittest.TestCase):
         return time.monotonic() - self.began
 
 
-def is_alive(pid):
-    """A process that is neither gone nor waits to be asked how it ended."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
-
-
-def is_running(process):
-    """Has a child of ours any thread that is neither stopped nor at its end?"""
-    states = []
-    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
-        try:
-            states.append(stat.read_text().rsplit(")", 1)[1].split()[0])
-        except OSError:
-            pass
-    return any(state not in "TtZX" for state in states)
-
-
-def children_of(parent):
-    """Of any of its threads."""
-    found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent:
-            found.append(stat.parent.name)
-    return found
-
-
 class Trainx(Timed):
     """Each test works in a folder of its own."""
     on_gpu = False                      # these tests hold on a CPU, also where there is a GPU
@@ -290,9 +258,7 @@ class Trainx(Timed):
     def kill(self, process):
         """SIGKILL to a launcher. Its workers end by that; they hold the run's folder until then."""
         process.send_signal(signal.SIGSTOP)         # so that it starts no more
-        deadline = time.monotonic() + 30
-        while is_running(process) and time.monotonic() < deadline:
-            time.sleep(0.001)
+        wait_for_state(process.pid, "TZX")
         left = children_of(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -31,27 +31,38 @@ for job in json.load(sys.stdin):
 
 
 def can_write():
-    return PYTHON and LIBRARY.exists() and subprocess.run([PYTHON, "-c", WRITER, ARROW], input=b"[]", capture_output=True).returncode == 0
+    return PYTHON and LIBRARY.exists() and subprocess.run(
+        [PYTHON, "-c", WRITER, ARROW], input=b"[]", capture_output=True).returncode == 0
 
 
 class Tables(Tokenizers):
     def write(self, *jobs):
-        done = subprocess.run([PYTHON, "-c", WRITER, ARROW], input=json.dumps([{**job, "path": str(self.folder / job["path"])} for job in jobs]).encode(), capture_output=True)
+        done = subprocess.run([PYTHON, "-c", WRITER, ARROW], input=json.dumps(
+            [{**job, "path": str(self.folder / job["path"])} for job in jobs]).encode(),
+                              capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def lines(self, path, rows):
         (self.folder / path).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def tokens(self, path, out, *more, expect=0):
-        return self.run_trainx("data", "tokenize", path, "--tokenizer", pathlib.Path(self.made.name) / "gpt2", "--out", out, *more, expect=expect)
+        return self.run_trainx("data", "tokenize", path, "--tokenizer",
+                               pathlib.Path(self.made.name) / "gpt2", "--out", out, *more,
+                               expect=expect)
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(),
+                         "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_json_columns_and_saved_folders(self):
-        rows = [{"messages": [{"role": "user", "content": f"hi {i}"}, {"role": "assistant", "content": "yes", **({"note": "a\nb"} if i % 2 else {})}]}
-                for i in range(5)]
+        rows = [{
+            "messages": [{"role": "user", "content": f"hi {i}"}, {
+                "role": "assistant", "content": "yes", **({"note": "a\nb"} if i % 2 else {})
+            }]
+        } for i in range(5)]
         (self.folder / "saved").mkdir()
-        self.write({"path": "m.parquet", "rows": rows, "json": "messages"},
-                   {"path": "saved/data-00000-of-00001.arrow", "rows": rows, "json": "messages", "stream": True})
+        self.write({"path": "m.parquet", "rows": rows, "json": "messages"}, {
+            "path": "saved/data-00000-of-00001.arrow", "rows": rows, "json": "messages",
+            "stream": True
+        })
         for name in ("state.json", "dataset_info.json"):
             (self.folder / "saved" / name).write_text("{}")
         self.lines("rows.jsonl", rows)
@@ -61,22 +72,34 @@ class Tables(Tokenizers):
             with self.subTest(source):
                 out = source.replace("/", "_") + ".jsonl"
                 self.tokens(source, out, *template)
-                self.assertEqual((self.folder / out).read_text(), (self.folder / "want.jsonl").read_text())
+                self.assertEqual((self.folder / out).read_text(),
+                                 (self.folder / "want.jsonl").read_text())
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(),
+                         "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_equal_to_lines(self):
-        texts = ["a \"quoted\" text\n\twith lines", "\u65e5\u672c\u8a9e \U0001f600", "", "x" * 3000] * 70
+        texts = [
+            "a \"quoted\" text\n\twith lines", "\u65e5\u672c\u8a9e \U0001f600", "", "x" * 3000
+        ] * 70
         kinds = {
-            "texts": ([{"text": t, "label": i % 3, "other": i / 7} for i, t in enumerate(texts) if t], ()),
-            "pairs": ([{"question": t + "?", "answer": f" {i}", "id": i} for i, t in enumerate(texts)], ("--prompt", "question", "--completion", "answer")),
-            "ids": ([{"input_ids": [i % 7, 5, 9], "labels": [-100, 5, 9]} for i in range(500)], ())}
+            "texts": ([
+                {"text": t, "label": i % 3, "other": i / 7} for i, t in enumerate(texts) if t
+            ], ()), "pairs": ([
+                {"question": t + "?", "answer": f" {i}", "id": i} for i, t in enumerate(texts)
+            ], ("--prompt", "question", "--completion", "answer")),
+            "ids": ([{"input_ids": [i % 7, 5, 9], "labels": [-100, 5, 9]} for i in range(500)], ())
+        }
         for kind, (rows, more) in kinds.items():
-            self.write(*({"path": f"{kind}_{c}.parquet", "rows": rows, "group": 37, "compression": c} for c in ("snappy", "zstd", "gzip", "none")),
-                       {"path": f"{kind}.arrow", "rows": rows, "group": 37}, {"path": f"{kind}_stream.arrow", "rows": rows, "group": 37, "stream": True})
+            self.write(
+                *({"path": f"{kind}_{c}.parquet", "rows": rows, "group": 37, "compression": c}
+                  for c in ("snappy", "zstd", "gzip", "none")),
+                {"path": f"{kind}.arrow", "rows": rows, "group": 37},
+                {"path": f"{kind}_stream.arrow", "rows": rows, "group": 37, "stream": True})
             self.lines(f"{kind}.jsonl", rows)
             self.tokens(f"{kind}.jsonl", f"{kind}.out.jsonl", *more)
             want = (self.folder / f"{kind}.out.jsonl").read_bytes()
-            for path in sorted(self.folder.glob(f"{kind}*.parquet")) + sorted(self.folder.glob(f"{kind}*.arrow")):
+            for path in sorted(self.folder.glob(f"{kind}*.parquet")) + sorted(
+                    self.folder.glob(f"{kind}*.arrow")):
                 with self.subTest(path.name):
                     self.tokens(path.name, f"{path.name}.out.jsonl", *more)
                     self.assertEqual((self.folder / f"{path.name}.out.jsonl").read_bytes(), want)
@@ -84,22 +107,34 @@ class Tables(Tokenizers):
         self.tokens("texts_zstd.parquet", "b.bin")
         self.assertEqual((self.folder / "a.bin").read_bytes(), (self.folder / "b.bin").read_bytes())
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(),
+                         "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_conversations(self):
-        rows = [{"messages": [{"role": "user", "content": f"q {i}"}, {"role": "assistant", "content": f"a {i}"}]} for i in range(50)]
-        (self.folder / "t.jinja").write_text("{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}")
+        rows = [{
+            "messages": [{"role": "user", "content": f"q {i}"},
+                         {"role": "assistant", "content": f"a {i}"}]
+        } for i in range(50)]
+        (self.folder / "t.jinja").write_text(
+            "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}"
+        )
         self.write({"path": "c.parquet", "rows": rows, "group": 7})
         self.lines("c.jsonl", rows)
         for name in ("c.parquet", "c.jsonl"):
             self.tokens(name, f"{name}.out.jsonl", "--chat-template", "t.jinja")
-        self.assertEqual((self.folder / "c.parquet.out.jsonl").read_bytes(), (self.folder / "c.jsonl.out.jsonl").read_bytes())
+        self.assertEqual((self.folder / "c.parquet.out.jsonl").read_bytes(),
+                         (self.folder / "c.jsonl.out.jsonl").read_bytes())
 
-    @unittest.skipUnless(can_write(), "needs trainx after scripts/setup, and a python that has its pyarrow")
+    @unittest.skipUnless(can_write(),
+                         "needs trainx after scripts/setup, and a python that has its pyarrow")
     def test_refusals(self):
         rows = [{"text": f"row {i}"} for i in range(20)]
-        self.write({"path": "ok.parquet", "rows": rows, "group": 6}, {"path": "null.parquet", "rows": [*rows, {"text": None}], "group": 6}, {"path": "names.parquet", "rows": [{"body": "a"}]},
-                   {"path": "bytes.parquet", "rows": rows, "type": "pa.binary()"}, {"path": "ids.parquet", "rows": [{"input_ids": [1]}, {"input_ids": [1, 10**6]}]})
-        for name, says in (("null.parquet", "null.parquet:21: "), ("names.parquet", "'body'"), ("bytes.parquet", "binary"), ("ids.parquet", "ids.parquet:2: ")):
+        self.write({"path": "ok.parquet", "rows": rows, "group": 6},
+                   {"path": "null.parquet", "rows": [*rows, {"text": None}], "group": 6},
+                   {"path": "names.parquet", "rows": [{"body": "a"}]},
+                   {"path": "bytes.parquet", "rows": rows, "type": "pa.binary()"},
+                   {"path": "ids.parquet", "rows": [{"input_ids": [1]}, {"input_ids": [1, 10**6]}]})
+        for name, says in (("null.parquet", "null.parquet:21: "), ("names.parquet", "'body'"),
+                           ("bytes.parquet", "binary"), ("ids.parquet", "ids.parquet:2: ")):
             with self.subTest(name):
                 self.assertIn(says, self.tokens(name, "out.jsonl", expect=65).stderr)
         whole = (self.folder / "ok.parquet").read_bytes()
@@ -121,8 +156,11 @@ class Tables(Tokenizers):
         alone.chmod(0o755)
         (self.folder / "a.parquet").write_bytes(b"PAR1" + bytes(200) + b"PAR1")
         (self.folder / "tok").mkdir()
-        (self.folder / "tok/tokenizer.json").write_text(json.dumps({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0]]}}))
-        done = subprocess.run([alone, "data", "tokenize", "a.parquet", "--tokenizer", "tok", "--out", "a.jsonl"], cwd=self.folder, capture_output=True, text=True, env=self.environment())
+        (self.folder / "tok/tokenizer.json").write_text(
+            json.dumps({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0]]}}))
+        done = subprocess.run(
+            [alone, "data", "tokenize", "a.parquet", "--tokenizer", "tok", "--out", "a.jsonl"],
+            cwd=self.folder, capture_output=True, text=True, env=self.environment())
         self.assertEqual(done.returncode, 69, done.stderr)
         self.assertIn("scripts/setup", done.stderr)
 

@@ -55,14 +55,20 @@ CASES = {
     **each_task("modernbert", TASKS, pad_token_id=0),
     "modernbert_mean": ("modernbert", "classes", {"pad_token_id": 0, "classifier_pooling": "mean"}),
     "modernbert_biases": ("modernbert", "masked_lm", {
-        "pad_token_id": 0, "norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True,
-        "decoder_bias": False}),
+        "pad_token_id": 0, "norm_bias": True, "attention_bias": True, "mlp_bias": True,
+        "classifier_bias": True, "decoder_bias": False
+    }),
     "modernbert_short": ("modernbert", "numbers", {
         "pad_token_id": 0, "local_attention": 5, "classifier_pooling": "mean", "norm_eps": 0.01,
-        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 100.0},
-                            "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}}}),
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 100.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}
+        }
+    }),
     "modernbert_layers": ("modernbert", "tokens", {
-        "pad_token_id": 0, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}),
+        "pad_token_id": 0,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]
+    }),
     **each_task("xlm-roberta", ("regression", "labels", "tokens"), **OF_ROBERTA),
 }
 WITHOUT_TYPES = ("distilbert", "modernbert")        # of tokens

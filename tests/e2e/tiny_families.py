@@ -67,7 +67,6 @@ def longrope(first, **more):
 
 CASES = {
     "gpt2": ("gpt2", {}),
-
     "llama": ("llama", {}),
     "llama_tied": ("llama", {"tie_word_embeddings": True}),
     "llama_all_heads": ("llama", {"num_key_value_heads": 4}),
@@ -79,46 +78,46 @@ CASES = {
     "llama_theta": ("llama", {"rope_parameters": plain_rope(100.0)}),
     "llama_llama3": ("llama", {"rope_parameters": LLAMA3}),
     "llama_yarn": ("llama", {"rope_parameters": YARN}),
-    "llama_yarn_scaled": ("llama", {"rope_parameters": YARN | {
-        "attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5}}),
-    "llama_yarn_mscale": ("llama", {"rope_parameters": YARN | {
-        "mscale": 1.2, "mscale_all_dim": 0.7, "truncate": False}}),
+    "llama_yarn_scaled": ("llama", {
+        "rope_parameters": YARN | {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5}
+    }),
+    "llama_yarn_mscale": ("llama", {
+        "rope_parameters": YARN | {"mscale": 1.2, "mscale_all_dim": 0.7, "truncate": False}
+    }),
     "llama_linear": ("llama", {"rope_parameters": LINEAR}),
     "llama_dynamic": ("llama", {"rope_parameters": DYNAMIC}),
-
     "mistral": ("mistral", {}),
     "mistral_full": ("mistral", {"sliding_window": None}),
     "mistral_odd": ("mistral", ODD),
     "ministral": ("ministral", {}),
     "ministral_mixed": ("ministral", {"layer_types": MIXED}),
-
     "qwen2": ("qwen2", {}),
     "qwen2_tied": ("qwen2", {"tie_word_embeddings": True}),
     "qwen2_window": ("qwen2", {"use_sliding_window": True, "max_window_layers": 2}),
     "qwen2_yarn": ("qwen2", {"rope_parameters": YARN}),
-
     "qwen3": ("qwen3", {}),
     "qwen3_tied": ("qwen3", {"tie_word_embeddings": True}),
     "qwen3_odd": ("qwen3", ODD),
     "qwen3_bias": ("qwen3", {"attention_bias": True}),
     "qwen3_window": ("qwen3", {"use_sliding_window": True, "max_window_layers": 1}),
-
     "gemma": ("gemma", {}),
     "gemma_odd": ("gemma", ODD),
     "gemma2": ("gemma2", {}),
-    "gemma2_no_caps": ("gemma2", {
-        "attn_logit_softcapping": None, "final_logit_softcapping": None}),
-    "gemma2_low_caps": ("gemma2", {
-        "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0}),
+    "gemma2_no_caps": ("gemma2", {"attn_logit_softcapping": None, "final_logit_softcapping": None}),
+    "gemma2_low_caps": ("gemma2", {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0}),
     "gemma2_odd": ("gemma2", ODD),
     "gemma3": ("gemma3_text", {}),
-    "gemma3_two_thetas": ("gemma3_text", {"layer_types": MIXED, "rope_parameters": {
-        "sliding_attention": plain_rope(50.0), "full_attention": plain_rope(1e6)}}),
-    "gemma3_linear": ("gemma3_text", {"layer_types": MIXED, "rope_parameters": {
-        "sliding_attention": plain_rope(), "full_attention": LINEAR | {"rope_theta": 1e6}}}),
-    "gemma3_caps": ("gemma3_text", {
-        "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0}),
-
+    "gemma3_two_thetas": ("gemma3_text", {
+        "layer_types": MIXED, "rope_parameters": {
+            "sliding_attention": plain_rope(50.0), "full_attention": plain_rope(1e6)
+        }
+    }),
+    "gemma3_linear": ("gemma3_text", {
+        "layer_types": MIXED, "rope_parameters": {
+            "sliding_attention": plain_rope(), "full_attention": LINEAR | {"rope_theta": 1e6}
+        }
+    }),
+    "gemma3_caps": ("gemma3_text", {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0}),
     "phi": ("phi", {}),
     "phi_all_heads": ("phi", {"num_key_value_heads": 4}),
     "phi_qk": ("phi", {"qk_layernorm": True}),
@@ -128,83 +127,77 @@ CASES = {
     "phi3_full": ("phi3", {"sliding_window": None}),
     "phi3_tied": ("phi3", {"tie_word_embeddings": True}),
     "phi3_partial": ("phi3", {"rope_parameters": plain_rope(partial_rotary_factor=0.75)}),
-    "phi3_longrope": ("phi3", {
-        "original_max_position_embeddings": 16, "rope_parameters": longrope(16)}),
+    "phi3_longrope": ("phi3",
+                      {"original_max_position_embeddings": 16, "rope_parameters": longrope(16)}),
     "phi3_longrope_short": ("phi3", {
-        "original_max_position_embeddings": 32, "rope_parameters": longrope(32)}),
-
+        "original_max_position_embeddings": 32, "rope_parameters": longrope(32)
+    }),
     "smollm3": ("smollm3", {}),
     "smollm3_window": ("smollm3", {"use_sliding_window": True}),
     "smollm3_interval": ("smollm3", {"no_rope_layer_interval": 2}),
-    "smollm3_bias": ("smollm3", {
-        "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False}),
-
+    "smollm3_bias": ("smollm3",
+                     {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False}),
     "olmo": ("olmo", {}),
     "olmo_clip": ("olmo", {"clip_qkv": 2.0}),
     "olmo_tied": ("olmo", {"tie_word_embeddings": True}),
     "olmo2": ("olmo2", {}),
     "olmo2_all_heads": ("olmo2", {"num_key_value_heads": 4, "attention_bias": True}),
     "olmo3": ("olmo3", {}),
-    "olmo3_yarn": ("olmo3", {"rope_parameters": {
-        "sliding_attention": plain_rope(), "full_attention": YARN}}),
-
+    "olmo3_yarn": ("olmo3", {
+        "rope_parameters": {"sliding_attention": plain_rope(), "full_attention": YARN}
+    }),
     "gpt_neox": ("gpt_neox", {}),
     "gpt_neox_sequential": ("gpt_neox", {"use_parallel_residual": False}),
     "gpt_neox_rotary": ("gpt_neox", {"rope_parameters": plain_rope(partial_rotary_factor=1.0)}),
     "gpt_neox_no_bias": ("gpt_neox", {"attention_bias": False}),
     "gpt_neox_tanh": ("gpt_neox", {"hidden_act": "gelu_new", "tie_word_embeddings": True}),
-
     "granite": ("granite", {"attention_multiplier": 0.25}),
     "granite_scalars": ("granite", {
-        "attention_multiplier": 0.2, "residual_multiplier": 0.3,
-        "embedding_multiplier": 3.0, "logits_scaling": 4.0}),
+        "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
+        "logits_scaling": 4.0
+    }),
     "granite_bias": ("granite", {
         "attention_multiplier": 0.25, "attention_bias": True, "mlp_bias": True,
-        "tie_word_embeddings": True}),
-
+        "tie_word_embeddings": True
+    }),
     "granite_swa": ("granite_swa", {"attention_multiplier": 0.25}),
     "granite_swa_thetas": ("granite_swa", {
         "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
-        "logits_scaling": 4.0, "layer_types": MIXED, "layer_rope_theta": [100.0, 0, 1e4, 100.0]}),
+        "logits_scaling": 4.0, "layer_types": MIXED, "layer_rope_theta": [100.0, 0, 1e4, 100.0]
+    }),
     "granite_swa_bias": ("granite_swa", {
         "attention_multiplier": 0.25, "attention_bias": True, "mlp_bias": True,
-        "tie_word_embeddings": False}),
-
+        "tie_word_embeddings": False
+    }),
     "cohere": ("cohere", {}),
     "cohere_qk": ("cohere", {"use_qk_norm": True}),
     "cohere_scale": ("cohere", {"logit_scale": 0.5, "attention_bias": True}),
     "cohere2": ("cohere2", {}),
     "cohere2_mixed": ("cohere2", {"layer_types": MIXED, "attention_bias": True}),
-
     "starcoder2": ("starcoder2", {}),
     "starcoder2_full": ("starcoder2", {"sliding_window": None}),
     "starcoder2_no_bias": ("starcoder2", {"use_bias": False, "tie_word_embeddings": False}),
-
     "stablelm": ("stablelm", {}),
     "stablelm_bias": ("stablelm", {"use_qkv_bias": True}),
     "stablelm_qk": ("stablelm", {"qk_layernorm": True}),
     "stablelm_parallel": ("stablelm", {"use_parallel_residual": True}),
     "stablelm_all": ("stablelm", {
         "use_parallel_residual": True, "qk_layernorm": True, "use_qkv_bias": True,
-        "rope_parameters": plain_rope(partial_rotary_factor=0.5)}),
-
+        "rope_parameters": plain_rope(partial_rotary_factor=0.5)
+    }),
     "glm": ("glm", {}),
     "glm_no_bias": ("glm", {"attention_bias": False, "tie_word_embeddings": True}),
     "glm_odd": ("glm", ODD),
     "glm4": ("glm4", {}),
     "glm4_no_bias": ("glm4", {"attention_bias": False}),
-
     "nemotron": ("nemotron", {}),
     "nemotron_bias": ("nemotron", {"attention_bias": True, "mlp_bias": True}),
     "nemotron_odd": ("nemotron", ODD),
-
     "exaone4": ("exaone4", {}),
-    "exaone4_full": ("exaone4", {
-        "sliding_window": None, "layer_types": ["full_attention"] * 4}),
+    "exaone4_full": ("exaone4", {"sliding_window": None, "layer_types": ["full_attention"] * 4}),
     "exaone4_tied": ("exaone4", {"layer_types": MIXED, "tie_word_embeddings": True}),
-
     "helium": ("helium", {}),
-    "helium_odd": ("helium", ODD | {"head_dim": 12}),   # its heads are as wide as what is hidden
+    "helium_odd": ("helium", ODD | {"head_dim": 12}),  # its heads are as wide as what is hidden
     "helium_bias": ("helium", {"attention_bias": True, "mlp_bias": True}),
     "seed_oss": ("seed_oss", {}),
     "seed_oss_bias": ("seed_oss", {"attention_out_bias": True, "mlp_bias": True}),
@@ -212,32 +205,36 @@ CASES = {
     "arcee": ("arcee", {}),
     "arcee_bias": ("arcee", {"attention_bias": True, "mlp_bias": True}),
     "hunyuan": ("hunyuan_v1_dense", {}),
-    "hunyuan_alpha": ("hunyuan_v1_dense", {"rope_parameters": {
-        "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 50.0, "factor": 1.0}}),
+    "hunyuan_alpha": ("hunyuan_v1_dense", {
+        "rope_parameters": {
+            "rope_type": "dynamic", "rope_theta": 1e4, "alpha": 50.0, "factor": 1.0
+        }
+    }),
     "hunyuan_bias": ("hunyuan_v1_dense", {"attention_bias": True, "tie_word_embeddings": True}),
     "ernie4_5": ("ernie4_5", {}),
     "ernie4_5_bias": ("ernie4_5", {"use_bias": True, "tie_word_embeddings": False}),
     "nanochat": ("nanochat", {}),
     "nanochat_bias": ("nanochat", {"attention_bias": True, "final_logit_softcapping": 2.0}),
-
     "deepseek_v2": ("deepseek_v2", LATENT | {"first_k_dense_replace": 4}),
     "deepseek_v2_no_rank": ("deepseek_v2", LATENT | {
-        "first_k_dense_replace": 4, "q_lora_rank": None, "attention_bias": True,
-        "mlp_bias": True}),
+        "first_k_dense_replace": 4, "q_lora_rank": None, "attention_bias": True, "mlp_bias": True
+    }),
     "deepseek_v3": ("deepseek_v3", LATENT | {"first_k_dense_replace": 4}),
-    "deepseek_v3_halves": ("deepseek_v3", LATENT | {
-        "first_k_dense_replace": 5, "rope_interleave": False, "v_head_dim": 20}),
+    "deepseek_v3_halves": (
+        "deepseek_v3",
+        LATENT | {"first_k_dense_replace": 5, "rope_interleave": False, "v_head_dim": 20}),
     "deepseek_v3_yarn": ("deepseek_v3", LATENT | {
-        "first_k_dense_replace": 4, "rope_parameters": YARN | {
-            "mscale": 1.2, "mscale_all_dim": 0.7}}),
+        "first_k_dense_replace": 4,
+        "rope_parameters": YARN | {"mscale": 1.2, "mscale_all_dim": 0.7}
+    }),
     # of this family alone transformers loads a row of zeros for padding, whatever the file has
     "youtu": ("youtu", LATENT | {"pad_token_id": None}),
-    "youtu_no_rank": ("youtu", LATENT | {
-        "pad_token_id": None, "q_lora_rank": None, "tie_word_embeddings": False}),
+    "youtu_no_rank": ("youtu", LATENT
+                      | {"pad_token_id": None, "q_lora_rank": None, "tie_word_embeddings": False}),
     "minicpm3": ("minicpm3", LATENT),
-    "minicpm3_scalars": ("minicpm3", LATENT | {
-        "scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
-
+    "minicpm3_scalars": (
+        "minicpm3",
+        LATENT | {"scale_emb": 3.0, "scale_depth": 0.7, "dim_model_base": 32, "v_head_dim": None}),
     "mixtral": ("mixtral", {}),
     "mixtral_window": ("mixtral", {"sliding_window": 8, "num_experts_per_tok": 3}),
     "mixtral_odd": ("mixtral", ODD | {"num_local_experts": 5}),
@@ -245,50 +242,59 @@ CASES = {
     "mixtral_balanced": ("mixtral", BALANCED | {"num_experts_per_tok": 3}),
     "qwen2_moe": ("qwen2_moe", {}),
     "qwen2_moe_some": ("qwen2_moe", {
-        "decoder_sparse_step": 2, "mlp_only_layers": [3], "norm_topk_prob": True,
-        "qkv_bias": False}),
+        "decoder_sparse_step": 2, "mlp_only_layers": [3], "norm_topk_prob": True, "qkv_bias": False
+    }),
     "qwen2_moe_balanced": ("qwen2_moe", BALANCED | {"mlp_only_layers": [1]}),
     "qwen3_moe": ("qwen3_moe", {}),
     "qwen3_moe_some": ("qwen3_moe", {
         "mlp_only_layers": [0, 2], "norm_topk_prob": True, "attention_bias": True,
-        "use_sliding_window": True}),
+        "use_sliding_window": True
+    }),
     "olmoe": ("olmoe", {}),
     "olmoe_one": ("olmoe", {"num_experts_per_tok": 1}),
     "olmoe_clip": ("olmoe", {"clip_qkv": 2.5, "norm_topk_prob": True}),
     "granitemoe": ("granitemoe", {
         "attention_multiplier": 0.2, "residual_multiplier": 0.3, "embedding_multiplier": 3.0,
-        "logits_scaling": 4.0}),
+        "logits_scaling": 4.0
+    }),
     "granitemoe_tied": ("granitemoe", {
         "tie_word_embeddings": True, "attention_bias": True, "num_experts_per_tok": 3,
-        "attention_multiplier": 0.25}),
-    "granitemoe_balanced": ("granitemoe", BALANCED | {
-        "attention_multiplier": 0.25, "residual_multiplier": 0.3}),
+        "attention_multiplier": 0.25
+    }),
+    "granitemoe_balanced": ("granitemoe",
+                            BALANCED | {"attention_multiplier": 0.25, "residual_multiplier": 0.3}),
     "glm4_moe": ("glm4_moe", GROUPS),
     "glm4_moe_norms": ("glm4_moe", GROUPS | {
         "use_qk_norm": True, "attention_bias": True, "norm_topk_prob": False,
-        "routed_scaling_factor": 1.5, "topk_group": 2, "n_shared_experts": 2}),
+        "routed_scaling_factor": 1.5, "topk_group": 2, "n_shared_experts": 2
+    }),
     "dots1": ("dots1", GROUPS),
     "dots1_window": ("dots1", GROUPS | {
         "first_k_dense_replace": 0, "n_group": 1, "max_window_layers": 2, "norm_topk_prob": True,
-        "routed_scaling_factor": 2.5}),
+        "routed_scaling_factor": 2.5
+    }),
     "gpt_oss": ("gpt_oss", {"rope_parameters": YARN | {"truncate": False}}),
-    "gpt_oss_limits": ("gpt_oss", {
-        "swiglu_limit": 4.0, "swiglu_alpha": 1.3,     # few lie so near that rounding decides
-        "rope_parameters": plain_rope(), "layer_types": ["full_attention", "sliding_attention"] * 2}),
-    "gpt_oss_odd": ("gpt_oss", ODD | {
-        "num_local_experts": 5, "attention_bias": False, "rope_parameters": YARN}),
+    "gpt_oss_limits": (
+        "gpt_oss",
+        {
+            "swiglu_limit": 4.0,
+            "swiglu_alpha": 1.3,  # few lie so near that rounding decides
+            "rope_parameters": plain_rope(),
+            "layer_types": ["full_attention", "sliding_attention"] * 2
+        }),
+    "gpt_oss_odd": ("gpt_oss", ODD
+                    | {"num_local_experts": 5, "attention_bias": False, "rope_parameters": YARN}),
     "gpt_oss_balanced": ("gpt_oss", BALANCED | {"rope_parameters": plain_rope()}),
     "deepseek_v2_experts": ("deepseek_v2", LATENT | GROUPS),
-    "deepseek_v2_groups": ("deepseek_v2", LATENT | GROUPS | {
-        "topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0, "mlp_bias": True}),
+    "deepseek_v2_groups": (
+        "deepseek_v2", LATENT | GROUPS
+        | {"topk_method": "group_limited_greedy", "routed_scaling_factor": 2.0, "mlp_bias": True}),
     "deepseek_v3_experts": ("deepseek_v3", LATENT | GROUPS | {"routed_scaling_factor": 1.2}),
-    "deepseek_v3_plain": ("deepseek_v3", LATENT | GROUPS | {
-        "n_group": 1, "norm_topk_prob": False, "n_shared_experts": 2}),
-
-    "bloom": ("bloom", {"layer_norm_epsilon": 0.1}),      # seen, beside what is refused
+    "deepseek_v3_plain": ("deepseek_v3", LATENT | GROUPS
+                          | {"n_group": 1, "norm_topk_prob": False, "n_shared_experts": 2}),
+    "bloom": ("bloom", {"layer_norm_epsilon": 0.1}),  # seen, beside what is refused
     "bloom_untied": ("bloom", {"tie_word_embeddings": False}),
     "bloom_odd": ("bloom", {"n_head": 6, "hidden_size": 48, "vocab_size": 131, "n_layer": 3}),
-
     "opt": ("opt", {}),
     "opt_gelu": ("opt", {"activation_function": "gelu"}),
 }

@@ -22,18 +22,21 @@ GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 CASES = {
     "t5": ("t5", {}),
-    "t5_odd": ("t5", {"d_kv": 12, "num_heads": 3, "num_decoder_layers": 3, "vocab_size": 131,
-                      "relative_attention_num_buckets": 9, "relative_attention_max_distance": 20}),
+    "t5_odd": ("t5", {
+        "d_kv": 12, "num_heads": 3, "num_decoder_layers": 3, "vocab_size": 131,
+        "relative_attention_num_buckets": 9, "relative_attention_max_distance": 20
+    }),
     "t5_gated": ("t5", GATED),
     # as transformers saves a folder without a head of its own again
     "t5_tied": ("t5", {"feed_forward_proj": "gated-gelu", "scale_decoder_outputs": False}),
     "t5_silu": ("t5", {"feed_forward_proj": "gated-silu"}),
     "t5_eps": ("t5", {"layer_norm_epsilon": 0.1}),
-    "t5_start": ("t5", {"feed_forward_proj": "gelu", "decoder_start_token_id": 5, "pad_token_id": 4}),
-
+    "t5_start": ("t5",
+                 {"feed_forward_proj": "gelu", "decoder_start_token_id": 5, "pad_token_id": 4}),
     "bart": ("bart", {}),
-    "bart_sides": ("bart", {"encoder_attention_heads": 2, "decoder_layers": 3,
-                            "decoder_ffn_dim": 80, "vocab_size": 131}),
+    "bart_sides": ("bart", {
+        "encoder_attention_heads": 2, "decoder_layers": 3, "decoder_ffn_dim": 80, "vocab_size": 131
+    }),
     "bart_relu": ("bart", {"activation_function": "relu", "scale_embedding": True}),
     "mbart": ("mbart", {}),
     "mbart_scaled": ("mbart", {"scale_embedding": True, "encoder_layers": 3}),

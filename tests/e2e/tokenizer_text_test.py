@@ -1,4 +1,5 @@
-"""Text that people wrote becomes the tokens that Hugging Face's tokenizers make of it, and text again: Python's library, at length 100 MB out of Debian packages."""
+"""Text that people wrote becomes the tokens that Hugging Face's tokenizers make of it, and text
+again: Python's library, at length 100 MB out of Debian packages."""
 import json
 import pathlib
 import subprocess
@@ -24,7 +25,9 @@ class Text(Tokenizers):
             with self.subTest(kind):
                 # Of 100 MB a part at a time: the reference keeps all that it has made.
                 for at in range(0, len(rows), 500):
-                    self.compare(pathlib.Path(self.made.name) / kind, pathlib.Path(self.made.name) / kind / "tokenizer.json", rows[at:at + 500])
+                    self.compare(
+                        pathlib.Path(self.made.name) / kind,
+                        pathlib.Path(self.made.name) / kind / "tokenizer.json", rows[at:at + 500])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The same numbers as transformers + torch.optim, however the global batch is cut; and a folder that transformers loads."""
+"""The same numbers as transformers + torch.optim, however the global batch is cut; and a folder
+that transformers loads."""
 import unittest
 
 import reference
@@ -21,7 +22,10 @@ OPTIMIZERS = {
 }
 
 
-@unittest.skipUnless(PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)")
+@unittest.skipUnless(
+    PYTHON,
+    "TRAINX_REFERENCE_PYTHON names no python with torch and transformers (scripts/setup --reference installs one)"
+)
 class Transformers(Trainx):
     def reference(self, *args):
         return reference.ask(self, "reference_gpt2.py", *args)
@@ -30,10 +34,12 @@ class Transformers(Trainx):
         super().setUp()
         self.model, self.tokens = self.folder / "gpt2", self.folder / "tokens.bin"
         self.reference("make", self.model)
-        write_tokens(self.tokens, [min(130, int(self.random.expovariate(0.05))) for _ in range(20 * 8 * 32 + 1)])
+        write_tokens(self.tokens,
+                     [min(130, int(self.random.expovariate(0.05))) for _ in range(20 * 8 * 32 + 1)])
 
     def train(self, optimizer, *more):
-        recipe = self.recipe(RECIPE.format(folder=self.model, tokens=self.tokens, optimizer=OPTIMIZERS[optimizer]))
+        recipe = self.recipe(
+            RECIPE.format(folder=self.model, tokens=self.tokens, optimizer=OPTIMIZERS[optimizer]))
         self.run_trainx("train", recipe, *more)
 
     def test_losses_equal_for_every_cut_of_the_batch(self):
@@ -54,12 +60,19 @@ class Transformers(Trainx):
         self.train("adamw", "run.duration=19 steps")
         folder = self.folder / "outputs" / "hf" / "latest"
         loss = self.reference("load", folder, self.tokens)
-        self.run_trainx("train", self.recipe(RECIPE.format(folder=folder, tokens=self.tokens, optimizer=OPTIMIZERS["adamw"])), "run.name=next", "run.duration=1 steps")
+        self.run_trainx(
+            "train",
+            self.recipe(
+                RECIPE.format(folder=folder, tokens=self.tokens, optimizer=OPTIMIZERS["adamw"])),
+            "run.name=next", "run.duration=1 steps")
         self.assertAlmostEqual(self.metrics("next")[0]["loss"], loss, delta=1e-4 * loss)
 
     def test_a_differing_dimension_is_an_error(self):
-        recipe = self.recipe(RECIPE.format(folder=self.model, tokens=self.tokens, optimizer=OPTIMIZERS["sgd"]))
-        self.assertIn("num_layers", self.run_trainx("train", recipe, "model.options.num_layers=3", expect=78).stderr)
+        recipe = self.recipe(
+            RECIPE.format(folder=self.model, tokens=self.tokens, optimizer=OPTIMIZERS["sgd"]))
+        self.assertIn(
+            "num_layers",
+            self.run_trainx("train", recipe, "model.options.num_layers=3", expect=78).stderr)
 
 
 if __name__ == "__main__":

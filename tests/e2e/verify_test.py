@@ -41,14 +41,19 @@ class Verify(Trainx):
     forks = True
 
     def test_cuts_agree_and_nothing_is_left(self):
-        recipe = self.recipe(tiny(steps=100, dropout=0.1).replace("global_batch_size: 8", "global_batch_size: 24"))
-        done = json.loads(self.run_trainx("verify", recipe, "--worlds", "1,3", "--steps", "8", "--json").stdout)
+        recipe = self.recipe(
+            tiny(steps=100, dropout=0.1).replace("global_batch_size: 8", "global_batch_size: 24"))
+        done = json.loads(
+            self.run_trainx("verify", recipe, "--worlds", "1,3", "--steps", "8", "--json").stdout)
         self.assertTrue(done["agree"])
-        self.assertEqual([c["cut"] for c in done["cuts"]], ["1 rank", "3 ranks", "1 rank, stopped and resumed", "3 ranks, resumed with 1 rank"])
+        self.assertEqual(
+            [c["cut"] for c in done["cuts"]],
+            ["1 rank", "3 ranks", "1 rank, stopped and resumed", "3 ranks, resumed with 1 rank"])
         for cut in done["cuts"]:
             self.assertLess(cut["loss"], 1e-6)
             self.assertLess(cut["weights"], 1e-5)
-        self.assertGreater(done["cuts"][1]["loss"] + done["cuts"][1]["grad_norm"], 0, "another order of sums leaves a trace")
+        self.assertGreater(done["cuts"][1]["loss"] + done["cuts"][1]["grad_norm"], 0,
+                           "another order of sums leaves a trace")
         self.assertEqual(done["cuts"][2]["weights"], 0, "resuming is exact")
         self.assertFalse(list((self.folder / "outputs").glob("*.verify")))
 
@@ -69,26 +74,36 @@ class Verify(Trainx):
     @sampled
     def test_in_fp8_later_steps_may_differ_by_roundings_and_the_first_may_not(self):
         for scaling in self.drawn(("current", "delayed")):
-            recipe = self.recipe(tiny(steps=100, dropout=0, precision="{compute: fp32, products: fp8, scaling: %s}" % scaling))
-            done = json.loads(self.run_trainx("verify", recipe, "--worlds", "1,4", "--steps", "12", "--json").stdout)
+            recipe = self.recipe(
+                tiny(steps=100, dropout=0,
+                     precision="{compute: fp32, products: fp8, scaling: %s}" % scaling))
+            done = json.loads(
+                self.run_trainx("verify", recipe, "--worlds", "1,4", "--steps", "12",
+                                "--json").stdout)
             self.assertTrue(done["agree"])
             ranks, resumed = done["cuts"][1:3]
             self.assertGreater(ranks["loss"], 0, "another order of sums leaves a trace")
-            self.assertLess(ranks["first_loss"], 1e-6, "four ranks have micro-batches of 2, and so has one")
+            self.assertLess(ranks["first_loss"], 1e-6,
+                            "four ranks have micro-batches of 2, and so has one")
             self.assertLess(ranks["first_grad_norm"], 1e-5)
             self.assertEqual(resumed["weights"], 0, "resuming is exact")
 
     def test_a_loss_that_differs_ends_with_79(self):
         liar = self.folder / "liar"
-        liar.write_text(LIAR.format(python=sys.executable, worker=str(pathlib.Path(TRAINX).with_name("trainx-worker"))))
+        liar.write_text(
+            LIAR.format(python=sys.executable,
+                        worker=str(pathlib.Path(TRAINX).with_name("trainx-worker"))))
         liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
-        done = self.run_trainx("verify", self.recipe(tiny(steps=100)), "--worlds", "1,2", "--steps", "6", expect=79, env=self.environment(TRAINX_WORKER=str(liar)))
+        done = self.run_trainx("verify", self.recipe(tiny(steps=100)), "--worlds", "1,2", "--steps",
+                               "6", expect=79, env=self.environment(TRAINX_WORKER=str(liar)))
         self.assertRegex(done.stdout, r"2 ranks +loss 1\.0e-03")
         self.check_sentence("verify.differs", done.stderr.splitlines()[-1])
-        self.assertTrue(list((self.folder / "outputs").glob("*.verify")), "the runs are there to look at")
+        self.assertTrue(list((self.folder / "outputs").glob("*.verify")),
+                        "the runs are there to look at")
 
     def test_what_cannot_be_cut_is_refused(self):
-        self.refused("verify", self.recipe(tiny()), "--worlds", "1,3", names=("batch.global_batch_size", 3, 6, 9))
+        self.refused("verify", self.recipe(tiny()), "--worlds", "1,3",
+                     names=("batch.global_batch_size", 3, 6, 9))
 
 
 if __name__ == "__main__":

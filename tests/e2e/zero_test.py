@@ -42,7 +42,8 @@ class Zero(Trainx):
         return [m["loss"] for m in self.metrics(name)]
 
     def evals(self, name):
-        lines = map(json.loads, (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
+        lines = map(json.loads,
+                    (self.folder / "outputs" / name / "metrics.jsonl").read_text().splitlines())
         return [m["eval_loss"] for m in lines if "eval_loss" in m]
 
     def latest(self, name):
@@ -53,29 +54,38 @@ class Zero(Trainx):
                     "r.yaml")
 
     def plan(self, *settings):
-        return json.loads(self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
+        return json.loads(
+            self.run_trainx("plan", "r.yaml", "--json", *settings).stdout.splitlines()[-1])
 
     def test_of_two_nodes_each_holds_all_shards(self):
         self.write(steps=6)
         self.train("one", "single", 1)
         port, = free_ports(1)
-        flags = ("--nproc", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port, "parallel.mode=zero3", "run.name=nodes")
+        flags = ("--nproc", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port",
+                 port, "parallel.mode=zero3", "run.name=nodes")
         other = self.start_trainx("train", "r.yaml", "--node-rank", "1", *flags)
         self.run_trainx("train", "r.yaml", "--node-rank", "0", *flags)
         self.assertEqual(other.wait(60), 0)
-        self.assertIn("shard_ranks: 2", (self.folder / "outputs" / "nodes" / "resolved.yaml").read_text())
+        self.assertIn("shard_ranks: 2",
+                      (self.folder / "outputs" / "nodes" / "resolved.yaml").read_text())
         self.assertLess(largest_difference(self.losses("nodes"), self.losses("one")), 1e-6)
 
     def test_the_plan_of_groups_lists_what_goes_within_them_and_between_them(self):
         self.write()
         settings = ("parallel.world_size=4", "parallel.mode=zero2")
-        groups = {e["name"]: e["bytes"] for e in self.plan(*settings, "parallel.shard_ranks=2")["exchanges"]}
+        groups = {
+            e["name"]: e["bytes"]
+            for e in self.plan(*settings, "parallel.shard_ranks=2")["exchanges"]
+        }
         whole = {e["name"]: e["bytes"] for e in self.plan(*settings)["exchanges"]}
         self.assertNotIn("gradients of shards summed", whole)
         micro_steps = 3
-        self.assertLess(abs(2 * micro_steps * groups["gradients of shards summed"] / groups["gradients scattered"] - 1), 0.05, "a shard of two, once a step")
+        self.assertLess(
+            abs(2 * micro_steps * groups["gradients of shards summed"] /
+                groups["gradients scattered"] - 1), 0.05, "a shard of two, once a step")
         done = self.run_trainx("plan", "r.yaml", *settings, "parallel.shard_ranks=2", "--program")
-        for text in ("zero2", "scatter among shards", "reduce among replicas", "gather among shards"):
+        for text in ("zero2", "scatter among shards", "reduce among replicas",
+                     "gather among shards"):
             self.assertIn(text, done.stdout)
 
     def test_shards_train_as_one_rank_and_a_model_leaves_them_by_export_and_eval(self):
@@ -100,7 +110,9 @@ class Zero(Trainx):
 
     def test_each_rank_takes_the_memory_that_the_plan_says(self):
         self.write(steps=3)
-        more = ("model.options.hidden_size=128", "model.options.num_layers=4", "batch={global_batch_size: 4, micro_batch_size: 1}", "data.sequence_length=16", "eval.batches=1")
+        more = ("model.options.hidden_size=128", "model.options.num_layers=4",
+                "batch={global_batch_size: 4, micro_batch_size: 1}", "data.sequence_length=16",
+                "eval.batches=1")
         arena, kept = {}, {}
         for mode in ("ddp", *MODES):
             plan = self.plan(*more, "parallel.world_size=2", f"parallel.mode={mode}")
@@ -111,8 +123,12 @@ class Zero(Trainx):
             beside = kept[mode]["library calls"]
             self.assertLessEqual(abs(peak - arena[mode]), 0.03 * arena[mode] + beside, mode)
         for mode in MODES:
-            self.assertLess(abs(kept[mode]["optimizer state"] / kept["ddp"]["optimizer state"] - 0.5), 0.02, mode)
-        # In units of 4 bytes a parameter ddp keeps 4, zero1 1.5 of weights, 1 of gradients, 1 of states; zero2 about half of the gradients; zero3 half of everything, and what is under way.
+            self.assertLess(
+                abs(kept[mode]["optimizer state"] / kept["ddp"]["optimizer state"] - 0.5), 0.02,
+                mode)
+        # In units of 4 bytes a parameter ddp keeps 4, zero1 1.5 of weights, 1 of gradients, 1 of
+        # states; zero2 about half of the gradients; zero3 half of everything, and what is under
+        # way.
         self.assertLess(arena["zero1"], 0.92 * arena["ddp"])
         self.assertLess(arena["zero2"], 0.95 * arena["zero1"])
         self.assertLess(arena["zero3"], 0.9 * arena["zero2"])
@@ -142,8 +158,13 @@ class Zero(Trainx):
 
     def test_auto_takes_the_first_that_fits_and_says_why(self):
         self.write()
-        more = ("model.options.hidden_size=256", "model.options.num_layers=4", "batch={global_batch_size: 4, micro_batch_size: 2}", "data.sequence_length=16", "parallel.world_size=2")
-        total = {mode: self.plan(*more, f"parallel.mode={mode}")["total_bytes"] for mode in ("ddp", *MODES)}
+        more = ("model.options.hidden_size=256", "model.options.num_layers=4",
+                "batch={global_batch_size: 4, micro_batch_size: 2}", "data.sequence_length=16",
+                "parallel.world_size=2")
+        total = {
+            mode: self.plan(*more, f"parallel.mode={mode}")["total_bytes"]
+            for mode in ("ddp", *MODES)
+        }
         self.assertGreater(total["ddp"], total["zero1"])
         for mode in ("ddp", "zero1", "zero3"):
             if mode == "zero3" and total["zero3"] >= total["zero2"]:
@@ -151,9 +172,13 @@ class Zero(Trainx):
             done = self.run_trainx("plan", "r.yaml", *more, f"memory.budget={total[mode]} B")
             self.assertIn(f"parallel.mode {mode}", done.stdout)
             if mode != "ddp":
-                (line,) = [line for line in done.stdout.splitlines() if f"parallel.mode {mode}: " in line]
+                (line, ) = [
+                    line for line in done.stdout.splitlines() if f"parallel.mode {mode}: " in line
+                ]
                 self.check_sentence(f"plan.choice/parallel.mode {mode}", line.strip(), "any")
-        self.refused("plan", "r.yaml", *more, "parallel.mode=ddp", f"memory.budget={total['zero1']} B", code=71, names=("memory.budget", "parallel.mode zero1"))
+        self.refused("plan", "r.yaml", *more, "parallel.mode=ddp",
+                     f"memory.budget={total['zero1']} B", code=71,
+                     names=("memory.budget", "parallel.mode zero1"))
 
     def test_killed_at_any_moment_of_saving_the_newest_checkpoint_that_verifies_goes_on(self):
         self.kill_and_go_on(2)
@@ -165,7 +190,9 @@ class Zero(Trainx):
         self.write(steps=25, every=1)
         self.train("whole", "zero2", world, "eval.every=1000 steps", *settings)
         for _ in range(3):
-            run = self.start_trainx("train", "r.yaml", "run.name=killed", f"parallel.world_size={world}", "parallel.mode=zero2", "eval.every=1000 steps", *settings)
+            run = self.start_trainx("train", "r.yaml", "run.name=killed",
+                                    f"parallel.world_size={world}", "parallel.mode=zero2",
+                                    "eval.every=1000 steps", *settings)
             end = time.monotonic() + self.random.uniform(0.5, 4)
             while time.monotonic() < end and run.poll() is None:
                 time.sleep(0.01)
@@ -184,7 +211,8 @@ class Zero(Trainx):
         """Until the killed launcher's workers, which hold the run's folder, are gone."""
         end = time.monotonic() + 20
         while time.monotonic() < end:
-            if not any(f"run.name={name}".encode() in cmdline or b"trainx-worker" in cmdline for cmdline in self.cmdlines()):
+            if not any(f"run.name={name}".encode() in cmdline or b"trainx-worker" in cmdline
+                       for cmdline in self.cmdlines()):
                 return
             time.sleep(0.05)
 

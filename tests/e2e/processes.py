@@ -1,0 +1,50 @@
+"""Processes of this machine, as /proc tells of them."""
+import pathlib
+import time
+
+
+def stat_of(pid):
+    """(name, [state, parent, ...]) of /proc/PID/stat; None: there is no such process."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    name, fields = text.split("(", 1)[1].rsplit(")", 1)
+    return name, fields.split()
+
+
+def state_of(pid):
+    """R, S, D, T, Z, ...; X: there is no such process."""
+    stat = stat_of(pid)
+    return stat[1][0] if stat else "X"
+
+
+def is_alive(pid):
+    """A process that is neither gone nor waits to be asked how it ended."""
+    return state_of(pid) not in "ZX"
+
+
+def children_of(parent, name=""):
+    """Ids of what any thread of a process started and whose name begins so, in the order of their
+    start, which for workers is that of their ranks."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        stat = stat_of(folder.name)
+        if stat and int(stat[1][1]) == parent and stat[0].startswith(name):
+            found.append((int(stat[1][19]), int(folder.name)))
+    return [pid for _, pid in sorted(found)]
+
+
+def thread_states(pid):
+    """Of a process; X: there is none."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").glob("*")
+    return [state_of(f"{pid}/task/{task.name}") for task in tasks] or ["X"]
+
+
+def wait_for_state(pid, states, seconds=30):
+    """Waits until all threads of a process are in one of the states."""
+    deadline = time.monotonic() + seconds
+    while not all(state in states for state in (now := thread_states(pid))):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"process {pid} is in states {now}, not in {states}")
+        time.sleep(0.001)
