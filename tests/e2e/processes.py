@@ -44,7 +44,7 @@ def thread_states(pid):
 def wait_for_state(pid, states, seconds=30):
     """Waits until all threads of a process are in one of the states."""
     deadline = time.monotonic() + seconds
-    while not all(state in states for state in (now := thread_states(pid))):
+    while not set(now := thread_states(pid)) <= set(states):
         if time.monotonic() > deadline:
             raise AssertionError(f"process {pid} is in states {now}, not in {states}")
         time.sleep(0.001)
