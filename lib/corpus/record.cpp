@@ -23,18 +23,21 @@ class JsonReader final : public RecordReader {
   Record read(std::string_view line, const LinePlace& place) const override {
     const json object = parse(line, place);
     Record out;
-    if (auto text = text_of(object, names_.text, place))
+    if (auto text = text_of(object, names_.text, place)) {
       out.text = std::move(*text);
-    else if (is_conversation(object))
+    } else if (is_conversation(object)) {
+      check_beside_answers(object, place);
       return conversation_of(line, place);
-    else if (given(object, names_.prompt) && given(object, names_.completion))
+    } else if (given(object, names_.prompt) && given(object, names_.completion)) {
+      check_beside_answers(object, place);
       return completion_of(object, place);
-    else if (given(object, names_.words))
+    } else if (given(object, names_.words)) {
       return words_of(object, place);
-    else if (given(object, "input_ids"))
+    } else if (given(object, "input_ids")) {
       return tokens_of(line, object, place);
-    else
+    } else {
       place.refuse("has no " + yaml::excerpt(names_.text) + fields_of(object));
+    }
     for (const auto& [key, value] : object.items())
       if (!value.is_null() && key != names_.label && key != names_.pair && key != names_.target &&
           key != names_.text && data::labelled::may_mean_target(key))
@@ -104,6 +107,19 @@ class JsonReader final : public RecordReader {
     if (given(object, names_.prompt) && given(object, names_.completion))
       return object[names_.prompt].is_array() && object[names_.completion].is_array();
     return given(object, "conversations") || is_alpaca(object);
+  }
+  /// Fields by which other tools learn other parts of a sample, or unlearn it.
+  void check_beside_answers(const json& object, const LinePlace& place) const {
+    for (const auto& [name, value] : object.items()) {
+      if (value.is_null() || (value.is_number() && value == 1)) continue;
+      if (const std::string remedy = data::labelled::remedy_beside_answers(name); !remedy.empty())
+        place.refuse("has " + yaml::excerpt(name) +
+                     " beside its answers, which is not read: " + remedy);
+      if (name == names_.label && value.is_boolean())
+        place.refuse("has " + yaml::excerpt(name) + ": " + (value.get<bool>() ? "true" : "false") +
+                     ", as answers that are wanted or not have; trainx learns every answer: take "
+                     "out the lines of false, and remove it");
+    }
   }
   /// Once more with its keys in order, as templates write them.
   Record conversation_of(std::string_view line, const LinePlace& place) const {

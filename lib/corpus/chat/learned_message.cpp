@@ -7,7 +7,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-[[noreturn]] void refuse_message(const std::string& what) { throw UserError(ExitCode::bad_data, what); }
+[[noreturn]] void refuse_message(const std::string& what) {
+  throw UserError(ExitCode::bad_data, what);
+}
 
 std::optional<bool> flag_of(const ordered_json& value) {
   if (value.is_boolean()) return value.get<bool>();
@@ -26,9 +28,10 @@ std::optional<bool> says_learned(const ordered_json& message, const std::string&
   constexpr const char* parts[] = {"train_detail", "training_detail", "mask", "loss_weight"};
   for (const char* name : parts)
     if (message.contains(name) && !message[name].is_null())
-      refuse_message(place + " has " + name +
-             ", which trainx does not read: say with \"weight\": 0 that a turn of the assistant is "
-             "not learned");
+      refuse_message(
+          place + " has " + name +
+          ", which trainx does not read: say with \"weight\": 0 that a turn of the assistant is "
+          "not learned");
   std::optional<bool> learned;
   const char* first = "";
   for (const char* name : says) {
@@ -37,11 +40,12 @@ std::optional<bool> says_learned(const ordered_json& message, const std::string&
     std::optional<bool> flag = flag_of(*found);
     if (!flag)
       refuse_message(place + "." + name + " is " + yaml::excerpt(found->dump()) +
-             ": a turn is learned or not, give 1 or 0");
+                     ": a turn is learned or not, give 1 or 0");
     if (std::string_view(name) == "masked") flag = !*flag;
     if (learned && *learned != *flag)
-      refuse_message(place + " has " + first + " and " + name +
-             ", of which one says that it is learned and the other that it is not: leave one out");
+      refuse_message(
+          place + " has " + first + " and " + name +
+          ", of which one says that it is learned and the other that it is not: leave one out");
     if (!learned) first = name;
     learned = flag;
   }

@@ -155,6 +155,19 @@ bool may_mean_target(std::string_view name) {
   return !known_remedy(name).empty() || near_miss(name, of_targets);
 }
 
+std::string remedy_beside_answers(std::string_view name) {
+  constexpr std::string_view masks[] = {"assistant_mask", "assistant_masks", "completion_mask",
+                                        "loss_mask",      "response_mask",   "target_mask",
+                                        "train_mask"};
+  constexpr std::string_view weights[] = {"loss_scale",    "loss_weight",    "loss_weights",
+                                          "sample_weight", "sample_weights", "weight"};
+  if (std::ranges::find(masks, name) != std::end(masks))
+    return "give input_ids and the mask, or say \"weight\": 0 in a turn that is not learned";
+  if (std::ranges::find(weights, name) != std::end(weights))
+    return "trainx weighs all samples alike: take out those that are not learned, then remove it";
+  return "";
+}
+
 void refuse_near_miss(std::string_view name, FieldName meant, const LinePlace& place) {
   place.refuse("has " + std::string(name) + ", which trainx does not read; did you mean " +
                std::string(field_names[static_cast<std::size_t>(meant)]) +

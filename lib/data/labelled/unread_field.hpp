@@ -20,6 +20,10 @@ bool may_matter(std::string_view name);
 /// loss_mask, lable, sample_weight.
 bool may_mean_target(std::string_view name);
 
+/// What to do about a field beside a question and its answer, or beside messages, by which other
+/// tools learn less or more of the sample; empty: it is none.
+std::string remedy_beside_answers(std::string_view name);
+
 /// "has lables, which trainx does not read: did you mean labels?"
 [[noreturn]] void refuse_near_miss(std::string_view name, FieldName meant, const LinePlace& place);
 /// "has loss_weights, which ...: remedy"

@@ -143,6 +143,24 @@ TEST_CASE("turns say whether they are learned, in the words of other tools") {
             .learned == Learned{0, 0, 0, 1});
 }
 
+TEST_CASE("fields by which other tools learn otherwise are not left out beside answers") {
+  const std::string messages = R"({"messages": [)" + answer + "]",
+                    pair = R"({"prompt": "q", "completion": "a")";
+  const auto taken = [&](const std::string& start, const std::string& more) {
+    return make_json_reader({})->read(start + more + "}", {"a.jsonl", 1});
+  };
+  for (const std::string& start : {messages, pair}) {
+    for (const char* bad : {R"("loss_mask": [0])", R"("completion_mask": [1])", R"("weight": 0)",
+                            R"("sample_weight": 0.5)", R"("label": false)", R"("label": true)"})
+      CHECK(user_error_of([&] {
+              taken(start, std::string(", ") + bad);
+            }).starts_with("65: a.jsonl:1"));
+    for (const char* free : {R"("weight": 1)", R"("weight": null)", R"("label": 3)", R"("id": 7)",
+                             R"("source": "x")", R"("score": 0.5)"})
+      CHECK_NOTHROW(taken(start, std::string(", ") + free));
+  }
+}
+
 TEST_CASE("what is not learned is left out, by blocks and by turns") {
   const ordered_json record = json(
       R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "no",
