@@ -102,7 +102,10 @@ AnswerSpans::Agreement AnswerSpans::agreement(const Unmarked& shorter, std::size
   out.complete = same == rest.size();
   out.end = out.anchor + same;
   if (!out.complete) out.end = std::max(out.anchor, before_tag(whole_, out.end));
-  out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor);
+  out.rest = rest.substr(out.end - out.anchor);
+  out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor) ||
+               (out.end > out.anchor && whole_[out.end - 1] == '\n') ||
+               (out.end < whole_.size() && (whole_[out.end] == '<' || whole_[out.end] == '['));
   return out;
 }
 
@@ -117,6 +120,7 @@ std::optional<std::size_t> AnswerSpans::begin_of(std::size_t message) {
   if (asked && whole_.starts_with(*asked)) return asked->size();
   const auto before = text_of(message, false);
   places();
+  std::optional<std::size_t> right_there;
   if (asked && before) {
     const Agreement found = agreement(marked(message, true, *asked), message);
     const Agreement without_prompt = agreement(marked(message, false, *before), message);
@@ -126,8 +130,12 @@ std::optional<std::size_t> AnswerSpans::begin_of(std::size_t message) {
     if (without_prompt.complete && says_at(message, without_prompt.end)) return without_prompt.end;
     if (found.end > without_prompt.end && (found.at_tag || says_at(message, found.end)))
       return found.end;
+    // A question always ends with a prompt, and the whole conversation does not.
+    if (*asked == *before && says_at(message, found.end) && !whole_.ends_with(found.rest))
+      right_there = found.end;
   }
-  return behind_prompt(message, prompt_for(asked, before));
+  const auto behind = behind_prompt(message, prompt_for(asked, before));
+  return behind ? behind : right_there;
 }
 
 /// What a template adds to ask for an answer: behind these messages, else behind all.
@@ -176,8 +184,12 @@ std::optional<std::size_t> AnswerSpans::behind_prompt(std::size_t message,
 /// What a message says as a text, without the blanks around it.
 std::string AnswerSpans::said_by(std::size_t message) const {
   const auto content = messages_[message].find("content");
-  if (content == messages_[message].end() || !content->is_string()) return "";
-  const auto text = content->get<std::string>();
+  if (content == messages_[message].end()) return "";
+  std::string text = content->is_string() ? content->get<std::string>() : "";
+  if (content->is_array())
+    for (const auto& part : *content)  // the last one is marked
+      if (part.is_object() && part.contains("text") && part["text"].is_string())
+        text = part["text"].get<std::string>();
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
