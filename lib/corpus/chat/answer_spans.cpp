@@ -103,7 +103,9 @@ AnswerSpans::Agreement AnswerSpans::agreement(const Unmarked& shorter, std::size
   out.end = out.anchor + same;
   if (!out.complete) out.end = std::max(out.anchor, before_tag(whole_, out.end));
   out.rest = rest.substr(out.end - out.anchor);
-  out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor);
+  out.at_tag = out.complete || begins_tag(rest, out.end - out.anchor) ||
+               (out.end > out.anchor && whole_[out.end - 1] == '\n') ||
+               (out.end < whole_.size() && (whole_[out.end] == '<' || whole_[out.end] == '['));
   return out;
 }
 
@@ -182,8 +184,12 @@ std::optional<std::size_t> AnswerSpans::behind_prompt(std::size_t message,
 /// What a message says as a text, without the blanks around it.
 std::string AnswerSpans::said_by(std::size_t message) const {
   const auto content = messages_[message].find("content");
-  if (content == messages_[message].end() || !content->is_string()) return "";
-  const auto text = content->get<std::string>();
+  if (content == messages_[message].end()) return "";
+  std::string text = content->is_string() ? content->get<std::string>() : "";
+  if (content->is_array())
+    for (const auto& part : *content)  // the last one is marked
+      if (part.is_object() && part.contains("text") && part["text"].is_string())
+        text = part["text"].get<std::string>();
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);

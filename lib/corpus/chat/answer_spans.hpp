@@ -43,7 +43,7 @@ class AnswerSpans {
   const std::map<std::size_t, std::size_t>& places();
   /// Where the whole text and a shorter one are the same from the last mark on that both have, of
   /// the first `count` messages: the place in the whole text, how far they agree there, whether
-  /// that is all of the shorter one, and whether the shorter one goes on with a tag or a blank.
+  /// that is all of the shorter one, and whether they part where a tag or a line begins.
   struct Agreement {
     std::size_t anchor = 0, end = 0;
     bool complete = false, at_tag = false;

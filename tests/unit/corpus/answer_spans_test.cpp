@@ -145,6 +145,12 @@ TEST_CASE("a prompt without tags is told from what follows it") {
   CHECK(learned("{% for m in messages %}<{{ m.role }}>\n{{ m.content }}{% endfor %}"
                 "{% if add_generation_prompt %}<assistant>\nHere are my steps:\n{% endif %}",
                 two_turns()) == Spans{"Hello", "Ok"});
+  ordered_json call = turn("assistant", "");
+  call["tool_calls"] = ordered_json::parse(R"([{"function": {"name": "ferry"}}])");
+  CHECK(learned("{% for m in messages %}<{{ m.role }}>\n{{ m.content }}{% for c in m.tool_calls or "
+                "[] %}<c>{{ c.function.name }}</c>{% endfor %}{% endfor %}"
+                "{% if add_generation_prompt %}<assistant>\nMy steps:\n{% endif %}",
+                {{"messages", {turn("user", "When?"), call}}}) == Spans{"<c>ferry</c>"});
   // The prompt stands behind questions, whether it is asked or not.
   CHECK(learned("{% for m in messages %}<{{ m.role }}>\n{{ m.content }}{% endfor %}"
                 "{% if messages[-1].role == 'user' %}<assistant>\nMy steps:{% endif %}",
