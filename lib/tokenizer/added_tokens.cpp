@@ -53,6 +53,15 @@ void AddedTokens::add(AddedToken token, const Normalizer* normalizer, MatchSpace
     (token.normalized ? in_normalized_ : in_raw_).add(looked_for, tokens_.size() - 1);
 }
 
+void AddedTokens::decode_normalized(const std::string& content, const Normalizer* normalizer) {
+  const std::int32_t id = id_of(content);
+  if (id == no_id || !normalizer) return;
+  Draft draft{content};
+  MatchSpace space;
+  normalizer->apply(draft, space);
+  decoded_[id] = draft.text;
+}
+
 const AddedToken* AddedTokens::by_id(std::int64_t id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &found->second;

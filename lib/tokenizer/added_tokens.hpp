@@ -44,6 +44,8 @@ class AddedTokens {
  public:
   /// `normalizer` may be null.
   void add(AddedToken token, const Normalizer* normalizer, MatchSpace& space);
+  /// An added token that is looked for in the text as it is becomes its normalized text again.
+  void decode_normalized(const std::string& content, const Normalizer* normalizer);
   /// Special tokens inside a text are text.
   void split_special() { splits_special_ = true; }
   /// Null where no added token has the id.

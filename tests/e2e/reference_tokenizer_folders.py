@@ -228,7 +228,10 @@ def published_json(source, made, droppable):
         whole["post_processor"] = None
     elif change < 0.3:
         whole["added_tokens"] = [t for t in whole["added_tokens"] if t["id"] < made.get_vocab_size() - droppable]
-    elif change < 0.4 and whole["normalizer"] and whole["normalizer"]["type"] != "Sequence":
+    elif change < 0.4:
+        for t in whole["added_tokens"]:
+            t["special"], t["normalized"] = source.random() < 0.5, source.random() < 0.5
+    elif change < 0.5 and whole["normalizer"] and whole["normalizer"]["type"] != "Sequence":
         whole["normalizer"] = {"type": "Sequence", "normalizers": [whole["normalizer"]]}
     if source.random() < 0.3:
         whole["truncation"] = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}

@@ -40,6 +40,7 @@ void AddedTokenList::add(const TokenSpec& token) {
   ids_[token.content] = id;
   tokens_[id] = token;
   if (token.special) special_.insert(token.content);
+  if (token.is_normalized()) normalized_.insert(token.content);
   highest_ = std::max(highest_, id);
 }
 
@@ -51,6 +52,13 @@ bool AddedTokenList::has(const TokenSpec& token) const {
 std::int32_t AddedTokenList::id_of(const std::string& content) const {
   const auto found = ids_.find(content);
   return found != ids_.end() ? found->second : vocabulary_.id_of(content);
+}
+
+std::vector<std::string> AddedTokenList::once_normalized() const {
+  std::vector<std::string> out;
+  for (const auto& [id, token] : tokens_)
+    if (!token.is_normalized() && normalized_.contains(token.content)) out.push_back(token.content);
+  return out;
 }
 
 nlohmann::json AddedTokenList::to_json() const {

@@ -44,12 +44,15 @@ class AddedTokenList {
   std::int32_t id_of(const std::string& content) const;
   /// As a tokenizer.json writes them.
   nlohmann::json to_json() const;
+  /// Tokens that were normalized under earlier flags: they are decoded so, which a tokenizer.json
+  /// cannot say.
+  std::vector<std::string> once_normalized() const;
 
  private:
   const ModelVocabulary& vocabulary_;
   std::map<std::string, std::int32_t> ids_;
   std::map<std::int32_t, TokenSpec> tokens_;
-  std::set<std::string> special_;  // contents of tokens that are special, or were
+  std::set<std::string> special_, normalized_;  // contents of tokens that are so, or were
   std::int32_t highest_ = -1;
 };
 

@@ -53,7 +53,8 @@ class Builder {
     add_tokens();
     source_.document["added_tokens"] = list.to_json();
     source_.document["post_processor"] = post_processor();
-    return {std::move(source_.document), named_tokens(), s_.flag("split_special_tokens", false)};
+    return {std::move(source_.document), named_tokens(), s_.flag("split_special_tokens", false),
+            list.once_normalized()};
   }
 
  private:
@@ -142,8 +143,7 @@ class Builder {
     const std::vector<NamedToken> special = special_tokens();
     const std::vector<NamedToken> extra = s_.extra.value_or(std::vector<NamedToken>{});
     std::vector<NamedToken> missing;
-    for (const auto& [id, token] : s_.added)
-      if (!list_->has(token)) missing.push_back({token, false});
+    for (const auto& [id, token] : s_.added) missing.push_back({token, false});
     std::set<std::string> known, named;
     for (const NamedToken& token : missing) known.insert(token.token.content);
     const auto consider = [&](const NamedToken& token) {

@@ -19,7 +19,8 @@ struct VocabularySource {
 struct ClassDocument {
   nlohmann::json document;  // as a tokenizer.json that tokenizes in the same way
   NamedTokens tokens;
-  bool splits_special = false;  // special tokens inside a text are text
+  bool splits_special = false;                    // special tokens inside a text are text
+  std::vector<std::string> once_normalized = {};  // added tokens that are decoded normalized
 };
 
 /// A tokenizer as a class of transformers builds it. `definition`: null for TokenizersBackend.

@@ -64,6 +64,8 @@ std::unique_ptr<Tokenizer> open_class(FolderVocabulary vocabulary) {
   ClassDocument built = read_folder_document(std::move(vocabulary));
   Pipeline pipeline = make_pipeline(built.document, file);
   if (built.splits_special) pipeline.added.split_special();
+  for (const std::string& content : built.once_normalized)
+    pipeline.added.decode_normalized(content, pipeline.normalizer.get());
   auto tokenizer = make_tokenizer(std::move(pipeline));
   tokenizer->set_named(std::move(built.tokens));
   return tokenizer;

@@ -154,19 +154,39 @@ TEST_CASE("the token that a tokenizer.json pads with is the pad_token that nothi
   CHECK(encoded(padding, llama + R"(, "pad_token": null})") == Ids{3, 2});
 }
 
-TEST_CASE("a token that files call special and plain is looked for as the last says, and special") {
-  const ScratchFolder folder;
-  nlohmann::json whole = small_json();
-  whole["normalizer"] = {{"type", "Lowercase"}};
-  whole["added_tokens"] = {
-      {{"id", 3}, {"content", "AB"}, {"special", true}, {"normalized", false}}};
-  folder.write("tokenizer.json", whole.dump());
-  folder.write("added_tokens.json", R"({"AB": 9})");  // behind the other: it is added later
+TEST_CASE("a token that files give different flags is found as the last says, and stays special") {
   const std::string settings = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
-  folder.write("tokenizer_config.json", settings + "}");
-  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{3, 0, 3});
-  folder.write("tokenizer_config.json", settings + R"(, "split_special_tokens": true})");
-  CHECK(encode(*open_tokenizer(folder.path()), "aba AB") == Ids{2, 0, 2});
+  const auto opened = [&](bool special, bool normalized, const std::string& more,
+                          const std::string& added) {
+    const ScratchFolder folder;
+    nlohmann::json whole = small_json();
+    whole["normalizer"] = {{"type", "Lowercase"}};
+    whole["added_tokens"] = {
+        {{"id", 3}, {"content", "AB"}, {"special", special}, {"normalized", normalized}}};
+    folder.write("tokenizer.json", whole.dump());
+    folder.write("added_tokens.json", added);
+    folder.write("tokenizer_config.json", settings + more + "}");
+    return open_tokenizer(folder.path());
+  };
+  const std::string splits = R"(, "split_special_tokens": true)";
+  // added_tokens.json calls it plain and normalized, and is read in the order of ids
+  const auto later = opened(true, false, "", R"({"AB": 9})");
+  CHECK(encode(*later, "abaAB") == Ids{3, 0, 3});
+  CHECK(later->decode(Ids{3}, true) == "ab");
+  CHECK(encode(*opened(true, false, splits, R"({"AB": 9})"), "abaAB") == Ids{2, 0, 2});
+  const auto earlier = opened(true, false, "", R"({"AB": 1})");
+  CHECK(encode(*earlier, "abaAB") == Ids{2, 0, 3});
+  CHECK(earlier->decode(Ids{3}, true) == "ab");
+  CHECK(earlier->decode(Ids{3}, false) == "ab");
+  // a plain token of the file that the settings name
+  const std::string named = R"(, "eos_token": "AB")";
+  CHECK(encode(*opened(false, true, named, "{}"), "abaAB") == Ids{3, 0, 3});
+  CHECK(encode(*opened(false, true, named + splits, "{}"), "abaAB") == Ids{2, 0, 2});
+  const auto raw = opened(false, false, named, "{}");
+  CHECK(encode(*raw, "abaAB") == Ids{2, 0, 3});
+  CHECK(raw->decode(Ids{3}, true).empty());
+  const std::string extra = R"(, "extra_special_tokens": ["AB"])";
+  CHECK(encode(*opened(false, false, extra + splits, "{}"), "abaAB") == Ids{2, 0, 3});
 }
 
 TEST_CASE("a class and a tokenizer.json of another kind are refused") {
