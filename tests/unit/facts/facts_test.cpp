@@ -122,7 +122,8 @@ TEST_CASE("the machine has cores, memory and a name") {
 TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
   f.hardware = {"host", "a CPU", 3,    12345678901, {{"GPU a", 90, 5, 6, 7, 8}, {"GPU b", 80, 7}},
-                2,      4e11,    1e-5, 5e10,        1.4e11};
+                false,  2,       4e11, 1e-5,        5e10,
+                1.4e11};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
   const std::string config =
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
@@ -133,6 +134,7 @@ TEST_CASE("facts survive JSON, every field of them") {
   CHECK(to_json(g) == j);
   CHECK(g.data.entropy_floor_nats == 1.0 / 3);
   CHECK(g.hardware.gpus == f.hardware.gpus);
+  CHECK_FALSE(g.hardware.has_cuda_parts);
   CHECK(g.hardware.host_update_bytes_per_s == 1.4e11);
   REQUIRE(g.model_folder);
   const auto& dims = std::get<architectures::Gpt2Dims>(g.model_folder->dims);
