@@ -20,7 +20,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check \
-    transformers==5.23.0 tokenizers==0.23.3 sentencepiece==0.2.3 protobuf==7.36.2 huggingface_hub==2.4.0
+    transformers==5.23.0 tokenizers==0.23.3 sentencepiece==0.2.3 protobuf==7.36.2 \
+    huggingface_hub==2.4.0
 cat > "$folder/read.py" <<'P'
 import io
 import json
@@ -49,7 +50,8 @@ for kind in ("unigram", "bpe"):
     for key in (None, "added_tokens_decoder"):
         folder = pathlib.Path(sys.argv[1]) / f"{kind}-{key}"
         folder.mkdir()
-        tokens = {i: {"content": t, "special": True} for i, t in enumerate(["<unk>", "<s>", "</s>"])}
+        names = ["<unk>", "<s>", "</s>"]
+        tokens = {i: {"content": name, "special": True} for i, name in enumerate(names)}
         (folder / "tokenizer.model").write_bytes(model.getvalue())
         (folder / "config.json").write_text(json.dumps({"model_type": "nemotron"}))
         (folder / "tokenizer_config.json").write_text(json.dumps({key: tokens} if key else {}))
@@ -64,7 +66,10 @@ for kind in ("unigram", "bpe"):
         print(f"{kind}, {key or 'no added_tokens_decoder'}: {outcome}")
 P
 wanted=$(sed -n '/^# Output seen:/,/^#$/s/^#   //p' "$0")
-got=$("$folder/venv/bin/python" "$folder/read.py" "$folder" 2>"$folder/stderr") || { cat "$folder/stderr"; exit 1; }
+if ! got=$("$folder/venv/bin/python" "$folder/read.py" "$folder" 2>"$folder/stderr"); then
+  cat "$folder/stderr" >&2
+  exit 1
+fi
 echo "$got"
 if [ "$got" != "$wanted" ]; then
   diff <(echo "$wanted") <(echo "$got") >&2 || true
