@@ -7,7 +7,8 @@ namespace cudnn_version_test {
 using namespace trainx;
 using namespace trainx::gpu;
 
-TEST_CASE("a cuDNN older than the one that trainx computes with is refused, with file and version") {
+TEST_CASE(
+    "a cuDNN older than the one that trainx computes with is refused, with file and version") {
   REQUIRE_NOTHROW(require_cudnn_version(least_cudnn_version, "/a/libcudnn.so.9"));
   REQUIRE_NOTHROW(require_cudnn_version(92100, "/a/libcudnn.so.9"));
   for (const auto& [number, version] :
