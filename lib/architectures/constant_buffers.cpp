@@ -9,14 +9,22 @@ using namespace std::string_view_literals;
 
 // Whole parts of a name, from its end. A `bias` below attention is the mask of a model whose
 // products have biases of their own.
-constexpr std::array ends{"attn.bias"sv,           "attn.masked_bias"sv,
-                          "attention.bias"sv,      "attention.masked_bias"sv,
-                          "crossattention.bias"sv, "crossattention.masked_bias"sv,
-                          "causal_mask"sv,         "inv_freq"sv,
-                          "original_inv_freq"sv,   "rotary_emb.cos_cached"sv,
-                          "rotary_emb.sin_cached"sv, "rope.freqs"sv,
-                          "position_ids"sv,        "embeddings.token_type_ids"sv,
-                          "encoder.version"sv,     "decoder.version"sv};
+constexpr std::array ends{"attn.bias"sv,
+                          "attn.masked_bias"sv,
+                          "attention.bias"sv,
+                          "attention.masked_bias"sv,
+                          "crossattention.bias"sv,
+                          "crossattention.masked_bias"sv,
+                          "causal_mask"sv,
+                          "inv_freq"sv,
+                          "original_inv_freq"sv,
+                          "rotary_emb.cos_cached"sv,
+                          "rotary_emb.sin_cached"sv,
+                          "rope.freqs"sv,
+                          "position_ids"sv,
+                          "embeddings.token_type_ids"sv,
+                          "encoder.version"sv,
+                          "decoder.version"sv};
 
 }  // namespace
 

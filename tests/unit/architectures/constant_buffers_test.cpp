@@ -28,8 +28,8 @@ TEST_CASE("constant buffers of folders are no parameters of a model") {
        {"h.3.attn.bias", "transformer.h.3.attn.masked_bias", "gpt_neox.layers.0.attention.bias",
         "gpt_neox.layers.0.attention.masked_bias", "model.layers.0.self_attn.rotary_emb.inv_freq",
         "model.rotary_emb.original_inv_freq", "model.layers.0.self_attn.rotary_emb.cos_cached",
-        "embeddings.position_ids", "bert.embeddings.position_ids",
-        "bert.embeddings.token_type_ids", "model.causal_mask", "model.encoder.version"})
+        "embeddings.position_ids", "bert.embeddings.position_ids", "bert.embeddings.token_type_ids",
+        "model.causal_mask", "model.encoder.version"})
     CHECK(parameter_name(dims, name).empty());
   for (const char* name :
        {"transformer.h.0.attn.c_attn.bias", "h.0.lattn.bias", "optimizer.exp_avg",
