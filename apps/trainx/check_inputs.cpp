@@ -1,4 +1,5 @@
 #include "check_inputs.hpp"
+#include "architectures/architecture.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/error.hpp"
@@ -41,7 +42,10 @@ void check_split(const Prepared& p, data::Split split, std::vector<std::string>&
 void check_weights(const Prepared& p) {
   const auto& from = p.plan.recipe.model.init_from;
   if (!from || !checkpoint::Store(run_folder_of(p.plan.recipe)).list().empty()) return;
-  checkpoint::WeightsFolder weights(*from);  // reads the headers of its files
+  const checkpoint::WeightsFolder weights(*from);  // reads the headers of its files
+  weights.require_read([&](const std::string& name) {
+    return !architectures::parameter_name(p.plan.dims, name).empty();
+  });
 }
 
 }  // namespace

@@ -120,8 +120,10 @@ int run_export(const ExportArguments& a, const Context& context) {
   checkpoint::ModelFolder model;
   model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
   const std::string source = find_weights(a.source, context).checkpoint;
-  architectures::read_config(source);  // refuses what is no model of trainx
+  const architectures::ModelDims dims = architectures::read_config(source);
   const checkpoint::WeightsFolder weights(source);
+  weights.require_read(
+      [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
   std::optional<checkpoint::WeightsFolder> averages;
   Tensors tensors = weights.tensors();
   require_plain(tensors, source);

@@ -13,13 +13,10 @@ std::string meaning_of_absence(const ModelDims& dims, const std::string& paramet
 
 std::string head_of_own(const ModelDims& dims) {
   const auto* d = std::get_if<Seq2SeqDims>(&dims);
-  return d && d->tied_without_head ? d->head + ".weight" : "";
+  const bool is_open = d && d->head_is == Seq2SeqDims::Head::open && !d->lacks_head;
+  return is_open ? d->head + ".weight" : "";
 }
 
-void tie_head(ModelDims& dims) {
-  auto& d = std::get<Seq2SeqDims>(dims);
-  d.tied = true;
-  d.tied_without_head = false;
-}
+void tie_head(ModelDims& dims) { std::get<Seq2SeqDims>(dims).lacks_head = true; }
 
 }  // namespace trainx::architectures

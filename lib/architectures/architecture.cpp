@@ -5,6 +5,7 @@
 #include "architectures/active_parameters.hpp"
 #include "architectures/limits.hpp"
 #include "architectures/config_reader.hpp"
+#include "architectures/constant_buffers.hpp"
 #include "architectures/exported.hpp"
 #include "architectures/families/family.hpp"
 #include "architectures/families/seq2seq_family.hpp"
@@ -336,6 +337,7 @@ std::string config_text(const ModelDims& dims, DType saved) {
 }
 
 std::string parameter_name(const ModelDims& dims, std::string_view saved_name) {
+  if (!std::holds_alternative<CustomDims>(dims) && is_constant_buffer(saved_name)) return {};
   return std::visit([&](const auto& d) { return parameter_of(d, saved_name); }, dims);
 }
 

@@ -93,8 +93,7 @@ void bert_keys(ConfigKeys& keys, BertDims& d) {
 void config_keys(ConfigKeys& keys, BertDims& d) {
   const EncoderFamily& family = encoder_family(d.family);
   family.keys(keys, d);
-  // of memory and devices, and of one dropout that remarks_of compares
-  keys.ignore({"gradient_checkpointing", "output_past", "xla_device", family.dropouts.classifier});
+  keys.ignore({family.dropouts.classifier});  // which remarks_of compares
   task_keys(keys, std::string(family.classes),
             {d.task, d.head, d.num_labels, d.labels, d.problem_type});
   if (d.family == "electra" && d.head == Task::masked_lm && d.discriminates) d.head.reset();
@@ -120,8 +119,8 @@ bool is_of(const HeadNames& head, const std::string& name) {
 
 }  // namespace
 
-/// Names begin with the prefix or not; norms have gamma and beta in the first folders. Tables of
-/// positions, copies of tied tensors and heads of other tasks are no parameters.
+/// Names begin with the prefix or not; norms have gamma and beta in the first folders. Copies of
+/// tied tensors and heads of other tasks are no parameters.
 std::string parameter_of(const BertDims& d, std::string_view saved_name) {
   std::string name(saved_name);
   const EncoderNames& n = encoder_family(d.family).names;
@@ -133,7 +132,6 @@ std::string parameter_of(const BertDims& d, std::string_view saved_name) {
        {std::pair<std::string, std::string>{"LayerNorm.gamma", "LayerNorm.weight"},
         {"LayerNorm.beta", "LayerNorm.bias"}})
     if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
-  if (name == n.prefix + "embeddings.position_ids") return {};
   for (const std::string& begin : n.unused)
     if (name.starts_with(begin)) return {};
   if (name == n.masked_lm.output + ".weight") return {};  // a copy of the embedding

@@ -27,6 +27,10 @@ class ConfigReader {
   const nlohmann::json* find(const char* key) const;
   bool is_null(const char* key) const;  // there, and null
   bool flag(const char* key, bool otherwise) const;
+  /// A flag that transformers takes null for, which is false.
+  bool nullable_flag(const char* key, bool otherwise) const {
+    return !is_null(key) && flag(key, otherwise);
+  }
   /// Refuses a key that nobody asked for and from which transformers may compute other numbers:
   /// the family's configuration class reads it, and its value or its default switches something on.
   void refuse_unknown() const;

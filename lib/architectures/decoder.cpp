@@ -259,11 +259,9 @@ bool is_of_later_layer(const DecoderDims& d, std::string_view saved_name) {
 
 }  // namespace
 
-/// Tables that transformers computes anew are no parameters. A tied head is the embedding.
+/// A tied head is the embedding.
 std::string parameter_of(const DecoderDims& d, std::string_view saved_name) {
-  if (saved_name.ends_with("rotary_emb.inv_freq") || saved_name.ends_with(".attention.bias") ||
-      saved_name.ends_with(".attention.masked_bias") || is_of_later_layer(d, saved_name))
-    return {};
+  if (is_of_later_layer(d, saved_name)) return {};
   if (d.tied && saved_name == d.names.head + ".weight") return d.names.embedding + ".weight";
   // a folder of the model without its head, as its base class saves it
   const std::size_t prefix = d.names.embedding.find('.') + 1;

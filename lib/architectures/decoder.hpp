@@ -53,7 +53,9 @@ struct DecoderDims {
                hidden_size = 1, intermediate_size = 1, max_positions = 1, vocab_size = 1;
   double dropout = 0, attention_dropout = 0, label_smoothing = 0, z_loss = 0;
   double initializer_range = 0.02;
-  std::string dropout_key;      // of config.json; "": it has none
+  std::string dropout_key;  // of config.json; "": it has none
+  // of config.json: the key of a dropout that transformers applies and trainx does not
+  std::string left_out_dropout_key;
   std::int64_t pad_token = -1;  // its embedding gets no gradient from where it is read; -1: none
 
   // norms, of residuals and, where there are some, of heads

@@ -80,8 +80,10 @@ void stretch_positions(DecoderOptions& o, DecoderDims& d, std::int64_t length) {
     refuse("can have no effect: rows of " + std::to_string(wanted) + " tokens are within the " +
            std::to_string(trained) + " positions of config.json; leave it out");
   json config = json::parse(d.config);
-  const bool grouped = config.contains("rope_parameters") && config["rope_parameters"].is_object();
-  json& rope = config[grouped ? "rope_parameters" : "rope_scaling"];
+  const bool grouped = config.contains("rope_parameters") && config["rope_parameters"].is_object(),
+             scaled = config.contains("rope_scaling") && config["rope_scaling"].is_object() &&
+                      !config["rope_scaling"].empty();  // which counts first
+  json& rope = config[grouped && !scaled ? "rope_parameters" : "rope_scaling"];
   if (!rope.is_object()) rope = json::object();
   rope.erase("type");
   rope["rope_type"] = kind;
@@ -96,7 +98,7 @@ namespace {
 /// Its config.json with these sizes.
 FolderConfig config_with(const DecoderDims& d) {
   FolderConfig config(d.config);
-  if (config.values().value("num_hidden_layers", std::int64_t{0}) != d.num_layers)
+  if (config.values().value("num_hidden_layers", json()) != d.num_layers)
     for (const char* key : {"layer_types", "no_rope_layers", "layer_rope_theta"})
       config.values().erase(key);
   // layers from there on would have experts
@@ -172,6 +174,14 @@ std::string decoder_config_text(const DecoderDims& d, DType saved) {
   return config.text();
 }
 
-std::vector<std::string> remarks_of(const ConfigReader&, const DecoderDims&) { return {}; }
+std::vector<std::string> remarks_of(const ConfigReader& file, const DecoderDims& d) {
+  if (d.left_out_dropout_key.empty()) return {};
+  const char* const key = d.left_out_dropout_key.c_str();
+  const double rate = file.number(key, 0, unit_interval());
+  if (rate == 0) return {};
+  return {file.path() + " has " + key + " " + json(rate).dump() +
+          ", which trainx leaves out; it drops what model.options.dropout and "
+          "model.options.attention_dropout say"};
+}
 
 }  // namespace trainx::architectures

@@ -93,10 +93,9 @@ void config_keys(ConfigKeys& keys, Gpt2Dims& d) {
   // vocabulary.
   for (const char* key : {"bos_token_id", "eos_token_id"})
     keys.write(key, d.vocab_size == 50257 ? json(50256) : json());
-  // of multiple choice, of memory, and of special tokens that the first folders describe
+  // of multiple choice, a dropout that remarks_of compares, and what is written for older readers
   keys.ignore({"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels",
-               "summary_first_dropout", "gradient_checkpointing", "output_past", "n_special",
-               "predict_special_tokens", "n_ctx"});
+               "summary_first_dropout", "embd_pdrop", "n_ctx"});
   if (keys.file()) keys.file()->refuse_unknown();
 }
 
@@ -106,13 +105,11 @@ std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d)
                          {"embd_pdrop", embedding});
 }
 
-/// Names begin with "transformer." or not. Causal masks are no parameters. The head is the tokens'
-/// embedding.
+/// Names begin with "transformer." or not. The head is the tokens' embedding.
 std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
   constexpr std::string_view prefix = "transformer.";
   if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
   if (saved_name == "lm_head.weight") return "wte.weight";
-  if (saved_name.ends_with(".attn.bias") || saved_name.ends_with(".attn.masked_bias")) return {};
   return std::string(saved_name);
 }
 

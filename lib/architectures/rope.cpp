@@ -79,37 +79,46 @@ RopeTable llama3(const Rope& r, std::int64_t dim) {
   return t;
 }
 
-/// The object that has the settings, and the old spelling beside it.
+/// The objects that have the settings, the one that counts first. As transformers takes them:
+/// rope_scaling, the old spelling, replaces rope_parameters, or settings of one kind of layer.
 class RopeReader {
  public:
-  RopeReader(const ConfigReader& file, const std::string& layer_type) : file_(file) {
-    const json* parameters = file.find("rope_parameters");
-    const json* scaling = file.find("rope_scaling");
-    found_ = parameters ? parameters : scaling;
-    where_ = parameters ? "rope_parameters" : "rope_scaling";
-    if (found_ && !found_->is_object())
-      file.fail(where_ + " is " + shown(*found_) + "; it must be an object");
-    if (found_ && !layer_type.empty() && found_->contains(layer_type)) {
-      found_ = &found_->at(layer_type);
-      where_ += "." + layer_type;
-      if (!found_->is_object()) file.fail(where_ + " must be an object");
+  RopeReader(const ConfigReader& file, const std::string& layer_type, bool scales_all)
+      : file_(file) {
+    const json *scaling = object("rope_scaling"), *parameters = object("rope_parameters");
+    reads_type_ = layer_type.empty() || parameters;
+    const bool scales = scaling && !scaling->empty();
+    if (scales && (layer_type.empty() || layer_type == "full_attention" || scales_all))
+      places_.emplace_back(scaling, "rope_scaling");
+    if (!parameters || (layer_type.empty() && scales)) return;
+    if (layer_type.empty()) {
+      places_.emplace_back(parameters, "rope_parameters");
+    } else if (const auto own = parameters->find(layer_type); own != parameters->end()) {
+      const std::string where = "rope_parameters." + layer_type;
+      if (!own->is_null() && !own->is_object()) file.fail(where + " must be an object");
+      if (own->is_object()) places_.emplace_back(&*own, where);
     }
   }
 
   const json* find(const std::string& key) const {
-    if (!found_) return nullptr;
-    const auto at = found_->find(key);
-    return at == found_->end() || at->is_null() ? nullptr : &*at;
+    for (const auto& [place, where] : places_)
+      if (const auto at = place->find(key); at != place->end() && !at->is_null()) return &*at;
+    return nullptr;
+  }
+  std::string named(const std::string& key) const {
+    for (const auto& [place, where] : places_)
+      if (place->contains(key)) return where + "." + key;
+    return (places_.empty() ? "rope_parameters" : places_.front().second) + "." + key;
   }
   double number(const std::string& key, double otherwise) const {
     const json* j = find(key);
     if (!j) return otherwise;
     if (!j->is_number() || !(j->get<double>() > 0) || !std::isfinite(j->get<double>()))
-      file_.fail(where_ + "." + key + " is " + shown(*j) + "; it must be a number above 0");
+      file_.fail(named(key) + " is " + shown(*j) + "; it must be a number above 0");
     return j->get<double>();
   }
   double required(const std::string& key) const {
-    if (!find(key)) file_.fail(where_ + "." + key + " is missing");
+    if (!find(key)) file_.fail(named(key) + " is missing");
     return number(key, 1);
   }
   std::int64_t whole(const std::string& key, std::int64_t otherwise) const {
@@ -117,21 +126,20 @@ class RopeReader {
     if (!j) return otherwise;
     constexpr double most = std::int64_t{1} << 31;
     if (const double v = number(key, 1); v > most || v != std::floor(v))
-      file_.fail(where_ + "." + key + " is " + shown(*j) +
-                 "; it must be a whole number of at least 1");
+      file_.fail(named(key) + " is " + shown(*j) + "; it must be a whole number of at least 1");
     return static_cast<std::int64_t>(number(key, 1));
   }
   double part(const std::string& key, double otherwise) const {
     const double v = number(key, otherwise);
     if (v > 1)
-      file_.fail(where_ + "." + key + " is " + shown(*find(key)) +
+      file_.fail(named(key) + " is " + shown(*find(key)) +
                  "; it must be a number above 0 and at most 1");
     return v;
   }
   bool flag(const std::string& key, bool otherwise) const {
     const json* j = find(key);
     if (j && !j->is_boolean())
-      file_.fail(where_ + "." + key + " is " + shown(*j) + "; it must be true or false");
+      file_.fail(named(key) + " is " + shown(*j) + "; it must be true or false");
     return j ? j->get<bool>() : otherwise;
   }
   std::vector<double> numbers(const std::string& key, std::size_t count) const {
@@ -141,12 +149,12 @@ class RopeReader {
       for (const json& v : *j)
         if (v.is_number() && v.get<double>() > 0) out.push_back(v.get<double>());
     if (out.size() != count)
-      file_.fail(where_ + "." + key + " must be a list of " + std::to_string(count) + " numbers");
+      file_.fail(named(key) + " must be a list of " + std::to_string(count) + " numbers");
     return out;
   }
   Rope::Kind kind() const {
     const json* j = find("rope_type");
-    if (!j) j = find("type");
+    if (!j && reads_type_) j = find("type");
     if (!j) return Rope::Kind::plain;
     using enum Rope::Kind;
     const std::pair<const char*, Rope::Kind> known[] = {
@@ -154,7 +162,7 @@ class RopeReader {
         {"longrope", longrope}, {"su", longrope},   {"llama3", llama3}};
     for (const auto& [name, kind] : known)
       if (*j == name) return kind;
-    file_.fail(where_ + ".rope_type is " + shown(*j) +
+    file_.fail(named("rope_type") + " is " + shown(*j) +
                ", which trainx does not compute; only default, linear, dynamic, yarn, longrope or "
                "llama3");
   }
@@ -163,13 +171,20 @@ class RopeReader {
   void refuse_switches() const {
     for (const char* key : {"mrope_section", "mrope_interleaved", "llama_4_scaling_beta"})
       if (const json* value = find(key); value && !is_off(*value))
-        file_.fail(where_ + "." + key + " is " + shown(*value) + ", which trainx does not compute");
+        file_.fail(named(key) + " is " + shown(*value) + ", which trainx does not compute");
   }
 
  private:
+  const json* object(const char* key) const {
+    const json* found = file_.find(key);
+    if (found && !found->is_object())
+      file_.fail(key + (" is " + shown(*found)) + "; it must be an object");
+    return found;
+  }
+
   const ConfigReader& file_;
-  const json* found_ = nullptr;
-  std::string where_;
+  std::vector<std::pair<const json*, std::string>> places_;
+  bool reads_type_ = true;  // the oldest spelling of rope_type
 };
 
 }  // namespace
@@ -203,12 +218,22 @@ RopeTable rope_table(const Rope& r, std::int64_t head_size, std::int64_t length)
 
 Rope read_rope(const ConfigReader& file, const std::string& layer_type, std::int64_t max_positions,
                const RopeDefaults& defaults) {
-  const RopeReader in(file, layer_type);
+  const RopeReader in(file, layer_type, defaults.scaling_of_all_layers);
   in.refuse_switches();
+  for (const char* usual : {"rope_theta", "partial_rotary_factor"}) file.find(usual);
   Rope r{.kind = in.kind(), .max_positions = max_positions};
-  r.theta = in.number("rope_theta", file.number("rope_theta", defaults.theta, positive()));
-  r.rotated = in.part("partial_rotary_factor",
-                      file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
+  const double theta = defaults.theta_key
+                           ? file.number(defaults.theta_key, defaults.theta, positive())
+                           : defaults.theta;
+  r.theta = in.number("rope_theta", theta);
+  if (defaults.turns_parts)
+    r.rotated = in.part("partial_rotary_factor",
+                        file.number(defaults.rotated_key, defaults.rotated, unit_interval()));
+  else if (r.kind != Rope::Kind::plain)  // whose frequencies would be of a part, and not the heads
+    for (const json* part : {in.find("partial_rotary_factor"), file.find("partial_rotary_factor")})
+      if (part && *part != 1)
+        file.fail("partial_rotary_factor is " + shown(*part) +
+                  ", which this model_type knows for rope_type default alone; remove it");
   // beside the settings it counts before one of them
   const char* const original = "original_max_position_embeddings";
   r.original_positions = file.find(original)               ? file.dimension(original)

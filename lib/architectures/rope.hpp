@@ -39,10 +39,13 @@ double stretch_of_scores(double factor, double mscale);
 /// What is not in the file.
 struct RopeDefaults {
   double theta = 10000, rotated = 1;
-  const char* rotated_key = "partial_rotary_factor";
-  std::int64_t head_size = 0;  // elements that turn; 0: of a head
-  bool takes_alpha = false;    // dynamic with `alpha` stretches theta once
-  bool whole_pairs = false;    // an odd number of elements cannot turn
+  // Keys beside the settings; null: there is none.
+  const char *theta_key = "rope_theta", *rotated_key = "partial_rotary_factor";
+  bool turns_parts = false;  // else partial_rotary_factor means nothing to plain positions
+  bool scaling_of_all_layers = false;  // else rope_scaling is of layers without a window
+  std::int64_t head_size = 0;          // elements that turn; 0: of a head
+  bool takes_alpha = false;            // dynamic with `alpha` stretches theta once
+  bool whole_pairs = false;            // an odd number of elements cannot turn
   // Where the file's own original_max_position_embeddings is absent it has this value, whatever
   // the settings say; 0: the settings' counts.
   std::int64_t original_positions = 0;

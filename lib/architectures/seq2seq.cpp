@@ -32,9 +32,9 @@ class Seq2SeqBuilder {
       h = residual("cross", h, d_.decoder.cross.norm, [&](Value x) { return cross(x); });
       h = residual("mlp", h, d_.decoder.norm, [&](Value x) { return mlp(x); });
     }
-    m_.begin_head(all_rows(m_, d_.tied ? d_.padded_vocab_size() : d_.vocab_size));
+    m_.begin_head(all_rows(m_, d_.tied() ? d_.padded_vocab_size() : d_.vocab_size));
     m_.loss(finish(h),
-            {.tied_to = d_.tied ? d_.embedding + ".weight" : "",
+            {.tied_to = d_.tied() ? d_.embedding + ".weight" : "",
              .name = d_.head,
              .classes = d_.vocab_size,
              .constant_bias = d_.constant_bias,

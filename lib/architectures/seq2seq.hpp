@@ -47,9 +47,12 @@ struct Seq2SeqDims {
   std::int64_t pad_token = -1;        // as DecoderDims
   TargetShift shift;                  // of the decoder's input; start -1: not known
 
-  bool rms = false, norms_before = false, biases = true, gated = false, tied = true;
-  // config.json says that the head is the embedding, which a folder with a head of its own denies
-  bool tied_without_head = false;
+  bool rms = false, norms_before = false, biases = true, gated = false;
+  // open: config.json leaves it to the folder's weights, which have a head of their own or lack one
+  enum class Head : std::uint8_t { embedding, own, open };
+  Head head_is = Head::embedding;
+  bool lacks_head = false;
+  bool tied() const { return head_is == Head::embedding || (head_is == Head::open && lacks_head); }
   bool drops_output = false;  // of both sides, behind the last norm
   double layer_norm_epsilon = 1e-5;
   operations::Activation activation = operations::Activation::gelu_erf;
@@ -74,9 +77,9 @@ program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size
                              std::int64_t length, DType compute, Machine machine = {});
 std::string parameter_of(const Seq2SeqDims& d, std::string_view saved_name);
 
-/// Of a config.json whose model_type is a family's.
+/// Of a config.json whose model_type is a family's, beside weights that may lack a head.
 Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
-                         const std::string& path);
+                         const std::string& path, bool lacks_head = false);
 /// The folder's config.json with what the recipe decided.
 std::string seq2seq_config_text(const Seq2SeqDims& d, DType saved);
 void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d);

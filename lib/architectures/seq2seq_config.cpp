@@ -37,9 +37,9 @@ void read_shift(const ConfigReader& file, Seq2SeqDims& d) {
 }  // namespace
 
 Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
-                         const std::string& path) {
+                         const std::string& path, bool lacks_head) {
   const ConfigReader file(text, path);
-  Seq2SeqDims d{.family = family, .config = text};
+  Seq2SeqDims d{.family = family, .config = text, .lacks_head = lacks_head};
   spec_of(d).read(file, d);
   read_shift(file, d);
   file.refuse_unknown();
@@ -47,7 +47,9 @@ Seq2SeqDims seq2seq_dims(const std::string& family, const std::string& text,
 }
 
 const Sizes<Seq2SeqDims>& sizes(const Seq2SeqOptions& o) {
-  static const auto all = sizes_by_family<Seq2SeqDims>(seq2seq_families(), seq2seq_dims);
+  static const auto all = sizes_by_family<Seq2SeqDims>(
+      seq2seq_families(), [](const std::string& family, const std::string& text,
+                             const std::string& path) { return seq2seq_dims(family, text, path); });
   return all.at(o.name);
 }
 
@@ -110,7 +112,8 @@ void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d) {
     refuse_option("task: " + d.family +
                   " reads one text and writes another, and learns seq2seq, not " +
                   std::string(name_of(o.task)));
-  Seq2SeqDims settled = seq2seq_dims(d.family, config_with(d).text(), "model.options");
+  Seq2SeqDims settled =
+      seq2seq_dims(d.family, config_with(d).text(), "model.options", d.lacks_head);
   if (settled.widths_scale_weights && o.initializer_range != Seq2SeqOptions{}.initializer_range)
     refuse_option("initializer_range can have no effect with " + d.family +
                   ", whose initial weights follow from their widths: leave it out");
@@ -123,8 +126,6 @@ void take_settings(Seq2SeqOptions& o, Seq2SeqDims& d) {
   const double range = settled.initializer_range;
   take_settings<Seq2SeqOptions, Seq2SeqDims>(o, settled);
   if (settled.widths_scale_weights) settled.initializer_range = range;
-  settled.tied = d.tied;  // which the folder's weights decide, not its config.json
-  settled.tied_without_head = d.tied_without_head;
   d = std::move(settled);
 }
 
@@ -154,10 +155,8 @@ std::string parameter_of(const Seq2SeqDims& d, std::string_view saved_name) {
                                 ".embed_tokens.weight";
     if (name == of_side) return table;
   }
-  if (d.tied && name == d.head + ".weight") return table;
-  if (name.ends_with("EncDecAttention.relative_attention_bias.weight") ||
-      name.ends_with("coder.version"))
-    return {};
+  if (d.tied() && name == d.head + ".weight") return table;
+  if (name.ends_with("EncDecAttention.relative_attention_bias.weight")) return {};
   return name;
 }
 

@@ -32,22 +32,29 @@ struct TensorEntry {
   std::span<const std::byte> data;
 };
 
+/// What becomes of tensors whose elements trainx does not read, as masks of BOOL.
+enum class UnreadTensors { refused, listed };
+
 /// Strict reader: header length and JSON, known dtypes, offsets contiguous, inside the file and of
 /// the right size, no duplicates. Throws UserError 65 naming file, tensor and offset; 66 when
 /// missing.
 class SafetensorsReader {
  public:
-  explicit SafetensorsReader(const std::string& path);
+  explicit SafetensorsReader(const std::string& path,
+                             UnreadTensors unread = UnreadTensors::refused);
   SafetensorsReader(const SafetensorsReader&) = delete;
   SafetensorsReader& operator=(const SafetensorsReader&) = delete;
   const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
+  /// By name, the type of each tensor that is not among tensors().
+  const std::map<std::string, std::string>& unread() const { return unread_; }
+  [[noreturn]] void refuse_unread(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
   std::string path_;
   MappedRegion file_;
   std::map<std::string, TensorEntry> tensors_;
-  std::map<std::string, std::string> metadata_;
+  std::map<std::string, std::string> unread_, metadata_;
 };
 
 /// Writes and fsyncs; throws UserError 74 with errno's words (a full disk leaves no file behind).

@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors_dtype.hpp"
 #include "core/error.hpp"
+#include <algorithm>
 #include <array>
 
 namespace trainx::checkpoint {
@@ -15,6 +16,19 @@ constexpr std::array<std::pair<std::string_view, DType>, 9> dtypes{{{"F64", DTyp
                                                                     {"U16", DType::u16},
                                                                     {"U8", DType::u8}}};
 
+constexpr std::array<UnreadType, 12> unread{{{"BOOL"},
+                                             {"I8"},
+                                             {"U32", 32},
+                                             {"U64", 64},
+                                             {"C64", 64},
+                                             {"F8_E4M3"},
+                                             {"F8_E5M2"},
+                                             {"F8_E4M3FNUZ"},
+                                             {"F8_E5M2FNUZ"},
+                                             {"F8_E8M0"},
+                                             {"F6_E2M3", 6},
+                                             {"F4", 4}}};
+
 }  // namespace
 
 std::string_view safetensors_name(DType t) {
@@ -27,6 +41,11 @@ std::optional<DType> safetensors_dtype(std::string_view name) {
   for (const auto& [known, dtype] : dtypes)
     if (known == name) return dtype;
   return std::nullopt;
+}
+
+const UnreadType* unread_type(std::string_view name) {
+  const auto found = std::ranges::find(unread, name, &UnreadType::name);
+  return found == unread.end() ? nullptr : &*found;
 }
 
 std::string safetensors_dtype_names() {

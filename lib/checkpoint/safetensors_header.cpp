@@ -74,10 +74,11 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     if (where_ != Where::tensor || key_ != "dtype")
       return unexpected("the text " + in_quotes(text));
     const auto dtype = safetensors_dtype(text);
-    if (!dtype)
+    tensor_.unread = dtype ? nullptr : unread_type(text);
+    if (!dtype && !tensor_.unread)
       problem("tensor " + in_quotes(name_) + " has dtype " + in_quotes(text) +
               ", which trainx does not read (it reads " + safetensors_dtype_names() + ")");
-    tensor_.dtype = *dtype;
+    tensor_.dtype = dtype.value_or(DType::u8);
     return true;
   }
 
@@ -193,13 +194,13 @@ class HeaderEvents : public nlohmann::json_sax<json> {
 
 // Bytes of a tensor by its dtype and shape; negative where they do not fit 64 bits.
 std::int64_t bytes_of(const SafetensorsHeader::Tensor& t) {
-  std::int64_t bytes = size_of(t.dtype);
+  std::int64_t bits = t.unread ? t.unread->bits : 8 * size_of(t.dtype);
   bool overflow = false;
   for (const std::int64_t d : t.dims) {
     if (d == 0) return 0;
-    overflow = overflow || __builtin_mul_overflow(bytes, d, &bytes);
+    overflow = overflow || __builtin_mul_overflow(bits, d, &bits);
   }
-  return overflow ? -1 : bytes;
+  return overflow ? -1 : bits / 8 + (bits % 8 != 0);
 }
 
 // The data is cut into tensors without a hole or an overlap.

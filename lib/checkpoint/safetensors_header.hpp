@@ -1,5 +1,6 @@
 #pragma once
 #include "core/dtype.hpp"
+#include "checkpoint/safetensors_dtype.hpp"
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,6 +16,7 @@ constexpr std::uint64_t header_limit_bytes = 100'000'000;
 struct SafetensorsHeader {
   struct Tensor {
     DType dtype = DType::f32;
+    const UnreadType* unread = nullptr;  // its type instead, if trainx does not read the elements
     std::vector<std::int64_t> dims;
     std::int64_t begin = 0, end = 0;
   };

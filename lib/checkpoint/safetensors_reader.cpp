@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little,
 
 }  // namespace
 
-SafetensorsReader::SafetensorsReader(const std::string& path)
+SafetensorsReader::SafetensorsReader(const std::string& path, UnreadTensors unread)
     : path_(path), file_(open_regular_file(path), path) {
   refuse_git_lfs_pointer(file_.bytes(), path);
   const std::byte* const bytes = file_.bytes().data();
@@ -39,11 +39,24 @@ SafetensorsReader::SafetensorsReader(const std::string& path)
   SafetensorsHeader header = parse_safetensors_header(
       {reinterpret_cast<const char*>(bytes) + length_bytes, header_bytes}, path,
       static_cast<std::int64_t>(length_bytes), static_cast<std::int64_t>(size - data_start));
-  for (auto& [name, t] : header.tensors)
+  for (auto& [name, t] : header.tensors) {
+    if (t.unread) {
+      unread_.emplace(name, t.unread->name);
+      if (unread == UnreadTensors::refused) refuse_unread(name);
+      continue;
+    }
     tensors_[name] = {t.dtype,
                       std::move(t.dims),
                       {bytes + data_start + t.begin, static_cast<std::size_t>(t.end - t.begin)}};
+  }
   metadata_ = std::move(header.metadata);
+}
+
+void SafetensorsReader::refuse_unread(const std::string& name) const {
+  throw UserError(ExitCode::bad_data, path_ + ": tensor " + in_quotes(name) + " has dtype " +
+                                          in_quotes(unread_.at(name)) +
+                                          ", which trainx does not read (it reads " +
+                                          safetensors_dtype_names() + ")");
 }
 
 }  // namespace trainx::checkpoint

@@ -20,7 +20,8 @@ bool has_weights(const std::string& folder) {
   return exists(folder + "/" + single_weights_name) || exists(folder + "/" + weights_index_name);
 }
 
-WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem) {
+WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem)
+    : kept_(stem == "model" ? UnreadTensors::listed : UnreadTensors::refused) {
   const std::string single = folder + "/" + single_file_name(stem);
   if (!exists(single) && exists(folder + "/" + index_name(stem))) {
     open_shards(folder, index_name(stem));
@@ -36,8 +37,13 @@ WeightsFolder::WeightsFolder(const std::string& folder, const std::string& stem)
                                    "safetensors, which transformers' save_pretrained does"
                                  : "; give the folder of a saved model"));
   }
-  const auto& file = files_[single] = std::make_unique<SafetensorsReader>(single);
-  for (const auto& [name, entry] : file->tensors()) tensors_[name] = {&entry, single};
+  const SafetensorsReader& file = open(single);
+  for (const auto& [name, entry] : file.tensors()) tensors_[name] = {&entry, single};
+  for (const auto& [name, type] : file.unread()) unread_[name] = &file;
+}
+
+const SafetensorsReader& WeightsFolder::open(const std::string& path) {
+  return *(files_[path] = std::make_unique<SafetensorsReader>(path, kept_));
 }
 
 void WeightsFolder::open_shards(const std::string& folder, const std::string& index_file) {
@@ -50,9 +56,14 @@ void WeightsFolder::open_shards(const std::string& folder, const std::string& in
         throw UserError(ExitCode::input_missing, path + " is missing; " + index_file +
                                                      " says that tensor " + in_quotes(name) +
                                                      " is in it");
-      files_[path] = std::make_unique<SafetensorsReader>(path);
+      open(path);
     }
-    const auto& tensors = files_[path]->tensors();
+    const SafetensorsReader& shard = *files_.at(path);
+    if (shard.unread().contains(name)) {
+      unread_[name] = &shard;
+      continue;
+    }
+    const auto& tensors = shard.tensors();
     const auto found = tensors.find(name);
     if (found == tensors.end())
       throw UserError(ExitCode::bad_data, path + ": tensor " + in_quotes(name) +
@@ -60,15 +71,30 @@ void WeightsFolder::open_shards(const std::string& folder, const std::string& in
                                               " says is in it");
     tensors_[name] = {&found->second, path};
   }
-  for (const auto& [path, file] : files_)
+  const auto refuse = [&](const std::string& path, const std::string& name) {
+    const auto named = files.find(name);
+    throw UserError(
+        ExitCode::bad_data,
+        path + ": tensor " + in_quotes(name) + " is in it, but " + index_file +
+            (named == files.end() ? " does not name it"
+                                  : " says that it is in " + folder + "/" + named->second));
+  };
+  for (const auto& [path, file] : files_) {
     for (const auto& [name, entry] : file->tensors())
-      if (const auto named = tensors_.find(name);
-          named == tensors_.end() || named->second.entry != &entry)
-        throw UserError(
-            ExitCode::bad_data,
-            path + ": tensor " + in_quotes(name) + " is in it, but " + index_file +
-                (named == tensors_.end() ? " does not name it"
-                                         : " says that it is in " + named->second.file));
+      if (const auto found = tensors_.find(name);
+          found == tensors_.end() || found->second.entry != &entry)
+        refuse(path, name);
+    for (const auto& [name, type] : file->unread())
+      if (const auto found = unread_.find(name);
+          found == unread_.end() || found->second != file.get())
+        refuse(path, name);
+  }
+}
+
+void WeightsFolder::require_read(
+    const std::function<bool(const std::string&)>& is_parameter) const {
+  for (const auto& [name, file] : unread_)
+    if (is_parameter(name)) file->refuse_unread(name);
 }
 
 }  // namespace trainx::checkpoint

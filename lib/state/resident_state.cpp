@@ -311,6 +311,8 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
                                                      const architectures::ModelDims& dims,
                                                      std::optional<Beginning> begins) {
   const checkpoint::WeightsFolder weights(folder);
+  weights.require_read(
+      [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : weights.tensors())
     if (const std::string parameter = architectures::parameter_name(dims, name); !parameter.empty())

@@ -4,16 +4,14 @@ a value, or took another default, differs.
 
 TRAINX_FAMILIES=llama,qwen3*    only these cases of tiny_families.py
 """
-import concurrent.futures
 import copy
-import json
-import shutil
 import unittest
 
+import families_test
+import folder_values
 import reference
-import tiny_families
-from families_test import JOBS, RECIPE, TOLERANCE, chosen
-from support import Trainx, main, sampled, write_tokens
+from folder_values import TOLERANCE
+from support import main, sampled
 
 SEEN = 1e-4                 # a loss that moves by that share shows the value
 OTHER_ACTIVATIONS = {"silu": "gelu", "gelu": "relu", "gelu_new": "gelu", "relu2": "silu",
@@ -92,59 +90,17 @@ def of_transformers(config):
     return config | {"rope_parameters": with_factor(rope)} if rope else config
 
 
-@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
-                     "transformers (scripts/setup --reference installs one)")
-class ConfigValues(Trainx):
-    forks = True
-    RECIPE, REFERENCE = RECIPE, "reference_decoder.py"
-
-    def setUp(self):
-        super().setUp()
-        drawn = self.random.random()
-        self.random.seed(3)             # one data set
-        self.tokens = self.folder / "tokens.bin"
-        first, end = tiny_families.FIRST_TOKEN, tiny_families.SIZES["vocab_size"]
-        # within a vocabulary that is smaller by one, too
-        ids = [self.random.randrange(first, end - 1) for _ in range(8 * 32 + 1)]
-        write_tokens(self.tokens, ids)
-        self.random.seed(drawn)
-
-    def loss(self, case, number, config):
-        """Of trainx; None: it refuses the file, in a sentence that names it."""
-        name = f"{case}-{number}"
-        folder = self.folder / name
-        folder.mkdir()
-        (folder / "model.safetensors").symlink_to(self.folder / case / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps(config))
-        recipe = self.RECIPE.format(folder=folder, tokens=self.tokens)
-        done = self.run_trainx(
-            "train", self.recipe(recipe, f"{name}.yaml"), f"run.name={name}",
-            "run.duration=1 step", "--json", expect=None)
-        if done.returncode == 0:
-            loss = self.metrics(name)[0]["loss"]
-            shutil.rmtree(self.folder / "outputs" / name)
-            return loss
-        events = [json.loads(e) for e in done.stdout.splitlines() if '"event":"error"' in e]
-        self.assertTrue(events and done.returncode in (65, 78), done.stdout + done.stderr)
-        said = events[-1]["message"] + "".join(p["message"] for p in events[-1].get("problems", []))
-        self.assertRegex(said, f"{name}|config.json|model.init_from|data.sequence_length")
-        return said
+class Values(folder_values.Folders):
+    def variants(self, config):
+        return variants(config)
 
     def check_case(self, case):
-        self.reference_of("make", case, str(self.folder / case), 3)
-        config = json.loads((self.folder / case / "config.json").read_text())
-        tried = [("as it is", config), *variants(config)]
-        paths = []
-        for i, (_, changed) in enumerate(tried):
-            paths.append(self.folder / f"{case}-{i}.json")
-            paths[-1].write_text(json.dumps(of_transformers(changed)))
-        want = self.reference_of("first_loss", str(self.folder / case), str(self.tokens),
-                                 *map(str, paths))
-        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            got = list(pool.map(lambda t: self.loss(case, t[0], t[1][1]), enumerate(tried)))
-        self.assertIsInstance(got[0], float, got[0])
-        seen = refused = 0
-        for (what, _), w, g in zip(tried, want, got):
+        config = self.make(case)
+        tried = [("as it is", config), *self.variants(config)]
+        answers = self.both(case, [changed for _, changed in tried], of_transformers)
+        base, seen, refused = answers[0], 0, 0
+        self.assertIsInstance(base[1], float, base[1])
+        for (what, _), (w, g) in zip(tried, answers):
             with self.subTest(value=what):
                 if isinstance(g, str):
                     refused += 1
@@ -156,18 +112,19 @@ class ConfigValues(Trainx):
                 if w is None and what == "no pad_token_id":    # a default beyond this vocabulary
                     continue
                 self.assertIsNotNone(w, f"transformers refuses what trainx trains: {g}")
-                self.assertLess(abs(g - w) / w, TOLERANCE, (g, w, want[0]))
-                seen += abs(w - want[0]) / want[0] > SEEN
+                self.assertLess(abs(g - w) / w, TOLERANCE, (g, w, base[0]))
+                seen += abs(w - base[0]) / base[0] > SEEN
         self.assertGreater(seen + refused, 0)
         print(f"  {case}: {len(tried) - 1} other values, {seen} change the loss, {refused} are "
               f"refused, all as transformers")
 
-    def reference_of(self, *words):
-        return reference.ask(self, self.REFERENCE, "all", asks=[list(words)])[0]
 
+@unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
+                     "transformers (scripts/setup --reference installs one)")
+class ConfigValues(folder_values.Decoders, Values):
     @sampled
     def test_a_value_means_what_it_means_for_transformers(self):
-        for case in self.drawn(chosen(), few=1, more=4):        # all take half an hour
+        for case in self.drawn(families_test.chosen(), few=1, more=4):      # all take half an hour
             with self.subTest(case=case):
                 self.check_case(case)
 

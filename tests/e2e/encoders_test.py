@@ -1,6 +1,6 @@
 """Encoders from Hugging Face folders, each task: the losses of transformers + torch.optim however
-the global batch is cut and whatever is recomputed, folders that transformers loads with the logits
-of its own training, and every value of config.json.
+the global batch is cut and whatever is recomputed, and folders that transformers loads with the
+logits of its own training.
 
 TRAINX_FAMILIES=bert_tokens,electra*    only these cases of tiny_encoders.py
 """
@@ -9,12 +9,10 @@ import fnmatch
 import json
 import math
 import os
-import shutil
 import unittest
 
 import reference
 import tiny_encoders
-from config_values_test import SEEN, variants
 from support import Trainx, main, sampled
 
 RECIPE = """\
@@ -36,8 +34,6 @@ JOBS = 2                    # runs at a time
 SEEN_LATER = {"rope_parameters", "max_position_embeddings", "layer_types", "local_attention",
               "tie_word_embeddings", "architectures", "model_type", "num_labels", "id2label",
               "pad_token_id"}
-# Names of labels say nothing of a loss, but for how many there are; dropout is not compared.
-NOT_HERE = ("id2label.", "label2id", "no label2id", "num_labels")
 
 
 def chosen():
@@ -130,62 +126,6 @@ class Encoders(Trainx):
         for case in self.drawn(chosen(), few=4):
             with self.subTest(case=case):
                 self.check_case(case)
-
-    def loss(self, case, number, config, lines):
-        """Of trainx; text: the sentence with which it refuses the file."""
-        name = f"{case}-{number}"
-        folder = self.folder / name
-        folder.mkdir()
-        (folder / "model.safetensors").symlink_to(self.folder / case / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps(config))
-        done = self.run_trainx(
-            "train", self.recipe_of(case, folder, lines, name), f"run.name={name}",
-            "run.duration=1 step", "--json", expect=None)
-        if done.returncode == 0:
-            loss = self.metrics(name)[0]["loss"]
-            shutil.rmtree(self.folder / "outputs" / name)
-            return loss
-        events = [json.loads(e) for e in done.stdout.splitlines() if '"event":"error"' in e]
-        self.assertTrue(events and done.returncode in (65, 78), done.stdout + done.stderr)
-        said = events[-1]["message"] + "".join(p["message"] for p in events[-1].get("problems", []))
-        self.assertRegex(said, f"{name}|config.json|model.init_from|model.options|"
-                         f"data.sequence_l|{case}.jsonl:1")
-        return said
-
-    def check_values(self, case):
-        folder, lines = self.make(case)
-        config = json.loads((folder / "config.json").read_text())
-        tried = [("as it is", config),
-                 *(v for v in variants(config)
-                   if not v[0].startswith(NOT_HERE) and "dropout" not in v[0])]
-        paths = []
-        for i, (_, changed) in enumerate(tried):
-            paths.append(self.folder / f"{case}-{i}.json")
-            paths[-1].write_text(json.dumps(changed))
-        want = self.reference(["first_loss", case, str(folder), str(lines), *map(str, paths)])[0]
-        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            got = list(pool.map(lambda t: self.loss(case, t[0], t[1][1], lines), enumerate(tried)))
-        self.assertIsInstance(got[0], float, got[0])
-        seen = refused = 0
-        for (what, _), w, g in zip(tried, want, got):
-            with self.subTest(value=what):
-                if isinstance(g, str):
-                    refused += 1
-                    continue
-                if w is None and what == "no pad_token_id":    # a default beyond this vocabulary
-                    continue
-                self.assertIsNotNone(w, f"transformers refuses what trainx trains: {g}")
-                self.assertLess(abs(g - w) / w, TOLERANCE, (g, w, want[0]))
-                seen += abs(w - want[0]) / want[0] > SEEN
-        print(f"  {case}: {len(tried) - 1} other values, {seen} change the loss, {refused} are "
-              f"refused, all as transformers")
-        self.assertGreater(seen, 0)
-
-    @sampled
-    def test_a_value_means_what_it_means_for_transformers(self):
-        for case in self.drawn(chosen(), few=1, more=2):
-            with self.subTest(case=case):
-                self.check_values(case)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import fnmatch
 import json
 import math
 import os
-import struct
 import subprocess
 import unittest
 
 import reference
+import saved_tensors
 import tiny_seq2seq
 from families_test import JOBS, TOLERANCE, clear_tokens
 from support import ROOT, Trainx, main, sampled
@@ -48,24 +48,6 @@ def chosen():
             raise SystemExit(f"TRAINX_SEQ2SEQ: there is no case {pattern}")
     return [n for n in tiny_seq2seq.names()
             if not asked or any(fnmatch.fnmatch(n, p) for p in asked)]
-
-
-def read_tensors(path):
-    """name -> (dtype, shape, bytes)"""
-    content = path.read_bytes()
-    begin = 8 + struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8:begin])
-    return {name: (t["dtype"], t["shape"], content[begin:][slice(*t["data_offsets"])])
-            for name, t in header.items() if name != "__metadata__"}
-
-
-def write_tensors(path, tensors):
-    header, at = {"__metadata__": {"format": "pt"}}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
@@ -284,14 +266,14 @@ class Seq2Seq(Trainx):
         """As for transformers, whatever config.json says of ties."""
         self.make("t5_gated")
         weights = self.folder / "t5_gated/model.safetensors"
-        tensors = read_tensors(weights)
+        tensors = saved_tensors.tensors(weights)
         del tensors["lm_head.weight"]
-        write_tensors(weights, tensors)
+        saved_tensors.write(weights, tensors)
         want = self.reference(["first_loss", str(weights.parent), str(self.data),
                                str(weights.parent / "config.json")])[0]
         got = self.train("t5_gated", 8, "none", "auto", "run.duration=1 step", name="lacks")
         self.check_losses("t5_gated without its head", got, want)
-        saved = read_tensors(self.folder / "outputs/lacks/latest/model.safetensors")
+        saved = saved_tensors.tensors(self.folder / "outputs/lacks/latest/model.safetensors")
         self.assertNotIn("lm_head.weight", saved)
         self.run_trainx("generate", "outputs/lacks", "--prompt", "5 6", "--tokenizer", "none",
                         "--max-tokens", "2")

@@ -2,6 +2,7 @@
 import json
 import struct
 
+import saved_tensors
 from saved_tensors import tensors
 from support import Trainx, main, write_tokens
 
@@ -30,14 +31,11 @@ def floats(tensor):
     return shape, struct.unpack(f"<{len(data) // 4}f", data)
 
 
-def rename(path, to):
-    """The tensors of a safetensors file by other names."""
-    data = path.read_bytes()
-    n = struct.unpack("<Q", data[:8])[0]
-    header = {to(name): entry for name, entry in json.loads(data[8:8 + n]).items()}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + n:])
+def change(path, to):
+    """Writes a safetensors file again, as of another tool: `to` makes its tensors, by name, of those
+    that it has."""
+    saved_tensors.write(path, to(tensors(path)))
+    (path.parent / "manifest.json").unlink(missing_ok=True)
 
 
 class StartFolders(Trainx):
@@ -103,7 +101,7 @@ class StartFolders(Trainx):
         weights = folder / "model.safetensors"
         config = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": False}
         (folder / "config.json").write_text(json.dumps(config))
-        (folder / "manifest.json").unlink(missing_ok=True)
+        change(weights, dict)
         want = tensors(weights)
         self.assertFalse(HEAD in want)
         for run in ("whole", "base"):
@@ -115,7 +113,49 @@ class StartFolders(Trainx):
             self.assertGreater(max(map(abs, head)), 0)
             self.refused("generate", folder, "--prompt", "1", "--tokenizer", "none", code=65,
                          names=(HEAD, "model.init_from"))
-            rename(weights, lambda name: name.removeprefix("model."))
+            change(weights, lambda had: {n.removeprefix("model."): t for n, t in had.items()})
+
+    def test_constant_buffers_are_passed_over_whatever_their_type(self):
+        byte, number = bytes(4), bytes(16)
+        buffers = {
+            "gpt2": {"h.0.attn.bias": ("BOOL", [1, 1, 2, 2], byte),
+                     "transformer.h.0.attn.masked_bias": ("F32", [], bytes(4))},
+            "llama": {"model.layers.0.self_attn.rotary_emb.inv_freq": ("F32", [4], number),
+                      "model.rotary_emb.original_inv_freq": ("F64", [2], number),
+                      "model.causal_mask": ("U8", [2, 2], byte),
+                      "model.embed.position_ids": ("I64", [1, 2], number)}}
+        for kind, more in buffers.items():
+            folder = self.made(kind)
+            weights = folder / "model.safetensors"
+            own = tensors(weights)
+            self.train(f"{kind}-plain", f"init_from: {folder}")
+            change(weights, lambda had, more=more: had | more)
+            self.train(f"{kind}-more", f"init_from: {folder}")
+            losses = [self.metrics(f"{kind}-{of}")[0]["loss"] for of in ("plain", "more")]
+            self.assertEqual(*losses)
+            self.run_trainx("export", folder, f"{kind}-again")
+            again = tensors(self.folder / f"{kind}-again" / "model.safetensors")
+            self.assertEqual({name: again[name] for name in own}, own)
+
+    def test_other_tensors_are_named(self):
+        folder = self.made("llama")
+        weights = folder / "model.safetensors"
+        own = tensors(weights)
+        weight = "model.layers.0.self_attn.q_proj.weight"
+        others = {
+            "optimizer.state.exp_avg": ("F32", [2], bytes(8)),
+            f"{weight}_scale": ("F32", [1], bytes(4)),
+            f"{weight}_scale_inv": ("F8_E8M0", [4], bytes(4)),
+            "model.layers.0.mlp.gate.mask": ("BOOL", [4], bytes(4)),
+            weight: ("I8", own[weight][1], bytes(len(own[weight][2]) // 4))}
+        for name, tensor in others.items():
+            with self.subTest(tensor=name):
+                change(weights, lambda _, name=name, tensor=tensor: own | {name: tensor})
+                text = RECIPE.format(name="other", model=f"init_from: {folder}")
+                self.refused("train", self.recipe(text), code=65, names=(weights, name))
+                if tensor[0] != "F32":      # which the header says
+                    self.refused("validate", self.recipe(text), code=65, names=(weights, name))
+                    self.refused("export", folder, "refused", code=65, names=(weights, name))
 
 
 if __name__ == "__main__":

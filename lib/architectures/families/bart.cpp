@@ -36,9 +36,7 @@ void require_older(const ConfigReader& f, const Seq2SeqDims& d) {
   f.require("static_position_embeddings", {false});
   f.require("extra_pos_embeddings", {2});
   f.require("num_hidden_layers", {d.num_layers});
-  for (const char* of_no_number : {"output_past", "gradient_checkpointing", "classif_dropout",
-                                   "force_bos_token_to_be_generated"})
-    f.find(of_no_number);
+  f.find("gradient_checkpointing");
 }
 
 void bart(const ConfigReader& f, Seq2SeqDims& d) {

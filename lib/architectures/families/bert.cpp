@@ -6,9 +6,6 @@ namespace {
 
 void bert(ConfigKeys& keys, BertDims& d) {
   bert_keys(keys, d);
-  // of a pooler that the multilingual checkpoints describe and no code reads
-  keys.ignore({"directionality", "pooler_fc_size", "pooler_num_attention_heads",
-               "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"});
   pad_token(keys, d, 0);
   positions(keys, d);
 }

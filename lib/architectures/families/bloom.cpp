@@ -8,11 +8,11 @@ namespace {
 void bloom(FamilyReader& r, DecoderDims& d) {
   const ConfigReader& f = r.file();
   const auto spelled = [&](const char* usual, const char* other) {
-    return f.find(usual) ? usual : other;
+    return f.find(usual) || !(f.find(other) || f.is_null(other)) ? usual : other;
   };
   r.sizes({.layers = spelled("n_layer", "num_hidden_layers"),
            .heads = spelled("n_head", "num_attention_heads"),
-           .hidden = spelled("n_embed", "hidden_size"),
+           .hidden = f.find("n_embed") ? "n_embed" : "hidden_size",
            .positions = "seq_length",
            .intermediate = nullptr,
            .max_positions = alibi_positions,
@@ -25,10 +25,7 @@ void bloom(FamilyReader& r, DecoderDims& d) {
     f.fail("head_dim must be hidden_size / num_attention_heads");
   f.require("apply_residual_connection_post_layernorm", {false});
   // of how it was trained, and of how sums are cut
-  for (const char* key : {"slow_but_exact", "hidden_size", "n_inner", "attention_softmax_in_fp32",
-                          "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
-                          "skip_bias_add", "skip_bias_add_qkv"})
-    f.find(key);
+  for (const char* key : {"slow_but_exact", "hidden_size"}) f.find(key);
   d.pad_token = -1;  // its padding is a token like others
   d.alibi = d.fourfold_mlp = d.norms_embedding = d.by_head = true;
   d.qkv_bias = d.out_bias = d.mlp_bias = true;

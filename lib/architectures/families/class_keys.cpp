@@ -5,6 +5,10 @@ namespace trainx::architectures {
 
 const std::vector<ClassKeys>& class_keys() {
   static const std::vector<ClassKeys> all{
+      {"",
+       "architectures chunk_size_feed_forward dtype id2label is_encoder_decoder label2id "
+       "model_type output_attentions output_hidden_states problem_type return_dict torch_dtype "
+       "transformers_version"},
       {"arcee",
        "attention_bias attention_dropout +bos_token_id +eos_token_id +head_dim +hidden_act "
        "+hidden_size +initializer_range +intermediate_size +max_position_embeddings mlp_bias "

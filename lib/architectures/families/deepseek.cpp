@@ -14,7 +14,6 @@ void deepseek_v2(FamilyReader& r, DecoderDims& d) {
   r.epsilon("rms_norm_eps", 1e-6);
   r.latent_attention(deepseek);
   r.mlp_bias();
-  r.file().find("rope_interleave");
   d.neighbours = true;
   r.file().require("topk_method", {"greedy", "group_limited_greedy"});
   const nlohmann::json* method = r.file().find("topk_method");
@@ -34,7 +33,7 @@ void deepseek_v3(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 4096, .key_value_heads = 128});
   r.epsilon("rms_norm_eps", 1e-6);
   r.latent_attention(deepseek);
-  d.neighbours = r.flag("rope_interleave", true);
+  d.neighbours = r.file().nullable_flag("rope_interleave", true);
   r.grouped_experts(
       {.keys = {.usual_count = 256,
                 .usual_per_token = 8,
@@ -49,7 +48,7 @@ void youtu(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 131072, .key_value_heads = 16, .tied = true});
   r.epsilon("rms_norm_eps", 1e-6);
   r.latent_attention(deepseek);
-  d.neighbours = r.flag("rope_interleave", true);
+  d.neighbours = r.file().nullable_flag("rope_interleave", true);
   r.file().find("embedding_initializer_range");
 }
 

@@ -19,8 +19,7 @@ void distilbert(ConfigKeys& keys, BertDims& d) {
   keys.write("initializer_range", d.initializer_range);
   // what a table of sines begins as does not matter to weights that are read
   keys.fixed("sinusoidal_pos_embds", {false});
-  // of questions and answers, and what older files say of the tied head
-  keys.ignore({"qa_dropout", "tie_weights_"});
+  keys.ignore({"qa_dropout"});  // of questions and answers
   pad_token(keys, d, 0);
   positions(keys, d);
 }

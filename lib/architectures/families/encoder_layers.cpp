@@ -18,6 +18,9 @@ void layer_types(ConfigKeys& keys, BertDims& d) {
     return keys.write("layer_types", names);
   }
   d.global_every = file->dimension("global_attn_every_n_layers", 3);
+  if (const json* window = file->find("sliding_window"))  // which transformers prefers to the other
+    file->fail("sliding_window is " + shown(*window) + ", which trainx does not compute; write " +
+               "local_attention, which is twice as wide, instead");
   const json* names = file->find("layer_types");
   if (!names) return;
   if (!names->is_array() || std::ssize(*names) != d.num_layers)
@@ -37,9 +40,12 @@ void layer_types(ConfigKeys& keys, BertDims& d) {
 Rope rope_of(const ConfigReader& file, const char* kind, const char* old_key, double theta,
              std::int64_t max_positions) {
   const Rope rope =
-      read_rope(file, kind, max_positions, {.theta = file.number(old_key, theta, positive())});
+      read_rope(file, kind, max_positions,
+                {.theta = theta, .theta_key = old_key, .scaling_of_all_layers = true});
   if (rope.kind != Rope::Kind::plain || rope.rotated != 1)
-    file.fail("rope_parameters: trainx computes only rope_type default for a modernbert");
+    file.fail(
+        "rope_parameters, or rope_scaling, is of another rope_type than default; trainx computes "
+        "no other for a modernbert");
   return {.theta = rope.theta};
 }
 

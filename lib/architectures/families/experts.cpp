@@ -11,28 +11,12 @@ namespace {
 
 /// Of a layer without experts they mean nothing.
 void ask_all(const ConfigReader& file) {
-  for (const char* key : {"n_routed_experts",
-                          "n_shared_experts",
-                          "num_experts",
-                          "num_local_experts",
-                          "num_experts_per_tok",
-                          "moe_intermediate_size",
-                          "shared_expert_intermediate_size",
-                          "routed_scaling_factor",
-                          "n_group",
-                          "topk_group",
-                          "topk_method",
-                          "norm_topk_prob",
-                          "scoring_func",
-                          "moe_layer_freq",
-                          "aux_loss_alpha",
-                          "seq_aux",
-                          "ep_size",
-                          "output_router_logits",
-                          "router_aux_loss_coef",
-                          "router_jitter_noise",
-                          "num_nextn_predict_layers",
-                          "num_mtp_layers"})
+  for (const char* key :
+       {"n_routed_experts", "n_shared_experts", "num_experts", "num_local_experts",
+        "num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size",
+        "routed_scaling_factor", "n_group", "topk_group", "topk_method", "norm_topk_prob",
+        "moe_layer_freq", "output_router_logits", "router_aux_loss_coef", "router_jitter_noise",
+        "num_nextn_predict_layers", "num_mtp_layers"})
     file.find(key);
 }
 

@@ -116,7 +116,9 @@ std::vector<bool> FamilyReader::sliding(std::int64_t pattern) const {
 void FamilyReader::windows(const std::vector<bool>& sliding, std::int64_t otherwise) {
   std::int64_t window = otherwise;
   if (file_.is_null("sliding_window")) window = 0;
-  if (file_.find("sliding_window")) window = file_.dimension("sliding_window");
+  const bool slides = std::ranges::find(sliding, true) != sliding.end();
+  const json* there = file_.find("sliding_window");
+  if (there && (slides || *there != 0)) window = file_.dimension("sliding_window");
   for (std::size_t i = 0; i < sliding.size(); ++i) d_.windows[i] = sliding[i] ? window : 0;
 }
 
@@ -143,7 +145,6 @@ void FamilyReader::latent_attention(const Latent& usual) {
   d_.head_size = l.plain + l.rope;
   rope({.head_size = l.rope});
   const Rope& turns = d_.ropes.front();
-  if (turns.rotated != 1) file_.fail("partial_rotary_factor must be 1 where attention is latent");
   const double stretch = turns.kind != Rope::Kind::plain && turns.mscale_all > 0
                              ? stretch_of_scores(turns.factor, turns.mscale_all)
                              : 1;
@@ -157,6 +158,11 @@ void FamilyReader::attention_bias(bool otherwise) {
 void FamilyReader::dropout(const char* key, double otherwise) {
   d_.dropout = file_.number(key, otherwise, unit_interval());
   d_.dropout_key = key;
+}
+
+void FamilyReader::left_out_dropout(const char* key) {
+  file_.number(key, 0, unit_interval());
+  d_.left_out_dropout_key = key;
 }
 
 void FamilyReader::plain_mlp(std::vector<std::string> up, std::string down) {

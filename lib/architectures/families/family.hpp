@@ -76,6 +76,8 @@ class FamilyReader {
   void granite_scalars();
   void mlp_bias(bool otherwise = false) { d_.mlp_bias = flag("mlp_bias", otherwise); }
   void dropout(const char* key, double otherwise = 0);
+  /// A dropout that trainx leaves out, which remarks_of says.
+  void left_out_dropout(const char* key);
   void plain_mlp(std::vector<std::string> up, std::string down);
   void head_norms(DecoderDims::HeadNorms kind) { d_.head_norms = kind; }
   /// The norms follow the branches' results.

@@ -32,17 +32,15 @@ void caps(FamilyReader& r, DecoderDims& d, double scores, double logits) {
 }
 
 void gemma(FamilyReader& r, DecoderDims& d) {
-  // older files name a function of erf that was never computed
-  const char* key = r.file().find("hidden_activation") ? "hidden_activation" : "hidden_act";
-  any_gemma(r, d, key, 8192, 16);
-  r.file().find("hidden_act");
-  d.activation = operations::Activation::gelu_tanh;
+  any_gemma(r, d, "hidden_act", 8192, 16);
+  // the first files name a function of erf that was never computed
+  const auto* named = r.file().find("hidden_act");
+  if (named && *named == "gelu") d.activation = operations::Activation::gelu_tanh;
   r.rope();
 }
 
 void gemma2(FamilyReader& r, DecoderDims& d) {
   any_gemma(r, d, "hidden_activation", 8192, 4);
-  r.file().find("hidden_act");
   r.norms_around("pre_feedforward_layernorm");
   r.rope();
   r.windows(r.sliding(2), 4096);
@@ -60,12 +58,9 @@ void gemma3(FamilyReader& r, DecoderDims& d) {
   r.windows(sliding, 4096);
   caps(r, d, 0, 0);
   d.score_cap = 0;  // transformers reads it and caps no scores
-  const bool by_type = f.find("rope_parameters") != nullptr;
-  Rope full = read_rope(f, "full_attention", d.max_positions, {.theta = 1000000}), local;
-  local.theta = r.positive_number("rope_local_base_freq", 10000);
-  local.max_positions = d.max_positions;
-  if (by_type) local = read_rope(f, "sliding_attention", d.max_positions, {.theta = 10000});
-  d.ropes = {full, local};
+  d.ropes = {read_rope(f, "full_attention", d.max_positions, {.theta = 1000000}),
+             read_rope(f, "sliding_attention", d.max_positions,
+                       {.theta = 10000, .theta_key = "rope_local_base_freq"})};
   for (std::size_t i = 0; i < sliding.size(); ++i) d.layer_rope[i] = sliding[i] ? 1 : 0;
 }
 

@@ -9,7 +9,7 @@ void glm(FamilyReader& r, DecoderDims& d) {
   r.epsilon("rms_norm_eps", 1.5625e-7);
   d.qkv_bias = r.flag("attention_bias", true);
   d.names.up = {"mlp.gate_up_proj"};
-  r.rope({.rotated = 0.5});
+  r.rope({.rotated = 0.5, .turns_parts = true});
   d.neighbours = true;
 }
 

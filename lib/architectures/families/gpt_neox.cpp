@@ -24,11 +24,10 @@ void gpt_neox(FamilyReader& r, DecoderDims& d) {
   d.names.out = "attention.dense";
   r.plain_mlp({"mlp.dense_h_to_4h"}, "mlp.dense_4h_to_h");
   r.dropout("hidden_dropout");
-  const bool old = r.file().find("rotary_pct") != nullptr;
-  r.file().find("rotary_emb_base");
-  r.rope({.theta = r.positive_number("rotary_emb_base", 10000),
-          .rotated = 0.25,
-          .rotated_key = old ? "rotary_pct" : "partial_rotary_factor"});
+  r.rope({.rotated = 0.25,
+          .theta_key = "rotary_emb_base",
+          .rotated_key = "rotary_pct",
+          .turns_parts = true});
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 namespace trainx::architectures {
+namespace {
 
-KeyDefault key_default(std::string_view model_type, std::string_view key) {
-  const auto known = std::ranges::find(class_keys(), model_type, &ClassKeys::model_type);
-  if (known == class_keys().end()) return KeyDefault::on;
-  for (std::string_view left = known->keys; !left.empty();) {
+/// Of keys that a list of class_keys() has.
+KeyDefault default_in(std::string_view keys, std::string_view key) {
+  for (std::string_view left = keys; !left.empty();) {
     const std::size_t end = std::min(left.find(' '), left.size());
     std::string_view word = left.substr(0, end);
     left.remove_prefix(std::min(end + 1, left.size()));
@@ -15,6 +15,20 @@ KeyDefault key_default(std::string_view model_type, std::string_view key) {
     if (word == key) return is_on ? KeyDefault::on : KeyDefault::off;
   }
   return KeyDefault::not_read;
+}
+
+const ClassKeys* keys_of(std::string_view model_type) {
+  const auto found = std::ranges::find(class_keys(), model_type, &ClassKeys::model_type);
+  return found == class_keys().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+KeyDefault key_default(std::string_view model_type, std::string_view key) {
+  if (const ClassKeys* every = keys_of(""); default_in(every->keys, key) != KeyDefault::not_read)
+    return KeyDefault::not_read;
+  const ClassKeys* known = model_type.empty() ? nullptr : keys_of(model_type);
+  return known ? default_in(known->keys, key) : KeyDefault::on;
 }
 
 }  // namespace trainx::architectures

@@ -133,7 +133,7 @@ void glm4_moe(FamilyReader& r, DecoderDims& d) {
   r.sizes({.max_positions = 131072, .key_value_heads = 8});
   r.epsilon("rms_norm_eps", 1e-5);
   d.qkv_bias = r.flag("attention_bias", false);
-  r.rope({.rotated = 0.5});
+  r.rope({.rotated = 0.5, .turns_parts = true});
   if (r.flag("use_qk_norm", false)) r.head_norms(DecoderDims::HeadNorms::head);
   r.grouped_experts({.keys = {.usual_count = 128,
                               .usual_per_token = 8,
@@ -176,12 +176,13 @@ void gpt_oss(FamilyReader& r, DecoderDims& d) {
   r.epsilon("rms_norm_eps", 1e-5);
   r.attention_bias(true);
   // without them transformers stretches positions by 32
-  if (!f.find("rope_parameters") && !f.find("rope_scaling")) f.fail("rope_parameters is missing");
+  const json* scaling = f.find("rope_scaling");
+  if (!f.find("rope_parameters") && (!scaling || scaling->empty()))
+    f.fail("rope_parameters is missing");
   r.rope({.theta = 150000});
   r.windows(r.sliding(2), 128);
   d.names.sinks = "self_attn.sinks";
   quantization(f);
-  for (const char* unread : {"experts_per_token", "initial_context_length"}) f.find(unread);
   const double alpha = r.positive_number("swiglu_alpha", 1.702),
                limit = r.positive_number("swiglu_limit", 7);
   r.experts({.count = {"num_local_experts", "num_experts"},

@@ -26,11 +26,9 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
   for (const char* key :
        {"embedding_dropout", "attention_dropout", "mlp_dropout", "classifier_dropout"})
     keys.require(key, {0.0});
-  // of initial weights, of kernels, and of losses on fewer tokens; what its first files say of
-  // BERT's norms and positions nobody reads
-  keys.ignore({"initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
-               "repad_logits_with_grad", "sparse_prediction", "sparse_pred_ignore_index",
-               "layer_norm_eps", "position_embedding_type"});
+  // of initial weights, of kernels, and of losses on fewer tokens
+  keys.ignore({"initializer_cutoff_factor", "deterministic_flash_attn", "sparse_prediction",
+               "sparse_pred_ignore_index"});
   keys.heads_divide("hidden_size", d.hidden_size, "num_attention_heads", d.num_heads);
   if (keys.file() && d.hidden_size / d.num_heads % 2 != 0)
     keys.file()->fail("hidden_size / num_attention_heads (" +
@@ -40,8 +38,8 @@ void modernbert(ConfigKeys& keys, BertDims& d) {
   std::int64_t positions = d.max_positions, window = 2 * (d.window - 1);
   // an odd number of keys is half of it on each side: it is kept as the folder has it
   if (!keys.file() && !d.config.empty())
-    if (const std::int64_t held = json::parse(d.config).value("local_attention", window);
-        held / 2 == window / 2)
+    if (const json held = json::parse(d.config).value("local_attention", json());
+        held.is_number_integer() && held.get<std::int64_t>() / 2 == window / 2)
       window = held;
   keys.dimension("max_position_embeddings", positions, 8192);
   keys.dimension("local_attention", window, 128);

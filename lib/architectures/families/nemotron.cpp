@@ -13,7 +13,7 @@ void nemotron(FamilyReader& r, DecoderDims& d) {
   r.plain_mlp({"mlp.up_proj"}, "mlp.down_proj");
   r.mlp_bias();
   r.dropout("hidden_dropout");
-  r.rope({.rotated = 0.5});
+  r.rope({.rotated = 0.5, .turns_parts = true});
 }
 
 }  // namespace

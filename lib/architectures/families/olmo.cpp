@@ -29,10 +29,9 @@ void olmo3(FamilyReader& r, DecoderDims& d) {
   const ConfigReader& f = r.file();
   const std::vector<bool> sliding = r.sliding(4);
   r.windows(sliding, 4096);
-  d.ropes = {read_rope(f, "full_attention", d.max_positions, {.theta = 500000}),
-             read_rope(f, "sliding_attention", d.max_positions, {.theta = 500000})};
-  // the old spelling stretches layers without a window alone
-  if (!f.find("rope_parameters")) d.ropes[1].kind = Rope::Kind::plain;
+  d.ropes = {
+      read_rope(f, "full_attention", d.max_positions, {.theta = 500000}),
+      read_rope(f, "sliding_attention", d.max_positions, {.theta = 500000, .theta_key = nullptr})};
   for (std::size_t i = 0; i < sliding.size(); ++i) d.layer_rope[i] = sliding[i] ? 1 : 0;
 }
 

@@ -29,6 +29,7 @@ void opt(FamilyReader& r, DecoderDims& d) {
   d.names.out = "self_attn.out_proj";
   r.plain_mlp({"fc1"}, "fc2");
   r.dropout("dropout", 0.1);
+  r.left_out_dropout("layerdrop");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ void phi(FamilyReader& r, DecoderDims& d) {
   d.names.final_norm = "model.final_layernorm";
   r.plain_mlp({"mlp.fc1"}, "mlp.fc2");
   r.dropout("resid_pdrop");
-  r.rope({.rotated = 0.5, .whole_pairs = true});
+  r.left_out_dropout("embd_pdrop");
+  r.rope({.rotated = 0.5, .turns_parts = true, .whole_pairs = true});
   if (!r.flag("qk_layernorm", false)) return;
   r.head_norms(DecoderDims::HeadNorms::head);
   d.head_norm_bias = true;
@@ -29,7 +30,8 @@ void phi3(FamilyReader& r, DecoderDims& d) {
   d.names.up = {"mlp.gate_up_proj"};
   r.file().require("attention_bias", {false});
   r.dropout("resid_pdrop");
-  r.rope({.original_positions = 4096});
+  r.file().find("embd_pdrop");  // which transformers does not apply
+  r.rope({.turns_parts = true, .original_positions = 4096});
   for (const Rope& rope : d.ropes)
     if (rope.kind != Rope::Kind::plain && rope.kind != Rope::Kind::longrope)
       r.file().fail("rope_type of a phi3 must be default or longrope");

@@ -11,7 +11,7 @@ void stablelm(FamilyReader& r, DecoderDims& d) {
   d.qkv_bias = r.flag("use_qkv_bias", false);
   if (r.flag("use_parallel_residual", false)) d.parallel = DecoderDims::Parallel::one_norm;
   r.dropout("hidden_dropout");
-  r.rope({.rotated = 0.25, .whole_pairs = true});
+  r.rope({.rotated = 0.25, .turns_parts = true, .whole_pairs = true});
   if (!r.flag("qk_layernorm", false)) return;
   r.head_norms(DecoderDims::HeadNorms::each_head);
   d.separate_head_norms = true;

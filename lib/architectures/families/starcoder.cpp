@@ -14,9 +14,9 @@ void starcoder2(FamilyReader& r, DecoderDims& d) {
   d.qkv_bias = d.out_bias = d.mlp_bias = r.flag("use_bias", true);
   r.file().require("norm_type", {"layer_norm"});
   r.file().require("mlp_type", {"default"});
-  r.file().find("activation_function");
   r.plain_mlp({"mlp.c_fc"}, "mlp.c_proj");
   r.dropout("residual_dropout");
+  r.left_out_dropout("embedding_dropout");
   r.rope();
   r.windows_everywhere();
 }

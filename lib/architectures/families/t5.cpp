@@ -68,7 +68,6 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   d.intermediate_size = d.decoder_intermediate_size = f.dimension("d_ff", 2048);
   d.vocab_size = f.dimension("vocab_size", 32128);
   d.max_positions = std::int64_t{1} << 24;  // it knows distances alone
-  for (const char* unused : {"n_positions", "output_past"}) f.find(unused);
   read_activation(f, d);
   read_bias(f, d);
   d.layer_norm_epsilon = f.number("layer_norm_epsilon", 1e-6, positive());
@@ -79,9 +78,9 @@ void t5(const ConfigReader& f, Seq2SeqDims& d) {
   // transformers writes that all heads are tied, also of folders with a head of their own. Another
   // key says if the decoder's output is scaled, as only models with tied heads scale it.
   const bool ties = f.flag("tie_word_embeddings", true);
-  const bool scales = f.flag("scale_decoder_outputs", ties);
-  d.tied = ties && scales;
-  d.tied_without_head = !scales;
+  const bool scales = f.nullable_flag("scale_decoder_outputs", ties);
+  using enum Seq2SeqDims::Head;
+  d.head_is = !scales ? open : ties ? embedding : own;
   if (scales) d.logit_scale = 1 / std::sqrt(static_cast<double>(d.hidden_size));
   d.encoder = side("encoder", "1", d.gated);
   d.decoder = side("decoder", "2", d.gated);

@@ -133,10 +133,11 @@ TEST_CASE("both spellings of rope settings make equal models") {
     INFO(family.name);
     json now = small(std::string(family.name)), before = now;
     const json layers{{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5000.0}};
-    now["rope_parameters"] = layers;
+    const bool by_kind = family.name == "gemma3_text" || family.name == "olmo3";
+    now["rope_parameters"] = by_kind ? json{{"full_attention", layers}} : layers;
     before.erase("rope_parameters");
-    before["rope_theta"] = 5000.0;
-    before["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+    before[family.name == "gpt_neox" ? "rotary_emb_base" : "rope_theta"] = 5000.0;
+    before["rope_scaling"] = {{by_kind ? "rope_type" : "type", "linear"}, {"factor", 2.0}};
     DecoderDims a = numbers(dims_of(now)), b = numbers(dims_of(before));
     REQUIRE_FALSE(a.ropes.empty());
     CHECK(a.ropes[0] == b.ropes[0]);
@@ -397,6 +398,21 @@ TEST_CASE("BLOOM's older spellings, its slopes instead of positions, and its fil
   options.hidden_size = 48;
   dimensions(options, wider);
   CHECK(wider.intermediate_size == 192);
+}
+
+TEST_CASE("a dropout of config.json that training leaves out is said") {
+  for (const auto& [family, key] : {std::pair{"phi", "embd_pdrop"},
+                                    {"starcoder2", "embedding_dropout"},
+                                    {"opt", "layerdrop"}}) {
+    json config = small(family);
+    if (family == std::string("opt")) config["word_embed_proj_dim"] = 40;
+    config[key] = 0.0;
+    CHECK(dropout_remarks(config.dump(), "c", dims_of(config)).empty());
+    config[key] = 0.1;
+    const auto remarks = dropout_remarks(config.dump(), "c", dims_of(config));
+    REQUIRE(remarks.size() == 1);
+    CHECK(remarks.front().find("c has " + std::string(key) + " 0.1") == 0);
+  }
 }
 
 TEST_CASE("dropouts that were trained with are written where the family's reader finds them") {

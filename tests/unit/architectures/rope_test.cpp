@@ -30,7 +30,7 @@ void check_table(const RopeTable& got, std::size_t pairs, double factor, F want)
 }
 
 Rope read(const std::string& text, std::int64_t max_positions = 4096) {
-  return read_rope(ConfigReader(text, "config.json"), "", max_positions, {});
+  return read_rope(ConfigReader(text, "config.json"), "", max_positions, {.turns_parts = true});
 }
 
 }  // namespace
@@ -157,6 +157,49 @@ TEST_CASE("both spellings of rope settings are the same rope") {
     CHECK(now == read("{" + sizes + ", " + p.before + "}"));
     CHECK_FALSE(now == read("{" + sizes + "}"));
   }
+}
+
+TEST_CASE("a part of a head turns in the families that turn parts") {
+  const auto whole = [](const std::string& text) {
+    return read_rope(ConfigReader(text, "config.json"), "", 64, {});
+  };
+  for (const char* text : {R"({"partial_rotary_factor": 0.5})",
+                           R"({"rope_parameters": {"partial_rotary_factor": 0.5}})"}) {
+    CHECK(read(text).rotated == 0.5);
+    CHECK(whole(text).rotated == 1);
+  }
+  const std::string linear = R"({"rope_parameters": {"rope_type": "linear", "factor": 2,
+                                 "partial_rotary_factor": )";
+  CHECK(whole(linear + "1.0}}").kind == Rope::Kind::linear);
+  CHECK(user_error_of([&] { whole(linear + "0.5}}"); }).find("partial_rotary_factor is 0.5") !=
+        std::string::npos);
+}
+
+TEST_CASE("where a file has both spellings, rope_scaling counts as for transformers") {
+  const std::string parameters =
+                        R"("rope_parameters": {"rope_type": "default", "rope_theta": 5.0})",
+                    scaling = R"("rope_scaling": {"type": "linear", "factor": 2.0})";
+  const Rope both = read("{" + parameters + ", " + scaling + "}");
+  CHECK(both.kind == Rope::Kind::linear);
+  CHECK(both.theta == 10000);  // that of rope_parameters does not count
+  CHECK(read("{" + parameters + R"(, "rope_scaling": {}})").theta == 5);
+  CHECK(read("{" + parameters + R"(, "rope_scaling": null})").theta == 5);
+  const auto of = [&](const char* layers, const std::string& text, const RopeDefaults& defaults) {
+    return read_rope(ConfigReader(text, "config.json"), layers, 64, defaults);
+  };
+  const std::string nested =
+      R"({"rope_parameters": {"full_attention": {"rope_theta": 7.0}, "sliding_attention": {}},
+          "rope_theta": 9.0, "own": 11.0, )" +
+      scaling + "}";
+  const Rope full = of("full_attention", nested, {}),
+             local = of("sliding_attention", nested, {.theta_key = "own"});
+  CHECK(full.kind == Rope::Kind::linear);
+  CHECK(full.theta == 7);
+  CHECK(local.kind == Rope::Kind::plain);
+  CHECK(local.theta == 11);
+  CHECK(of("sliding_attention", nested, {.theta = 3, .theta_key = nullptr}).theta == 3);
+  CHECK(of("sliding_attention", nested, {.scaling_of_all_layers = true}).kind ==
+        Rope::Kind::linear);
 }
 
 TEST_CASE("what a file leaves out of a rope is what transformers computes with") {

@@ -159,12 +159,15 @@ TEST_CASE("T5 without the scale of a tied head may have a head of its own, or no
   config["scale_decoder_outputs"] = false;
   const Seq2SeqDims own = read(config);
   CHECK(head_of_own(own) == "lm_head.weight");
-  CHECK_FALSE(own.tied);
+  CHECK_FALSE(own.tied());
   ModelDims tied = own;
   tie_head(tied);
-  CHECK(std::get<Seq2SeqDims>(tied).tied);
+  CHECK(std::get<Seq2SeqDims>(tied).tied());
   CHECK(std::get<Seq2SeqDims>(tied).logit_scale == own.logit_scale);
   CHECK(head_of_own(tied).empty());
+  Seq2SeqOptions options;
+  take_settings(options, std::get<Seq2SeqDims>(tied));
+  CHECK(std::get<Seq2SeqDims>(tied).tied());
 }
 
 }  // namespace seq2seq_test

@@ -6,6 +6,7 @@
 #include "tensors.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 namespace weights_folder_test {
@@ -86,6 +87,43 @@ TEST_CASE("index and shards must agree, tensor by tensor") {
               verdict_of_map(R"({"x":"a.st","y":"a.st","z":"b.st","w":"b.st"})"));
   check_error("checkpoint.weights_folder/st_tensor_y_but_model", 65,
               verdict_of_map(R"({"x":"a.st","z":"b.st"})"));
+}
+
+TEST_CASE("tensors of a type that is not read are passed over unless they are parameters") {
+  const TemporaryFolder folder;
+  const std::string header = R"({"mask":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]},)"
+                             R"("w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("f":{"dtype":"F4","shape":[3,2],"data_offsets":[11,14]}})";
+  const auto write = [&](const std::string& name) {
+    const std::uint64_t length = header.size();
+    std::string file(8, '\0');
+    std::memcpy(file.data(), &length, 8);
+    write_file_atomic(folder / name, file + header + std::string(14, 'd'));
+  };
+  const auto refused_if = [](const WeightsFolder& weights, const std::string& parameter) {
+    return user_error_of(
+        [&] { weights.require_read([&](const std::string& name) { return name == parameter; }); });
+  };
+  write(single_weights_name);
+  {
+    const WeightsFolder weights(folder.path());
+    REQUIRE(weights.tensors().size() == 1);
+    CHECK(weights.tensors().count("w") == 1);
+    CHECK(refused_if(weights, "w") == "nothing thrown");
+    CHECK(refused_if(weights, "mask").find("tensor \"mask\" has dtype \"BOOL\"") !=
+          std::string::npos);
+    CHECK(refused_if(weights, "f").find("65: ") == 0);
+  }
+  std::filesystem::rename(folder / single_weights_name, folder / "optimizer.safetensors");
+  CHECK(user_error_of([&] { WeightsFolder w(folder.path(), "optimizer"); }).find("65: ") == 0);
+  write("a.st");
+  const auto with_index = [&](const WeightMap& files) {
+    write_file_atomic(folder.path() + index_path, weights_index_text(files, 14));
+    return user_error_of([&] { WeightsFolder w(folder.path()); });
+  };
+  CHECK(with_index({{"mask", "a.st"}, {"w", "a.st"}, {"f", "a.st"}}) == "nothing thrown");
+  CHECK(with_index({{"w", "a.st"}, {"f", "a.st"}}).find("tensor \"mask\" is in it") !=
+        std::string::npos);
 }
 
 TEST_CASE("a shard that is cut off is named") {
