@@ -114,6 +114,12 @@ class ColumnReader final : public RecordReader {
       if (label_ == absent && words_ == absent && completion_ == absent && !is_alpaca_ &&
           c != text_ && c != pair_ && c != target_ && data::labelled::may_mean_target(columns[c]))
         unread_ = columns[c];
+    if (completion_ != absent || is_alpaca_)
+      for (const std::string& column : columns)
+        if (const std::string remedy = data::labelled::remedy_beside_answers(column);
+            !remedy.empty())
+          place.refuse("the header names " + yaml::excerpt(column) +
+                       " beside its answers, which is not read: " + remedy);
     if (text_ == absent && words_ == absent && !is_alpaca_)
       place.refuse("the header names no column " + yaml::excerpt(names.text) +
                    did_you_mean(names.text, printable(columns)) +

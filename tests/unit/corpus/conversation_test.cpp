@@ -159,6 +159,13 @@ TEST_CASE("fields by which other tools learn otherwise are not left out beside a
                              R"("source": "x")", R"("score": 0.5)"})
       CHECK_NOTHROW(taken(start, std::string(", ") + free));
   }
+  for (const std::string columns : {"prompt,completion", "instruction,output"}) {
+    CHECK_NOTHROW(make_csv_reader(columns + ",id", {"a.csv", 1}, {}));
+    for (const char* bad : {"weight", "loss_mask", "completion_mask"})
+      CHECK(user_error_of([&] {
+              make_csv_reader(columns + "," + bad, {"a.csv", 1}, {});
+            }).starts_with("65: a.csv:1"));
+  }
 }
 
 TEST_CASE("what is not learned is left out, by blocks and by turns") {
