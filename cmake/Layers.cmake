@@ -112,13 +112,15 @@ layer(passes NEEDS program)
 # What operations say of themselves: the files *_spec of lib/operations, which link no LibTorch.
 layer(operation_specs SPECS operations NEEDS core program)
 layer(graph NEEDS operation_specs program)
+# Low-rank adapters in PEFT's files: settings, names, targets by patterns (PCRE2).
+layer(adapter NEEDS core LIBRARIES system::pcre2-8)
 # What there is to choose, and how each choice is written.
 layer(options NEEDS core program)
 layer(architectures NEEDS core program graph options)
 # Recipes are read without headers of models and operations. Families and published sizes, which
 # lib/options/model declares and lib/architectures defines, are linked.
 layer(recipe QUICK NEEDS options yaml LIBRARIES trainx_architectures)
-layer(imports QUICK NEEDS recipe architectures)
+layer(imports QUICK NEEDS adapter recipe architectures)
 # Packed files by zlib and zstd.
 layer(data NEEDS options LIBRARIES system::z system::zstd)
 # Text to tokens: patterns by PCRE2, normal forms by utf8proc, Google's SentencePiece.
@@ -145,7 +147,9 @@ layer(checkpoint NEEDS core log)
 layer(facts NEEDS recipe architectures data tokenizer hardware checkpoint)
 # What `trainx doctor` finds on this machine.
 layer(doctor QUICK NEEDS facts)
-layer(plan NEEDS kernels facts hardware recipe passes)
+layer(plan NEEDS kernels facts hardware recipe passes adapter)
+# Adapters added to the weights of their models.
+layer(merge NEEDS plan checkpoint)
 # HMAC-SHA256 by libcrypto, with which ranks prove themselves.
 layer(comm NEEDS core log LIBRARIES system::crypto)
 layer(launch QUICK NEEDS plan comm)
@@ -175,7 +179,7 @@ target_compile_options(trainx_optim PRIVATE -ffp-contract=off -fno-math-errno)
 # Interprets the step program: on CPUs, on a GPU, over ranks.
 layer(execute TORCH NEEDS kernels model optim data disk plan comm log)
 # What lives from step to step, to and from checkpoints.
-layer(state TORCH NEEDS execute checkpoint disk)
+layer(state TORCH NEEDS execute checkpoint disk merge)
 layer(generate TORCH NEEDS state launch)
 # The loop and its observers.
 layer(train TORCH NEEDS state metrics launch)

@@ -107,11 +107,10 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
       model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
       state::ResidentState::Memory::new_arena);
   model::begin_buffers(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed));
-  if (!start.from.empty()) {
+  const bool goes_on = !start.from.empty();
+  if (goes_on && !plan.adapter) {
     parts.resident.load_weights(start.from, plan.dims);
     train::load_module_buffers(start.from);
-    if (start.with_states) parts.resident.load_states(start.from);
-    if (!start.own) forget_evaluations(state);
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
     if (parts.ranks.is_first()) {
@@ -126,12 +125,18 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
                                                  static_cast<std::uint64_t>(plan.recipe.run.seed));
     train::load_module_buffers(from);
     if (!begun.empty() && parts.ranks.is_first())
-      console.warning(from + " was made for another task: it has no " + begun.front() +
-                      (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) +
-                                              " more tensors of this one"
-                                        : "") +
-                      ", which begin" + (begun.size() > 1 ? "" : "s") + " as drawn from run.seed");
+      console.warning(from + " lacks tensors of the model: " + begun.front() +
+                      (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more start"
+                                        : " starts") +
+                      " from random values (run.seed)");
   }
+  const auto& adapter_from = plan.recipe.model.adapter.init_from;
+  if (plan.adapter && !goes_on && !adapter_from)
+    parts.resident.begin_token_rows(plan.adapter->replaced);
+  if (plan.adapter && (goes_on || adapter_from))
+    parts.resident.load_adapter(goes_on ? start.from : *adapter_from, plan.adapter->tensors);
+  if (goes_on && start.with_states) parts.resident.load_states(start.from);
+  if (goes_on && !start.own) forget_evaluations(state);
 }
 
 }  // namespace trainx::worker

@@ -57,9 +57,10 @@ std::string closing_words(const launch::Job& job, const plan::RunPlan& plan,
   const metrics::RunStatus rates = run_status(plan, state);
   std::string text = "trained " + std::to_string(state.step) + " steps in " +
                      human_seconds(state.seconds) + " (" + format("epoch %.2f, ", rates.epoch) +
-                     human_count(rates.samples_per_second) + " samples/s); the model is in " +
-                     folder.file("latest") + " (a Hugging Face folder), the log in " +
-                     folder.file("metrics.jsonl") + "\n";
+                     human_count(rates.samples_per_second) + " samples/s); the " +
+                     (plan.adapter ? "adapter" : "model") + " is in " + folder.file("latest") +
+                     (plan.adapter ? " (a folder of PEFT)" : " (a Hugging Face folder)") +
+                     ", the log in " + folder.file("metrics.jsonl") + "\n";
   if (const std::string early = early_words(plan, state); !early.empty()) text += early + "\n";
   text += best_words(job, plan, state, floor);
   const bool generates = architectures::task(dims) == architectures::Task::causal_lm &&

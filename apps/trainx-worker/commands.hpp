@@ -23,6 +23,8 @@ int bench_operations(const launch::Job& job);
 /// What an exception that leaves a command means: UserError its own code, memory that the machine
 /// refused 71, anything else a bug.
 ExitCode exit_code_of(const std::exception& e);
+/// What the whole run ends with: where another rank failed first, that rank's code.
+ExitCode cause_of(const std::exception& e);
 
 /// What people are told of it.
 std::string sentence_of(const std::exception& e);

@@ -29,7 +29,9 @@ std::set<std::string> fallback_of(const std::string& folder) {
 }  // namespace
 
 int evaluate(const launch::Job& job, metrics::Console& console) {
-  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe");
+  recipe::LoadOptions options;
+  options.trains = false;
+  const auto loaded = recipe::parse_recipe(job.resolved_recipe, "resolved recipe", options);
   plan::RunPlan plan = plan_of(job, loaded.recipe);
   const auto source = train::open_split(plan, data::Split::eval);
   if (!source)
@@ -56,8 +58,9 @@ int evaluate(const launch::Job& job, metrics::Console& console) {
   device->upload();
   const auto blocks = train::build_blocks(plan.dims, plan.evaluate);
   train::load_module_buffers(folder);
-  const train::EvalResult result = train::Evaluator(plan, *device, blocks, *source)
-                                       .run(job.eval_batches ? plan.eval_samples : -1);
+  train::Evaluator evaluator(plan, *device, blocks, *source);
+  evaluator.run_prologue();
+  const train::EvalResult result = evaluator.run(job.eval_batches ? plan.eval_samples : -1);
   std::int64_t step = 0;
   if (const auto name = std::filesystem::canonical(folder).filename().string();
       name.starts_with("checkpoint-"))

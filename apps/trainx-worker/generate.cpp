@@ -5,6 +5,7 @@
 #include "end_of_text.hpp"
 #include "text_codec.hpp"
 #include "facts/facts.hpp"
+#include "plan/adapted_dims.hpp"
 #include "execute/threads.hpp"
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +17,7 @@ namespace {
 using launch::GenerateOn;
 
 architectures::ModelDims dims_of(const std::string& folder) {
-  architectures::ModelDims dims = architectures::read_config(folder);
+  architectures::ModelDims dims = plan::read_merged_config(folder);
   if (facts::lacks_own_head(folder, dims)) architectures::tie_head(dims);
   if (architectures::task(dims) != architectures::Task::causal_lm &&
       architectures::task(dims) != architectures::Task::seq2seq)

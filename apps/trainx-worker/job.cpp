@@ -1,7 +1,9 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/weights_folder.hpp"
+#include "comm/failed_elsewhere.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/memory_limit.hpp"
 #include "core/thread_limit.hpp"
 #include "log/crash_ring.hpp"
 #include <algorithm>
@@ -27,6 +29,11 @@ ExitCode exit_code_of(const std::exception& e) {
   return memory ? ExitCode::out_of_memory : ExitCode::bug;
 }
 
+ExitCode cause_of(const std::exception& e) {
+  const auto* elsewhere = dynamic_cast<const comm::FailedElsewhere*>(&e);
+  return elsewhere ? elsewhere->cause() : exit_code_of(e);
+}
+
 std::string sentence_of(const std::exception& e) {
   if (const auto* file = file_error(e))
     return file->path1().string() + ": " + file->code().message();
@@ -35,7 +42,7 @@ std::string sentence_of(const std::exception& e) {
 
 int report_error(const std::exception& e, metrics::Console& console) {
   const ExitCode code = exit_code_of(e);
-  const char* before = "the machine has no memory left; lower batch.micro_batch_size: ";
+  std::string before = no_memory_sentence() + "; lower batch.micro_batch_size: ";
   if (dynamic_cast<const UserError*>(&e) || is_thread_limit(e) || file_error(e)) before = "";
   if (code == ExitCode::bug) before = "a bug in trainx, please report it: ";
   console.error(static_cast<int>(code), before + sentence_of(e));

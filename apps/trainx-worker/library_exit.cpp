@@ -1,6 +1,7 @@
 #include "library_exit.hpp"
 #include "commands.hpp"
 #include "core/error.hpp"
+#include "core/memory_limit.hpp"
 #include "core/thread_limit.hpp"
 #include "log/log.hpp"
 #include "metrics/screen.hpp"
@@ -39,8 +40,7 @@ void on_uncaught() {
   } catch (const std::exception& e) {
     if (exit_code_of(e) == ExitCode::out_of_memory)
       end_at_once(ExitCode::out_of_memory,
-                  is_thread_limit(e) ? sentence_of(e)
-                                     : std::string("the machine has no memory left: ") + e.what());
+                  is_thread_limit(e) ? sentence_of(e) : no_memory_sentence() + ": " + e.what());
   }
   abort_handler();
 }

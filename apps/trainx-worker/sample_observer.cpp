@@ -1,4 +1,5 @@
 #include "sample_observer.hpp"
+#include "merge/merged_weights.hpp"
 #include "core/error.hpp"
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -58,7 +59,10 @@ void SampleObserver::write_text(std::int64_t step) {
   // as checkpoints do; a plain download fails where the memory is pinned in part
   parts_.device->begin_download();
   parts_.device->end_download();
-  generator_->load(parts_.resident.weights());
+  const auto weights = parts_.resident.weights();
+  generator_->load(plan.adapter
+                       ? merge::merged_weights(*plan.adapter, plan.train.front().graph, weights)
+                       : weights);
   generate::GenerationOptions options{.max_tokens = plan.recipe.generate.tokens,
                                       .sampling = {},
                                       .seed = static_cast<std::uint64_t>(plan.recipe.run.seed),

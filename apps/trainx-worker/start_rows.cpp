@@ -1,6 +1,7 @@
 #include "start_rows.hpp"
 #include "core/units.hpp"
 #include "plan/execution.hpp"
+#include "plan/explain/run_length.hpp"
 #include "plan/explain/summary.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
@@ -39,9 +40,7 @@ std::string steps_words(const plan::RunPlan& plan) {
   const double samples = static_cast<double>(plan.total_steps) *
                          static_cast<double>(plan.batch.global_batch_size);
   std::string text = std::to_string(plan.total_steps) + " (" +
-                     human_count(static_cast<double>(plan.total_steps) *
-                                 static_cast<double>(plan.tokens_per_step)) +
-                     " tokens";
+                     plan::tokens_words(plan, plan::run_length(plan).tokens) + " tokens";
   char epochs[48];
   std::snprintf(epochs, sizeof epochs, ", %.3g epochs)",
                 samples / static_cast<double>(std::max<std::int64_t>(plan.train_samples, 1)));

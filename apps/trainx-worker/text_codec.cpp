@@ -1,4 +1,5 @@
 #include "text_codec.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include <algorithm>
@@ -108,7 +109,8 @@ std::unique_ptr<TextCodec> make_text_codec(const std::string& tokenizer,
   if (tokenizer == "none") return std::make_unique<IdsCodec>(vocab_size);
   if (!tokenizer.empty()) return tokenizer_codec(tokenizer, vocab_size);
   if (vocabulary) return std::make_unique<VocabularyCodec>(std::move(vocabulary));
-  if (tokenizer::has_tokenizer(model_folder)) return tokenizer_codec(model_folder, vocab_size);
+  for (const std::string& folder : {model_folder, model_folder_of(model_folder)})
+    if (tokenizer::has_tokenizer(folder)) return tokenizer_codec(folder, vocab_size);
   return std::make_unique<IdsCodec>(vocab_size);
 }
 

@@ -292,7 +292,7 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
   } catch (const std::exception& e) {
     checkpoints.settle();  // what is on disk by then counts
     memory_errors.look();
-    status.failed(sentence_of(e), static_cast<int>(worker::exit_code_of(e)));
+    status.failed(sentence_of(e), static_cast<int>(worker::cause_of(e)));
     throw;
   }
 }

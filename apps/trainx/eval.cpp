@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "core/error.hpp"
 #include "inputs.hpp"
+#include "plan/adapted_dims.hpp"
 #include "run_paths.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -72,6 +73,26 @@ EvalInput input_of(const RecipeArguments& a, const Context& context) {
   return in;
 }
 
+/// Nothing is trained: weights that are computed in 16 bits are loaded as these alone. An average
+/// of the weights is an optimizer state, in fp32; an optimizer on the host says where weights are.
+void keep_16_bits_alone(recipe::Recipe& recipe) {
+  const recipe::Compute trained = recipe.precision.compute;
+  recipe::Compute compute = trained;
+  if (const auto& evaluated = recipe.eval.precision.value)
+    compute = *evaluated == recipe::EvalPrecision::bf16 ? recipe::Compute::bf16
+                                                        : recipe::Compute::fp16;
+  const bool in_16_bits = compute == recipe::Compute::bf16 || compute == recipe::Compute::fp16;
+  if (!in_16_bits || recipe.eval.weights == recipe::EvalWeights::average ||
+      recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none)
+    return;
+  if (compute != trained) recipe.precision = {};  // its other keys may need the type of training
+  recipe.precision.compute = compute;
+  recipe.precision.master.value = recipe::MasterWeights::none;
+  recipe.eval.precision = {};
+  recipe.optimizer = {};  // what it needs of weights does not matter
+  recipe.optimizer.options = options::SgdOptions{};
+}
+
 int run_eval(const RecipeArguments& a, const Context& context) {
   auto [loaded, weights, tried] = input_of(a, context);
   const bool some_batches =
@@ -81,11 +102,17 @@ int run_eval(const RecipeArguments& a, const Context& context) {
   loaded.recipe.model.init_from
       .reset();  // the checkpoint is what counts, also when the folder it began from is gone
   loaded.recipe.checkpoint.asynchronous = {false};  // nothing is saved
+  if (loaded.recipe.model.adapter.type != options::AdapterType::none &&
+      loaded.recipe.eval.weights == recipe::EvalWeights::average)
+    throw UserError(ExitCode::usage,
+                    "eval: the moving average of an adapter is measured while it is trained alone; "
+                    "write eval.weights=current");
+  loaded.recipe.model.adapter = {};  // it is added to the model's weights as they are read
   facts::Facts facts = facts::gather_facts(loaded.recipe);
   if (loaded.recipe.memory.parameter_offload != recipe::ParameterOffload::disk)
     facts.offload_folder
         .reset();  // nothing is updated: the optimizer's disk is not used, however full it is
-  facts.model_folder = facts::look_at_model_folder(weights.checkpoint);
+  facts.model_folder = plan::look_at_merged_folder(weights.checkpoint);
   if (!facts.data.eval_problem.empty())
     throw UserError(
         ExitCode::input_missing,
@@ -96,6 +123,7 @@ int run_eval(const RecipeArguments& a, const Context& context) {
   if (!facts.data.eval_present)
     throw UserError(ExitCode::input_missing,
                     "eval: the recipe names no held-out data; set data.eval or data.held_out");
+  keep_16_bits_alone(loaded.recipe);
   const Prepared p = prepare(std::move(loaded), std::move(facts));
   launch::Job job = make_job("eval", p, context);
   job.run_folder = weights.run_folder;

@@ -1,13 +1,18 @@
+#include "architectures/own_head.hpp"
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/carried_files.hpp"
 #include "checkpoint/float_elements.hpp"
 #include "checkpoint/model_folder.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "commands.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/suggest.hpp"
 #include "core/json_text.hpp"
 #include "inputs.hpp"
+#include "merge/merged_adapter.hpp"
+#include "plan/adapted_dims.hpp"
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -19,7 +24,7 @@ namespace {
 struct ExportArguments {
   std::string source, target;
   std::string dtype = "fp32", max_shard_size = "5 GiB";
-  bool average = false;
+  bool average = false, merge = false;
 };
 
 struct SavedType {
@@ -51,10 +56,12 @@ std::int64_t shard_bytes_of(const std::string& text) {
 // read as a model's before. The token that ends a text is that of generation_config.json: some
 // readers look at config.json alone.
 std::string config_text(const std::string& folder, const SavedType& type,
-                        const std::map<std::string, std::string>& files) {
-  auto config = nlohmann::ordered_json::parse(read_json_text(folder + "/config.json"));
+                        const std::map<std::string, std::string>& files, bool parts_head) {
+  auto config =
+      nlohmann::ordered_json::parse(read_json_text(model_folder_of(folder) + "/config.json"));
   config.erase("dtype");  // newer transformers' name of the same
   config["torch_dtype"] = type.torch_name;
+  if (parts_head) config["tie_word_embeddings"] = false;
   const auto generation = files.find("generation_config.json");
   const auto said = generation == files.end()
                         ? nlohmann::json()
@@ -115,29 +122,73 @@ std::vector<checkpoint::TensorSource> sources_of(const Tensors& weights, DType d
   return out;
 }
 
-int run_export(const ExportArguments& a, const Context& context) {
-  const SavedType& type = type_of(a.dtype);
-  checkpoint::ModelFolder model;
-  model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
-  const std::string source = find_weights(a.source, context).checkpoint;
-  const architectures::ModelDims dims = architectures::read_config(source);
-  const checkpoint::WeightsFolder weights(source);
-  weights.require_read(
-      [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
-  std::optional<checkpoint::WeightsFolder> averages;
-  Tensors tensors = weights.tensors();
-  require_plain(tensors, source);
-  if (a.average) {
-    if (!std::filesystem::exists(source + "/optimizer.safetensors") &&
-        !std::filesystem::exists(source + "/optimizer.safetensors.index.json"))
-      throw UserError(ExitCode::input_missing,
-                      "export: --ema: " + source + " is no checkpoint with an optimizer's states");
-    averages.emplace(source, "optimizer");
-    tensors = averaged(std::move(tensors), *averages, source);
+/// A tied head as a tensor of its own, beside the embedding that it begins as.
+void part_head(Tensors& tensors, const architectures::ModelDims& dims) {
+  const architectures::HeadAndTable own = architectures::own_head(dims);
+  tensors.erase(own.head);
+  const auto table = std::ranges::find_if(tensors, [&](const auto& tensor) {
+    return architectures::parameter_name(dims, tensor.first) == own.table;
+  });
+  if (table != tensors.end()) tensors.emplace(own.head, table->second);
+}
+
+/// Weights that an adapter adds to are summed in fp32 and rounded once; modules that it has whole
+/// take the place of the model's.
+void merge_adapter(const merge::MergedAdapter& adapter, const architectures::ModelDims& dims,
+                   DType dtype, std::vector<checkpoint::TensorSource>& tensors,
+                   const Tensors& weights) {
+  const program::ModelGraph graph =
+      architectures::model_graph(dims, 1, 1, DType::f32, architectures::GraphOptions::on_cpu(1));
+  std::map<std::string, const program::ParameterSpec*> parameters;
+  for (const program::GroupSpec& group : graph.groups)
+    for (const program::ParameterSpec& p : group.parameters) parameters.emplace(p.name, &p);
+  for (checkpoint::TensorSource& tensor : tensors) {
+    const std::string parameter = architectures::parameter_name(dims, tensor.name);
+    if (const auto at = adapter.whole().find(parameter); at != adapter.whole().end()) {
+      const checkpoint::TensorEntry& entry = *at->second;
+      const std::string where = adapter.path() + ": " + parameter;
+      if (entry.dims != tensor.dims)
+        throw UserError(ExitCode::bad_data, where + " has other sizes than the model's");
+      tensor.fill = [&entry, dtype, where](std::span<std::byte> bytes) {
+        checkpoint::convert_elements(entry, dtype, bytes, where);
+      };
+    }
+    if (!adapter.changes(parameter)) continue;
+    const checkpoint::WeightsFolder::Tensor& base = weights.at(tensor.name);
+    tensor.fill = [&adapter, base, dtype, dims = tensor.dims, spec = *parameters.at(parameter),
+                   where = base.file + ": tensor '" + tensor.name +
+                           "'"](std::span<std::byte> bytes) {
+      std::vector<float> sum = checkpoint::to_floats(*base.entry, where);
+      adapter.merge(spec, sum);
+      const checkpoint::TensorEntry merged{DType::f32, dims, std::as_bytes(std::span(sum))};
+      checkpoint::convert_elements(merged, dtype, bytes, where);
+    };
   }
-  model.tensors = sources_of(tensors, type.dtype);
-  model.text_files = checkpoint::read_carried_files(source);
-  model.text_files["config.json"] = config_text(source, type, model.text_files);
+}
+
+/// The adapter alone, as PEFT loads it.
+checkpoint::ModelFolder adapter_alone(const std::string& source, DType dtype) {
+  const std::string path = source + "/" + checkpoint::adapter_weights_name;
+  const auto file = std::make_shared<checkpoint::SafetensorsReader>(path);
+  checkpoint::ModelFolder out;
+  out.stem = "adapter_model";
+  for (const auto& [name, entry] : file->tensors())
+    out.tensors.push_back({name,
+                           dtype,
+                           entry.dims,
+                           [file, &entry, dtype,
+                            where = path + ": tensor '" + name + "'"](std::span<std::byte> bytes) {
+                             checkpoint::convert_elements(entry, dtype, bytes, where);
+                           },
+                           {}});
+  out.text_files = checkpoint::read_carried_files(source);
+  out.text_files[checkpoint::adapter_config_name] =
+      read_json_text(source + "/" + checkpoint::adapter_config_name);
+  return out;
+}
+
+int write_export(const ExportArguments& a, const std::string& source,
+                 const checkpoint::ModelFolder& model, const Context& context) {
   const auto files = checkpoint::write_model_folder(a.target, model);
   if (context.output.json)
     print(nlohmann::ordered_json{{"event", "exported"},
@@ -150,6 +201,45 @@ int run_export(const ExportArguments& a, const Context& context) {
     say(context, "wrote " + a.target + " from " + source + " in " + a.dtype + ": " +
                      std::to_string(files.size()) + " files");
   return 0;
+}
+
+int run_export(const ExportArguments& a, const Context& context) {
+  const SavedType& type = type_of(a.dtype);
+  const std::string source = find_weights(a.source, context).checkpoint;
+  const bool adapts = is_adapter_folder(source);
+  if (a.merge && !adapts)
+    throw UserError(ExitCode::usage, "export: --merge: " + source + " holds no adapter");
+  if (adapts && a.average)
+    throw UserError(ExitCode::usage, "export: --ema: adapters keep no average that is exported");
+  checkpoint::ModelFolder model;
+  if (adapts && !a.merge) model = adapter_alone(source, type.dtype);
+  model.max_shard_bytes = shard_bytes_of(a.max_shard_size);
+  if (adapts && !a.merge) return write_export(a, source, model, context);
+  const architectures::ModelDims dims = plan::read_merged_config(source);
+  const checkpoint::WeightsFolder weights(model_folder_of(source));
+  weights.require_read(
+      [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
+  std::optional<checkpoint::WeightsFolder> averages;
+  Tensors tensors = weights.tensors();
+  require_plain(tensors, source);
+  const bool parts_head = architectures::has_partable_head(architectures::read_config(source)) &&
+                          !architectures::has_partable_head(dims);
+  if (parts_head) part_head(tensors, dims);
+  if (a.average) {
+    if (!std::filesystem::exists(source + "/optimizer.safetensors") &&
+        !std::filesystem::exists(source + "/optimizer.safetensors.index.json"))
+      throw UserError(ExitCode::input_missing,
+                      "export: --ema: " + source + " is no checkpoint with an optimizer's states");
+    averages.emplace(source, "optimizer");
+    tensors = averaged(std::move(tensors), *averages, source);
+  }
+  model.tensors = sources_of(tensors, type.dtype);
+  std::optional<merge::MergedAdapter> adapter;
+  if (adapts)
+    merge_adapter(adapter.emplace(source, dims), dims, type.dtype, model.tensors, tensors);
+  model.text_files = checkpoint::read_carried_files(source);
+  model.text_files["config.json"] = config_text(source, type, model.text_files, parts_head);
+  return write_export(a, source, model, context);
 }
 
 }  // namespace
@@ -172,6 +262,8 @@ void add_export(CLI::App& app, Context& context) {
       ->add_option("--max-shard-size", a->max_shard_size,
                    "Largest file; larger weights become several files with an index (5 GiB).")
       ->type_name("SIZE");
+  command->add_flag("--merge", a->merge,
+                    "Add an adapter to the weights of its model: in fp32, rounded once.");
   command->add_flag("--ema", a->average,
                     "Write the moving average of the weights (optimizer.ema_decay).");
   command->callback(

@@ -126,11 +126,12 @@ recipe::LoadedRecipe load(const RecipeArguments& arguments, const std::string& c
   return loaded;
 }
 
-Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu) {
+Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu,
+                 std::optional<hardware::LinkKind> links) {
   launch::measure_model(loaded.recipe, facts);
   launch::measure_optimizer(loaded.recipe, facts);
   Prepared p{std::move(loaded), std::move(facts), {}, {}};
-  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .rank = 0});
+  p.plan = plan::make_run_plan(p.loaded.recipe, p.facts, {.gpu = gpu, .links = links, .rank = 0});
   log::debug("plan made: " + std::to_string(p.plan.train.size()) + " step programs, " +
              std::to_string(p.plan.train.back().program.steady.size()) + " instructions a step, " +
              human_bytes(p.plan.memory.total_bytes()) + " planned, " +
@@ -148,12 +149,13 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
   return p;
 }
 
-Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64_t hosts) {
+Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64_t hosts,
+                 std::optional<hardware::LinkKind> links) {
   facts::Facts facts = facts::gather_facts(loaded.recipe);
   const bool counted = loaded.recipe.parallel.world_size.is_auto() && gpu.empty() && hosts == 1;
   if (counted) {  // as `train` does on this machine
     decide_ranks(loaded.recipe, facts, {});
-    Prepared p = prepare(std::move(loaded), std::move(facts), gpu);
+    Prepared p = prepare(std::move(loaded), std::move(facts), gpu, links);
     p.origins["parallel.world_size"] = "planned";
     return p;
   }
@@ -164,7 +166,7 @@ Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64
                                          " must divide the number of ranks, which is " +
                                          std::to_string(ranks) + "; --world says another");
   facts.hardware.local_ranks = ranks / hosts;
-  return prepare(std::move(loaded), std::move(facts), gpu);
+  return prepare(std::move(loaded), std::move(facts), gpu, links);
 }
 
 void on_one_rank(recipe::Recipe& recipe) {

@@ -25,9 +25,11 @@ struct Prepared {
   plan::RunPlan plan;
   recipe::Origins origins;  // loaded.origins; "planned" for what the plan filled in
 };
-Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu = "");
+Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::string& gpu = "",
+                 std::optional<hardware::LinkKind> links = {});
 /// `hosts`: that the ranks are on; throws UserError 2 if they do not divide the ranks.
-Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu = "", std::int64_t hosts = 1);
+Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu = "", std::int64_t hosts = 1,
+                 std::optional<hardware::LinkKind> links = {});
 
 /// For what one process does with a run of several: nothing of it hangs on the number of ranks.
 void on_one_rank(recipe::Recipe& recipe);

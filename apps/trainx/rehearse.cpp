@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "plan/checkpoint_size.hpp"
 #include "table.hpp"
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
@@ -167,14 +168,13 @@ int rehearse(RecipeArguments arguments, const Context& context,
   require(seen.peak_bytes <= planned, ExitCode::out_of_memory,
           "memory peaked at " + human_bytes(seen.peak_bytes) + ", and " + human_bytes(planned) +
               " were planned");
-  // with `best`, and the one that is being written
-  const std::int64_t each = bytes_of(store.list().back().path),
-                     kept = each * (asked.checkpoint.keep_last + 2);
+  const plan::CheckpointSize saves = plan::checkpoint_size(whole.plan);
+  const std::int64_t each = bytes_of(store.list().back().path), kept = each * saves.most;
   const std::int64_t free = free_disk_bytes(folder) + bytes_of(folder);
   require(kept <= free, ExitCode::io_error,
-          "checkpoints will take " + human_bytes(kept) + " (checkpoint.keep_last " +
-              std::to_string(asked.checkpoint.keep_last) +
-              ", `best` and the one being written), and " + human_bytes(free) + " are free");
+          "checkpoints will take " + human_bytes(kept) + " (" + std::to_string(saves.most) +
+              ", by checkpoint.keep_last " + std::to_string(asked.checkpoint.keep_last) +
+              "), and " + human_bytes(free) + " are free");
   std::vector<std::pair<std::string, std::string>> rows{
       {"steps", std::to_string(seen.steps) + " with rows of " +
                     std::to_string(asked.data.sequence_length) + " tokens, " +

@@ -1,3 +1,4 @@
+#include "advice.hpp"
 #include "begun_run.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "commands.hpp"
@@ -108,6 +109,7 @@ int start(const Prepared& p, launch::LaunchPlan ranks, const TrainArguments& a,
   };
   require_gpu(p);
   require_disk(p.plan, warn);
+  if (ranks.first.rank == 0) tell_advice(p, context, warn);
   std::optional<launch::LaunchersSecret> secret;
   if (!ranks.owns_all()) {
     secret.emplace(a.launch.secret_file, environment_variable, job.run_folder, ranks.first);

@@ -2,6 +2,7 @@
 #include "command_line.hpp"
 #include "core/error.hpp"
 #include "core/mapped_region.hpp"
+#include "core/memory_limit.hpp"
 #include "core/process.hpp"
 #include "core/thread_limit.hpp"
 #include "launch/torch_folder.hpp"
@@ -71,8 +72,7 @@ int trainx::app::trainx_main(int argc, char** argv) {
     return fail(context, static_cast<int>(ExitCode::io_error),
                 error.path1().string() + ": " + error.code().message());
   } catch (const std::bad_alloc&) {
-    return fail(context, static_cast<int>(ExitCode::out_of_memory),
-                "the machine has no memory left");
+    return fail(context, static_cast<int>(ExitCode::out_of_memory), no_memory_sentence());
   } catch (const std::exception& error) {
     if (is_thread_limit(error))
       return fail(context, static_cast<int>(ExitCode::out_of_memory), thread_limit_sentence());

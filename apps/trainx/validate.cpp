@@ -1,3 +1,4 @@
+#include "advice.hpp"
 #include "check_inputs.hpp"
 #include "commands.hpp"
 #include "inputs.hpp"
@@ -13,10 +14,13 @@ int run_validate(const RecipeArguments& a, const Context& context) {
     notes.push_back(std::move(note));
   if (!p.facts.data.eval_problem.empty())
     notes.push_back("held-out data is not there yet: " + p.facts.data.eval_problem);
+  auto remarks = remarks_of(p);
+  for (std::string& hint : remarks.hints) notes.push_back(std::move(hint));
   if (context.output.json)
-    print(nlohmann::json{{"valid", true}, {"notes", notes}}.dump());
+    print(nlohmann::json{{"valid", true}, {"notes", notes}, {"warnings", remarks.warnings}}.dump());
   else
     print("valid: run " + p.plan.recipe.run.name + ", into " + run_folder_of(p.plan.recipe));
+  for (const std::string& warning : remarks.warnings) say(context, "warning: " + warning);
   for (const std::string& note : notes) say(context, "note: " + note);
   return 0;
 }

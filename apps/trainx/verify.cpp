@@ -307,7 +307,7 @@ int run_verify(const VerifyArguments& a, const Context& context) {
 
 void add_verify(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
-      "verify", "Train the first steps cut differently and resumed; compare losses and weights.");
+      "verify", "Check that micro-batches, ranks and a resume do not change the result.");
   context.usage[command] = "CONFIG [key=value ...] [--worlds 1,2,4] [--steps N]";
   const auto a = std::make_shared<VerifyArguments>();
   add_recipe_arguments(*command, a->recipe);

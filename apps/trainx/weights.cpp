@@ -1,7 +1,9 @@
 // Which weights `eval`, `generate` and `export` read.
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/verify.hpp"
 #include "checkpoint/weights_folder.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
@@ -44,11 +46,16 @@ WeightsSource find_weights(const std::string& named, const Context& context) {
                     folder + " is not there; give a run's folder (outputs/NAME) or a model's");
   if (fs::exists(path / "resolved.yaml"))
     return {folder, newest_checkpoint(folder, context), resolved_recipe(path)};
-  if (!fs::exists(path / "config.json") || !checkpoint::has_weights(folder))
+  const bool adapts = is_adapter_folder(folder);
+  const std::string model = model_folder_of(folder);
+  if (!fs::exists(fs::path(model) / "config.json") || !checkpoint::has_weights(model) ||
+      (adapts && !fs::exists(path / checkpoint::adapter_weights_name)))
     throw UserError(ExitCode::input_missing,
-                    folder +
-                        " is neither a run's folder (resolved.yaml) nor a model's (config.json, "
-                        "model.safetensors or its index)");
+                    (adapts ? model + ", which " : "") + folder +
+                        (adapts ? " adapts, is no model's folder (config.json, model.safetensors)"
+                                : " is neither a run's folder (resolved.yaml) nor a model's "
+                                  "(config.json, model.safetensors or its index) nor an adapter's "
+                                  "(adapter_config.json)"));
   // A checkpoint inside a run: the run's recipe says what its tokens mean.
   const fs::path run = fs::canonical(path).parent_path();
   if (!fs::exists(run / "resolved.yaml")) {

@@ -191,7 +191,7 @@ class Row:
         machine = {"gpu": gpu.name(), "driver": gpu.driver_version(), "power_limit_watts": gpu.power_limit_watts(), "memory_bytes": gpu.total_bytes(),
                    "cores": os.cpu_count(), "system": platform.platform()}
         answers = {c.name: summary(row, c, machine["gpu"], as_typed(c.command, ROOT, self.scratch)) for c in self.contestants}
-        keep = ("name", "title", "unit", "batch", "length", "ranks", "environment", "goal", "goal_ratio", "against", "goal_memory", "flops_per_token", "table", "methods")
+        keep = ("name", "title", "unit", "batch", "length", "ranks", "environment", "goal", "goal_ratio", "against", "goal_memory", "flops_per_token", "flops_note", "table", "methods")
         settings = {name: getattr(self.args, name) for name in ("rounds", "seconds_per_round", "caches")}
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         variants = {name: ratios(answers, row["peers"], name) for name in row.get("variants", {})}

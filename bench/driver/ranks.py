@@ -34,13 +34,15 @@ def beside_torch(world, size, batch, ratio, tiny):
     """All GPUs, ours and torch's; the goal is the ratio that one GPU has."""
     row, who = gpt2(size, batch, ratio, tiny), "torch compile DDP"
     peer = f"{torchrun(world)} bench/peers/torch_gpt2.py {options(row, size, tiny)}{'' if tiny else ' --compile'}"
-    return among(world, row | {"name": f"ddp-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs", "peers": {who: peer}, "against": who})
+    return among(world, row | {"name": f"ddp-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs", "peers": {who: peer}, "against": who,
+                              "overrides": [*row["overrides"], "parallel.mode=ddp"]})
 
 
 def beside_one(world, size, batch, tiny):
     """All GPUs and one of them: ours over it is the share of what would be linear."""
     row = gpt2(size, batch, 0.97, tiny)
-    return among(world, row | {"name": f"linear-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs and one", "peers": {}, "against": ONE, "variants": {ONE: row["overrides"]}})
+    return among(world, row | {"name": f"linear-{size}-x{world}", "title": f"{row['title']} a GPU, {world} GPUs and one", "peers": {}, "against": ONE,
+                              "overrides": [*row["overrides"], "parallel.mode=ddp"], "variants": {ONE: row["overrides"]}})
 
 
 def sharded(mode, world, size, batch, share, tiny):

@@ -107,7 +107,7 @@ def notes(rows):
              f"The contestants of a row share the machine and take turns ({listed(settings, '; ')}); medians over rounds" +
              (f", which lie at most {100 * max(spreads):.1f} % apart." if spreads else "."),
              "Memory: the allocator's peak; what the process takes, as the device shows it. mJ per unit: a token or a sample, by the GPU's counter.",
-             "MFU: 6 FLOPs a weight and token, 12 LCT of attention, over the maker's dense bf16 peak. First step: since the start of the process."]
+             f"MFU: {listed((row.get('flops_note') or '6 FLOPs a weight' for row in rows), '; ')}, a token, 12 LCT of attention, over the maker's dense bf16 peak. First step: since the start of the process."]
     if any(not c["interleaved"] for _, _, c in each):
         lines.append("(alone): did not fit beside the others and ran after them, not in turns.")
     lines += [f"{row['title']}: unfinished." for row in rows if not row["complete"]]

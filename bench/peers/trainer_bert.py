@@ -27,7 +27,7 @@ def arguments():
     parser.add_argument("--data", help="samples as JSON lines, padded to --length; random ones of that length where it is not named")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--dropout", type=float, default=0.0, help="of embeddings, residual branches and the classifier (BERT's own: 0.1)")
-    parser.add_argument("--attention-dropout", type=float, default=0.0, help="of attention's weights (BERT's own: 0.1; trainx has none)")
+    parser.add_argument("--attention-dropout", type=float, default=0.0, help="of attention's weights (BERT's own: 0.1)")
     parser.add_argument("--workers", type=int, default=0, help="processes that load data")
     parser.add_argument("--wait", action="store_true", help="loads, says so, and touches no GPU before the line `begin`")
     session.add_arguments(parser)

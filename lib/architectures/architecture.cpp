@@ -1,4 +1,5 @@
 #include "architectures/architecture.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
@@ -9,6 +10,7 @@
 #include "architectures/exported.hpp"
 #include "architectures/families/family.hpp"
 #include "architectures/families/seq2seq_family.hpp"
+#include "graph/model.hpp"
 #include "graph/to_blocks.hpp"
 #include <algorithm>
 #include <concepts>
@@ -30,8 +32,9 @@ static_assert(packs_as_its_options<Gpt2Dims> && packs_as_its_options<BertDims> &
 
 // Models of a user's own answer under the same names as architectures.
 program::ModelGraph graph_of(const CustomDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, const Machine& machine) {
-  return custom_graph(d, micro_batch_size, length, compute, machine);
+                             std::int64_t length, DType compute,
+                             const GraphOptions& graph_options) {
+  return custom_graph(d, micro_batch_size, length, compute, graph_options);
 }
 std::string text_of(const CustomDims& d, DType saved) { return custom_config_text(d, saved); }
 void config_keys(ConfigKeys&, CustomDims&) {}
@@ -170,7 +173,7 @@ namespace {
 
 struct KnownGraph {
   ModelDims dims;
-  std::tuple<std::int64_t, std::int64_t, DType, Machine> shape;
+  std::tuple<std::int64_t, std::int64_t, DType, GraphOptions> shape;
   program::ModelGraph graph;
 };
 
@@ -188,19 +191,34 @@ bool are_equal(const ModelDims& a, const ModelDims& b) {
 }  // namespace
 
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
-                                std::int64_t length, DType compute, Machine machine) {
+                                std::int64_t length, DType compute, GraphOptions graph_options) {
   // Searches ask for the same few graphs again and again.
   constexpr std::size_t most_known = 8;
   thread_local std::deque<KnownGraph> known;
-  const std::tuple shape(micro_batch_size, length, compute, machine);
+  const std::tuple shape(micro_batch_size, length, compute, graph_options);
   for (const KnownGraph& k : known)
     if (k.shape == shape && are_equal(k.dims, dims)) return k.graph;
   program::ModelGraph graph = std::visit(
-      [&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, machine); }, dims);
+      [&](const auto& d) { return graph_of(d, micro_batch_size, length, compute, graph_options); },
+      dims);
   if (std::holds_alternative<CustomDims>(dims)) return graph;
   if (known.size() == most_known) known.pop_front();
   known.push_back({dims, shape, graph});
   return graph;
+}
+
+void observe_graph_passes(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                          DType compute, const GraphOptions& graph_options,
+                          const graph::GraphPassObserver& observer) {
+  graph::Model model = std::visit(
+      [&](const auto& d) { return model_of(d, micro_batch_size, length, compute, graph_options); },
+      dims);
+  graph::apply_graph_passes(model, graph_options.passes, observer);
+}
+
+std::string module_path(const ModelDims& dims, const std::string& name) {
+  const bool below = std::holds_alternative<Gpt2Dims>(dims) && !name.starts_with("lm_head");
+  return below ? "transformer." + name : name;
 }
 
 namespace {
@@ -225,9 +243,9 @@ double attention_dropout(const ModelDims& dims) {
 namespace {
 
 /// Of a row of few tokens, by operations of which a model can be told.
-program::ModelGraph small_graph(const ModelDims& dims, const Machine& machine) {
+program::ModelGraph small_graph(const ModelDims& dims, const GraphOptions& graph_options) {
   const std::int64_t length = std::min<std::int64_t>(max_positions(dims), 16);
-  return model_graph(dims, 1, length, DType::f32, machine);
+  return model_graph(dims, 1, length, DType::f32, graph_options);
 }
 
 }  // namespace
@@ -270,7 +288,7 @@ bool mixes_windows(const ModelDims& dims) {
 std::string without_gpu_kernel(const ModelDims& dims) {
   // LibTorch has kernels for what its modules call
   if (std::holds_alternative<CustomDims>(dims)) return "";
-  return small_graph(dims, Machine::one_gpu()).without_gpu_kernel;
+  return small_graph(dims, GraphOptions::on_gpu()).without_gpu_kernel;
 }
 
 namespace {
@@ -322,7 +340,8 @@ ModelDims dims_from_config(const std::string& text, const std::string& path) {
   return dims;
 }
 
-ModelDims read_config(const std::string& folder) {
+ModelDims read_config(const std::string& path_of_folder) {
+  const std::string folder = model_folder_of(path_of_folder);
   return dims_from_config(read_json_text(folder + "/config.json"), folder + "/config.json");
 }
 

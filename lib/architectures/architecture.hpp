@@ -1,5 +1,6 @@
 // A model whichever architecture it is of: the lists' entries behind one set of names.
 #pragma once
+#include "graph/passes/graph_pass.hpp"
 #include "architectures/dims.hpp"
 #include "operations/attention/attention_spec.hpp"
 #include <cstdint>
@@ -46,10 +47,14 @@ std::int64_t target_length(const ModelDims& dims, std::int64_t length);
 /// gradient is seeded with (1 / this); the true count is divided out.
 double nominal_targets(const ModelDims& dims, std::int64_t samples, std::int64_t length);
 
-/// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `machine`: what
-/// computes them.
+/// The blocks for a micro-batch of `micro_batch_size` samples of `length` tokens; `graph_options`:
+/// what computes them.
 program::ModelGraph model_graph(const ModelDims& dims, std::int64_t micro_batch_size,
-                                std::int64_t length, DType compute, Machine machine);
+                                std::int64_t length, DType compute, GraphOptions graph_options);
+/// Shows the same model before the first graph pass and after each.
+void observe_graph_passes(const ModelDims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                          DType compute, const GraphOptions& graph_options,
+                          const graph::GraphPassObserver& observer);
 
 /// config.json of a Hugging Face folder, by its model_type. Throws UserError 65 naming the key, 66
 /// when there is none.
@@ -63,5 +68,9 @@ std::string config_text(const ModelDims& dims, DType saved);
 /// The parameter (ParameterSpec::name) that a tensor of a Hugging Face file is; empty for what such
 /// files hold besides: constant buffers, copies of tied tensors, heads of other tasks.
 std::string parameter_name(const ModelDims& dims, std::string_view saved_name);
+
+/// Where a parameter or a module of that name (ParameterSpec::name, or what is before its last
+/// dot) stands in transformers' class for the task: "transformer.h.0.attn.c_attn".
+std::string module_path(const ModelDims& dims, const std::string& name);
 
 }  // namespace trainx::architectures

@@ -107,14 +107,20 @@ class EncoderBuilder {
 
 }  // namespace
 
-program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
-                             DType compute, Machine machine) {
-  graph::BuilderOptions options = builder_options(d, micro_batch_size, length, compute, machine);
+graph::Model model_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options) {
+  graph::BuilderOptions options =
+      builder_options(d, micro_batch_size, length, compute, graph_options);
   options.any_norms = d.norms_before;
   options.norm_shift = d.norm_shift;
   graph::ModelBuilder m(options, encoder_batch(d));
   EncoderBuilder(d, m).build();
-  return compose(m.finish(), machine);
+  return m.finish();
+}
+
+program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                             DType compute, GraphOptions graph_options) {
+  return compose(model_of(d, micro_batch_size, length, compute, graph_options), graph_options);
 }
 
 }  // namespace trainx::architectures

@@ -5,6 +5,10 @@
 #include "architectures/transformer.hpp"
 #include "options/model/bert.hpp"
 
+namespace trainx::graph {
+struct Model;
+}
+
 namespace trainx::architectures {
 
 struct BertDims {
@@ -56,7 +60,9 @@ struct BertDims {
 // What every architecture answers: transformer.hpp says what.
 const Sizes<BertDims>& sizes(const BertOptions& o);
 program::ModelGraph graph_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
-                             DType compute, Machine machine = {});
+                             DType compute, GraphOptions graph_options = {});
+graph::Model model_of(const BertDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options);
 void config_keys(ConfigKeys& keys, BertDims& d);
 std::vector<std::string> remarks_of(const ConfigReader& file, const BertDims& d);
 std::string parameter_of(const BertDims& d, std::string_view saved_name);

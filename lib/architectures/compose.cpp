@@ -1,8 +1,6 @@
 #include "architectures/compose.hpp"
 #include "core/error.hpp"
-#include "graph/fuse.hpp"
-#include "graph/parameter_rules.hpp"
-#include "graph/quantize_products.hpp"
+#include "graph/passes/graph_pass.hpp"
 #include "graph/to_blocks.hpp"
 #include "architectures/library_bytes.hpp"
 #include <algorithm>
@@ -34,7 +32,7 @@ LibraryCalls library_calls(const graph::Model& model) {
           calls.attention.push_back(*a);
       }
       if (const auto* l = std::get_if<operations::Linear>(&op.operation);
-          l && (!l->logits || model.head.rows != operations::HeadRows::first))
+          l && (!l->epilogue.makes_logits() || model.head.rows != operations::HeadRows::first))
         calls.widest = std::max(
             calls.widest, model.types_of(op).parameters[operations::Linear::weight].dims.front());
       if (const auto* g = std::get_if<operations::GroupedLinear>(&op.operation))
@@ -54,7 +52,7 @@ std::string without_gpu_kernel(const graph::Model& model) {
 }  // namespace
 
 graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_t length,
-                                      DType compute, const Machine& machine) {
+                                      DType compute, const GraphOptions& graph_options) {
   if (length < 1 || micro_batch_size < 1)
     throw InternalError("model_graph: length or micro_batch_size out of range");
   if (compute != DType::f32 && size_of(compute) != 2)
@@ -62,10 +60,10 @@ graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_
   return {.batch_size = micro_batch_size,
           .length = length,
           .compute = compute,
-          .gpu = machine.gpu,
-          .compute_capability = machine.compute_capability,
-          .scaled = compute == DType::f16 || machine.seeded,
-          .sharing = machine.sharing};
+          .gpu = graph_options.device.gpu,
+          .compute_capability = graph_options.device.compute_capability,
+          .scaled = compute == DType::f16 || graph_options.seeded,
+          .sharing = graph_options.sharing};
 }
 
 Head all_rows(const ModelBuilder& m, std::int64_t columns) {
@@ -107,14 +105,13 @@ Head first_rows(const ModelBuilder& m, const std::string& targets) {
           .predicted_rows = B};
 }
 
-program::ModelGraph compose(graph::Model model, const Machine& machine) {
-  graph::apply(machine.rules, model);
-  graph::fuse(model);
-  graph::quantize_products(model, machine.fp8);
+program::ModelGraph compose(graph::Model model, const GraphOptions& graph_options) {
+  graph::apply_graph_passes(model, graph_options.passes);
   program::ModelGraph graph = graph::to_blocks(model);
   const LibraryCalls calls = library_calls(model);
-  graph.library_bytes = machine.gpu ? gpu_library_bytes(calls, machine.deterministic)
-                                    : library_bytes(calls, machine.threads);
+  graph.library_bytes = graph_options.device.gpu
+                            ? gpu_library_bytes(calls, graph_options.device.deterministic)
+                            : library_bytes(calls, graph_options.device.threads);
   graph.without_gpu_kernel = without_gpu_kernel(model);
   return graph;
 }

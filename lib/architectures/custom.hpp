@@ -2,10 +2,14 @@
 // (`--describe`, `--describe-graph`) or, in the worker itself, from what was added to it.
 #pragma once
 #include "program/model_graph.hpp"
-#include "architectures/machine.hpp"
+#include "architectures/graph_options.hpp"
 #include "core/field_spec.hpp"
 #include "options/model/custom.hpp"
 #include <cstdint>
+
+namespace trainx::graph {
+struct Model;
+}
 
 namespace trainx::architectures {
 
@@ -86,7 +90,11 @@ constexpr program::Bytes module_workspace_bytes = program::Bytes{64} << 20;
 /// between modules. The last one has the loss. A micro-batch between two described ones has bytes
 /// between theirs. InternalError if no description covers it.
 program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t micro_batch_size,
-                                 std::int64_t length, DType compute, const Machine& machine = {});
+                                 std::int64_t length, DType compute,
+                                 const GraphOptions& graph_options = {});
+/// The modules before graph passes.
+graph::Model model_of(const CustomDims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options);
 
 /// config.json: model_type, the options, the shape.
 std::string custom_config_text(const CustomDims& dims, DType saved);

@@ -3,7 +3,7 @@
 #include "architectures/custom.hpp"
 #include "architectures/exported.hpp"
 #include "graph/builder.hpp"
-#include "graph/parameter_rules.hpp"
+#include "graph/passes/graph_pass.hpp"
 #include "graph/to_blocks.hpp"
 #include <algorithm>
 #include <cmath>
@@ -116,11 +116,8 @@ std::vector<program::TensorSpec> fields_of(const CustomShape& shape, std::int64_
   return out;
 }
 
-}  // namespace
-
-program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::int64_t T,
-                                 DType compute, const Machine& machine) {
-  const CustomShape shape = shape_for(dims, B, T, compute);
+graph::Model model_of(const CustomDims& dims, const CustomShape& shape, std::int64_t B,
+                      std::int64_t T, DType compute, const GraphOptions& graph_options) {
   const bool classification = dims.task == Task::classification;
   const std::string targets = classification ? "labels" : "targets";
   std::vector<std::string> of_text = shape.reads_tokens()
@@ -129,9 +126,9 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   if (reads(shape, "lengths")) of_text.emplace_back("lengths");
   const bool two_texts = dims.task == Task::seq2seq;
   if (two_texts) of_text.emplace_back("target_tokens");
-  if (shape.on_gpu != machine.gpu)
+  if (shape.on_gpu != graph_options.device.gpu)
     throw InternalError("model " + dims.options.name + " was measured on another device");
-  graph::BuilderOptions builder = builder_options(B, T, compute, machine);
+  graph::BuilderOptions builder = builder_options(B, T, compute, graph_options);
   builder.fields = fields_of(shape, B);
   if (two_texts) builder.target_length = target_length(dims, T);
   graph::ModelBuilder m(builder, of_text);
@@ -162,11 +159,27 @@ program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::in
   const std::set<std::string> tied = tied_parameters(shape);
   for (graph::ModelParameter& p : model.parameters)
     if (tied.contains(p.spec.name)) p.group = p.spec.name;
-  graph::apply(machine.rules, model);
+  return model;
+}
+
+}  // namespace
+
+graph::Model model_of(const CustomDims& dims, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options) {
+  return model_of(dims, shape_for(dims, micro_batch_size, length, compute), micro_batch_size,
+                  length, compute, graph_options);
+}
+
+program::ModelGraph custom_graph(const CustomDims& dims, std::int64_t B, std::int64_t T,
+                                 DType compute, const GraphOptions& graph_options) {
+  const CustomShape shape = shape_for(dims, B, T, compute);
+  graph::Model model = model_of(dims, shape, B, T, compute, graph_options);
+  graph::apply_graph_passes(model, {.rules = graph_options.passes.rules});
   freeze_fixed(dims, model);
   program::ModelGraph graph = graph::to_blocks(model);
   keep_saved_dims(shape, graph);
-  graph.library_bytes = shape.library_bytes + (machine.gpu ? module_workspace_bytes : 0);
+  graph.library_bytes = shape.library_bytes +
+                        (graph_options.device.gpu ? module_workspace_bytes : 0);
   return graph;
 }
 

@@ -227,10 +227,10 @@ class DecoderBuilder {
 
 }  // namespace
 
-program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, Machine machine) {
+graph::Model model_of(const DecoderDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options) {
   if (length > d.max_positions) throw InternalError("decoder: rows are too long");
-  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
+  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, graph_options);
   take_training(options, d);
   options.epsilon = d.layer_norm_epsilon;
   options.initializer_range = d.initializer_range;
@@ -244,7 +244,12 @@ program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size
   if (d.packed) batch.emplace_back("document_starts");
   graph::ModelBuilder m(options, batch);
   DecoderBuilder(d, m).build();
-  return compose(m.finish(), machine);
+  return m.finish();
+}
+
+program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
+                             std::int64_t length, DType compute, GraphOptions graph_options) {
+  return compose(model_of(d, micro_batch_size, length, compute, graph_options), graph_options);
 }
 
 namespace {

@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace trainx::graph {
+struct Model;
+}
+
 namespace trainx::architectures {
 
 /// Names of tensors: of the model, and of a layer below "<layers>.<i>.". Several names: parts of
@@ -98,7 +102,9 @@ struct DecoderDims {
 // What every architecture answers: transformer.hpp says what.
 const Sizes<DecoderDims>& sizes(const DecoderOptions& o);
 program::ModelGraph graph_of(const DecoderDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, Machine machine = {});
+                             std::int64_t length, DType compute, GraphOptions graph_options = {});
+graph::Model model_of(const DecoderDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options);
 std::string parameter_of(const DecoderDims& d, std::string_view saved_name);
 
 /// Of a config.json whose model_type is a family's; `code` of what is wrong with it.

@@ -160,6 +160,7 @@ void take_settings(DecoderOptions& o, DecoderDims& d) {
                         " elements (qk_nope_head_dim + qk_rope_head_dim): remove it");
   DecoderDims settled =
       decoder_dims(d.family, config_with(d).text(), "model.options", ExitCode::invalid_recipe);
+  settled.tied = d.tied;  // an adapter of the folder may have parted them (own_head.hpp)
   take_settings<DecoderOptions, DecoderDims>(o, settled);
   take_router_settings(o, settled);
   d = std::move(settled);

@@ -41,9 +41,10 @@ graph::MixtureOptions experts_of_layer(const Gpt2Dims& d, const std::string& nam
 
 }  // namespace
 
-program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
-                             DType compute, Machine machine) {
-  graph::BuilderOptions options = builder_options(d, micro_batch_size, length, compute, machine);
+graph::Model model_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options) {
+  graph::BuilderOptions options =
+      builder_options(d, micro_batch_size, length, compute, graph_options);
   options.transposed_linears = true;
   options.any_norms = d.num_experts > 0;  // what experts make ends in no linear layer's bias
   std::vector<std::string> batch{"tokens", "targets", "positions"};
@@ -75,10 +76,16 @@ program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, s
       return m.linear(x, layer + ".mlp.c_proj", residual);
     });
   }
-  m.begin_head(all_rows(m, d.padded_vocab_size()));
-  m.loss(m.layer_norm(h, "ln_f"), {.tied_to = "wte.weight", .classes = d.vocab_size},
+  m.begin_head(all_rows(m, d.tied ? d.padded_vocab_size() : d.vocab_size));
+  m.loss(m.layer_norm(h, "ln_f"),
+         {.tied_to = d.tied ? "wte.weight" : "", .name = "lm_head", .classes = d.vocab_size},
          operations::CrossEntropy::Score::none);
-  return compose(m.finish(), machine);
+  return m.finish();
+}
+
+program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
+                             DType compute, GraphOptions graph_options) {
+  return compose(model_of(d, micro_batch_size, length, compute, graph_options), graph_options);
 }
 
 }  // namespace trainx::architectures

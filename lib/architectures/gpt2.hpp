@@ -4,6 +4,10 @@
 #include "architectures/transformer.hpp"
 #include "options/model/gpt2.hpp"
 
+namespace trainx::graph {
+struct Model;
+}
+
 namespace trainx::architectures {
 
 struct Gpt2Dims {
@@ -20,6 +24,7 @@ struct Gpt2Dims {
   AttentionKind attention = AttentionKind::automatic;
   // A row may hold several documents. Each sees itself alone and counts its positions from 0.
   bool packed = false;
+  bool tied = true;  // the head's weight is the tokens' embedding
   std::int64_t padded_vocab_size() const { return whole_tiles(vocab_size); }
   bool has_experts(std::int64_t layer) const {
     return num_experts > 0 && (layer + 1) % decoder_sparse_step == 0;
@@ -33,7 +38,9 @@ constexpr std::string_view gpt2_moe = "gpt2_moe";
 // What every architecture answers: transformer.hpp says what.
 const Sizes<Gpt2Dims>& sizes(const Gpt2Options&);
 program::ModelGraph graph_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
-                             DType compute, Machine machine = {});
+                             DType compute, GraphOptions graph_options = {});
+graph::Model model_of(const Gpt2Dims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options);
 void config_keys(ConfigKeys& keys, Gpt2Dims& d);
 std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d);
 std::string parameter_of(const Gpt2Dims& d, std::string_view saved_name);

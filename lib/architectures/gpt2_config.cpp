@@ -65,7 +65,7 @@ void config_keys(ConfigKeys& keys, Gpt2Dims& d) {
   keys.fixed("scale_attn_by_inverse_layer_idx", {false});
   keys.fixed("reorder_and_upcast_attn", {false});
   keys.require("add_cross_attention", {false});
-  keys.fixed("tie_word_embeddings", {true});
+  keys.flag("tie_word_embeddings", d.tied, true);
   keys.dimension("n_layer", d.num_layers);
   keys.dimension("n_head", d.num_heads);
   keys.dimension("n_embd", d.hidden_size);
@@ -105,11 +105,11 @@ std::vector<std::string> remarks_of(const ConfigReader& file, const Gpt2Dims& d)
                          {"embd_pdrop", embedding});
 }
 
-/// Names begin with "transformer." or not. The head is the tokens' embedding.
-std::string parameter_of(const Gpt2Dims&, std::string_view saved_name) {
+/// Names begin with "transformer." or not. A tied head is the tokens' embedding.
+std::string parameter_of(const Gpt2Dims& d, std::string_view saved_name) {
   constexpr std::string_view prefix = "transformer.";
   if (saved_name.starts_with(prefix)) saved_name.remove_prefix(prefix.size());
-  if (saved_name == "lm_head.weight") return "wte.weight";
+  if (d.tied && saved_name == "lm_head.weight") return "wte.weight";
   return std::string(saved_name);
 }
 

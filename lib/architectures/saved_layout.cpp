@@ -23,6 +23,8 @@ Matrix matrix(const std::vector<std::int64_t>& dims) {
 /// What is saved of the parameter, as it lies inside.
 Matrix saved_matrix(const ParameterSpec& p) {
   const Matrix inside = matrix(p.dims);
+  // of stacked matrices that the folder holds as one
+  if (p.dims.size() == 3 && p.saved_dims.size() == 2) return inside;
   Matrix saved = matrix(p.saved_dims);
   if (p.saved_transposed && p.dims.size() == 2) std::swap(saved.rows, saved.columns);
   if (saved.rows > inside.rows || saved.columns > inside.columns)
@@ -59,6 +61,13 @@ void for_each_saved(const ParameterSpec& p, std::size_t saved_size, Rows rows, C
   if (saved_size != static_cast<std::size_t>(saved_elements(p)))
     throw InternalError(p.name + ": wrong number of saved elements");
   const Matrix inside = matrix(p.dims), saved = saved_matrix(p);
+  if (p.saved_experts_last) {
+    const std::int64_t experts = p.dims[0];
+    for (std::int64_t r = rows.begin; r < rows.end; ++r)
+      for (std::int64_t c = 0; c < inside.columns; ++c)
+        copy(r * inside.columns + c, c * experts + r);
+    return;
+  }
   if (!p.saved_transposed) {
     const bool vector = p.dims.size() == 1;
     for (std::int64_t r = rows.begin; r < rows.end; ++r)

@@ -163,10 +163,10 @@ std::int64_t target_length(const Seq2SeqDims& d, std::int64_t source_length) {
   return (d.longest_target * source_length + d.longest_source - 1) / d.longest_source;
 }
 
-program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, Machine machine) {
+graph::Model model_of(const Seq2SeqDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options) {
   if (length > d.max_positions) throw InternalError("seq2seq: rows are too long");
-  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, machine);
+  graph::BuilderOptions options = builder_options(micro_batch_size, length, compute, graph_options);
   options.target_length = target_length(d, length);
   options.dropout = d.dropout;
   options.attention_dropout = d.attention_dropout;
@@ -179,7 +179,12 @@ program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size
   options.norm_shift = !d.rms;
   graph::ModelBuilder m(options, {"tokens", "targets", "positions", "lengths", "target_tokens"});
   Seq2SeqBuilder(d, m).build();
-  return compose(m.finish(), machine);
+  return m.finish();
+}
+
+program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size,
+                             std::int64_t length, DType compute, GraphOptions graph_options) {
+  return compose(model_of(d, micro_batch_size, length, compute, graph_options), graph_options);
 }
 
 }  // namespace trainx::architectures

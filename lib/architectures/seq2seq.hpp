@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace trainx::graph {
+struct Model;
+}
+
 namespace trainx::architectures {
 
 /// Names of one side's tensors; those of a layer below "<layers>.<i>.". Several names: parts of one
@@ -74,7 +78,9 @@ std::int64_t target_length(const Seq2SeqDims& d, std::int64_t source_length);
 // What every architecture answers: transformer.hpp says what.
 const Sizes<Seq2SeqDims>& sizes(const Seq2SeqOptions& o);
 program::ModelGraph graph_of(const Seq2SeqDims& d, std::int64_t micro_batch_size,
-                             std::int64_t length, DType compute, Machine machine = {});
+                             std::int64_t length, DType compute, GraphOptions graph_options = {});
+graph::Model model_of(const Seq2SeqDims& d, std::int64_t micro_batch_size, std::int64_t length,
+                      DType compute, const GraphOptions& graph_options);
 std::string parameter_of(const Seq2SeqDims& d, std::string_view saved_name);
 
 /// Of a config.json whose model_type is a family's, beside weights that may lack a head.

@@ -14,7 +14,7 @@
 #pragma once
 #include "program/model_graph.hpp"
 #include "architectures/encoder_task.hpp"
-#include "architectures/machine.hpp"
+#include "architectures/graph_options.hpp"
 #include "options/model/attention.hpp"
 #include "options/model/transformer.hpp"
 #include <cstdint>

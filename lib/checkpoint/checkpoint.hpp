@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,9 @@ struct Contents {
   std::map<std::string, std::vector<TensorSource>> tensor_files;
   // "config.json", "trainer_state.json"
   std::map<std::string, std::string> text_files;
+  // of the tensor files, where ranks write together, those that rank 0 writes alone: who reads them
+  // knows no shards
+  std::set<std::string> whole_files = {};
 };
 
 struct Found {

@@ -39,7 +39,7 @@ std::vector<std::string> write_files(const std::string& folder, const ModelFolde
   std::int64_t total_bytes = 0;
   const auto shards = cut_into_shards(model.tensors, model.max_shard_bytes);
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    names.push_back(shard_name("model", i + 1, shards.size()));
+    names.push_back(shard_name(model.stem, i + 1, shards.size()));
     const WrittenFile written = write_safetensors_file(folder + "/" + names.back(), shards[i], {});
     manifest.files[names.back()] = {written.bytes, written.hash};
     for (const TensorSource& t : shards[i]) {
@@ -48,7 +48,7 @@ std::vector<std::string> write_files(const std::string& folder, const ModelFolde
     }
   }
   std::map<std::string, std::string> texts = model.text_files;
-  if (shards.size() > 1) texts[weights_index_name] = weights_index_text(files, total_bytes);
+  if (shards.size() > 1) texts[index_name(model.stem)] = weights_index_text(files, total_bytes);
   for (const auto& [name, text] : texts) {
     make_folders(folder_of(folder + "/" + name));
     write_file_atomic(folder + "/" + name, text);

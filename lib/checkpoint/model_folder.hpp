@@ -10,6 +10,7 @@ struct ModelFolder {
   std::vector<TensorSource> tensors;
   std::map<std::string, std::string> text_files;
   std::int64_t max_shard_bytes = 0;
+  std::string stem = "model";  // of the files of weights
 };
 
 /// Cut in order, as transformers does: a shard is full when the next tensor would not fit; a tensor

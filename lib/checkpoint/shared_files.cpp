@@ -9,8 +9,10 @@ namespace trainx::checkpoint {
 namespace {
 
 /// Which rank writes each tensor: in the order of the file whoever has the fewest bytes so far, and
-/// all of an empty file rank 0.
-std::vector<int> writers_of(const std::vector<const TensorSource*>& order, int world_size) {
+/// all of an empty file, or of a whole one, rank 0.
+std::vector<int> writers_of(const std::vector<const TensorSource*>& order, int world_size,
+                            bool whole) {
+  if (whole) return std::vector<int>(order.size());
   std::vector<std::int64_t> load(static_cast<std::size_t>(world_size));
   std::vector<int> out;
   for (const TensorSource* t : order) {
@@ -42,7 +44,8 @@ std::map<std::string, WrittenFile> write_shared(const std::string& folder, const
   std::optional<UserError> failed;
   for (const auto& [file, tensors] : contents.tensor_files) {
     const auto order = in_file_order(tensors);
-    const std::vector<int> writers = writers_of(order, world_size);
+    const std::vector<int> writers =
+        writers_of(order, world_size, contents.whole_files.contains(file));
     const std::string name = names_of(file, writers, world_size)[static_cast<std::size_t>(rank)];
     std::vector<const TensorSource*> mine;
     for (std::size_t k = 0; k < order.size(); ++k)
@@ -72,7 +75,8 @@ Share gather_share(const Contents& contents, int rank, int world_size) {
   Share share;
   for (const auto& [file, tensors] : contents.tensor_files) {
     const auto order = in_file_order(tensors);
-    const std::vector<int> writers = writers_of(order, world_size);
+    const std::vector<int> writers =
+        writers_of(order, world_size, contents.whole_files.contains(file));
     const std::string name = names_of(file, writers, world_size)[static_cast<std::size_t>(rank)];
     if (!name.empty()) share[name];
     for (std::size_t k = 0; k < order.size(); ++k) {
@@ -104,7 +108,8 @@ std::map<std::string, std::string> shared_indices(const Contents& contents, int 
   std::map<std::string, std::string> out;
   for (const auto& [file, tensors] : contents.tensor_files) {
     const auto order = in_file_order(tensors);
-    const std::vector<int> writers = writers_of(order, world_size);
+    const std::vector<int> writers =
+        writers_of(order, world_size, contents.whole_files.contains(file));
     const std::vector<std::string> names = names_of(file, writers, world_size);
     if (names.size() < 2 || names[1].empty()) continue;  // one file, as ever
     WeightMap files;

@@ -1,4 +1,5 @@
 #include "checkpoint/verify.hpp"
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/run_folder.hpp"
 #include "checkpoint/weights_index.hpp"
@@ -16,14 +17,16 @@ namespace fs = std::filesystem;
 /// Files of a folder that a reader looks for by name. Others may be put beside them.
 bool is_read(const std::string& name) {
   return name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
-         name == "config.json" || name == "trainer_state.json";
+         name == "config.json" || name == "trainer_state.json" || name == adapter_config_name;
 }
 
 std::string problem_of_manifest(const std::string& folder, const Manifest& manifest,
                                 const std::string& text) {
   if (to_json(manifest) != text)
     return std::string(manifest_name) + " is damaged: it is not as trainx wrote it";
-  if (!manifest.files.contains(single_weights_name) && !manifest.files.contains(weights_index_name))
+  if (!manifest.files.contains(single_weights_name) &&
+      !manifest.files.contains(weights_index_name) &&
+      !manifest.files.contains(adapter_weights_name))
     return std::string(manifest_name) + " is damaged: it names no weights";
   std::error_code error;
   const auto named = step_of(fs::canonical(folder, error).filename().string());

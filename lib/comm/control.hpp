@@ -66,7 +66,8 @@ class Control {
   /// The run has failed elsewhere: a rank ended (82), stands still or is stopped (81), or ended
   /// with an error that it told (82).
   virtual bool failed() const { return failed_; }
-  /// Throws the failure as UserError, if there is one.
+  /// Throws the failure as UserError, if there is one: FailedElsewhere, with the code of the rank
+  /// that failed first.
   virtual void throw_failure() const = 0;
   /// Told by this rank, e.g. of collectives that do not match: ends the others as well.
   virtual void fail(ExitCode code, const std::string& sentence) = 0;

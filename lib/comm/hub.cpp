@@ -76,13 +76,11 @@ void Hub::take(Member& member, const Message& message) {
       return watch_->heard(member.identity.rank, std::move(pulse), Clock::now());
     }
     case MessageKind::exchange: member.exchanged = message.payload; return finish_exchange();
-    case MessageKind::fail: {
-      const auto code = static_cast<ExitCode>(in.integer());
-      return fail({code, in.text()});
-    }
+    case MessageKind::fail: return fail(read_failure(in));
     case MessageKind::leave_with: {
-      in.integer();  // the code is that rank's own
-      fail({ExitCode::peer_lost, member.identity.name() + " ended: " + in.text()}, &member);
+      const Failure own = read_failure(in);
+      fail({ExitCode::peer_lost, member.identity.name() + " ended: " + own.sentence, own.cause},
+           &member);
       return member.connection.put(MessageKind::heard, "");
     }
     case MessageKind::leave: member.leaving = true; return finish_leaving();
@@ -112,8 +110,9 @@ void Hub::finish_leaving() {
 void Hub::fail(const Failure& failure, const Member* but) {
   if (over_) return;
   over_ = true;
-  const std::string payload =
-      ByteWriter().put(static_cast<std::int64_t>(failure.code)).put(failure.sentence).take();
+  ByteWriter out;
+  write(out, failure);
+  const std::string payload = out.take();
   for (auto m = members_.rbegin(); m != members_.rend(); ++m)
     if (&*m != but) m->connection.put(MessageKind::failure, payload);
 }

@@ -1,5 +1,6 @@
 #include "comm/joining.hpp"
 #include "core/error.hpp"
+#include "comm/failed_elsewhere.hpp"
 #include "comm/greeting.hpp"
 #include "comm/socket.hpp"
 #include "comm/watch.hpp"
@@ -86,13 +87,10 @@ Joined join_rank_0(const Membership& membership, const Identity& identity, doubl
     const Failure lost = lost_failure(
         "rank 0 (at " + membership.address + ":" + std::to_string(membership.port) + ")",
         "joining the run", "");
-    throw UserError(lost.code, lost.sentence);
+    throw FailedElsewhere(lost);
   }
   ByteReader in(message->payload);
-  if (message->kind == MessageKind::failure) {
-    const auto code = static_cast<ExitCode>(in.integer());
-    throw UserError(code, in.text());
-  }
+  if (message->kind == MessageKind::failure) throw FailedElsewhere(read_failure(in));
   for (int r = 0; r < membership.world_size; ++r) joined.members.push_back(read_identity(in));
   return joined;
 }

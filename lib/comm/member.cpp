@@ -1,4 +1,5 @@
 #include "comm/member.hpp"
+#include "comm/failed_elsewhere.hpp"
 #include "comm/waits.hpp"
 #include <poll.h>
 #include <algorithm>
@@ -106,10 +107,7 @@ void Member::take(const Message& message, std::unique_lock<std::mutex>& lock) {
     case MessageKind::exchanged: exchanged_ = message.payload; return changed_.notify_all();
     case MessageKind::all_left: all_left_ = true; return changed_.notify_all();
     case MessageKind::heard: heard_ = true; return changed_.notify_all();
-    case MessageKind::failure: {
-      const auto code = static_cast<ExitCode>(in.integer());
-      return store({code, in.text()}, lock);
-    }
+    case MessageKind::failure: return store(read_failure(in), lock);
     default: throw MalformedMessage();
   }
 }
@@ -122,8 +120,7 @@ void Member::find_rank_0_lost(std::unique_lock<std::mutex>& lock) {
   if (options_.hang_seconds <= 0 || silent < silent_share * options_.hang_seconds) return;
   const Failure stopped = stopped_failure(name_of(0), at_of_rank_0_, silent, waiting());
   // for when it goes on
-  put(MessageKind::fail,
-      ByteWriter().put(static_cast<std::int64_t>(stopped.code)).put(stopped.sentence).take());
+  put(MessageKind::fail, stopped);
   store(stopped, lock);
 }
 
@@ -149,8 +146,14 @@ void Member::put(MessageKind kind, std::string_view payload) {
   if (connection_.has_unsent()) wake_.wake();
 }
 
+void Member::put(MessageKind kind, const Failure& failure) {
+  ByteWriter out;
+  write(out, failure);
+  put(kind, out.take());
+}
+
 void Member::throw_stored() const {
-  if (failure_) throw UserError(failure_->code, failure_->sentence);
+  if (failure_) throw FailedElsewhere(*failure_);
 }
 
 void Member::throw_failure() const {
@@ -180,7 +183,7 @@ void Member::fail(ExitCode code, const std::string& sentence) {
   std::unique_lock lock(mutex_);
   if (failure_) return;
   told_ = true;
-  put(MessageKind::fail, ByteWriter().put(static_cast<std::int64_t>(code)).put(sentence).take());
+  put(MessageKind::fail, Failure{code, sentence});
   // Rank 0 tells all what it heard first, so that ranks which find different halves of one mistake
   // end with the same sentence.
   changed_.wait_for(lock, hearing_time, [&] { return failure_.has_value(); });
@@ -200,8 +203,7 @@ void Member::leave_with(ExitCode code, const std::string& sentence) {
   std::unique_lock lock(mutex_);
   if (failure_ || all_left_) return;
   told_ = true;
-  put(MessageKind::leave_with,
-      ByteWriter().put(static_cast<std::int64_t>(code)).put(sentence).take());
+  put(MessageKind::leave_with, Failure{code, sentence});
   changed_.wait_for(lock, hearing_time, [&] { return heard_ || failure_; });
   store({code, sentence}, lock);
 }

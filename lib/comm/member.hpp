@@ -38,6 +38,7 @@ class Member final : public Control {
   void find_rank_0_lost(std::unique_lock<std::mutex>& lock);
   void store(const Failure& failure, std::unique_lock<std::mutex>& lock);
   void put(MessageKind kind, std::string_view payload);  // with the mutex held
+  void put(MessageKind kind, const Failure& failure);    // as well
   void throw_stored() const;                             // with the mutex held
   std::string waiting() const;
 

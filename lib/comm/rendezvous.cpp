@@ -125,8 +125,9 @@ std::vector<Arrival> Rendezvous::take_all() {
 }
 
 void Rendezvous::refuse(const Failure& failure) {
-  const std::string payload =
-      ByteWriter().put(static_cast<std::int64_t>(failure.code)).put(failure.sentence).take();
+  ByteWriter out;
+  write(out, failure);
+  const std::string payload = out.take();
   listener_.close();
   peers_.clear();
   std::vector<Connection*> connections;

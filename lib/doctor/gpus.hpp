@@ -6,6 +6,7 @@
 #include "facts/finding.hpp"
 #include "doctor/gpu_presence.hpp"
 #include "facts/lines.hpp"
+#include "facts/nvml_links.hpp"
 #include "facts/section_json.hpp"
 #include <cstdint>
 
@@ -17,14 +18,6 @@ struct GpuProcess {
   std::int64_t pid = 0;
   std::string name;  // empty where /proc does not show it (another container's)
   std::optional<std::int64_t> memory_bytes;
-};
-
-struct NvlinkFacts {
-  std::int64_t active = 0, inactive = 0;   // links
-  std::optional<double> bytes_per_second;  // of one link and direction
-  std::int64_t to_switches = 0;            // active links that end in an NVSwitch
-  // PCI address of the GPU at the other end, an entry for each link that has one
-  std::vector<std::string> peers;
 };
 
 struct PcieFacts {

@@ -1,6 +1,7 @@
 #include "doctor/nvml_device.hpp"
 #include "facts/gpu_hardware.hpp"
 #include "facts/nvml.hpp"
+#include "facts/nvml_links.hpp"
 #include "facts/nvml_pci.hpp"
 #include <algorithm>
 #include <array>
@@ -14,8 +15,6 @@ namespace {
 
 constexpr NvmlReturn not_supported = 3;
 constexpr unsigned multiprocessors = 1, die = 0, corrected = 0, uncorrected = 1, since_load = 0;
-// NVML_NVLINK_MAX_LINKS; a GPU has at most 18 so far
-constexpr unsigned most_links = 36;
 constexpr unsigned not_available = ~0U;
 
 // nvmlMemory_t
@@ -28,23 +27,6 @@ struct Process {
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
 };
-// nvmlFieldValue_t
-struct FieldValue {
-  unsigned field, scope;
-  long long timestamp, latency_us;
-  // 0 double, 1 unsigned, 2 unsigned long, 3 unsigned long long
-  unsigned type;
-  NvmlReturn code;
-  union {
-    double d;
-    unsigned u;
-    unsigned long ul;
-    unsigned long long ull;
-  } value;
-};
-// NVML_FI_DEV_NVLINK_GET_SPEED, ..._SPEED_MBPS_COMMON
-constexpr unsigned speed_of_link = 164, speed_of_links = 90;
-
 /// One GPU's answers: a failure other than 'not supported' is noted under the field.
 struct Asked {
   const NvmlLibrary& nvml;
@@ -75,43 +57,6 @@ struct Asked {
     return now != 0;
   }
 };
-
-std::optional<double> link_speed(const NvmlLibrary& nvml, NvmlDevice device, unsigned link) {
-  for (const unsigned field : {speed_of_link, speed_of_links}) {
-    FieldValue value{};
-    value.field = field;
-    value.scope = field == speed_of_link ? link : 0;
-    if (nvml.call("nvmlDeviceGetFieldValues", device, 1, &value) != 0 || value.code != 0) continue;
-    const double megabytes = value.type == 0   ? value.value.d
-                             : value.type == 1 ? value.value.u
-                                               : static_cast<double>(value.value.ull);
-    if (megabytes > 0) return megabytes * 1e6;
-  }
-  return std::nullopt;
-}
-
-std::optional<NvlinkFacts> ask_links(const NvmlLibrary& nvml, NvmlDevice device) {
-  constexpr unsigned to_a_switch = 2;
-  NvlinkFacts links;
-  for (unsigned link = 0; link < most_links; ++link) {
-    unsigned active = 0, kind = 255;
-    // no such link
-    if (nvml.call("nvmlDeviceGetNvLinkState", device, link, &active) != 0) continue;
-    if (!active) {
-      ++links.inactive;
-      continue;
-    }
-    ++links.active;
-    if (!links.bytes_per_second) links.bytes_per_second = link_speed(nvml, device, link);
-    NvmlPciInfo pci{};
-    if (nvml.call("nvmlDeviceGetNvLinkRemoteDeviceType", device, link, &kind) == 0 &&
-        kind == to_a_switch)
-      ++links.to_switches;
-    else if (nvml.call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link, &pci) == 0)
-      links.peers.push_back(kernel_address(pci));
-  }
-  return links.active + links.inactive > 0 ? std::optional(links) : std::nullopt;
-}
 
 std::vector<GpuProcess> ask_processes(const Asked& asked, const Roots& roots) {
   std::vector<Process> told(256);
@@ -227,7 +172,7 @@ GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roo
     // -1: the machine has one, or its firmware does not tell
     if (node && *node >= 0) gpu.numa_node = node;
   }
-  gpu.nvlink = ask_links(nvml, device);
+  gpu.nvlink = ask_nvlinks(nvml, device);
   gpu.processes = ask_processes(asked, roots);
   return gpu;
 }
@@ -235,16 +180,12 @@ GpuFacts ask_device(const NvmlLibrary& nvml, NvmlDevice device, const Roots& roo
 GpuPairFacts ask_pair(const NvmlLibrary& nvml, NvmlDevice a, NvmlDevice b, const GpuFacts& first,
                       const GpuFacts& second) {
   GpuPairFacts pair;
-  if (first.nvlink && second.nvlink) {
-    if (second.address) pair.nvlinks = std::ranges::count(first.nvlink->peers, *second.address);
-    pair.nvlinks += std::min(first.nvlink->to_switches, second.nvlink->to_switches);
-  }
-  constexpr unsigned read_access = 0;
-  unsigned level = 0, status = 0;
+  if (first.nvlink && second.nvlink)
+    pair.nvlinks = first.nvlink->links_to(second.address.value_or(""), *second.nvlink);
+  unsigned level = 0;
   if (nvml.call("nvmlDeviceGetTopologyCommonAncestor", a, b, &level) == 0)
     pair.path = name_of_path(level);
-  if (nvml.call("nvmlDeviceGetP2PStatus", a, b, read_access, &status) == 0)
-    pair.peer_access = name_of_access(status);
+  if (const auto status = ask_peer_access(nvml, a, b)) pair.peer_access = name_of_access(*status);
   return pair;
 }
 

@@ -110,7 +110,8 @@ void CpuExecutor::execute(Shape& s, const Instruction& i) {
     case Op::backward:
     case Op::loss:
     case Op::evaluate:
-    case Op::predict: return compute(s, i);
+    case Op::predict:
+    case Op::cast_weights: return compute(s, i);
     case Op::copy: return copy(s, i);
     case Op::cast:
       return operations::cast(s.memory->tensor(i, CopySlot::to),

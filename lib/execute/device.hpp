@@ -14,8 +14,8 @@ namespace trainx::execute {
 class Device {
  public:
   virtual ~Device() = default;
-  /// Host memory where the programs' resident buffers lie, at their addresses: what is loaded and
-  /// saved. On a CPU the arena itself.
+  /// Host memory where the programs' resident buffers lie, at their addresses, without those that
+  /// are derived (program::is_derived): what is loaded and saved. On a CPU the arena itself.
   virtual Arena& residents() = 0;
   /// What programs keep on the host: pinned memory beside a GPU, on a CPU another arena. Null where
   /// they keep nothing there.

@@ -164,8 +164,12 @@ bool is_with_disk(const plan::PlacedProgram& placed, const Instruction& i) {
 }
 
 void require_executable(const plan::PlacedProgram& placed) {
-  if (!placed.program.prologue.empty() || !placed.program.drain.empty())
-    throw InternalError("the executor runs steady programs; this one has a prologue");
+  if (!placed.program.drain.empty() ||
+      std::ranges::any_of(placed.program.prologue,
+                          [](const Instruction& i) { return i.op != Op::cast_weights; }))
+    throw InternalError(
+        "the executor runs steady programs; this one has a drain, or more than casts of weights in "
+        "its prologue");
   for (const Instruction& i : placed.program.steady)
     if (is_with_disk(placed, i) != (i.lane == Lane::disk) ||
         (i.lane == Lane::disk && i.op != Op::copy))

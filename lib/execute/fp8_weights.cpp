@@ -28,7 +28,8 @@ Tensor scalar_at(const Instruction& i, const PlacedMemory& memory, Slot slot) {
   return memory.tensor(*u).view(memory.placed().graph.scalars[scalar].dims);
 }
 
-/// visit(a run, its scale, what is known and counted of it, its group, and its place there)
+/// visit(a run, its scale, what is known and counted of it, its group, and its place there). What
+/// is not trained is counted nowhere, so that nothing is known of it.
 template <class Visit>
 void each_run(const Instruction& i, const PlacedMemory& memory, const std::vector<OwnGroup>& groups,
               const Visit& visit) {
@@ -38,9 +39,10 @@ void each_run(const Instruction& i, const PlacedMemory& memory, const std::vecto
   for (const Use& u : i.uses) {
     if (!QuantizeSlot::is_from(u.slot)) continue;
     const int group = QuantizeSlot::group_of(u.slot);
-    for (const ScaledRun& run : scaled_runs(groups[static_cast<std::size_t>(group)].spec)) {
-      const Fp8Cast how =
-          operations::fp8_cast(ranges, counts, operations::Fp8Class::weights, run.scale);
+    const GroupSpec& spec = groups[static_cast<std::size_t>(group)].spec;
+    for (const ScaledRun& run : scaled_runs(spec)) {
+      const Fp8Cast how = operations::fp8_cast(ranges, spec.training.trained ? counts : Tensor(),
+                                               operations::Fp8Class::weights, run.scale);
       visit(in_rows(memory.tensor(u).narrow(0, run.offset, run.elements)),
             scales.narrow(0, run.scale * fp8_scale_stride, 1), how, group, run);
     }

@@ -12,6 +12,15 @@
 
 namespace trainx::facts {
 
+/// Of a GPU to the others of its host, which stand in the order of HardwareFacts::gpus.
+struct GpuLinks {
+  std::int64_t pcie_generation = 0, pcie_width = 0;  // that GPU and slot have; 0: not told
+  double nvlink_bytes_per_s = 0;                     // of one NVLink, each way; 0: not told
+  std::vector<std::int64_t> nvlinks;                 // to each GPU; empty: not told
+  std::vector<bool> reaches;                         // each GPU's memory; empty: not told
+  bool operator==(const GpuLinks&) const = default;
+};
+
 /// As NVML tells; 0: not told.
 struct Gpu {
   std::string name;            // "NVIDIA H200"
@@ -22,6 +31,7 @@ struct Gpu {
   // of memory, by its highest clock and its bus
   std::int64_t memory_bytes_per_s = 0;
   std::string address;  // PCI: "0000:17:00.0"; empty: not told
+  GpuLinks links = {};
   bool operator==(const Gpu&) const = default;
 };
 
@@ -39,7 +49,9 @@ struct HardwareFacts {
   std::int64_t cpu_cores = 1;     // this process may use (affinity, cgroup)
   std::int64_t memory_bytes = 0;  // installed, or the cgroup's limit if lower
   std::vector<Gpu> gpus;          // empty without a driver
-  bool has_cuda_parts = true;     // of this trainx: without them it leaves the GPUs alone
+  // NCCL_P2P_DISABLE=1: GPUs leave each other's memory alone, and exchange through the host's
+  bool peers_are_off = false;
+  bool has_cuda_parts = true;  // of this trainx: without them it leaves the GPUs alone
   // of the run, on this machine: they share its cores and, without GPUs, its memory
   std::int64_t local_ranks = 1;
   // Of the GPUs' links, as `trainx doctor` measured them on this machine; 0: it did not.
@@ -78,7 +90,14 @@ struct ModelFolderFacts {
   std::string path;
   std::string config;  // its text, from which the worker reads the same dimensions
   architectures::ModelDims dims;
-  bool head_is_tied = false;  // its weights lack the head that its config.json leaves open
+  bool head_is_tied = false;    // its weights lack the head that its config.json leaves open
+  bool head_is_parted = false;  // an adapter of it changes the head or the embedding alone
+};
+
+/// adapter_config.json of the folder that model.adapter.init_from names.
+struct AdapterFolderFacts {
+  std::string path;
+  std::string config;  // its text
 };
 
 /// Where memory.optimizer_offload puts its file.
@@ -93,6 +112,7 @@ struct Facts {
   DataFacts data;
   std::optional<OffloadFolderFacts> offload_folder;  // of recipes that use one
   std::optional<ModelFolderFacts> model_folder;
+  std::optional<AdapterFolderFacts> adapter_folder;
   // masked_lm: of the tokenizer of the data, else of the model's folder, where one is known
   std::optional<MaskingFacts> masking;
   // of a model of the user's own: what its worker measured, for the sizes that the plan needs
@@ -104,6 +124,8 @@ struct Facts {
 HardwareFacts detect_hardware();
 /// Throws UserError 66 or 65.
 ModelFolderFacts look_at_model_folder(const std::string& path);
+/// Throws UserError 66 or 65.
+AdapterFolderFacts look_at_adapter_folder(const std::string& path);
 /// Do the folder's weights lack the head (architectures::head_of_own) that `dims` of its
 /// config.json leave open? Throws UserError 65 or 66 of its weights.
 bool lacks_own_head(const std::string& folder, const architectures::ModelDims& dims);

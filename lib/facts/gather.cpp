@@ -1,5 +1,6 @@
 #include "architectures/absent_tensor.hpp"
 #include "checkpoint/weights_folder.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/hub_cache.hpp"
@@ -63,7 +64,7 @@ ModelFolderFacts look_at_model_folder(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     throw UserError(ExitCode::input_missing, missing_folder(path, "model.init_from"));
-  const std::string file = path + "/config.json";
+  const std::string file = model_folder_of(path) + "/config.json";
   if (!std::filesystem::exists(file, error)) {
     const std::string why = hub_snapshot_of(path)
                                 ? ": the download was not complete; run `hf download " +
@@ -79,10 +80,23 @@ ModelFolderFacts look_at_model_folder(const std::string& path) {
   return facts;
 }
 
+AdapterFolderFacts look_at_adapter_folder(const std::string& path) {
+  const std::string file = path + "/adapter_config.json";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    throw UserError(ExitCode::input_missing, missing_folder(path, "model.adapter.init_from"));
+  if (!std::filesystem::exists(file, error))
+    throw UserError(ExitCode::input_missing, "model.adapter.init_from: " + path +
+                                                 " holds no adapter_config.json, so it is no "
+                                                 "folder of an adapter");
+  return {path, read_json_text(file)};
+}
+
 bool lacks_own_head(const std::string& folder, const architectures::ModelDims& dims) {
   const std::string head = architectures::head_of_own(dims);
-  return !head.empty() && checkpoint::has_weights(folder) &&
-         !checkpoint::WeightsFolder(folder).tensors().contains(head);
+  const std::string model = model_folder_of(folder);
+  return !head.empty() && checkpoint::has_weights(model) &&
+         !checkpoint::WeightsFolder(model).tensors().contains(head);
 }
 
 Facts gather_facts(const recipe::Recipe& recipe) {
@@ -96,7 +110,15 @@ Facts gather_facts(const recipe::Recipe& recipe) {
   if (recipe::uses_disk(recipe.memory))
     facts.offload_folder =
         look_at_offload_folder(offload_folder_of(recipe), !facts.hardware.gpus.empty());
-  if (recipe.model.init_from) facts.model_folder = look_at_model_folder(*recipe.model.init_from);
+  const auto& from = recipe.model.init_from;
+  if (from && recipe.model.adapter.type != options::AdapterType::none && is_adapter_folder(*from))
+    throw UserError(ExitCode::invalid_recipe,
+                    "model.init_from: " + *from +
+                        " is an adapter's folder: name it in model.adapter.init_from to go on from "
+                        "it, or give the folder that it was merged into");
+  if (from) facts.model_folder = look_at_model_folder(*from);
+  if (recipe.model.adapter.init_from)
+    facts.adapter_folder = look_at_adapter_folder(*recipe.model.adapter.init_from);
   look_at_tokenizers(recipe, facts);
   return facts;
 }

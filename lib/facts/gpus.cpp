@@ -34,7 +34,7 @@ std::string machine_key() {
                     text_of("/proc/driver/nvidia/version") +
                     environment_variable("NVIDIA_VISIBLE_DEVICES");
   for (const std::string& device : devices) key += " " + device;
-  return key;
+  return key + " with links";
 }
 
 }  // namespace
@@ -46,8 +46,28 @@ nlohmann::json to_json(const Gpu& gpu) {
           {"cores", gpu.cores},
           {"clock_mhz", gpu.clock_mhz},
           {"memory_bytes_per_s", gpu.memory_bytes_per_s},
-          {"address", gpu.address}};
+          {"address", gpu.address},
+          {"links",
+           {{"pcie_generation", gpu.links.pcie_generation},
+            {"pcie_width", gpu.links.pcie_width},
+            {"nvlink_bytes_per_s", gpu.links.nvlink_bytes_per_s},
+            {"nvlinks", gpu.links.nvlinks},
+            {"reaches", gpu.links.reaches}}}};
 }
+
+namespace {
+
+/// Not told where they are missing or something else.
+GpuLinks links_from_json(const nlohmann::json& gpu) {
+  const auto found = gpu.find("links");
+  if (found == gpu.end()) return {};
+  try {
+    return {found->at("pcie_generation"), found->at("pcie_width"), found->at("nvlink_bytes_per_s"),
+            found->at("nvlinks"), found->at("reaches")};
+  } catch (const nlohmann::json::exception&) { return {}; }
+}
+
+}  // namespace
 
 std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
   if (!list.is_array()) return std::nullopt;
@@ -64,7 +84,8 @@ std::optional<std::vector<Gpu>> gpus_from_json(const nlohmann::json& list) {
                       "memory_bytes_per_s"))
       return std::nullopt;
     gpus.push_back({g.at("name"), g.at("compute_capability"), g.at("memory_bytes"), g.at("cores"),
-                    g.at("clock_mhz"), g.at("memory_bytes_per_s"), g.at("address")});
+                    g.at("clock_mhz"), g.at("memory_bytes_per_s"), g.at("address"),
+                    links_from_json(g)});
   }
   return gpus;
 }

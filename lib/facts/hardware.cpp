@@ -61,6 +61,7 @@ HardwareFacts detect_hardware() {
   if (limits.memory_bytes) h.memory_bytes = std::min(h.memory_bytes, *limits.memory_bytes);
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // set to nothing: none
   if (!visible || (*visible && std::string_view(visible) != "-1")) h.gpus = visible_gpus();
+  h.peers_are_off = environment_variable("NCCL_P2P_DISABLE") == "1";
   h.has_cuda_parts = !hardware::built_architectures().empty();
   h.host_update_bytes_per_s = remembered_host_update_rate(h.cpu_cores);
   if (const auto network = remembered_network(h.host, h.gpu_names()))

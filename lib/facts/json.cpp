@@ -1,6 +1,7 @@
 #include "facts/facts.hpp"
 #include "facts/gpus.hpp"
 #include "architectures/absent_tensor.hpp"
+#include "architectures/own_head.hpp"
 #include "architectures/custom_json.hpp"
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@ nlohmann::json to_json(const Facts& facts) {
                    {"host_bytes_per_s", h.host_bytes_per_s},
                    {"host_update_bytes_per_s", h.host_update_bytes_per_s},
                    {"has_cuda_parts", h.has_cuda_parts},
+                   {"peers_are_off", h.peers_are_off},
                    {"network",
                     {{"hosts", h.network.hosts},
                      {"ranks_per_host", h.network.ranks_per_host},
@@ -44,8 +46,13 @@ nlohmann::json to_json(const Facts& facts) {
   j["model_folder"] = facts.model_folder
                           ? nlohmann::json{{"path", facts.model_folder->path},
                                            {"config", facts.model_folder->config},
-                                           {"head_is_tied", facts.model_folder->head_is_tied}}
+                                           {"head_is_tied", facts.model_folder->head_is_tied},
+                                           {"head_is_parted", facts.model_folder->head_is_parted}}
                           : nlohmann::json();
+  j["adapter_folder"] = facts.adapter_folder
+                            ? nlohmann::json{{"path", facts.adapter_folder->path},
+                                             {"config", facts.adapter_folder->config}}
+                            : nlohmann::json();
   j["masking"] = facts.masking ? nlohmann::json{{"tokenizer", facts.masking->tokenizer},
                                                 {"mask_token", facts.masking->mask_token},
                                                 {"special_tokens", facts.masking->special_tokens}}
@@ -75,6 +82,7 @@ Facts facts_from_json(const nlohmann::json& j) {
   h.at("host_bytes_per_s").get_to(facts.hardware.host_bytes_per_s);
   h.at("host_update_bytes_per_s").get_to(facts.hardware.host_update_bytes_per_s);
   h.at("has_cuda_parts").get_to(facts.hardware.has_cuda_parts);
+  h.at("peers_are_off").get_to(facts.hardware.peers_are_off);
   const auto& n = h.at("network");
   n.at("hosts").get_to(facts.hardware.network.hosts);
   n.at("ranks_per_host").get_to(facts.hardware.network.ranks_per_host);
@@ -105,9 +113,13 @@ Facts facts_from_json(const nlohmann::json& j) {
                config = folder.at("config").get<std::string>();
     facts.model_folder = ModelFolderFacts{
         path, config, architectures::dims_from_config(config, path + "/config.json"),
-        folder.at("head_is_tied").get<bool>()};
+        folder.at("head_is_tied").get<bool>(), folder.at("head_is_parted").get<bool>()};
     if (facts.model_folder->head_is_tied) architectures::tie_head(facts.model_folder->dims);
+    if (facts.model_folder->head_is_parted) architectures::part_head(facts.model_folder->dims);
   }
+  if (const auto& folder = j.at("adapter_folder"); !folder.is_null())
+    facts.adapter_folder = {folder.at("path").get<std::string>(),
+                            folder.at("config").get<std::string>()};
   if (const auto& masking = j.at("masking"); !masking.is_null())
     facts.masking = {masking.at("tokenizer").get<std::string>(),
                      masking.at("mask_token").get<std::int64_t>(),

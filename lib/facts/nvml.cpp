@@ -1,5 +1,6 @@
 #include "facts/nvml.hpp"
 #include "facts/nvml_library.hpp"
+#include "facts/nvml_links.hpp"
 #include "facts/nvml_pci.hpp"
 
 namespace trainx::facts {
@@ -29,16 +30,52 @@ Gpu ask_gpu(const NvmlLibrary& nvml, NvmlDevice device, std::string name) {
   return gpu;
 }
 
+namespace {
+
+/// Of each to all others.
+void ask_links_between(const NvmlLibrary& nvml, const std::vector<NvmlDevice>& devices,
+                       std::vector<Gpu>& gpus) {
+  std::vector<std::optional<NvlinkFacts>> nvlinks;
+  for (std::size_t a = 0; a < gpus.size(); ++a) {
+    GpuLinks& links = gpus[a].links;
+    nvlinks.push_back(ask_nvlinks(nvml, devices[a]));
+    if (nvlinks[a]) links.nvlink_bytes_per_s = nvlinks[a]->bytes_per_second.value_or(0);
+    unsigned number = 0;
+    // an idle GPU has a lower generation at the moment, but all of its lanes
+    if (nvml.call("nvmlDeviceGetMaxPcieLinkGeneration", devices[a], &number) == 0)
+      links.pcie_generation = number;
+    if (nvml.call("nvmlDeviceGetCurrPcieLinkWidth", devices[a], &number) == 0)
+      links.pcie_width = number;
+  }
+  for (std::size_t a = 0; a < gpus.size(); ++a)
+    for (std::size_t b = 0; b < gpus.size(); ++b) {
+      const bool have_nvlinks = a != b && nvlinks[a] && nvlinks[b];
+      gpus[a].links.nvlinks.push_back(
+          have_nvlinks ? nvlinks[a]->links_to(gpus[b].address, *nvlinks[b]) : 0);
+      const auto access = a == b ? std::optional(0U)
+                                 : ask_peer_access(nvml, devices[a], devices[b]);
+      if (access) gpus[a].links.reaches.push_back(*access == 0);
+    }
+  for (Gpu& gpu : gpus)
+    if (gpu.links.reaches.size() < gpus.size()) gpu.links.reaches.clear();
+}
+
+}  // namespace
+
 std::vector<Gpu> nvml_gpus() {
   std::string problem;
   const auto nvml = NvmlLibrary::open(problem);
   if (!nvml) return {};
   std::vector<Gpu> gpus;
+  std::vector<NvmlDevice> devices;
   for (unsigned i = 0; i < nvml->device_count(); ++i) {
     const auto device = nvml->device(i);
-    if (auto name = device ? nvml->name_of(*device) : std::nullopt)
+    if (auto name = device ? nvml->name_of(*device) : std::nullopt) {
       gpus.push_back(ask_gpu(*nvml, *device, *std::move(name)));
+      devices.push_back(*device);
+    }
   }
+  ask_links_between(*nvml, devices, gpus);
   return gpus;
 }
 

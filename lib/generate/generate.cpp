@@ -29,16 +29,17 @@ model::Decoder::GraphOf graphs(const architectures::ModelDims& dims,
   if (!architectures::generates(dims))
     throw InternalError("generate: " + std::string(architectures::architecture_name(dims)) +
                         " does not continue texts");
-  const architectures::Machine machine = options.on_gpu ? architectures::Machine::one_gpu(true)
-                                                        : architectures::Machine(options.threads);
-  return [evaluated = architectures::for_evaluation(dims), machine,
+  const architectures::GraphOptions graph_options =
+      options.on_gpu ? architectures::GraphOptions::on_gpu(true)
+                     : architectures::GraphOptions::on_cpu(options.threads);
+  return [evaluated = architectures::for_evaluation(dims), graph_options,
           compute = options.compute](std::int64_t length) {
     if (const auto* two_texts = std::get_if<architectures::Seq2SeqDims>(&evaluated)) {
       architectures::Seq2SeqDims d = *two_texts;
       d.longest_target = length;
-      return architectures::model_graph(d, 1, d.longest_source, compute, machine);
+      return architectures::model_graph(d, 1, d.longest_source, compute, graph_options);
     }
-    return architectures::model_graph(evaluated, 1, length, compute, machine);
+    return architectures::model_graph(evaluated, 1, length, compute, graph_options);
   };
 }
 

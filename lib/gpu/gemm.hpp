@@ -28,6 +28,7 @@ struct GemmOperands {
   // A [m, k] and B [n, k] in the layout of kernels/quantize/fp8_bits.hpp; 16-byte aligned.
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
+  float scale = 1;  // of AB, without an epilogue; own kernels have none
 };
 
 struct GemmTuning {

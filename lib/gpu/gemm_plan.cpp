@@ -195,7 +195,7 @@ void GemmPlan::point_at(const GemmOperands& x) {
 
 cublasStatus_t GemmPlan::launch(cublasLtHandle_t handle, const GemmOperands& x,
                                 const GemmChoice& choice, const StreamSpace& space) const {
-  const float alpha = 1, beta = problem_.accumulate ? 1 : 0;
+  const float alpha = x.scale, beta = problem_.accumulate ? 1 : 0;
   const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(choice.algorithm);
   const void* c = problem_.accumulate && x.c ? x.c : x.d;
   return CublasLt::instance().matmul(handle, operation_.get(), &alpha, x.b, b_.get(), x.a, a_.get(),

@@ -271,8 +271,9 @@ Value ModelBuilder::linear(Value x, const std::string& name, const LinearOptions
                                      "", p > 0);
     if (p == 0) parameters[Linear::bias] = {id.index, static_cast<int>(count)};
   }
-  return out(add(Linear{.activation = o.activation}, {x.id, none}, std::move(parameters)),
-             Linear::y);
+  return out(
+      add(Linear{.epilogue = {.activation = o.activation}}, {x.id, none}, std::move(parameters)),
+      Linear::y);
 }
 
 Value ModelBuilder::head_norm(Value qkv, const HeadNormOptions& o) {
@@ -455,8 +456,9 @@ Value ModelBuilder::logits(Value h, const LogitsOptions& o) {
                                           .saved_dims = {1, o.classes}});
     model_.parameters.back().training.trained = false;
   }
-  const Value logits =
-      out(add(Linear{.logits = true}, {h.id, none}, std::move(parameters)), Linear::y);
+  const Value logits = out(add(Linear{.epilogue = {.result = operations::LinearResult::logits}},
+                               {h.id, none}, std::move(parameters)),
+                           Linear::y);
   model_.values[static_cast<std::size_t>(logits.id)].name = "logits_chunk";
   model_.head.classes = o.classes;
   return logits;

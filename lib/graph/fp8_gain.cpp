@@ -8,6 +8,7 @@ namespace trainx::graph {
 namespace {
 
 using operations::Activation;
+using operations::Fp8Scaling;
 using operations::Gated;
 using operations::Linear;
 
@@ -33,7 +34,7 @@ class Units {
 class Casts {
  public:
   Casts(const program::Rates& rates, Fp8Scaling scaling)
-      : rates_(rates), reads_(scaling == Fp8Scaling::current ? 2 : 1) {}
+      : rates_(rates), reads_(operations::reads_of_cast(scaling)) {}
 
   /// Cast of a stored value or gradient.
   double plain(std::int64_t elements, int copies) const {
@@ -99,9 +100,7 @@ class Products {
   std::set<std::size_t> without_gain(const Saved& saved, std::int64_t micro_steps) {
     std::map<std::size_t, double> gains;  // by unit
     for (const auto& [i, p] : products_)
-      gains[units_.of(i)] += saved(p) - input_s_[i] - gradient_s(p) -
-                             casts_.plain(p.in * p.out, 1 + p.wants_input) /
-                                 static_cast<double>(micro_steps);
+      gains[units_.of(i)] += saved(p) - input_s_[i] - gradient_s(p) - weight_s(p, micro_steps);
     std::set<std::size_t> out;
     for (const auto& [i, p] : products_)
       if (gains[units_.of(i)] <= 0) out.insert(i);
@@ -133,13 +132,21 @@ class Products {
     products_.at(before->second).before_gate = gate && delayed;
   }
 
+  /// Of a micro-step. One that is not trained is cast once a run, and counts as nothing also where
+  /// memory or modes do not allow that: what is in fp8 does not depend on them.
+  double weight_s(const Product& p, std::int64_t micro_steps) const {
+    return p.trains
+               ? casts_.plain(p.in * p.out, 1 + p.wants_input) / static_cast<double>(micro_steps)
+               : 0;
+  }
+
   double gradient_s(const Product& p) const {
     const int copies = p.copies_of_gradient();
     const std::int64_t elements = p.n * p.out;
-    return copies == 0     ? 0
-           : p.before_gate ? casts_.in_place_of_kernel(elements, copies)
-           : p.operation->activation != Activation::none ? casts_.derived(elements, copies)
-                                                         : casts_.plain(elements, copies);
+    return copies == 0                         ? 0
+           : p.before_gate                     ? casts_.in_place_of_kernel(elements, copies)
+           : p.operation->epilogue.activates() ? casts_.derived(elements, copies)
+                                               : casts_.plain(elements, copies);
   }
 
   const std::vector<Node>& ops_;

@@ -1,6 +1,6 @@
 // Which products a GPU makes faster in fp8.
 #pragma once
-#include "graph/fp8_scaling.hpp"
+#include "operations/quantize/fp8_scaling_spec.hpp"
 #include "program/time.hpp"
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,8 @@ class Fp8Gains {
 
   /// Of the block's linear layers that a GPU can multiply in fp8, by their places: those that gain
   /// nothing.
-  std::set<std::size_t> without(const Model& model, const Block& block, Fp8Scaling scaling);
+  std::set<std::size_t> without(const Model& model, const Block& block,
+                                operations::Fp8Scaling scaling);
 
  private:
   Fp8Costs costs_;

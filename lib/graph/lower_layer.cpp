@@ -3,6 +3,7 @@
 #include "graph/costs.hpp"
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace trainx::graph {
@@ -33,6 +34,7 @@ class LayerLowering {
     place_values();
     mark_caches();
     forward();
+    cast_frozen_weights();
     origins();
     backward();
     return std::move(out_);
@@ -59,7 +61,7 @@ class LayerLowering {
   }
   static bool takes_fp8_weight(const Operation& o) {
     const auto* linear = std::get_if<Linear>(&o);
-    return linear && linear->weight_in_fp8;
+    return linear && linear->fp8 && linear->fp8->takes_fp8_weight();
   }
   void find_counts() {
     const bool casts = std::ranges::any_of(
@@ -144,7 +146,7 @@ class LayerLowering {
     bind_cast_weights(info, uses, direction, cost, bound);
     return bound;
   }
-  /// Forward makes them, backward reads those of forward.
+  /// Forward makes them, backward reads those of forward. Both read those that are made once a run.
   void bind_cast_weights(const Info& info, Uses& uses, Direction direction, const Cost& cost,
                          BoundOp& bound) {
     const auto op = static_cast<std::size_t>(&info - infos_.data());
@@ -155,15 +157,16 @@ class LayerLowering {
       const auto [known, is_new] = cast_weights_.try_emplace({op, k});
       if (is_new) {
         std::vector<Slot> from{bound.parameters[of].value};
-        if (out_.bound.fp8_ranges != none) from.push_back(out_.bound.fp8_ranges);
-        known->second = {slots_.cast_weight(std::string(s.name), s.type, std::move(from)),
-                         s.of_parameter, s.for_backward};
+        if (out_.bound.fp8_ranges != none && !s.once_a_run) from.push_back(out_.bound.fp8_ranges);
+        known->second = {
+            slots_.cast_weight(std::string(s.name), s.type, std::move(from), s.once_a_run),
+            s.of_parameter, s.for_backward};
       }
       bound.scratch[k] = known->second.slot;
-      if (direction == Direction::forward)
-        uses.write(known->second.slot, How::overwrite);
-      else
+      if (direction == Direction::backward || (s.once_a_run && !s.for_backward))
         uses.read(known->second.slot);
+      else if (!s.once_a_run)
+        uses.write(known->second.slot, How::overwrite);
     }
   }
   /// Does forward read the parameter? Not one whose gradient is a by-product.
@@ -204,7 +207,28 @@ class LayerLowering {
     if (cast_weights_.empty() || out_.bound.fp8_counts == none) return;
     // not of the cast weights, which a forward may also read
     for (const program::SlotUse& u : phase.uses)
-      if (u.how == How::read) slots_[out_.bound.fp8_counts].from.push_back(u.slot);
+      if (u.how == How::read && slots_[u.slot].role != program::Role::cast_weight)
+        slots_[out_.bound.fp8_counts].from.push_back(u.slot);
+  }
+
+  void cast_frozen_weights() {
+    Uses uses;
+    std::optional<std::size_t> last;
+    for (const auto& [at, weight] : cast_weights_) {
+      if (!slots_[weight.slot].once_a_run) continue;
+      const BoundOp& op = out_.bound.forward[at.first];
+      if (std::exchange(last, at.first) != at.first)
+        out_.bound.casts.push_back({.operation = op.operation,
+                                    .inputs = {},
+                                    .outputs = {},
+                                    .scratch = op.scratch,
+                                    .parameters = op.parameters,
+                                    .output_gradients = {},
+                                    .input_gradients = {}});
+      uses.read(op.parameters[static_cast<std::size_t>(weight.parameter)].value);
+      uses.write(weight.slot, How::overwrite);
+    }
+    if (!out_.bound.casts.empty()) out_.spec.phases[Op::cast_weights].uses = uses.list();
   }
 
   /// What the slot of each output is computed from: slots of its operation's operands, through

@@ -71,11 +71,13 @@ Slot Slots::scratch(std::string name, const TensorType& type) {
               .tensor = {.name = {}, .dtype = type.dtype, .dims = type.dims}});
 }
 
-Slot Slots::cast_weight(std::string name, const TensorType& type, std::vector<Slot> from) {
+Slot Slots::cast_weight(std::string name, const TensorType& type, std::vector<Slot> from,
+                        bool once_a_run) {
   return add({.name = unused(std::move(name)),
               .role = Role::cast_weight,
               .tensor = {.name = {}, .dtype = type.dtype, .dims = type.dims},
-              .from = std::move(from)});
+              .from = std::move(from),
+              .once_a_run = once_a_run});
 }
 
 Slot Slots::shared_scratch(const std::string& name, const TensorType& type) {

@@ -18,7 +18,8 @@ class Slots {
   Slot saved(std::string name, const operations::OutputSpec& output);
   Slot scratch(std::string name, const operations::TensorType& type);
   /// Of an operation's own, made of a parameter alone.
-  Slot cast_weight(std::string name, const operations::TensorType& type, std::vector<Slot> from);
+  Slot cast_weight(std::string name, const operations::TensorType& type, std::vector<Slot> from,
+                   bool once_a_run);
   /// One for all that ask under this name: as large as the largest.
   Slot shared_scratch(const std::string& name, const operations::TensorType& type);
 

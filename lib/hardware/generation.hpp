@@ -14,8 +14,12 @@ struct DataSheet {
   double clock_hz = 0;      // boost
   double tensor_flops = 0;  // 16 bits, summed in fp32, dense; of a multiprocessor in a clock
   double memory_bytes_per_s = 0;
-  double link_bytes_per_s = 0;  // to other GPUs of the node, each way: NVLink, else PCIe
-  double host_bytes_per_s = 0;  // each way
+  double watts = 0;               // that the GPU may take
+  double host_bytes_per_s = 0;    // each way
+  double nvlink_bytes_per_s = 0;  // to other GPUs of the node, each way; 0: it has none
+  // so many GPUs a bridge of NVLink joins, which is bought beside them; 0: switches join all
+  int bridged = 0;
+  bool reaches_by_pcie = true;  // other GPUs' memory, over PCI Express
 };
 
 struct Generation {
@@ -30,8 +34,20 @@ struct Generation {
   // of the network between nodes, for each GPU, each way: of NVIDIA's own nodes; of cards for
   // workstations an adapter of 25 Gbit/s
   double network_bytes_per_s = 3.125e9;
+  // of the tensor cores' peak, what products in 16 bits would reach on tiles so large that loading
+  // operands is nothing (program::TileRates), while power does not hold the clock back
+  double tensor_share = 850e12 / 989.4e12;
+  // what the power limit allows of products in 16 bits, in FLOPs a joule; 0: it does not hold them
+  double tensor_flops_per_joule = 666.5e12 / 700;
+  // of products in fp8 that the power limit holds down, over those in 16 bits; 0: as on Hopper
+  double held_fp8_speedup = 0;
+  // of predicted tokens per second, the largest error against published ones that count
+  // (bench/results/published.md); 0: never compared
+  double published_error = 0;
 };
 
+const Generation& kepler();
+const Generation& volta();
 const Generation& turing();
 const Generation& ampere();
 const Generation& ampere_ga10x();

@@ -24,7 +24,8 @@ const std::vector<MeasuredGpu>& all_measured() {
 // By capability, ascending.
 const std::vector<const Generation*>& all_generations() {
   static const std::vector<const Generation*> list{
-      &turing(), &ampere(), &ampere_ga10x(), &ada(), &hopper(), &blackwell(), &blackwell_geforce()};
+      &kepler(), &volta(),  &turing(),    &ampere(),           &ampere_ga10x(),
+      &ada(),    &hopper(), &blackwell(), &blackwell_geforce()};
   return list;
 }
 

@@ -2,6 +2,7 @@
 // each; others are estimated from the data sheets of their generation, a file each too.
 #pragma once
 #include "core/dtype.hpp"
+#include "hardware/links.hpp"
 #include "program/time.hpp"
 #include <cstdint>
 #include <optional>
@@ -32,12 +33,13 @@ struct Hardware {
   program::Rates bf16, tf32, fp32;  // without a rate of products: not measured
   double host_kernel_s = 0;         // beside it, to launch a kernel: see program::Rates
   ElementTimes adamw_8bit, adafactor;
-  // to other GPUs of the node, each way, beside products: by collectives, and by copies
-  double link_bytes_per_s = 0, link_copy_bytes_per_s = 0;
+  LinkChoices links;               // to other GPUs of the node
   double network_bytes_per_s = 0;  // between nodes, for each GPU, each way: a guess
   // the vendor's, without sparsity: what MFU is a share of
   double bf16_peak_flops = 0, tf32_peak_flops = 0, fp32_peak_flops = 0;
   bool is_estimated = false;  // else the rates were measured on such a GPU
+  // of estimated rates: Generation::published_error
+  double published_error = 0;
 };
 
 /// As NVML tells; 0: not told.

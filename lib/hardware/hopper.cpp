@@ -58,8 +58,7 @@ void add_hopper(Hardware& gpu) {
   gpu.bf16.fp8_blocks_speedup = fp8_blocks_speedup_estimate;
   gpu.bf16.fp8_cast_s = fp8_cast_s;
   gpu.adamw_8bit = hopper_adamw_8bit;
-  gpu.link_bytes_per_s = nvlink4_collective_bytes_per_s;
-  gpu.link_copy_bytes_per_s = nvlink4_copy_bytes_per_s;
+  gpu.links = {.nvlink_bytes_per_s = nvlink4_bytes_per_s, .pcie_bytes_per_s = pcie5_bytes_per_s};
   gpu.network_bytes_per_s = dgx_h100_network_bytes_per_s;
   gpu.bf16_peak_flops = hopper_bf16_flops;
   gpu.tf32_peak_flops = hopper_tf32_flops;
@@ -68,16 +67,21 @@ void add_hopper(Hardware& gpu) {
 
 // Those beside the measured ones. Data sheets: NVIDIA H100 Tensor Core GPU (NVL 835e12 FLOPs per
 // second in bf16 without sparsity, PCIe 756e12), NVIDIA GH200 Grace Hopper Superchip (as SXM),
-// NVIDIA H200 (NVL 835e12). NVLink 4; of the PCIe card a bridge of 300e9 each way. A GH200's host
-// is reached by NVLink-C2C.
+// NVIDIA H200 (NVL 835e12). NVLink 4; bridges join two PCIe cards at 300e9 each way, or up to four
+// H200 NVL at 450e9. A GH200's host is reached by NVLink-C2C.
 const Generation& hopper() {
   static constexpr std::array<DataSheet, 4> gpus{
-      {{"h100-nvl", 95830, 132, 1.545e9, 4096, 3.938e12, 300e9, pcie5_bytes_per_s},
-       {"h100-pcie", 81559, 114, 1.620e9, 4096, 2.039e12, 300e9, pcie5_bytes_per_s},
-       {"h200-nvl", 143771, 132, 1.545e9, 4096, 4.8e12, 450e9, pcie5_bytes_per_s},
-       {"gh200", 97871, 132, 1.830e9, 4096, 4.0e12, 450e9, 450e9}}};
-  static constexpr Generation generation{"Hopper", 90,   128,     true,
-                                         &choices, gpus, gpus[1], dgx_h100_network_bytes_per_s};
+      {{"h100-nvl", 95830, 132, 1.545e9, 4096, 3.938e12, 400, pcie5_bytes_per_s, 300e9, 2},
+       {"h100-pcie", 81559, 114, 1.620e9, 4096, 2.039e12, 350, pcie5_bytes_per_s, 300e9, 2},
+       {"h200-nvl", 143771, 132, 1.545e9, 4096, 4.8e12, 600, pcie5_bytes_per_s, 450e9, 4},
+       {"gh200", 97871, 132, 1.830e9, 4096, 4.0e12, 700, 450e9, 450e9}}};
+  static constexpr Generation generation{.name = "Hopper",
+                                         .compute_capability = 90,
+                                         .cores = 128,
+                                         .products_of_16_bits = &choices,
+                                         .gpus = gpus,
+                                         .typical = gpus[1],
+                                         .network_bytes_per_s = dgx_h100_network_bytes_per_s};
   return generation;
 }
 

@@ -7,11 +7,8 @@ namespace trainx::hardware {
 
 /// Until all multiprocessors are busy, and while they no longer are: program::Rates::kernel_s.
 constexpr double hopper_kernel_s = 2.36e-6;
-/// Each way over NVLink 4 between two H100s, beside matrix products: NCCL's sums and gathers on 16
-/// multiprocessors, and copies of the GPU's own engines, which take none (bench/device/links.py,
-/// bench/results/h100/links.json). The data sheet has 450e9.
-constexpr double nvlink4_collective_bytes_per_s = 137e9, nvlink4_copy_bytes_per_s = 370e9,
-                 nvlink4_data_sheet_bytes_per_s = 450e9;
+/// Each way over NVLink 4, as the data sheet has it.
+constexpr double nvlink4_bytes_per_s = 450e9;
 // DGX H100 User Guide: an adapter of 400 Gbit/s for each GPU.
 constexpr double dgx_h100_network_bytes_per_s = 50e9;
 /// Peaks of both data sheets, without sparsity.

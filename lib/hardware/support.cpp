@@ -52,7 +52,19 @@ std::string dotted(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
+std::string has_capability(std::string_view name, int capability) {
+  return std::string(name) + " has compute capability " + dotted(capability) + ", and ";
+}
+
 }  // namespace
+
+std::optional<Unsupported> why_never_supported(std::string_view name, int compute_capability) {
+  if (compute_capability <= 0 || compute_capability >= first_of_kernels) return std::nullopt;
+  const std::string has = has_capability(name, compute_capability);
+  if (compute_capability < oldest)
+    return Unsupported{has + "CUDA 13 compiles for 7.5 and later alone", elsewhere};
+  return Unsupported{has + "kernels need " + dotted(first_of_kernels) + " or later", elsewhere};
+}
 
 std::string_view built_architectures() { return TRAINX_BUILT_ARCHITECTURES; }
 
@@ -60,18 +72,17 @@ std::optional<Unsupported> why_unsupported(std::string_view name, int compute_ca
                                            std::string_view architectures) {
   const std::vector<Architecture> built = read_architectures(architectures);
   if (compute_capability <= 0 || built.empty()) return std::nullopt;
-  const std::string has = std::string(name) + " has compute capability " +
-                          dotted(compute_capability) + ", and ";
-  if (compute_capability < oldest)
-    return Unsupported{has + "CUDA 13 compiles for 7.5 and later alone", elsewhere};
+  if (auto never = why_never_supported(name, compute_capability);
+      never && (compute_capability < oldest ||
+                std::ranges::none_of(
+                    built, [&](const Architecture& a) { return runs_on(a, compute_capability); })))
+    return never;
   if (std::ranges::any_of(built,
                           [&](const Architecture& a) { return runs_on(a, compute_capability); }))
     return std::nullopt;
   std::string list;
   for (const Architecture& a : built) list += (list.empty() ? "" : ", ") + dotted(a.capability);
-  if (compute_capability < first_of_kernels)
-    return Unsupported{has + "kernels need " + dotted(first_of_kernels) + " or later", elsewhere};
-  return Unsupported{has + "this trainx was built for " + list,
+  return Unsupported{has_capability(name, compute_capability) + "this trainx was built for " + list,
                      "build it with -D TRAINX_CUDA_ARCHITECTURES=" +
                          std::to_string(compute_capability) + "-real, or set run.device to cpu"};
 }

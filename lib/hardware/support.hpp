@@ -19,6 +19,9 @@ struct Unsupported {
 std::optional<Unsupported> why_unsupported(std::string_view name, int compute_capability,
                                            std::string_view architectures = built_architectures());
 
+/// Why no build of trainx computes on it: plans alone are made for such a GPU.
+std::optional<Unsupported> why_never_supported(std::string_view name, int compute_capability);
+
 /// Of tensor cores, from Ampere on.
 constexpr bool has_bf16_and_tf32(int compute_capability) { return compute_capability >= 80; }
 /// From Ada on.

@@ -1,5 +1,7 @@
 // Axolotl's recipes: what they say, and what Axolotl does where they are silent.
 #include "core/number.hpp"
+#include "imports/adapters.hpp"
+#include "imports/argument_dialect.hpp"
 #include "imports/model_family.hpp"
 #include "imports/optimizers.hpp"
 #include "imports/readers.hpp"
@@ -52,7 +54,46 @@ class AxolotlReader {
 
   void adapters() {
     const std::string adapter = s_.word("adapter");
-    if (!adapter.empty()) s_.leave("adapter", std::string(reasons::no_adapters), true);
+    if (adapter.empty()) return;
+    if (adapter != "lora" && adapter != "qlora")
+      return s_.leave("adapter", std::string(reasons::no_such_adapter), true);
+    map_lora(s_, "adapter",
+             {.rank = "lora_r",
+              .alpha = "lora_alpha",
+              .dropout = "lora_dropout",
+              .rslora = "peft_use_rslora",
+              .dora = "peft_use_dora",
+              .targets = "lora_target_modules",
+              .parameters = "lora_target_parameters",
+              .saved = "lora_modules_to_save",
+              .excluded = "lora_exclude_modules",
+              .layers = "peft_layers_to_transform",
+              .rank_pattern = "lora_rank_pattern",
+              .alpha_pattern = "lora_alpha_pattern",
+              .tokens = "peft_trainable_token_indices",
+              .tying = "peft_ensure_weight_tying"},
+             {.tool = axolotl_default, .rank = "", .alpha = "", .dropout = "0"});
+    s_.flag("lora_fan_in_fan_out");  // how weights are stored
+    targets();
+    for (const auto& [key, usual] :
+         {std::pair{"peft_init_lora_weights", "true|false"}, {"peft_layer_replication", ""}})
+      if (const yaml::Node* node = s_.take(key); node && !is_default(*node, usual))
+        s_.leave(key, std::string(reasons::no_variant), true);
+    for (const auto& [key, bits] : {std::pair{"load_in_4bit", 4}, {"load_in_8bit", 8}})
+      if (s_.flag(key).value_or(false)) map_quantized_base(s_, key, bits);
+    map_trained_adapter(s_, "lora_model_dir");
+  }
+
+  /// lora_target_linear adds all linear layers to those that are named.
+  void targets() {
+    if (s_.flag("lora_target_linear").value_or(false)) {
+      s_.take("lora_target_modules");
+      return map_all_linear(s_, "lora_target_linear", AllLinear::by_class);
+    }
+    if (s_.has("lora_target_modules"))
+      map_targets(s_, "lora_target_modules", "", AllLinear::of_peft);
+    else if (!s_.has("lora_target_parameters") && !s_.has("lora_model_dir"))
+      s_.draft().ask("model.adapter.targets", "all_linear, or names of modules");
   }
 
   void model() {
@@ -231,10 +272,8 @@ class AxolotlReader {
     const auto interval = every("evals_per_epoch", "eval_steps");
     const char* key = s_.has("evals_per_epoch") ? "evals_per_epoch" : "eval_steps";
     const std::string when = strategy(s_, "eval_strategy", "evaluation_strategy", "epoch");
-    const double held_out = s_.number("val_set_size").value_or(0);
-    if (held_out < 0) s_.refuse("val_set_size", "must not be negative");
-    if (held_out > 0) hold_out(held_out);
-    const bool evaluates = held_out > 0 || s_.has("test_datasets");
+    map_held_out(s_, "val_set_size");
+    const bool evaluates = s_.number("val_set_size").value_or(0) > 0 || s_.has("test_datasets");
     map_best_metric(s_);
     early_stopping();
     if (!evaluates || (!interval && when == "no")) return;
@@ -243,13 +282,6 @@ class AxolotlReader {
     else
       s_.set("eval.every", "1 epoch", "eval_strategy");
     s_.assume("eval.batches", "all", "Axolotl evaluates the whole set");
-  }
-
-  void hold_out(double size) {
-    const std::string part = size < 1 ? shortest(tidy(100 * size)) + " %"
-                                      : shortest(size) + " samples";
-    if (has_key("data.held_out")) return s_.set("data.held_out", part, "val_set_size");
-    s_.leave("val_set_size", "trainx splits no file by this: name held-out data with --eval-data");
   }
 
   void early_stopping() {

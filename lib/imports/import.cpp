@@ -1,6 +1,7 @@
 #include "imports/import.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
+#include "imports/adapters.hpp"
 #include "imports/document.hpp"
 #include "imports/interpolate.hpp"
 #include "imports/readers.hpp"
@@ -34,6 +35,7 @@ class Finish {
     batch();
     optimizer();
     model();
+    finish_adapter(draft_, choices_.model_type);
     data();
     evaluation();
     for (const auto& [key, what] :
@@ -242,13 +244,20 @@ Imported import_settings(const std::vector<SourceFile>& files, const Choices& ch
     parsed[which] = Parsed{tool, std::move(root)};
   }
   Draft draft;
-  const auto &arguments = parsed[0], &deepspeed = parsed[1], &accelerate = parsed[2];
-  auto &axolotl = parsed[3], &torchtune = parsed[4];
-  if (arguments.has_value() + axolotl.has_value() + torchtune.has_value() > 1)
+  const auto of = [&](Tool tool) -> auto& { return parsed[static_cast<std::size_t>(tool)]; };
+  const auto &deepspeed = of(Tool::deepspeed), &accelerate = of(Tool::accelerate);
+  auto &axolotl = of(Tool::axolotl), &torchtune = of(Tool::torchtune);
+  constexpr std::pair<Tool, ArgumentsOf> dialects[]{
+      {Tool::training_arguments, ArgumentsOf::transformers},
+      {Tool::trl, ArgumentsOf::trl},
+      {Tool::llama_factory, ArgumentsOf::llama_factory}};
+  const auto arguments = std::ranges::count_if(
+      dialects, [&](const auto& dialect) { return of(dialect.first).has_value(); });
+  if (arguments + axolotl.has_value() + torchtune.has_value() > 1)
     throw UserError(ExitCode::usage,
-                    "import: TrainingArguments, Axolotl and torchtune each describe a whole run; "
-                    "give one of them");
-  draft.has_training_arguments = arguments || axolotl;
+                    "import: TrainingArguments, TRL, LLaMA-Factory, Axolotl and torchtune each "
+                    "describe a whole run; give one of them");
+  draft.has_training_arguments = arguments > 0 || axolotl;
   if (accelerate) {
     Settings settings(accelerate->root, draft);
     read_accelerate(settings, deepspeed.has_value());
@@ -257,9 +266,10 @@ Imported import_settings(const std::vector<SourceFile>& files, const Choices& ch
     Settings settings(deepspeed->root, draft);
     read_deepspeed(settings);
   }
-  if (arguments) {
-    Settings settings(arguments->root, draft);
-    read_training_arguments(settings, deepspeed.has_value());
+  for (const auto& [tool, whose] : dialects) {
+    if (!of(tool)) continue;
+    Settings settings(of(tool)->root, draft);
+    read_training_arguments(settings, whose, deepspeed.has_value());
   }
   if (axolotl) {
     Settings settings(axolotl->root, draft);
@@ -269,6 +279,10 @@ Imported import_settings(const std::vector<SourceFile>& files, const Choices& ch
     interpolate(torchtune->root);
     Settings settings(torchtune->root, draft);
     read_torchtune(settings);
+  }
+  if (const auto& peft = of(Tool::peft)) {
+    Settings settings(peft->root, draft);
+    read_peft(settings);
   }
   Finish(draft, choices).run();
   return {write_recipe(draft, heading + ", by trainx import."),

@@ -5,8 +5,10 @@
 
 namespace trainx::imports {
 
+/// TrainingArguments, and what TRL and LLaMA-Factory add to them, with other defaults.
+enum class ArgumentsOf : std::uint8_t { transformers, trl, llama_factory };
 /// `has_deepspeed_file`: another of the files is DeepSpeed's.
-void read_training_arguments(Settings& settings, bool has_deepspeed_file);
+void read_training_arguments(Settings& settings, ArgumentsOf whose, bool has_deepspeed_file);
 void read_deepspeed(Settings& settings);
 void read_accelerate(Settings& settings, bool has_deepspeed_file);
 void read_axolotl(Settings& settings, bool has_deepspeed_file);

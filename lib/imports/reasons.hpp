@@ -32,8 +32,10 @@ constexpr std::string_view resumes =
 constexpr std::string_view by_command =
     "trainx has commands for this: `trainx eval` and `trainx generate`";
 constexpr std::string_view no_model_parallelism =
-    "trainx has no tensor, pipeline, context or expert parallelism; parallel.mode shards data and "
-    "states";
+    "trainx has no tensor, pipeline or context parallelism; parallel.mode shards data and states, "
+    "parallel.experts divides the experts of a mixture";
+constexpr std::string_view no_sparse_attention =
+    "trainx has no sparse attention; a model's config.json says which layers have windows";
 constexpr std::string_view summed_by_block =
     "trainx sums gradients of a block as soon as backward has them: no buckets to size";
 constexpr std::string_view other_devices = "trainx computes on NVIDIA GPUs and CPUs";
@@ -46,9 +48,13 @@ constexpr std::string_view any_ranks =
 constexpr std::string_view keyed_order = "run.seed decides the order of samples";
 constexpr std::string_view eval_batches = "evaluation uses the micro-batches of training";
 constexpr std::string_view eval_starts = "trainx evaluates first after eval.every";
-constexpr std::string_view no_adapters =
-    "trainx trains all weights and has no adapters: this recipe is a full fine-tuning";
-constexpr std::string_view of_adapter = "belongs to the adapter, which trainx does not have";
+constexpr std::string_view no_such_adapter =
+    "trainx has LoRA alone: without it this recipe is a full fine-tuning";
+constexpr std::string_view no_dora = "trainx has no DoRA: with model.adapter this is plain LoRA";
+constexpr std::string_view no_variant = "trainx has no such variant of LoRA";
+constexpr std::string_view of_adapter = "belongs to an adapter that is not mapped";
+constexpr std::string_view fills_templates =
+    "trainx fills in templates before training: `trainx data tokenize --messages`";
 constexpr std::string_view no_quantized_weights =
     "trainx trains weights in 16 or 32 bits; none are quantized";
 constexpr std::string_view no_reinforcement =

@@ -108,6 +108,39 @@ constexpr std::string_view of_axolotl[]{
     "wandb_project",   "special_tokens",  "pretraining_dataset",   "pad_to_sequence_len",
     "train_on_inputs"};
 
+// Beside TrainingArguments in these tools' files. One of TRL's is enough; of LLaMA-Factory's two
+// are, or the first.
+constexpr std::string_view of_trl[]{"use_peft",
+                                    "assistant_only_loss",
+                                    "completion_only_loss",
+                                    "packing",
+                                    "packing_strategy",
+                                    "eval_packing",
+                                    "padding_free",
+                                    "dataset_text_field",
+                                    "chat_template_path",
+                                    "lora_task_type",
+                                    "num_generations",
+                                    "max_prompt_length",
+                                    "precompute_ref_log_probs"};
+constexpr std::string_view of_llama_factory[]{"finetuning_type",
+                                              "stage",
+                                              "template",
+                                              "cutoff_len",
+                                              "lora_target",
+                                              "lora_rank",
+                                              "dataset_dir",
+                                              "mask_history",
+                                              "neat_packing",
+                                              "train_on_prompt",
+                                              "quantization_bit",
+                                              "plot_loss",
+                                              "use_dft_loss",
+                                              "additional_target",
+                                              "flash_attn",
+                                              "dataset",
+                                              "adapter_name_or_path"};
+
 // Known to these tools as well as to TrainingArguments.
 constexpr std::string_view shared[]{"gradient_accumulation_steps",
                                     "use_cpu",
@@ -208,7 +241,12 @@ bool has_component(const yaml::Node& node) {
 
 Tool tool_of(const yaml::Node& root, const std::string& file) {
   if (has_component(root)) return Tool::torchtune;
-  if (root.find("base_model") || count(root, of_axolotl) >= 2) return Tool::axolotl;
+  if (root.find("peft_type")) return Tool::peft;
+  if (root.find("base_model")) return Tool::axolotl;
+  if (root.find("finetuning_type") || count(root, of_llama_factory) >= 2)
+    return Tool::llama_factory;
+  if (count(root, of_trl) >= 1) return Tool::trl;
+  if (count(root, of_axolotl) >= 2) return Tool::axolotl;
   if (root.find("log_history") && root.find("global_step"))
     refuse(root, file, "is the state of transformers' Trainer, which holds no settings");
   std::optional<Tool> best;
@@ -222,9 +260,10 @@ Tool tool_of(const yaml::Node& root, const std::string& file) {
   }
   // A few of its keys among many others are chance.
   if (best && 3 * most.known >= root.entries.size()) return *best;
-  refuse(root, file,
-         "has the keys of no tool that trainx imports: TrainingArguments, DeepSpeed, Accelerate, "
-         "Axolotl or torchtune");
+  refuse(
+      root, file,
+      "has the keys of no tool that trainx imports: TrainingArguments, TRL, LLaMA-Factory, PEFT, "
+      "DeepSpeed, Accelerate, Axolotl or torchtune");
 }
 
 }  // namespace trainx::imports

@@ -6,9 +6,19 @@
 
 namespace trainx::imports {
 
-enum class Tool : std::uint8_t { training_arguments, deepspeed, accelerate, axolotl, torchtune };
-constexpr std::array<std::string_view, 5> tool_names{"TrainingArguments", "DeepSpeed", "Accelerate",
-                                                     "Axolotl", "torchtune"};
+enum class Tool : std::uint8_t {
+  training_arguments,
+  deepspeed,
+  accelerate,
+  axolotl,
+  torchtune,
+  trl,
+  llama_factory,
+  peft
+};
+constexpr std::array<std::string_view, 8> tool_names{"TrainingArguments", "DeepSpeed", "Accelerate",
+                                                     "Axolotl",           "torchtune", "TRL",
+                                                     "LLaMA-Factory",     "PEFT"};
 
 /// By the keys that one tool alone has; a single one of TrainingArguments' is enough.
 /// Throws UserError 65, which names `file`, for the file of another tool.

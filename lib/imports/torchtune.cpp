@@ -1,5 +1,6 @@
 // torchtune's recipes: YAML whose maps name Python builders as `_component_`.
 #include "core/number.hpp"
+#include "imports/adapters.hpp"
 #include "imports/model_family.hpp"
 #include "imports/readers.hpp"
 #include "imports/reasons.hpp"
@@ -11,6 +12,7 @@
 #include "recipe/schema.hpp"
 #include "recipe/value.hpp"
 #include <algorithm>
+#include <iterator>
 
 namespace trainx::imports {
 namespace {
@@ -64,11 +66,47 @@ class TorchtuneReader {
     Settings model = s_.section("model");
     const std::string builder = model.text("_component_").value_or(""), name = last_part(builder);
     if (builder.empty()) return;
-    for (const char* adapter : {"lora_", "qlora_", "dora_"})
-      if (name.starts_with(adapter))
-        model.leave("_component_", std::string(reasons::no_adapters), true);
+    if (name.starts_with("lora_") || name.starts_with("qlora_") || name.starts_with("dora_"))
+      adapter(model, name);
     leave_model(model, "_component_", builder);
     leave_rest(model, torchtune_unmapped(), "torchtune");
+  }
+
+  void adapter(Settings& model, const std::string& builder) {
+    map_lora(
+        model, "_component_",
+        {.rank = "lora_rank", .alpha = "lora_alpha", .dropout = "lora_dropout", .dora = "use_dora"},
+        {.tool = "default of torchtune", .rank = "8", .alpha = "16", .dropout = "0"});
+    if (builder.starts_with("dora_"))
+      model.leave("_component_", std::string(reasons::no_dora), true);
+    if (builder.starts_with("qlora_") || model.flag("quantize_base").value_or(false))
+      map_quantized_base(model, model.has("quantize_base") ? "quantize_base" : "_component_", 4);
+    // Layers that torchtune keeps apart are one in these families.
+    const bool is_fused = builder.find("phi3") != std::string::npos ||
+                          builder.find("phi4") != std::string::npos;
+    const std::vector<std::string> projections{"q_proj", "k_proj", "v_proj"};
+    auto asked = model.words("lora_attn_modules");
+    std::vector<std::string> targets;
+    const auto takes = [&](const std::string& name) { return std::ranges::count(asked, name) > 0; };
+    const bool has_all = std::ranges::all_of(projections, takes);
+    if (is_fused && has_all) targets.push_back("qkv_proj");
+    if (is_fused && !has_all && std::ranges::any_of(projections, takes))
+      model.leave("lora_attn_modules",
+                  "are one layer in this family, qkv_proj, which model.adapter.targets can name",
+                  true);
+    if (!is_fused) std::ranges::copy_if(projections, std::back_inserter(targets), takes);
+    if (takes("output_proj")) targets.push_back("o_proj");
+    if (model.flag("apply_lora_to_mlp").value_or(false))
+      for (const char* layer : {"gate_proj", "up_proj", "down_proj"})
+        if (!is_fused || std::string_view(layer) != "up_proj")
+          targets.push_back(is_fused && std::string_view(layer) == "gate_proj" ? "gate_up_proj"
+                                                                               : layer);
+    if (model.flag("apply_lora_to_output").value_or(false)) targets.push_back("lm_head");
+    if (targets.empty())
+      s_.draft().ask("model.adapter.targets", "all_linear, or names of modules");
+    else
+      model.set("model.adapter.targets", recipe::write_value(options::NameList(targets)),
+                "lora_attn_modules");
   }
 
   void duration() {

@@ -1,6 +1,7 @@
 // Hugging Face's TrainingArguments as JSON: what it says, and what it does where it is silent
-// (transformers 4.30 to 5.x).
+// (transformers 4.30 to 5.x); TRL's SFTConfig and LLaMA-Factory's files, which extend it.
 #include "core/number.hpp"
+#include "imports/argument_dialect.hpp"
 #include "imports/model_family.hpp"
 #include "imports/optimizers.hpp"
 #include "imports/readers.hpp"
@@ -17,12 +18,10 @@
 namespace trainx::imports {
 namespace {
 
-const std::string trainer_default = "default of TrainingArguments";
-
 class ArgumentsReader {
  public:
-  ArgumentsReader(Settings& settings, bool has_deepspeed_file)
-      : s_(settings), has_deepspeed_file_(has_deepspeed_file) {}
+  ArgumentsReader(Settings& settings, ArgumentsOf whose, bool has_deepspeed_file)
+      : s_(settings), dialect_(dialect_of(whose)), has_deepspeed_file_(has_deepspeed_file) {}
 
   void read() {
     duration();
@@ -37,7 +36,8 @@ class ArgumentsReader {
     sharding();
     loss();
     task();
-    leave_rest(s_, training_arguments_unmapped(), "TrainingArguments");
+    dialect_.read_own(s_);
+    leave_rest(s_, dialect_.unmapped, dialect_.name);
   }
 
  private:
@@ -46,7 +46,7 @@ class ArgumentsReader {
     if (const auto x = s_.number(key))
       s_.set(recipe_key, shortest(*x), key, defaults);
     else if (!s_.has(key))
-      s_.assume(recipe_key, defaults.substr(0, defaults.find('|')), trainer_default);
+      s_.assume(recipe_key, defaults.substr(0, defaults.find('|')), dialect_.default_of);
   }
   void switched_on(const std::string& recipe_key, const std::string& yaml,
                    std::initializer_list<std::string_view> keys) {
@@ -66,7 +66,7 @@ class ArgumentsReader {
     else if (s_.has("num_train_epochs"))
       s_.set("run.duration", to_string(length_), "num_train_epochs", "3");
     else
-      s_.assume("run.duration", to_string(length_), trainer_default);
+      s_.assume("run.duration", to_string(length_), dialect_.default_of);
     if (!(length_.amount > 0))
       s_.refuse(steps > 0 ? "max_steps" : "num_train_epochs", "must be greater than 0");
   }
@@ -87,8 +87,7 @@ class ArgumentsReader {
                                                                     : "per_device_train_batch_size";
     number("rank_batch", own, "8");
     number("accumulation", "gradient_accumulation_steps", "1");
-    switched_on("memory.activation_checkpoint", "full",
-                {"gradient_checkpointing", "activation_checkpointing"});
+    recomputation();
     switched_on("memory.fit", "true", {"auto_find_batch_size"});
     const std::int64_t cache_steps = s_.whole("torch_empty_cache_steps").value_or(0);
     if (cache_steps > 0 && on_cpu())
@@ -100,19 +99,34 @@ class ArgumentsReader {
                "run.device: cpu");
   }
 
+  void recomputation() {
+    std::optional<bool> said;
+    for (const char* key : {"gradient_checkpointing", "activation_checkpointing"})
+      if (const auto flag = s_.flag(key)) said = said.value_or(false) || *flag;
+    if (const auto off = dialect_.recomputes ? s_.flag(dialect_.recomputes_not) : std::nullopt)
+      said = !*off;
+    switched_on("memory.activation_checkpoint", "full",
+                {"gradient_checkpointing", "activation_checkpointing"});
+    if (said.value_or(dialect_.recomputes))
+      s_.assume("memory.activation_checkpoint", "full", dialect_.default_of);
+  }
+
   void precision() {
-    const bool bf16 = s_.flag("bf16").value_or(false), fp16 = s_.flag("fp16").value_or(false);
+    const bool fp16 = s_.flag("fp16").value_or(false);
+    const bool bf16 = s_.flag("bf16").value_or(dialect_.bf16 && !fp16);
     const bool no_tf32 = s_.flag("no_tf32").value_or(false), tf32 = s_.flag("tf32").value_or(false);
     if (no_tf32 && tf32) s_.refuse("tf32", "cannot be true beside no_tf32");
     if (bf16 && fp16) s_.refuse("bf16", "cannot be true beside fp16");
-    if (bf16)
+    if (bf16 && !s_.has("bf16"))
+      s_.assume("precision.compute", "bf16", dialect_.default_of);
+    else if (bf16)
       map_precision(s_, "bf16", "bf16", "");
     else if (fp16)
       map_precision(s_, "fp16", "fp16", "");
     else if (tf32)
       map_precision(s_, "tf32", "tf32", "");
     else
-      s_.assume("precision.compute", "fp32", trainer_default);
+      s_.assume("precision.compute", "fp32", dialect_.default_of);
     if (tf32 && (bf16 || fp16)) leave_tf32(s_, bf16 ? "bf16" : "fp16");
   }
 
@@ -123,7 +137,7 @@ class ArgumentsReader {
     const OptimizerName* name = find_transformers_optimizer(theirs);
     const std::string_view key = theirs == "adafactor" && !s_.has("optim") ? "adafactor" : "optim";
     const bool is_mapped = map_optimizer(s_, key, name, "adamw_torch_fused|adamw_torch|adamw_hf");
-    number("optimizer.lr", "learning_rate", "5e-5");
+    number("optimizer.lr", "learning_rate", dialect_.learning_rate);
     number("optimizer.max_grad_norm", "max_grad_norm", "1");
     number("optimizer.options.weight_decay", "weight_decay", "0");
     for (const auto& [option, from, otherwise] : {std::tuple{"beta1", "adam_beta1", "0.9"},
@@ -152,18 +166,20 @@ class ArgumentsReader {
       if (x < 0 || x > 1e15) s_.refuse(key, "must not be negative, nor beyond any run");
     const Duration warmup = by_steps && steps >= 1 ? of_steps(static_cast<std::int64_t>(steps))
                                                    : part_of(length_, by_steps ? steps : ratio);
-    map_transformers_schedule(s_, warmup, by_steps ? "warmup_steps" : "warmup_ratio",
-                              s_.number("learning_rate").value_or(5e-5));
+    map_transformers_schedule(
+        s_, warmup, by_steps ? "warmup_steps" : "warmup_ratio",
+        s_.number("learning_rate").value_or(*parse_decimal(dialect_.learning_rate)));
   }
 
   Duration every(std::string_view key, double steps) { return interval(s_, key, steps, length_); }
 
   void intervals() {
     const std::string logging = strategy(s_, "logging_strategy", "logging_strategy", "steps");
-    const double logging_steps = s_.number("logging_steps").value_or(500);
+    const double logging_steps =
+        s_.number("logging_steps").value_or(*parse_decimal(dialect_.logging_steps));
     if (logging == "steps")
       s_.set("metrics.every", to_string(every("logging_steps", logging_steps)), "logging_steps",
-             "500");
+             dialect_.logging_steps);
     else if (logging == "epoch")
       s_.set("metrics.every", "1 epoch", "logging_strategy");
     else
@@ -193,7 +209,9 @@ class ArgumentsReader {
     const bool throughout = s_.flag("evaluate_during_training").value_or(false);
     const std::string evaluating =
         strategy(s_, "eval_strategy", "evaluation_strategy", throughout ? "steps" : "no");
-    const double steps = s_.number("eval_steps").value_or(s_.number("logging_steps").value_or(500));
+    const double steps =
+        s_.number("eval_steps")
+            .value_or(s_.number("logging_steps").value_or(*parse_decimal(dialect_.logging_steps)));
     const bool bf16 = s_.flag("bf16_full_eval").value_or(false),
                fp16 = s_.flag("fp16_full_eval").value_or(false);
     if (bf16 && fp16) s_.refuse("bf16_full_eval", "cannot be true beside fp16_full_eval");
@@ -231,9 +249,11 @@ class ArgumentsReader {
     else if (sampling != "random")
       s_.leave("train_sampling_strategy",
                "data.shuffle and data.group_by_length decide the order of samples");
-    for (const std::string_view key : {"block_size", "max_seq_length", "max_length"})
+    for (const std::string_view key : dialect_.length_keys)
       if (const auto length = s_.whole(key))
         s_.set("data.sequence_length", std::to_string(*length), key);
+      else if (!dialect_.length.empty() && !s_.is_written(key))
+        s_.assume("data.sequence_length", dialect_.length, dialect_.default_of);
   }
 
   void sharding() {
@@ -267,14 +287,15 @@ class ArgumentsReader {
   bool on_cpu() { return s_.flag("use_cpu").value_or(s_.flag("no_cuda").value_or(false)); }
 
   Settings& s_;
+  const ArgumentDialect& dialect_;
   bool has_deepspeed_file_;
   Duration length_;
 };
 
 }  // namespace
 
-void read_training_arguments(Settings& settings, bool has_deepspeed_file) {
-  ArgumentsReader(settings, has_deepspeed_file).read();
+void read_training_arguments(Settings& settings, ArgumentsOf whose, bool has_deepspeed_file) {
+  ArgumentsReader(settings, whose, has_deepspeed_file).read();
 }
 
 }  // namespace trainx::imports

@@ -28,11 +28,13 @@ const Unmapped* find_unmapped(std::span<const Unmapped> table, std::string_view 
   return found == table.end() ? nullptr : &*found;
 }
 
-void leave_rest(Settings& settings, std::span<const Unmapped> table, std::string_view tool) {
+void leave_rest(Settings& settings, std::span<const Unmapped> table, std::string_view tool,
+                std::string_view within) {
   std::vector<const yaml::Entry*> rest;
   settings.for_each_rest([&](const yaml::Entry& entry) { rest.push_back(&entry); });
   for (const yaml::Entry* entry : rest) {
-    const std::string path = settings.path(entry->key);
+    std::string path = settings.path(entry->key);
+    if (!within.empty()) path.erase(0, within.size() + 1);
     if (const Unmapped* known = find_unmapped(table, path)) {
       const bool needs_no_line = is_default(entry->value, known->defaults) || is_off(entry->value);
       if (!needs_no_line) settings.leave(entry->key, std::string(known->why), known->differs);
@@ -40,7 +42,7 @@ void leave_rest(Settings& settings, std::span<const Unmapped> table, std::string
       continue;
     } else if (has_keys_of(table, path) && entry->value.is_map()) {
       Settings inner = settings.section(entry->key);
-      leave_rest(inner, table, tool);
+      leave_rest(inner, table, tool, within);
     } else {
       settings.leave(entry->key, "is no setting of " + std::string(tool) + " that trainx knows");
     }

@@ -8,8 +8,8 @@ using namespace reasons;
 
 constexpr std::string_view no_watchdog = "trainx has no bound on the loss that ends a run";
 constexpr std::string_view no_prompts =
-    "trainx fills in no prompt or chat templates: write the text, or tokens with labels, into the "
-    "data";
+    "trainx fills in templates before training: `trainx data tokenize --messages` renders chats, "
+    "--prompt and --completion take fields";
 constexpr std::string_view prepared = "`trainx data tokenize` writes the file that training reads";
 
 constexpr Unmapped axolotl_table[]{
@@ -40,11 +40,18 @@ constexpr Unmapped axolotl_table[]{
     {"experimental_skip_move_to_device", "*", ""},
     {"use_kernels", "false", own_kernels},
     // Adapters and quantized weights.
+    {"lora_on_cpu", "*", ""},
+    {"lora_mlp_kernel", "*", own_kernels},
+    {"lora_qkv_kernel", "*", own_kernels},
+    {"lora_o_kernel", "*", own_kernels},
     {"lora_*", "", of_adapter},
+    {"peft_autocast_adapter_dtype", "*", ""},
+    {"peft_layers_pattern", "", "layers are counted by the first number in a module's name"},
     {"peft*", "", of_adapter},
     {"qlora_*", "false", of_adapter},
-    {"loraplus_*", "", of_adapter},
-    {"relora*", "false", of_adapter},
+    {"loraplus_lr_embedding", "*", ""},
+    {"loraplus_*", "", same_rates, true},
+    {"relora*", "false", of_adapter, true},
     {"merge_lora", "false", of_adapter},
     {"merge_method", "*", ""},
     {"bnb_config_kwargs", "", no_quantized_weights},

@@ -104,7 +104,7 @@ constexpr Unmapped deepspeed_table[]{
     {"autotuning*", "false", "`trainx plan` predicts what fits and how fast it is"},
     {"elasticity*", "false", any_ranks},
     {"compression_training*", "", no_compression},
-    {"sparse_attention*", "", own_attention},
+    {"sparse_attention*", "", no_sparse_attention},
     {"curriculum_learning*", "false", keyed_order},
     {"data_efficiency*", "false", keyed_order},
     {"aio*", "*", ""},

@@ -37,6 +37,9 @@ std::string comment(const std::string& text) {
 
 std::string write_recipe(const Draft& draft, const std::string& heading) {
   std::string out = "# " + comment(heading) + "\n";
+  if (const Value* adapter = draft.find("model.adapter.type"))
+    out += "# It trains an adapter (" + comment(adapter->origin) +
+           "), model.adapter.type: " + adapter->text + ", and not the model's own weights.\n";
   const auto leftovers = draft.leftovers();
   for (const bool differs : {true, false}) {
     bool is_first = true;

@@ -1,9 +1,9 @@
 #include "launch/run_workers.hpp"
 #include "core/error.hpp"
+#include "core/memory_limit.hpp"
 #include "core/process.hpp"
 #include "core/units.hpp"
 #include "launch/worker_group.hpp"
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <algorithm>
 #include <cerrno>
@@ -15,24 +15,14 @@ const std::string resume = "; the same command goes on from the newest checkpoin
 
 constexpr int cannot_load = 127;  // of the dynamic loader
 
-/// The limit of this process's memory in bytes, which its workers inherit; RLIM_INFINITY: none.
-rlim_t memory_limit() {
-  rlim_t least = RLIM_INFINITY;
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
-    rlimit limit{};
-    if (::getrlimit(resource, &limit) == 0) least = std::min(least, limit.rlim_cur);
-  }
-  return least;
-}
-
 /// The run's exit code, or a sentence where the worker had no time for one.
 int result_of(const RankEnd* end, const LaunchPlan& plan) {
   if (!end) return 0;
-  const rlim_t limit = memory_limit();
-  if (!end->begun && end->exit_code() >= cannot_load && limit != RLIM_INFINITY)
+  const auto limit = memory_limit();
+  if (!end->begun && end->exit_code() >= cannot_load && limit)
     throw UserError(ExitCode::out_of_memory,
                     "the worker could not load its libraries, and memory is limited to " +
-                        human_bytes(static_cast<std::int64_t>(limit)) +
+                        human_bytes(*limit) +
                         "; raise the limit (ulimit -v, ulimit -d), or remove it");
   if (end->exit_code() == cannot_load)
     throw UserError(ExitCode::unavailable,

@@ -176,12 +176,23 @@ void ComposedBlock::predict(BlockContext& c) {
   });
 }
 
+void ComposedBlock::cast_weights(BlockContext& c) {
+  for (const BoundOp& op : block_.casts)
+    std::visit(
+        [&](const auto& o) {
+          if constexpr (requires(const OpContext& at) { o.run_weight_casts(at); })
+            o.run_weight_casts(context(c, op));
+        },
+        op.operation);
+}
+
 void run_block(ComposedBlock& block, program::Op op, BlockContext& c) {
   switch (op) {
     case program::Op::backward: return block.backward(c);
     case program::Op::loss: return block.loss(c);
     case program::Op::evaluate: return block.evaluate(c);
     case program::Op::predict: return block.predict(c);
+    case program::Op::cast_weights: return block.cast_weights(c);
     default: return block.forward(c);
   }
 }

@@ -32,6 +32,8 @@ class ComposedBlock {
   void loss(BlockContext& c);
   void evaluate(BlockContext& c);
   void predict(BlockContext& c);
+  /// Writes the copies of weights that other instructions read for the whole run.
+  void cast_weights(BlockContext& c);
 
  protected:
   virtual void run_forward(const operations::BoundOp& op, const operations::OpContext& c) const;

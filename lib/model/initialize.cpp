@@ -48,6 +48,19 @@ void fill_normal(std::uint64_t key, double deviation, std::int64_t elements, flo
   });
 }
 
+/// From -bound to bound.
+void fill_uniform(std::uint64_t key, double bound, std::int64_t elements, float* out) {
+  tensor::parallel_for(0, (elements + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const auto words = tensor::philox(
+          {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+          {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+      for (std::int64_t j = 0; j < std::min<std::int64_t>(4, elements - 4 * block); ++j)
+        out[4 * block + j] = static_cast<float>(bound * ((words[j] + 0.5) / 2147483648.0 - 1));
+    }
+  });
+}
+
 }  // namespace
 
 void normal_numbers(std::uint64_t seed, std::string_view name, std::span<float> out) {
@@ -60,6 +73,8 @@ void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, 
   for (const ParameterSpec& p : group.parameters) {
     float* out = exact + p.offset;
     if (p.initializer == Initializer::ones) std::fill_n(out, p.elements(), 1.0f);
+    if (p.initializer == Initializer::uniform)
+      fill_uniform(key_of(seed, p.name), p.bound, p.elements(), out);
     if (p.initializer != Initializer::normal) continue;
     // Padding is of rows, at the end, so the elements that are saved come first.
     std::int64_t saved = 1;

@@ -39,6 +39,7 @@ struct BoundBlock {
   std::vector<BoundOp> remade;     // what backward computes anew before it begins
   std::vector<BoundOp> backward;   // in the order of forward
   std::vector<BoundOp> evaluated;  // of a head: its forward without dropout
+  std::vector<BoundOp> casts;      // of weights that are cast once a run
   std::int64_t length = 0;         // tokens of a sample
   // of the last block, which goes through rows some at a time:
   HeadRows rows = HeadRows::all;

@@ -116,6 +116,8 @@ struct ScratchSpec {
   // micro-steps read it (Role::cast_weight)
   int of_parameter = program::none;
   bool for_backward = false;  // only backward reads such scratch
+  // the parameter is not trained: run_weight_casts computes it once a run, and forward reads it
+  bool once_a_run = false;
 };
 
 /// Cost of the cast of a parameter into such scratch.

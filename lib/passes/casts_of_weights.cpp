@@ -14,7 +14,7 @@ StepProgram casts_of_weights(StepProgram p) {
   for (Instruction& i : p.steady)
     for (Use& u : i.uses) {
       const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
-      if (b.role != Role::cast_weight) continue;
+      if (b.role != Role::cast_weight || is_derived(b)) continue;
       const auto [copy, is_new] = first.try_emplace({b.index, b.item}, u.buffer);
       u.buffer = copy->second;
       if (!is_new) u.how = How::read;

@@ -34,7 +34,8 @@ StepProgram activation_recomputation(StepProgram p, const ModelGraph& graph,
 
 /// Weights that blocks cast (Role::cast_weight) are cast once a step: the first forward of a block
 /// makes the copies, which live to the last use in any micro-step, and all later ones read them.
-/// What no other instruction reads becomes scratch. Weights do not change within the step.
+/// What no other instruction reads becomes scratch. Weights do not change within the step. Copies
+/// that the prologue makes stay.
 StepProgram casts_of_weights(StepProgram p);
 
 /// What stays from forward to backward for longer than its neighbours take is copied to the host

@@ -4,7 +4,7 @@
 
 namespace trainx::plan {
 
-void require_attention(const Decisions& plan) {
+void require_attention(const Draft& plan) {
   const AttentionKind kind = plan.recipe.model.attention;
   const bool packed = options::packs_documents(plan.recipe.data.source);
   const std::string asked = "model.attention: " + std::string(name_of(kind)) + " ";

@@ -7,7 +7,8 @@ std::vector<ParameterBytes> rules_of_thumb() {
           {"mixed precision, 8-bit AdamW", 6, 2, 4},
           {"mixed precision, SGD with momentum", 6, 4, 4},
           {"fp32, AdamW", 4, 8, 4},
-          {"mixed precision, inference", 6, 0, 0}};
+          {"mixed precision, inference", 6, 0, 0},
+          {"16 bits alone, inference", 2, 0, 0}};
 }
 
 double parameters_of(const std::vector<TensorCount>& tensors) {

@@ -14,7 +14,7 @@ struct ParameterBytes {
 };
 /// Weights 4 in fp32, 6 in mixed precision (fp32 and 16 bits); AdamW 8, 8-bit AdamW 2, SGD with
 /// momentum 4; gradients 4: 18 for mixed precision with AdamW. For inference in mixed precision 6,
-/// without the rest.
+/// in 16 bits alone 2, without the rest.
 std::vector<ParameterBytes> rules_of_thumb();
 
 /// What an optimizer keeps of a model.

@@ -47,7 +47,7 @@ std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedP
 namespace {
 
 /// The same run with fewer layers: the first and the last, each recomputed as in the plan.
-Decisions with_layers(Decisions plan, std::int64_t layers) {
+Draft with_layers(Draft plan, std::int64_t layers) {
   const std::int64_t all = layers_of(plan.dims);
   std::visit(
       [layers](auto& d) {
@@ -66,7 +66,7 @@ Decisions with_layers(Decisions plan, std::int64_t layers) {
 }
 
 /// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
-Decisions among_few_ranks(Decisions plan) {
+Draft among_few_ranks(Draft plan) {
   const bool expert_replicas = plan.mesh.has_expert_replicas();
   plan.mesh.data = few_shards;
   if (plan.zero_stage() > 0)
@@ -80,24 +80,24 @@ Decisions among_few_ranks(Decisions plan) {
 
 }  // namespace
 
-void require_sound_programs(const Decisions& plan, const Programs& programs) {
+void require_sound_programs(const Draft& plan, const Programs& programs) {
   const bool deep = layers_of(plan.dims) > most_layers_checked &&
                     !std::holds_alternative<architectures::CustomDims>(plan.dims);
   if (deep) {
-    const Decisions few = with_layers(plan, few_layers);
+    const Draft few = with_layers(plan, few_layers);
     require_sound_programs(few, plan_programs(few));
   }
   Programs other;
   const bool two_roles = plan.mode == recipe::ParallelMode::dp;
   if (two_roles) {
-    Decisions role = plan;
+    Draft role = plan;
     role.rank = plan.rank == 0 ? 1 : 0;
     other = plan_programs(role);
   }
   const bool halves = plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0;
   const bool many_shards = plan.in_parts() && halves && plan.mesh.data > most_shards;
   if (many_shards && !deep) {
-    const Decisions few = among_few_ranks(plan);
+    const Draft few = among_few_ranks(plan);
     require_sound_programs(few, plan_programs(few));
   }
   for (std::size_t k = 0; k < programs.train.size(); ++k) {

@@ -6,6 +6,6 @@ namespace trainx::plan {
 /// Holds the plan's programs against sequential training (program::check_program): of dp both
 /// roles, whichever this plan is of, as what one sends the other has to take; of shards those of
 /// all ranks. Throws InternalError with the first problem.
-void require_sound_programs(const Decisions& plan, const Programs& programs);
+void require_sound_programs(const Draft& plan, const Programs& programs);
 
 }  // namespace trainx::plan

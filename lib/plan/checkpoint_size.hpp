@@ -7,8 +7,10 @@ namespace trainx::plan {
 /// What a run's checkpoints take on the disk.
 struct CheckpointSize {
   std::int64_t each_bytes = 0;  // fp32 weights, optimizer states, headers
-  // at a time: keep_last, `best` if the run evaluates, and the one being written
+  // at a time: keep_last, `best` if the run evaluates, and the one being written; no more than the
+  // run writes
   std::int64_t most = 0;
+  bool is_all_written = false;  // `most` is what the run writes: nothing is pruned
   std::int64_t most_bytes() const { return each_bytes * most; }
 };
 CheckpointSize checkpoint_size(const RunPlan& plan);

@@ -1,95 +1,47 @@
-// What is decided of a run: a value, which searches vary and programs follow from.
+// What a search varies of a run: a small value. Programs, bytes and seconds follow from it.
 #pragma once
-#include "kernels/step/loss_scale.hpp"
-#include "facts/facts.hpp"
-#include "program/plain.hpp"
-#include "program/time.hpp"
+#include "plan/draft.hpp"
+#include <compare>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace trainx::plan {
 
-/// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per
-/// rank] * grad_accum_steps * mesh.data
-struct BatchPlan {
-  std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0;
-};
+// Decisions::turns_kept of weights that stay for all of a step.
+constexpr int whole_step = 1 << 20;
 
-/// What is told of decisions.
-struct Explanation {
-  // what trainx chose where the recipe leaves it to it: with the reason and what it costs
-  std::vector<std::string> choices;
-  std::vector<std::string> notes;  // e.g. a missing data file
-};
-
-/// What is decided, beside the programs that follow from it: searches vary copies of it. Nothing of
-/// it is a program, a file or a device.
-struct Decisions : Explanation {
-  recipe::Recipe recipe;  // resolved: what was auto or unset is filled in
-  architectures::ModelDims dims;
-  BatchPlan batch;
-  program::Mesh mesh;
+/// One way to run a recipe: the cut of the batch, what is recomputed and where things lie.
+struct Decisions {
   recipe::ParallelMode mode = recipe::ParallelMode::single;
-  // programs hold all micro-steps; else long ones hold a few (micro_steps.hpp)
-  bool every_micro_step = false;
-  // whose programs these are: of dp rank 0's differ from the others', else all are equal
-  int rank = 0;
-  // of zero3 (passes::ZeroOptions): how long gathered weights stay
-  int turns_kept = 0;
-  // where the optimizer is offloaded: of how many groups of parameters, the first and the last
-  // ones, it is elsewhere than on the host
-  int groups_on_device = 0, groups_on_disk = 0;
-  DType compute = DType::f32;
-  bool on_gpu = false;         // the arena is the device's, not the process's
-  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
-  std::int64_t threads = 1;    // that compute with; what libraries allocate depends on it
-  // products that no longer have operands in fp8 (recipe.precision.fallback), by names of weights
-  std::set<std::string> fp8_fallback;
-  // weights are cast to fp8 once a step (weight_casts.hpp); not decided: where the copies fit
-  std::optional<bool> casts_weights_once;
-  std::int64_t budget_bytes = 0;  // that a rank may use; 0: not known
-  program::Master master = program::Master::absent;
-  program::UpdateSpec update;
-  std::optional<facts::OwnRuleFacts> own_rule;  // of an optimizer of the user's own
-  kernels::LossScaleSettings loss_scale;        // of fp16
-  // without padding, where all samples have data.sequence_length
-  std::int64_t tokens_per_step = 0;
-  double nominal_targets = 0;  // expected of a global batch without padding
-  // tokens of a sample with padding, ascending: a step takes the smallest that holds its longest
-  // sample
-  std::vector<std::int64_t> row_lengths;
-  /// seq2seq: tokens of a target beside each of those; else empty.
-  std::vector<std::int64_t> target_lengths() const {
-    std::vector<std::int64_t> out;
-    if (architectures::target_shift(dims))
-      for (const std::int64_t length : row_lengths)
-        out.push_back(architectures::target_length(dims, length));
-    return out;
-  }
-  std::int64_t train_samples = 0;  // of an epoch
-  // of an evaluation, however the batch is cut; 0: no held-out data
-  std::int64_t eval_samples = 0;
-  std::int64_t host_memory_bytes = 0;  // of the machine (cgroup); 0: not known
-  // for this rank, in the folder of memory.optimizer_offload; nothing: not known
-  std::optional<std::int64_t> disk_free_bytes;
-  // of the device in the plan's arithmetic, where they were measured
-  std::optional<program::Rates> rates;
-  int zero_stage() const { return recipe::zero_stage(mode); }  // 0: nothing lies in shards
-  // no rank has all weights: they lie in shards, or ranks share experts
-  bool in_parts() const { return zero_stage() > 0 || mesh.experts > 1; }
-  // each rank reads its part of each batch, and evaluates its part
-  bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }
-  // checkpoints; until it is chosen they wait
-  bool writes_beside_training() const {
-    return recipe.checkpoint.asynchronous.value.value_or(false);
-  }
-  // keeps nothing from step to step
-  bool is_replica() const { return mode == recipe::ParallelMode::dp && rank > 0; }
-  // instructions of all programs planned so far, copies of the plan counted too
-  std::shared_ptr<std::int64_t> searched = std::make_shared<std::int64_t>(0);
+  int shard = 1, experts = 1;         // program::Mesh
+  std::int64_t micro_batch_size = 1;  // the global batch never changes
+  // of all layers, or of each
+  std::vector<RecomputeLevel> levels{RecomputeLevel::none};
+  std::int64_t segment = 1;  // memory.recompute_segment
+  recipe::ActivationOffload activations = recipe::ActivationOffload::none;
+  recipe::OptimizerOffload optimizer = recipe::OptimizerOffload::none;
+  recipe::ParameterOffload weights = recipe::ParameterOffload::none;
+  int groups_on_device = 0, groups_on_disk = 0;  // of an offloaded optimizer
+  int turns_kept = 0;                            // passes::ZeroOptions
+  bool casts_weights_once = true;                // weight_casts.hpp
+  auto operator<=>(const Decisions&) const = default;
 };
+
+/// What a plan has chosen so far. `plan.recipe.memory.activation_checkpoint` auto: nothing is
+/// recomputed.
+Decisions decisions_of(const Draft& plan);
+
+/// Writes a choice into a plan, whose samples of a step and rank stay.
+void apply(const Decisions& choice, Draft& plan);
+Draft applied(Draft plan, const Decisions& choice);
+
+/// Keys and values of the recipe in which a choice differs from another: "parallel.mode zero1".
+std::vector<std::string> changed_keys(const Decisions& choice, const Decisions& from);
+/// As a sentence names them: "parallel.mode zero1 with batch.micro_batch_size 4"; "" if none does.
+/// Layers that are recomputed in two ways are counted.
+std::string changes_of(const Decisions& choice, const Decisions& from,
+                       std::string_view between = " with ");
 
 }  // namespace trainx::plan

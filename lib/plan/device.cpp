@@ -10,7 +10,7 @@ namespace trainx::plan {
 namespace {
 
 /// Modules of the user's own are measured where the run computes.
-void require_measured_there(const Decisions& plan) {
+void require_measured_there(const Draft& plan) {
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   if (plan.on_gpu && custom && !custom->on_gpu())
     throw UserError(ExitCode::usage,
@@ -79,9 +79,13 @@ bool asks_for_gpu(const recipe::Recipe& r) {
 /// takes none of them either, but then somebody wanted one: require_supported refuses.
 std::string lacks_here(const recipe::Recipe& r, const architectures::ModelDims& dims,
                        const facts::HardwareFacts& hardware) {
-  if (!hardware.gpus.empty() && !hardware.has_cuda_parts)
+  if (!hardware.gpus.empty() && !hardware.has_cuda_parts) {
+    const facts::Gpu& gpu = hardware.gpus.front();
+    if (const auto never = hardware::why_never_supported(gpu.name, gpu.compute_capability))
+      return never->problem;
     return "this trainx was built without CUDA; to train on the GPU, build it where nvcc of CUDA "
            "13 is (TRAINX_CUDA=on scripts/setup)";
+  }
   return lacks_kernels(r, dims);
 }
 
@@ -117,8 +121,7 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts) {
   return lacks_here(r, plan_model_dims(r, facts), facts.hardware).empty();
 }
 
-std::optional<hardware::Hardware> choose_device(Decisions& plan,
-                                                const facts::HardwareFacts& hardware,
+std::optional<hardware::Hardware> choose_device(Draft& plan, const facts::HardwareFacts& hardware,
                                                 const std::string& gpu) {
   const recipe::Recipe& r = plan.recipe;
   std::optional<hardware::Hardware> device;
@@ -132,7 +135,9 @@ std::optional<hardware::Hardware> choose_device(Decisions& plan,
   if (device && plan.on_gpu) {
     require_type(r, device->name, device->compute_capability);
     plan.compute_capability = device->compute_capability;
-    if (const auto no = hardware::why_unsupported(device->name, device->compute_capability))
+    const auto never = hardware::why_never_supported(device->name, device->compute_capability);
+    if (const auto no = never ? never
+                              : hardware::why_unsupported(device->name, device->compute_capability))
       plan.notes.push_back("this is a plan alone: " + no->sentence());
   } else if (plan.on_gpu && !hardware.gpus.empty()) {
     const facts::Gpu& here = hardware.gpus.front();

@@ -1,7 +1,7 @@
 // Where a run computes: on the CPU, on a GPU of this machine, or on one that it is planned for.
 #pragma once
 #include "hardware/hardware.hpp"
-#include "plan/decisions.hpp"
+#include "plan/draft.hpp"
 
 namespace trainx::plan {
 
@@ -13,8 +13,7 @@ bool computes_on_gpu(const recipe::Recipe& recipe, const facts::Facts& facts);
 /// --gpu takes it; empty: for this machine. Returns that GPU, also if the model computes on the
 /// CPU, or the GPU of this machine that computes; else nullopt. Throws UserError 69 for a GPU
 /// without kernels in this build, 78 for a model or a type that the GPU has no kernels for.
-std::optional<hardware::Hardware> choose_device(Decisions& plan,
-                                                const facts::HardwareFacts& hardware,
+std::optional<hardware::Hardware> choose_device(Draft& plan, const facts::HardwareFacts& hardware,
                                                 const std::string& gpu);
 
 }  // namespace trainx::plan

@@ -4,14 +4,14 @@
 
 namespace trainx::plan {
 
-std::string why_eager(const Decisions& plan) {
+std::string why_eager(const Draft& plan) {
   if (!plan.on_gpu) return {};
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   const std::string of_modules = custom ? custom->not_captured() : "";
   return of_modules.empty() ? own_rule_not_captured(plan) : of_modules;
 }
 
-void choose_execution(Decisions& plan) {
+void choose_execution(Draft& plan) {
   auto& execution = plan.recipe.run.execution;
   if (!plan.on_gpu && !execution.is_auto() && *execution.value == recipe::Execution::graph)
     throw UserError(ExitCode::invalid_recipe,

@@ -1,6 +1,5 @@
 #include "plan/expected_kernels.hpp"
 #include "graph/to_blocks.hpp"
-#include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
 #include "operations/attention/attention_gpu_spec.hpp"
 #include "operations/quantize/quantize_spec.hpp"
@@ -17,7 +16,7 @@ using program::Op;
 
 namespace {
 
-bool packed(const Decisions& plan) { return options::packs_documents(plan.recipe.data.source); }
+bool packed(const Draft& plan) { return options::packs_documents(plan.recipe.data.source); }
 
 std::vector<operations::Attention> attention_of(const program::ModelGraph& graph,
                                                 const program::BlockSpec& block) {
@@ -129,7 +128,8 @@ std::int64_t cast_again(const operations::BoundBlock& block, const program::Inst
     if (std::holds_alternative<Quantize>(op.operation))
       n += writes(op, Quantize::values) || writes(op, Quantize::transposed);
     if (const auto* linear = std::get_if<Linear>(&op.operation);
-        linear && linear->fp8 && !linear->casts_once && !linear->weight_in_fp8)
+        linear && linear->fp8 &&
+        linear->fp8->weight_casts == operations::Fp8WeightCasts::in_each_use)
       n += writes(op, op.outputs[Linear::preactivation] != program::none ? Linear::preactivation
                                                                          : Linear::y);
   }
@@ -138,7 +138,7 @@ std::int64_t cast_again(const operations::BoundBlock& block, const program::Inst
 
 // What a micro-step computes beyond one forward and one backward, as its program says: of a block
 // that is recomputed, only what is not there yet and something reads.
-void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
+void expect_recomputation(ExpectedKernels& expected, const Draft& plan,
                           const program::ModelGraph& graph) {
   const auto p = passes::activation_recomputation(program::plain_program(graph, plan.update), graph,
                                                   recompute_levels(plan.recipe.memory));
@@ -174,7 +174,7 @@ void expect_recomputation(ExpectedKernels& expected, const Decisions& plan,
 
 }  // namespace
 
-ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGraph& graph,
+ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& graph,
                                  std::int64_t target_rows, int rank) {
   ExpectedKernels expected;
   expected.captured = !plan.recipe.run.execution.is_auto() &&
@@ -182,7 +182,7 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
   expected.attention = plan.recipe.model.attention;
   expected.documents = packed(plan);
   expected.fp8_blocks = plan.recipe.precision.scaling == recipe::Scaling::blocks;
-  const bool delayed = plan.recipe.precision.scaling == recipe::Scaling::delayed;
+  const operations::Fp8Scaling scaling = fp8_scaling_of(plan.recipe.precision);
   expected.mixed_windows = architectures::mixes_windows(plan.dims);
   const auto& levels = *plan.recipe.memory.activation_checkpoint.value;
   const auto level_of = [&](const program::BlockSpec& block) {
@@ -205,8 +205,12 @@ ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGrap
         if (g.fp8) expected.fp8_products += g.count;
       }
       expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
-                            operations::quantize_kernels(expected.fp8_blocks || delayed);
-      casts_once += std::ssize(phase->second.parameter_casts);
+                            operations::quantize_kernels(scaling);
+      for (const program::ParameterCast& cast : phase->second.parameter_casts)
+        if (block.slots[static_cast<std::size_t>(cast.copy)].once_a_run)
+          --expected.fp8_casts;  // in no step
+        else
+          ++casts_once;
       if (phase->second.attention_flops == 0) continue;
       for (const operations::Attention& a : attention_of(graph, block))
         // lib/operations/attention/math_attention.hpp

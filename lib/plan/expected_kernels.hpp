@@ -54,7 +54,7 @@ struct ExpectedKernels {
 
 /// Of the program with this graph. `target_rows`: of the batch that was computed, where it decides
 /// (ModelGraph::target_chunk); 0: as many as declared. `rank`: whose shards are looked at.
-ExpectedKernels expected_kernels(const Decisions& plan, const program::ModelGraph& graph,
+ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& graph,
                                  std::int64_t target_rows = 0, int rank = 0);
 
 }  // namespace trainx::plan

@@ -33,7 +33,7 @@ Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which) {
   return count;
 }
 
-std::optional<graph::Fp8Costs> fp8_costs(const Decisions& plan) {
+std::optional<graph::Fp8Costs> fp8_costs(const Draft& plan) {
   const recipe::PrecisionSection& precision = plan.recipe.precision;
   if (precision.small_products == recipe::Products::fp8 || !plan.on_gpu || !plan.rates ||
       plan.rates->fp8_cast_s <= 0 || fp8_layers_of(precision) == graph::Fp8Layers::off ||
@@ -43,7 +43,7 @@ std::optional<graph::Fp8Costs> fp8_costs(const Decisions& plan) {
                          plan.batch.grad_accum_steps};
 }
 
-void require_layer_in_fp8(const Decisions& plan) {
+void require_layer_in_fp8(const Draft& plan) {
   if (fp8_layers_of(plan.recipe.precision) != graph::Fp8Layers::inner) return;
   const int layers = graph_of(plan, plan.row_lengths.back(), plan.compute).layers();
   if (layers <= 2)
@@ -53,7 +53,7 @@ void require_layer_in_fp8(const Decisions& plan) {
                         std::to_string(layers) + "; write first_last: fp8, or products: compute");
 }
 
-void require_products_in_fp8(const Decisions& plan, const program::ModelGraph& graph) {
+void require_products_in_fp8(const Draft& plan, const program::ModelGraph& graph) {
   const graph::Fp8Layers which = fp8_layers_of(plan.recipe.precision);
   if (which == graph::Fp8Layers::off || !plan.fp8_fallback.empty() ||
       count_fp8(graph, which).layers > 0 || count_fp8(graph, which).small > 0)

@@ -18,8 +18,8 @@ std::int64_t bytes_on_device(const program::StepProgram& p, const program::Instr
 
 }  // namespace
 
-LargestBlock largest_block(const Decisions& plan) {
-  Decisions least = plan;
+LargestBlock largest_block(const Draft& plan) {
+  Draft least = plan;
   if (!plan.recipe.optimizer.update_in_backward) {
     least.batch.micro_batch_size = 1;
     least.batch.grad_accum_steps = 1;

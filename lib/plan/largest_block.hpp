@@ -12,6 +12,6 @@ struct LargestBlock {
   std::int64_t bytes = 0;  // of its operands, on the device at once
 };
 
-LargestBlock largest_block(const Decisions& plan);
+LargestBlock largest_block(const Draft& plan);
 
 }  // namespace trainx::plan

@@ -77,19 +77,13 @@ std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& 
   return product;
 }
 
-std::int64_t most_micro_steps_of(const Decisions& plan) {
+std::int64_t most_micro_steps_of(const Draft& plan) {
   const std::int64_t blocks = 2 * layers_of(plan.dims) + 2;
   return std::min(most_micro_steps,
                   std::max<std::int64_t>(1, most_block_operations / (2 * blocks)));
 }
 
-bool is_spent(const Decisions& plan) { return *plan.searched > most_searched; }
-
-std::shared_ptr<std::int64_t> search_of(std::int64_t instructions) {
-  return std::make_shared<std::int64_t>(most_searched - instructions);
-}
-
-std::vector<std::int64_t> plannable_micro_batch_sizes(const Decisions& plan, std::int64_t samples) {
+std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::int64_t samples) {
   std::vector<std::int64_t> out;
   const std::int64_t most = most_micro_steps_of(plan);
   const auto length = static_cast<double>(plan.row_lengths.back());
@@ -107,7 +101,7 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const Decisions& plan, std
   return out;
 }
 
-void require_plannable_micro_steps(const Decisions& plan, std::int64_t micro_steps) {
+void require_plannable_micro_steps(const Draft& plan, std::int64_t micro_steps) {
   const std::int64_t most = most_micro_steps_of(plan);
   if (micro_steps > most)
     refuse_size("batch.grad_accum_steps would be " + with_commas(micro_steps) +
@@ -122,7 +116,7 @@ void require_plannable_table(std::int64_t steps, const std::string& key) {
                 ": shorten it, or write schedule.type: constant without warm-up");
 }
 
-void require_plannable(const Decisions& plan) {
+void require_plannable(const Draft& plan) {
   const std::int64_t layers = layers_of(plan.dims), lengths = std::ssize(plan.row_lengths);
   if (layers > most_layers)
     refuse_size("model.options.num_layers is " + with_commas(layers) +

@@ -16,8 +16,12 @@ std::string with_commas(std::int64_t n);
 std::int64_t checked_product(std::int64_t a, std::int64_t b, const std::string& what);
 
 using architectures::most_layers;
-// trainx chooses nothing for deeper models: one candidate takes too long
-constexpr std::int64_t most_searched_layers = 64;
+// what levers save is told of models that are no deeper: each is planned whole once more
+constexpr std::int64_t most_compared_layers = 64;
+// of deeper models trainx tells no alternatives and no needless levers, and chooses for those whose
+// layers repeat (is_searchable): others are weighed whole again and again
+constexpr std::int64_t most_searched_layers = 256;
+constexpr std::int64_t most_repeated_layers = 512;  // of models whose layers repeat
 constexpr std::int64_t largest_dimension = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t most_micro_steps = 1 << 16;
 // of a step: forward and backward of each block
@@ -32,20 +36,13 @@ constexpr std::int64_t most_segment = 32;
 
 /// Throws UserError 78 unless the dimensions can be planned: by arithmetic, before anything is
 /// built. Needs plan.dims, batch, mode and row_lengths.
-void require_plannable(const Decisions& plan);
+void require_plannable(const Draft& plan);
 /// Throws UserError 78 unless a step of so many micro-steps can be planned.
-void require_plannable_micro_steps(const Decisions& plan, std::int64_t micro_steps);
+void require_plannable_micro_steps(const Draft& plan, std::int64_t micro_steps);
 /// Most micro-steps that a step of this model can have.
-std::int64_t most_micro_steps_of(const Decisions& plan);
-/// Instructions of candidates that a search may plan, those of long programs counted for more:
-/// it then takes the best so far. Counted, not timed, so that every process makes the same plan.
-constexpr std::int64_t most_searched = 30'000;
-constexpr std::int64_t most_weighed = 8'000;  // likewise of each mode that is compared
-bool is_spent(const Decisions& plan);
-/// A counter of its own for a copy of the plan, with so much left to search.
-std::shared_ptr<std::int64_t> search_of(std::int64_t instructions);
+std::int64_t most_micro_steps_of(const Draft& plan);
 /// The sizes that divide so many samples and that can be planned, ascending.
-std::vector<std::int64_t> plannable_micro_batch_sizes(const Decisions& plan, std::int64_t samples);
+std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::int64_t samples);
 /// Throws UserError 78 where the schedule's table would be too long.
 void require_plannable_table(std::int64_t steps, const std::string& key);
 

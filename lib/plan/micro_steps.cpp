@@ -11,9 +11,10 @@ constexpr std::int64_t fewest_micro_steps = 4;
 
 }  // namespace
 
-int micro_steps_in_program(const Decisions& plan, std::size_t blocks) {
+int micro_steps_in_program(const Draft& plan, std::size_t blocks) {
   const std::int64_t all = plan.batch.grad_accum_steps;
   if (plan.every_micro_step || all <= fewest_micro_steps) return static_cast<int>(all);
+  if (plan.fewest_micro_steps) return static_cast<int>(fewest_micro_steps);
   const bool several = plan.in_parts() || plan.mode == recipe::ParallelMode::dp;
   const std::int64_t room = several ? most_instructions_of_several_ranks : most_instructions;
   const auto of_one = (2 * static_cast<std::int64_t>(blocks) + 1) *

@@ -7,6 +7,6 @@ namespace trainx::plan {
 /// which overwrites gradients, the last, and two alike between them, one of which stands for all
 /// left out. Memory is the same; sums and time are those of the whole step (program::times,
 /// predict_time).
-int micro_steps_in_program(const Decisions& plan, std::size_t blocks);
+int micro_steps_in_program(const Draft& plan, std::size_t blocks);
 
 }  // namespace trainx::plan

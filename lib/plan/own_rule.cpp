@@ -15,7 +15,7 @@ constexpr double usual_bytes_per_element = 32;
 constexpr std::int64_t of_numbers = std::int64_t{2} << 20;  // without elements, 512 bytes each
 
 /// That of updates on the GPU; null: there are none.
-const options::OwnOptimizerOptions* rule_of(const Decisions& plan) {
+const options::OwnOptimizerOptions* rule_of(const Draft& plan) {
   const bool all_on_host = offloads_optimizer(plan) && plan.groups_on_device == 0;
   if (!plan.on_gpu || all_on_host || plan.is_replica()) return nullptr;
   return std::get_if<options::OwnOptimizerOptions>(&plan.recipe.optimizer.options);
@@ -23,7 +23,7 @@ const options::OwnOptimizerOptions* rule_of(const Decisions& plan) {
 
 }  // namespace
 
-OwnRuleMemory own_rule_memory(const Decisions& plan, const program::ModelGraph& graph) {
+OwnRuleMemory own_rule_memory(const Draft& plan, const program::ModelGraph& graph) {
   const auto* const rule = rule_of(plan);
   if (!rule) return {};
   std::int64_t trained = 0;
@@ -44,7 +44,7 @@ OwnRuleMemory own_rule_memory(const Decisions& plan, const program::ModelGraph& 
   return memory;
 }
 
-double own_rule_element_s(const Decisions& plan, const program::Rates& rates) {
+double own_rule_element_s(const Draft& plan, const program::Rates& rates) {
   const auto* const rule = rule_of(plan);
   if (!rule) return 0;
   const auto states = static_cast<double>(rule->kept.size());
@@ -63,7 +63,7 @@ double own_rule_element_s(const Decisions& plan, const program::Rates& rates) {
   return copied + updated;
 }
 
-std::string own_rule_note(const Decisions& plan) {
+std::string own_rule_note(const Draft& plan) {
   const auto* const rule = rule_of(plan);
   if (!rule) return {};
   if (!rule->on_tensors)
@@ -76,7 +76,7 @@ std::string own_rule_note(const Decisions& plan) {
          " computes is measured on the GPU: here it is predicted to take no longer than its memory";
 }
 
-std::string own_rule_not_captured(const Decisions& plan) {
+std::string own_rule_not_captured(const Draft& plan) {
   const auto* const rule = rule_of(plan);
   return rule && rule->on_tensors && plan.own_rule ? plan.own_rule->not_captured : "";
 }

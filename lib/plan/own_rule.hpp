@@ -1,6 +1,6 @@
 // Optimizers of the user's own on a GPU: memory, times, and what is told of them.
 #pragma once
-#include "plan/decisions.hpp"
+#include "plan/draft.hpp"
 #include "program/model_graph.hpp"
 #include <cstdint>
 
@@ -21,16 +21,16 @@ struct OwnRuleMemory {
   }
 };
 
-OwnRuleMemory own_rule_memory(const Decisions& plan, const program::ModelGraph& graph);
+OwnRuleMemory own_rule_memory(const Draft& plan, const program::ModelGraph& graph);
 
 /// Why a CUDA graph cannot hold the rule; empty: it can, or there is none.
-std::string own_rule_not_captured(const Decisions& plan);
+std::string own_rule_not_captured(const Draft& plan);
 
 /// Of an element, as far as it is known: what updates on the GPU take beyond reading and writing
 /// once.
-double own_rule_element_s(const Decisions& plan, const program::Rates& rates);
+double own_rule_element_s(const Draft& plan, const program::Rates& rates);
 
 /// How updates on the GPU are computed, and what of their time is not known; empty: nothing to say.
-std::string own_rule_note(const Decisions& plan);
+std::string own_rule_note(const Draft& plan);
 
 }  // namespace trainx::plan

@@ -44,7 +44,7 @@ std::vector<std::string> near(std::string_view pattern, const std::vector<std::s
 
 }  // namespace
 
-std::vector<graph::ParameterRule> parameter_rules(const Decisions& plan) {
+std::vector<graph::ParameterRule> parameter_rules(const Draft& plan) {
   const recipe::OptimizerSection& optimizer = plan.recipe.optimizer;
   std::vector<graph::ParameterRule> rules;
   for (const recipe::ParameterGroup& group : optimizer.groups) {
@@ -59,7 +59,7 @@ std::vector<graph::ParameterRule> parameter_rules(const Decisions& plan) {
   return rules;
 }
 
-void require_groups_match(const Decisions& plan, const program::ModelGraph& graph) {
+void require_groups_match(const Draft& plan, const program::ModelGraph& graph) {
   const std::vector<graph::ParameterRule> rules = parameter_rules(plan);
   if (rules.empty()) return;
   const std::vector<std::string> names = names_of(graph);

@@ -24,13 +24,13 @@ graph::Fp8Layers fp8_layers_of(const recipe::PrecisionSection& precision) {
              : graph::Fp8Layers::inner;
 }
 
-graph::Fp8Scaling fp8_scaling_of(const recipe::PrecisionSection& precision) {
+operations::Fp8Scaling fp8_scaling_of(const recipe::PrecisionSection& precision) {
   switch (precision.scaling) {
     case recipe::Scaling::current: break;
-    case recipe::Scaling::delayed: return graph::Fp8Scaling::delayed;
-    case recipe::Scaling::blocks: return graph::Fp8Scaling::blocks;
+    case recipe::Scaling::delayed: return operations::Fp8Scaling::delayed;
+    case recipe::Scaling::blocks: return operations::Fp8Scaling::blocks;
   }
-  return graph::Fp8Scaling::current;
+  return operations::Fp8Scaling::current;
 }
 
 program::Master master_of(const recipe::PrecisionSection& precision) {

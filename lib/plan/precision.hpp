@@ -13,7 +13,7 @@ DType dtype_of(recipe::Compute compute);
 DType evaluation_dtype_of(const recipe::Recipe& recipe);
 /// Whose linear layers multiply operands in fp8.
 graph::Fp8Layers fp8_layers_of(const recipe::PrecisionSection& precision);
-graph::Fp8Scaling fp8_scaling_of(const recipe::PrecisionSection& precision);
+operations::Fp8Scaling fp8_scaling_of(const recipe::PrecisionSection& precision);
 /// Where the exact weights are.
 program::Master master_of(const recipe::PrecisionSection& precision);
 

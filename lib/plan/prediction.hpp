@@ -1,5 +1,6 @@
 // What a run is expected to take.
 #pragma once
+#include "hardware/links.hpp"
 #include "program/time.hpp"
 #include <cstdint>
 #include <optional>
@@ -40,10 +41,15 @@ struct Prediction {
   MemoryPlan memory;
   std::optional<program::TimePrediction> time;  // where rates of the device are known
   bool rates_are_estimated = false;             // else measured
+  // of estimated ones, against speeds that others published; 0: never compared
+  double published_error = 0;
   // of the time: those of the device, with guesses where links or network were not measured
   std::optional<program::Rates> step_rates;
   // of the time, where links were not measured: those of another machine; 0: left out
   double assumed_link_bytes_per_s = 0;
+  // between the ranks of a host: of this machine, of the data sheet, or as --links says
+  std::optional<hardware::Links> links;
+  bool links_are_of_data_sheet = false;
   // of several hosts, as many ranks on each; 0: one host
   std::int64_t ranks_per_host = 0;
   NetworkPrediction network;

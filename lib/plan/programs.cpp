@@ -1,13 +1,12 @@
+#include "plan/adapter.hpp"
 #include "plan/programs.hpp"
 #include "architectures/active_parameters.hpp"
 #include "architectures/architecture.hpp"
+#include "core/error.hpp"
 #include "passes/passes.hpp"
-#include "plan/choose/fit.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/fp8_layers.hpp"
-#include "plan/memory_plan.hpp"
 #include "plan/micro_steps.hpp"
-#include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
 #include "plan/weight_casts.hpp"
 #include "program/shards.hpp"
@@ -16,26 +15,37 @@
 
 namespace trainx::plan {
 
-architectures::Machine machine_of(const Decisions& plan) {
-  architectures::Machine machine =
-      plan.on_gpu
-          ? architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability)
-          : architectures::Machine(plan.threads);
-  machine.seeded = plan.mode == recipe::ParallelMode::dp;
-  machine.fp8 = {.layers = fp8_layers_of(plan.recipe.precision),
-                 .scaling = fp8_scaling_of(plan.recipe.precision),
-                 .left_out = plan.fp8_fallback,
-                 .weight_casts = weight_casts_of(plan),
-                 .costs = fp8_costs(plan)};
-  machine.rules = parameter_rules(plan);
-  machine.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
-                     plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
-  return machine;
+passes::RecomputeLevels recompute_levels(const recipe::MemorySection& memory) {
+  if (memory.activation_checkpoint.is_auto())
+    throw InternalError("memory.activation_checkpoint is still to be chosen");
+  return {*memory.activation_checkpoint.value, static_cast<int>(memory.recompute_segment)};
 }
 
-program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute) {
-  auto graph = architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute,
-                                          machine_of(plan));
+architectures::GraphOptions graph_options_of(const Draft& plan) {
+  architectures::GraphOptions graph_options =
+      plan.on_gpu ? architectures::GraphOptions::on_gpu(plan.recipe.run.deterministic,
+                                                        plan.compute_capability)
+                  : architectures::GraphOptions::on_cpu(plan.threads);
+  graph_options.seeded = plan.mode == recipe::ParallelMode::dp;
+  graph_options.passes.fp8 = {.layers = fp8_layers_of(plan.recipe.precision),
+                              .scaling = fp8_scaling_of(plan.recipe.precision),
+                              .left_out = plan.fp8_fallback,
+                              .weight_casts = weight_casts_of(plan),
+                              .costs = fp8_costs(plan)};
+  tell_trained(plan, graph_options);
+  graph_options.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
+                           plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
+  return graph_options;
+}
+
+program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compute) {
+  architectures::GraphOptions options = graph_options_of(plan);
+  // copies of the run's weights are of the type that the run computes in
+  operations::Fp8WeightCasts& casts = options.passes.fp8.weight_casts;
+  if (compute != plan.compute && casts == operations::Fp8WeightCasts::once_a_run)
+    casts = operations::Fp8WeightCasts::once_a_step;
+  auto graph =
+      architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, options);
   return plan.zero_stage() > 0
              ? program::divisible(std::move(graph), plan.mesh.shard, plan.update.unit)
              : graph;
@@ -73,7 +83,7 @@ program::Bytes gradients_of_a_block(const program::ModelGraph& graph) {
 
 // Large enough that latency is at most an eighth of an all-reduce. ZeRO 2 and 3: at most one block,
 // so that whole gradients die early.
-program::Bytes bucket_bytes(const Decisions& plan, const program::ModelGraph& graph,
+program::Bytes bucket_bytes(const Draft& plan, const program::ModelGraph& graph,
                             const program::Rates* rates) {
   if (plan.recipe.optimizer.update_in_backward) return 0;  // each gradient goes as soon as it can
   // the order of sums must not hang on what was measured when
@@ -88,20 +98,21 @@ program::Bytes bucket_bytes(const Decisions& plan, const program::ModelGraph& gr
 
 /// Of evaluation: training's own, or one that computes in another type and casts training's
 /// parameters to it, or whose experts compute all tokens that choose them.
-program::ModelGraph evaluation_graph_of(const Decisions& plan, std::int64_t length,
+program::ModelGraph evaluation_graph_of(const Draft& plan, std::int64_t length,
                                         const program::ModelGraph& train) {
   const DType compute = evaluation_dtype_of(plan.recipe);
   const bool drops = architectures::capacity_factor(plan.dims) > 0;
   if (compute == train.compute && !drops) return train;
-  Decisions evaluated = plan;
+  Draft evaluated = plan;
   evaluated.dims = architectures::without_capacity(plan.dims);
   program::ModelGraph graph = graph_of(evaluated, length, compute);
   if (compute != train.compute) graph.stored = train.compute;
   return graph;
 }
 
-/// Programs of these decisions. Weights are cast once a step if that is not decided.
-Programs decided_programs(const Decisions& plan, Extent extent) {
+}  // namespace
+
+Programs plan_programs(const Draft& plan, Extent extent) {
   Programs made;
   const auto& r = plan.recipe;
   const passes::RecomputeLevels levels = recompute_levels(r.memory);
@@ -166,28 +177,7 @@ Programs decided_programs(const Decisions& plan, Extent extent) {
     made.evaluate.push_back(
         place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
   }
-  // Instructions beyond 500 count for more: few candidates of very deep models fit into a second.
-  for (const PlacedProgram& p : made.train) {
-    const std::int64_t instructions = std::ssize(p.program.steady);
-    *plan.searched += instructions + 12 * std::max<std::int64_t>(instructions - 500, 0);
-  }
   return made;
-}
-
-}  // namespace
-
-Programs plan_programs(const Decisions& plan, Extent extent) {
-  Programs made = decided_programs(plan, extent);
-  if (plan.casts_weights_once || weight_casts_of(plan) == graph::Fp8WeightCasts::in_each_use ||
-      plan.budget_bytes <= 0 || plan_memory_totals(plan, made).total_bytes() <= plan.budget_bytes)
-    return made;
-  Decisions other = plan;
-  other.casts_weights_once = false;
-  Programs cast_in_each_use = decided_programs(other, extent);
-  const auto bytes_of = [](const Decisions& decided, const Programs& programs) {
-    return plan_memory_totals(decided, programs).total_bytes();
-  };
-  return bytes_of(other, cast_in_each_use) < bytes_of(plan, made) ? cast_in_each_use : made;
 }
 
 double step_flops(const PlacedProgram& placed) {

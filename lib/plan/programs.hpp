@@ -1,6 +1,7 @@
 // Programs of what was decided: training's and evaluation's, placed and ordered.
 #pragma once
-#include "plan/decisions.hpp"
+#include "passes/passes.hpp"
+#include "plan/draft.hpp"
 #include "program/order.hpp"
 
 namespace trainx::plan {
@@ -15,17 +16,21 @@ struct PlacedProgram {
   int micro_steps = 1;
 };
 
-/// One for each of Decisions::row_lengths, all in one arena, residents at the same addresses; a
+/// One for each of Draft::row_lengths, all in one arena, residents at the same addresses; a
 /// replica of dp evaluates nothing.
 struct Programs {
   std::vector<PlacedProgram> train, evaluate;
 };
 
+/// memory.activation_checkpoint and memory.recompute_segment as the pass takes them. Throws
+/// InternalError if the level is still auto.
+passes::RecomputeLevels recompute_levels(const recipe::MemorySection& memory);
+
 /// What computes the run's blocks, and what it trains.
-architectures::Machine machine_of(const Decisions& plan);
+architectures::GraphOptions graph_options_of(const Draft& plan);
 
 /// Of a micro-batch of rows of `length` tokens, computed in `compute`.
-program::ModelGraph graph_of(const Decisions& plan, std::int64_t length, DType compute);
+program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compute);
 
 /// How much of its programs a plan needs. Candidates of a search need less than what is run.
 enum class Extent : std::uint8_t {
@@ -36,9 +41,8 @@ enum class Extent : std::uint8_t {
   whole,      ///< both programs with their orders: what is run
 };
 
-/// A pure function of what is decided, and of Decisions::budget_bytes where casts_weights_once is
-/// not; counts into Decisions::searched what it plans.
-Programs plan_programs(const Decisions& plan, Extent extent = Extent::whole);
+/// A pure function of what is decided; it decides nothing.
+Programs plan_programs(const Draft& plan, Extent extent = Extent::whole);
 
 /// What a step copies to the host of activations.
 std::int64_t offloaded_bytes(const program::StepProgram& p);

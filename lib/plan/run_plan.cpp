@@ -4,6 +4,7 @@
 #include "architectures/exported.hpp"
 #include "architectures/unwritten.hpp"
 #include "passes/passes.hpp"
+#include "plan/adapter.hpp"
 #include "plan/attention.hpp"
 #include "plan/batch.hpp"
 #include "plan/check_programs.hpp"
@@ -11,9 +12,9 @@
 #include "plan/choose/offload.hpp"
 #include "plan/choose/saving.hpp"
 #include "plan/choose/experts.hpp"
-#include "plan/choose/fit.hpp"
-#include "plan/choose/kept_weights.hpp"
+#include "plan/choose/decide.hpp"
 #include "plan/device.hpp"
+#include "facts/gpu_hardware.hpp"
 #include "plan/execution.hpp"
 #include "plan/fp8_layers.hpp"
 #include "plan/limits.hpp"
@@ -23,9 +24,9 @@
 #include "plan/own_rule.hpp"
 #include "plan/parameter_groups.hpp"
 #include "plan/precision.hpp"
+#include "plan/refusal.hpp"
 #include "plan/step_rates.hpp"
 #include "plan/update_rates.hpp"
-#include "plan/weight_casts.hpp"
 #include "program/print.hpp"
 #include "program/shards.hpp"
 #include "recipe/value.hpp"
@@ -35,7 +36,7 @@
 namespace trainx::plan {
 namespace {
 
-void require_level_for_each_layer(const Decisions& plan) {
+void require_level_for_each_layer(const Draft& plan) {
   const auto& levels = plan.recipe.memory.activation_checkpoint.value;
   if (!levels || levels->size() == 1) return;
   const int layers = graph_of(plan, plan.row_lengths.back(), plan.compute).layers();
@@ -47,7 +48,7 @@ void require_level_for_each_layer(const Decisions& plan) {
 }
 
 /// Where weights come from, and what their folder asks of dropout that the run does not do.
-void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
+void note_folder(Draft& plan, const facts::ModelFolderFacts& folder) {
   if (const auto snapshot = hub_snapshot_of(folder.path))
     plan.notes.push_back("model.init_from is " + describe(*snapshot) + ": " + folder.path);
   for (std::string& remark :
@@ -62,7 +63,7 @@ void note_folder(Decisions& plan, const facts::ModelFolderFacts& folder) {
                          "this one was exported from, without model.type");
 }
 
-void require_update_in_backward(const Decisions& plan) {
+void require_update_in_backward(const Draft& plan) {
   const recipe::Recipe& r = plan.recipe;
   if (r.optimizer.update_in_backward && plan.batch.grad_accum_steps > 1 &&
       !r.batch.micro_batch_size.is_auto())
@@ -75,7 +76,7 @@ void require_update_in_backward(const Decisions& plan) {
             "batch.micro_batch_size or leave update_in_backward out");
 }
 
-void require_weights_for_texts(const Decisions& plan) {
+void require_weights_for_texts(const Draft& plan) {
   if (plan.recipe.generate.every && plan.zero_stage() > 0)
     throw UserError(ExitCode::invalid_recipe,
                     "generate.every needs all weights on one rank, and parallel.mode is " +
@@ -84,7 +85,7 @@ void require_weights_for_texts(const Decisions& plan) {
                         "write parallel.mode: ddp");
 }
 
-void require_offloaded_activations(const Decisions& plan, const Programs& programs) {
+void require_offloaded_activations(const Draft& plan, const Programs& programs) {
   if (plan.recipe.memory.activation_offload == recipe::ActivationOffload::cpu &&
       offloaded_bytes(programs.train.back().program) == 0)
     throw UserError(ExitCode::invalid_recipe,
@@ -93,7 +94,7 @@ void require_offloaded_activations(const Decisions& plan, const Programs& progra
 }
 
 /// Everything of the update that follows from the recipe, except the number of learning rates.
-void describe_update(Decisions& plan) {
+void describe_update(Draft& plan) {
   const recipe::Recipe& r = plan.recipe;
   plan.compute = dtype_of(r.precision.compute);
   plan.master = master_of(r.precision);
@@ -113,7 +114,7 @@ void describe_update(Decisions& plan) {
 }
 
 /// Samples of an epoch and of an evaluation. `tokens`: of a sample.
-void count_samples(Decisions& plan, const facts::DataFacts& data, std::int64_t tokens) {
+void count_samples(Draft& plan, const facts::DataFacts& data, std::int64_t tokens) {
   const recipe::Recipe& r = plan.recipe;
   plan.tokens_per_step = plan.batch.global_batch_size * tokens;
   plan.nominal_targets = architectures::nominal_targets(plan.dims, plan.batch.global_batch_size,
@@ -128,13 +129,13 @@ void count_samples(Decisions& plan, const facts::DataFacts& data, std::int64_t t
 }
 
 /// Times of modules of the user's own are known where they were measured.
-bool knows_times(const Decisions& plan) {
+bool knows_times(const Draft& plan) {
   const auto* custom = std::get_if<architectures::CustomDims>(&plan.dims);
   return !custom || custom->has_times();
 }
 
 /// `here`: the run is for this machine, whose rates may have been measured.
-void choose_rates(Decisions& plan, const hardware::Hardware& device,
+void choose_rates(Draft& plan, const hardware::Hardware& device,
                   const facts::HardwareFacts& hardware, bool here) {
   const recipe::Recipe& r = plan.recipe;
   plan.rates = rates_of(device, r.precision.compute);
@@ -150,7 +151,7 @@ void choose_rates(Decisions& plan, const hardware::Hardware& device,
 }
 
 /// Bytes that a rank may use; 0: not known.
-std::int64_t memory_budget(const Decisions& plan, const hardware::Hardware* device,
+std::int64_t memory_budget(const Draft& plan, const hardware::Hardware* device,
                            const facts::HardwareFacts& hardware) {
   const recipe::Recipe& r = plan.recipe;
   if (!r.memory.budget.is_auto()) return r.memory.budget.value->bytes;
@@ -159,7 +160,7 @@ std::int64_t memory_budget(const Decisions& plan, const hardware::Hardware* devi
   return hardware.gpus.empty() ? 0 : hardware::usable_bytes(hardware.gpus.front().memory_bytes);
 }
 
-void note_disk(Decisions& plan, const facts::Facts& facts, bool here) {
+void note_disk(Draft& plan, const facts::Facts& facts, bool here) {
   if (!uses_disk(plan) || !facts.offload_folder) return;
   if (facts.offload_folder->free_bytes)
     plan.disk_free_bytes = *facts.offload_folder->free_bytes / facts.hardware.local_ranks;
@@ -168,11 +169,21 @@ void note_disk(Decisions& plan, const facts::Facts& facts, bool here) {
                                    static_cast<double>(facts.hardware.local_ranks);
 }
 
+/// Of the ranks of a host; nothing: as the device's data sheet has them.
+std::optional<hardware::Links> links_between(const Draft& plan, const hardware::Hardware* device,
+                                             const facts::HardwareFacts& hardware,
+                                             const PlanOptions& options) {
+  const std::int64_t ranks = std::min<std::int64_t>(plan.mesh.data, hardware.local_ranks);
+  if (options.links && device) return device->links.of(*options.links, ranks, device->name);
+  return options.gpu.empty() ? facts::links_of(hardware, ranks) : std::nullopt;
+}
+
 /// Of the longest rows.
-void predict_step(Prediction& prediction, Decisions& plan, const hardware::Hardware& device,
+void predict_step(Prediction& prediction, Draft& plan, const hardware::Hardware& device,
                   const PlacedProgram& longest) {
   const recipe::Recipe& r = plan.recipe;
   prediction.rates_are_estimated = device.is_estimated;
+  prediction.published_error = device.published_error;
   if (prediction.step_rates) {
     prediction.time = program::predict_time(longest.program, longest.order, longest.graph,
                                             *prediction.step_rates);
@@ -193,7 +204,7 @@ void predict_step(Prediction& prediction, Decisions& plan, const hardware::Hardw
 }
 
 /// What was `auto` or derived, so that the run's resolved.yaml says it.
-void write_into_recipe(Decisions& plan, std::int64_t budget_bytes) {
+void write_into_recipe(Draft& plan, std::int64_t budget_bytes) {
   recipe::Recipe& r = plan.recipe;
   if (budget_bytes > 0) r.memory.budget.value = ByteSize{budget_bytes};
   r.batch = {
@@ -222,7 +233,7 @@ RunPlan with_fallback(const RunPlan& plan, const facts::Facts& facts,
 
 RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                       const PlanOptions& options) {
-  Decisions plan;
+  Draft plan;
   Prediction prediction;
   plan.recipe = recipe;
   auto& r = plan.recipe;
@@ -237,6 +248,11 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   require_plannable(plan);
   plan.threads = facts.hardware.threads_of_rank();
   describe_update(plan);
+  plan.adapter = plan_adapter(plan, facts);
+  if (plan.adapter) {
+    plan.choices.push_back(adapter_words(*plan.adapter));
+    for (const std::string& warning : plan.adapter->warnings) plan.notes.push_back(warning);
+  }
   share_experts(plan);
 
   const bool here = options.gpu.empty();
@@ -254,7 +270,6 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
 
   const bool predicts = device && knows_times(plan);
   if (predicts) choose_rates(plan, *device, facts.hardware, here);
-  const program::Rates* const rates = plan.rates ? &*plan.rates : nullptr;
   const std::int64_t budget = memory_budget(plan, device ? &*device : nullptr, facts.hardware);
   plan.budget_bytes = budget;
   require_attention(plan);
@@ -265,31 +280,31 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (!r.optimizer.groups.empty())
     require_groups_match(plan, graph_of(plan, plan.row_lengths.back(), plan.compute));
   place_optimizer(plan);
-  choose_shards(plan, facts.hardware.local_ranks, budget, rates);
   require_shards_on_host(plan);
   require_weights_for_texts(plan);
-  choose_shard_ranks(plan, facts.hardware.local_ranks, budget, rates);
-  choose_what_fits(plan, budget, rates);
+  const std::int64_t of_host = facts.hardware.local_ranks, ranks = plan.mesh.data;
+  if (of_host < ranks && ranks % of_host == 0) prediction.ranks_per_host = of_host;
+  const bool of_this_machine = here && plan.on_gpu == !facts.hardware.gpus.empty();
+  predict_rates(prediction, plan, predicts ? &*device : nullptr,
+                of_this_machine ? facts.hardware.network : facts::NetworkFacts{},
+                links_between(plan, device ? &*device : nullptr, facts.hardware, options));
+  const program::Rates* const rates = prediction.step_rates ? &*prediction.step_rates : nullptr;
+  plan.knows_links = rates && rates->link_bytes_per_s > 0 &&
+                     prediction.assumed_link_bytes_per_s <= 0;
+  decide(plan, rates, of_host);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
-  choose_kept_weights(plan, budget, rates);
-  choose_offload(plan, budget, rates);
   if (std::string experts = shared_experts_words(plan); !experts.empty())
     plan.choices.push_back(std::move(experts));
-  choose_weight_casts(plan);
   Programs programs = plan_programs(plan);
+  if (plan.adapter) require_adapters(*plan.adapter, programs.train.back().graph);
   if (plan.on_gpu) require_products_in_fp8(plan, programs.train.back().graph);
   require_offloaded_activations(plan, programs);
 
   prediction.memory = plan_memory_budget(plan, programs);
   prediction.memory.budget_bytes = budget;
-  require_fits(plan, prediction.memory);
+  require_fits(plan, prediction.memory, rates);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
-  const std::int64_t of_host = facts.hardware.local_ranks, ranks = plan.mesh.data;
-  if (of_host < ranks && ranks % of_host == 0) prediction.ranks_per_host = of_host;
-  const bool of_this_machine = here && plan.on_gpu == !facts.hardware.gpus.empty();
-  predict_rates(prediction, plan, predicts ? &*device : nullptr,
-                of_this_machine ? facts.hardware.network : facts::NetworkFacts{});
   if (predicts) predict_step(prediction, plan, *device, programs.train.back());
 
   write_into_recipe(plan, prediction.memory.budget_bytes);

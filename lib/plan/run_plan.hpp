@@ -8,16 +8,18 @@
 namespace trainx::plan {
 
 /// Made whole by make_run_plan and never edited.
-struct RunPlan : Decisions, Timetable, Programs, Prediction {
+struct RunPlan : Draft, Timetable, Programs, Prediction {
   double flops_per_token() const;  // of the model in a step: what is recomputed does not count
 };
 
 struct PlanOptions {
   std::string gpu;  // plan for this device instead of the CPU, as --gpu takes it
-  int rank = 0;     // of recipe.parallel.world_size ranks
+  // between the ranks of a host; nothing: this machine's, or of --gpu's data sheet
+  std::optional<hardware::LinkKind> links = {};
+  int rank = 0;  // of recipe.parallel.world_size ranks
   // the program is to be run: it holds all micro-steps, however many
   bool every_micro_step = false;
-  std::set<std::string> fp8_fallback = {};  // Decisions
+  std::set<std::string> fp8_fallback = {};  // Draft
 };
 
 /// Throws UserError: 78 what the recipe asks for is not possible (batch arithmetic, dimensions), 71

@@ -3,7 +3,7 @@
 
 namespace trainx::plan {
 
-data::SourceOptions source_options(const Decisions& plan) {
+data::SourceOptions source_options(const Draft& plan) {
   data::SourceOptions how;
   how.sequence_length = plan.recipe.data.sequence_length;
   how.target_length = recipe::target_length(plan.recipe.data);

@@ -1,10 +1,10 @@
 #pragma once
 #include "data/source.hpp"
-#include "plan/decisions.hpp"
+#include "plan/draft.hpp"
 
 namespace trainx::plan {
 
 /// How a run reads its data, looking through it at once.
-data::SourceOptions source_options(const Decisions& plan);
+data::SourceOptions source_options(const Draft& plan);
 
 }  // namespace trainx::plan

@@ -1,8 +1,7 @@
+#include "plan/adapter.hpp"
 #include "plan/step_cost.hpp"
 #include "core/error.hpp"
-#include "plan/choose/fit.hpp"
 #include "plan/memory_plan.hpp"
-#include "plan/parameter_groups.hpp"
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,7 +12,7 @@ namespace {
 using program::Gemm;
 using program::Phase;
 
-double compute_seconds(const Decisions& plan, const program::ModelGraph& graph, int micro_steps,
+double compute_seconds(const Draft& plan, const program::ModelGraph& graph, int micro_steps,
                        program::ProductTimes& products) {
   auto p = passes::accumulation(program::plain_program(graph, plan.update), micro_steps);
   p = passes::activation_recomputation(std::move(p), graph, recompute_levels(plan.recipe.memory));
@@ -59,18 +58,18 @@ void add_losses(StepCost& cost, LostByProduct& lost, const Phase& phase,
 
 }  // namespace
 
-StepShape shape_of(const Decisions& plan) {
+StepShape shape_of(const Draft& plan) {
   return {plan.dims, plan.batch.micro_batch_size, plan.batch.grad_accum_steps,
           plan.row_lengths.back()};
 }
 
-StepCost step_cost(const Decisions& plan, const StepShape& shape) {
+StepCost step_cost(const Draft& plan, const StepShape& shape) {
   if (!plan.rates) throw InternalError("step_cost: the rates of this machine are not known");
-  auto machine =
-      architectures::Machine::one_gpu(plan.recipe.run.deterministic, plan.compute_capability);
-  machine.rules = parameter_rules(plan);
+  auto graph_options =
+      architectures::GraphOptions::on_gpu(plan.recipe.run.deterministic, plan.compute_capability);
+  tell_trained(plan, graph_options);
   const auto graph = architectures::model_graph(shape.dims, shape.micro_batch_size, shape.length,
-                                                plan.compute, std::move(machine));
+                                                plan.compute, std::move(graph_options));
   program::ProductTimes products(*plan.rates);
   StepCost cost;
   cost.seconds = compute_seconds(plan, graph, 1, products);
@@ -90,8 +89,8 @@ StepCost step_cost(const Decisions& plan, const StepShape& shape) {
   return cost;
 }
 
-std::int64_t bytes_of(const Decisions& plan, const StepShape& shape) {
-  Decisions other = plan;
+std::int64_t bytes_of(const Draft& plan, const StepShape& shape) {
+  Draft other = plan;
   other.dims = shape.dims;
   other.batch.micro_batch_size = shape.micro_batch_size;
   // further ones reuse the second's memory

@@ -11,7 +11,7 @@ struct StepShape {
   std::int64_t micro_batch_size = 0, grad_accum_steps = 0, length = 0;
   std::int64_t tokens() const { return micro_batch_size * grad_accum_steps * length; }
 };
-StepShape shape_of(const Decisions& plan);
+StepShape shape_of(const Draft& plan);
 
 /// The matrix product that loses most time to tiles, summed over all of its size.
 struct WorstProduct {
@@ -28,9 +28,9 @@ struct StepCost {
   double lost_s() const { return tiles_lost_s + unaligned_lost_s + heads_lost_s; }
 };
 /// Cost on the plan's GPU. Throws InternalError if its rates are unknown.
-StepCost step_cost(const Decisions& plan, const StepShape& shape);
+StepCost step_cost(const Draft& plan, const StepShape& shape);
 
 /// Total memory of a run of this shape; everything else is as in `plan`.
-std::int64_t bytes_of(const Decisions& plan, const StepShape& shape);
+std::int64_t bytes_of(const Draft& plan, const StepShape& shape);
 
 }  // namespace trainx::plan

@@ -31,8 +31,9 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
   rates.link_latency_s = hardware.link_latency_s;
 }
 
-void predict_rates(Prediction& prediction, const Decisions& plan, const hardware::Hardware* device,
-                   const facts::NetworkFacts& measured) {
+void predict_rates(Prediction& prediction, const Draft& plan, const hardware::Hardware* device,
+                   const facts::NetworkFacts& measured,
+                   const std::optional<hardware::Links>& links) {
   const std::int64_t ranks_per_host = prediction.ranks_per_host, world = plan.mesh.data;
   const bool knows_network = ranks_per_host > 0 && is_measured(measured, world / ranks_per_host);
   if (knows_network)
@@ -44,17 +45,26 @@ void predict_rates(Prediction& prediction, const Decisions& plan, const hardware
     rates.link_bytes_per_s = measured.link_bytes_per_s;
     rates.link_latency_s = measured.link_latency_s;
   }
-  if (rates.link_bytes_per_s <= 0 && world > 1)
-    rates.link_bytes_per_s = prediction.assumed_link_bytes_per_s = device->link_bytes_per_s;
+  if (world > 1) {
+    prediction.links = links.value_or(device->links.usual());
+    prediction.links_are_of_data_sheet = !links;
+  }
+  const hardware::LinkRates of_links = prediction.links ? hardware::rates_of(*prediction.links)
+                                                        : hardware::LinkRates{};
+  rates.collectives = of_links.collectives;
+  if (rates.link_bytes_per_s <= 0 && world > 1) {
+    rates.link_bytes_per_s = prediction.assumed_link_bytes_per_s = of_links.sum_bytes_per_s;
+    rates.link_latency_s = of_links.latency_s;
+  }
   rates.ranks_per_host = ranks_per_host;
   if (ranks_per_host > 0) {
     if (!knows_network) prediction.network.bytes_per_s = device->network_bytes_per_s;
     rates.network_bytes_per_s = prediction.network.bytes_per_s;
     rates.network_latency_s = prediction.network.latency_s;
-  } else if (device->link_bytes_per_s > 0) {
+  } else if (of_links.sum_bytes_per_s > 0) {
     // slower links are so for both; of several hosts NCCL is counted where shards are copied, too
-    rates.link_copy_bytes_per_s = std::min(1.0, rates.link_bytes_per_s / device->link_bytes_per_s) *
-                                  device->link_copy_bytes_per_s;
+    rates.link_copy_bytes_per_s = std::min(1.0, rates.link_bytes_per_s / of_links.sum_bytes_per_s) *
+                                  of_links.copy_bytes_per_s;
   }
   prediction.step_rates = rates;
 }

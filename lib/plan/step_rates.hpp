@@ -1,7 +1,7 @@
 // The rates that a plan's arithmetic takes of devices, links and network.
 #pragma once
 #include "hardware/hardware.hpp"
-#include "plan/decisions.hpp"
+#include "plan/draft.hpp"
 #include "plan/prediction.hpp"
 
 namespace trainx::plan {
@@ -16,8 +16,9 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
 
 /// Fills in step_rates, the assumed link and the network: what was measured, else a guess.
 /// `prediction.ranks_per_host` is known. `device`: null on a CPU. `measured`: of this machine,
-/// empty if the plan is for another.
-void predict_rates(Prediction& prediction, const Decisions& plan, const hardware::Hardware* device,
-                   const facts::NetworkFacts& measured);
+/// empty if the plan is for another. `links`: of the GPUs; nothing: as the data sheet has them.
+void predict_rates(Prediction& prediction, const Draft& plan, const hardware::Hardware* device,
+                   const facts::NetworkFacts& measured,
+                   const std::optional<hardware::Links>& links = {});
 
 }  // namespace trainx::plan

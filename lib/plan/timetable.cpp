@@ -31,7 +31,7 @@ std::optional<std::int64_t> steps_of(const Duration& d, const BatchPlan& batch, 
 
 }  // namespace
 
-Timetable plan_timetable(Decisions& plan, const facts::DataFacts& data, std::int64_t tokens) {
+Timetable plan_timetable(Draft& plan, const facts::DataFacts& data, std::int64_t tokens) {
   recipe::Recipe& r = plan.recipe;
   Timetable times;
   const auto steps = [&](const Duration& d, const char* key) {

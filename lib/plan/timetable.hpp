@@ -1,6 +1,6 @@
 // When a run ends, and what recurs until then.
 #pragma once
-#include "plan/decisions.hpp"
+#include "plan/draft.hpp"
 #include "plan/schedule.hpp"
 #include <cstdint>
 #include <vector>
@@ -29,6 +29,6 @@ struct Timetable {
 /// Counts the recipe's durations in steps, and resolves recipe.schedule. `tokens`: of a sample.
 /// Needs plan.batch. Throws UserError 78 for durations that do not fit, 66 for one in epochs of
 /// data that is missing.
-Timetable plan_timetable(Decisions& plan, const facts::DataFacts& data, std::int64_t tokens);
+Timetable plan_timetable(Draft& plan, const facts::DataFacts& data, std::int64_t tokens);
 
 }  // namespace trainx::plan

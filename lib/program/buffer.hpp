@@ -22,7 +22,7 @@ enum class Role : std::uint8_t {
   value,           // between blocks
   value_gradient,  // the loss's gradient with respect to a value
   saved,           // of a block, from forward to backward
-  cast_weight,     // of a block: a weight as products read it, for the whole step
+  cast_weight,     // of a block: a weight as products read it, for the whole step or run
   scratch,         // of one instruction
   transit,         // of a group: a gradient or its shard, as ranks exchange it
   batch,           // a tensor of the micro-batch
@@ -84,7 +84,7 @@ struct Buffer {
   // holds this rank's part of as many as there are ranks along the axis; nothing: the whole. Ranks
   // that share a program name no range of their own
   std::optional<Axis> cut_along;
-  // holds data before prologue and after drain: what is loaded and saved
+  // holds data before prologue and after drain: what is loaded and saved; or is_derived
   bool resident = false;
   // its bytes are no other buffer's at any time: other ranks may read it while this one goes on
   bool read_by_peers = false;
@@ -94,6 +94,9 @@ struct Buffer {
 };
 
 constexpr bool is_of_group(const Buffer& b) { return is_of_group(b.role); }
+/// Resident, and made of other residents by the prologue: neither loaded nor saved. Such buffers
+/// are the last of the residents.
+constexpr bool is_derived(const Buffer& b) { return b.resident && b.role == Role::cast_weight; }
 
 std::string_view name_of(Role role);
 

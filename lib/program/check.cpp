@@ -26,6 +26,10 @@ Symbol scalar_of(const ReferenceState& state, const Buffer& b) {
     case Role::step: return state.step;
     case Role::applied_steps: return state.applied;
     case Role::learning_rates: return state.lr_table;
+    case Role::cast_weight: {
+      const auto made = state.cast_weights.find({b.index, b.item});
+      return made == state.cast_weights.end() ? 0 : made->second;
+    }
     default:
       return is_kept_scalar(b.role) ? state.kept_scalars.at(static_cast<std::size_t>(b.index)) : 0;
   }

@@ -42,7 +42,7 @@ constexpr std::int64_t fp8_scale_stride = 4;
 ScalarSpec metric(std::string name, std::vector<std::int64_t> dims = {1});
 
 // constructed: by the module that the parameter is of
-enum class Initializer : std::uint8_t { zeros, ones, normal, constructed };
+enum class Initializer : std::uint8_t { zeros, ones, normal, uniform, constructed };
 
 /// One parameter tensor inside its group's buffer.
 struct ParameterSpec {
@@ -56,6 +56,7 @@ struct ParameterSpec {
   bool decay = false;  // weight decay applies: matrices and embeddings
   Initializer initializer = Initializer::zeros;
   double standard_deviation = 0;  // of Initializer::normal
+  double bound = 0;               // of Initializer::uniform, from -bound to bound
   // of Initializer::normal: the row that begins as zero (the padding token's)
   std::int64_t zero_row = none;
   bool embedding = false;  // its rows are looked up
@@ -63,6 +64,7 @@ struct ParameterSpec {
   // new one
   bool optional = false;
   bool may_be_absent = false;            // in the folder: then it is zeros
+  bool of_adapter = false;               // the model's folder has none
   bool by_token = false;                 // its rows (of a bias: its elements) are the vocabulary's
   std::vector<std::int64_t> saved_dims;  // in the folder: before a transpose and without padding
   // the folder holds [in, out] (GPT-2's Conv1D); of three dimensions [experts, in, out]
@@ -70,6 +72,8 @@ struct ParameterSpec {
   // rows are queries, keys and values of so many heads; the folder holds those of a head behind one
   // another (GPT-NeoX); 0: as they are
   std::int64_t saved_heads = 0;
+  // of an adapter of stacked experts [experts, out, rank]: the folder holds [out, rank * experts]
+  bool saved_experts_last = false;
   // the bias of a router's choice, of which layer of those with experts: Op::balance moves it
   int expert_layer = none;
   // of a group that blocks read in fp8: the number of its scale (Role::fp8_scales), which tensors
@@ -134,6 +138,8 @@ struct SlotSpec {
   Space space = Space::device;  // saved only: library, where the library keeps it
   // saved only: rows of the tokens before are needed with those of the next ones
   bool cached = false;
+  // cast_weight only: of a weight that is not trained. Op::cast_weights makes it, all else reads it
+  bool once_a_run = false;
 };
 
 struct SlotUse {

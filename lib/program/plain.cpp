@@ -72,6 +72,7 @@ class Builder {
                             .space = s.space},
                            [&] { return b.name + "." + s.name; });
       case Role::cast_weight:
+        if (s.once_a_run) return kept_copy(block, slot);
         if (!keep_saved) return scratch(block, s);
         return find_or_add({.role = Role::cast_weight,
                             .index = block,
@@ -98,6 +99,18 @@ class Builder {
       if (training || !serves_training_alone(graph_.blocks[block], u.slot))
         i.uses.push_back(whole(p_, operand(block, u.slot, training), u.how, u.slot));
     p_.steady.push_back(std::move(i));
+  }
+
+  /// What is made of weights once a run, which is resident.
+  void add_prologue() {
+    for (std::size_t b = 0; b < graph_.blocks.size(); ++b) {
+      const auto phase = graph_.blocks[b].phases.find(Op::cast_weights);
+      if (phase == graph_.blocks[b].phases.end()) continue;
+      Instruction i{Op::cast_weights, static_cast<int>(b)};
+      for (const SlotUse& u : phase->second.uses)
+        i.uses.push_back(whole(p_, operand(i.block, u.slot, true), u.how, u.slot));
+      p_.prologue.push_back(std::move(i));
+    }
   }
 
   /// The block's parameters in what it computes in, but for those that the operation before this
@@ -239,6 +252,13 @@ class Builder {
                                    .elements = g.elements});
     return it->second;
   }
+  BufferId kept_copy(int block, Slot slot) const {
+    const BufferId b = find(Role::cast_weight, block, slot);
+    if (b == none)
+      throw InternalError("block " + graph_.blocks[block].name +
+                          ": no memory for a copy of a weight that is kept for the run");
+    return b;
+  }
   // Each operation's scratch is its own: its life is that of the instruction.
   BufferId scratch(int block, const SlotSpec& s) {
     return add_buffer(p_, {.name = graph_.blocks[block].name + "." + s.name,
@@ -304,6 +324,15 @@ void add_residents(StepProgram& p, const ModelGraph& graph, const UpdateSpec& up
            .index = static_cast<int>(k),
            .dtype = s.dtype,
            .elements = s.elements()});
+  for (std::size_t b = 0; b < graph.blocks.size(); ++b)
+    for (std::size_t k = 0; k < graph.blocks[b].slots.size(); ++k)
+      if (const SlotSpec& s = graph.blocks[b].slots[k]; s.once_a_run)
+        add({.name = graph.blocks[b].name + "." + s.name,
+             .role = Role::cast_weight,
+             .index = static_cast<int>(b),
+             .item = static_cast<int>(k),
+             .dtype = s.tensor.dtype,
+             .elements = s.tensor.elements()});
 }
 
 void add_update(StepProgram& p, const Builder& builder, const UpdateSpec& update, int group) {
@@ -340,6 +369,7 @@ StepProgram plain_program(const ModelGraph& graph, const UpdateSpec& update) {
   Builder builder(p, graph);
   const int blocks = static_cast<int>(graph.blocks.size()),
             groups = static_cast<int>(graph.groups.size());
+  builder.add_prologue();
   builder.add_quantize(true);
   builder.add_fetch();
   for (int b = 0; b < blocks; ++b) builder.add_block_op(Op::forward, b);
@@ -406,6 +436,7 @@ StepProgram forward_program(const StepProgram& train, const ModelGraph& graph, O
   }
   Builder builder(p, graph, average);
   const int blocks = static_cast<int>(graph.blocks.size());
+  builder.add_prologue();
   builder.add_quantize(false);
   builder.add_fetch();
   for (const Op op : {Op::forward, last})

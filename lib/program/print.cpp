@@ -95,7 +95,7 @@ std::string print(const StepProgram& p, const std::vector<Instruction>& list,
 std::string print(const StepProgram& p, const ModelGraph* names) {
   if (p.prologue.empty() && p.drain.empty()) return print(p, p.steady, names);
   return "prologue:\n" + print(p, p.prologue, names) + "steady:\n" + print(p, p.steady, names) +
-         "drain:\n" + print(p, p.drain, names);
+         (p.drain.empty() ? "" : "drain:\n" + print(p, p.drain, names));
 }
 
 }  // namespace trainx::program

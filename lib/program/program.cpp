@@ -54,6 +54,7 @@ std::string_view name_of(Op op) {
     case Op::backward: return "backward";
     case Op::evaluate: return "evaluate";
     case Op::predict: return "predict";
+    case Op::cast_weights: return "cast_weights";
     case Op::reduce: return "reduce";
     case Op::broadcast: return "broadcast";
     case Op::scatter: return "scatter";

@@ -25,6 +25,7 @@ enum class Op : std::uint8_t {
   backward,
   evaluate,
   predict,
+  cast_weights,  // of a block: the copies of weights that it reads for the whole run
   reduce,
   broadcast,
   scatter,
@@ -59,7 +60,8 @@ struct Use {
 
 struct Instruction {
   Op op{};
-  int block = none;  // forward, loss, recompute, backward, evaluate, predict: the model's
+  // forward, loss, recompute, backward, evaluate, predict, cast_weights: the model's
+  int block = none;
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;

@@ -66,6 +66,7 @@ class StepReference {
   }
 
   std::string run(int ranks) {
+    if (std::string problem = cast_weights(); !problem.empty()) return problem;
     for (int rank = 0; rank < ranks; ++rank)
       for (int micro = 0; micro < reference_.micro_steps; ++micro) {
         const bool last = rank + 1 == ranks && micro + 1 == reference_.micro_steps;
@@ -98,6 +99,21 @@ class StepReference {
       for (Symbol& cell : in_blocks_.back()) cell = fp8_symbol(cell, scales, ranges);
     }
     fp8_scales_ = scales;
+  }
+
+  /// From the parameters as they are, in each step: a copy that a program makes once must be equal.
+  std::string cast_weights() {
+    saved_.resize(graph_.blocks.size());
+    for (int b = 0; b < static_cast<int>(graph_.blocks.size()); ++b) {
+      const BlockSpec& block = graph_.blocks[b];
+      const auto phase = block.phases.find(Op::cast_weights);
+      if (phase == block.phases.end()) continue;
+      if (std::string problem = run_block(b, Op::cast_weights, phase->second); !problem.empty())
+        return problem;
+      for (const SlotUse& u : phase->second.uses)
+        if (writes(u.how)) state_.cast_weights[{b, u.slot}] = saved_[b][u.slot];
+    }
+    return "";
   }
 
   /// Of each group, the last operation of a micro-step that has to do with it.

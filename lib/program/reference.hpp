@@ -4,6 +4,8 @@
 #include "program/cells.hpp"
 #include "program/check.hpp"
 #include "program/symbols.hpp"
+#include <map>
+#include <utility>
 
 namespace trainx::program {
 
@@ -17,6 +19,8 @@ struct ReferenceState {
   std::vector<Group> groups;
   Symbol step = 0, applied = 0, lr_table = 0, reports = 0;
   std::vector<Symbol> kept_scalars;  // by scalar of the graph; 0: summed within a step
+  // by block and slot: copies of weights that programs make once (SlotSpec::once_a_run)
+  std::map<std::pair<int, int>, Symbol> cast_weights = {};
 };
 
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts);

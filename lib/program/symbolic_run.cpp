@@ -195,7 +195,8 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
     case Op::recompute:
     case Op::backward:
     case Op::evaluate:
-    case Op::predict: return run_block(i, rank);
+    case Op::predict:
+    case Op::cast_weights: return run_block(i, rank);
     case Op::copy: return copy(i, rank);
     case Op::cast: return cast(i, rank);
     case Op::add: return add(i, rank);

@@ -89,7 +89,7 @@ class ForwardSymbols {
 
 std::string block_symbols(const ModelGraph& graph, int block, Op op,
                           const std::vector<SlotUse>& uses, std::vector<Symbol>& slots) {
-  if (op == Op::forward || op == Op::recompute)
+  if (op == Op::forward || op == Op::recompute || op == Op::cast_weights)
     return ForwardSymbols(graph, block, uses, slots).run();
   std::vector<const SlotUse*> sorted;
   for (const SlotUse& u : uses) sorted.push_back(&u);

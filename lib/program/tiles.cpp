@@ -7,6 +7,12 @@ namespace {
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 
+/// Whole ones where tiles are known, else so many as hold the result.
+double tiles_of(std::int64_t m, std::int64_t n, Tile tile, bool whole) {
+  if (whole) return static_cast<double>(parts(m, tile.m) * parts(n, tile.n));
+  return static_cast<double>(m) * static_cast<double>(n) / (1.0 * tile.m * tile.n);
+}
+
 }  // namespace
 
 TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k,
@@ -21,13 +27,14 @@ TiledProduct tiled_product(std::int64_t m, std::int64_t n, std::int64_t k,
     const double rate = rates.flops_per_s / (1 + rates.edge * (1.0 / tile.m + 1.0 / tile.n));
     for (const int splits : choices.splits) {
       if (splits > 1 && k / splits < choices.shortest_part) continue;
-      const double waves = static_cast<double>(parts(m, tile.m) * parts(n, tile.n) * splits) /
-                           processors;
+      const double waves = tiles_of(m, n, tile, rates.are_measured) * splits / processors;
       const double wave_s = 2.0 * tile.m * tile.n * (static_cast<double>(k) / splits) * processors /
                             rate;
       const double parts_s =
           splits > 1 ? static_cast<double>(m * n) * 4 * (splits + 1) / rates.memory_bytes_per_s : 0;
-      const double seconds = std::max(std::ceil(waves) * wave_s + parts_s, sustained_s);
+      // a product with less than a wave leaves multiprocessors idle, whatever its tiles
+      const double full_waves = rates.are_measured ? std::ceil(waves) : std::max(1.0, waves);
+      const double seconds = std::max(full_waves * wave_s + parts_s, sustained_s);
       if (best.tile_m > 0 && seconds >= best.seconds) continue;
       const double busy_s = std::max(flops / rate, sustained_s);
       best = {seconds, seconds - busy_s, tile.m, tile.n, splits, waves};

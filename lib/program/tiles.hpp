@@ -36,6 +36,9 @@ struct TileRates {
   // of the speed, where A lies transposed: tensor cores take tf32 only along k, other operands are
   // turned on their way
   double share_of_transposed = 1;
+  // else which tiles the library takes is not known: a product takes what its FLOPs take on the
+  // best of `choices`, however its sizes divide by them
+  bool are_measured = true;
   bool operator==(const TileRates&) const = default;
 };
 

@@ -1,11 +1,13 @@
 #include "program/time.hpp"
 #include "core/hopper_kernels.hpp"
+#include "program/collective_spans.hpp"
 #include "program/copied_gathers.hpp"
 #include "program/launch.hpp"
 #include "program/operations.hpp"
 #include "program/ring.hpp"
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace trainx::program {
 namespace {
@@ -133,6 +135,16 @@ Cost cost_of(const Instruction& i, const StepProgram& p, const ModelGraph& graph
   return {0, 0, seconds(bytes_of(i), i.lane == Lane::host ? on_host : rates.memory_bytes_per_s), 0};
 }
 
+bool goes_between_ranks(const Instruction& i) {
+  return is_collective(i.op) || i.op == Op::send || i.op == Op::recv;
+}
+
+/// Of a step in shards: NCCL has more multiprocessors where gathers are copies.
+bool has_more_processors(const StepProgram& p, const Rates& rates) {
+  return rates.link_copy_bytes_per_s > 0 && rates.link_bytes_per_s > 0 &&
+         std::ranges::any_of(p.steady, [](const Instruction& i) { return i.op == Op::scatter; });
+}
+
 std::string name_bottleneck(const TimePrediction& t) {
   const auto busiest = std::max_element(t.busy_s.begin(), t.busy_s.end());
   const auto lane = static_cast<Lane>(busiest - t.busy_s.begin());
@@ -248,9 +260,29 @@ double duration_s(const Instruction& i, const StepProgram& p, const ModelGraph& 
   return cost_of(i, p, graph, products).total(products.rates());
 }
 
+namespace {
+
+/// What a computation loses of its speed beside a copy of shards that was queued right behind
+/// another, as where stages 1 and 2 gather all weights at the start of a step; one copy at a time
+/// ahead of its use, as in stage 3, slows nothing. Fitted to what zero2 takes beyond zero3 in
+/// modes-1558m of tests/data/measured/ranks.jsonl: 2.25 ms beside 4.2 ms of copies at 370e9 bytes a
+/// second. Slower links take less of the memory.
+double queued_copy_slows(const StepProgram& p, std::size_t k, const Rates& rates) {
+  constexpr double slows = 0.53, at_bytes_per_s = 370e9;
+  if (k == 0 || p.steady[k - 1].op != Op::gather) return 0;
+  return slows * std::min(1.0, rates.link_copy_bytes_per_s / at_bytes_per_s);
+}
+
+}  // namespace
+
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph,
-                            const Rates& rates) {
+                            const Rates& of_links) {
   TimePrediction t;
+  Rates rates = of_links;
+  const bool more_processors = has_more_processors(p, rates);
+  if (more_processors) rates.link_bytes_per_s *= rates.collectives.more_speedup;
+  const bool among_ranks = std::ranges::any_of(p.steady, goes_between_ranks);
+  const double slowest = 1 + (among_ranks ? rates.collectives.slowest : 0);
   const std::size_t count = p.steady.size(), begin = launch_begin(p);
   // of the n-th of a launch
   const auto position = [&](std::size_t n) { return (begin + n) % count; };
@@ -267,13 +299,18 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
     const std::size_t k = position(n);
     const Instruction& i = p.steady[k];
     Cost c = cost_of(i, p, graph, products);
-    if (copied[k]) c.memory_s *= rates.link_bytes_per_s / rates.link_copy_bytes_per_s;
+    if (copied[k])
+      c.memory_s *= rates.link_bytes_per_s / rates.link_copy_bytes_per_s;
+    else if (i.op == Op::gather)
+      c.memory_s /= rates.collectives.gather_share;
+    else if (i.op == Op::scatter)
+      c.memory_s /= rates.collectives.scatter_share;
     // one launch does all that follow each other
     const bool launched_before = (i.op == Op::update || i.op == Op::measure) && last &&
                                  last->op == i.op && last->lane == i.lane;
     if (launched_before) c.kernels = 0;
     last = &i;
-    duration[k] = c.total(rates);
+    duration[k] = c.total(rates) * (i.lane == Lane::compute ? slowest : 1);
     const double host_of_this_s = (launched_before ? 0.0 : std::max(c.kernels, 1.0)) *
                                   rates.host_kernel_s;
     launched[k] = host_s += host_of_this_s;
@@ -290,6 +327,8 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
   }
   std::array<std::vector<double>, lane_count> done;  // when each instruction ends, over all rounds
   double end = 0;
+  CollectiveSpans beside;
+  const double slows = more_processors ? rates.collectives.more_slows : rates.collectives.slows;
   std::array<double, 2> micro_ended{};  // of the repeated micro-step, and of the one before it
   for (int launch = 0; launch < 64; ++launch) {
     const double before = end;
@@ -306,7 +345,11 @@ TimePrediction predict_time(const StepProgram& p, const Order& order, const Mode
         if (round >= w.back)
           start = std::max(start, done[l][(round - w.back) * per_round[l] + w.index]);
       }
-      mine.push_back(start + duration[k]);
+      const Instruction& i = p.steady[k];
+      mine.push_back(i.lane == Lane::compute ? beside.end_of(start, duration[k])
+                                             : start + duration[k]);
+      if (goes_between_ranks(i))
+        beside.add(start, mine.back(), copied[k] ? queued_copy_slows(p, k, rates) : slows);
       end = std::max(end, mine.back());
       if (p.repeats == 0 || p.steady[k].lane != Lane::compute) continue;
       for (int before_it = 0; before_it < 2; ++before_it)

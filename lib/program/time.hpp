@@ -1,5 +1,6 @@
 // predict_time: how long a step takes on a machine whose rates were measured, and what bounds it.
 #pragma once
+#include "program/collective_rates.hpp"
 #include "program/model_graph.hpp"
 #include "program/order.hpp"
 #include "program/tiles.hpp"
@@ -69,6 +70,7 @@ struct Rates {
   double fp8_blocks_speedup = 1;  // the same with scales of vectors and blocks
   // what a cast to fp8 takes beyond its bytes
   double fp8_cast_s = 0;
+  CollectiveRates collectives = {};
   bool operator==(const Rates&) const = default;
 };
 
@@ -121,7 +123,8 @@ struct TimePrediction {
   std::string bottleneck;                            // "compute: matrix products", "copy_in", ...
 };
 /// Walks launches (launch.hpp) of steady under the waits, each of which begins when all of the one
-/// before it is done, until the step time is steady.
+/// before it is done, until the step time is steady. What is computed beside a collective of the
+/// library goes on at less than its speed (CollectiveRates).
 TimePrediction predict_time(const StepProgram& p, const Order& order, const ModelGraph& graph,
                             const Rates& rates);
 

@@ -4,7 +4,8 @@
 namespace trainx::recipe {
 namespace {
 
-constexpr std::string_view adapters = "trainx has no adapters: it trains all weights";
+constexpr std::string_view adapters =
+    "adapters are described under model.adapter: {type: lora, rank: 16}";
 constexpr std::string_view quantized = "trainx has no quantized weights: it trains all of them";
 constexpr std::string_view trackers =
     "trainx sends metrics to no service: wandb and MLflow import its metrics.csv, and TensorBoard "
@@ -21,7 +22,6 @@ struct Absent {
   std::string_view key, what;
 };
 constexpr Absent absent[]{
-    {"adapter", adapters},
     {"adapters", adapters},
     {"lora", adapters},
     {"qlora", adapters},

@@ -5,7 +5,7 @@
 
 namespace trainx::recipe {
 
-/// What a message says of such a key ("trainx has no adapters: it trains all weights"), or nothing.
+/// What a message says of such a key ("trainx sends metrics to no service"), or nothing.
 std::optional<std::string_view> absent_feature(std::string_view key);
 
 }  // namespace trainx::recipe

@@ -67,6 +67,24 @@ const std::vector<Template>& templates() {
          "--kind wordpiece --out data/train.jsonl",
          "trainx data tokenize corpus/held_out.tsv --tokenizer data/wordpiece --out "
          "data/held_out.jsonl"}}},
+      {"chat-lora",
+       "LoRA of a chat model (Qwen3-0.6B) on conversations of your own; model.init_from takes any "
+       "other Hugging Face folder, and model.type its type",
+       {"run.duration=500 steps", "model.type=qwen3", "model.init_from=base",
+        "model.adapter={type: lora, rank: 16, alpha: 32, targets: all_linear}", "data.type=jsonl",
+        "data.packed=true", "data.train=data/train.jsonl", "data.eval=data/held_out.jsonl",
+        "data.sequence_length=1024", "batch.global_batch_size=24", "batch.micro_batch_size=auto",
+        "precision.compute=bf16", "optimizer.type=adamw", "optimizer.lr=2e-4",
+        "schedule.type=cosine", "schedule.warmup=20 steps", "checkpoint.every=250 steps",
+        "eval.every=100 steps"},
+       {"conversations in chats/train.jsonl and chats/held_out.jsonl, a line {\"messages\": [...]} "
+        "each",
+        {"hf download Qwen/Qwen3-0.6B --local-dir base",
+         "trainx data tokenize chats/train.jsonl --tokenizer base --out data/train_ids.jsonl",
+         "trainx data tokenize chats/held_out.jsonl --tokenizer base --out data/held_out_ids.jsonl",
+         "trainx data pack data/train_ids.jsonl --sequence-length 1024 --out data/train.jsonl",
+         "trainx data pack data/held_out_ids.jsonl --sequence-length 1024 --out "
+         "data/held_out.jsonl"}}},
   };
   return all;
 }

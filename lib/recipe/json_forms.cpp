@@ -109,6 +109,21 @@ Json forms(const options::FileList&, const Limits& limits) {
                  {"items", {{"anyOf", forms(std::string(), limits)}, {"minLength", 1}}}});
   return out;
 }
+Json forms(const options::NameList&, const Limits& limits) {
+  return forms(options::FileList(), limits);
+}
+Json forms(const options::NumbersByName&, const Limits& limits) {
+  return Json::array({{{"type", "object"},
+                       {"minProperties", 1},
+                       {"additionalProperties", {{"anyOf", forms(double(), limits)}}}}});
+}
+Json forms(const options::TokensByName&, const Limits& limits) {
+  Json out = forms(std::vector<std::int64_t>(), limits);
+  out.back()["minItems"] = 1;
+  out.push_back(
+      {{"type", "object"}, {"minProperties", 1}, {"additionalProperties", {{"anyOf", Json(out)}}}});
+  return out;
+}
 Json forms(const options::HeldOut&, const Limits&) {
   return Json::array({pattern("^(" + number + " *%|[1-9][0-9]* *samples?) *$",
                               "a share such as 1 % or a number such as 500 samples")});

@@ -26,6 +26,9 @@ Json forms(const std::vector<std::string>&, const Limits& limits);
 Json forms(const std::vector<std::int64_t>&, const Limits& limits);
 Json forms(const options::FileList&, const Limits& limits);
 Json forms(const options::HeldOut&, const Limits&);
+Json forms(const options::NameList&, const Limits& limits);
+Json forms(const options::NumbersByName&, const Limits& limits);
+Json forms(const options::TokensByName&, const Limits& limits);
 /// Any of them, or an interpolation.
 Json scalar_schema(Json scalar_forms);
 
@@ -74,6 +77,20 @@ inline Json json_value(const options::FileList& value) {
                                 : Json(value.empty() ? "" : value.names.front());
 }
 inline Json json_value(const options::HeldOut& value) { return write_value(value); }
+inline Json json_value(const options::NameList& value) {
+  return value.is_text ? Json(value.names.front()) : Json(value.names);
+}
+inline Json json_value(const options::NumbersByName& value) {
+  Json out = Json::object();
+  for (const auto& [name, number] : value.entries) out[name] = number;
+  return out;
+}
+inline Json json_value(const options::TokensByName& value) {
+  if (value.is_list) return value.entries.front().second;
+  Json out = Json::object();
+  for (const auto& [name, tokens] : value.entries) out[name] = tokens;
+  return out;
+}
 template <NamedEnum E>
 Json json_value(E value) {
   return write_value(value);

@@ -70,7 +70,7 @@ class Loader {
     Reading reading;
     if (root.kind != Node::Kind::broken)
       read_recipe(root, complete_, loaded.recipe, reading, problems_);
-    if (complete_ && root.is_map()) check_rules(loaded.recipe, reading, problems_);
+    if (complete_ && root.is_map()) check_rules(loaded.recipe, reading, options_.trains, problems_);
     if (!problems_.empty()) throw RecipeError(problems_.listed());
     loaded.origins = std::move(reading.origins);
     return loaded;

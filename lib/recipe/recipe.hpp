@@ -31,6 +31,8 @@ struct LoadOptions {
   std::function<std::optional<std::string>(const std::string&)> environment;
   // model.type of a recipe that leaves it out, by its model.init_from; empty: the default
   std::function<std::optional<NamedType>(const std::string&)> model_type;
+  // false: weights are used as they are, so that rules about updates do not hold
+  bool trains = true;
 };
 
 /// All problems of a recipe; what() has one line each: `file:line:col: key: problem (did you mean

@@ -11,13 +11,17 @@ namespace trainx::recipe {
 struct RuleContext {
   const Recipe& recipe;
   const Reading& reading;
+  bool trains;
   yaml::Problems& problems;
 };
 
 class RuleSet {
  public:
   explicit RuleSet(const RuleContext& context)
-      : r_(context.recipe), reading_(context.reading), problems_(context.problems) {}
+      : r_(context.recipe),
+        reading_(context.reading),
+        trains_(context.trains),
+        problems_(context.problems) {}
 
  protected:
   /// Reports at `key` unless one of the keys that the rule looks at has been reported already.
@@ -44,6 +48,7 @@ class RuleSet {
 
   const Recipe& r_;
   const Reading& reading_;
+  const bool trains_;
 
  private:
   bool is_bad(std::string key) const;

@@ -60,8 +60,9 @@ class RunRules : public RuleSet {
 
 }  // namespace
 
-void check_rules(const Recipe& recipe, const Reading& reading, yaml::Problems& problems) {
-  const RuleContext context{recipe, reading, problems};
+void check_rules(const Recipe& recipe, const Reading& reading, bool trains,
+                 yaml::Problems& problems) {
+  const RuleContext context{recipe, reading, trains, problems};
   RunRules of_run(context);
   of_run.run();
   check_model_rules(context);

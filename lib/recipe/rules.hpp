@@ -4,6 +4,8 @@
 
 namespace trainx::recipe {
 
-void check_rules(const Recipe& recipe, const Reading& reading, yaml::Problems& problems);
+/// `trains`: as LoadOptions has it.
+void check_rules(const Recipe& recipe, const Reading& reading, bool trains,
+                 yaml::Problems& problems);
 
 }  // namespace trainx::recipe

@@ -13,6 +13,7 @@ class ModelRules : public RuleSet {
 
   void check() {
     std::visit([&](const auto& options) { dimensions(options); }, r_.model.options);
+    adapter(r_.model.adapter);
     const AttentionKind kind = r_.model.attention;
     refuse(kind != AttentionKind::automatic &&
                std::holds_alternative<options::CustomOptions>(r_.model.options),
@@ -51,6 +52,23 @@ class ModelRules : public RuleSet {
           return 0;
         },
         r_.model.options);
+  }
+
+  void adapter(const options::AdapterOptions& a) {
+    if (a.type == options::AdapterType::none) {
+      refuse(!(a == options::AdapterOptions{}), "model.adapter.type", {"model.adapter"},
+             "must be lora where other keys of model.adapter are set: write type: lora");
+      return;
+    }
+    refuse(std::holds_alternative<options::CustomOptions>(r_.model.options), "model.adapter",
+           {"model.type"},
+           "has no layers to stand beside in " + alternative_name(r_.model.options) +
+               ", whose modules are its own: remove it");
+    for (std::size_t k = 0; k < r_.optimizer.groups.size(); ++k)
+      refuse(r_.optimizer.groups[k].freeze == false,
+             "optimizer.groups[" + std::to_string(k) + "].freeze", {"model.adapter"},
+             "cannot be false with model.adapter, whose folder has no room for the model's own "
+             "weights: name the module in model.adapter.modules_to_save");
   }
 
   void dimensions(const options::CustomOptions& o) {

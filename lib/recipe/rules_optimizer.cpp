@@ -31,7 +31,8 @@ class OptimizerRules : public RuleSet {
       refuse(*p.master.value == MasterWeights::split, "precision.master", {"precision.compute"},
              "split cannot complete compute: fp16, whose exponents are not those of fp32: write "
              "fp32, or compute: bf16");
-      refuse(*p.master.value == MasterWeights::none, "precision.master", {"precision.compute"},
+      refuse(trains_ && *p.master.value == MasterWeights::none, "precision.master",
+             {"precision.compute"},
              "none loses updates below 2^-11 of a weight with compute: fp16, and no rounding "
              "brings them back: write fp32, or compute: bf16");
     }

@@ -3,6 +3,7 @@
 #pragma once
 #include "core/recompute_level.hpp"
 #include "recipe/all_or.hpp"
+#include "options/model/adapter.hpp"
 #include "options/model/attention.hpp"
 #include "options/model/options.hpp"
 #include "options/data/options.hpp"
@@ -59,8 +60,7 @@ void visit_fields(Visitor& field, RunSection& s) {
         "Make repeats and resumes equal bit for bit. On a CPU the thread count is stored; on a "
         "GPU attention is slower");
   field("device", s.device, anything(),
-        "Device that computes. auto: a GPU if there is one and the model supports it (gpt2, "
-        "bert)");
+        "Device that computes. auto: a GPU if there is one that trainx has kernels for");
   field("execution", s.execution, anything(),
         "Execution of a step on a GPU. graph: one CUDA graph; eager: single launches with the "
         "same bits; auto: graph");
@@ -73,6 +73,7 @@ struct ModelSection {
   std::optional<std::string> init_from;  // Hugging Face folder, or an id of its cache
   AttentionKind attention = AttentionKind::automatic;
   options::ModelOptions options;  // `type` names the alternative, `options:` holds its fields
+  options::AdapterOptions adapter;
 };
 template <class Visitor>
 void visit_fields(Visitor& field, ModelSection& s) {

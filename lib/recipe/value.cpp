@@ -176,6 +176,58 @@ ValueProblem read_value(const yaml::Node& node, options::FileList& value, const 
   return std::nullopt;
 }
 
+ValueProblem read_value(const yaml::Node& node, options::NameList& value, const Limits& limits) {
+  const bool list = node.kind == yaml::Node::Kind::sequence;
+  std::vector<std::string> names(1);
+  if (auto problem = list ? read_items(node, names, limits)
+                          : read_value(node, names.front(), limits))
+    return problem;
+  if (names.empty()) return "must not be an empty list";
+  if (const auto empty = std::ranges::find(names, ""); empty != names.end())
+    return list ? "item " + std::to_string(empty - names.begin() + 1) + " must not be empty"
+                : "must not be empty";
+  value = list ? options::NameList(std::move(names)) : options::NameList(std::move(names.front()));
+  return std::nullopt;
+}
+
+ValueProblem read_value(const yaml::Node& node, options::NumbersByName& value,
+                        const Limits& limits) {
+  if (!node.is_map())
+    return "must be a map of names to numbers, not " + std::string(kind_name(node));
+  if (node.entries.empty()) return "must not be an empty map";
+  options::NumbersByName read;
+  for (const yaml::Entry& entry : node.entries) {
+    double number = 0;
+    if (auto problem = read_value(entry.value, number, limits))
+      return "at " + excerpt(entry.key) + " " + *problem;
+    read.entries.emplace_back(entry.key, number);
+  }
+  value = std::move(read);
+  return std::nullopt;
+}
+
+ValueProblem read_value(const yaml::Node& node, options::TokensByName& value,
+                        const Limits& limits) {
+  options::TokensByName read{.is_list = !node.is_map(), .entries = {}};
+  const auto take = [&](const std::string& name, const yaml::Node& list) -> ValueProblem {
+    std::vector<std::int64_t> tokens;
+    if (auto problem = read_value(list, tokens, limits)) return problem;
+    if (tokens.empty()) return "must not be an empty list";
+    read.entries.emplace_back(name, std::move(tokens));
+    return std::nullopt;
+  };
+  if (read.is_list) {
+    if (auto problem = take("", node)) return problem;
+  } else if (node.entries.empty()) {
+    return "must not be an empty map";
+  }
+  for (const yaml::Entry& entry : node.entries)
+    if (auto problem = take(entry.key, entry.value))
+      return "at " + excerpt(entry.key) + " " + *problem;
+  value = std::move(read);
+  return std::nullopt;
+}
+
 ValueProblem read_value(const yaml::Node& node, options::HeldOut& value, const Limits&) {
   const std::string wanted = "a share such as '1 %' or a number such as '500 samples'";
   if (auto problem = check_scalar(node, wanted, true)) return problem;
@@ -256,6 +308,25 @@ std::string write_value(const std::vector<std::int64_t>& value) {
 
 std::string write_value(const options::FileList& value) {
   return value.names.size() == 1 ? write_value(value.names.front()) : write_value(value.names);
+}
+
+std::string write_value(const options::NameList& value) {
+  return value.is_text ? write_value(value.names.front()) : write_value(value.names);
+}
+
+std::string write_value(const options::NumbersByName& value) {
+  std::vector<std::string> items;
+  for (const auto& [name, number] : value.entries)
+    items.push_back(write_value(name) + ": " + shortest(number));
+  return "{" + joined(items, ", ") + "}";
+}
+
+std::string write_value(const options::TokensByName& value) {
+  if (value.is_list) return write_value(value.entries.front().second);
+  std::vector<std::string> items;
+  for (const auto& [name, tokens] : value.entries)
+    items.push_back(write_value(name) + ": " + write_value(tokens));
+  return "{" + joined(items, ", ") + "}";
 }
 
 std::string write_value(const options::HeldOut& value) {

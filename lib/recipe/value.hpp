@@ -8,6 +8,9 @@
 #include "options/data/file_list.hpp"
 #include "options/data/held_out.hpp"
 #include "options/field.hpp"
+#include "options/name_list.hpp"
+#include "options/numbers_by_name.hpp"
+#include "options/tokens_by_name.hpp"
 #include "yaml/node.hpp"
 #include "yaml/scalar.hpp"
 #include <cstdint>
@@ -39,6 +42,12 @@ ValueProblem read_value(const yaml::Node& node, std::vector<std::int64_t>& value
 ValueProblem read_value(const yaml::Node& node, options::FileList& value, const Limits& limits);
 /// `1 %` or `500 samples`.
 ValueProblem read_value(const yaml::Node& node, options::HeldOut& value, const Limits& limits);
+ValueProblem read_value(const yaml::Node& node, options::NameList& value, const Limits& limits);
+/// `limits` hold for each number.
+ValueProblem read_value(const yaml::Node& node, options::NumbersByName& value,
+                        const Limits& limits);
+/// `limits` hold for each token.
+ValueProblem read_value(const yaml::Node& node, options::TokensByName& value, const Limits& limits);
 /// The one of `names` that the node spells.
 ValueProblem read_name(const yaml::Node& node, const std::vector<std::string>& names,
                        std::size_t& which);
@@ -140,6 +149,9 @@ std::string write_value(const std::vector<std::int64_t>& value);
 
 std::string write_value(const options::FileList& value);
 std::string write_value(const options::HeldOut& value);
+std::string write_value(const options::NameList& value);
+std::string write_value(const options::NumbersByName& value);
+std::string write_value(const options::TokensByName& value);
 inline std::string write_value(const Choice& value) { return write_value(value.word); }
 template <NamedEnum E>
 std::string write_value(E value) {
@@ -180,6 +192,11 @@ inline std::string type_text(const options::FileList&) { return "path | glob | l
 inline std::string type_text(const options::HeldOut&) {
   return "share (`1 %`) | number of samples (`500 samples`)";
 }
+inline std::string type_text(const options::NameList&) { return "name | list of names"; }
+inline std::string type_text(const options::NumbersByName&) { return "map of names to numbers"; }
+inline std::string type_text(const options::TokensByName&) {
+  return "list of integers | map of names to such lists";
+}
 std::string joined(const std::vector<std::string>& words, const std::string& separator);
 inline std::string type_text(const Choice& value) { return joined(value.words, " | "); }
 
@@ -215,6 +232,9 @@ inline Words value_words(const Duration&) { return {}; }
 inline Words value_words(const ByteSize&) { return {}; }
 inline Words value_words(const options::FileList&) { return {}; }
 inline Words value_words(const options::HeldOut&) { return {}; }
+inline Words value_words(const options::NameList&) { return {}; }
+inline Words value_words(const options::NumbersByName&) { return {}; }
+inline Words value_words(const options::TokensByName&) { return {}; }
 inline Words value_words(const Choice& value) { return value.words; }
 template <NamedEnum E>
 Words value_words(E) {

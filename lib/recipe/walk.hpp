@@ -27,6 +27,7 @@ void walk_typed_section(Walker& w, std::string_view key, Section& section) {
   w.begin("options");
   w.alternative(section.options);
   w.end();
+  if constexpr (requires { section.adapter; }) walk_section(w, "adapter", section.adapter);
   w.end();
 }
 

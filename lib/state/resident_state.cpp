@@ -1,13 +1,17 @@
 #include "state/resident_state.hpp"
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/weights_folder.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/mapped_region.hpp"
+#include "merge/merged_adapter.hpp"
 #include "core/half.hpp"
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
 #include "program/shards.hpp"
 #include "architectures/absent_tensor.hpp"
+#include "architectures/own_head.hpp"
 #include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
 #include "state/saved_layout_io.hpp"
@@ -85,7 +89,7 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
   const auto& buffers = placed.program.buffers;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     const auto& buffer = buffers[b];
-    if (!buffer.resident) continue;
+    if (!buffer.resident || is_derived(buffer)) continue;
     const bool on_host = buffer.space == program::Space::host;
     if (on_host && !memory.host)
       throw InternalError(buffer.name + " lies on the host, where there is no memory for it");
@@ -154,6 +158,7 @@ void ResidentState::store() {
 }
 
 void ResidentState::forget_windows() const {
+  gathered_.clear();
   window_.forget();
   weights_window_.forget();
 }
@@ -225,6 +230,7 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     const auto size = static_cast<std::size_t>(group.shards.front().elements);
     exact = exact.subspan(own(group) * size, size);
   }
+  for (const Place& stored : exact_parts(group)) gathered_.erase(stored);
   store_rounded(group, exact);
   for (const State& state : group.states)
     if (state.spec.averages_weights)
@@ -272,7 +278,8 @@ void require_in_fp16(std::span<const float> weights, const std::string& what) {
     if (std::isfinite(x) && std::abs(x) >= 65520)
       throw UserError(ExitCode::bad_data,
                       what + " holds " + std::to_string(x) +
-                          ", and fp16 ends at 65504; write precision.compute: bf16, or fp32");
+                          ", and fp16 ends at 65504; write bf16 or fp32 as precision.compute, or "
+                          "bf16 as eval.precision");
 }
 
 // Others that are missing are named as they are read.
@@ -310,19 +317,38 @@ std::vector<std::string> ResidentState::start_from(const std::string& folder,
 std::vector<std::string> ResidentState::read_weights(const std::string& folder,
                                                      const architectures::ModelDims& dims,
                                                      std::optional<Beginning> begins) {
-  const checkpoint::WeightsFolder weights(folder);
+  std::optional<merge::MergedAdapter> adapter;
+  if (is_adapter_folder(folder)) adapter.emplace(folder, dims);
+  const checkpoint::WeightsFolder weights(model_folder_of(folder));
   weights.require_read(
       [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
   NamedTensors saved(folder);
-  for (const auto& [name, tensor] : weights.tensors())
-    if (const std::string parameter = architectures::parameter_name(dims, name); !parameter.empty())
-      saved.add(parameter, *tensor.entry, tensor.file, name);
+  const auto is_whole = [&](const std::string& p) {
+    return adapter && adapter->whole().contains(p);
+  };
+  const architectures::HeadAndTable own = architectures::own_head(dims);
+  const bool parts = !own.head.empty() &&
+                     architectures::has_partable_head(architectures::read_config(folder));
+  for (const auto& [name, tensor] : weights.tensors()) {
+    const std::string parameter = architectures::parameter_name(dims, name);
+    if (parameter.empty() || (parts && parameter == own.head)) continue;
+    if (!is_whole(parameter)) saved.add(parameter, *tensor.entry, tensor.file, name);
+    if (parts && parameter == own.table && !is_whole(own.head))
+      saved.add(own.head, *tensor.entry, tensor.file, name);
+  }
+  if (adapter)
+    for (const auto& [parameter, entry] : adapter->whole())
+      saved.add(parameter, *entry, adapter->path(), parameter);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
     for (const ParameterSpec& p : group.spec->parameters) {
       if (p.may_be_absent && !saved.has(p.name)) continue;
-      if (p.optional && begins && !saved.has(p.name)) {
+      if (p.of_adapter) {
+        gather(group, exact_parts(group));
+        std::vector<float> memory;
+        std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
+      } else if (p.optional && begins && !saved.has(p.name)) {
         gather(group, exact_parts(group));
         std::vector<float> memory;
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
@@ -332,8 +358,10 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
           take_mxfp4(saved, p, all.data());
         } else {
           require_tensor(saved, dims, p.name, folder);
-          unpack_saved(p, begins ? begins->take(saved, p) : saved.take(p.name, p.saved_dims),
-                       all.data());
+          std::vector<float> values = begins ? begins->take(saved, p)
+                                             : saved.take(p.name, p.saved_dims);
+          if (adapter) adapter->merge(p, values);
+          unpack_saved(p, values, all.data());
         }
         if (placed_.graph.compute == DType::f16)
           require_in_fp16(
@@ -348,6 +376,67 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
   saved.require_all_taken();
   require_whole_files();
   return kept;
+}
+
+void ResidentState::load_adapter(const std::string& folder,
+                                 const std::vector<plan::AdapterPlan::Tensor>& tensors) {
+  const std::string path = folder + "/" + checkpoint::adapter_weights_name;
+  const checkpoint::SafetensorsReader file(path);
+  NamedTensors saved(path);
+  for (const auto& [name, parameter] : tensors) {
+    const auto at = file.tensors().find(name);
+    if (at == file.tensors().end())
+      throw UserError(ExitCode::bad_data, path + ": tensor '" + name + "' is missing");
+    saved.add(parameter, at->second, path, name);
+  }
+  for (const auto& [name, entry] : file.tensors())
+    if (!name.ends_with(".base_layer.weight") &&
+        std::ranges::find(tensors, name, &plan::AdapterPlan::Tensor::name) == tensors.end())
+      throw UserError(ExitCode::bad_data,
+                      path + ": tensor '" + name + "' belongs to no module that has an adapter");
+  for (Group& group : groups_) {
+    if (std::ranges::none_of(group.spec->parameters,
+                             [&](const ParameterSpec& p) { return saved.has(p.name); }))
+      continue;
+    gather(group, exact_parts(group));
+    std::vector<float> all(static_cast<std::size_t>(group.spec->elements)), memory;
+    for (const ParameterSpec& p : group.spec->parameters)
+      if (saved.has(p.name))
+        unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
+      else
+        std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
+    store_exact(group, all);
+  }
+  store();
+  saved.require_all_taken();
+  require_whole_files();
+}
+
+void ResidentState::begin_token_rows(const std::vector<plan::AdapterPlan::Replaced>& all) {
+  const auto find = [&](const std::string& name) -> std::pair<Group&, const ParameterSpec&> {
+    for (Group& group : groups_)
+      for (const ParameterSpec& p : group.spec->parameters)
+        if (p.name == name) return {group, p};
+    throw InternalError("no parameter is called " + name);
+  };
+  for (const plan::AdapterPlan::Replaced& one : all) {
+    const auto [of_weight, weight] = find(one.weight);
+    const std::int64_t columns = weight.dims.at(1);
+    std::vector<float> memory, chosen;
+    gather(of_weight, exact_parts(of_weight));
+    const std::span<const float> table = exact(of_weight, weight, memory);
+    for (const std::int64_t id : one.ids)
+      chosen.insert(chosen.end(), table.begin() + id * columns, table.begin() + (id + 1) * columns);
+    const auto [group, rows] = find(one.rows);
+    gather(group, exact_parts(group));
+    std::vector<float> values(static_cast<std::size_t>(group.spec->elements));
+    for (const ParameterSpec& p : group.spec->parameters)
+      std::ranges::copy(exact(group, p, memory), values.begin() + p.offset);
+    unpack_saved(rows, chosen, values.data());
+    store_exact(group, values);
+  }
+  store();
+  require_whole_files();
 }
 
 void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& from) {

@@ -53,7 +53,8 @@ class ResidentState {
   /// What of the memory's base nothing was written to: states, until they are loaded.
   std::vector<std::span<const std::byte>> untouched() const;
 
-  /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards). A missing,
+  /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards); of an
+  /// adapter's folder those of its model, to which it is added in fp32. A missing,
   /// extra or misshapen tensor throws UserError 65 that names it. With shards all ranks call it.
   void load_weights(const std::string& folder, const architectures::ModelDims& dims);
   /// The same of a folder that a run starts from. A head that it was made without stays as it is;
@@ -61,6 +62,11 @@ class ResidentState {
   /// drawn from the seed (new_tokens.hpp).
   std::vector<std::string> start_from(const std::string& folder,
                                       const architectures::ModelDims& dims, std::uint64_t seed);
+  /// Reads the tensors of an adapter's folder; what else the model has stays. The same errors.
+  void load_adapter(const std::string& folder,
+                    const std::vector<plan::AdapterPlan::Tensor>& tensors);
+  /// Rows that an adapter trains begin as those in whose place they stand.
+  void begin_token_rows(const std::vector<plan::AdapterPlan::Replaced>& all);
   /// The same from another state's weights(), of the same model.
   void copy_weights(const std::vector<checkpoint::TensorSource>& from);
   /// Reads the optimizer states of a checkpoint's folder; the same errors.

@@ -7,12 +7,12 @@ namespace {
 
 using program::Space;
 
-/// Calls use(place, bytes) for each resident buffer of the space.
+/// Calls use(place, bytes) for each resident buffer of the space that is saved.
 template <class Use>
 void for_residents(const plan::PlacedProgram& placed, Space space, const Use& use) {
   for (std::size_t b = 0; b < placed.program.buffers.size(); ++b)
     if (const program::Buffer& buffer = placed.program.buffers[b];
-        buffer.resident && buffer.space == space)
+        buffer.resident && !is_derived(buffer) && buffer.space == space)
       use(placed.placement.base[b], buffer.bytes());
 }
 

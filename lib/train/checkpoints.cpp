@@ -1,13 +1,17 @@
 #include "train/checkpoints.hpp"
 #include "train/fp8_shares.hpp"
 #include "train/module_buffers.hpp"
+#include "checkpoint/adapter_folder.hpp"
+#include "checkpoint/weights_index.hpp"
 #include "core/error.hpp"
+#include "core/hub_cache.hpp"
 #include "core/files.hpp"
 #include "core/json_text.hpp"
 #include "recipe/value.hpp"
 #include "architectures/architecture.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
+#include <filesystem>
 
 namespace trainx::train {
 using nlohmann::json;
@@ -57,6 +61,32 @@ void read_watches(const json& j, TrainState& state) {
   j.at("running_loss").at("steps").get_to(state.running_loss.steps);
 }
 
+/// Under the names that PEFT has for them.
+std::vector<checkpoint::TensorSource> adapter_weights(const plan::AdapterPlan& adapter,
+                                                      const state::ResidentState& resident) {
+  const std::vector<checkpoint::TensorSource> all = resident.weights();
+  std::map<std::string_view, const checkpoint::TensorSource*> by_name;
+  for (const checkpoint::TensorSource& tensor : all) by_name.emplace(tensor.name, &tensor);
+  std::vector<checkpoint::TensorSource> out;
+  for (const auto* tensors : {&adapter.tensors, &adapter.base_tensors})
+    for (const auto& [name, parameter] : *tensors) {
+      out.push_back(*by_name.at(parameter));
+      out.back().name = name;
+    }
+  return out;
+}
+
+/// The base by its id, or by a path that does not depend on where the run was started.
+adapter::Config saved_config(const plan::RunPlan& plan) {
+  adapter::Config config = plan.adapter->config;
+  if (!config.base_model) return config;
+  const auto snapshot = hub_snapshot_of(*config.base_model);
+  config.base_model =
+      snapshot ? snapshot->id
+               : std::filesystem::absolute(*config.base_model).lexically_normal().string();
+  return config;
+}
+
 }  // namespace
 
 std::string best_metric(const plan::RunPlan& plan) {
@@ -73,9 +103,15 @@ checkpoint::Contents checkpoint_contents(const plan::RunPlan& plan,
   c.text_files.erase(module_buffers_file);
   if (std::string buffers = module_buffers_text(); !buffers.empty())
     c.text_files[module_buffers_file] = std::move(buffers);
-  c.tensor_files["model.safetensors"] = resident.weights();
+  if (plan.adapter) {
+    c.tensor_files[checkpoint::adapter_weights_name] = adapter_weights(*plan.adapter, resident);
+    c.whole_files = {checkpoint::adapter_weights_name};
+    c.text_files[checkpoint::adapter_config_name] = adapter::config_text(saved_config(plan));
+  } else {
+    c.tensor_files[checkpoint::single_weights_name] = resident.weights();
+    c.text_files["config.json"] = architectures::config_text(plan.dims, DType::f32);
+  }
   c.tensor_files["optimizer.safetensors"] = resident.states();
-  c.text_files["config.json"] = architectures::config_text(plan.dims, DType::f32);
   json j{{"step", state.step},
          {"applied_steps", state.applied_steps},
          {"tokens_seen", state.tokens_seen},

@@ -28,6 +28,8 @@ class Evaluator {
   /// Over `samples` of them (-1: all), evenly spread over the set, the same ones each time. The
   /// memory must be at rest.
   EvalResult run(std::int64_t samples = -1);
+  /// See execute::Executor: where nothing trains on the device, before the first run.
+  void run_prologue() { executor_->run_prologue(); }
 
  private:
   std::size_t take_shape();

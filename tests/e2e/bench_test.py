@@ -161,7 +161,7 @@ class Bench(Driven):
         self.assertIn("gpt2-124m-64x1024", self.drive("list").stdout)
 
     def test_the_recipes_are_valid(self):
-        for row in ("gpt2", "bert", "guides"):
+        for row in ("gpt2", "bert", "guides", "lora"):
             self.run_trainx("validate", ROOT / "configs" / "bench" / f"{row}.yaml")
 
 
@@ -228,11 +228,42 @@ class Step(Trainx):
             self.assertAlmostEqual(row["ratios"]["transformers compile"]["ratio"],
                                    peer["step_time_ms"] / ours["step_time_ms"])
 
-    def test_rows_in_fp8_fit_the_gpu_that_they_are_for(self):
+    @unittest.skipUnless(reference.PYTHON, "no python with torch, transformers and peft here")
+    @slow("test_rows_of_several_ranks: a row whose contestants train")
+    def test_rows_of_adapters(self):
+        rows = ["llama-8b-2x32", "llama-8b-2x32-recomputed", "llama-8b-2x32-fp8",
+                "qwen3-0.6b-2x32"]  # fmt: skip
+        for name in rows if LONG else [self.random.choice(rows)]:
+            done = subprocess.run(
+                [sys.executable, ROOT / "bench" / "drive", "run", name, "--suite", "lora",
+                 "--tiny", "--trainx", BUILD / "bin" / "trainx", "--out", self.folder / "out",
+                 "--rounds", "1", "--seconds-per-round", "0.1", "--caches", "kept",
+                 "--python", reference.PYTHON],
+                env=self.environment(), capture_output=True, text=True,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row = json.loads((self.folder / "out" / f"{name}.json").read_text())
+            fp8 = name.endswith("-fp8")
+            peers = set() if fp8 else {"peft compile"}
+            self.assertEqual(set(row["contestants"]), {"trainx"} | peers)
+            for contestant in row["contestants"].values():
+                self.assertEqual(contestant["done"]["tokens_per_step"], 2 * 32)
+                self.assertGreater(contestant["tokens_per_second"], 0)
+            if not fp8:
+                ours, peer = row["contestants"]["trainx"], row["contestants"]["peft compile"]
+                self.assertAlmostEqual(row["ratios"]["peft compile"]["ratio"],
+                                       peer["step_time_ms"] / ours["step_time_ms"])
+            table = subprocess.run(
+                [sys.executable, ROOT / "bench" / "drive", "table", self.folder / "out", "--suite", "lora"],
+                capture_output=True, text=True, check=True).stdout  # fmt: skip
+            self.assertIn("MFU: 4 FLOPs", table)
+
+    def test_rows_fit_the_gpu_that_they_are_for(self):
         sys.path.append(str(ROOT / "bench" / "driver"))
         import fp8
+        import lora
         write_tokens(self.folder / "tokens.bin", [i % 64 for i in range(1 << 18)])
-        for row in fp8.rows():
+        for row in [*fp8.rows(), *lora.rows()]:
             with self.subTest(row=row["name"]):
                 micro_batch = row.get("micro_batch", row["batch"])
                 settings = [*row["overrides"], "data.train=tokens.bin",
@@ -242,7 +273,8 @@ class Step(Trainx):
                                        *settings)
                 plan = json.loads(done.stdout.splitlines()[-1])
                 self.assertLess(plan["total_bytes"], plan["budget_bytes"])
-                self.assertTrue(plan["products"].startswith("fp8 in "), plan["products"])
+                if row["name"].endswith("-fp8"):
+                    self.assertTrue(plan["products"].startswith("fp8 in "), plan["products"])
                 self.assertEqual(plan["tokens_per_step"], row["batch"] * row["length"])
 
     def table(self, name, *args):

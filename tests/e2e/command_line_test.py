@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 
+from first_command_test import IN_PLACE_OF_A_FOLDER
 from support import TRAINX, Trainx, main, tiny
 
 
@@ -80,7 +81,8 @@ class CommandLine(Trainx):
         self.assertIn("quickstart", names)
         for name in names:
             self.assertIn(f"{name}.yaml", self.run_trainx("init", name).stderr)
-            self.run_trainx("validate", f"{name}.yaml", "run.duration=9000 steps")   # an epoch's length would need the data
+            # an epoch's length would need the data
+            self.run_trainx("validate", f"{name}.yaml", "run.duration=9000 steps", *IN_PLACE_OF_A_FOLDER.get(name, []))
             before = (self.folder / f"{name}.yaml").read_text()
             self.refused("init", name, code=73)
             self.assertEqual((self.folder / f"{name}.yaml").read_text(), before)

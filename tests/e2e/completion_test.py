@@ -141,6 +141,7 @@ class Completion(Trainx):
                 f"trainx train configs/deep.yaml {key}="
                 for key in ("model.type", "model.size", "model.init_from", "model.attention")
             ] + [line for line in self.completed("trainx train configs/deep.yaml model.options.")] +
+            [line for line in self.completed("trainx train configs/deep.yaml model.adapter.")] +
             [line for line in self.completed("trainx train configs/deep.yaml memory.")] +
             [line for line in self.completed("trainx train configs/deep.yaml metrics.")])
         self.assertEqual(

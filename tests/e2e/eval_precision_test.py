@@ -1,8 +1,15 @@
 """Evaluation in another type than training's, as a user meets it. tests/equality/precision.yaml
 holds that training does not notice, and that losses are near."""
 import json
+import subprocess
+import sys
 
-from support import Trainx, main, tiny
+from support import TRAINX, Trainx, main, tiny
+
+# KiB that the largest of a command's processes took
+PEAK = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"""
 
 
 class EvalPrecision(Trainx):
@@ -24,6 +31,37 @@ class EvalPrecision(Trainx):
         done = self.run_trainx("eval", "outputs/other", "--json")
         answer = json.loads(done.stdout.splitlines()[-1])
         self.assertLess(abs(answer["eval_loss"] / losses["other"] - 1), 1e-6, answer)
+
+    def test_the_eval_command_keeps_weights_of_16_bits_alone(self):
+        """2 bytes for each parameter instead of 4, and nothing beside."""
+        recipe = self.recipe(
+            tiny(5).replace("num_layers: 2, num_heads: 2, hidden_size: 32",
+                            "num_layers: 6, num_heads: 4, hidden_size: 512"))
+        self.run_trainx("train", recipe)
+        measured = [sys.executable, "-c", PEAK, TRAINX, "eval", "outputs/tiny", "eval.batches=1"]
+        taken, losses = {}, {}
+        for precision in ("auto", "bf16", "fp16"):
+            words = [*measured, f"eval.precision={precision}", "--json"]
+            done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True,
+                                  env=self.environment(), check=True)
+            losses[precision] = json.loads(done.stdout.splitlines()[-1])["eval_loss"]
+            taken[precision] = int(done.stderr.split()[-1]) * 1024
+        print(f"  at most {taken}, losses {losses}")
+        for precision, near in (("bf16", 1e-2), ("fp16", 2e-3)):
+            self.assertLess(abs(losses[precision] / losses["auto"] - 1), near)
+            self.assertLess(taken[precision], taken["auto"] - 18e6)
+
+    def test_a_run_in_16_bits_is_evaluated_without_its_exact_weights(self):
+        for precision in ("bf16", "fp16"):
+            recipe = self.recipe(tiny(20, precision=precision))
+            self.run_trainx("train", recipe, f"run.name={precision}")
+            [trained] = self.eval_losses(precision)
+            done = self.run_trainx("eval", f"outputs/{precision}", "--json")
+            loss = json.loads(done.stdout.splitlines()[-1])["eval_loss"]
+            self.assertLess(abs(loss / trained - 1), 1e-6, precision)
+            # what only training may not do is refused as before
+            self.run_trainx("validate", recipe, "precision.compute=fp16", "precision.master=none",
+                            expect=78)
 
     def test_the_plan_says_it(self):
         recipe = self.recipe(tiny())

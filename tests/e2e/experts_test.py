@@ -70,6 +70,26 @@ class Experts(Trainx):
         self.train("dense", "run.duration=1 steps")
         self.assertFalse(set(keys) & self.metrics("dense")[-1].keys())
 
+    @sampled
+    def test_the_process_takes_what_the_plan_says_however_tokens_are_routed(self):
+        sizes = ("num_layers: 2, num_heads: 4, num_key_value_heads: 2, hidden_size: 64, "
+                 "intermediate_size: 128, max_positions: 32")
+        cases = [(family, precision) for precision in ("bf16", "fp16", "fp32")
+                 for family in (*FAMILIES, "gpt2")]
+        for number, (family, precision) in enumerate(self.drawn(cases, few=3)):
+            with self.subTest(family=family, precision=precision):
+                gpt2 = ("num_layers: 2, num_heads: 4, hidden_size: 64, max_positions: 32, "
+                        "num_experts: 4")
+                self.write(family, gpt2 if family == "gpt2" else sizes)
+                settings = [f"precision={precision}", "batch.micro_batch_size=8",
+                            "run.duration=60 steps", "checkpoint.every=60 steps"]
+                planned = self.plan(*settings)["total_bytes"]
+                name = f"m{number}"
+                self.run_trainx("train", "r.yaml", f"run.name={name}", *settings)
+                taken = max(m["device_memory_bytes"] for m in self.metrics(name))
+                print(f"  {family} {precision}: {taken / 2**20:.0f} of {planned / 2**20:.0f} MiB")
+                self.assertLess(taken, planned)
+
     def test_a_loss_of_log_sums_is_training_s_alone(self):
         self.write("olmoe")
         small = "model.options.initializer_range=0.005"

@@ -2,7 +2,8 @@
 // and one to a switch, of which the second has a narrow link and a process on it. Layouts and
 // numbers are those of NVIDIA's published bindings (pynvml), written down a second time. They are
 // H200s, unless FAKE_GPU says otherwise: "name,capability,memory MiB,cores,MHz,memory MHz,bits of
-// the memory's bus", of which 0 is not told.
+// the memory's bus", of which 0 is not told. FAKE_LINKS has other links: "NVLinks to its pair, PCIe
+// generation, lanes, nvmlGpuP2PStatus_t".
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -30,6 +31,18 @@ static Kind kind_of(void) {
                              &k.memory_mib, &k.cores, &k.mhz, &k.memory_mhz, &k.bus) != 7)
     abort();
   return k;
+}
+
+typedef struct {
+  unsigned nvlinks, generation, width, access;
+} Links;
+/* Zeros where FAKE_LINKS is not set. */
+static int links_told(Links* l) {
+  const char* told = getenv("FAKE_LINKS");
+  *l = (Links){0, 0, 0, 0};
+  if (told == NULL) return 0;
+  if (sscanf(told, "%u,%u,%u,%u", &l->nvlinks, &l->generation, &l->width, &l->access) != 4) abort();
+  return 1;
 }
 
 typedef struct {
@@ -198,11 +211,13 @@ int nvmlDeviceGetCurrPcieLinkGeneration(Device* d, unsigned* g) {
 }
 int nvmlDeviceGetMaxPcieLinkGeneration(Device* d, unsigned* g) {
   (void)d;
-  *g = 5;
+  Links l;
+  *g = links_told(&l) ? l.generation : 5;
   return 0;
 }
 int nvmlDeviceGetCurrPcieLinkWidth(Device* d, unsigned* w) {
-  *w = d->index == 1 ? 8 : 16;
+  Links l;
+  *w = links_told(&l) ? l.width : d->index == 1 ? 8 : 16;
   return 0;
 }
 int nvmlDeviceGetMaxPcieLinkWidth(Device* d, unsigned* w) {
@@ -231,13 +246,19 @@ int nvmlDeviceGetComputeRunningProcesses_v3(Device* d, unsigned* n, Process* p) 
 }
 int nvmlDeviceGetNvLinkState(Device* d, unsigned link, unsigned* active) {
   (void)d;
+  Links l;
+  if (links_told(&l)) {
+    *active = 1;
+    return link < l.nvlinks ? 0 : 2;
+  }
   if (link >= 4) return 2;
   *active = link < 3;
   return 0;
 }
 int nvmlDeviceGetNvLinkRemoteDeviceType(Device* d, unsigned link, unsigned* kind) {
   (void)d;
-  *kind = link == 2 ? 2 : 0;
+  Links l;
+  *kind = !links_told(&l) && link == 2 ? 2 : 0;
   return 0;
 }
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(Device* d, unsigned link, Pci* p) {
@@ -260,6 +281,7 @@ int nvmlDeviceGetTopologyCommonAncestor(Device* a, Device* b, unsigned* level) {
 }
 int nvmlDeviceGetP2PStatus(Device* a, Device* b, unsigned index, unsigned* status) {
   (void)a, (void)b;
-  *status = index == 0 ? 0 : 5;
+  Links l;
+  *status = index != 0 ? 5 : links_told(&l) ? l.access : 0;
   return 0;
 }

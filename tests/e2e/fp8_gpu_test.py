@@ -142,6 +142,33 @@ class Fp8OnGpu(Trainx):
                 self.train(recipe, f"{run}-{name}", *more)
                 self.assertEqual(sha256(self.weights(f"{run}-{name}")), want)
 
+    def test_frozen_weights_that_are_cast_once_have_the_bits_of_those_cast_in_each_use(self):
+        adapter = ("model.adapter={type: lora, rank: 4}", "memory.activation_checkpoint=none",
+                   "eval.every=5 steps")
+        for number, way in enumerate((CURRENT, DELAYED.partition("=")[2])):
+            recipe = self.constant(way, dropout=0)
+            planned = json.loads(self.run_trainx(
+                "plan", recipe, "--json", "run.device=gpu", *adapter).stdout)
+            self.assertIn("once a run", planned["products"])
+            runs = {"once": (), "less": (f"memory.budget={planned['total_bytes'] - 1} B",),
+                    "eager": ("run.execution=eager",),
+                    "full": ("memory.activation_checkpoint=full",)}  # fmt: skip
+            told = {}
+            for name, more in runs.items():
+                run = f"{name}-{number}"
+                self.train(recipe, run, *adapter, *more)
+                told[name] = [self.outcomes(run), self.adapter_of(run)]
+                self.assertEqual(told[name], told["once"], name)
+            self.train(recipe, f"cpu-{number}", *adapter, device="cpu")
+            for gpu, cpu in zip(told["once"][0], self.outcomes(f"cpu-{number}"), strict=True):
+                self.assertLess(abs(gpu / cpu - 1), 5e-3)
+
+    def outcomes(self, run):
+        return [m[key] for m in self.metrics(run) for key in ("loss", "eval_loss") if key in m]
+
+    def adapter_of(self, run):
+        return sha256(self.folder / "outputs" / run / "latest" / "adapter_model.safetensors")
+
     def test_other_products_go_on_from_a_checkpoint_in_a_run_of_their_own(self):
         recipe = self.constant("bf16")
         self.train(recipe, "half", FP8, "run.duration=5 steps")

@@ -75,7 +75,7 @@ class Fp8(Trainx):
         self.assertNotIn("e5m2", said)
         self.assertRegex(said, r"products +fp8 in 2 of 2 .*e4m3 .*128 x 128")
         planned = self.run_trainx("plan", recipe, SMALL, "--gpu", "h200").stdout
-        self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.6 times .*estimate")
+        self.assertRegex(planned, r"products +[0-9.]+ \w+, those of fp8 at 1\.6 times .*estimate")
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
         self.refused("plan", recipe, "--gpu", "a100", names=("precision.products", "8.9"))
         self.refused("plan", recipe, "--gpu", "l40s",
@@ -110,7 +110,7 @@ class Fp8(Trainx):
         planned = self.run_trainx("plan", low, FP8, SMALL, "--gpu", "h100").stdout
         self.assertRegex(planned,
                          r"products +fp8 in 2 of 2 layers: e4m3.*[0-9.]+ [KMG]iB of inputs kept")
-        self.assertRegex(planned, r"products +[0-9.]+ ms, those of fp8 at 1\.8 times .*estimate")
+        self.assertRegex(planned, r"products +[0-9.]+ \w+, those of fp8 at 1\.8 times .*estimate")
         # three products of each of four linear layers; x and output gradient are cast in both
         # micro-steps, the weight once a step
         self.assertRegex(planned, r"matrix products +54, 48 of them in fp8\n +casts to fp8 +40\n")
@@ -181,6 +181,42 @@ class Fp8(Trainx):
         offloaded = self.plan(recipe, *on_gpu, "memory.parameter_offload=cpu")
         self.assertEqual(self.copies_in(offloaded), 0)
         self.assertNotIn("once", offloaded["products"])
+
+    @sampled
+    def test_frozen_weights_are_cast_once_a_run(self):
+        adapter = "model.adapter={type: lora, rank: 4}"
+        for scaling in self.drawn(("current", "delayed", "blocks"), 1):
+            recipe = self.recipe(tiny(precision=fp8("bf16", scaling=scaling)))
+            for device in ((), (SMALL, "--gpu", "h200")):
+                said = self.run_trainx("plan", recipe, adapter, "--program", *device).stdout
+                self.assertRegex(said, r"products .* once a run, ")
+                casts = re.findall(r"(?m)^cast_weights .*>(.*)$", said)
+                blocks = ("h0.attention", "h0.mlp", "h1.attention", "h1.mlp")
+                self.assertEqual(len(casts), len(blocks), said)
+                for made, block in zip(casts, blocks, strict=True):
+                    self.assertIn(f" {block}.fp8_weight", made)
+                self.assertEqual(self.casts_in_steps(said), [], said)
+                self.assertRegex(said, r"m0 forward .* h1.mlp.fp8_weight ")
+            ranks = ("parallel.world_size=2", "parallel.mode=ddp")
+            said = self.run_trainx("plan", recipe, adapter, "--program", *ranks).stdout
+            self.assertEqual(said.count("\ncast_weights "), 4)
+            self.assertEqual(self.casts_in_steps(said), [])
+            # what is trained is cast in each step, and what a step gets anew
+            some = "optimizer.groups=[{match: 'h.0.*', freeze: true}]"
+            said = self.run_trainx("plan", recipe, some, "--program").stdout
+            self.assertRegex(said, r"products .* once a step, .* once a run, ")
+            self.assertEqual(said.count("\ncast_weights "), 2)
+            self.assertEqual(len(self.casts_in_steps(said)), 2)
+            anew = self.random.choice((
+                "memory.parameter_offload=cpu", "parallel={mode: zero3, world_size: 2}",
+                "parallel={mode: zero1, world_size: 2}", "parallel={mode: dp, world_size: 2}"))
+            said = self.run_trainx("plan", recipe, adapter, "--program", anew).stdout
+            self.assertNotIn("cast_weights", said)
+
+    @staticmethod
+    def casts_in_steps(program):
+        return [line for line in program.splitlines()
+                if re.search(r">.*fp8_weight", line) and not line.startswith("cast_weights")]
 
     def test_products_that_gain_nothing_stay_in_compute(self):
         """As rows on an H200 say: bench/results/h200/small_products.md."""

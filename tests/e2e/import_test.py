@@ -67,6 +67,9 @@ val_set_size: 0.1
 output_dir: ./runs/axolotl
 adapter: lora
 lora_r: 8
+lora_alpha: 16
+lora_target_linear: true
+relora: true
 sequence_len: 16
 micro_batch_size: 2
 gradient_accumulation_steps: 2
@@ -240,9 +243,10 @@ class Import(Trainx):
 
     def test_axolotl_and_torchtune_train(self):
         # What must not pass unread: another model, adapters and data come first, each by name.
-        for text, name, model, differs in ((AXOLOTL, "axolotl", "base_model", [
-                "adapter"
-        ]), (TORCHTUNE, "torchtune", "model._component_", ["model._component_"])):
+        for text, name, model, differs, weights in (
+            (AXOLOTL, "axolotl", "base_model", ["relora"], "adapter_model.safetensors"),
+            (TORCHTUNE, "torchtune", "model._component_", ["model._component_"],
+             "model.safetensors")):
             with self.subTest(name):
                 path = self.file(f"{name}.yaml", text)
                 done = self.run_trainx("import", path, *CHOSEN, "--json")
@@ -260,8 +264,7 @@ class Import(Trainx):
                     ("full", "1 step"))
                 self.run_trainx("validate", f"{name}_recipe.yaml")
                 self.run_trainx("train", f"{name}_recipe.yaml", "run.device=cpu", *SMALL)
-                self.assertTrue(
-                    (self.folder / "runs" / name / "latest" / "model.safetensors").exists())
+                self.assertTrue((self.folder / "runs" / name / "latest" / weights).exists())
         self.assertEqual(settings["metrics.tensorboard"], "true")
 
     def test_the_guides_mrpc_arguments_train_a_classifier(self):

@@ -1,13 +1,17 @@
 """The generator of mutations and who runs them: on lines that are written here, without a build."""
 import collections
+import dataclasses
+import io
 import itertools
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
+import loaded_scripts
 from support import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "mutation"))
@@ -119,8 +123,8 @@ class Runs(unittest.TestCase):
             self.judged.append(mutation)
             return outcomes[len(self.judged) % len(outcomes)], "a test"
 
-        return running.run(self.mutations, count, running.Results(self.file, seed), judge, ends_at,
-                           said=lambda line: None)
+        return running.run(self.mutations, count, running.Results(self.file, seed), [judge],
+                           ends_at, said=lambda line: None)
 
     def test_those_that_are_no_mutants_are_drawn_anew(self):
         valid = self.run_some(3, ["same object", "noticed", "does not compile"])
@@ -140,6 +144,31 @@ class Runs(unittest.TestCase):
         self.assertEqual(running.exit_code(self.run_some(3, ["noticed"], ends_at=0), 3), 3)
         self.assertEqual(running.exit_code(self.run_some(3, ["survived"]), 3), 1)
 
+    def test_judges_side_by_side_judge_the_same_mutants(self):
+        alone = self.run_some(4, ["noticed", "same object", "survived"])
+        order = [row["mutation"] for row in alone]
+        outcomes = {tuple(row["mutation"].values()): row["outcome"]
+                    for row in running.Results(self.file, "s").rows}
+
+        def judge(mutation):
+            key = tuple(dataclasses.asdict(mutation).values())
+            time.sleep(0.001 * (mutation.line % 3))
+            return outcomes.get(key, "noticed"), "a test"
+
+        found = running.run(self.mutations, 4, running.Results(self.file, "t"), [judge] * 3,
+                            float("inf"), said=lambda line: None)
+        self.assertEqual([row["mutation"] for row in found], order)
+        self.assertEqual([row["outcome"] for row in found], [row["outcome"] for row in alone])
+
+    def test_a_judge_elsewhere_is_asked_by_lines(self):
+        questions = io.StringIO("".join(json.dumps(dataclasses.asdict(m)) + "\n"
+                                        for m in self.mutations[:2]))
+        answers, seen = io.StringIO(), []
+        running.serve(lambda m: (seen.append(m), ("noticed", m.file))[1], questions, answers)
+        self.assertEqual(seen, self.mutations[:2])
+        self.assertEqual([json.loads(line) for line in answers.getvalue().splitlines()],
+                         [["noticed", m.file] for m in self.mutations[:2]])
+
     def test_a_killed_run_leaves_no_mutant(self):
         tree = self.file.parent / "tree"
         tree.mkdir()
@@ -151,6 +180,45 @@ class Runs(unittest.TestCase):
         self.assertNotEqual(path.read_text(), Draws.FILES[path.name])
         copy.restore()
         self.assertEqual(path.read_text(), Draws.FILES[path.name])
+
+    def test_a_test_that_fails_without_the_mutant_notices_nothing(self):
+        script = loaded_scripts.script("scripts", "mutate")
+        mutation, mutated = self.mutations[0], []
+
+        class Tree:
+            def hashes(self, objects):
+                return {o: len(mutated) for o in objects}
+
+            def apply(self, m):
+                mutated.append(m)
+
+            def undo(self, m):
+                mutated.clear()
+
+            def ninja(self, *targets):
+                return True
+
+        class Reached:
+            entries = ["broken", "blind", "sees"]
+
+            def objects(self, file):
+                return ["an.o"]
+
+            def of(self, file):
+                return self.entries
+
+        class Entry(str):
+            name = property(str)
+
+        judge = script.TestsJudge.__new__(script.TestsJudge)
+        judge.tree, judge.reach, judge.passes = Tree(), Reached(), {}
+        judge.fails = lambda entry: entry == "broken" or (entry == "sees" and bool(mutated))
+        Reached.entries = [Entry(e) for e in Reached.entries]
+        self.assertEqual(judge(mutation), (running.NOTICED, "sees"))
+        self.assertEqual(judge.passes, {"broken": False, "sees": True})
+        Reached.entries = Reached.entries[:2]
+        self.assertEqual(judge(mutation), (running.SURVIVED, ""))
+        self.assertEqual(mutated, [])
 
 
 class Reach(unittest.TestCase):

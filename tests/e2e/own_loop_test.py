@@ -281,6 +281,12 @@ class OwnLoop(Trainx):
                 for word in (callback, "step 3", "own-words"):
                     self.assertIn(word, err)
                 self.assertEqual(self.status(of)["state"], "failed")
+        # rank 0, which writes status.json, is the one that hears of it
+        err = self.loop("other", "step=3,1:throw,step", "parallel.world_size=2", expect=78)
+        self.assertIn("own-words", err)
+        self.assertEqual((self.status("other")["state"], self.status("other")["exit_code"]),
+                         ("failed", 78))
+        self.assertIn("own-words", self.status("other")["reason"])
         run = self.start("left", "step=3,throw", SCRIPT_CATCHES="1")
         _, err = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 78, err)            # also if main returns 0

@@ -183,6 +183,140 @@ class Plan(Trainx):
         (advice,) = [a for a in unmeasured["advice"] if "memory.optimizer_offload" in a["better"]]
         self.assertIsNone(advice["gain_ms"])
 
+    def test_a_row_for_each_gpu(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+        settings = ("data.train=none", "batch={global_batch_size: 64, micro_batch_size: 8}",
+                    "precision=bf16", "run.duration=1000 steps")
+
+        def plan(*words):
+            return json.loads(
+                self.run_trainx("plan", recipe, *settings, *words, "--json").stdout)
+
+        rows = plan("--gpu", "all", "--world", 2, "--price", "2.5")["gpus"]
+        by_name = {row["gpu"]: row for row in rows}
+        self.assertLessEqual({"h100", "h200", "a100", "rtx4090", "t4"}, set(by_name))
+        fitting = [row for row in rows if row["fits"]]
+        self.assertGreater(len(fitting), 5)
+        self.assertEqual(rows[:len(fitting)], fitting)
+        speeds = [row["tokens_per_second"] for row in fitting]
+        self.assertEqual(speeds, sorted(speeds, reverse=True))
+        for gpu in ("h200", "rtx4090"):
+            row, alone = by_name[gpu], plan("--gpu", gpu, "--world", 2, "--price", "2.5")
+            self.assertEqual(row["step_ms"], alone["time"]["step_ms"])
+            self.assertEqual(row["total_bytes"], alone["total_bytes"])
+            self.assertEqual(row["run"], alone["run"])
+        run = by_name["h200"]["run"]
+        self.assertAlmostEqual(run["gpu_hours"], 2 * run["seconds"] / 3600, places=9)
+        self.assertAlmostEqual(run["cost_eur"], 2.5 * run["gpu_hours"], places=9)
+        self.assertEqual(run["tokens"], 1000 * 64 * 1024)
+        self.assertGreater(by_name["h200"]["tokens_per_joule"], 0)
+        self.assertIsNone(by_name["rtx4090"]["tokens_per_joule"])
+        # its tensor cores have no bf16
+        self.assertIn("precision.compute", by_name["t4"]["refusal"])
+        text = self.run_trainx("plan", recipe, *settings, "--gpu", "all").stdout
+        self.assertEqual({line.split()[0] for line in text.splitlines()[1:]}, set(by_name))
+        self.assertNotIn("EUR", text)
+
+    def test_gpus_without_the_memory_say_so(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+        settings = ("data.train=none", "model.size=1558m", "precision=bf16",
+                    "batch={global_batch_size: 8, micro_batch_size: 8}")
+        done = self.run_trainx("plan", recipe, *settings, "--gpu", "all", "--json")
+        rows = {row["gpu"]: row for row in json.loads(done.stdout)["gpus"]}
+        self.assertTrue(rows["h200"]["fits"])
+        for row in rows.values():
+            alone = self.run_trainx("plan", recipe, *settings, "--gpu", row["gpu"], expect=None)
+            self.assertEqual(alone.returncode == 0, row["fits"], row)
+            self.assertEqual("refusal" in row, not row["fits"])
+        self.assertIn(71, [self.run_trainx("plan", recipe, *settings, "--gpu", gpu,
+                                           expect=None).returncode for gpu in ("t4", "rtx3090")])
+
+    def test_what_is_wrong_with_the_recipe_or_the_options_is_said_once(self):
+        recipe = self.recipe(tiny())
+        self.refused("plan", recipe, "batch.micro_batch_size=3", "--gpu", "all",
+                     key="batch.global_batch_size")
+        self.refused("plan", recipe, "--gpu", "all", "--program", code=2, names="--program")
+        self.refused("plan", recipe, "--price", "2", "run.device=cpu", code=2, names="--price")
+        self.run_trainx("plan", recipe, "--gpu", "h100", "--price", "0", expect=2)
+
+    def test_fp32_is_told_with_its_cost(self):
+        recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
+
+        def plan(*settings, gpu="h100"):
+            return json.loads(
+                self.run_trainx("plan", recipe, "data.train=none",
+                                "batch={global_batch_size: 64, micro_batch_size: 64}", *settings,
+                                "--gpu", gpu, "--json").stdout)
+
+        fp32, bf16 = plan("precision=fp32"), plan("precision=bf16")
+        (advice,) = [a for a in fp32["advice"] if "precision.compute" in a["better"]]
+        self.assertEqual(advice["better"], {"precision.compute": "bf16"})
+        self.assertAlmostEqual(advice["gain_ms"],
+                               fp32["time"]["step_ms"] - bf16["time"]["step_ms"], delta=0.01)
+        self.assertEqual(advice["more_bytes"], bf16["total_bytes"] - fp32["total_bytes"])
+        no_bf16 = plan("precision=fp32", "memory.budget=1 TiB", gpu="t4")
+        for planned in (bf16, plan("precision=tf32"), no_bf16):
+            self.assertFalse([a for a in planned["advice"] if "precision.compute" in a["better"]])
+
+    def test_a_gpu_that_no_build_has_kernels_for(self):
+        recipe = self.recipe(tiny(precision="fp16"))
+        for gpu, alone in (("t4", True), ("h100", False)):
+            notes = json.loads(self.run_trainx("plan", recipe, "--gpu", gpu,
+                                               "--json").stdout)["notes"]
+            self.assertEqual(any("8.0 or later" in note for note in notes), alone, notes)
+
+    def test_tokens_of_rows_that_may_be_padded_are_at_most(self):
+        (self.folder / "lines.jsonl").write_text('{"input_ids": [1, 2, 3]}\n' * 8)
+        for data, at_most in (("type: stories", False), ("type: jsonl, train: lines.jsonl", True)):
+            recipe = self.recipe(
+                "run: {name: r, duration: 2 steps}\n"
+                "model: {type: gpt2, options: {num_layers: 1, num_heads: 1, hidden_size: 32}}\n"
+                f"data: {{{data}, sequence_length: 32}}\nbatch: {{global_batch_size: 8}}\n"
+                "optimizer: {type: adamw}\n")
+            plan = json.loads(self.run_trainx("plan", recipe, "--json").stdout)
+            self.assertEqual(plan["run"]["counts_padding"], at_most)
+            self.assertEqual(plan["run"]["tokens"], 2 * 8 * 32)
+            text = self.run_trainx("plan", recipe).stdout
+            self.assertEqual("at most 512" in text, at_most, text)
+
+    def test_train_tells_what_nothing_needs(self):
+        recipe = self.recipe(tiny(steps=5))
+        needless = "memory.activation_checkpoint=full"
+        plan = json.loads(self.run_trainx("plan", recipe, needless, "--json").stdout)
+        (advice,) = plan["advice"]
+        self.assertEqual(advice["better"], {"memory.activation_checkpoint": "none"})
+        line = "memory.activation_checkpoint full -> none"
+        for name, words, told in (("a", (needless,), True), ("b", (), False),
+                                  ("c", (needless, "-q"), False)):
+            done = self.run_trainx("train", recipe, f"run.name={name}", *words)
+            self.assertEqual(line in done.stderr, told, done.stderr)
+
+    def test_trained_weights_without_a_learning_rate_are_warned_of(self):
+        self.run_trainx("train", self.recipe(tiny(steps=5)))
+        text = "\n".join(line for line in tiny(steps=5).splitlines()
+                         if not line.startswith(("optimizer", "schedule", "model")))
+        recipe = self.recipe(text + "\nmodel: {init_from: outputs/tiny/latest}\n", "tuned.yaml")
+        for command in ("plan", "validate"):
+            told = json.loads(self.run_trainx(command, recipe, "--json").stdout)
+            (warning,) = told["warnings"]
+            self.assertIn("optimizer.lr", warning)
+            told = json.loads(self.run_trainx(command, recipe, "optimizer.lr=1e-4",
+                                              "schedule.type=cosine", "--json").stdout)
+            self.assertEqual(told["warnings"], [])
+        done = self.run_trainx("train", recipe, "run.name=tuned", "--json")
+        warnings = [e["message"] for e in map(json.loads, done.stdout.splitlines())
+                    if e["event"] == "warning"]
+        self.assertEqual(len([w for w in warnings if "optimizer.lr" in w]), 1, warnings)
+
+    def test_checkpoints_that_the_run_does_not_write_take_no_room(self):
+        recipe = self.recipe(tiny(steps=5, every=100))
+        plan = json.loads(self.run_trainx("plan", recipe, "checkpoint.keep_last=1000000",
+                                          "--json").stdout)
+        self.assertLessEqual(plan["checkpoints"]["most"], 5)
+        done = self.run_trainx("train", recipe, "checkpoint.keep_last=1000000", "--json")
+        events = [json.loads(line)["event"] for line in done.stdout.splitlines()]
+        self.assertNotIn("warning", events, done.stdout)
+
     def test_alignment_is_advised_for_an_h100_too(self):
         settings = (
             "model={type: bert, options: {num_layers: 4, hidden_size: 750, num_heads: 6, mask_token: 1, special_tokens: [0, 1]}}",
@@ -273,6 +407,25 @@ parallel: {mode: zero3}
 
 class Commands(Trainx):
     forks = True
+
+    def test_the_graph_is_printed_after_each_pass(self):
+        recipe = self.recipe(tiny())
+
+        def graph(after, *more, expect=0):
+            return self.run_trainx("plan", recipe, "--graph", after, *more, expect=expect)
+
+        built, fused = graph("none").stdout, graph("all").stdout
+        self.assertNotEqual(built, fused)
+        self.assertEqual(built.count(" linear "), fused.count(" linear "))
+        self.assertIn("(h.0.attn.c_proj.weight h.0.attn.c_proj.bias)", built)
+        self.assertNotIn("(h.0.attn.c_proj.weight h.0.attn.c_proj.bias)", fused)
+        told = json.loads(graph("fuse_bias", "--json").stdout)
+        self.assertEqual(told["after"], "fuse_bias")
+        self.assertNotIn("(h.0.attn.c_proj.weight h.0.attn.c_proj.bias)", told["graph"])
+        frozen = self.run_trainx("plan", recipe, "--graph", "all", "optimizer.groups="
+                                 "[{match: transformer.h.0.mlp.*, freeze: true}]").stdout
+        self.assertIn("frozen:h.0.mlp.c_fc.weight", frozen)
+        self.assertIn("fuse_bias", graph("fuse_biass", expect=2).stderr)
 
     def test_a_run_can_be_shown_evaluated_generated_from_and_pruned(self):
         recipe = self.recipe(tiny(steps=20, every=5).replace("keep_last: 2", "keep_last: 4"))

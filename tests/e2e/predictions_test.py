@@ -1,40 +1,24 @@
 """What `trainx plan` predicts of combinations of methods that were measured on a GPU by
 bench/predictions."""
-import importlib.machinery
-import importlib.util
 import json
 import math
-import os
 import pathlib
 import statistics
 import tempfile
 import unittest
 import unittest.mock
 
-import forked
-from support import MANY_COMMANDS, MEASURED, ROOT, TRAINX, main, read_measured
+import loaded_scripts
+from support import MEASURED, ROOT, TRAINX, main, read_measured
 
 RECORDED = "h200/predictions.json"
 TABLE = ROOT / "bench" / "results" / "h200" / "predictions.md"
 
 
-def bench_predictions():
-    loader = importlib.machinery.SourceFileLoader("bench_predictions",
-                                                  str(ROOT / "bench" / "predictions"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-def plan_as_fork(words, **_):
-    """For subprocess.run of a plan: there are many."""
-    return forked.run(MANY_COMMANDS, words[1:], ROOT, dict(os.environ))
-
-
 class Predictions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = bench_predictions()
+        cls.bench = loaded_scripts.script("bench", "predictions")
         cls.recorded = read_measured(RECORDED)["rows"]
         with tempfile.TemporaryDirectory() as folder:
             out, table = pathlib.Path(folder) / "again.json", pathlib.Path(folder) / "again.md"
@@ -45,7 +29,7 @@ class Predictions(unittest.TestCase):
                 str(table)
             ]
             with unittest.mock.patch("sys.argv", [*command, "--again"]), unittest.mock.patch.object(
-                    cls.bench.subprocess, "run", plan_as_fork):
+                    cls.bench.subprocess, "run", loaded_scripts.plan_as_fork):
                 cls.bench.main()
             cls.again, cls.table = out.read_text(), table.read_text()
         cls.rows = json.loads(cls.again)["rows"]
@@ -85,13 +69,17 @@ class Predictions(unittest.TestCase):
             for key in ("step_time_ms", "memory_bytes"):
                 self.assertAlmostEqual(now[key][0] / then[key][0], 1, delta=1e-3,
                                        msg=f"{key} {now['settings']}")
-        again = "predicted" in read_measured(RECORDED)
-        self.assertEqual(TABLE.read_text(), self.bench.distribution(self.recorded, again=again))
+        file = read_measured(RECORDED)
+        table = self.bench.distribution(self.recorded, again="predicted" in file,
+                                        measured=file["measured"])
+        self.assertEqual(TABLE.read_text(), table)
 
     def test_predicting_again_writes_files_as_they_are_recorded(self):
         lines = [len(text.splitlines()) for text in (self.again, (MEASURED / RECORDED).read_text())]
         self.assertEqual(*lines)
-        self.assertEqual(self.table, self.bench.distribution(self.rows, again=True))
+        measured = json.loads(self.again)["measured"]
+        table = self.bench.distribution(self.rows, again=True, measured=measured)
+        self.assertEqual(self.table, table)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ COVERED = {
     "lib/doctor/disk.cpp": {"ckpt prune": "named_in_prose"},
     "lib/execute/cuda/gpu_device.cpp": {"doctor": "named_in_prose"},
     "lib/gpu/gpu_error.cpp": {"doctor": "named_in_prose"},
+    "lib/imports/argument_dialect.cpp": {"export --merge": "adapters"},
     "lib/imports/import.cpp": {"import": "settings_of_other_tools"},
     "lib/imports/reasons.hpp": {
         "plan": "named_in_prose",
@@ -74,7 +75,11 @@ COVERED = {
         "train --profile": "named_in_prose",
         "plan": "named_in_prose",
     },
-    "lib/imports/unmapped_torchtune.cpp": {"train --profile": "named_in_prose"},
+    "lib/imports/unmapped_llama_factory.cpp": {"train --profile": "named_in_prose"},
+    "lib/imports/unmapped_torchtune.cpp": {
+        "data tokenize": "data_named_in_prose",
+        "train --profile": "named_in_prose",
+    },
     "lib/imports/unmapped_training_arguments.cpp": {
         "generate": "named_in_prose",
         "eval": "named_in_prose",
@@ -84,12 +89,13 @@ COVERED = {
     "lib/metrics/loss_watch.cpp": {"data inspect": "data_named_in_prose"},
     "lib/metrics/memory_error_watch.cpp": {"doctor": "named_in_prose"},
     "lib/plan/checkpoint_size.cpp": {"ckpt prune": "named_in_prose"},
-    "lib/plan/choose/mode.cpp": {"doctor": "named_in_prose"},
-    "lib/plan/explain/describe.cpp": {"doctor": "named_in_prose"},
+    "lib/plan/choose/words_of_ranks.cpp": {"doctor": "named_in_prose"},
+    "lib/plan/explain/links.cpp": {"doctor": "named_in_prose"},
     "lib/plan/explain/host_traffic.cpp": {"doctor --hosts": "named_in_prose"},
     "lib/plan/model_dims.cpp": {"data tokenize": "data_named_in_prose"},
     "lib/recipe/absent.cpp": {"export": "named_in_prose"},
-    "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2"},
+    "lib/recipe/init.cpp": {"data tokenize": "init_gpt2", "validate": "init_gpt2",
+                            "data pack": "rows_of_documents"},
     "lib/recipe/json_schema.cpp": {"schema": "named_in_prose"},
     "lib/recipe/load.cpp": {"init --list": "from_nothing"},
     "lib/recipe/rules_data.cpp": {"data pack": "rows_of_documents"},
@@ -290,6 +296,14 @@ class Recommended(Trainx):
         self.assertIn(["data", "pack"], recommendations(self.say("validate", recipe, expect=78)))
         self.say("data", "pack", "train.bin", "--sequence-length", "32", "--out", "rows.jsonl")
         self.say("train", recipe, "data.truncate=false")
+
+    def test_adapters(self):
+        self.trained()
+        recipe = self.recipe(tiny(steps=6).replace("name: tiny", "name: adapted"), "adapted.yaml")
+        self.say("train", recipe, "model.init_from=outputs/small/latest",
+                 "model.adapter={type: lora, rank: 2}")
+        self.say("export", "outputs/adapted", "merged", "--merge")
+        self.say("generate", "merged", "--prompt", "1 2", "--max-tokens", "2")
 
     def test_report(self):
         path, _ = self.trained()

@@ -24,8 +24,9 @@ BUILD = os.environ.get("TRAINX_BUILD_DIR", "")
 SOCKET = pathlib.Path(
     tempfile.gettempdir()) / f"trainx-reference-{hashlib.sha256(BUILD.encode()).hexdigest()[:16]}"
 PID = SOCKET.with_suffix(".pid")
-# Threads of torch that wait by spinning take the cores from the tests beside them.
-ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive"}
+# Threads of torch that wait by spinning take the cores from the tests beside them. References compute
+# on the CPU: a process that has begun CUDA cannot be forked, and torch begins it unasked.
+ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""}
 MODELS = 10                 # that are tried until routers choose clearly
 connection = None
 

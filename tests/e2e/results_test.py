@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import tempfile
 import unittest
 import xml.etree.ElementTree
@@ -53,6 +54,35 @@ def not_shown(root):
     return [str(path.relative_to(root)) for path in files if path not in found]
 
 
+def without_origin(root):
+    """What pages of bench/results do not name of: a commit, a date, and the GPU (but for those of
+    CPUs). Speeds that others published have sources instead."""
+    parts = {"commit": re.compile(r"\bcommits?\b[ |]+`?[0-9a-f]{7,12}\b", re.IGNORECASE),
+             "date": re.compile(r"\b20\d\d-\d\d-\d\d\b"),
+             "GPU": re.compile(r"\b(?:NVIDIA )?[AHBL]\d{2,3}s?\b")}
+    folder = root / "bench" / "results"
+    missing = []
+    for page in sorted(set(folder.rglob("*.md")) - {folder / "published.md"}):
+        text = page.read_text()
+        on_cpu = page.relative_to(folder).parts[0] == "cpu"
+        missing += [f"{page.relative_to(root)}: {name}" for name, part in parts.items()
+                    if not part.search(text) and not (name == "GPU" and on_cpu)]
+    return missing
+
+
+def watts(page_folder):
+    """Of each step of trainx alone on one GPU in 16 bits that pages of the folder show."""
+    found = []
+    for page in sorted(page_folder.rglob("*.md")):
+        for line in page.read_text().splitlines():
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if len(cells) < 13 or cells[1] != "**trainx**" or " GPU" in cells[0]:
+                continue
+            rate = re.match(r"([\d.]+)(k?) (?:tokens|samples)", cells[2])
+            found.append(float(rate[1]) * (1000 if rate[2] else 1) * float(cells[10]) / 1000)
+    return found
+
+
 def not_read(root):
     """Files that no test names in quotes, or that the folder's README does not describe."""
     folder = root / "tests" / "data" / "measured"
@@ -90,6 +120,20 @@ class Results(unittest.TestCase):
 
     def test_tests_read_all_of_the_measured_data(self):
         self.assertEqual(not_read(ROOT), [], "read by no test, or not in the folder's README.md")
+
+    def test_pages_name_commit_date_and_gpu(self):
+        self.assertEqual(without_origin(ROOT), [])
+
+    def test_watts_that_plans_take_are_those_of_the_pages(self):
+        code = (ROOT / "lib" / "plan" / "explain" / "energy.cpp").read_text()
+        taken = {gpu: float(x) for gpu, x in re.findall(r'gpu == "(\w+)" \? (\d+)', code)}
+        self.assertEqual(sorted(taken), ["h100", "h200"])
+        for gpu, of_plans in taken.items():
+            found = watts(ROOT / "bench" / "results" / gpu)
+            median = statistics.median(found)
+            print(f"  {gpu}: {median:.1f} W, the median of {len(found)} rows; plans take {of_plans}")
+            self.assertGreater(len(found), 5)
+            self.assertLess(abs(of_plans / median - 1), 0.01)
 
     def test_recorded_commands_name_no_folder_of_a_machine(self):
         found = 0
@@ -156,6 +200,18 @@ class Rule(unittest.TestCase):
         self.write("tests/data/measured/gpu/unread.json", "{}")
         self.write("tests/data/measured/README.md", "`gpu/unread.json`")
         self.assertEqual(not_read(self.root), ["gpu/rates.json", "gpu/unread.json"])
+
+    def test_pages_without_commit_date_or_gpu_are_named(self):
+        page = "bench/results/gpu/steps.md"
+        whole = "NVIDIA H200, commit 443b4e8e, 2026-11-21."
+        self.write(page, whole)
+        self.assertEqual(without_origin(self.root), [])
+        for name, part in (("GPU", "NVIDIA H200"), ("commit", "443b4e8e"), ("date", "2026-11-21")):
+            self.write(page, whole.replace(part, "-"))
+            self.assertEqual(without_origin(self.root), [f"{page}: {name}"])
+        self.write(page, whole)
+        self.write("bench/results/cpu/page.md", "commit 443b4e8e, 2026-11-21")
+        self.assertEqual(without_origin(self.root), [])
 
     def test_commands_are_found_at_any_depth(self):
         value = {"rows": [{"command": ["a", "b"]}, {"of": {"command": "c d"}}], "command": None}

@@ -47,11 +47,10 @@ void check_rows() {
 
 }  // namespace
 
-TEST_CASE("rows are gathered and scattered as by the reference", "[gpu]") {
+TEMPLATE_TEST_CASE("rows are gathered and scattered as by the reference", "[gpu]", float, Bf16,
+                   Fp16) {
   TRAINX_NEEDS_GPU();
-  check_rows<float>();
-  check_rows<Bf16>();
-  check_rows<Fp16>();
+  check_rows<TestType>();
 }
 
 TEST_CASE("targets are selected in order, within the capacity", "[gpu]") {

@@ -139,11 +139,10 @@ void check_sizes() {
 
 }  // namespace
 
-TEST_CASE("cross-entropy equals its reference for all sizes and alignments", "[gpu]") {
+TEMPLATE_TEST_CASE("cross-entropy equals its reference for all sizes and alignments", "[gpu]",
+                   float, Bf16, Fp16) {
   TRAINX_NEEDS_GPU();
-  check_sizes<float>();
-  check_sizes<Bf16>();
-  check_sizes<Fp16>();
+  check_sizes<TestType>();
 }
 
 TEST_CASE("cross-entropy of GPT-2's vocabulary, and of one too wide for shared memory", "[gpu]") {

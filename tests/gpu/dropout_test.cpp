@@ -57,15 +57,10 @@ void check_sizes() {
 
 }  // namespace
 
-TEST_CASE("the dropout kernel gives the bits of its reference in fp32", "[gpu]") {
+TEMPLATE_TEST_CASE("the dropout kernel gives the bits of its reference", "[gpu]", float, Bf16,
+                   Fp16) {
   TRAINX_NEEDS_GPU();
-  check_sizes<float>();
-}
-
-TEST_CASE("the dropout kernel gives the bits of its reference in bf16", "[gpu]") {
-  TRAINX_NEEDS_GPU();
-  check_sizes<Bf16>();
-  check_sizes<Fp16>();
+  check_sizes<TestType>();
 }
 
 TEST_CASE(

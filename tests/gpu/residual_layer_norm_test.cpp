@@ -142,18 +142,16 @@ void check_options() {
 
 }  // namespace
 
-TEST_CASE("residual + LayerNorm equals its reference for all sizes and alignments", "[gpu]") {
+TEMPLATE_TEST_CASE("residual + LayerNorm equals its reference for all sizes and alignments",
+                   "[gpu]", float, Bf16, Fp16) {
   TRAINX_NEEDS_GPU();
-  check_sizes<float>();
-  check_sizes<Bf16>();
-  check_sizes<Fp16>();
+  check_sizes<TestType>();
 }
 
-TEST_CASE("residual + LayerNorm equals its reference with and without each operand", "[gpu]") {
+TEMPLATE_TEST_CASE("residual + LayerNorm equals its reference with and without each operand",
+                   "[gpu]", float, Bf16, Fp16) {
   TRAINX_NEEDS_GPU();
-  check_options<float>();
-  check_options<Bf16>();
-  check_options<Fp16>();
+  check_options<TestType>();
 }
 
 TEST_CASE("residual + LayerNorm of many rows, in place", "[gpu]") {

@@ -1,12 +1,16 @@
 """Builds mutants in a copy of the tree and finds out what notices them; results are lines of JSON,
 so that a run that ended goes on where it was."""
 
+import concurrent.futures
 import dataclasses
 import hashlib
+import itertools
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
 import generator
@@ -85,24 +89,73 @@ def compiled(tree, objects, before):
     return NO_MUTANTS[1] if tree.hashes(objects) == before else ""
 
 
-def run(mutations, count, results, judge, ends_at, said=print):
-    """Judges mutants until `count` are valid. judge(mutation) -> (outcome, by). Returns the rows of
-    the valid ones; fewer if the time was over."""
-    valid = []
-    for mutation in mutations:
-        if len(valid) == count:
-            break
-        row = results.of(mutation)
-        if row is None:
-            if time.time() > ends_at:
-                break
+def run(mutations, count, results, judges, ends_at, said=print):
+    """Judges mutants until the first `count` valid ones are known, each judge one at a time.
+    judge(mutation) -> (outcome, by). Returns the rows of the valid ones in the order in which they
+    were drawn; fewer if the time was over."""
+    drawn, rows, lock = iter(mutations), [], threading.Lock()
+
+    def first_valid():
+        """Of the first that were drawn, without a gap."""
+        known = itertools.takewhile(lambda row: row is not None, rows)
+        return [row for row in known if row["outcome"] in VALID][:count]
+
+    def following():
+        """The place and the mutation that is judged next; None: there is none."""
+        while len(first_valid()) < count:
+            mutation = next(drawn, None)
+            if mutation is None:
+                return None
+            rows.append(results.of(mutation))
+            if rows[-1] is None:
+                return None if time.time() > ends_at else (len(rows) - 1, mutation)
+        return None
+
+    def work(judge):
+        while True:
+            with lock:
+                one = following()
+            if one is None:
+                return
             begin = time.time()
-            outcome, by = judge(mutation)
-            row = results.add(mutation, outcome, by, time.time() - begin)
-            said(line_of(row))
-        if row["outcome"] in VALID:
-            valid.append(row)
-    return valid
+            outcome, by = judge(one[1])
+            with lock:
+                rows[one[0]] = results.add(one[1], outcome, by, time.time() - begin)
+                said(line_of(rows[one[0]]))
+
+    with concurrent.futures.ThreadPoolExecutor(len(judges)) as threads:
+        for done in [threads.submit(work, judge) for judge in judges]:
+            done.result()
+    return first_valid()
+
+
+class ElsewhereJudge:
+    """A judge in a process of its own that sees a copy of the tree in its place: builds know their
+    folders by absolute paths. It takes the right to mount (root, or a user namespace)."""
+
+    def __init__(self, tree, copy, command):
+        subprocess.run(["cp", "-a", "--reflink=auto", str(tree), str(copy)], check=True)
+        # the folder at hand is entered anew, as it may be one of the tree's
+        mount = 'mount --bind "$1" "$2" && cd "$3" && shift 3 && exec "$@"'
+        self.process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", mount, "sh", str(copy), str(tree), os.getcwd(),
+             *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __call__(self, mutation):
+        self.process.stdin.write(json.dumps(dataclasses.asdict(mutation)) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError("a judge ended")
+        return tuple(json.loads(answer))
+
+
+def serve(judge, questions, answers):
+    """What an ElsewhereJudge asks."""
+    for line in questions:
+        answers.write(json.dumps(judge(generator.Mutation(**json.loads(line)))) + "\n")
+        answers.flush()
 
 
 def line_of(row):

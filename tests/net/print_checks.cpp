@@ -32,7 +32,7 @@ class Damages {
       : train_(train), reference_(reference_of(plan, train)), random_(train.program.steady.size()) {
     if (plan.mode != recipe::ParallelMode::dp) return;
     is_root_ = plan.rank == 0;
-    plan::Decisions other = plan;
+    plan::Draft other = plan;
     other.rank = is_root_ ? 1 : 0;
     others_ = plan::plan_programs(other);
   }

@@ -35,7 +35,7 @@ std::string decisions_text(const plan::RunPlan& p) {
   out += row("row_lengths", p.row_lengths) + row("target_lengths", p.target_lengths());
   out += row("train_samples", p.train_samples) + row("eval_samples", p.eval_samples);
   out += row("host_memory_bytes", p.host_memory_bytes) + row("disk_free_bytes", p.disk_free_bytes);
-  out += row("rates", p.rates) + row("searched", *p.searched);
+  out += row("rates", p.rates);
   out += row("total_steps", p.total_steps) + row("total_seconds", p.total_seconds);
   out += row("schedule", p.schedule) + row("checkpoint_every", p.checkpoint_every);
   out += row("eval_every", p.eval_every) + row("metrics_every", p.metrics_every);

@@ -81,11 +81,12 @@ void print_operations(Text& out, const std::string& when, const std::vector<Boun
 void print_bound(Text& out, const BoundBlock& block) {
   out.members(1, "bound",
               without(block, &BoundBlock::forward, &BoundBlock::remade, &BoundBlock::backward,
-                      &BoundBlock::evaluated));
+                      &BoundBlock::evaluated, &BoundBlock::casts));
   print_operations(out, "forward", block.forward);
   print_operations(out, "remade", block.remade);
   print_operations(out, "backward", block.backward);
   print_operations(out, "evaluated", block.evaluated);
+  print_operations(out, "casts", block.casts);
 }
 
 void print_block(Text& out, const program::BlockSpec& block) {
@@ -96,40 +97,46 @@ void print_block(Text& out, const program::BlockSpec& block) {
   for (const auto& [op, phase] : block.phases) print_phase(out, op, phase);
 }
 
-/// What a flag or a choice may be, and is in a new object; null of other members.
+/// Adds what flags and choices may be and are in a new object, those of members' own members as
+/// "member.own"; of a member that may be absent, whether it is there.
 template <class Member>
-nlohmann::json choice_of(const Member& begun) {
-  nlohmann::json values;
-  if constexpr (std::is_same_v<Member, bool>) {
-    values = {"false", "true"};
-  } else if constexpr (std::is_enum_v<Member>) {
-    static constexpr auto names = names_of_enumerators<Member>();
-    for (const std::string_view name : names)
-      if (!name.empty()) values.push_back(name);
-  } else {
-    return nullptr;
-  }
-  return {{"values", values}, {"begins", written(begun)}};
-}
+void add_choice(nlohmann::json& out, const std::string& name, const Member& begun_as);
 
-template <class Operation>
-nlohmann::json choices_of() {
-  static constexpr auto names = names_of_members<Operation>();
-  nlohmann::json out = nlohmann::json::object();
+template <class Object>
+void add_choices_of(nlohmann::json& out, const std::string& before) {
+  static constexpr auto names = names_of_members<Object>();
   std::size_t k = 0;
   const auto add = [&](const auto& member) {
-    nlohmann::json choice = choice_of(member);
-    if (!choice.is_null()) out[std::string(names[k])] = std::move(choice);
+    add_choice(out, before + std::string(names[k]), member);
     ++k;
   };
-  std::apply([&](const auto&... member) { (add(member), ...); },
-             members_of(begun<Operation>.value));
-  return out;
+  std::apply([&](const auto&... member) { (add(member), ...); }, members_of(begun<Object>.value));
+}
+
+template <class Member>
+void add_choice(nlohmann::json& out, const std::string& name, const Member& begun_as) {
+  if constexpr (std::is_same_v<Member, bool>) {
+    out[name] = {{"values", {"false", "true"}}, {"begins", written(begun_as)}};
+  } else if constexpr (std::is_enum_v<Member>) {
+    static constexpr auto names = names_of_enumerators<Member>();
+    nlohmann::json values;
+    for (const std::string_view n : names)
+      if (!n.empty()) values.push_back(n);
+    out[name] = {{"values", values}, {"begins", written(begun_as)}};
+  } else if constexpr (is_optional<Member>) {
+    out[name] = {{"values", {"false", "true"}}, {"begins", begun_as ? "true" : "false"}};
+    using Held = std::remove_cvref_t<decltype(*begun_as)>;
+    if constexpr (std::is_class_v<Held> && std::is_aggregate_v<Held>)
+      add_choices_of<Held>(out, name + ".");
+  } else if constexpr (std::is_class_v<Member> && std::is_aggregate_v<Member>) {
+    add_choices_of<Member>(out, name + ".");
+  }
 }
 
 template <class Operation>
 void add_choices(nlohmann::json& all) {
-  all[std::string(Operation::name)] = choices_of<Operation>();
+  nlohmann::json& own = all[std::string(Operation::name)] = nlohmann::json::object();
+  add_choices_of<Operation>(own, "");
 }
 
 template <class... Operations>

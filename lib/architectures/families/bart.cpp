@@ -86,7 +86,7 @@ std::vector<Seq2SeqFamily> bart_families() {
   const Seq2SeqFamily::Dropouts dropouts{"dropout", "attention_dropout", "activation_dropout"};
   return {
       {"bart",
-       "BART: encoder and decoder with learned positions and norms behind sums, for seq2seq",
+       "BART: encoder and decoder with learned positions and post-norm, for seq2seq",
        bart,
        keys,
        dropouts,
@@ -98,7 +98,7 @@ std::vector<Seq2SeqFamily> bart_families() {
         {"large", R"({"d_model": 1024, "vocab_size": 50265, "max_position_embeddings": 1024,
                       "dropout": 0.0})"}}},
       {"mbart",
-       "mBART: BART for many languages, with norms before sums, for seq2seq",
+       "mBART: BART for many languages, pre-norm, for seq2seq",
        bart,
        keys,
        dropouts,

@@ -18,7 +18,7 @@ void ernie4_5(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> ernie_families() {
   return {
       {"ernie4_5",
-       "Llama that turns neighbours, with tied embeddings",
+       "Llama with interleaved rotary pairs and tied embeddings",
        ernie4_5,
        {{"0.3b", R"({"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 18,
                      "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 128,

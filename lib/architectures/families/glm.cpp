@@ -25,7 +25,7 @@ void glm4(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> glm_families() {
   return {
       {"glm",
-       "GLM-4-9B: Llama that turns half of a head, neighbours together",
+       "GLM-4-9B: Llama with interleaved rotary pairs on half of each head",
        glm,
        {{"9b", R"({"hidden_size": 4096, "intermediate_size": 13696, "num_hidden_layers": 40,
                    "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,

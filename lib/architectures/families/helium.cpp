@@ -18,7 +18,7 @@ void helium(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> helium_families() {
   return {
       {"helium",
-       "Llama that turns neighbours",
+       "Llama with interleaved rotary pairs",
        helium,
        {{"2b", R"({"hidden_size": 2560, "intermediate_size": 7040, "num_hidden_layers": 24,
                    "num_attention_heads": 20, "num_key_value_heads": 20, "head_dim": 128,

@@ -21,7 +21,7 @@ void hunyuan(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> hunyuan_families() {
   return {
       {"hunyuan_v1_dense",
-       "Llama whose queries and keys are normed after they turned",
+       "Llama with norms of queries and keys after rotary positions",
        hunyuan,
        {{"0.5b", R"({"hidden_size": 1024, "intermediate_size": 3584, "num_hidden_layers": 24,
                      "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,

@@ -24,7 +24,7 @@ void stablelm(FamilyReader& r, DecoderDims& d) {
 std::vector<Family> stablelm_families() {
   return {
       {"stablelm",
-       "StableLM: LayerNorm, a quarter of a head turns",
+       "StableLM: LayerNorm, rotary on a quarter of each head",
        stablelm,
        {{"1.6b", R"({"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24,
                      "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 100352,

@@ -3,7 +3,7 @@
 #include "gpu/gpu_error.hpp"
 #include "hardware/support.hpp"
 #include "log/log.hpp"
-#include "plan/memory_plan.hpp"
+#include "plan/refusal.hpp"
 #include "architectures/library_bytes.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "operations/common/gpu_scope.hpp"
@@ -15,13 +15,15 @@
 namespace trainx::execute {
 namespace {
 
-// The first buffers are the residents, placed below all else; the same in every program.
-std::int64_t bytes_of_residents(const plan::PlacedProgram& placed) {
+// The first buffers are the residents, placed below all else; the same in every program. `derived`:
+// with those that are neither loaded nor saved, which are the last.
+std::int64_t bytes_of_residents(const plan::PlacedProgram& placed, bool derived) {
   std::int64_t end = 0;
   for (std::size_t b = 0; b < placed.program.buffers.size() && placed.program.buffers[b].resident;
        ++b)
-    if (placed.program.buffers[b].space == program::Space::device)
-      end = std::max(end, placed.placement.base[b] + placed.program.buffers[b].bytes());
+    if (const program::Buffer& buffer = placed.program.buffers[b];
+        buffer.space == program::Space::device && (derived || !is_derived(buffer)))
+      end = std::max(end, placed.placement.base[b] + buffer.bytes());
   return end;
 }
 
@@ -81,7 +83,8 @@ gpu::DeviceMemory allocate(std::int64_t bytes, const std::string& what, const pl
   cudaMemGetInfo(&free, &total);
   const auto available = static_cast<std::int64_t>(free);
   const std::string holders = gpu::PowerMeter().others(),
-                    remedy = plan::what_would_fit(plan, available);
+                    remedy = plan::what_would_fit(plan, available,
+                                                  plan.step_rates ? &*plan.step_rates : nullptr);
   throw gpu::GpuError(ExitCode::out_of_memory,
                       "the GPU refuses " + human_bytes(bytes) + " for " + what + ": " +
                           human_bytes(available) + " of " +
@@ -155,7 +158,7 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
       arena_bytes_(plan.memory.arena_bytes),
       workspace_bytes_(plan.memory.library_bytes),
       residents_(std::make_unique<Arena>(
-          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front())))) {
+          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front(), false)))) {
   stream_ = gpu::make_stream("stream");
   arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
   arena_ = arena_memory_.as<std::byte>();
@@ -338,7 +341,8 @@ int GpuDevice::tune() {
   gpu::require(cudaStreamSynchronize(stream_), "tuning");
   auto problems = gemm_->untuned(ops_.gemm_space.workspace_bytes);
   // Between steps only the residents at the arena's beginning are alive.
-  const std::int64_t begin = (residents_->bytes() + 255) / 256 * 256, bytes = arena_bytes_ - begin;
+  const std::int64_t begin = (bytes_of_residents(plan_.train.front(), true) + 255) / 256 * 256,
+                     bytes = arena_bytes_ - begin;
   std::erase_if(problems,
                 [&](const gpu::GemmProblem& p) { return gpu::Gemm::tuning_bytes(p) > bytes; });
   if (problems.empty()) return 0;

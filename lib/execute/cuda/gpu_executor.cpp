@@ -368,7 +368,8 @@ void GpuExecutor::execute(Shape& s, const Instruction& i, cudaStream_t stream) {
     case Op::backward:
     case Op::loss:
     case Op::evaluate:
-    case Op::predict: {
+    case Op::predict:
+    case Op::cast_weights: {
       auto& context = s.contexts[&i];
       if (!context) context = block_context(*s.placed, i, device_.memory(), Place::gpu, parts_);
       if (beats_ && (i.op == Op::loss || i.op == Op::evaluate))

@@ -3,6 +3,8 @@
 #include "execute/cuda/gpu_executor.hpp"
 #include "gpu/captured_step.hpp"
 #include "gpu/gpu_error.hpp"
+#include "operations/common/gpu_scope.hpp"
+#include <ATen/core/grad_mode.h>
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +12,15 @@ namespace trainx::execute {
 
 using namespace program;
 using gpu::require;
+
+void GpuExecutor::run_prologue() {
+  const at::NoGradGuard no_grad;
+  const operations::Gpu gpu = device_.ops();
+  const operations::GpuScope scope(gpu);
+  Shape& s = shapes_.front();
+  for (const Instruction& i : s.placed->program.prologue) execute(s, i, stream_);
+  require(cudaStreamSynchronize(stream_), "casts of weights");
+}
 
 GpuExecutor::Part GpuExecutor::next_part(Shape& s) {
   if (s.launch_begin == 0) return Part::whole;

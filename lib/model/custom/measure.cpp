@@ -394,7 +394,7 @@ architectures::CustomShape measure_model(const architectures::CustomDims& dims, 
   described.shapes = {shape};
   const program::ModelGraph graph = architectures::custom_graph(
       described, B, T, compute,
-      on_gpu ? architectures::Machine::one_gpu() : architectures::Machine());
+      on_gpu ? architectures::GraphOptions::on_gpu() : architectures::GraphOptions());
   const at::NoGradGuard no_gradients;  // as the executor has it
   forget_buffers();
   const Blocks blocks = build_blocks(described, graph);

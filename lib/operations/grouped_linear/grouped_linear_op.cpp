@@ -1,5 +1,7 @@
+#include "core/error.hpp"
 #include "operations/grouped_linear/grouped_linear.hpp"
 #include "operations/grouped_linear/grouped_linear_spec.hpp"
+#include "operations/low_rank/low_rank.hpp"
 #include "operations/op_context.hpp"
 
 namespace trainx::operations {
@@ -30,8 +32,16 @@ void GroupedLinear::run_backward(const OpContext& c) const {
   }
   if (const Tensor to = c.parameter_gradient(bias); to.defined())
     grouped_linear_backward_bias(to, dy, of, c.accumulates(bias));
-  if (const Tensor dx = c.input_gradient(x); dx.defined())
-    grouped_linear_backward_input(dx, dy, by_input(c.parameter(weight), dx.size(1)), of);
+  const Tensor dx = c.input_gradient(x), there = c.addend(x);
+  if (!dx.defined()) return;
+  Tensor own = dx;
+  if (there.defined()) {
+    const Tensor room = c.scratch(own_gradient);
+    if (!room.defined()) throw InternalError("grouped_linear: a gradient that it does not add to");
+    own = room.view({-1}).narrow(0, 0, dx.numel()).view(dx.dims);
+  }
+  grouped_linear_backward_input(own, dy, by_input(c.parameter(weight), dx.size(1)), of);
+  if (there.defined()) add_rows(dx, there, own);
 }
 
 }  // namespace trainx::operations

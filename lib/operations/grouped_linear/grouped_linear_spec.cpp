@@ -48,7 +48,7 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
   const std::int64_t R = expected_rows > 0 ? expected_rows : t.inputs[x].rows(),
                      in = t.inputs[x].columns(), out = features(t);
   Cost c;
-  c.scratch.resize(1);
+  c.scratch.resize(2);
   const bool forward = direction == Direction::forward;
   if (t.gpu && t.has_parameter(bias) && (forward || t.trains(bias)))
     c.kernels = {{KernelFamily::rows}};
@@ -57,6 +57,11 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
     return c;
   }
   const auto none = program::none;
+  if (t.wants_gradient(x) && adds_gradient) {
+    c.scratch[own_gradient] = {"own_gradient", {t.compute, {t.inputs[x].rows(), in}}};
+    c.kernels.push_back({KernelFamily::rows});
+    c.element_bytes = 3 * t.inputs[x].bytes();
+  }
   if (t.wants_gradient(x))
     add_products(c, t.gpu, R, experts, none, [&](std::int64_t rows) {
       return Gemm{rows, in, out};

@@ -19,6 +19,8 @@ struct GroupedLinear {
   // rows that experts have, where x has room for more; 0: all of x
   std::int64_t expected_rows = 0;
   std::int64_t of_experts = 1;  // that there are, of which these are one rank's
+  // an operation behind it reads x, too, whose gradient of it is there before: kernels overwrite
+  bool adds_gradient = false;
 
   bool operator==(const GroupedLinear&) const = default;
 
@@ -32,8 +34,9 @@ struct GroupedLinear {
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
 
-  /// Of 16 bits: operands of a weight gradient in f32, so many rows at a time.
-  enum Scratch : int { cast };
+  /// cast, of 16 bits: operands of a weight gradient in f32, so many rows at a time. own_gradient:
+  /// of x, before it is added to the other.
+  enum Scratch : int { cast, own_gradient };
   static constexpr std::int64_t cast_rows = 1024;
 };
 

@@ -44,35 +44,40 @@ Fp8Tensor quantized(const OpContext& c, const Tensor& x, const Fp8Scratch& scrat
 
 Fp8Tensor Linear::fp8_input(const OpContext& c) const {
   return {by_row(c.input(x)),        c.input(input_scale), Fp8::e4m3,
-          c.input(input_transposed), granularity(),        c.input(input_transposed_scale)};
+          c.input(input_transposed), fp8->granularity(),   c.input(input_transposed_scale)};
 }
 Fp8Tensor Linear::fp8_weights(const OpContext& c, bool forward) const {
-  if (weight_in_fp8) {
+  if (fp8->takes_fp8_weight()) {
     const Tensor values = c.parameter(weight),
                  transposed = copy_in(c, fp8_weight_transposed, {values.size(1), values.size(0)});
     if (transposed.defined()) transpose_fp8(transposed, values);
     return {values, c.fp8_scale(weight), Fp8::e4m3, transposed};
   }
   // the weight is counted in forward
-  const Fp8Cast how = fp8_cast(c, {Fp8Class::weights, number}, forward);
-  if (!casts_once)
-    return quantized(c, c.parameter(weight), of_weight, Fp8::e4m3, weight_granularity(), how);
+  const Fp8Cast how =
+      fp8_cast(c, {Fp8Class::weights, fp8->number}, forward && !fp8->weight_is_frozen);
+  if (!fp8->casts_once())
+    return quantized(c, c.parameter(weight), of_weight, Fp8::e4m3, fp8->weight_granularity(), how);
   const Fp8Tensor copies{c.scratch(fp8_weight),
                          c.scratch(fp8_weight_scale),
                          Fp8::e4m3,
                          c.scratch(fp8_weight_transposed),
-                         weight_granularity(),
+                         fp8->weight_granularity(),
                          c.scratch(fp8_weight_transposed_scale)};
   if (c.writes_scratch(fp8_weight)) quantize(copies, c.parameter(weight), how);
   return copies;
 }
 
+void Linear::run_weight_casts(const OpContext& c) const {
+  if (fp8 && fp8->casts_once_a_run()) fp8_weights(c, false);
+}
+
 void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const {
-  const Tensor out = c.output(keeps_sum() ? preactivation : y);
+  const Tensor out = c.output(epilogue.keeps_sum() ? preactivation : y);
   if (multiplies)
     fp8_linear(by_row(out), fp8_input(c), fp8_weights(c, true), c.parameter(bias),
                c.scratch(fp8_wide));
-  if (activates) activate(activation, c.output(y), out);
+  if (activates) activate(epilogue.activation, c.output(y), out);
 }
 
 void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) const {
@@ -81,16 +86,17 @@ void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) con
   const Tensor d_bias = c.parameter_gradient(bias);
   // a GPU's kernel that casts reads the gradient for all that is made of it
   const bool on_the_way = dy.place == Place::gpu && (d_weight.defined() || dx.defined());
-  if (d_bias.defined() && !differentiates() && !on_the_way)
+  if (d_bias.defined() && !epilogue.differentiates() && !on_the_way)
     column_sum(d_bias, dy, c.accumulates(bias));
   if (!d_weight.defined() && !dx.defined()) return;
-  Fp8Cast how = fp8_cast(c, {Fp8Class::gradients, number});
-  if (on_the_way && activated_behind)
-    how.activation = activation, how.gated = gated, how.pre = by_row(c.output(preactivation));
-  if (on_the_way && (!differentiates() || activated_behind))
+  Fp8Cast how = fp8_cast(c, {Fp8Class::gradients, fp8->number});
+  if (on_the_way && epilogue.is_in_casts())
+    how.activation = epilogue.activation, how.gated = epilogue.is_gated(),
+    how.pre = by_row(c.output(preactivation));
+  if (on_the_way && (!epilogue.differentiates() || epilogue.is_in_casts()))
     how.column_sums = d_bias, how.accumulate = c.accumulates(bias);
-  const Fp8Tensor gradient =
-      quantized(c, dy, of_gradient, blocks ? Fp8::e4m3 : Fp8::e5m2, granularity(), how);
+  const Fp8Tensor gradient = quantized(c, dy, of_gradient, fp8->in_blocks() ? Fp8::e4m3 : Fp8::e5m2,
+                                       fp8->granularity(), how);
   if (d_weight.defined())
     fp8_linear_backward_weight(d_weight, gradient, fp8_input(c), c.accumulates(weight), wide);
   if (!dx.defined()) return;

@@ -9,13 +9,13 @@
 namespace trainx::operations {
 
 void Linear::run_forward(const OpContext& c) const {
-  const bool multiplies = c.writes(
-                 is_in_place(activation) || activation == Activation::none ? y : preactivation),
-             activates = activation != Activation::none && c.writes(y);
+  const bool multiplies = c.writes(epilogue.keeps_sum() ? preactivation : y),
+             activates = epilogue.activates() && c.writes(y);
   if (!multiplies && !activates) return;
   if (fp8) return run_fp8_forward(c, multiplies, activates);
   const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight), b = c.parameter(bias);
-  if (activation == Activation::none || is_in_place(activation)) {
+  const Activation activation = epilogue.activation;
+  if (!epilogue.keeps_sum()) {
     const Tensor out = rows_like(x_rows, c.output(y), c.past());
     if (const Tensor low_out = c.scratch(low); low_out.defined()) {
       linear(low_out, x_rows, w, b);
@@ -33,13 +33,13 @@ void Linear::run_forward(const OpContext& c) const {
 }
 
 void Linear::run_backward(const OpContext& c) const {
-  const Tensor dy = c.output_gradient(differentiated_behind ? preactivation : y);
+  const Tensor dy = c.output_gradient(epilogue.is_differentiated_behind() ? preactivation : y);
   const Tensor d_bias = c.parameter_gradient(bias);
-  const bool on_the_way = activated_behind && (c.scratch(fp8_gradient).defined() ||
-                                               c.scratch(fp8_gradient_transposed).defined());
-  if (differentiates() && !on_the_way)
-    activate_backward(activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias), dy,
-                      c.output(is_in_place(activation) ? y : preactivation), c.accumulates(bias));
+  const bool on_the_way = epilogue.is_in_casts() && (c.scratch(fp8_gradient).defined() ||
+                                                     c.scratch(fp8_gradient_transposed).defined());
+  if (epilogue.differentiates() && !on_the_way)
+    activate_backward(epilogue.activation, dy, d_bias.defined() ? d_bias : c.scratch(unused_bias),
+                      dy, c.output(epilogue.keeps_sum() ? preactivation : y), c.accumulates(bias));
   fp8 ? run_fp8_products_backward(c, dy) : run_products_backward(c, dy);
 }
 
@@ -57,8 +57,8 @@ void Linear::run_products_backward(const OpContext& c, const Tensor& dy) const {
   }
   if (d_weight.defined())
     linear_backward_weight(d_weight, dy, exact, c.accumulates(weight),
-                           logits ? Tensor() : c.scratch(cast));
-  if (!differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
+                           epilogue.makes_logits() ? Tensor() : c.scratch(cast));
+  if (!epilogue.differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
   if (const Tensor d_sum = c.input_gradient(input_sum); d_sum.defined()) {
     const Tensor of_bias = c.parameter_gradient(input_bias);
     return linear_activation_backward(input_activation, d_sum,

@@ -8,23 +8,26 @@ using program::Gemm;
 
 std::vector<OutputSpec> Linear::outputs(const Types& t) const {
   const std::int64_t n = t.inputs[x].rows(), columns = t.parameters[weight].rows();
-  const TensorType type{logits && t.host_16_bits() ? DType::f32 : t.compute, {n, columns}};
+  const TensorType type{epilogue.makes_logits() && t.host_16_bits() ? DType::f32 : t.compute,
+                        {n, columns}};
   std::vector<OperandId> from{input(x), parameter(weight)};
   if (t.has_parameter(bias)) from.push_back(parameter(bias));
   if (fp8) from.push_back(input(input_scale));
-  if (activation == Activation::none || is_in_place(activation)) return {{}, {"y", type, from}};
-  if (activated_behind) return {{"preactivation", type, from}, {}};
+  if (!epilogue.keeps_sum()) return {{}, {"y", type, from}};
+  if (epilogue.is_in_casts()) return {{"preactivation", type, from}, {}};
   return {{"preactivation", type, from}, {"activated", type, {output(preactivation)}, true}};
 }
 
 BackwardSpec Linear::backward(const Types& t) const {
   BackwardSpec b;
-  if (t.trains(weight)) b.reads.push_back(input(fp8 && (t.gpu || blocks) ? input_transposed : x));
+  const bool in_blocks = fp8 && fp8->in_blocks();
+  if (t.trains(weight))
+    b.reads.push_back(input(fp8 && (t.gpu || in_blocks) ? input_transposed : x));
   if (t.trains(weight) && fp8)
-    b.reads.push_back(input(blocks ? input_transposed_scale : input_scale));
-  if (wants_input_gradient(t) && !casts_once) b.reads.push_back(parameter(weight));
-  if (differentiates()) {
-    b.reads.push_back(output(keeps_sum() ? preactivation : y));
+    b.reads.push_back(input(in_blocks ? input_transposed_scale : input_scale));
+  if (wants_input_gradient(t) && !(fp8 && fp8->casts_once())) b.reads.push_back(parameter(weight));
+  if (epilogue.differentiates()) {
+    b.reads.push_back(output(epilogue.keeps_sum() ? preactivation : y));
     b.changes = y;
   }
   if (input_activation != Activation::none) {
@@ -34,8 +37,7 @@ BackwardSpec Linear::backward(const Types& t) const {
     b.inputs = {{.input = x}};
   }
   b.parameters = {weight};
-  if (t.has_parameter(bias) && !differentiated_behind && !summed_behind)
-    b.parameters.push_back(bias);
+  if (t.has_parameter(bias) && epilogue.sums_bias()) b.parameters.push_back(bias);
   if (t.has_parameter(input_bias)) b.parameters.push_back(input_bias);
   return b;
 }
@@ -43,16 +45,17 @@ BackwardSpec Linear::backward(const Types& t) const {
 Cost Linear::cost(Direction direction, const Types& t) const {
   const std::int64_t N = t.inputs[x].rows(), in = t.parameters[weight].columns(),
                      out = t.parameters[weight].rows();
-  const bool activates = activation != Activation::none;
   const TensorType low_type{t.compute, {N, out}};
   Cost c;
   c.scratch.resize(scratch_count);
   if (fp8) t.gpu ? add_gpu_fp8_scratch(c, direction, t) : add_fp8_scratch(c, direction, t);
-  if (casts_once) add_weight_copies(c, direction, t);
-  c.scratch[low] = {"logits_low", logits && t.host_16_bits() ? low_type : TensorType{}};
+  if (fp8 && fp8->casts_once()) add_weight_copies(c, direction, t);
+  c.scratch[low] = {"logits_low",
+                    epilogue.makes_logits() && t.host_16_bits() ? low_type : TensorType{}};
   if (direction == Direction::forward) {
-    c.products = {{Gemm{.m = N, .n = out, .k = in, .fp8 = fp8}, keeps_sum() ? preactivation : y}};
-    if (activates && !activated_behind) {
+    c.products = {{Gemm{.m = N, .n = out, .k = in, .fp8 = fp8.has_value()},
+                   epilogue.keeps_sum() ? preactivation : y}};
+    if (epilogue.activates() && !epilogue.is_in_casts()) {
       c.kernels.push_back({KernelFamily::activation});
       c.element_flops = static_cast<double>(N * out) * activation_flops;
       c.element_bytes += 2 * low_type.bytes();
@@ -61,12 +64,14 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     return c;
   }
   if (t.host_16_bits() && t.trains(weight) && !fp8)
-    c.scratch[cast] = {"cast", {DType::f32, {N * (logits ? in : in + out)}}};
-  if (wants_input_gradient(t)) c.products.push_back({Gemm{.m = N, .n = in, .k = out, .fp8 = fp8}});
+    c.scratch[cast] = {"cast", {DType::f32, {N * (epilogue.makes_logits() ? in : in + out)}}};
+  if (wants_input_gradient(t))
+    c.products.push_back({Gemm{.m = N, .n = in, .k = out, .fp8 = fp8.has_value()}});
   if (t.trains(weight))
-    c.products.push_back({Gemm{.m = out, .n = in, .k = N, .a_transposed = true, .fp8 = fp8}});
-  const bool on_the_way = activated_behind && casts_gradient(t);
-  if (t.gpu && differentiates() && t.has_parameter(bias) && !t.trains(bias) && !on_the_way)
+    c.products.push_back(
+        {Gemm{.m = out, .n = in, .k = N, .a_transposed = true, .fp8 = fp8.has_value()}});
+  const bool on_the_way = epilogue.is_in_casts() && casts_gradient(t);
+  if (t.gpu && epilogue.differentiates() && t.has_parameter(bias) && !t.trains(bias) && !on_the_way)
     c.scratch[unused_bias] = {"unused_bias", {DType::f32, {out}}};
   if (t.gpu && wants_input_gradient(t) && t.has_parameter(input_bias) && !t.trains(input_bias))
     c.scratch[unused_input_bias] = {"unused_input_bias", {DType::f32, {in}}};
@@ -76,14 +81,14 @@ Cost Linear::cost(Direction direction, const Types& t) const {
     c.element_bytes += 3 * t.inputs[input_sum].bytes();
   }
   if (on_the_way) {
-    const int times = delayed || blocks ? 1 : 2;
+    const int times = reads_of_cast(fp8->scaling);
     c.element_flops += times * static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += times * low_type.bytes();  // of the sum
-  } else if (differentiates()) {
+  } else if (epilogue.differentiates()) {
     c.kernels.push_back({KernelFamily::activation});
     c.element_flops += static_cast<double>(N * out) * activation_gradient_flops;
     c.element_bytes += 3 * low_type.bytes();
-  } else if (t.has_parameter(bias) && t.trains(bias) && !differentiated_behind && !summed_behind &&
+  } else if (t.has_parameter(bias) && t.trains(bias) && epilogue.sums_bias() &&
              !casts_gradient(t)) {
     c.kernels.push_back({KernelFamily::column_sum});
   }
@@ -104,20 +109,20 @@ void Linear::add_fp8_scratch(Cost& cost, Direction direction, const Types& t) co
     wide = N * out + out * in + result(N * in);
   if (!forward && t.trains(weight)) wide = std::max(wide, N * out + N * in);
   if (wide == 0) return;  // a bias alone is trained
-  if (multiplies_weight && !casts_once && !weight_in_fp8) {
+  if (multiplies_weight && fp8->weight_casts == Fp8WeightCasts::in_each_use) {
     cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
     cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
-                                      fp8_scale_type(weight_granularity(), out, in)};
+                                      fp8_scale_type(fp8->weight_granularity(), out, in)};
   }
-  if (!forward && (!blocks || multiplies_weight)) {
+  if (!forward && (!fp8->in_blocks() || multiplies_weight)) {
     cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
     cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale",
-                                        fp8_scale_type(granularity(), N, out)};
+                                        fp8_scale_type(fp8->granularity(), N, out)};
   }
-  if (!forward && blocks && t.trains(weight)) {
+  if (!forward && fp8->in_blocks() && t.trains(weight)) {
     cost.scratch[fp8_gradient_transposed] = {"fp8_gradient_transposed", {DType::u8, {out, N}}};
     cost.scratch[fp8_gradient_transposed_scale] = {"fp8_gradient_transposed_scale",
-                                                   fp8_scale_type(granularity(), out, N)};
+                                                   fp8_scale_type(fp8->granularity(), out, N)};
   }
   cost.scratch[fp8_wide] = {"fp8_wide", {DType::f32, {wide}}};
 }
@@ -127,24 +132,24 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
                      out = t.parameters[weight].rows();
   const bool forward = direction == Direction::forward;
   std::int64_t quantized = 0;
-  const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
+  const int times = reads_of_cast(fp8->scaling);
   const auto casts = [&](std::int64_t read, std::int64_t elements, int copies) {
     cost.element_bytes +=
         static_cast<double>(read * times * size_of(t.compute) + elements * copies);
   };
-  if (!forward && wants_input_gradient(t) && weight_in_fp8) {
+  if (!forward && wants_input_gradient(t) && fp8->takes_fp8_weight()) {
     cost.scratch[fp8_weight_transposed] = {"fp8_weight_transposed", {DType::u8, {in, out}}};
     cost.element_bytes += static_cast<double>(2 * out * in);
     cost.kernels.push_back({KernelFamily::transpose});
   }
-  if ((forward || wants_input_gradient(t)) && !casts_once && !weight_in_fp8) {
+  if ((forward || wants_input_gradient(t)) && fp8->weight_casts == Fp8WeightCasts::in_each_use) {
     casts(out * in, out * in, 1);
-    if (forward || !blocks)
+    if (forward || !fp8->in_blocks())
       cost.scratch[fp8_weight_scale] = {"fp8_weight_scale",
-                                        fp8_scale_type(weight_granularity(), out, in)};
+                                        fp8_scale_type(fp8->weight_granularity(), out, in)};
     else
-      cost.scratch[fp8_weight_transposed_scale] = {"fp8_weight_transposed_scale",
-                                                   fp8_scale_type(weight_granularity(), in, out)};
+      cost.scratch[fp8_weight_transposed_scale] = {
+          "fp8_weight_transposed_scale", fp8_scale_type(fp8->weight_granularity(), in, out)};
     if (forward)
       cost.scratch[fp8_weight] = {"fp8_weight", {DType::u8, {out, in}}};
     else
@@ -152,13 +157,14 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
     ++quantized;
   }
   if (!forward && casts_gradient(t)) {
-    casts(gated ? N * out / 2 : N * out, N * out, wants_input_gradient(t) + t.trains(weight));
-    if (!blocks || wants_input_gradient(t))
+    casts(epilogue.is_gated() ? N * out / 2 : N * out, N * out,
+          wants_input_gradient(t) + t.trains(weight));
+    if (!fp8->in_blocks() || wants_input_gradient(t))
       cost.scratch[fp8_gradient_scale] = {"fp8_gradient_scale",
-                                          fp8_scale_type(granularity(), N, out)};
-    if (blocks && t.trains(weight))
+                                          fp8_scale_type(fp8->granularity(), N, out)};
+    if (fp8->in_blocks() && t.trains(weight))
       cost.scratch[fp8_gradient_transposed_scale] = {"fp8_gradient_transposed_scale",
-                                                     fp8_scale_type(granularity(), out, N)};
+                                                     fp8_scale_type(fp8->granularity(), out, N)};
     if (wants_input_gradient(t))
       cost.scratch[fp8_gradient] = {"fp8_gradient", {DType::u8, {N, out}}};
     if (t.trains(weight))
@@ -166,8 +172,7 @@ void Linear::add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t
     ++quantized;
   }
   if (quantized > 0)
-    cost.kernels.push_back(
-        {KernelFamily::quantize, quantized * quantize_kernels(delayed || blocks)});
+    cost.kernels.push_back({KernelFamily::quantize, quantized * quantize_kernels(fp8->scaling)});
 }
 
 /// What forward casts, and each direction reads: on CPUs backward reads what forward does.
@@ -176,24 +181,24 @@ void Linear::add_weight_copies(Cost& cost, Direction direction, const Types& t) 
   const bool forward = direction == Direction::forward,
              transposes = t.gpu && wants_input_gradient(t);
   const auto add = [&](Scratch which, std::string_view called, TensorType type, bool for_backward) {
-    cost.scratch[which] = {called, std::move(type), weight, for_backward};
+    cost.scratch[which] = {called, std::move(type), weight, for_backward, fp8->casts_once_a_run()};
   };
-  const TensorType scale = fp8_scale_type(weight_granularity(), out, in);
+  const TensorType scale = fp8_scale_type(fp8->weight_granularity(), out, in);
   if (forward || (!t.gpu && wants_input_gradient(t)))
     add(fp8_weight, "fp8_weight", {DType::u8, {out, in}}, false);
-  if (forward || (wants_input_gradient(t) && !(t.gpu && blocks)))
+  if (forward || (wants_input_gradient(t) && !(t.gpu && fp8->in_blocks())))
     add(fp8_weight_scale, "fp8_weight_scale", scale, false);
   if (transposes) {
     add(fp8_weight_transposed, "fp8_weight_transposed", {DType::u8, {in, out}}, true);
-    if (blocks)
+    if (fp8->in_blocks())
       add(fp8_weight_transposed_scale, "fp8_weight_transposed_scale",
-          fp8_scale_type(weight_granularity(), in, out), true);
+          fp8_scale_type(fp8->weight_granularity(), in, out), true);
   }
   if (!forward || !t.gpu) return;
   const double once = static_cast<double>(out * in * size_of(t.compute));
-  const int times = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
-  cost.kernels.push_back({KernelFamily::quantize, quantize_kernels(delayed || blocks)});
-  cost.parameter_casts.push_back({fp8_weight, weight, quantize_kernels(delayed || blocks), once,
+  const int times = reads_of_cast(fp8->scaling);
+  cost.kernels.push_back({KernelFamily::quantize, quantize_kernels(fp8->scaling)});
+  cost.parameter_casts.push_back({fp8_weight, weight, quantize_kernels(fp8->scaling), once,
                                   times * once + static_cast<double>(out * in * (1 + transposes))});
 }
 
@@ -216,7 +221,7 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
     return s;
   }
   // each part would add the bias, and an activation is not linear
-  if (axis != SplitAxis::row || biased || activation != Activation::none) return std::nullopt;
+  if (axis != SplitAxis::row || biased || epilogue.activates()) return std::nullopt;
   s.parameters[weight] = 1;
   s.sums_outputs = true;
   return s;

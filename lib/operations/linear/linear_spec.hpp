@@ -1,7 +1,8 @@
 #pragma once
-#include "operations/activation/activation_spec.hpp"
+#include "operations/linear/epilogue_spec.hpp"
+#include "operations/linear/quantized_product_spec.hpp"
 #include "operations/op_spec.hpp"
-#include "operations/quantize/quantize_spec.hpp"
+#include <optional>
 
 namespace trainx {
 struct Tensor;
@@ -20,39 +21,15 @@ struct Linear {
   static constexpr Work work = Work::activation;  // beside products
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
   /// input_scale: f32, of x where `fp8`. input_transposed: the same values [in, N], on a GPU that
-  /// trains the weight; with `blocks` what Quantize made by columns, with their scales.
+  /// trains the weight; with scales of blocks what Quantize made by columns, with their scales.
   enum Input : int { x, input_sum, input_scale, input_transposed, input_transposed_scale };
   /// input_bias: of input_sum; its gradient is a by-product.
   enum Parameter : int { weight, bias, input_bias };
   enum Output : int { preactivation, y };
 
-  Activation activation = Activation::none;
+  Epilogue epilogue = {};
   Activation input_activation = Activation::none;  // of input_sum
-  bool differentiated_behind = false;              // its activation, by the operation that reads it
-  bool summed_behind = false;  // its bias's gradient, by the attention that reads y
-  // its activation is computed by the Quantize operation that reads its sum, and y is made nowhere;
-  // its backward differentiates it where it casts the gradient
-  bool activated_behind = false;
-  // ... and is that of the left half of the sum's columns, times the right half (Gated): y has half
-  // the columns
-  bool gated = false;
-  bool logits = false;  // on a CPU y is f32 whatever is computed in
-  // x holds values of fp8 (Quantize). All three products have operands in fp8: weights are
-  // quantized to e4m3 and output gradients to e5m2 for the products alone. A GPU, and a CPU with
-  // `blocks`, multiplies operands that lie along the dimension that is summed:
-  //   y = x weight^T      x [N, in],     weight [out, in]
-  //   dx = dy weight      dy [N, out],   weight^T [in, out]
-  //   dw = dy^T x         dy^T [out, N], x^T [in, N]
-  bool fp8 = false;
-  int number = 0;        // Fp8Site's, of the weights and of the gradients of a block
-  bool delayed = false;  // as Quantize has it
-  // the weight is cast once a step: a forward that writes fp8_weight* casts, all else reads them
-  bool casts_once = false;
-  // the weight is in fp8 when it arrives (program::GroupSpec::fp8): nothing casts it here, and a
-  // GPU transposes it for its input's gradient
-  bool weight_in_fp8 = false;
-  // x and dy (e4m3, too) have scales of vectors, weights of blocks: Fp8Granularity
-  bool blocks = false;
+  std::optional<QuantizedProduct> fp8 = {};        // x then holds values of fp8 (Quantize)
 
   bool operator==(const Linear&) const = default;
 
@@ -63,6 +40,8 @@ struct Linear {
   bool has_gpu_kernel(const Types& t) const;
   void run_forward(const OpContext& c) const;
   void run_backward(const OpContext& c) const;
+  /// Writes fp8_weight*.
+  void run_weight_casts(const OpContext& c) const;
 
   // unused_bias, unused_input_bias: of frozen ones, which kernels sum beside other work
   // fp8_*: operands of products in fp8, their transposes and scales; fp8_wide: the same in f32, as
@@ -90,17 +69,9 @@ struct Linear {
   void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;
   Fp8Tensor fp8_input(const OpContext& c) const;
   Fp8Tensor fp8_weights(const OpContext& c, bool forward) const;
-  Fp8Granularity granularity() const {
-    return blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
-  }
-  Fp8Granularity weight_granularity() const {
-    return blocks ? Fp8Granularity::block : Fp8Granularity::tensor;
-  }
   void add_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   void add_gpu_fp8_scratch(Cost& cost, Direction direction, const Types& t) const;
   void add_weight_copies(Cost& cost, Direction direction, const Types& t) const;
-  bool keeps_sum() const { return activation != Activation::none && !is_in_place(activation); }
-  bool differentiates() const { return activation != Activation::none && !differentiated_behind; }
   /// Is a GPU's cast of the gradient made, which sums its columns on the way?
   bool casts_gradient(const Types& t) const {
     return fp8 && t.gpu && (wants_input_gradient(t) || t.trains(weight));

@@ -15,7 +15,7 @@ void Quantize::run_forward(const OpContext& c) const {
   if (!writes_values && !writes_transposed) return;
   Fp8Cast how = fp8_cast(c, {Fp8Class::inputs, number});
   how.activation = activation, how.gated = gated;
-  if (blocks)
+  if (scaling == Fp8Scaling::blocks)
     return quantize({writes_values ? by_row(c.output(values)) : Tensor(), c.output(scale), format,
                      writes_transposed ? c.output(transposed) : Tensor(), Fp8Granularity::vector,
                      c.output(transposed_scale)},

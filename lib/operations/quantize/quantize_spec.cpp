@@ -18,15 +18,16 @@ std::vector<OutputSpec> Quantize::outputs(const Types& t) const {
   if (gated) dims.back() /= 2;
   const TensorType values_type{DType::u8, dims};
   const std::int64_t rows = values_type.rows(), columns = values_type.columns();
-  const Fp8Granularity granularity = blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
+  const bool in_blocks = scaling == Fp8Scaling::blocks;
+  const Fp8Granularity granularity = in_blocks ? Fp8Granularity::vector : Fp8Granularity::tensor;
   std::vector<OutputSpec> out{
       {"fp8", values_type, {input(x)}},
       {"fp8_scale", fp8_scale_type(granularity, rows, columns), {input(x)}}};
   if (transposes)
     out.push_back({"fp8_transposed",
                    {DType::u8, {columns, rows}},
-                   {input(x), output(blocks ? transposed_scale : scale)}});
-  if (transposes && blocks)
+                   {input(x), output(in_blocks ? transposed_scale : scale)}});
+  if (transposes && in_blocks)
     out.push_back({"fp8_transposed_scale", fp8_scale_type(granularity, columns, rows), {input(x)}});
   return out;
 }
@@ -35,12 +36,12 @@ Cost Quantize::cost(Direction direction, const Types& t) const {
   Cost c;
   if (direction == Direction::backward) return c;
   const auto elements = static_cast<double>(t.inputs[x].elements()) / (gated ? 2 : 1);
-  const int reads = delayed || blocks ? 1 : 2;  // for the largest value, for the cast
+  const int reads = reads_of_cast(scaling);
   c.element_flops = (4 + (activation == Activation::none ? 0 : reads * activation_flops)) *
                     elements;
   c.element_bytes = reads * t.inputs[x].bytes() + (transposes ? 2 : 1) * elements;
   c.element_output = values;
-  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels(delayed || blocks)}};
+  if (t.gpu) c.kernels = {{KernelFamily::quantize, quantize_kernels(scaling)}};
   return c;
 }
 

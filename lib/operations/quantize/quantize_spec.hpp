@@ -1,6 +1,7 @@
 #pragma once
 #include "operations/activation/activation_spec.hpp"
 #include "operations/op_spec.hpp"
+#include "operations/quantize/fp8_scaling_spec.hpp"
 
 namespace trainx::operations {
 
@@ -31,16 +32,16 @@ constexpr std::int64_t fp8_block = 128;
 /// f32: the scales of x[rows, columns], in the layout of kernels/quantize/fp8_bits.hpp.
 TensorType fp8_scale_type(Fp8Granularity granularity, std::int64_t rows, std::int64_t columns);
 
-/// Kernels that a GPU launches for a tensor: one finds the scale and one casts. `at_once`: one does
-/// both, since scales are known before (delayed scaling) or belong to blocks.
-constexpr std::int64_t quantize_kernels(bool at_once) { return at_once ? 1 : 2; }
+/// Kernels that a GPU launches for a tensor: one finds the scale and one casts. One does both where
+/// scales are known before, or belong to blocks.
+constexpr std::int64_t quantize_kernels(Fp8Scaling scaling) { return reads_of_cast(scaling); }
 
 /// values = fp8(f(x) / scale), scale = max|f(x)| / largest(format): see quantize.hpp.
 ///
 /// Outputs: values (u8: the bits of one fp8 number each) with x's dims, and scale (f32 [1]); on
-/// GPUs transposed too (u8 [columns, rows] of x), where asked for. With `blocks` scale belongs to
-/// vectors of rows; transposed is made on CPUs too, and has its own transposed_scale, of vectors of
-/// columns. It has no backward: whoever reads the values brings the gradient of x.
+/// GPUs transposed too (u8 [columns, rows] of x), where asked for. With Fp8Scaling::blocks scale
+/// belongs to vectors of rows; transposed is made on CPUs too, and has its own transposed_scale, of
+/// vectors of columns. It has no backward: whoever reads the values brings the gradient of x.
 struct Quantize {
   static constexpr std::string_view name = "quantize";
   static constexpr Work work = Work::copy;
@@ -50,10 +51,9 @@ struct Quantize {
   Fp8 format = Fp8::e4m3;
   // what is cast is this function of x, which is then kept nowhere: on GPUs, GELUs alone
   Activation activation = Activation::none;
-  bool gated = false;    // ... of the left half of x's columns, times the right half (Gated)
-  bool delayed = false;  // the scale is known, but for a first step, and x is read once
-  bool blocks = false;   // each 128 elements have a scale, and x is read once
-  int number = 0;        // Fp8Site's, of the inputs of a block
+  bool gated = false;  // ... of the left half of x's columns, times the right half (Gated)
+  Fp8Scaling scaling = Fp8Scaling::current;
+  int number = 0;  // Fp8Site's, of the inputs of a block
   // GPUs multiply what lies along the dimension that is summed: for weight gradients, along rows
   bool transposes = false;
 

@@ -5,11 +5,11 @@
 namespace trainx::operations {
 
 void router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums, const Tensor& x,
-                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts) {
+                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts, bool adds) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(scores))
-      return cuda::router_scores(*gpu, r, scores, log_sums, x, weight, bias, casts);
-  return cpu::router_scores(r, scores, log_sums, x, weight, bias, casts);
+      return cuda::router_scores(*gpu, r, scores, log_sums, x, weight, bias, casts, adds);
+  return cpu::router_scores(r, scores, log_sums, x, weight, bias, casts, adds);
 }
 
 void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums) {

@@ -24,9 +24,10 @@ struct RouterZGradient {
 };
 
 /// scores[N, E] of x[N, H] weight[E, H]^T + bias[E] (undefined: 0), and log_sums[N] of those logits
-/// (undefined: not wanted).
+/// (undefined: not wanted). With `adds` `scores` holds what logits are added to.
 void router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums, const Tensor& x,
-                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts);
+                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts,
+                   bool adds = false);
 /// weights[N, k] and indices[N, k] of scores[N, E] and correction[E] (undefined: 0). One of both
 /// may be undefined: it is not wanted. A score that is no number counts as the largest.
 void choose_experts(const Router& r, const Tensor& weights, const Tensor& indices,

@@ -9,7 +9,7 @@ struct Gpu;  // operations/common/gpu.hpp
 
 namespace cpu {
 void router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums, const Tensor& x,
-                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts);
+                   const Tensor& weight, const Tensor& bias, const RouterCasts& casts, bool adds);
 void add_router_z(const Tensor& z, const Tensor& before, const Tensor& log_sums);
 void router_backward_bias(const Tensor& d_bias, const Tensor& d_logits, bool accumulate,
                           const RouterCasts& casts);
@@ -29,7 +29,7 @@ void router_backward_weight(const Tensor& d_weight, const Tensor& d_logits, cons
 namespace cuda {
 void router_scores(const Gpu& gpu, const Router& r, const Tensor& scores, const Tensor& log_sums,
                    const Tensor& x, const Tensor& weight, const Tensor& bias,
-                   const RouterCasts& casts);
+                   const RouterCasts& casts, bool adds);
 void add_router_z(const Gpu& gpu, const Tensor& z, const Tensor& before, const Tensor& log_sums);
 void router_backward_bias(const Gpu& gpu, const Tensor& d_bias, const Tensor& d_logits,
                           bool accumulate, const RouterCasts& casts);

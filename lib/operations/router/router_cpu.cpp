@@ -215,14 +215,18 @@ void add_z_gradient(const Router& r, const Tensor& d_logits, const Tensor& score
 
 void cpu::router_scores(const Router& r, const Tensor& scores, const Tensor& log_sums,
                         const Tensor& x, const Tensor& weight, const Tensor& bias,
-                        const RouterCasts& casts) {
+                        const RouterCasts& casts, bool adds) {
   {
     const TimedWork timed(Work::matrix_product);
     note_gemm(x.size(0), r.experts, x.size(1));
     const at::Tensor w = in_float(weight, casts.weight).t();
     by_rows(x, casts.x, [&](std::int64_t first, std::int64_t count) {
       at::Tensor out = torch_view(scores.narrow(0, first, count));
-      at::mm_out(out, in_float(x.narrow(0, first, count), casts.x), w);
+      const at::Tensor some = in_float(x.narrow(0, first, count), casts.x);
+      if (adds)
+        at::addmm_out(out, out, some, w);
+      else
+        at::mm_out(out, some, w);
     });
   }
   if (bias.defined()) add_bias(scores, bias);

@@ -45,8 +45,10 @@ void require_parts(const Tensor& room, const Tensor& x) {
 
 // Products of 16-bit operands are exact, and sums of fp32: scores are those of operands in fp32.
 void router_scores(const Gpu& gpu, const Router& r, const Tensor& scores, const Tensor& log_sums,
-                   const Tensor& x, const Tensor& weight, const Tensor& bias, const RouterCasts&) {
+                   const Tensor& x, const Tensor& weight, const Tensor& bias, const RouterCasts&,
+                   bool adds) {
   gpu::GemmProblem p = gpu::linear_problem(x.size(0), r.experts, x.size(1), x.dtype);
+  p.accumulate = adds;
   p.result = DType::f32;
   route_product(gpu, p, x.data, weight.data, scores.data);
   if (r.score == Router::Score::chosen_softmax && !bias.defined() && !log_sums.defined()) return;

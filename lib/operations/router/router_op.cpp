@@ -16,9 +16,12 @@ RouterCasts casts_of(const OpContext& c) {
 
 void Router::run_forward(const OpContext& c) const {
   const Tensor of_all = c.output(scores), sums = has_z ? c.output(log_sums) : Tensor();
-  if (c.writes(scores))
+  if (c.writes(scores)) {
+    const Tensor more = c.input(added);
+    if (more.defined()) operations::cast(of_all, more);
     router_scores(*this, of_all, sums, by_row(c.input(x)), c.parameter(weight), c.parameter(bias),
-                  casts_of(c));
+                  casts_of(c), more.defined());
+  }
   if (has_z && c.writes(z)) add_router_z(c.output(z), c.input(z_before), sums);
   const auto written = [&](int o) { return c.writes(o) ? c.output(o) : Tensor(); };
   const Tensor to_weights = written(weights), to_indices = written(indices);
@@ -38,6 +41,7 @@ void Router::run_backward(const OpContext& c) const {
                          c.output(indices), casts);
   if (const Tensor to = c.input_gradient(z_before); to.defined())
     operations::cast(to, c.output_gradient(z));
+  if (const Tensor to = c.input_gradient(added); to.defined()) operations::cast(to, d);
   if (const Tensor to = c.parameter_gradient(bias); to.defined())
     router_backward_bias(to, d, c.accumulates(bias), casts);
   if (const Tensor to = c.input_gradient(balance); to.defined()) operations::cast(to, d_balanced);

@@ -18,6 +18,7 @@ std::vector<OutputSpec> Router::outputs(const Types& t) const {
       {},
       {}};
   if (t.has_parameter(bias)) all[scores].from.push_back(parameter(bias));
+  if (t.has_input(added)) all[scores].from.push_back(input(added));
   if (has_z) {
     all[log_sums] = {"router_log_sums", {DType::f32, {n}}, all[scores].from};
     all[z] = {"router_z", {DType::f32, {1}}, {output(log_sums)}};
@@ -36,6 +37,7 @@ BackwardSpec Router::backward(const Types& t) const {
       .reads = {output(scores), output(indices)}, .inputs = {{.input = x}}, .parameters = {weight}};
   if (t.has_input(balance)) b.inputs.push_back({.input = balance});
   if (t.has_input(z_before)) b.inputs.push_back({.input = z_before});
+  if (t.has_input(added)) b.inputs.push_back({.input = added});
   if (has_z) b.reads.push_back(output(log_sums));
   if (t.has_parameter(bias)) b.parameters.push_back(bias);
   if (t.trains(weight)) b.reads.push_back(input(x));
@@ -56,8 +58,8 @@ Cost Router::cost(Direction direction, const Types& t) const {
   c.scratch[x_cast] = {"router_x", casts && (forward || trains) ? some_rows : none};
   c.scratch[weight_cast] = {
       "router_weight", casts && (forward || wants_x) ? TensorType{DType::f32, {experts, H}} : none};
-  c.scratch[d_logits] = {"d_router_logits",
-                         forward || in_parts ? none : TensorType{DType::f32, {N, experts}}};
+  const bool whole = !forward && (!in_parts || (t.has_input(added) && t.wants_gradient(added)));
+  c.scratch[d_logits] = {"d_router_logits", whole ? TensorType{DType::f32, {N, experts}} : none};
   c.scratch[d_x] = {"d_router_x", casts && wants_x ? some_rows : none};
   if (in_parts) {
     const std::int64_t logits = part_count * experts;

@@ -13,8 +13,9 @@ namespace trainx::operations {
 struct Router {
   static constexpr std::string_view name = "router";
   static constexpr Work work = Work::activation;  // beside products
-  /// balance, z_before: of the layer before, where there is one.
-  enum Input : int { x, balance, z_before };
+  /// balance, z_before: of the layer before, where there is one. added [N, E]: of an adapter, to
+  /// logits.
+  enum Input : int { x, balance, z_before, added };
   /// correction is a constant. bias [E] is added to logits; it may be absent.
   enum Parameter : int { weight, correction, bias };
   /// weights f32 [N, k]; indices i32 [N, k], all k different; scores f32 [N, E], of

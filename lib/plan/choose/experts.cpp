@@ -10,7 +10,7 @@
 namespace trainx::plan {
 namespace {
 
-[[noreturn]] void refuse(const Decisions& plan, const std::string& why) {
+[[noreturn]] void refuse(const Draft& plan, const std::string& why) {
   throw UserError(
       ExitCode::invalid_recipe,
       "parallel.experts is " + std::to_string(plan.recipe.parallel.experts) + ", and " + why);
@@ -32,7 +32,7 @@ std::int64_t tokens_of_a_rank(std::int64_t tokens, std::int64_t per_token, std::
 
 }  // namespace
 
-void share_experts(Decisions& plan) {
+void share_experts(Draft& plan) {
   const std::int64_t ranks = plan.recipe.parallel.experts, world = plan.mesh.data;
   if (ranks == 1) return;
   const std::int64_t experts = architectures::experts_of(plan.dims);
@@ -57,13 +57,29 @@ void share_experts(Decisions& plan) {
   plan.mesh.experts = static_cast<int>(ranks);
 }
 
-std::string shared_experts_words(const Decisions& plan) {
+std::vector<int> expert_ranks_of(const Draft& plan, bool free) {
+  std::vector<int> out{plan.mesh.experts};
+  const std::int64_t experts = architectures::experts_of(plan.dims), world = plan.mesh.data;
+  const recipe::Recipe& r = plan.recipe;
+  const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.shares_batches() &&
+                   architectures::capacity_factor(plan.dims) <= 0 &&
+                   plan.update.unit != program::Unit::tensor && !r.generate.every &&
+                   !r.optimizer.update_in_backward;
+  if (!may) return out;
+  for (std::int64_t ranks = 2; ranks <= std::min(world, experts); ++ranks)
+    if (world % ranks == 0 && experts % ranks == 0 &&
+        bytes_of_row_number * (experts / ranks + 1) >= ranks)
+      out.push_back(static_cast<int>(ranks));
+  return out;
+}
+
+std::string shared_experts_words(const Draft& plan) {
   if (plan.mesh.experts == 1) return "";
   const std::int64_t experts = architectures::experts_of(plan.dims),
                      per_token = architectures::experts_per_token(plan.dims);
   const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
                      ranks = plan.mesh.experts;
-  const graph::ExpertSharing sharing = machine_of(plan).sharing;
+  const graph::ExpertSharing sharing = graph_options_of(plan).sharing;
   const std::int64_t choices = sharing.choices(tokens, per_token, experts),
                      any = graph::ExpertSharing{.ranks = ranks}.choices(tokens, per_token, experts);
   return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +

@@ -7,36 +7,36 @@ namespace trainx::plan {
 
 /// Where each group's optimizer lives, by memory.optimizer_offload. The first groups stay on the
 /// device, up to `share` of all elements (none if it is auto). Runs before the other choices.
-void place_optimizer(Decisions& plan);
+void place_optimizer(Draft& plan);
 
-/// Runs after all other choices. share: auto keeps as many groups on the device as is fastest by
-/// `rates` and fits `budget_bytes` (0: everything fits). cpu+disk moves the fewest groups to the
-/// disk with which the rest fits host memory. Writes the plan, its choices and recipe.
-void choose_offload(Decisions& plan, std::int64_t budget_bytes, const program::Rates* rates);
+/// Groups of parameters that are trained.
+int trained_groups(const Draft& plan);
+/// Of their elements, the share whose optimizer is on the device.
+double share_on_device(const Draft& plan);
 
 /// Host bytes that a rank may use: memory.optimizer_offload.host_budget, at most what the machine
 /// has; 0: unknown. `budget_bytes`: memory.budget, which is the same memory if there is no GPU.
-std::int64_t host_budget(const Decisions& plan, std::int64_t budget_bytes);
+std::int64_t host_budget(const Draft& plan, std::int64_t budget_bytes);
 
 /// The optimizer's location for each group; of groups that are not trained, which have none, the
 /// device, where their weights are.
 std::vector<passes::OptimizerLocation> optimizer_locations(
-    const Decisions& plan, const std::vector<program::GroupSpec>& groups);
+    const Draft& plan, const std::vector<program::GroupSpec>& groups);
 
 /// Whether any group is updated on the host; states on the disk pass through it.
-inline bool offloads_optimizer(const Decisions& plan) {
+inline bool offloads_optimizer(const Draft& plan) {
   return plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none;
 }
 /// Whether gradients go to the host in bf16.
-inline bool rounds_gradients(const Decisions& plan) {
+inline bool rounds_gradients(const Draft& plan) {
   return plan.recipe.memory.optimizer_offload.gradients == recipe::OffloadedGradients::bf16;
 }
 /// Whether optimizer states or weights are kept in a file.
-inline bool uses_disk(const Decisions& plan) { return recipe::uses_disk(plan.recipe.memory); }
-inline bool offloads_weights(const Decisions& plan) {
+inline bool uses_disk(const Draft& plan) { return recipe::uses_disk(plan.recipe.memory); }
+inline bool offloads_weights(const Draft& plan) {
   return plan.recipe.memory.parameter_offload != recipe::ParameterOffload::none;
 }
-inline bool weights_on_disk(const Decisions& plan) {
+inline bool weights_on_disk(const Draft& plan) {
   return plan.recipe.memory.parameter_offload == recipe::ParameterOffload::disk;
 }
 

@@ -12,7 +12,10 @@ constexpr double planned_share_of_host = 0.9;
 
 }  // namespace
 
-void choose_asynchronous(Decisions& plan, const Programs& programs, MemoryPlan& memory) {
+// No decision of the search (Decisions): while the key is auto a copy gives way to all else
+// (snapshot_bytes_of), so that no choice fits the less for it, and no predicted time has it. What
+// the search has chosen stays the best whichever value is taken here.
+void choose_asynchronous(Draft& plan, const Programs& programs, MemoryPlan& memory) {
   auto& asynchronous = plan.recipe.checkpoint.asynchronous;
   if (!asynchronous.is_auto()) return;
   asynchronous.value = false;

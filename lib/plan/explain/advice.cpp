@@ -1,6 +1,9 @@
 #include "plan/explain/advice.hpp"
+#include "plan/explain/human_time.hpp"
+#include "core/units.hpp"
 #include "plan/explain/printed.hpp"
 #include "plan/limits.hpp"
+#include "plan/choose/evaluator.hpp"
 #include "plan/step_cost.hpp"
 #include <algorithm>
 #include <cmath>
@@ -13,10 +16,9 @@ std::int64_t up(std::int64_t x, std::int64_t multiple) {
   return (x + multiple - 1) / multiple * multiple;
 }
 
-// Work that advice may take, so that `plan` answers at once: models this deep get none, and so many
-// instructions are planned to see what fits.
-constexpr std::int64_t most_advised_layers = 128, most_advised_instructions = 10'000;
-constexpr std::int64_t most_priced_blocks = 4096;  // of all micro-batch sizes together
+// So that `plan` answers at once: deeper models get no advice.
+constexpr std::int64_t most_advised_layers = 128;
+constexpr std::size_t most_advised_sizes = 12;  // of micro-batches, the closest
 
 /// Those closest to `now` by ratio, ascending.
 std::vector<std::int64_t> closest(std::vector<std::int64_t> sizes, std::int64_t now,
@@ -56,6 +58,8 @@ class Adviser {
   }
 
  private:
+  /// Elsewhere advice goes to multiples of 8 at most.
+  bool knows_tiles() const { return plan_.rates->tiles.are_measured; }
   bool matters(double gain_s) const { return gain_s >= least_gain * cost_.seconds; }
 
   void price(Candidate& c) const {
@@ -76,7 +80,6 @@ class Adviser {
     const std::int64_t now_bytes = plan_.memory.total_bytes(), budget = plan_.memory.budget_bytes;
     bool told = false;
     for (const Candidate& c : candidates) {
-      if (*plan_.searched - searched_before_ > most_advised_instructions) return;
       const std::int64_t bytes = bytes_of(plan_, c.shape);
       if ((budget > 0 && bytes > budget) || (told && bytes > now_bytes)) continue;
       advice_.push_back({c.settings, c.gain_s, c.gain_s / cost_.seconds, bytes - now_bytes,
@@ -86,27 +89,45 @@ class Adviser {
     }
   }
 
-  /// The same global batch with other micro-batches.
+  /// The same global batch with other micro-batches: as the search weighs them.
   void micro_batch() {
-    std::vector<Candidate> candidates;
-    const std::int64_t samples = now_.micro_batch_size * now_.grad_accum_steps;
-    const std::int64_t priced =
-        std::max<std::int64_t>(4, most_priced_blocks / (2 * layers_of(plan_.dims)));
-    for (const std::int64_t micro :
-         closest(plannable_micro_batch_sizes(plan_, samples), now_.micro_batch_size,
-                 static_cast<std::size_t>(priced))) {
-      if (micro == now_.micro_batch_size) continue;
-      Candidate& c = candidates.emplace_back(
-          Candidate{now_,
-                    {{"batch.micro_batch_size", now_.micro_batch_size, micro},
-                     {"batch.grad_accum_steps", now_.grad_accum_steps, samples / micro}}});
+    if (layers_of(plan_.dims) > most_searched_layers) return;
+    Evaluator evaluator(plan_, &*plan_.step_rates);
+    const Decisions now = decisions_of(plan_);
+    const Evaluation takes = evaluator.of(now);
+    const std::int64_t samples = evaluator.samples();
+    std::optional<std::pair<Candidate, Evaluation>> best, smaller;
+    for (const std::int64_t micro : closest(plannable_micro_batch_sizes(plan_, samples),
+                                            now.micro_batch_size, most_advised_sizes)) {
+      if (micro == now.micro_batch_size || (micro % 8 != 0 && !knows_tiles())) continue;
+      Decisions other = now;
+      other.micro_batch_size = micro;
+      const Evaluation& e = evaluator.of(other);
+      const bool fits = plan_.budget_bytes <= 0 || e.bytes <= plan_.budget_bytes;
+      if (!fits || e.seconds > (1 - least_gain) * takes.seconds) continue;
+      Candidate c{now_,
+                  {{"batch.micro_batch_size", now.micro_batch_size, micro},
+                   {"batch.grad_accum_steps", now_.grad_accum_steps, samples / micro}}};
       c.shape.micro_batch_size = micro, c.shape.grad_accum_steps = samples / micro;
+      price(c);
+      c.gain_s = takes.seconds - e.seconds;
+      if (!best || e.seconds < best->second.seconds) best = {c, e};
+      // one more, for those who have no memory to spare
+      if (e.bytes <= takes.bytes && (!smaller || e.seconds < smaller->second.seconds))
+        smaller = {c, e};
     }
-    tell_best(std::move(candidates));
+    const auto tell = [&](const auto& told) {
+      const auto& [c, e] = *told;
+      advice_.push_back({c.settings, c.gain_s, c.gain_s / takes.seconds, e.bytes - takes.bytes,
+                         reason(c), false});
+    };
+    if (best) tell(best);
+    if (smaller && best->second.bytes > takes.bytes) tell(smaller);
   }
 
   /// Global batch sizes nearby, if no cut of the given one is faster.
   void global_batch() {
+    if (!knows_tiles()) return;
     std::vector<Candidate> candidates;
     const std::int64_t micro = now_.micro_batch_size, near = std::min<std::int64_t>(micro / 4, 8);
     for (std::int64_t other = std::max<std::int64_t>(1, micro - near); other <= micro + near;
@@ -200,8 +221,7 @@ class Adviser {
     if (most == heads_s) return heads_reason();
     if (most == unaligned_s)
       return "matrix rows that are not a multiple of 8 elements miss the fast kernels: about " +
-             printed("%.0f ms", cost_.unaligned_lost_s * 1e3) +
-             " of the step (estimated, not measured)";
+             human_time(cost_.unaligned_lost_s) + " of the step (estimated, not measured)";
     if (most == tiles_s) return tiles_reason();
     return c.shape.micro_batch_size > now_.micro_batch_size
                ? "fewer and larger kernels, fewer additions to gradients"
@@ -212,7 +232,7 @@ class Adviser {
     const std::int64_t head = architectures::head_size(plan_.dims);
     if (head == 0) return "";
     const std::string size = "heads of " + std::to_string(head) + " elements ",
-                      lost = printed("%.1f ms", cost_.heads_lost_s * 1e3) +
+                      lost = human_time(cost_.heads_lost_s) +
                              " of the step (estimated, not measured)";
     if (!program::has_fused_attention(head))
       return size + "do not fit the fused attention kernels (multiples of 8, at most 128): " + lost;
@@ -226,16 +246,15 @@ class Adviser {
     const std::string sizes = "m " + std::to_string(g.m) + " n " + std::to_string(g.n) + " k " +
                               std::to_string(g.k),
                       tile = std::to_string(t.tile_m) + " x " + std::to_string(t.tile_n);
-    return "matrix products lose " + printed("%.1f ms", cost_.tiles_lost_s * 1e3) +
-           " to tiles, most at " + sizes + ": " + printed("%.2f", t.waves) + " waves of " + tile +
-           " on " + std::to_string(plan_.rates->tiles.multiprocessors) +
+    return "matrix products lose " + human_time(cost_.tiles_lost_s) + " to tiles, most at " +
+           sizes + ": " + printed("%.2f", t.waves) + " waves of " + tile + " on " +
+           std::to_string(plan_.rates->tiles.multiprocessors) +
            " multiprocessors take as long as " + printed("%.0f", std::ceil(t.waves));
   }
 
   const RunPlan& plan_;
   const StepShape now_;
   const StepCost cost_;
-  const std::int64_t searched_before_ = *plan_.searched;
   std::vector<Advice> advice_;
 };
 
@@ -246,7 +265,8 @@ std::string signed_bytes(std::int64_t bytes) {
 }  // namespace
 
 std::vector<Advice> advise(const RunPlan& plan) {
-  if (!plan.rates || !plan.on_gpu || std::holds_alternative<architectures::CustomDims>(plan.dims))
+  if (!plan.rates || !plan.step_rates || !plan.on_gpu ||
+      std::holds_alternative<architectures::CustomDims>(plan.dims))
     return {};
   if (layers_of(plan.dims) > most_advised_layers) return {};
   return Adviser(plan).all();
@@ -260,9 +280,9 @@ std::string describe(const std::vector<Advice>& advice, const RunPlan& plan) {
     for (const auto& s : a.settings)
       settings += (settings.empty() ? "" : ", ") + s.key + " " + std::to_string(s.now) + " -> " +
                   std::to_string(s.better);
-    out += "  " + settings + ": " + printed("%.1f ms", a.gain_s * 1e3) + " of " +
-           printed("%.1f", plan.time->step_s * 1e3) + printed(" (%.1f %%)", a.share * 100) + ", " +
-           signed_bytes(a.more_bytes) + " memory; " + a.reason;
+    out += "  " + settings + ": " + human_time(a.gain_s) + " of " + human_time(plan.time->step_s) +
+           printed(" (%.1f %%)", a.share * 100) + ", " + signed_bytes(a.more_bytes) + " memory; " +
+           a.reason;
     if (a.changes_training)
       out += a.settings.front().key.starts_with("model.") ? " (changes the model)"
                                                           : " (changes the training steps)";

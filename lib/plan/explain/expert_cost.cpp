@@ -80,12 +80,11 @@ std::vector<ExpertAdvice> expert_advice(const RunPlan& plan) {
   std::vector<ExpertAdvice> out;
   const auto* now = std::get_if<architectures::Gpt2Dims>(&plan.dims);
   if (!now || now->num_experts == 0 || plan.recipe.model.init_from ||
-      layers_of(plan.dims) > most_searched_layers)
+      layers_of(plan.dims) > most_compared_layers)
     return out;
   const std::int64_t bytes = plan.memory.total_bytes();
   const auto tell = [&](ExpertAdvice told, const architectures::Gpt2Dims& better) {
-    Decisions other = plan;
-    other.searched = search_of(2'000);
+    Draft other = plan;
     other.dims = better;
     told.fewer_bytes =
         bytes - plan_memory_totals(other, plan_programs(other, Extent::candidate)).total_bytes();

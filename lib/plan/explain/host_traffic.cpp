@@ -1,8 +1,8 @@
 #include "plan/explain/host_traffic.hpp"
+#include "plan/explain/human_time.hpp"
 #include "program/operations.hpp"
 #include "program/ring.hpp"
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace trainx::plan {
@@ -35,9 +35,7 @@ std::string describe(const HostTraffic& traffic, const NetworkPrediction& networ
                            " between its ranks, " +
                            human_bytes(std::llround(traffic.network_bytes)) + " to the next host";
   if (network.bytes_per_s <= 0) return sent;
-  char ms[32];
-  std::snprintf(ms, sizeof ms, "%.1f ms", traffic.seconds * 1e3);
-  return sent + " in " + ms +
+  return sent + " in " + human_time(traffic.seconds) +
          (network.measured_hosts > 0
               ? ": measured, between " + std::to_string(network.measured_hosts) + " hosts of " +
                     std::to_string(network.measured_ranks_per_host) + " ranks, as "

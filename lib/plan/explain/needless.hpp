@@ -14,13 +14,11 @@ struct Needless {
   std::string reason;
 };
 
-/// The most expensive first; each fits with those before it taken away too. Needs plan.memory.
-/// Recomputed segments that save nothing are told on any machine, the rest where a GPU's rates are
-/// known.
+/// The most expensive first; each fits with those before it taken away too. Needs plan.memory and
+/// its budget. On a CPU their cost is not known: all that the run fits without are told.
 std::vector<Needless> needless_levers(const RunPlan& plan);
 
-/// A larger batch by accumulation or ranks that leaves few steps in an epoch: what to change with
-/// it. "" else.
+/// A batch of several micro-batches or ranks that leaves few steps in an epoch. "" else.
 std::string batch_hint(const RunPlan& plan);
 
 std::string describe(const std::vector<Needless>& levers, const RunPlan& plan);

@@ -30,6 +30,19 @@ std::string small_weights(const std::vector<graph::Fp8Product>& products) {
   return out;
 }
 
+/// How often copies of weights are made that all instructions of a step read.
+std::string words_of_casts(const program::ModelGraph& graph) {
+  bool in_steps = false, in_runs = false;
+  for (const auto& block : graph.composition->blocks)
+    for (const operations::BoundOp& op : block->forward)
+      if (const auto* linear = std::get_if<operations::Linear>(&op.operation);
+          linear && linear->fp8 && linear->fp8->casts_once())
+        (linear->fp8->casts_once_a_run() ? in_runs : in_steps) = true;
+  return !in_runs   ? "; weights are cast once a step"
+         : in_steps ? "; trained weights are cast once a step, the others once a run"
+                    : "; weights are cast once a run";
+}
+
 }  // namespace
 
 std::string describe_products(const RunPlan& plan) {
@@ -58,7 +71,7 @@ std::string describe_products(const RunPlan& plan) {
                 "128 x 128 of weights"
               : "e4m3 inputs and weights, e5m2 output gradients, a scale for each tensor") +
          (kept > 0 ? "; " + human_bytes(kept) + " of inputs kept for backward" : "") +
-         (casts_weights_once(plan) ? "; weights are cast once a step"
+         (casts_weights_once(plan) ? words_of_casts(longest.graph)
           : gathered > 0           ? "; each rank casts its parts of " + human_bytes(gathered) +
                                " of weights once a step, and gathers them so"
                          : "") +

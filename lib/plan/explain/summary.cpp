@@ -19,6 +19,10 @@ double parameters_of(const program::GroupSpec& group) {
 
 }  // namespace
 
+bool counts_flops(const RunPlan& plan) {
+  return !std::holds_alternative<architectures::CustomDims>(plan.dims);
+}
+
 double parameter_count(const RunPlan& plan) {
   double n = 0;
   for (const auto& g : plan.train.back().graph.groups) n += parameters_of(g);

@@ -4,6 +4,9 @@
 
 namespace trainx::plan {
 
+/// Whether step_flops counts what the model computes: not what modules of the user's own do.
+bool counts_flops(const RunPlan& plan);
+
 /// Values of the model's parameters.
 double parameter_count(const RunPlan& plan);
 /// Those that optimizer.groups do not freeze.

@@ -19,7 +19,7 @@ const architectures::Task mlm = architectures::Task::masked_lm,
                           cls = architectures::Task::classification;
 
 PlainRun gpu_run(const BertCase& t, DType compute) {
-  return make_run(t, compute, architectures::Machine::one_gpu());
+  return make_run(t, compute, architectures::GraphOptions::on_gpu());
 }
 
 /// Sizes that the libraries' kernels are made for.

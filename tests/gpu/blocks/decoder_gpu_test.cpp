@@ -62,7 +62,7 @@ TEST_CASE("the decoder on the GPU: logits of the whole text behind every piece",
   }
   const model::Decoder::GraphOf graph_of = [&](std::int64_t length) {
     return architectures::graph_of(t.dims, 1, length, DType::f32,
-                                   architectures::Machine::one_gpu(true));
+                                   architectures::GraphOptions::on_gpu(true));
   };
   const DeviceMemory memory(model::Decoder::memory_bytes(graph_of, t.length)), workspace(64 << 20),
       counters(kernels::fold_words * 4, 0);

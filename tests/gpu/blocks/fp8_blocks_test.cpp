@@ -19,8 +19,8 @@ namespace fp8_blocks_test {
 
 using namespace trainx;
 using namespace trainx::model::test;
-using graph::Fp8Scaling;
 using operations::Fp8;
+using operations::Fp8Scaling;
 
 namespace {
 
@@ -41,15 +41,15 @@ std::vector<Fp8Scaling> scalings() {
   if (kernels::compute_capability() == 90) return {Fp8Scaling::current, Fp8Scaling::blocks};
   return {Fp8Scaling::current};
 }
-PlainRun fp8_run(architectures::Machine machine, DType compute = DType::bf16,
+PlainRun fp8_run(architectures::GraphOptions graph_options, DType compute = DType::bf16,
                  Fp8Scaling scaling = Fp8Scaling::current) {
-  machine.fp8.layers = graph::Fp8Layers::all;
-  machine.fp8.scaling = scaling;
+  graph_options.passes.fp8.layers = graph::Fp8Layers::all;
+  graph_options.passes.fp8.scaling = scaling;
   return make_run(fp8_case, architectures::graph_of(fp8_case.dims, fp8_case.batch, fp8_case.length,
-                                                    compute, machine));
+                                                    compute, graph_options));
 }
 PlainRun gpu_run(Fp8Scaling scaling = Fp8Scaling::current) {
-  return fp8_run(architectures::Machine::one_gpu(), DType::bf16, scaling);
+  return fp8_run(architectures::GraphOptions::on_gpu(), DType::bf16, scaling);
 }
 
 void copy_operands(PlainRun& to, PlainRun& from) {
@@ -138,8 +138,8 @@ namespace {
 /// a boundary between two numbers of fp8, by a whole step of it.
 struct CpuGradients {
   explicit CpuGradients(Fp8Scaling scaling = Fp8Scaling::current)
-      : of_bf16(fp8_run(architectures::Machine(1), DType::bf16, scaling)),
-        of_f32(fp8_run(architectures::Machine(1), DType::f32, scaling)) {}
+      : of_bf16(fp8_run(architectures::GraphOptions::on_cpu(1), DType::bf16, scaling)),
+        of_f32(fp8_run(architectures::GraphOptions::on_cpu(1), DType::f32, scaling)) {}
 
   PlainRun of_bf16, of_f32;
   Gradients exact, bf16, f32;
@@ -202,13 +202,13 @@ TEST_CASE("gradients of products in fp8 on the GPU differ from fp64's by roundin
 
 TEST_CASE("rounding explains no wrong scale and no missing transpose") {
   const int seed = GENERATE(0, 1, 2);
-  PlainRun run = fp8_run(architectures::Machine(1));
+  PlainRun run = fp8_run(architectures::GraphOptions::on_cpu(1));
   if (seed > 0) run.fill_parameters(100 + seed), run.fill_batch(200 + seed, 100, 0.2);
   CpuGradients cpu;
   cpu.compute(run);
   const auto by_one_rounding = [](const at::Tensor& w) { return w * 1.00390625; };
   const auto problems = [&](const char* name, const std::function<at::Tensor(at::Tensor)>& change) {
-    PlainRun changed = fp8_run(architectures::Machine(1));
+    PlainRun changed = fp8_run(architectures::GraphOptions::on_cpu(1));
     copy_operands(changed, run);
     if (name) {
       const at::Tensor w = changed.parameters("w.", DType::bf16).at(name);

@@ -16,7 +16,7 @@ namespace {
 
 PlainRun gpu_run(const Case& t, DType compute) {
   return make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
-                                             architectures::Machine::one_gpu()));
+                                             architectures::GraphOptions::on_gpu()));
 }
 
 /// Sizes that the libraries' kernels are made for.

@@ -93,7 +93,7 @@ TEST_CASE("GPT-2 with own products with a GELU: as near to fp64 as torch", "[gpu
       GENERATE(std::pair{DType::bf16, at::kBFloat16}, std::pair{DType::f16, at::kHalf});
   INFO(name_of(compute));
   PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute,
-                                                     architectures::Machine::one_gpu()));
+                                                     architectures::GraphOptions::on_gpu()));
   if (!run_with_own_gelu(run)) return;
   check_as_torch(run, reference_of(run, t).gradients, reference_of(run, t, theirs).gradients);
 }
@@ -112,7 +112,7 @@ TEST_CASE("BERT with own products with a GELU: as near to fp64 as torch", "[gpu]
                     .num_labels = 3},
                    64,
                    128};
-  PlainRun run = make_run(t, DType::bf16, architectures::Machine::one_gpu());
+  PlainRun run = make_run(t, DType::bf16, architectures::GraphOptions::on_gpu());
   if (!run_with_own_gelu(run)) return;
   check_as_torch(run, reference_of(run, t).gradients,
                  reference_of(run, t, at::kBFloat16).gradients);

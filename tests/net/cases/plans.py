@@ -223,4 +223,28 @@ BUDGETS = {
     ),
 }  # fmt: skip
 
-CASES = {f"plan: {name}": c for name, c in (PUBLISHED | IN_FP8 | MODES | BUDGETS).items()}
+# sizes that are no multiples of a tile: advice names better ones
+ADVISED = {
+    "odd sizes of a model": planned(
+        published("gpt2", 4, options=", num_heads: 10, hidden_size: 1000, "
+                  "intermediate_size: 3900, vocab_size: 50257"),
+        BF16, batch=batch(32, 8), gpus=("h100", "h200"),
+    ),
+    "odd inner size": planned(
+        published("llama", 3, 2048, options=", num_heads: 16, num_key_value_heads: 4, "
+                  "hidden_size: 2048, intermediate_size: 5461, vocab_size: 32000"),
+        BF16, batch=batch(16, 4), gpus=("h100", "h200"),
+    ),
+    "odd rows": planned(
+        published("gpt2", 4, 1000), BF16, batch=batch(32, 8), gpus=("h100", "h200")
+    ),
+    "odd micro-batch": planned(GPT2, BF16, batch=batch(33, 33), gpus=("h100", "h200")),
+    "small micro-batch in little memory": planned(
+        DEEP, BF16, "memory.budget=12 GiB", batch=batch(96, 3), gpus=("h100", "h200")
+    ),
+}  # fmt: skip
+
+CASES = {
+    f"plan: {name}": c
+    for name, c in (PUBLISHED | IN_FP8 | MODES | BUDGETS | ADVISED).items()
+}

@@ -133,8 +133,8 @@ const std::vector<BertCase>& bert_cases() {
   return list;
 }
 
-PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine) {
-  const auto graph = architectures::graph_of(t.dims, t.batch, t.length, compute, machine);
+PlainRun make_run(const BertCase& t, DType compute, architectures::GraphOptions graph_options) {
+  const auto graph = architectures::graph_of(t.dims, t.batch, t.length, compute, graph_options);
   PlainRun run(t.dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, t.dims.vocab_size, 1);

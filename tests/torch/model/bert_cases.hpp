@@ -17,7 +17,9 @@ struct BertCase {
 const std::vector<BertCase>& bert_cases();
 /// With weights and batch filled in, ready to run. As many masked_lm targets as the graph expects,
 /// tokens 0 and no targets in padding.
-PlainRun make_run(const BertCase& t, DType compute, architectures::Machine machine = 2);
+PlainRun make_run(
+    const BertCase& t, DType compute,
+    architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(2));
 BertBatch batch_of(PlainRun& run, const BertCase& t);
 /// Of the run's weights and batch.
 BertResult reference_of(PlainRun& run, const BertCase& t, at::ScalarType compute = at::kDouble);

@@ -37,13 +37,16 @@ AnyCase gpt2_case(const model::test::Case& t) {
   return {t.name,
           [t](DType compute, std::int64_t threads) {
             return make_run(t,
-                            architectures::graph_of(t.dims, t.batch, t.length, compute, threads));
+                            architectures::graph_of(t.dims, t.batch, t.length, compute,
+                                                    architectures::GraphOptions::on_cpu(threads)));
           },
           t.dims};
 }
 AnyCase bert_case(const model::test::BertCase& t) {
   return {t.name,
-          [t](DType compute, std::int64_t threads) { return make_run(t, compute, threads); },
+          [t](DType compute, std::int64_t threads) {
+            return make_run(t, compute, architectures::GraphOptions::on_cpu(threads));
+          },
           t.dims};
 }
 
@@ -51,10 +54,11 @@ AnyCase bert_case(const model::test::BertCase& t) {
 AnyCase fp8_case(const model::test::Case& t) {
   return {t.name + std::string(" in fp8"),
           [t](DType compute, std::int64_t threads) {
-            architectures::Machine machine(threads);
-            machine.fp8.layers = graph::Fp8Layers::all;
-            return make_run(t,
-                            architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
+            architectures::GraphOptions graph_options =
+                architectures::GraphOptions::on_cpu(threads);
+            graph_options.passes.fp8.layers = graph::Fp8Layers::all;
+            return make_run(
+                t, architectures::graph_of(t.dims, t.batch, t.length, compute, graph_options));
           },
           t.dims};
 }

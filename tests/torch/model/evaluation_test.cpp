@@ -54,7 +54,8 @@ std::vector<Case> dropping(const Case& plain) {
 }
 
 PlainRun training_run(const ModelDims& dims) {
-  const program::ModelGraph graph = architectures::model_graph(dims, 2, 12, DType::f32, 2);
+  const program::ModelGraph graph =
+      architectures::model_graph(dims, 2, 12, DType::f32, architectures::GraphOptions::on_cpu(2));
   PlainRun run(dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, vocabulary, 0.2);

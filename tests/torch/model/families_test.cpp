@@ -15,9 +15,10 @@ using model::test::relative_error;
 
 namespace {
 
-PlainRun run_of(const architectures::ModelDims& dims, const architectures::Machine& machine) {
+PlainRun run_of(const architectures::ModelDims& dims,
+                const architectures::GraphOptions& graph_options) {
   const program::ModelGraph graph = architectures::graph_of(
-      std::get<architectures::DecoderDims>(dims), 2, 12, DType::f32, machine);
+      std::get<architectures::DecoderDims>(dims), 2, 12, DType::f32, graph_options);
   PlainRun run(dims, graph, program::plain_program(graph, {}));
   run.fill_parameters(5);
   run.fill_batch(6, 50, 0.2);
@@ -34,7 +35,8 @@ TEST_CASE("decoders of all families: what a GPU computes, computed here, is the 
     INFO(name);
     const architectures::ModelDims dims =
         architectures::dims_from_config(small_decoder::small(name).dump(), "config.json");
-    PlainRun cpu = run_of(dims, 2), gpu = run_of(dims, architectures::Machine::one_gpu());
+    PlainRun cpu = run_of(dims, architectures::GraphOptions::on_cpu(2)),
+             gpu = run_of(dims, architectures::GraphOptions::on_gpu());
     ++families;
     cpu.run();
     gpu.run();

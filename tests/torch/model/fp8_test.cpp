@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t batch = 2, length = 8, hidden = 16, wide = 48, tokens = batch * length;
 
 /// `channel`: of the normalised input of the MLP, this many times as large.
-PlainRun run_in_fp8(DType compute, graph::Fp8Scaling scaling = graph::Fp8Scaling::current,
+PlainRun run_in_fp8(DType compute, operations::Fp8Scaling scaling = operations::Fp8Scaling::current,
                     int channel = 0, double times = 1) {
   const model::test::Case t{"fp8",
                             {.num_layers = 1,
@@ -30,10 +30,11 @@ PlainRun run_in_fp8(DType compute, graph::Fp8Scaling scaling = graph::Fp8Scaling
                              .vocab_size = 30},
                             batch,
                             length};
-  architectures::Machine machine(1);
-  machine.fp8.layers = graph::Fp8Layers::all;
-  machine.fp8.scaling = scaling;
-  PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute, machine));
+  architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
+  graph_options.passes.fp8.layers = graph::Fp8Layers::all;
+  graph_options.passes.fp8.scaling = scaling;
+  PlainRun run =
+      make_run(t, architectures::graph_of(t.dims, t.batch, t.length, compute, graph_options));
   run.parameters("w.", compute).at("h.0.ln_2.weight").select(0, channel).mul_(times);
   run.run();
   return run;
@@ -105,7 +106,7 @@ TEST_CASE("with scales of blocks weight gradients multiply casts by columns, the
   const DType compute = GENERATE(DType::f32, DType::bf16);
   INFO(name_of(compute));
   // beside that channel all others become zero where they share a scale with it: by rows
-  PlainRun run = run_in_fp8(compute, graph::Fp8Scaling::blocks, 0, 0x1p30);
+  PlainRun run = run_in_fp8(compute, operations::Fp8Scaling::blocks, 0, 0x1p30);
   const double tolerance = compute == DType::f32 ? 1e-5 : 1e-2;
   const std::string block = "h0.mlp.";
   // e4m3 [rows, columns] times a scale for each row, which has a single block

@@ -52,7 +52,7 @@ TEST_CASE("what a GPU computes, computed here, is the same") {
   const Case& t = cases().at(GENERATE(range(0, 8)));
   INFO(t.name);
   PlainRun run = make_run(t, architectures::graph_of(t.dims, t.batch, t.length, DType::f32,
-                                                     architectures::Machine::one_gpu()));
+                                                     architectures::GraphOptions::on_gpu()));
   run.run();
   compare(run, reference_of(run, t), 1e-5);
 }

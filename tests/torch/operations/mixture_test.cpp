@@ -2,6 +2,7 @@
 // each expert, sums of what they make.
 #include "torch/operations/double_reference.hpp"
 #include "core/error.hpp"
+#include "core/process_memory.hpp"
 #include "operations/combine/combine.hpp"
 #include "operations/clamped_gated/clamped_gated.hpp"
 #include "operations/dispatch/dispatch.hpp"
@@ -17,7 +18,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
+#include <cmath>
 #include <numeric>
 
 namespace mixture_test {
@@ -558,6 +561,69 @@ TEST_CASE("products of each expert, and their gradients") {
   Doubles want = slopes(w, loss);
   if (adds) want = sum(want, before);
   CHECK(error(dw, want) <= 2e-5);  // sums are of fp32, whatever the operands
+}
+
+// oneDNN keeps a compiled product for each number of rows of 16-bit operands.
+TEST_CASE("products of experts take no memory for each number of rows that a router gives them") {
+  const auto type = GENERATE(at::kBFloat16, at::kHalf);
+  const std::int64_t in = 48, out = 80, most = 700;
+  Operands operands(type);
+  INFO(c10::toString(type) << " seed " << operands.seed());
+  const at::Tensor weight = operands.normal({2 * out, in}), x = operands.normal({most, in}),
+                   y = operands.empty({most, out}), dy = operands.normal({most, out}),
+                   dx = operands.empty({most, in});
+  const std::int64_t before = resident_bytes();
+  for (std::int64_t rows = 1; rows <= most; ++rows) {
+    const std::int32_t first = static_cast<std::int32_t>(rows / 3);
+    const at::Tensor offsets = as_tensor({0, first, static_cast<std::int32_t>(rows)}, {3});
+    operations::grouped_linear(y, x, weight, offsets);
+    operations::grouped_linear_backward_input(dx, dy, weight, offsets);
+    if (rows % 97 != 0) continue;
+    const at::Tensor in_f32 = x.to(at::kFloat), w = weight.to(at::kFloat);
+    const at::Tensor want =
+        at::cat({at::matmul(in_f32.narrow(0, 0, first), w.narrow(0, 0, out).t()),
+                 at::matmul(in_f32.narrow(0, first, rows - first), w.narrow(0, out, out).t())});
+    CHECK(at::allclose(y.narrow(0, 0, rows).to(at::kFloat), want, 1e-2, 1e-1));
+  }
+  const std::int64_t kept = resident_bytes() - before;
+  INFO("kept " << kept << " bytes");
+  CHECK(kept < std::int64_t{64} << 20);
+}
+
+// A product that were rounded twice, or whose sums were kept in 16 bits, would lie beyond this
+// bound; one in another order of its fp32 sums does not. torch's product of all rows at once, as
+// autocast has it, is held to the same.
+TEST_CASE("products of experts in 16 bits are sums in fp32, rounded once, whatever the blocks") {
+  const auto type = GENERATE(at::kBFloat16, at::kHalf);
+  const std::int64_t in = GENERATE(48, 512), out = 80;
+  Operands operands(type);
+  INFO(c10::toString(type) << " in " << in << " seed " << operands.seed());
+  const double eps = type == at::kHalf ? 0x1p-10 : 0x1p-7;
+  const at::Tensor weight = operands.normal({out, in});
+  const auto beyond = [&](const at::Tensor& got, const at::Tensor& a, const at::Tensor& b,
+                          std::int64_t terms) {
+    const Doubles exact = doubles(at::matmul(a, b)), sums = doubles(at::matmul(a.abs(), b.abs())),
+                  values = doubles(got);
+    std::int64_t count = 0;
+    for (std::size_t k = 0; k < exact.size(); ++k) {
+      const double bound = std::abs(exact[k]) * eps / 2 +
+                           sums[k] * 1.1 * 0x1p-24 * static_cast<double>(terms) + 0x1p-25;
+      if (!(std::abs(values[k] - exact[k]) <= bound)) ++count;  // NaN lies beyond
+    }
+    return count;
+  };
+  for (const std::int64_t rows : {1, 2, 3, 5, 17, 33, 67, 100, 255, 257, 300, 511, 700}) {
+    const at::Tensor x = operands.normal({rows, in}), dy = operands.normal({rows, out}),
+                     y = operands.empty({rows, out}), dx = operands.empty({rows, in});
+    const at::Tensor offsets = as_tensor({0, static_cast<std::int32_t>(rows)}, {2});
+    operations::grouped_linear(y, x, weight, offsets);
+    operations::grouped_linear_backward_input(dx, dy, weight, offsets);
+    const at::Tensor w = weight.to(at::kDouble);
+    CAPTURE(rows);
+    CHECK(beyond(y, x.to(at::kDouble), w.t(), in) == 0);
+    CHECK(beyond(dx, dy.to(at::kDouble), w, out) == 0);
+    CHECK(beyond(at::matmul(x, weight.t()), x.to(at::kDouble), w.t(), in) == 0);
+  }
 }
 
 TEST_CASE("what experts made, back to tokens") {

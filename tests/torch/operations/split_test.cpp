@@ -128,7 +128,7 @@ TEST_CASE("a linear layer's parts make the whole, cut by columns and by rows") {
   const auto axis = GENERATE(SplitAxis::column, SplitAxis::row);
   const bool biased = GENERATE(true, false);
   const auto activation = GENERATE(Activation::none, Activation::gelu_erf);
-  const Linear linear{.activation = activation};
+  const Linear linear{.epilogue = {.activation = activation}};
   const at::Tensor x = random({6, 8}, 1), w = random({12, 8}, 2), b = random({12}, 3),
                    dy = random({6, 12}, 4);
   std::vector<at::Tensor> parameters{w};

@@ -17,10 +17,10 @@ namespace {
 constexpr std::int64_t blocks = 6, most = 2;  // embedding, two layers of two blocks, head
 
 program::ModelGraph graph_of(std::set<std::string> left_out = {}) {
-  architectures::Machine m(1);
-  m.fp8.layers = graph::Fp8Layers::all;
-  m.fp8.scaling = graph::Fp8Scaling::delayed;
-  m.fp8.left_out = std::move(left_out);
+  architectures::GraphOptions m = architectures::GraphOptions::on_cpu(1);
+  m.passes.fp8.layers = graph::Fp8Layers::all;
+  m.passes.fp8.scaling = operations::Fp8Scaling::delayed;
+  m.passes.fp8.left_out = std::move(left_out);
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
                                                          .num_heads = 2,
                                                          .hidden_size = 8,

@@ -23,7 +23,8 @@ namespace {
 plan::PlacedProgram forward_of(const architectures::ModelDims& dims, std::int64_t batch,
                                std::int64_t length) {
   plan::PlacedProgram placed;
-  placed.graph = architectures::model_graph(dims, batch, length, DType::f32, 2);
+  placed.graph = architectures::model_graph(dims, batch, length, DType::f32,
+                                            architectures::GraphOptions::on_cpu(2));
   placed.program = program::forward_program(program::plain_program(placed.graph, {}), placed.graph,
                                             program::Op::predict);
   // nothing is overwritten: what blocks hand on can be read afterwards

@@ -185,7 +185,8 @@ TEST_CASE(
                                  ProblemType::multi_label_classification);
   dims.dropout = GENERATE(0.0, 0.1);
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  const auto graph = graph_of(dims, 3, 7, compute, GENERATE(Machine(2), Machine::one_gpu()));
+  const auto graph =
+      graph_of(dims, 3, 7, compute, GENERATE(GraphOptions::on_cpu(2), GraphOptions::on_gpu()));
   CHECK(graph.blocks.size() == 6);
   CHECK(graph.tokens == 21);
   std::set<int> written;
@@ -212,7 +213,7 @@ TEST_CASE(
     }
   }
   CHECK_THROWS_AS(graph_of(dims, 3, 11, compute), InternalError);
-  CHECK(graph_of(dims, 3, 7, compute, Machine::one_gpu()).without_gpu_kernel.empty());
+  CHECK(graph_of(dims, 3, 7, compute, GraphOptions::on_gpu()).without_gpu_kernel.empty());
 }
 
 TEST_CASE("what a step of BERT keeps until backward") {
@@ -267,7 +268,7 @@ TEST_CASE(
       INFO("probability " << probability << " batch " << B);
       dims.mask_probability = probability;
       const std::int64_t N = B * 512;
-      const auto graph = graph_of(dims, B, 512, DType::bf16, Machine::one_gpu());
+      const auto graph = graph_of(dims, B, 512, DType::bf16, GraphOptions::on_gpu());
       const double expected = probability * static_cast<double>(N);
       std::int64_t logits = 0, products = 0;
       for (const auto& s : graph.blocks.back().slots) {
@@ -286,8 +287,8 @@ TEST_CASE(
             std::min(static_cast<double>(N), expected + 4 * std::sqrt(expected) + 64 +
                                                  static_cast<double>(products) / 8192));
     }
-  CHECK(graph_of(small(Task::classification), 3, 7, DType::bf16, Machine::one_gpu()).target_chunk ==
-        0);
+  CHECK(graph_of(small(Task::classification), 3, 7, DType::bf16, GraphOptions::on_gpu())
+            .target_chunk == 0);
 }
 
 TEST_CASE("settings of BERT that do not fit together are refused by name") {

@@ -208,10 +208,10 @@ TEST_CASE("a shape is read as it was written") {
 
 TEST_CASE("a graph for a GPU needs what was measured there, and has memory for trainx's kernels") {
   CustomDims dims = described();
-  CHECK_THROWS_AS(custom_graph(dims, 2, 4, DType::f32, Machine::one_gpu()), InternalError);
+  CHECK_THROWS_AS(custom_graph(dims, 2, 4, DType::f32, GraphOptions::on_gpu()), InternalError);
   for (CustomShape& s : dims.shapes) s.on_gpu = true;
   CHECK_THROWS_AS(custom_graph(dims, 2, 4, DType::f32), InternalError);
-  const auto graph = custom_graph(dims, 2, 4, DType::f32, Machine::one_gpu());
+  const auto graph = custom_graph(dims, 2, 4, DType::f32, GraphOptions::on_gpu());
   CHECK(graph.library_bytes == 1000 + module_workspace_bytes);
   CHECK(dims.on_gpu());
   CHECK(dims.not_captured().empty());
@@ -221,16 +221,16 @@ TEST_CASE("a graph for a GPU needs what was measured there, and has memory for t
 
 TEST_CASE("losses in fp16, and those that a replica is sent, are scaled") {
   CustomDims dims = described();
-  const auto is_scaled = [&](DType compute, const Machine& machine) {
+  const auto is_scaled = [&](DType compute, const GraphOptions& graph_options) {
     for (CustomShape& s : dims.shapes) s.compute = compute;
-    const auto graph = custom_graph(dims, 2, 4, compute, machine);
+    const auto graph = custom_graph(dims, 2, 4, compute, graph_options);
     const bool has = std::ranges::any_of(graph.scalars,
                                          [](const auto& s) { return s.role == Role::loss_scale; });
     const Names uses = uses_of(graph.blocks.back(), Op::loss);
     CHECK(has == (std::ranges::find(uses, "r loss_scale") != uses.end()));
     return has;
   };
-  Machine replica;
+  GraphOptions replica;
   replica.seeded = true;
   CHECK(is_scaled(DType::f16, {}));
   CHECK(is_scaled(DType::f32, replica));

@@ -306,7 +306,6 @@ TEST_CASE("a config.json that trainx does not compute is refused by the key's na
                                                           {"scale_attn_weights", false},
                                                           {"reorder_and_upcast_attn", true},
                                                           {"add_cross_attention", true},
-                                                          {"tie_word_embeddings", false},
                                                           {"n_layer", 0},
                                                           {"n_head", 5},
                                                           {"n_embd", "768"},

@@ -35,4 +35,28 @@ TEST_CASE("matrices of experts that files hold as [experts, in, out] are turned 
   CHECK(again == saved);
 }
 
+TEST_CASE("an adapter's second matrices of stacked experts have experts last in files") {
+  const std::int64_t experts = 3, out = 5, rank = 2;
+  const program::ParameterSpec p{.name = "b",
+                                 .dims = {experts, out, rank},
+                                 .saved_dims = {out, rank * experts},
+                                 .saved_experts_last = true};
+  const auto n = static_cast<std::size_t>(experts * out * rank);
+  std::vector<float> saved(n), memory(n, -1), again(n, -1);
+  for (std::size_t i = 0; i < n; ++i) saved[i] = static_cast<float>(i);
+  const architectures::Rows rows = architectures::saved_rows(p);
+  CHECK(rows.end == experts);
+  for (std::int64_t e = 0; e < rows.end; ++e)
+    architectures::unpack_saved(p, saved, memory.data(), {e, e + 1});
+  bool right = true;
+  for (std::int64_t e = 0; e < experts; ++e)
+    for (std::int64_t o = 0; o < out; ++o)
+      for (std::int64_t j = 0; j < rank; ++j)
+        right &= memory[static_cast<std::size_t>((e * out + o) * rank + j)] ==
+                 saved[static_cast<std::size_t>(o * rank * experts + j * experts + e)];
+  CHECK(right);
+  architectures::pack_saved(p, memory.data(), again, rows);
+  CHECK(again == saved);
+}
+
 }  // namespace saved_layout_test

@@ -1,5 +1,6 @@
 // How a run of many ranks ends badly: whoever fails, the others know in time, and by name.
 #include "comm/communicator.hpp"
+#include "comm/failed_elsewhere.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "unit/comm/collectives.hpp"
@@ -202,6 +203,9 @@ TEST_CASE(
       if (m.rank == victim) throw UserError(ExitCode::bad_data, "shard 3 is damaged");
       return sums(*control, *c, 1000);
     } catch (const UserError& e) {
+      const auto* elsewhere = dynamic_cast<const FailedElsewhere*>(&e);
+      if (elsewhere && elsewhere->cause() != ExitCode::bad_data)
+        throw std::runtime_error("the cause is not the failed rank's own code");
       control->leave_with(e.code(), e.what());
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       const std::lock_guard lock(mutex);

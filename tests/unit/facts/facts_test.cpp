@@ -121,9 +121,10 @@ TEST_CASE("the machine has cores, memory and a name") {
 
 TEST_CASE("facts survive JSON, every field of them") {
   Facts f;
-  f.hardware = {"host", "a CPU", 3,    12345678901, {{"GPU a", 90, 5, 6, 7, 8}, {"GPU b", 80, 7}},
-                false,  2,       4e11, 1e-5,        5e10,
-                1.4e11};
+  f.hardware = {"host", "a CPU", 3, 12345678901, {{"GPU a", 90, 5, 6, 7, 8}, {"GPU b", 80, 7}},
+                true,   false,   2, 4e11,        1e-5,
+                5e10,   1.4e11};
+  f.hardware.gpus[0].links = {5, 16, 25e9, {0, 18}, {true, true}};
   f.data = {true, false, 11, 7, 513, 1.0 / 3, "train is gone", "eval is gone"};
   const std::string config =
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";

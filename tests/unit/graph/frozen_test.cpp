@@ -19,15 +19,17 @@ namespace {
 
 const program::UpdateSpec momentum{{{"m"}}};
 
-architectures::Machine frozen(const std::vector<std::string>& patterns, bool others = false,
-                              bool gpu = false) {
-  architectures::Machine machine = gpu ? architectures::Machine::one_gpu() : 1;
-  if (others) machine.rules.push_back({.pattern = "*", .trained = false});
-  for (const std::string& p : patterns) machine.rules.push_back({.pattern = p, .trained = others});
-  return machine;
+architectures::GraphOptions frozen(const std::vector<std::string>& patterns, bool others = false,
+                                   bool gpu = false) {
+  architectures::GraphOptions graph_options = gpu ? architectures::GraphOptions::on_gpu()
+                                                  : architectures::GraphOptions::on_cpu(1);
+  if (others) graph_options.passes.rules.push_back({.pattern = "*", .trained = false});
+  for (const std::string& p : patterns)
+    graph_options.passes.rules.push_back({.pattern = p, .trained = others});
+  return graph_options;
 }
 
-program::ModelGraph gpt2(const architectures::Machine& machine, int layers = 2,
+program::ModelGraph gpt2(const architectures::GraphOptions& graph_options, int layers = 2,
                          double dropout = 0) {
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
                                                          .num_heads = 2,
@@ -36,10 +38,10 @@ program::ModelGraph gpt2(const architectures::Machine& machine, int layers = 2,
                                                          .max_positions = 8,
                                                          .vocab_size = 9,
                                                          .dropout = dropout},
-                                 2, 4, DType::f32, machine);
+                                 2, 4, DType::f32, graph_options);
 }
 
-program::ModelGraph bert(const architectures::Machine& machine, architectures::Task task,
+program::ModelGraph bert(const architectures::GraphOptions& graph_options, architectures::Task task,
                          double dropout = 0) {
   architectures::BertDims d{.num_layers = 2,
                             .num_heads = 2,
@@ -50,7 +52,7 @@ program::ModelGraph bert(const architectures::Machine& machine, architectures::T
                             .dropout = dropout};
   d.task = task;
   if (task == architectures::Task::classification) d.num_labels = 3;
-  return architectures::graph_of(d, 2, 4, DType::f32, machine);
+  return architectures::graph_of(d, 2, 4, DType::f32, graph_options);
 }
 
 std::set<std::string> names_of(const program::ModelGraph& graph, bool trained_alone = false) {
@@ -146,7 +148,7 @@ TEST_CASE("backward ends below the lowest trained parameter, and updates are of 
 
 TEST_CASE("programs are sound whichever parameter is trained alone, or frozen alone") {
   using architectures::Task;
-  const auto models = std::vector<std::function<program::ModelGraph(architectures::Machine)>>{
+  const auto models = std::vector<std::function<program::ModelGraph(architectures::GraphOptions)>>{
       [](const auto& m) { return gpt2(m); }, [](const auto& m) { return gpt2(m, 2, 0.1); },
       [](const auto& m) { return bert(m, Task::masked_lm); },
       [](const auto& m) { return bert(m, Task::masked_lm, 0.1); },
@@ -173,12 +175,12 @@ TEST_CASE("programs are sound whichever parameter is trained alone, or frozen al
 }
 
 TEST_CASE("settings of a parameter are those of the last rule that matches, key by key") {
-  architectures::Machine machine(1);
-  machine.rules = {{.pattern = "*", .lr_scale = 0.5, .weight_decay = 0.2},
-                   {.pattern = "*.bias", .weight_decay = 0},
-                   {.pattern = "h.0.*", .trained = false},
-                   {.pattern = "h.0.ln_1.*", .trained = true, .lr_scale = 2}};
-  const auto graph = gpt2(machine);
+  architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
+  graph_options.passes.rules = {{.pattern = "*", .lr_scale = 0.5, .weight_decay = 0.2},
+                                {.pattern = "*.bias", .weight_decay = 0},
+                                {.pattern = "h.0.*", .trained = false},
+                                {.pattern = "h.0.ln_1.*", .trained = true, .lr_scale = 2}};
+  const auto graph = gpt2(graph_options);
   for (const auto& g : graph.groups)
     for (const auto& p : g.parameters) {
       CAPTURE(p.name);

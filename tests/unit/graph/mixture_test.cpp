@@ -38,11 +38,11 @@ std::string config(const std::string& family, int layers) {
 
 program::ModelGraph graph_of(const std::string& family, int layers, DType compute,
                              const std::vector<graph::ParameterRule>& rules = {}) {
-  architectures::Machine machine(1);
-  machine.rules = rules;
+  architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
+  graph_options.passes.rules = rules;
   return architectures::model_graph(
       architectures::dims_from_config(config(family, layers), "config.json"), batch, length,
-      compute, machine);
+      compute, graph_options);
 }
 
 std::string problem_of(const program::ModelGraph& graph) {
@@ -114,10 +114,11 @@ TEST_CASE("experts that are computed as one are trained alike") {
 }
 
 TEST_CASE("experts have no products in fp8, and whoever asks for them is told") {
-  architectures::Machine machine(1);
-  machine.fp8.layers = graph::Fp8Layers::all;
+  architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
+  graph_options.passes.fp8.layers = graph::Fp8Layers::all;
   const auto dims = architectures::dims_from_config(config("mixtral", 1), "config.json");
-  CHECK_THROWS_AS(architectures::model_graph(dims, batch, length, DType::bf16, machine), UserError);
+  CHECK_THROWS_AS(architectures::model_graph(dims, batch, length, DType::bf16, graph_options),
+                  UserError);
 }
 
 TEST_CASE("a router's correction is a constant, whatever is asked for") {
@@ -166,7 +167,7 @@ TEST_CASE("on a GPU the rows of all experts are one product, of as many FLOPs") 
   for (const DType compute : {DType::f32, DType::bf16, DType::f16}) {
     const program::ModelGraph gpu = architectures::model_graph(
         architectures::dims_from_config(config("mixtral", 1), "config.json"), batch, length,
-        compute, architectures::Machine::one_gpu());
+        compute, architectures::GraphOptions::on_gpu());
     CHECK(gpu.without_gpu_kernel.empty());
     CHECK(problem_of(gpu).empty());
     CHECK(flops(gpu) == flops(graph_of("mixtral", 1, compute)));
@@ -224,7 +225,8 @@ program::ModelGraph with_router_options(const std::string& family, double z_loss
   auto& of_experts = std::get<architectures::DecoderDims>(dims).experts;
   of_experts.z_loss = z_loss;
   of_experts.balance_rate = rate;
-  return architectures::model_graph(dims, batch, length, DType::f32, architectures::Machine(1));
+  return architectures::model_graph(dims, batch, length, DType::f32,
+                                    architectures::GraphOptions::on_cpu(1));
 }
 
 }  // namespace
@@ -269,7 +271,8 @@ architectures::Gpt2Dims switch_dims(std::int64_t step, double capacity, std::int
 }
 
 program::ModelGraph switch_graph(const architectures::Gpt2Dims& dims, DType compute = DType::f32) {
-  return architectures::model_graph(dims, batch, length, compute, architectures::Machine(1));
+  return architectures::model_graph(dims, batch, length, compute,
+                                    architectures::GraphOptions::on_cpu(1));
 }
 
 }  // namespace

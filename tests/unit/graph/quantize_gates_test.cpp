@@ -11,8 +11,8 @@ namespace quantize_gates_test {
 
 using namespace trainx;
 using graph::Fp8Layers;
-using graph::Fp8Scaling;
 using operations::BoundOp;
+using operations::Fp8Scaling;
 using operations::Linear;
 using operations::Quantize;
 using program::Op;
@@ -39,8 +39,8 @@ std::string problem_of(const program::ModelGraph& graph) {
 }  // namespace
 
 TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
-  architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8.layers = Fp8Layers::all;
+  architectures::GraphOptions gpu = architectures::GraphOptions::on_gpu();
+  gpu.passes.fp8.layers = Fp8Layers::all;
   for (const auto& [family, casts] : {std::pair{"silu", true}, std::pair{"relu", false}}) {
     INFO(family);
     const program::ModelGraph graph =
@@ -62,8 +62,8 @@ TEST_CASE("a GPU's casts compute gates, whose results are kept nowhere") {
 }
 
 TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it once") {
-  architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8.layers = Fp8Layers::all;
+  architectures::GraphOptions gpu = architectures::GraphOptions::on_gpu();
+  gpu.passes.fp8.layers = Fp8Layers::all;
   struct Case {
     Fp8Scaling scaling;
     bool frozen, joined;
@@ -73,9 +73,9 @@ TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it 
                         {Fp8Scaling::blocks, false, true},
                         {Fp8Scaling::delayed, true, false}}) {
     CAPTURE(static_cast<int>(c.scaling), c.frozen);
-    gpu.fp8.scaling = c.scaling;
-    gpu.rules = {};
-    if (c.frozen) gpu.rules = {{.pattern = "*mlp*", .trained = false}};
+    gpu.passes.fp8.scaling = c.scaling;
+    gpu.passes.rules = {};
+    if (c.frozen) gpu.passes.rules = {{.pattern = "*mlp*", .trained = false}};
     const program::ModelGraph graph =
         architectures::model_graph(decoder("silu"), 4, 4, DType::bf16, gpu);
     CHECK(problem_of(graph).empty());
@@ -87,7 +87,8 @@ TEST_CASE("a GPU's cast of a gradient computes that of a gate where it reads it 
             !c.joined);
       int joined = 0;
       for (const BoundOp& op : graph.composition->blocks[b]->backward)
-        if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->gated) {
+        if (const auto* linear = std::get_if<Linear>(&op.operation);
+            linear && linear->epilogue.is_gated()) {
           ++joined;
           // the gradient of what the gate gives, a half as wide as that of the sum
           CHECK(op.outputs[Linear::y] == program::none);

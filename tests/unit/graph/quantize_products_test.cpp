@@ -1,5 +1,4 @@
 // Which products get operands in fp8, what is kept of them, and that programs still mean the same.
-#include "graph/quantize_products.hpp"
 #include "graph/to_blocks.hpp"
 #include "program/check.hpp"
 #include "program/plain.hpp"
@@ -14,8 +13,8 @@ namespace quantize_products_test {
 
 using namespace trainx;
 using graph::Fp8Layers;
-using graph::Fp8Scaling;
 using operations::BoundOp;
+using operations::Fp8Scaling;
 using operations::Linear;
 using operations::Quantize;
 using program::Op;
@@ -25,10 +24,11 @@ namespace {
 
 const program::UpdateSpec momentum{{{"m"}}};
 
-architectures::Machine machine(Fp8Layers layers, Fp8Scaling scaling = Fp8Scaling::current) {
-  architectures::Machine m(1);
-  m.fp8.layers = layers;
-  m.fp8.scaling = scaling;
+architectures::GraphOptions graph_options(Fp8Layers layers,
+                                          Fp8Scaling scaling = Fp8Scaling::current) {
+  architectures::GraphOptions m = architectures::GraphOptions::on_cpu(1);
+  m.passes.fp8.layers = layers;
+  m.passes.fp8.scaling = scaling;
   return m;
 }
 
@@ -41,7 +41,7 @@ program::ModelGraph gpt2(Fp8Layers fp8, int layers = 4, DType compute = DType::f
                                                          .max_positions = 8,
                                                          .vocab_size = 9,
                                                          .dropout = 0},
-                                 2, 4, compute, machine(fp8, scaling));
+                                 2, 4, compute, graph_options(fp8, scaling));
 }
 
 /// Norms follow the sums, so that products read values of other blocks.
@@ -53,7 +53,7 @@ program::ModelGraph bert(Fp8Layers fp8) {
                                                          .max_positions = 8,
                                                          .vocab_size = 9,
                                                          .dropout = 0},
-                                 2, 4, DType::bf16, machine(fp8));
+                                 2, 4, DType::bf16, graph_options(fp8));
 }
 
 /// Gated, without biases.
@@ -63,7 +63,7 @@ program::ModelGraph decoder(Fp8Layers fp8) {
           "num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 8,
           "vocab_size": 9, "rms_norm_eps": 1e-6, "hidden_act": "silu"})",
       "config.json");
-  return architectures::model_graph(d, 2, 4, DType::bf16, machine(fp8));
+  return architectures::model_graph(d, 2, 4, DType::bf16, graph_options(fp8));
 }
 
 int count_of(const std::vector<BoundOp>& ops, bool fp8_linears) {
@@ -144,8 +144,8 @@ TEST_CASE("programs with products in fp8 mean sequential training") {
 
 TEST_CASE("products that are left out keep operands of the model, and the others their numbers") {
   const auto without = [](std::set<std::string> weights, Fp8Scaling scaling) {
-    architectures::Machine m = machine(Fp8Layers::all, scaling);
-    m.fp8.left_out = std::move(weights);
+    architectures::GraphOptions m = graph_options(Fp8Layers::all, scaling);
+    m.passes.fp8.left_out = std::move(weights);
     return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 3,
                                                            .num_heads = 2,
                                                            .hidden_size = 8,
@@ -177,7 +177,7 @@ TEST_CASE("products that are left out keep operands of the model, and the others
            some.composition->blocks[static_cast<std::size_t>(now[k].block)]->forward)
         if (const auto* linear = std::get_if<Linear>(&op.operation);
             linear && linear->fp8 && now[k].left_out)
-          CHECK(linear->number != now[k].number);
+          CHECK(linear->fp8->number != now[k].number);
     }
     std::set<std::string> every;
     for (const graph::Fp8Product& p : before) every.insert(p.weight);
@@ -231,7 +231,7 @@ TEST_CASE("a step counts the elements that it casts, by class of tensor, block a
         if (const auto* cast = std::get_if<Quantize>(&op.operation))
           CHECK(cast->number == inputs++);
         if (const auto* linear = std::get_if<Linear>(&op.operation); linear && linear->fp8)
-          CHECK(linear->number == linears++);
+          CHECK(linear->fp8->number == linears++);
       }
     }
   // evaluation counts nothing
@@ -300,10 +300,10 @@ namespace {
 program::ModelGraph gpt2_on_gpu(std::int64_t hidden, std::int64_t batch = 4, int layers = 2,
                                 const std::vector<graph::ParameterRule>& rules = {},
                                 Fp8Scaling scaling = Fp8Scaling::current) {
-  architectures::Machine gpu = architectures::Machine::one_gpu();
-  gpu.fp8.layers = Fp8Layers::all;
-  gpu.fp8.scaling = scaling;
-  gpu.rules = rules;
+  architectures::GraphOptions gpu = architectures::GraphOptions::on_gpu();
+  gpu.passes.fp8.layers = Fp8Layers::all;
+  gpu.passes.fp8.scaling = scaling;
+  gpu.passes.rules = rules;
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = layers,
                                                          .num_heads = 2,
                                                          .hidden_size = hidden,
@@ -435,7 +435,7 @@ TEST_CASE("a GPU's casts compute GELU and its derivative, whose results are kept
         activations += cast->activation == operations::Activation::gelu_tanh;
       if (const auto* linear = std::get_if<Linear>(&op.operation)) {
         CHECK(linear->input_activation == operations::Activation::none);
-        if (linear->activated_behind) CHECK(op.outputs[Linear::y] == program::none);
+        if (linear->epilogue.is_in_casts()) CHECK(op.outputs[Linear::y] == program::none);
       }
     }
     CHECK(activations == 1);

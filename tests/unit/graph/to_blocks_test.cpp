@@ -51,7 +51,7 @@ TEST_CASE("a layer that repeats another has the block that would be derived for 
                                                              .max_positions = 8,
                                                              .vocab_size = 9,
                                                              .dropout = dropout ? 0.1 : 0},
-                                     2, 4, compute, architectures::Machine(1));
+                                     2, 4, compute, architectures::GraphOptions::on_cpu(1));
     architectures::BertDims d{.num_layers = layers,
                               .num_heads = 2,
                               .hidden_size = 8,
@@ -60,7 +60,7 @@ TEST_CASE("a layer that repeats another has the block that would be derived for 
                               .vocab_size = 9,
                               .dropout = dropout ? 0.1 : 0};
     if (which == 2) d.task = architectures::Task::classification, d.num_labels = 3;
-    return architectures::graph_of(d, 2, 4, compute, architectures::Machine(1));
+    return architectures::graph_of(d, 2, 4, compute, architectures::GraphOptions::on_cpu(1));
   };
   const program::ModelGraph deep = graph_of(4), shallow = graph_of(2);
   // layers 1, 2 and 3 share what executors walk, part by part

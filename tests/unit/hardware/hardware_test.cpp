@@ -63,8 +63,8 @@ TEST_CASE("each name is of one GPU, which is found again by what NVML tells of i
     CHECK(h.fp32.gemm_flops_per_s < h.fp32_peak_flops);
     CHECK((h.compute_capability < 80) == (h.tf32_peak_flops == 0));
   }
-  for (const Generation* g : {&turing(), &ampere(), &ampere_ga10x(), &ada(), &hopper(),
-                              &blackwell(), &blackwell_geforce()})
+  for (const Generation* g : {&kepler(), &volta(), &turing(), &ampere(), &ampere_ga10x(), &ada(),
+                              &hopper(), &blackwell(), &blackwell_geforce()})
     for (const DataSheet& gpu : g->gpus) {
       INFO(gpu.name);
       const auto found = find_hardware({g->compute_capability, gpu.memory_mib * mib,
@@ -81,21 +81,44 @@ TEST_CASE("peaks of estimated GPUs are those of their data sheets") {
     const char* name;
     double bf16, tf32, fp32;  // 1e12 a second
   };
-  constexpr std::array<Row, 8> rows{{{"a100", 312, 156, 19.5},
-                                     {"rtx3090", 71, 35.6, 35.6},
-                                     {"a10", 125, 62.5, 31.2},
-                                     {"rtx4090", 165.2, 82.6, 82.6},
-                                     {"l40s", 362, 183, 91.6},
-                                     {"l4", 121, 60.5, 30.3},
-                                     {"b200", 2250, 1125, 75},
-                                     {"rtx5090", 209.5, 104.8, 104.8}}};
+  constexpr std::array<Row, 15> rows{{{"k80", 4.4, 0, 4.4},
+                                      {"v100", 125, 0, 15.7},
+                                      {"t4", 65, 0, 8.1},
+                                      {"titanrtx", 130, 0, 16.3},
+                                      {"a40", 149.7, 74.8, 37.4},
+                                      {"rtxa6000", 154.8, 77.4, 38.7},
+                                      {"rtx5060ti", 47.4, 23.7, 23.7},
+                                      {"a100", 312, 156, 19.5},
+                                      {"rtx3090", 71, 35.6, 35.6},
+                                      {"a10", 125, 62.5, 31.2},
+                                      {"rtx4090", 165.2, 82.6, 82.6},
+                                      {"l40s", 362, 183, 91.6},
+                                      {"l4", 121, 60.5, 30.3},
+                                      {"b200", 2250, 1125, 75},
+                                      {"rtx5090", 209.5, 104.8, 104.8}}};
   for (const Row& row : rows) {
     INFO(row.name);
     const Hardware h = hardware_named(row.name);
     for (const auto& [got, want] :
          {std::pair(h.bf16_peak_flops, row.bf16), std::pair(h.tf32_peak_flops, row.tf32),
           std::pair(h.fp32_peak_flops, row.fp32)})
-      if (!(std::abs(got / 1e12 / want - 1) < 0.07)) FAIL(got / 1e12 << " in place of " << want);
+      if (!(want == 0 ? got == 0 : std::abs(got / 1e12 / want - 1) < 0.07))
+        FAIL(got / 1e12 << " in place of " << want);
+  }
+}
+
+TEST_CASE("a power limit holds the products of cards down that could compute more") {
+  // as many FLOPs a clock and a multiprocessor, half of the watts
+  const Hardware l40s = hardware_named("l40s"), l4 = hardware_named("l4"),
+                 rtx4090 = hardware_named("rtx4090");
+  for (const Hardware* h : {&l40s, &l4})
+    CHECK(h->bf16.tiles.sustained_flops_per_s < 0.7 * h->bf16.tiles.flops_per_s);
+  CHECK(std::abs(rtx4090.bf16.tiles.sustained_flops_per_s / rtx4090.bf16_peak_flops - 1) < 1e-9);
+  for (const std::string& name : hardware_names()) {
+    INFO(name);
+    const Hardware h = hardware_named(name);
+    CHECK(h.bf16.tiles.sustained_flops_per_s < 1.000001 * h.bf16.tiles.flops_per_s);
+    CHECK(h.bf16.tiles.are_measured == !h.is_estimated);
   }
 }
 

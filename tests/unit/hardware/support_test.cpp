@@ -59,4 +59,15 @@ TEST_CASE("the refusal names the GPU, the build's capabilities and what mends it
   CHECK(old->remedy.find("TRAINX_CUDA_ARCHITECTURES") == std::string::npos);
 }
 
+TEST_CASE("GPUs that no build computes on are known without a build") {
+  using trainx::hardware::why_never_supported;
+  for (const int capability : {37, 70, 75}) {
+    CAPTURE(capability);
+    REQUIRE(why_never_supported("a GPU", capability));
+    CHECK(why_never_supported("a GPU", capability)->remedy.find("ARCHITECTURES") ==
+          std::string::npos);
+  }
+  for (const int capability : {0, 80, 90, 120}) CHECK_FALSE(why_never_supported("x", capability));
+}
+
 }  // namespace support_test

@@ -32,6 +32,20 @@ TEST_CASE("a last wave that is not full takes as long as a full one") {
   CHECK(close(over.seconds - over.lost_s, full.seconds * (100 * 128 + 1) / (100 * 128)));
 }
 
+TEST_CASE("where tiles were not measured a product takes the time of its FLOPs") {
+  TileRates unknown = even;
+  unknown.are_measured = false;
+  const TiledProduct full = tiled_product(100 * 128, 64, 512, 16, unknown),
+                     over = tiled_product(100 * 128 + 1, 64, 512, 16, unknown);
+  CHECK(close(over.seconds / full.seconds, (100 * 128 + 1.0) / (100 * 128)));
+  CHECK(over.lost_s < 1e-12);
+  // rows off 16 bytes are slower everywhere
+  CHECK(tiled_product(100 * 128, 64, 512, 2, unknown).seconds > full.seconds);
+  // too few tiles for all multiprocessors
+  const TiledProduct few = tiled_product(64, 64, 64, 16, unknown);
+  CHECK(few.seconds > tile_s(64, 64, 64) / 100);
+}
+
 TEST_CASE("few tiles are split along k, so that more multiprocessors are busy") {
   const TiledProduct t = tiled_product(128, 128, 65536, 16, even);
   CHECK(t.splits == 8);

@@ -11,7 +11,7 @@
 namespace casts_of_weights_test {
 
 using namespace trainx;
-using graph::Fp8Scaling;
+using operations::Fp8Scaling;
 using program::How;
 using program::Instruction;
 using program::Op;
@@ -25,7 +25,8 @@ const program::UpdateSpec momentum{{{"m"}}};
 
 program::ModelGraph gpt2(bool gpu, Fp8Scaling scaling, bool once = true) {
   return passes::fp8_gpt2(
-      gpu, scaling, once ? graph::Fp8WeightCasts::once_a_step : graph::Fp8WeightCasts::in_each_use);
+      gpu, scaling,
+      once ? operations::Fp8WeightCasts::once_a_step : operations::Fp8WeightCasts::in_each_use);
 }
 
 StepProgram program_of(const program::ModelGraph& graph, int micro_steps,

@@ -118,12 +118,12 @@ TEST_CASE("shards that a step casts are copied once all ranks have cast theirs")
   const auto seed = GENERATE(range(1u, 4u));
   std::mt19937 random(seed);
   INFO("seed " << seed);
-  for (const auto scaling : {graph::Fp8Scaling::current, graph::Fp8Scaling::delayed})
+  for (const auto scaling : {operations::Fp8Scaling::current, operations::Fp8Scaling::delayed})
     for (const int world : {2, 4})
       for (const int micro_steps : {1, 3}) {
         const ModelGraph graph =
-            divisible(passes::fp8_gpt2(true, scaling, graph::Fp8WeightCasts::before_gathers), 2,
-                      Unit::element);
+            divisible(passes::fp8_gpt2(true, scaling, operations::Fp8WeightCasts::before_gathers),
+                      2, Unit::element);
         StepProgram p = passes::accumulation(plain_program(graph, momentum()), micro_steps);
         p = passes::zero(p, graph, momentum(), {{world, 2}}, {3});
         p = passes::lower_collectives(p, DType::f32);

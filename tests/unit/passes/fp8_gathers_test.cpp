@@ -15,7 +15,7 @@ namespace fp8_gathers_test {
 
 using namespace trainx;
 using namespace trainx::program;
-using graph::Fp8Scaling;
+using operations::Fp8Scaling;
 
 namespace {
 
@@ -23,8 +23,9 @@ const UpdateSpec momentum{{{"m"}}};
 
 ModelGraph gpt2(bool gpu, Fp8Scaling scaling, int shards,
                 const std::set<std::string>& left_out = {}) {
-  return divisible(passes::fp8_gpt2(gpu, scaling, graph::Fp8WeightCasts::before_gathers, left_out),
-                   shards, Unit::element);
+  return divisible(
+      passes::fp8_gpt2(gpu, scaling, operations::Fp8WeightCasts::before_gathers, left_out), shards,
+      Unit::element);
 }
 
 StepProgram program_of(const ModelGraph& graph, const Mesh& mesh, int micro_steps,

@@ -3,19 +3,23 @@
 #include "architectures/gpt2.hpp"
 #include <set>
 #include <string>
+#include <vector>
 
 namespace trainx::passes {
 
-/// Two layers whose products are in fp8, in bf16; samples of four tokens, four of them.
-inline program::ModelGraph fp8_gpt2(bool gpu, graph::Fp8Scaling scaling,
-                                    graph::Fp8WeightCasts casts,
-                                    const std::set<std::string>& left_out = {}) {
-  architectures::Machine machine = gpu ? architectures::Machine::one_gpu()
-                                       : architectures::Machine(1);
-  machine.fp8.layers = graph::Fp8Layers::all;
-  machine.fp8.scaling = scaling;
-  machine.fp8.weight_casts = casts;
-  machine.fp8.left_out = left_out;
+/// Two layers whose products are in fp8, in bf16; samples of four tokens, four of them. `rules`:
+/// what is trained.
+inline program::ModelGraph fp8_gpt2(bool gpu, operations::Fp8Scaling scaling,
+                                    operations::Fp8WeightCasts casts,
+                                    const std::set<std::string>& left_out = {},
+                                    std::vector<graph::ParameterRule> rules = {}) {
+  architectures::GraphOptions graph_options = gpu ? architectures::GraphOptions::on_gpu()
+                                                  : architectures::GraphOptions::on_cpu(1);
+  graph_options.passes.fp8.layers = graph::Fp8Layers::all;
+  graph_options.passes.fp8.scaling = scaling;
+  graph_options.passes.fp8.weight_casts = casts;
+  graph_options.passes.fp8.left_out = left_out;
+  graph_options.passes.rules = std::move(rules);
   return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
                                                          .num_heads = 2,
                                                          .hidden_size = 16,
@@ -23,7 +27,7 @@ inline program::ModelGraph fp8_gpt2(bool gpu, graph::Fp8Scaling scaling,
                                                          .max_positions = 8,
                                                          .vocab_size = 9,
                                                          .dropout = 0},
-                                 4, 4, DType::bf16, machine);
+                                 4, 4, DType::bf16, graph_options);
 }
 
 }  // namespace trainx::passes

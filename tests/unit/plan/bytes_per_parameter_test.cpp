@@ -8,7 +8,7 @@ using namespace trainx::plan;
 
 TEST_CASE(
     "the rules of thumb are 18 bytes for mixed precision with AdamW, 12 with its states in 8 bits, "
-    "6 for inference") {
+    "6 for inference, 2 in 16 bits alone") {
   const auto rules = rules_of_thumb();
   const auto total = [&](const std::string& name) {
     for (const auto& r : rules)
@@ -20,6 +20,7 @@ TEST_CASE(
   CHECK(total("mixed precision, SGD with momentum") == 14);
   CHECK(total("fp32, AdamW") == 16);
   CHECK(total("mixed precision, inference") == 6);
+  CHECK(total("16 bits alone, inference") == 2);
   CHECK(rules.front().optimizer == 8);
 }
 

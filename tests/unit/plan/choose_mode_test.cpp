@@ -3,7 +3,7 @@
 #include "plan/check_programs.hpp"
 #include "core/error.hpp"
 #include "plan/explain/exchanges.hpp"
-#include "plan/choose/kept_weights.hpp"
+#include "plan/choose/decide.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "recipe/value.hpp"
@@ -133,7 +133,9 @@ TEST_CASE(
   slow_links.gemm_flops_per_s = 1e14;
   slow_links.memory_bytes_per_s = 1e12;
   slow_links.link_bytes_per_s = 1e9;
-  plan::choose_kept_weights(in_fp8, 0, &slow_links);
+  in_fp8.knows_links = true;
+  plan::decide(in_fp8, &slow_links, 1);
+  static_cast<plan::Programs&>(in_fp8) = plan::plan_programs(in_fp8);
   CHECK(in_fp8.turns_kept > 0);
   CHECK(std::ranges::count(plan::exchanges_of(in_fp8), "largest scales of weights in fp8",
                            &plan::Exchange::name) == 1);
@@ -146,7 +148,9 @@ TEST_CASE(
     rates.gemm_flops_per_s = 1e14;
     rates.memory_bytes_per_s = 1e12;
     rates.link_bytes_per_s = bytes_per_s;
-    plan::choose_kept_weights(plan, have, &rates);
+    plan.budget_bytes = have;
+    plan.knows_links = true;
+    plan::decide(plan, &rates, 1);
     static_cast<plan::Programs&>(plan) = plan::plan_programs(plan);
     return plan;
   };
@@ -201,7 +205,7 @@ TEST_CASE(
                  line_with(all_of(tight.choices), "parallel.shard_ranks 8"), Numbers::any);
   CHECK(on_nodes(parallel, 3).mesh.shard == 8);  // no groups of three
   // more than the check follows: it looks at fewer, in groups too
-  plan::Decisions many = nodes;
+  plan::Draft many = nodes;
   many.mesh.data = 16;
   CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_programs(many)));
   // one rank: its shards are the whole

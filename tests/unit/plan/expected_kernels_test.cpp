@@ -354,6 +354,19 @@ TEST_CASE("what is claimed of products and casts in fp8 is what the program does
       if (level == "none") CHECK(expected.fp8_casts == 3 * 4 * (4 * 2 + 1));
       CHECK(expected.matrix_products == launches_of(placed).products);
     }
+  // frozen weights are cast in no step, and have no gradient
+  for (const std::string level : {"none", "full"}) {
+    const auto plan = plan_of("memory: {activation_checkpoint: " + level +
+                                  "}\noptimizer: {type: adamw, lr: 1e-3, groups: [{match: 'h.*', "
+                                  "freeze: true}]}\n" +
+                                  fp8,
+                              "gpt2");
+    const plan::PlacedProgram& placed = plan.train.back();
+    const auto expected = plan::expected_kernels(plan, placed.graph);
+    CHECK(expected.fp8_products == 3 * 4 * 2 * 4);
+    CHECK(expected.fp8_casts == casts_of(placed));
+    if (level == "none") CHECK(expected.fp8_casts == 3 * 4 * 4 * 2);
+  }
   const auto inner = plan_of(
       "precision: {compute: bf16, products: fp8, small_products: fp8, first_last: compute}\n",
       "gpt2");

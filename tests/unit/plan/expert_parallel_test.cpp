@@ -39,10 +39,10 @@ std::string config(const std::string& family) {
 }
 
 program::ModelGraph mixture(int ranks, const std::string& family = "mixtral") {
-  architectures::Machine machine(1);
-  machine.sharing.ranks = ranks;
+  architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
+  graph_options.sharing.ranks = ranks;
   architectures::ModelDims dims = architectures::dims_from_config(config(family), "config.json");
-  return architectures::model_graph(dims, 2, 4, DType::f32, machine);
+  return architectures::model_graph(dims, 2, 4, DType::f32, graph_options);
 }
 
 const program::UpdateSpec& update() {

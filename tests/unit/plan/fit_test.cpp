@@ -1,4 +1,4 @@
-#include "plan/choose/fit.hpp"
+#include "plan/run_plan.hpp"
 #include "plan/memory_plan.hpp"
 #include "recipe/recipe.hpp"
 #include "support/catch.hpp"
@@ -71,7 +71,7 @@ TEST_CASE(
         *last = static_cast<RecomputeLevel>(static_cast<int>(*last) - 1);
         break;
       }
-    plan::Decisions other = plan;
+    plan::Draft other = plan;
     other.recipe.memory.activation_checkpoint.value = less;
     CHECK(plan::plan_memory_budget(other, plan::plan_programs(other)).total_bytes() > have);
   }

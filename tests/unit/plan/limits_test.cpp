@@ -68,10 +68,19 @@ TEST_CASE("sizes beyond the limits are refused with the number") {
               "10,000,001"));
   CHECK(refusal(", num_layers: 2", "global_batch_size: 1", "run: {duration: 10000001 steps}\n")
             .empty());
-  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4"), "at most 64 layers"));
-  CHECK(holds(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4",
-                      "memory: {fit: true}\n"),
-              "at most 64 layers"));
+  // deep models are searched as any other
+  CHECK(refusal(", num_layers: 65", "global_batch_size: 4").empty());
+  CHECK(refusal(", num_layers: 512", "global_batch_size: 4").empty());
+  CHECK(holds(refusal(", num_layers: 513", "global_batch_size: 4"), "513"));
+  // unless layers differ, by the model or by the recipe
+  const std::string one_apart =
+      "optimizer: {type: adamw, groups: [{match: \"h.0.*\", freeze: true}]}\n";
+  CHECK(holds(refusal(", num_layers: 257", "global_batch_size: 4", one_apart), "257"));
+  CHECK(refusal(", num_layers: 256", "global_batch_size: 4", one_apart).empty());
+  CHECK(refusal(", num_layers: 257", "global_batch_size: 4, micro_batch_size: 4").empty());
+  CHECK(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4",
+                "memory: {fit: true}\n")
+            .empty());
   CHECK(refusal(", num_layers: 65", "global_batch_size: 4, micro_batch_size: 4").empty());
   CHECK(holds(refusal(", num_layers: 33", "global_batch_size: 1",
                       "memory: {activation_checkpoint: full, recompute_segment: 33}\n"),

@@ -51,6 +51,23 @@ TEST_CASE("a lever that the budget asks for is not told") {
           .empty());
 }
 
+TEST_CASE("what recomputation costs beside copies is told where the rate of copies is known") {
+  const auto of = [](const std::string& gpu) {
+    const std::string levers = "activation_checkpoint: selective, activation_offload: cpu";
+    const auto plan =
+        planned(gpt2_recipe("precision: bf16\nmemory: {" + levers + "}\n"), {.gpu = gpu});
+    REQUIRE(plan.step_rates);
+    const bool knows_copies = plan.step_rates->host_bytes_per_s > 0;
+    for (const auto& n : plan::needless_levers(plan)) {
+      CAPTURE(gpu, n.key, n.gain_s);
+      if (!knows_copies) CHECK(n.gain_s == 0);
+    }
+    return knows_copies;
+  };
+  CHECK(of("h200"));
+  CHECK_FALSE(of("h100"));
+}
+
 TEST_CASE("of two levers, of which one is needed, the dearer goes") {
   const auto both = with("memory: {activation_checkpoint: full, optimizer_offload: cpu}\n");
   const auto recompute_alone = with("memory: {activation_checkpoint: full}\n");
@@ -75,7 +92,8 @@ TEST_CASE("segments that save nothing are told, also where no rates are known") 
   const auto cpu = planned(recipe, {.gpu = ""}),
              cpu_one = planned(gpt2_recipe("memory: {activation_checkpoint: full}\n"), {.gpu = ""});
   const auto told = plan::needless_levers(cpu);
-  CHECK(told.size() == (cpu_one.memory.total_bytes() <= cpu.memory.total_bytes() ? 1U : 0U));
+  CHECK((on(told, "memory.recompute_segment") != nullptr) ==
+        (cpu_one.memory.total_bytes() <= cpu.memory.total_bytes()));
 }
 
 TEST_CASE("shards that nothing needs are told if they cost at least a hundredth of a step") {
@@ -110,11 +128,38 @@ TEST_CASE("few steps of an epoch with a batch made of many micro-batches come wi
     return plan::batch_hint(plan::make_run_plan(recipe, f));
   };
   const std::string sixteen = "global_batch_size: 64, micro_batch_size: 4";
-  CHECK(hint(640, sixteen, "adamw").find("up to 4 times") != std::string::npos);
-  CHECK(hint(640, sixteen, "adamw").find("10 steps") != std::string::npos);
-  CHECK(hint(640, sixteen, "sgd").find("up to 16 times") != std::string::npos);
+  for (const char* optimizer : {"adamw", "sgd"}) {
+    const std::string few = hint(640, sixteen, optimizer);
+    CHECK(few.find("10 steps") != std::string::npos);
+    CHECK(few.find("batch.global_batch_size") != std::string::npos);
+    CHECK(few.find("optimizer.lr") == std::string::npos);  // nobody said of what batch it is
+  }
   CHECK(hint(64000, sixteen, "adamw").empty());
   CHECK(hint(640, "global_batch_size: 64, micro_batch_size: 64", "adamw").empty());
+}
+
+TEST_CASE("on a CPU levers that the run fits without are told, without a cost") {
+  struct Case {
+    std::string key, more;
+  };
+  const auto c =
+      GENERATE(Case{"memory.activation_checkpoint", "memory: {activation_checkpoint: full}\n"},
+               Case{"memory.optimizer_offload", "memory: {optimizer_offload: cpu}\n"},
+               Case{"parallel.mode", "parallel: {world_size: 2, mode: zero3}\n"});
+  const auto all = plan::needless_levers(planned(gpt2_recipe(c.more), {.gpu = ""}));
+  CAPTURE(c.key);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].key == c.key);
+  CHECK(all[0].gain_s == 0);
+  CHECK(plan::needless_levers(planned(gpt2_recipe(""), {.gpu = ""})).empty());
+  const auto tight = planned(gpt2_recipe(c.more), {.gpu = ""}).memory.total_bytes();
+  const auto plain =
+      c.key == "parallel.mode"
+          ? planned(gpt2_recipe("parallel: {world_size: 2, mode: ddp}\n"), {.gpu = ""})
+          : planned(gpt2_recipe(""), {.gpu = ""});
+  if (plain.memory.total_bytes() > tight)
+    CHECK(plan::needless_levers(planned(gpt2_recipe(c.more), {.host_bytes = tight, .gpu = ""}))
+              .empty());
 }
 
 }  // namespace needless_test

@@ -207,6 +207,29 @@ TEST_CASE("of cpu+disk the host's memory decides what is on the disk: as little 
   CHECK_THROWS_AS(here("optimizer_offload: {where: cpu+disk, host_budget: 64 MiB}"), UserError);
 }
 
+TEST_CASE("of cpu+disk what is on the disk is decided with the cut of the batch") {
+  const auto cut = [](std::int64_t micro_batch_size, const std::string& offload) {
+    auto recipe = gpt2_recipe(single + "memory: {optimizer_offload: " + offload + "}\n");
+    recipe.batch.micro_batch_size = {};
+    if (micro_batch_size > 0) recipe.batch.micro_batch_size = {micro_batch_size};
+    return planned(recipe, {std::int64_t{16} << 30, "", {h200_gpu()}, 3e9});
+  };
+  const auto need = [](const plan::RunPlan& p) {
+    return p.memory.host_bytes + p.memory.beside_host_bytes;
+  };
+  // room for half of it: nothing fits with all of it in the host's memory
+  const std::int64_t room = (need(cut(8, "{where: disk}")) + need(cut(8, "{where: cpu+disk}"))) / 2;
+  const std::string split = "{where: cpu+disk, host_budget: " + std::to_string(room) + " B}";
+  const auto chosen = cut(0, split);
+  CHECK(chosen.groups_on_disk > 0);
+  CHECK(need(chosen) <= room);
+  for (const std::int64_t micro : {1, 2, 4, 8}) {
+    const auto written = cut(micro, split);
+    CAPTURE(micro, chosen.batch.micro_batch_size, chosen.groups_on_disk, written.groups_on_disk);
+    CHECK(chosen.time->step_s <= 1.011 * written.time->step_s);
+  }
+}
+
 TEST_CASE("a step's time has the disk's in it, and a faster disk takes less") {
   const auto slow = here("optimizer_offload: disk", std::int64_t{16} << 30, 1e9),
              fast = here("optimizer_offload: disk", std::int64_t{16} << 30, 4e9),

@@ -26,7 +26,7 @@ program::ModelGraph mixture() {
           "first_k_dense_replace": 0})",
       "config.json");
   std::get<architectures::DecoderDims>(dims).experts.balance_rate = 0.001;
-  return architectures::model_graph(dims, 2, 4, DType::f32, architectures::Machine(1));
+  return architectures::model_graph(dims, 2, 4, DType::f32, architectures::GraphOptions::on_cpu(1));
 }
 
 const program::UpdateSpec& update() {

@@ -9,11 +9,12 @@ using namespace trainx::plan;
 namespace {
 
 const hardware::Hardware h100 = hardware::hardware_named("h100");
+const hardware::LinkRates nvlink = hardware::rates_of(h100.links.usual());
 
 /// Of two hosts, unless `ranks_per_host` is 0.
 Prediction predicted(std::int64_t ranks_per_host, const facts::NetworkFacts& measured,
                      double link_bytes_per_s = 0) {
-  Decisions plan;
+  Draft plan;
   plan.mesh.data = 16;
   plan.rates = rates_of(h100, recipe::Compute::bf16);
   plan.rates->link_bytes_per_s = link_bytes_per_s;
@@ -33,7 +34,7 @@ TEST_CASE("a network that was not measured is a guess") {
   CHECK(p.step_rates->network_bytes_per_s == h100.network_bytes_per_s);
   CHECK(p.step_rates->network_latency_s == 0);
   CHECK(p.step_rates->ranks_per_host == 8);
-  CHECK(p.assumed_link_bytes_per_s == h100.link_bytes_per_s);
+  CHECK(p.assumed_link_bytes_per_s == nvlink.sum_bytes_per_s);
 }
 
 TEST_CASE("a measured network is shared out among a host's ranks, and brings its links along") {
@@ -60,16 +61,36 @@ TEST_CASE("between more hosts than were measured the network is a guess") {
 
 TEST_CASE("on one host the network counts for nothing, and copies are as slow as the links") {
   const facts::NetworkFacts measured{2, 8, 400e9, 3e-5, 2e11, 2e-5};
-  const Prediction p = predicted(0, measured, h100.link_bytes_per_s / 2);
+  const Prediction p = predicted(0, measured, nvlink.sum_bytes_per_s / 2);
   CHECK(p.network.bytes_per_s == 0);
   REQUIRE(p.step_rates);
   CHECK(p.step_rates->network_bytes_per_s == 0);
-  CHECK(p.step_rates->link_bytes_per_s == h100.link_bytes_per_s / 2);
-  CHECK(p.step_rates->link_copy_bytes_per_s == h100.link_copy_bytes_per_s / 2);
+  CHECK(p.step_rates->link_bytes_per_s == nvlink.sum_bytes_per_s / 2);
+  CHECK(p.step_rates->link_copy_bytes_per_s == nvlink.copy_bytes_per_s / 2);
+}
+
+TEST_CASE("links that are told take the place of the data sheet's") {
+  Draft plan;
+  plan.mesh.data = 2;
+  plan.rates = rates_of(h100, recipe::Compute::bf16);
+  Prediction of_sheet, told;
+  predict_rates(of_sheet, plan, &h100, {});
+  predict_rates(told, plan, &h100, {}, hardware::Links{hardware::LinkKind::host, 63e9});
+  CHECK(of_sheet.links_are_of_data_sheet);
+  CHECK(of_sheet.links == h100.links.usual());
+  CHECK_FALSE(told.links_are_of_data_sheet);
+  CHECK(told.step_rates->link_bytes_per_s < of_sheet.step_rates->link_bytes_per_s);
+  CHECK(of_sheet.step_rates->link_copy_bytes_per_s > 0);
+  CHECK(told.step_rates->link_copy_bytes_per_s == 0);
+  plan.mesh.data = 1;
+  Prediction alone;
+  predict_rates(alone, plan, &h100, {});
+  CHECK_FALSE(alone.links);
+  CHECK(alone.step_rates->collectives == program::CollectiveRates{});
 }
 
 TEST_CASE("without a device's rates the network is known if it was measured") {
-  Decisions plan;
+  Draft plan;
   plan.mesh.data = 4;
   Prediction prediction;
   prediction.ranks_per_host = 2;

@@ -12,7 +12,7 @@ TEST_CASE("what is called absent is no key of a recipe") {
     INFO(field.key);
     CHECK_FALSE(absent_feature(key));
   }
-  CHECK(absent_feature("lora") == absent_feature("adapter"));
+  CHECK(absent_feature("lora") == absent_feature("lora_rank"));
   CHECK(absent_feature("wandb"));
   CHECK_FALSE(absent_feature("lor"));
 }

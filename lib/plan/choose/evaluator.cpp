@@ -1,0 +1,81 @@
+#include "plan/choose/evaluator.hpp"
+#include "plan/memory_plan.hpp"
+#include "program/operations.hpp"
+#include <algorithm>
+#include <set>
+
+namespace trainx::plan {
+namespace {
+
+/// Gathers of weights in a step, and of how many groups.
+void count_gathers(const program::StepProgram& p, Evaluation& e) {
+  std::set<program::BufferId> groups;
+  for (const program::Instruction& i : p.steady)
+    for (int k = 0; i.op == program::Op::gather; ++k) {
+      const program::Use* shard = find_use(i, program::ShardSlot::from(k));
+      if (!shard) break;
+      e.gathers += program::times(p, i);
+      groups.insert(shard->buffer);
+    }
+  e.gathered_groups = static_cast<std::int64_t>(groups.size());
+}
+
+}  // namespace
+
+std::int64_t gathers_of_step(const program::StepProgram& p) {
+  Evaluation e;
+  count_gathers(p, e);
+  return e.gathers;
+}
+
+double step_seconds(const Programs& programs, const program::Rates& rates) {
+  const PlacedProgram& placed = programs.train.back();
+  return program::predict_time(placed.program, placed.order, placed.graph, rates).step_s;
+}
+
+Evaluator::Evaluator(Draft problem, const program::Rates* rates)
+    : problem_(std::move(problem)),
+      samples_(problem_.batch.micro_batch_size * problem_.batch.grad_accum_steps) {
+  if (rates) rates_ = *rates;
+  problem_.row_lengths = {problem_.row_lengths.back()};
+  problem_.rank = 0;  // which keeps the most
+  problem_.fewest_micro_steps = true;
+  problem_.every_micro_step = false;
+}
+
+const Evaluation& Evaluator::memory_of(const Decisions& choice) { return known(choice, false); }
+const Evaluation& Evaluator::of(const Decisions& choice) { return known(choice, true); }
+
+const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
+  timed = timed && rates_;
+  Known& k = known_[choice];
+  const bool is_new = k.evaluation.bytes == 0;
+  if (!is_new && (k.timed || !timed)) return k.evaluation;
+  // more micro-steps take no more memory
+  const Draft decided =
+      sized(choice, std::min<std::int64_t>(samples_ / choice.micro_batch_size, 2));
+  Evaluation& e = k.evaluation;
+  if (is_new) {
+    const Programs two = plan_programs(decided, Extent::bytes);
+    const MemoryPlan memory = plan_memory_totals(decided, two);
+    e.bytes = memory.total_bytes();
+    e.host_bytes = problem_.on_gpu ? host_need(memory) : 0;
+    e.offloaded_bytes = offloaded_bytes(two.train.back().program);
+    count_gathers(two.train.back().program, e);
+  }
+  // the micro-steps between the second and the last are alike
+  if (timed)
+    e.seconds = step_seconds(
+        plan_programs(sized(choice, samples_ / choice.micro_batch_size), Extent::training),
+        *rates_);
+  k.timed = timed;
+  return e;
+}
+
+Draft Evaluator::sized(const Decisions& choice, std::int64_t micro_steps) const {
+  Draft d = applied(problem_, choice);
+  d.batch.grad_accum_steps = micro_steps;
+  return d;
+}
+
+}  // namespace trainx::plan

@@ -1,0 +1,231 @@
+#include "plan/refusal.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "plan/choose/offload.hpp"
+#include "plan/choose/search.hpp"
+#include "plan/largest_block.hpp"
+#include "plan/libraries_fill.hpp"
+#include "plan/limits.hpp"
+#include "plan/memory_plan.hpp"
+#include <algorithm>
+#include <cstdio>
+
+namespace trainx::plan {
+namespace {
+
+bool is_batch_written(const Draft& plan) {
+  return !plan.recipe.batch.micro_batch_size.is_auto() || plan.recipe.batch.grad_accum_steps;
+}
+
+std::string why_nothing_fits(const Draft& plan, const MemoryPlan& memory) {
+  const std::string smaller = "take a smaller model or a larger budget",
+                    nothing = "nothing in the recipe makes it fit";
+  if (plan.row_lengths.empty()) return nothing + "; " + smaller;  // nothing is trained
+  const LargestBlock block = largest_block(plan);
+  const std::int64_t beside = memory.library_bytes + memory.process_bytes,
+                     at_once = block.bytes + beside;
+  return nothing + ": " + block.operation + " alone has " + human_bytes(block.bytes) +
+         " in memory at once with batch.micro_batch_size " +
+         std::to_string(block.micro_batch_size) +
+         (at_once > memory.budget_bytes
+              ? ", beside " + human_bytes(beside) + " that libraries take, and no block is cut; "
+              : "; ") +
+         smaller;
+}
+
+/// With the deepest level of any layer in all of them, which is shorter to write.
+Decisions with_one_level(Decisions choice) {
+  choice.levels = {*std::ranges::max_element(choice.levels)};
+  return choice;
+}
+
+/// The fastest way that changes one thing alone, else the fastest of all.
+std::optional<Way> nearest_way(Search& search, const Space& all, const Decisions& now) {
+  Space fixed = all;
+  fixed.written = now;
+  fixed.modes = {{now.mode, now.shard}};
+  fixed.experts = {now.experts};
+  fixed.micro_batch_sizes = {now.micro_batch_size};
+  fixed.depth.reset();
+  fixed.on_host = {{}};
+  std::vector<Space> one_thing(4, fixed);
+  one_thing[0].modes = all.modes;
+  one_thing[1].micro_batch_sizes = all.micro_batch_sizes;
+  one_thing[2].depth = all.depth;
+  one_thing[3].on_host = all.on_host;
+  one_thing.push_back(all);
+  std::optional<Way> best;
+  for (const Space& space : one_thing) {
+    if (&space == &one_thing.back() && best) break;
+    const Found found = search.find(space);
+    if (!found.best()) continue;
+    Way way = *found.best();
+    const Decisions plain = with_one_level(way.choice);
+    if (const Evaluation& takes = search.evaluator().of(plain); search.fits(plain, takes))
+      way = {plain, takes};
+    if (!best || way.takes.seconds < best->takes.seconds) best = way;
+  }
+  return best;
+}
+
+/// Whether moments of a byte each would do, which changes training: as the rest of a sentence.
+std::string by_small_moments(const Draft& plan, const Budget& budget) {
+  const auto* adamw = std::get_if<options::AdamWOptions>(&plan.recipe.optimizer.options);
+  if (!adamw || plan.mesh.experts > 1) return "";
+  Draft other = plan;
+  const options::AdamW8bitOptions small{.beta1 = adamw->beta1,
+                                        .beta2 = adamw->beta2,
+                                        .eps = adamw->eps,
+                                        .weight_decay = adamw->weight_decay};
+  other.recipe.optimizer.options = small;
+  std::vector<program::StateSpec> states = options::states(small);
+  for (const program::StateSpec& s : plan.update.states)
+    if (s.averages_weights) states.push_back(s);
+  other.update.states = std::move(states);
+  other.update.unit = options::unit_of(small);
+  other.update.sums = options::tensor_sums_of(small);
+  Evaluator evaluator(std::move(other), nullptr);
+  Search search(evaluator, budget);
+  const Decisions now = decisions_of(plan);
+  for (const RecomputeLevel level : {now.levels.front(), RecomputeLevel::full}) {
+    Decisions choice = now;
+    choice.levels = {level};
+    const Evaluation& takes = evaluator.memory_of(choice);
+    if (!search.fits(choice, takes)) continue;
+    const std::string changes = changes_of(choice, now);
+    return "optimizer.type: adamw_8bit" + (changes.empty() ? "" : " with " + changes) +
+           " would fit (" + human_bytes(takes.bytes) + ", with moments of a byte each)";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string what_would_fit(const Draft& plan, std::int64_t have, const program::Rates* rates) {
+  if (plan.row_lengths.empty()) return "";  // nothing is trained: there is no batch to cut
+  Draft problem = plan;
+  problem.budget_bytes = have;
+  if (libraries_fill(problem) || layers_of(plan.dims) > most_searched_layers) return "";
+  Evaluator evaluator(problem, rates);
+  const Budget budget = budget_of(problem);
+  Search search(evaluator, budget);
+  const std::string small = by_small_moments(plan, budget);
+  Space space = space_of(problem, Freedom::any, 1);
+  if (is_batch_written(plan))
+    std::erase_if(space.micro_batch_sizes,
+                  [&](std::int64_t micro) { return micro > plan.batch.micro_batch_size; });
+  const Decisions now = decisions_of(plan);
+  const std::optional<Way> nearest = nearest_way(search, space, now);
+  if (!nearest) return small;
+  const Decisions& best = nearest->choice;
+  const std::string changes = changes_of(best, now);
+  if (changes.empty()) return small;
+  const Evaluation& takes = nearest->takes;
+  std::string cost = human_bytes(takes.bytes);
+  if (takes.host_bytes > 0) cost += ", " + human_bytes(takes.host_bytes) + " on the host";
+  if (takes.seconds > 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, ", %.*f ms a step", takes.seconds < 1 ? 1 : 0,
+                  takes.seconds * 1e3);
+    cost += text;
+  }
+  const bool same_mode = best.mode == now.mode && best.shard == now.shard;
+  return changes + " would fit (" + cost + ")" +
+         (plan.recipe.memory.fit && same_mode
+              ? ""
+              : std::string(", and memory.fit: true ") +
+                    (same_mode ? "" : "with parallel.mode: auto ") + "chooses by itself") +
+         (small.empty() ? "" : "; " + small);
+}
+
+std::string what_needs_less_host_memory(const Draft& plan, const MemoryPlan& memory) {
+  const bool activations = plan.recipe.memory.activation_offload != recipe::ActivationOffload::none,
+             optimizer = offloads_optimizer(plan);
+  std::string text, rounded;
+  if (optimizer && !rounds_gradients(plan)) {
+    const auto gradients = std::ranges::find(memory.on_host, "gradients on the host",
+                                             &std::pair<std::string, std::int64_t>::first);
+    const std::int64_t half = gradients == memory.on_host.end() ? 0 : gradients->second / 2;
+    if (half > 0 && host_need(memory) - half <= host_budget(plan, 0))
+      rounded =
+          "write memory.optimizer_offload.gradients: bf16, in which gradients take half as much "
+          "there, ";
+  }
+  if (optimizer && !recipe::uses_disk(plan.recipe.memory.optimizer_offload.where))
+    text =
+        "write memory.optimizer_offload: cpu+disk, which keeps on a disk what memory has no room "
+        "for, leave it out, ";
+  else if (optimizer)
+    text = "leave memory.optimizer_offload out, ";
+  text = rounded + text;
+  if (optimizer)
+    text +=
+        "or let more ranks on other machines share what the optimizer keeps (parallel.mode: zero1)";
+  if (plan.on_gpu && plan.writes_beside_training())
+    text += std::string(text.empty() ? "" : ", or ") +
+            "write checkpoint.asynchronous: false, which pins no copy of what is saved";
+  if (activations)
+    text += std::string(text.empty() ? "" : "; ") +
+            "recompute more (memory.activation_checkpoint), which leaves less to copy, or lower "
+            "batch.micro_batch_size";
+  if (offloads_weights(plan))
+    text += std::string(text.empty() ? "" : "; ") +
+            (weights_on_disk(plan) ? "" : "write memory.parameter_offload: disk, ") +
+            "leave memory.parameter_offload out, or let more ranks share the weights "
+            "(parallel.mode: zero3)";
+  return text;
+}
+
+void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Rates* rates) {
+  const std::int64_t need = memory.total_bytes(), have = memory.budget_bytes;
+  if (plan.disk_free_bytes && memory.disk_bytes > *plan.disk_free_bytes) {
+    const auto& o = plan.recipe.memory.optimizer_offload;
+    const std::string key = recipe::uses_disk(o.where) ? "memory.optimizer_offload"
+                                                       : "memory.parameter_offload";
+    throw UserError(
+        ExitCode::out_of_memory,
+        key + ": the run needs " + human_bytes(memory.disk_bytes) + " on the disk and " +
+            human_bytes(*plan.disk_free_bytes) + " are free" +
+            (plan.mesh.data > 1 ? " for each rank" : "") +
+            "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
+            (o.where == recipe::OptimizerOffload::disk
+                 ? ", or write where: cpu+disk, which fills the host's memory first"
+                 : "") +
+            (weights_on_disk(plan) ? ", or write memory.parameter_offload: cpu, which keeps "
+                                     "weights in the host's memory"
+                                   : ""));
+  }
+  if (const std::int64_t host_has = host_budget(plan, 0);
+      plan.on_gpu && host_has > 0 && host_need(memory) > host_has) {
+    std::string what;
+    for (const auto& [name, bytes] : memory.on_host)
+      what += (what.empty() ? "" : ", ") + name + " " + human_bytes(bytes);
+    if (memory.beside_host_bytes > 0)
+      what += std::string(what.empty() ? "" : ", ") +
+              "weights as they are loaded and a checkpoint on its way to disk " +
+              human_bytes(memory.beside_host_bytes);
+    throw UserError(ExitCode::out_of_memory,
+                    "memory: the run needs " + human_bytes(host_need(memory)) + " on the host (" +
+                        what + ") and " +
+                        (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
+                             ? "the machine has "
+                             : "memory.optimizer_offload.host_budget is ") +
+                        human_bytes(host_has) +
+                        (plan.recipe.memory.optimizer_offload.host_budget.is_auto()
+                             ? " for it, all but a twentieth; "
+                             : "; ") +
+                        what_needs_less_host_memory(plan, memory));
+  }
+  if (have <= 0 || need <= have) return;
+  std::string remedy = what_would_fit(plan, have, rates);
+  if (remedy.empty())
+    remedy = !is_searchable(plan)
+                 ? "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a "
+                   "smaller model or a larger budget"
+                 : why_nothing_fits(plan, memory);
+  throw UserError(ExitCode::out_of_memory, "memory: the run needs " + human_bytes(need) +
+                                               " and memory.budget is " + human_bytes(have) + ", " +
+                                               human_bytes(need - have) + " too little; " + remedy);
+}
+
+}  // namespace trainx::plan

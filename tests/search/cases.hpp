@@ -1,0 +1,41 @@
+// Drawn recipes, and what is held of the search's choices for them.
+#pragma once
+#include "plan/run_plan.hpp"
+#include <cstdint>
+#include <string>
+
+namespace search_cases {
+
+/// A recipe and a machine.
+struct Case {
+  std::uint64_t number = 0;
+  std::string recipe, gpu;
+  std::int64_t local_ranks = 1;
+  bool small = false;  // all of its choices can be tried
+};
+
+/// The same for the same number. `small`: a model of few layers and a batch with few divisors.
+Case drawn(std::uint64_t number, bool small);
+
+trainx::facts::Facts facts_of(const Case& c);
+
+struct Outcome {
+  bool fits = false;        // else the run was refused
+  std::string choice;       // as keys of the recipe
+  double seconds = 0;       // predicted, of a step
+  double best_seconds = 0;  // of the best that was found otherwise; 0: nothing else fits
+  std::string best;         // as keys that differ from the choice
+  bool same = false;        // small cases: the exhaustive search takes the same
+  std::int64_t tried = 0;   // choices that were weighed to find it
+  std::string advised;      // by advice: faster and not larger; "": nothing
+  double plan_seconds = 0;  // that planning took
+  /// Whether what is held is so: nothing that fits is refused, and nothing was found that is more
+  /// than 1 % faster, or faster and smaller by the plan's own advice.
+  bool holds() const;
+};
+
+/// Plans the case, tries all choices of a small one and `samples` of a large one, and asks for
+/// advice.
+Outcome outcome_of(const Case& c, int samples);
+
+}  // namespace search_cases

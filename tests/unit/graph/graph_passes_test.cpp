@@ -1,0 +1,203 @@
+// What passes make of layers, as before and after pictures.
+#include "core/error.hpp"
+#include "core/hopper_kernels.hpp"
+#include "graph/builder.hpp"
+#include "graph/check_model.hpp"
+#include "graph/passes/graph_pass.hpp"
+#include "graph/passes/graph_passes.hpp"
+#include "graph/print_model.hpp"
+#include "architectures/architecture.hpp"
+#include "architectures/bert.hpp"
+#include "architectures/gpt2.hpp"
+#include "support/catch.hpp"
+#include <map>
+
+namespace graph_passes_test {
+
+using namespace trainx;
+using namespace trainx::graph;
+
+namespace {
+
+constexpr std::int64_t C = 4;
+
+ModelBuilder builder() {
+  return ModelBuilder({.batch_size = 1, .length = 2}, {"tokens", "targets", "positions"});
+}
+
+Value embedded(ModelBuilder& m) {
+  return m.embedding(
+      {.hidden_size = C, .token = "t", .position = "p", .tokens = {5}, .positions = {2}});
+}
+
+template <class Norm>
+void finish(ModelBuilder& m, Norm norm) {
+  m.begin_head(
+      {.expected_rows = 2, .chunk = 2, .targets = m.batch("targets").id, .predicted_rows = 1});
+  m.loss(norm(), {.tied_to = "t", .classes = 5}, operations::CrossEntropy::Score::none);
+}
+
+Value mlp(ModelBuilder& m, Value x) {
+  x = m.linear(x, "up", {.features = 8, .activation = operations::Activation::gelu_tanh});
+  return m.linear(x, "down", {.features = C});
+}
+
+}  // namespace
+
+TEST_CASE("a sum opens the block behind it, with its norm and the branch's bias") {
+  ModelBuilder m = builder();
+  Value h =
+      m.residual(0, "mlp", embedded(m), [&](Value x) { return mlp(m, m.layer_norm(x, "n")); });
+  finish(m, [&] { return m.layer_norm(h, "last"); });
+  Model model = m.finish();
+  CHECK(print(model) ==
+        "embedding embedding tokens (t p) > residual0\n"
+        "h0.mlp residual_norm residual0 (n.weight n.bias) > mean rstd normed\n"
+        "h0.mlp linear normed (up.weight up.bias) > preactivation activated\n"
+        "h0.mlp linear activated (down.weight down.bias) > branch0\n"
+        "h0.mlp residual_norm residual0 branch0 () > residual1\n"
+        "head residual_norm residual1 (last.weight last.bias) > mean rstd normed\n"
+        "head linear normed (t) > logits_chunk\n"
+        "head cross_entropy logits_chunk targets () >\n");
+  apply_graph_passes(model, {});
+  CHECK(print(model) ==
+        "embedding embedding tokens (t p) > residual0\n"
+        "h0.mlp residual_norm residual0 (n.weight n.bias) > mean rstd normed\n"
+        "h0.mlp linear normed (up.weight up.bias) > preactivation activated\n"
+        "h0.mlp linear activated preactivation (down.weight up.bias) > branch0\n"
+        "head residual_norm residual0 branch0 (last.weight last.bias down.bias) > residual1 mean "
+        "rstd normed\n"
+        "head linear normed (t) > logits_chunk\n"
+        "head cross_entropy logits_chunk targets () >\n");
+}
+
+TEST_CASE("where the norm follows the sum, the sum is kept and seen through its norm") {
+  ModelBuilder m = builder();
+  Value h = embedded(m);
+  for (int i = 0; i < 2; ++i)
+    h = m.residual_then_norm(
+        i, "mlp", h, [&](Value x) { return mlp(m, x); }, "n" + std::to_string(i));
+  finish(m, [&] { return h; });
+  Model model = m.finish();
+  apply_graph_passes(model, {});
+  const Node& last = model.blocks.back().ops.front();
+  const auto name = [&](ValueId v) { return model.values.at(static_cast<std::size_t>(v)).name; };
+  CHECK(name(last.inputs.at(operations::ResidualNorm::residual)) == "residual1");
+  CHECK(name(last.gradient_of.at(operations::ResidualNorm::residual)) == "normed");
+  CHECK(model.parameters
+            .at(static_cast<std::size_t>(
+                last.parameters.at(operations::ResidualNorm::before_weight).index))
+            .spec.name == "n0.weight");
+  // the embedding's result needs no norm
+  CHECK(model.blocks.at(2).ops.front().gradient_of.empty());
+}
+
+TEST_CASE("each pass changes a model; the printed one says what is frozen") {
+  std::map<std::string, int> changes;
+  std::string before;
+  const auto observe = [&](std::string_view after, const Model& model) {
+    const std::string now = print(model);
+    if (!after.empty() && now != before) ++changes[std::string(after)];
+    before = now;
+  };
+  architectures::GraphOptions gpu = architectures::GraphOptions::on_gpu(false, 90),
+                              cpu = architectures::GraphOptions::on_cpu(1);
+  gpu.passes.fp8.layers = Fp8Layers::all;
+  cpu.passes.rules = {{.pattern = "*mlp*", .trained = false}};
+  const architectures::Gpt2Dims gpt2{
+      .num_layers = 2, .num_heads = 2, .hidden_size = 128, .max_positions = 1024};
+  architectures::BertDims bert{.num_layers = 2, .num_heads = 2, .hidden_size = 128};
+  observe_graph_passes(gpt2, 1, 1024, DType::bf16, gpu, observe);
+  observe_graph_passes(bert, 1, 64, DType::f32, cpu, observe);
+  architectures::GraphOptions adapted = architectures::GraphOptions::on_cpu(1);
+  adapted.passes.adapter.weights = {{"h.1.mlp.c_fc.weight", {"h.1.mlp.c_fc", 2, 1.0}}};
+  adapted.passes.adapter.embeddings = {{"wte.weight", {"wte", 2, 1.0}}};
+  observe_graph_passes(gpt2, 1, 64, DType::f32, adapted, observe);
+  observe_graph_passes(gpt2, 1, 64, DType::f32, cpu, observe);
+  CHECK(before.find("(frozen:h.0.mlp.c_fc.weight frozen:h.0.mlp.c_fc.bias)") != std::string::npos);
+  CHECK(before.find("(h.0.attn.c_attn.weight") != std::string::npos);
+  for (const GraphPass& pass : graph_passes()) {
+    if (pass.name == "sum_attention_bias" && !has_hopper_kernels) continue;
+    INFO(pass.name);
+    CHECK(changes[std::string(pass.name)] > 0);
+  }
+}
+
+TEST_CASE("an adapter stands behind its linear layer, and before an activation of that") {
+  ModelBuilder m = builder();
+  Value h =
+      m.residual(0, "mlp", embedded(m), [&](Value x) { return mlp(m, m.layer_norm(x, "n")); });
+  finish(m, [&] { return m.layer_norm(h, "last"); });
+  Model model = m.finish();
+  const AdapterOptions adapter{
+      .weights = {{"up.weight", {"up", 2, 0.5}}, {"down.weight", {"down", 3, 4}}},
+      .trained = {"last.weight"}};
+  add_adapters(model, {.adapter = adapter});
+  CHECK(print(model) ==
+        "embedding embedding tokens (frozen:t frozen:p) > residual0\n"
+        "h0.mlp residual_norm residual0 (frozen:n.weight frozen:n.bias) > mean rstd normed\n"
+        "h0.mlp linear normed (frozen:up.weight frozen:up.bias) > activated_base\n"
+        "h0.mlp low_rank normed activated_base (up.lora_A.weight up.lora_B.weight) > narrow "
+        "preactivation\n"
+        "h0.mlp activation preactivation () > activated\n"
+        "h0.mlp linear activated (frozen:down.weight frozen:down.bias) > branch0_base\n"
+        "h0.mlp low_rank activated branch0_base (down.lora_A.weight down.lora_B.weight) > narrow "
+        "branch0\n"
+        "h0.mlp residual_norm residual0 branch0 () > residual1\n"
+        "head residual_norm residual1 (last.weight frozen:last.bias) > mean rstd normed\n"
+        "head linear normed (frozen:t) > logits_chunk\n"
+        "head cross_entropy logits_chunk targets () >\n");
+  check_model(model, "add_adapters");
+  const Node& up = model.blocks.at(1).ops.at(2);
+  const auto& low_rank = std::get<operations::LowRank>(up.operation);
+  CHECK(low_rank.parts == std::vector<operations::LowRankPart>{{0, 8, 2, 0.5}});
+  const auto& a = model.parameters.at(static_cast<std::size_t>(up.parameters.front().index)).spec;
+  CHECK(a.dims == std::vector<std::int64_t>{2, C});
+  CHECK(a.bound == 0.5);  // of torch's nn.Linear: 1 / sqrt(4)
+  // the second layer's product stays apart from the first one's activation
+  Model whole = model;
+  apply_graph_passes(whole, {});
+  CHECK(whole.blocks.size() == model.blocks.size());
+}
+
+TEST_CASE("an adapter of a layer that the model lacks is passed over") {
+  ModelBuilder m = builder();
+  const Value h = embedded(m);
+  finish(m, [&] { return m.layer_norm(h, "last"); });
+  Model model = m.finish();
+  const std::size_t parameters = model.parameters.size();
+  add_adapters(model, {.adapter = {.weights = {{"other.weight", {"other", 1, 1}}}}});
+  CHECK(model.parameters.size() == parameters);
+}
+
+TEST_CASE("a model that a pass has broken is named with the pass") {
+  const auto broken = [](auto&& breaks) {
+    ModelBuilder m = builder();
+    Value h =
+        m.residual(0, "mlp", embedded(m), [&](Value x) { return mlp(m, m.layer_norm(x, "n")); });
+    finish(m, [&] { return m.layer_norm(h, "last"); });
+    Model model = m.finish();
+    check_model(model, "");
+    breaks(model);
+    try {
+      check_model(model, "fuse_bias");
+    } catch (const InternalError& error) { return std::string(error.what()); }
+    return std::string();
+  };
+  const auto names_the_pass = [&](auto&& breaks) {
+    const std::string said = broken(breaks);
+    INFO(said);
+    CHECK(said.find("fuse_bias") != std::string::npos);
+  };
+  CHECK(broken([](Model&) {}).empty());
+  names_the_pass([](Model& m) { std::swap(m.blocks[1].ops[0], m.blocks[1].ops[1]); });
+  names_the_pass([](Model& m) { m.blocks[1].ops[1].parameters[0].index = 100; });
+  names_the_pass([](Model& m) { m.blocks[1].ops[1].outputs = m.blocks[1].ops[0].outputs; });
+  names_the_pass([](Model& m) { m.blocks[1].ops[1].gradient_of = {0, 0, 0, 0, 0, 0}; });
+  names_the_pass([](Model& m) {
+    m.values[static_cast<std::size_t>(m.blocks[1].ops[1].outputs.back())].type.dims = {1};
+  });
+  names_the_pass([](Model& m) { m.head.targets = std::ssize(m.values); });
+}
+
+}  // namespace graph_passes_test
