@@ -158,6 +158,10 @@ std::vector<AdapterTensor> adapter_tensors(std::span<const Module> modules, cons
   return Naming(modules, chosen, parameters).tensors();
 }
 
+bool is_of_base_layer(std::string_view name) {
+  return name.ends_with(".base_layer.weight") || name.ends_with(".base_layer.bias");
+}
+
 void check_tensors(std::span<const AdapterTensor> expected, std::span<const FoundTensor> found,
                    const std::string& path) {
   const auto refuse = [&](const std::string& what) {

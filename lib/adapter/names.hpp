@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainx::adapter {
@@ -30,6 +31,9 @@ struct AdapterTensor {
 /// parameters of the model, of which modules_to_save takes those inside its modules.
 std::vector<AdapterTensor> adapter_tensors(std::span<const Module> modules, const Chosen& chosen,
                                            std::span<const std::string> parameters);
+
+/// Whether a tensor of the file is the base's own weight or bias (TensorRole::base).
+bool is_of_base_layer(std::string_view name);
 
 /// A tensor that a file has.
 struct FoundTensor {

@@ -1,5 +1,6 @@
 #include "merge/merged_adapter.hpp"
 #include "adapter/config.hpp"
+#include "adapter/names.hpp"
 #include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/float_elements.hpp"
 #include "core/error.hpp"
@@ -28,7 +29,7 @@ MergedAdapter::MergedAdapter(const std::string& folder, const architectures::Mod
     replaced_.emplace(rows.weight, &rows);
   }
   for (const auto& [name, entry] : file_->tensors())
-    if (!name.ends_with(".base_layer.weight") &&
+    if (!adapter::is_of_base_layer(name) &&
         std::ranges::find(plan_.tensors, name, &plan::AdapterPlan::Tensor::name) ==
             plan_.tensors.end())
       throw UserError(ExitCode::bad_data,

@@ -1,4 +1,5 @@
 #include "state/resident_state.hpp"
+#include "adapter/names.hpp"
 #include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/adapter_base.hpp"
@@ -390,7 +391,7 @@ void ResidentState::load_adapter(const std::string& folder,
     saved.add(parameter, at->second, path, name);
   }
   for (const auto& [name, entry] : file.tensors())
-    if (!name.ends_with(".base_layer.weight") &&
+    if (!adapter::is_of_base_layer(name) &&
         std::ranges::find(tensors, name, &plan::AdapterPlan::Tensor::name) == tensors.end())
       throw UserError(ExitCode::bad_data,
                       path + ": tensor '" + name + "' belongs to no module that has an adapter");

@@ -36,6 +36,14 @@ def is_taken_beyond_peft(case):
     return loses_targets or adapts_saved
 
 
+def ties_low_ranks(case):
+    """Adapters of an embedding that the head shares, which trainx refuses by name."""
+    tables = [m["name"] for m in case["modules"] if m.get("input_embedding")]
+    return (bool(case["settings"].get("ensure_weight_tying")) and "peft" in case and
+            any(m.get("tied") for m in case["modules"]) and
+            any(name in tables for name, *_ in case["peft"]["adapted"]))
+
+
 def ends_at_dot(name, end):
     return name == end or name.endswith("." + end)
 
@@ -90,6 +98,9 @@ class Drawn(Trainx):
                         continue
                     self.assertIn(answer.get("refused"), (65, 78), (case["error"], answer))
                     continue
+                if ties_low_ranks(case):
+                    self.assertEqual(answer.get("refused"), 78, answer)
+                    continue
                 self.assertNotIn("refused", answer, answer)
                 peft = case["peft"]
                 self.assertEqual(sorted(answer["adapted"]), peft["adapted"])
@@ -133,7 +144,7 @@ class Drawn(Trainx):
     def test_entries_that_name_nothing_are_refused(self):
         cases = [case for case in reference.ask(self, "reference_adapters.py", "draw",
                                                 self.seed + 1, 200 if LONG else 40)
-                 if "peft" in case]
+                 if "peft" in case and not ties_low_ranks(case)]
         for case, answer in zip(cases, answers_to([question(c, strict=True) for c in cases]),
                                 strict=True):
             with self.subTest(family=case["family"], settings=case["settings"]):

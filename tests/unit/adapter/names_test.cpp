@@ -104,6 +104,13 @@ TEST_CASE("saved modules have their own names, also tied ones") {
                                           "model.norm.weight"});
 }
 
+TEST_CASE("a base's weight and bias are told from adapters around adapters") {
+  CHECK(is_of_base_layer("base_model.model.lm_head.base_layer.weight"));
+  CHECK(is_of_base_layer("base_model.model.lm_head.base_layer.bias"));
+  CHECK(!is_of_base_layer("base_model.model.model.layers.0.mlp.experts.base_layer.lora_A.weight"));
+  CHECK(!is_of_base_layer("base_model.model.lm_head.weight"));
+}
+
 TEST_CASE("files must have exactly the tensors of their settings") {
   const auto expected = tensors(with({"embed_tokens", "q_proj"}), llama(1));
   std::vector<FoundTensor> found;
