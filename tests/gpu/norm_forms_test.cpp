@@ -19,6 +19,7 @@ struct Case {
   NormForm form;
   bool weighted = true, shifted = false, biased = false, dropped = false, norms = true;
   bool adds = true;
+  bool frozen = false;  // no gradient of weight, shift and bias is wanted
   std::size_t shift = 0;
 };
 
@@ -81,6 +82,7 @@ Results<T> reference_of(const Case& c, Operands<T> in) {
   back.d_residual = in.d_residual.data(), back.dx = out.dx.data();
   if (changes_branch(c)) back.d_branch = out.d_branch.data();
   if (c.biased) back.d_bias = out.d_bias.data();
+  if (c.frozen) back.d_gamma = back.d_beta = back.d_bias = nullptr;
   back.accumulate_norm = back.accumulate_bias = c.rows % 2 == 1;
   norm_backward_reference(back, c.form, dropout);
   return out;
@@ -118,6 +120,7 @@ Results<T> device_of(const Case& c, const Operands<T>& in) {
   back.d_residual = back.dx = d_residual.data();
   if (changes_branch(c)) back.d_branch = d_branch.data();
   if (c.biased) back.d_bias = d_bias.data();
+  if (c.frozen) back.d_gamma = back.d_beta = back.d_bias = nullptr;
   back.accumulate_norm = back.accumulate_bias = c.rows % 2 == 1;
   const Folding folding(layer_norm_backward_partial_bytes(c.columns));
   require_success(norm_backward(back, c.form, dropout, folding.memory(), nullptr), "norm_backward");
@@ -131,8 +134,8 @@ void compare(const Case& c) {
   INFO("rows " << c.rows << " columns " << c.columns << " rms " << c.form.rms << " offset "
                << c.form.weight_offset << " scale " << c.form.branch_scale << " weighted "
                << c.weighted << " shifted " << c.shifted << " biased " << c.biased << " dropped "
-               << c.dropped << " norms " << c.norms << " adds " << c.adds << " shift " << c.shift
-               << " bytes " << sizeof(T));
+               << c.dropped << " norms " << c.norms << " adds " << c.adds << " frozen " << c.frozen
+               << " shift " << c.shift << " bytes " << sizeof(T));
   const Operands<T> in(c);
   const Results<T> want = reference_of(c, in), got = device_of(c, in);
   CHECK(same_bits(got.sum, want.sum));
@@ -153,14 +156,15 @@ void compare(const Case& c) {
 template <class T>
 void check_widths() {
   for (const std::int64_t columns :
-       {1, 7, 8, 64, 512, 640, 771, 1024, 1536, 2048, 4096, 5120, 8200})
+       {1, 7, 8, 64, 512, 640, 771, 1024, 1536, 2048, 4096, 5120, 8192, 8200})
     for (const std::int64_t rows : {1, 30})
       for (const std::size_t shift : {0u, 1u})
-        for (const bool rms : {true, false}) {
-          Case c{rows, columns, {rms, 0, 1}};
-          c.shift = shift;
-          compare<T>(c);
-        }
+        for (const bool rms : {true, false})
+          for (const bool frozen : {true, false}) {
+            Case c{rows, columns, {rms, 0, 1}};
+            c.shift = shift, c.frozen = frozen;
+            compare<T>(c);
+          }
 }
 
 template <class T>
@@ -171,6 +175,8 @@ void check_forms() {
       c.weighted = k & 8, c.shifted = k & 16, c.biased = k & 32, c.dropped = k & 64;
       c.norms = (k & 128) == 0;
       if (!c.norms) c.weighted = c.shifted = false;
+      compare<T>(c);
+      c.frozen = true;
       compare<T>(c);
     }
   Case there{20, 96, {true, 1, 1}};  // a norm of what is there
@@ -193,6 +199,25 @@ TEST_CASE("norms equal their reference with and without each of their parts", "[
   TRAINX_NEEDS_GPU();
   check_forms<float>();
   check_forms<Bf16>();
+}
+
+TEST_CASE("frozen norms of many rows repeat to the bit, and NaN makes its row NaN", "[gpu]") {
+  TRAINX_NEEDS_GPU();
+  for (const std::int64_t columns : {1024, 4096}) {
+    Case c{5'003, columns, {true, 0, 1}};
+    c.frozen = true;
+    Operands<Bf16> in(c);
+    const auto want = reference_of(c, in), first = device_of(c, in);
+    check_close(first.dx, want.dx, rounding<Bf16>, 5e-5, "dx");
+    CHECK(first.d_gamma == in.before);
+    for (int repeat = 0; repeat < 5; ++repeat) CHECK(same_bits(device_of(c, in).dx, first.dx));
+    narrow(std::numeric_limits<float>::quiet_NaN(),
+           in.d_normed[static_cast<std::size_t>(11 * columns + 77)]);
+    const auto got = device_of(c, in);
+    for (std::int64_t r = 0; r < c.rows; ++r)
+      if (std::isnan(widened(got.dx[static_cast<std::size_t>(r * columns + 5)])) != (r == 11))
+        FAIL("row " << r);
+  }
 }
 
 TEST_CASE("RMSNorm of many rows; repeats give the same bits, NaN makes its row NaN", "[gpu]") {
