@@ -1,7 +1,6 @@
 #include "kernels/fold_vectors.cuh"
 #include "kernels/norm/layer_norm_backward.hpp"
 #include "kernels/norm/layer_norm_backward_launch.cuh"
-#include "kernels/norm/norm_backward_rows.hpp"
 
 namespace trainx::kernels {
 namespace {
@@ -29,7 +28,6 @@ cudaError_t launch(const LayerNormBackward<T>& op, const NormForm& form, const F
   const bool changes_branch = fused || form.branch_scale != 1;
   if (op.columns > 32768 || (changes_branch && !op.d_branch)) return cudaErrorInvalidValue;
   const DropoutFactors d = dropout_factors(fused);
-  if (takes_rows_alone(op)) return norm_backward_rows(op, factors_of(form), d, stream);
   if (form.is_plain() && op.d_normed && op.mean && op.gamma && op.d_gamma && op.d_beta)
     return launch_as<Known::layer_norm>(op, factors_of(form), d, memory, stream);
   if (form.rms && !changes_branch && op.d_normed && op.gamma && !op.d_branch && !op.d_beta &&

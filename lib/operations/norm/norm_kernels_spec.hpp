@@ -7,8 +7,7 @@ namespace trainx::operations {
 
 // RMSNorms and norms of other forms are instances of the same kernels.
 constexpr std::array<std::string_view, 2> norm_forward_kernels{"residual_layer_norm_kernel",
-                                                               "head_norm_kernel"};
-constexpr std::array<std::string_view, 3> norm_backward_kernels{
-    "layer_norm_backward_kernel", "norm_backward_rows_kernel", "head_norm_backward_kernel"};
+                                                               "head_norm_kernel"},
+    norm_backward_kernels{"layer_norm_backward_kernel", "head_norm_backward_kernel"};
 
 }  // namespace trainx::operations
