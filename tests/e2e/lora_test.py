@@ -69,6 +69,8 @@ TABLES = [
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
                      "transformers (scripts/setup --reference installs one)")
 class Lora(Trainx):
+    forks = True
+
     def setUp(self):
         super().setUp()
         self.random.seed(int(os.environ.get("TRAINX_TEST_SEED", 3)))
@@ -308,6 +310,7 @@ class Lora(Trainx):
     def test_commands_take_an_adapters_folder(self):
         for case, more in (("llama", ""), ("llama_tied", ", targets: [q_proj, embed_tokens]"),
                            ("llama_tied", ", targets: [q_proj], modules_to_save: [lm_head]"),
+                           ("gpt2", ", targets: [c_attn], modules_to_save: [lm_head]"),
                            ("gpt2", ", targets: [c_attn], trainable_token_indices: [5, 6, 7, 9]")):
             with self.subTest(case=case, more=more):
                 for made in (case, "outputs", "merged"):

@@ -51,17 +51,17 @@ const Evaluation& Evaluator::known(const Decisions& choice, bool timed) {
   Known& k = known_[choice];
   const bool is_new = k.evaluation.bytes == 0;
   if (!is_new && (k.timed || !timed)) return k.evaluation;
-  // more micro-steps take no more memory
+  // the first, one between and the last: more micro-steps take no more memory
   const Draft decided =
-      sized(choice, std::min<std::int64_t>(samples_ / choice.micro_batch_size, 2));
+      sized(choice, std::min<std::int64_t>(samples_ / choice.micro_batch_size, 3));
   Evaluation& e = k.evaluation;
   if (is_new) {
-    const Programs two = plan_programs(decided, Extent::bytes);
-    const MemoryPlan memory = plan_memory_totals(decided, two);
+    const Programs programs = plan_programs(decided, Extent::bytes);
+    const MemoryPlan memory = plan_memory_totals(decided, programs);
     e.bytes = memory.total_bytes();
     e.host_bytes = problem_.on_gpu ? host_need(memory) : 0;
-    e.offloaded_bytes = offloaded_bytes(two.train.back().program);
-    count_gathers(two.train.back().program, e);
+    e.offloaded_bytes = offloaded_bytes(programs.train.back().program);
+    count_gathers(programs.train.back().program, e);
   }
   // the micro-steps between the second and the last are alike
   if (timed)

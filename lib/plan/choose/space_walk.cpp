@@ -138,8 +138,19 @@ void SpaceWalk::weigh_copied(const Cell& cell, int depth) {
 
 void SpaceWalk::weigh(const Task& task) {
   if (task.cell.on_host.activations) return weigh_copied(task.cell, task.depth);
-  if (const auto depth = settler_.least_depth(task.cell, task.depth))
-    finds_.take(settler_.settled(cells_.choice_of(task.cell, *depth)));
+  const auto depth = settler_.least_depth(task.cell, task.depth);
+  if (!depth) return;
+  const auto seconds = finds_.take(settler_.settled(cells_.choice_of(task.cell, *depth)));
+  if (seconds) weigh_whole_levels(task.cell, *depth, *seconds);
+}
+
+/// Beside copies to the host all layers at one level may take less time than a mix that computes
+/// less again: what lies between two copies is as long everywhere.
+void SpaceWalk::weigh_whole_levels(const Cell& cell, int depth, double seconds) {
+  if (!space_.depth || (!cell.on_host.weights && !cell.on_host.optimizer)) return;
+  for (int d = 0; d <= cells_.whole(); d += space_.depth->layers)
+    if (d > depth && cells_.estimated(cells_.choice_of(cell, d), true).takes.seconds < seconds)
+      finds_.take(settler_.settled(cells_.choice_of(cell, d)));
 }
 
 bool SpaceWalk::matters(const Task& task) const {

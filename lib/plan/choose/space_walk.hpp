@@ -37,6 +37,7 @@ class SpaceWalk {
   void weigh_levels(const Task& task);
   void weigh_copied(const Cell& cell, int depth);
   void weigh(const Task& task);
+  void weigh_whole_levels(const Cell& cell, int depth, double seconds);
   /// Whether a choice that takes at least so long may be taken.
   bool matters(const Task& task) const;
 

@@ -246,6 +246,19 @@ TEST_CASE("of drawn small cases the search takes what trying everything takes") 
   }
 }
 
+// Like levels beside copies to the host were not weighed; gradients took more in the steps between
+// the first and the last.
+TEST_CASE("cases that did not hold do") {
+  for (const std::uint64_t n : {938, 1358}) {
+    const search_cases::Case c = search_cases::drawn(n, false);
+    const search_cases::Outcome o = search_cases::outcome_of(c, 24);
+    INFO("case " << n << " on " << c.gpu << "\n" << c.recipe);
+    CAPTURE(o.choice, o.best, o.seconds, o.best_seconds, o.advised);
+    CHECK(o.fits);
+    CHECK(o.holds());
+  }
+}
+
 TEST_CASE("of drawn large cases nothing drawn and nothing advised is faster") {
   const std::uint64_t first = seed();
   for (std::uint64_t n = first; n < first + 3; ++n) {
