@@ -1,5 +1,6 @@
 """BERT: the same numbers as transformers + torch.optim with padding, however the global batch is
 cut; folders in and out; a pretrained model's hidden states."""
+import itertools
 import json
 import pathlib
 import shutil
@@ -63,7 +64,7 @@ class Bert(Trainx):
     def test_losses_and_the_saved_model_equal_transformers(self):
         cuts = ((8, "none", "auto"), (2, "none", "auto"), (4, "selective", "[32]"),
                 (2, "full", "[7, 20, 32]"))
-        for head in (*OPTIONS, *self.drawn(OTHERS, few=2)):
+        for head in itertools.chain(OPTIONS, self.drawn(OTHERS, few=2)):
             name = head.replace("/", "-")
             folder, data, trained = (self.folder / f"{name}{end}"
                                      for end in ("", ".jsonl", "-trained"))

@@ -1,6 +1,7 @@
 """Low-rank adapters: the losses of PEFT + torch.optim from the same adapter on, however the global
 batch is cut, whatever is recomputed and over ranks; folders that PEFT loads with the same tensors
 and logits; merged models; runs that go on."""
+import itertools
 import json
 import math
 import os
@@ -118,10 +119,11 @@ class Lora(Trainx):
     def check_adapter(self, kind, name, found):
         self.assertEqual((found["names"], found["shapes"], found["types"]),
                          ([], [], ["torch.float32"]), name)
-        worst = max(found["tensors"].values())
-        print(f"  {name}: tensors differ by {worst:.1e} of their largest value, logits by "
-              f"{found['logits']:.1e}")
-        self.assertTrue(all(d <= TRAINED for d in found["tensors"].values()), found["tensors"])
+        worst = max(found["tensors"], key=found["tensors"].get)
+        self.assertTrue(all(map(math.isfinite, found["tensors"].values())), name)
+        print(f"  {name}: tensors differ by {found['tensors'][worst]:.1e} of their largest value, "
+              f"logits by {found['logits']:.1e}")
+        self.assertLessEqual(found["tensors"][worst], TRAINED, worst)
         self.assertTrue(found["logits"] <= LOGITS.get(kind, TRAINED), found)
 
     @sampled
@@ -138,7 +140,7 @@ class Lora(Trainx):
     def test_embeddings_heads_and_single_tokens_train_as_in_peft(self):
         cases = [c for c in tiny_families.names() if not tiny_families.longrope_limit(c) and
                  not tiny_families.is_routed(c) and not tiny_families.depends_on_cut(c)]
-        for case in ["llama_tied", *self.drawn(cases, few=3, more=24)]:
+        for case in itertools.chain(["llama_tied"], self.drawn(cases, few=3, more=24)):
             with self.subTest(case=case):
                 self.make(case)
                 # PEFT leaves a head's bias out if it trains tokens of it. transformers calls
@@ -184,16 +186,16 @@ class Lora(Trainx):
                      *self.random.choice([[], ["EMBEDDING"]])]})
 
     def train_clearly(self, kind, case, settings, base, first, data, trained):
-        """What PEFT says of training the first model whose routers do not choose experts by
-        rounding; the base that is there already is tried before others."""
+        """What PEFT says of training the first adapter in which rounding decides nothing; the base
+        that is there already is tried before others."""
         for seed in range(SEED, SEED + reference.MODELS):
-            if seed > SEED:
+            if seed > SEED and kind == "decoder":
                 self.make(case, seed)
-            _, want = self.ask(["adapt", kind, base, first, 5, settings],
+            _, want = self.ask(["adapt", kind, base, first, seed + 2, settings],
                                ["train", kind, base, first, data, trained])
             if want["clear"]:
                 return want
-        return self.fail(f"{case}: routers of {reference.MODELS} models choose by rounding")
+        return self.fail(f"{case}: in {reference.MODELS} models rounding decides")
 
     def check_case(self, kind, case, data, runs, settings):
         base, first, trained = (str(self.folder / f"{case}{end}")

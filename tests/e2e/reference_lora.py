@@ -80,6 +80,8 @@ class Encoder:
     def logits(model, batch):
         return model(**batch).logits
 
+CLEARLY = 1e-4  # of a tensor's largest value
+
 
 def of(kind):
     return {"decoder": Decoder, "seq2seq": Seq2Seq}.get(kind) or Encoder(kind)
@@ -124,8 +126,8 @@ def adapt(kind, folder, out, seed, settings):
     model.save_pretrained(out)
 
 
-def train(kind, folder, adapter, data, out):
-    model = adapted(kind, folder, adapter, is_trainable=True).train()
+def trained(kind, model, data):
+    """The losses of AdamW steps on all data, and whether routers chose clearly."""
     decayed = [p for n, p in model.named_parameters()
                if p.requires_grad and p.dim() >= 2 and "norm" not in n]
     plain = [p for p in model.parameters()
@@ -141,9 +143,30 @@ def train(kind, folder, adapter, data, out):
         torch.nn.utils.clip_grad_norm_(decayed + plain, 1.0)
         optimizer.step()
         losses.append(loss.item())
+    return losses, choices.clear
+
+
+def has_kinks(model):
+    """Whether rounding decides on which side of zero a ReLU's input lies."""
+    config = model.config
+    return any("relu" in str(getattr(config, key, "")).split("-")[-1]
+               for key in ("hidden_act", "activation_function", "feed_forward_proj", "activation"))
+
+
+def train(kind, folder, adapter, data, out):
+    """clear: a model in double precision has the same adapter in the end, so that neither a router
+    nor a ReLU was decided by rounding."""
+    model = adapted(kind, folder, adapter, is_trainable=True).train()
+    losses, clear = trained(kind, model, data)
+    if has_kinks(model):
+        exact = adapted(kind, folder, adapter, is_trainable=True).train().double()
+        trained(kind, exact, data)
+        ours = dict(exact.named_parameters())
+        clear = clear and all(share(p.detach().double(), ours[n].detach()) < CLEARLY
+                              for n, p in model.named_parameters() if p.requires_grad)
     model.save_pretrained(out)
-    return {"losses": losses, "clear": choices.clear,
-            "trained": sum(p.numel() for p in decayed + plain)}
+    return {"losses": losses, "clear": clear,
+            "trained": sum(p.numel() for p in model.parameters() if p.requires_grad)}
 
 
 def share(a, b):
