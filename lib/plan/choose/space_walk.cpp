@@ -91,7 +91,9 @@ void SpaceWalk::weigh_levels(const Task& task) {
     const double seconds = cells_.estimated(choice, true).takes.seconds;
     if (task.cell.on_host.activations) {
       last = at;
-      if (search_.knows_copies()) weigh_at((1 - gained_by_mixes) * seconds, at);
+      // of deep models mixes are tried where their best level is the fastest so far
+      const bool is_deep = !search_.estimator().is_exact();
+      if (search_.knows_copies()) weigh_at((is_deep ? 1 : 1 - gained_by_mixes) * seconds, at);
       continue;
     }
     if (level == 0) return weigh_at(seconds, 0);
