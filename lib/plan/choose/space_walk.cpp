@@ -7,6 +7,8 @@ namespace {
 // How much less than the best of all layers' levels a mix of two may take: what is copied lasts as
 // long there as what is recomputed.
 constexpr double gained_by_mixes = 0.1;
+// The same of deep models, whose mixes are each weighed whole.
+constexpr double gained_by_mixes_of_deep = 0.01;
 // How much less than between two levels a mix of them may take beside copies.
 constexpr double slack_of_mixes = 0.02;
 // Deep models are cut into so many parts of layers for such a mix: each is weighed whole.
@@ -91,9 +93,7 @@ void SpaceWalk::weigh_levels(const Task& task) {
     const double seconds = cells_.estimated(choice, true).takes.seconds;
     if (task.cell.on_host.activations) {
       last = at;
-      // of deep models mixes are tried where their best level is the fastest so far
-      const bool is_deep = !search_.estimator().is_exact();
-      if (search_.knows_copies()) weigh_at((is_deep ? 1 : 1 - gained_by_mixes) * seconds, at);
+      if (search_.knows_copies()) weigh_at((1 - gained_by_mixes) * seconds, at);
       continue;
     }
     if (level == 0) return weigh_at(seconds, 0);
@@ -117,24 +117,33 @@ void SpaceWalk::weigh_levels(const Task& task) {
     weigh_at(cells_.estimated(most, true).takes.seconds, depth.whole() + 1);
 }
 
+/// All layers at one level; then mixes, behind all that may be faster.
+void SpaceWalk::weigh_copied(const Cell& cell, int depth) {
+  const auto seconds = finds_.take(settler_.settled(cells_.choice_of(cell, depth)));
+  if (!search_.knows_copies() || !space_.depth || !seconds) return;
+  const double gained = search_.estimator().is_exact() ? gained_by_mixes : gained_by_mixes_of_deep;
+  push({.seconds = (1 - gained) * *seconds,
+        .kind = Task::Kind::mixes,
+        .cell = cell,
+        .depth = depth,
+        .level_s = *seconds});
+}
+
 /// What is not recomputed is copied: from all layers at one level to a mix of two, by ever smaller
 /// steps to where a step takes the least time.
-void SpaceWalk::weigh_copied(const Cell& cell, int depth) {
-  const auto weigh = [&](int d) {
-    return finds_.take(settler_.settled(cells_.choice_of(cell, d)));
-  };
-  std::optional<double> least = weigh(depth);
-  if (!search_.knows_copies() || !space_.depth || !least) return;
-  // of deep models the best level alone, since each of its mixes is weighed whole
+void SpaceWalk::weigh_mixes(const Task& task) {
+  double least = task.level_s;
+  int depth = task.depth;
   const bool is_deep = !search_.estimator().is_exact();
-  if ((is_deep ? *least : (1 - gained_by_mixes) * *least) > finds_.chosen()->takes.seconds) return;
   const int layers = space_.depth->layers,
             finest = is_deep ? std::max(1, layers / finest_mixes) : 1;
   for (int step = std::max(finest, layers / 2); step >= finest; step /= 2) {
     const int from = depth;
-    for (const int d : {from - step, from + step})
-      if (d >= 0 && d <= cells_.whole())
-        if (const auto seconds = weigh(d); seconds && *seconds < *least) least = seconds, depth = d;
+    for (const int d : {from - step, from + step}) {
+      if (d < 0 || d > cells_.whole()) continue;
+      const auto seconds = finds_.take(settler_.settled(cells_.choice_of(task.cell, d)));
+      if (seconds && *seconds < least) least = *seconds, depth = d;
+    }
   }
 }
 
@@ -177,6 +186,7 @@ Found SpaceWalk::find() {
       case Task::Kind::bound: bound(task); break;
       case Task::Kind::levels: weigh_levels(task); break;
       case Task::Kind::weigh: weigh(task); break;
+      case Task::Kind::mixes: weigh_mixes(task); break;
     }
   }
   return finds_.ended();

@@ -21,9 +21,10 @@ class SpaceWalk {
   /// What is to be done with a cell, by the least seconds that its choices may take.
   struct Task {
     double seconds = 0;
-    enum class Kind : std::uint8_t { bound, levels, weigh } kind = Kind::bound;
+    enum class Kind : std::uint8_t { bound, levels, weigh, mixes } kind = Kind::bound;
     Cell cell;
     int depth = 0;
+    double level_s = 0;                    // of mixes: what all layers at this depth take
     std::size_t order = 0;                 // of equal ones the first
     bool operator<(const Task& o) const {  // the largest goes last: a queue takes the largest
       return std::tie(seconds, order) > std::tie(o.seconds, o.order);
@@ -36,6 +37,7 @@ class SpaceWalk {
   void bound(const Task& task);
   void weigh_levels(const Task& task);
   void weigh_copied(const Cell& cell, int depth);
+  void weigh_mixes(const Task& task);
   void weigh(const Task& task);
   void weigh_whole_levels(const Cell& cell, int depth, double seconds);
   /// Whether a choice that takes at least so long may be taken.
