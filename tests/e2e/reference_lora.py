@@ -80,6 +80,7 @@ class Encoder:
     def logits(model, batch):
         return model(**batch).logits
 
+
 CLEARLY = 1e-4  # of a tensor's largest value
 
 
