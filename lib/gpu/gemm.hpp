@@ -12,6 +12,15 @@
 
 namespace trainx::gpu {
 
+/// A [m, k] B of few columns, added to columns [first, first + width) of D; B lies as the problem's
+/// does, its rows densely.
+struct AddedGemm {
+  const void* a = nullptr;
+  std::int64_t lda = 0;
+  const void* b = nullptr;
+  std::int64_t k = 0, first = 0, width = 0;
+};
+
 /// Device addresses.
 struct GemmOperands {
   const void* a = nullptr;
@@ -28,7 +37,8 @@ struct GemmOperands {
   // A [m, k] and B [n, k] in the layout of kernels/quantize/fp8_bits.hpp; 16-byte aligned.
   const float* a_scale = nullptr;
   const float* b_scale = nullptr;
-  float scale = 1;  // of AB, without an epilogue; own kernels have none
+  float scale = 1;                    // of AB, without an epilogue; own kernels have none
+  std::vector<AddedGemm> added = {};  // where GemmProblem::added_k says so
 };
 
 struct GemmTuning {

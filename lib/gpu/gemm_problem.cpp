@@ -94,6 +94,7 @@ std::string describe(const GemmProblem& p) {
   if (p.b_transposed) words += " B^T";
   words += " " + operand_words(p);
   if (p.result != p.operands) words += " to " + std::string(name_of(p.result));
+  if (p.added_k > 0) words += " + k " + std::to_string(p.added_k);
   return words + epilogue_words(p.epilogue) + (p.accumulate ? ", added" : "") +
          (p.own ? ", own" : "");
 }

@@ -48,6 +48,8 @@ struct GemmProblem {
   bool fast_sums = false;
   bool accumulate = false;  // D = AB + C; only with GemmEpilogue::none
   GemmEpilogue epilogue = GemmEpilogue::none;
+  // own alone: of products that are added (GemmOperands::added), along their sums; 0: there is none
+  std::int64_t added_k = 0;
   bool own = false;  // by trainx's kernel (own_gemm.hpp), not by cuBLASLt
 
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;

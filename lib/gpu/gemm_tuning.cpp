@@ -27,7 +27,7 @@ std::int64_t scales_of(const GemmProblem& p) {
 }
 
 struct Sizes {
-  std::int64_t a, b, d, bias, aux, scale, column_sums;
+  std::int64_t a, b, d, bias, aux, scale, column_sums, added_a, added_b;
 };  // bytes
 Sizes sizes_of(const GemmProblem& p) {
   const std::int64_t in = size_of(p.operands), out = size_of(p.result);
@@ -42,7 +42,9 @@ Sizes sizes_of(const GemmProblem& p) {
           .scale = p.operands == DType::u8 ? aligned(scales_of(p) * size_of(DType::f32)) : 0,
           .column_sums = p.own && is_gelu_grad(p.epilogue)
                              ? aligned(own_gemm_slabs(p) * p.n * size_of(DType::f32))
-                             : 0};
+                             : 0,
+          .added_a = aligned(p.m * p.added_k * in),
+          .added_b = aligned(p.n * p.added_k * in)};
 }
 
 // Bits that toggle as in training: a chip multiplies zeros at less power, hence at a higher clock.
@@ -127,6 +129,10 @@ GemmOperands random_operands(const GemmProblem& p, void* scratch, cudaStream_t s
   x.d = std::exchange(at, at + s.d);
   x.bias = std::exchange(at, at + s.bias);
   x.aux = std::exchange(at, at + s.aux);
+  if (p.added_k > 0) {
+    fill_with_random(at, s.added_a + s.added_b, p.operands, stream);
+    x.added = {{at, p.added_k, at + s.added_a, p.added_k, 0, p.n}};
+  }
   if (s.column_sums > 0) x.column_sums = reinterpret_cast<float*>(at);
   if (s.scale > 0) {
     const std::vector<float> ones(static_cast<std::size_t>(scales_of(p)), 1.0f);
@@ -143,7 +149,7 @@ GemmOperands random_operands(const GemmProblem& p, void* scratch, cudaStream_t s
 
 std::int64_t operand_bytes(const GemmProblem& p) {
   const Sizes s = sizes_of(p);
-  return s.a + s.b + s.d + s.bias + s.aux + s.scale + s.column_sums;
+  return s.a + s.b + s.d + s.bias + s.aux + s.scale + s.column_sums + s.added_a + s.added_b;
 }
 
 GemmChoice fastest_candidate(cublasLtHandle_t handle, GemmPlan& plan, const StreamSpace& space,

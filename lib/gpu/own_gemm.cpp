@@ -3,6 +3,7 @@
 #include "core/hopper_kernels.hpp"
 #include "gpu/gpu_error.hpp"
 #include "kernels/linear/hopper/activated_linear.hpp"
+#include "kernels/linear/hopper/summed_products.hpp"
 #include "kernels/reduce/column_sum.hpp"
 
 namespace trainx::gpu {
@@ -15,8 +16,32 @@ kernels::ActivationKind kind_of(GemmEpilogue e) {
              : kernels::ActivationKind::gelu_erf;
 }
 
+static_assert(most_added_gemms == kernels::hopper::most_added_products);
+
+template <class T>
+cudaError_t launch_summed(const GemmProblem& p, const GemmOperands& x, cudaStream_t stream) {
+  kernels::hopper::SummedProducts<T> op{p.m,
+                                        p.n,
+                                        p.k,
+                                        static_cast<const T*>(x.a),
+                                        static_cast<const T*>(x.b),
+                                        p.b_transposed,
+                                        static_cast<const T*>(x.bias),
+                                        static_cast<T*>(x.d)};
+  if (std::ssize(x.added) > most_added_gemms) return cudaErrorNotSupported;
+  for (const AddedGemm& added : x.added)
+    op.added[op.added_count++] = {static_cast<const T*>(added.a),
+                                  added.lda,
+                                  static_cast<const T*>(added.b),
+                                  added.k,
+                                  added.first,
+                                  added.width};
+  return kernels::hopper::summed_products<T>(op, stream);
+}
+
 template <class T>
 cudaError_t launch(const GemmProblem& p, const GemmOperands& x, cudaStream_t stream) {
+  if (p.added_k > 0) return launch_summed<T>(p, x, stream);
   const auto a = static_cast<const T*>(x.a), b = static_cast<const T*>(x.b),
              bias = static_cast<const T*>(x.bias);
   const auto d = static_cast<T*>(x.d), aux = static_cast<T*>(x.aux);
@@ -27,14 +52,21 @@ cudaError_t launch(const GemmProblem& p, const GemmOperands& x, cudaStream_t str
                                                        kind_of(p.epilogue), stream);
 }
 
+/// Of its epilogue, which its layout goes with.
+bool has_kernel(const GemmProblem& p) {
+  if (p.added_k > 0)
+    return p.added_k % 8 == 0 && (p.epilogue == GemmEpilogue::none ||
+                                  (p.epilogue == GemmEpilogue::bias && p.b_transposed));
+  return p.b_transposed ? is_gelu(p.epilogue) : is_gelu_grad(p.epilogue);
+}
+
 }  // namespace
 
 bool has_own_gemm(const GemmProblem& p, int compute_capability, std::int64_t workspace_bytes) {
   if constexpr (has_hopper_kernels) {
     const bool is_backward = is_gelu_grad(p.epilogue);
     return compute_capability == 90 && size_of(p.operands) == 2 && p.result == p.operands &&
-           !p.accumulate && !p.a_transposed && p.b_transposed == is_gelu(p.epilogue) &&
-           (is_gelu(p.epilogue) || is_backward) && p.lda == p.k &&
+           !p.accumulate && !p.a_transposed && has_kernel(p) && p.lda == p.k &&
            p.ldb == (p.b_transposed ? p.k : p.n) && p.ldd == p.n &&
            kernels::hopper::is_activated_linear_supported(p.m, p.n, p.k) &&
            (!is_backward ||

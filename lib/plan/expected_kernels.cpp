@@ -136,6 +136,21 @@ std::int64_t cast_again(const operations::BoundBlock& block, const program::Inst
   return n;
 }
 
+// Products of adapters which the kernel of their layer's product may make as well.
+std::int64_t added_products(const program::ModelGraph& graph, const program::BlockSpec& block,
+                            Op op) {
+  using operations::LowRank;
+  if (!graph.composition) return 0;
+  const auto at = static_cast<std::size_t>(&block - graph.blocks.data());
+  const operations::BoundBlock& bound = *graph.composition->blocks.at(at);
+  std::int64_t n = 0;
+  for (const operations::BoundOp& o : op == Op::backward ? bound.backward : bound.forward)
+    if (const auto* adapter = std::get_if<LowRank>(&o.operation);
+        adapter && o.parameters[LowRank::weight].value != program::none)
+      n += op == Op::backward ? 1 : std::ssize(adapter->parts);
+  return n;
+}
+
 // What a micro-step computes beyond one forward and one backward, as its program says: of a block
 // that is recomputed, only what is not there yet and something reads.
 void expect_recomputation(ExpectedKernels& expected, const Draft& plan,
@@ -204,6 +219,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
         products += g.count;
         if (g.fp8) expected.fp8_products += g.count;
       }
+      expected.products_added += added_products(graph, block, op);
       expected.fp8_casts += phase->second.launches_of(program::KernelFamily::quantize) /
                             operations::quantize_kernels(scaling);
       for (const program::ParameterCast& cast : phase->second.parameter_casts)
@@ -229,6 +245,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   expected.attention_backward *= micro_steps;
   expected.matrix_products *= micro_steps;
   expected.fp8_products *= micro_steps;
+  expected.products_added *= micro_steps;
   expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
   const int shard = plan.mesh.place(program::Axis::shard, rank);
   for (const program::GroupSpec& group : graph.groups)

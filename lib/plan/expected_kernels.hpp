@@ -20,7 +20,9 @@ struct ExpectedKernels {
   std::int64_t attention_backward = 0;
   std::int64_t matrix_products = 0;  // without those that are recomputed
   bool products_recomputed = false;  // then there are more of them
-  std::int64_t fp8_products = 0;     // of those
+  // of those, that the kernel of another one may make as well, as was measured
+  std::int64_t products_added = 0;
+  std::int64_t fp8_products = 0;  // of those
   // launches of the kernel that casts to fp8; recomputed ones count
   std::int64_t fp8_casts = 0;
   bool fp8_blocks = false;            // that kernel makes scales of vectors and blocks

@@ -24,6 +24,9 @@ Fp8Count count_fp8(const program::ModelGraph& graph, graph::Fp8Layers which) {
           layers.insert(layer);
         else
           ++count.others;
+      } else if (const auto* adapter = std::get_if<operations::LowRank>(&op.operation);
+                 adapter && op.parameters[operations::LowRank::weight].value != program::none) {
+        ++count.others;
       }
   }
   for (const graph::Fp8Product& p : graph.composition->fp8_products)

@@ -1,62 +1,28 @@
 #include "kernels/linear/hopper/activated_linear.hpp"
-#include "kernels/hopper/device.hpp"
-#include "kernels/launch.hpp"
 #include "kernels/linear/hopper/activated_linear.cuh"
-#include <initializer_list>
-#include <limits>
+#include "kernels/linear/hopper/linear_launch.cuh"
 
 namespace trainx::kernels::hopper {
 namespace {
 
-std::int64_t tiles_of(std::int64_t size, int tile) { return (size + tile - 1) / tile; }
-
-bool fits(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-  constexpr std::int64_t most = std::numeric_limits<int>::max();
-  return columns % 8 == 0 && depth % 8 == 0 && depth > 0 && rows <= most - tile_rows &&
-         columns <= most - tile_columns && depth <= most - tile_depth &&
-         tiles_of(rows, tile_rows) * tiles_of(columns, tile_columns) <= most / 2;
-}
-
-template <Pass pass, ActivationKind kind, class T>
-cudaError_t launch(LinearArguments& a, cudaStream_t stream) {
-  using C = LinearCut;
-  const auto kernel = hopper_activated_gemm_kernel<pass, kind, T>;
-  int multiprocessors = 0;
-  for (const cudaError_t error :
-       {multiprocessors_of_device(multiprocessors),
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::shared_bytes)})
-    if (error != cudaSuccess) return error;
-  a.counter = next_counter();
-  const int tiles = a.row_tiles * a.column_tiles;
-  kernel<<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), C::threads,
-           C::shared_bytes, stream>>>(a);
-  return cudaGetLastError();
-}
-
 template <Pass pass, class T>
 cudaError_t launch(LinearArguments& a, ActivationKind kind, std::int64_t rows, std::int64_t columns,
                    std::int64_t depth, cudaStream_t stream) {
-  a.rows = static_cast<int>(rows), a.columns = static_cast<int>(columns);
-  a.steps = static_cast<int>(tiles_of(depth, tile_depth));
-  a.row_tiles = static_cast<int>(tiles_of(rows, tile_rows));
-  a.column_tiles = static_cast<int>(tiles_of(columns, tile_columns));
+  using Kind = ActivationKind;
+  set_sizes(a, rows, columns, depth);
   switch (kind) {
-    case ActivationKind::gelu_tanh: return launch<pass, ActivationKind::gelu_tanh, T>(a, stream);
-    case ActivationKind::gelu_erf: return launch<pass, ActivationKind::gelu_erf, T>(a, stream);
+    case Kind::gelu_tanh:
+      return launch_linear(hopper_activated_gemm_kernel<pass, Kind::gelu_tanh, T>, a, a, stream);
+    case Kind::gelu_erf:
+      return launch_linear(hopper_activated_gemm_kernel<pass, Kind::gelu_erf, T>, a, a, stream);
     default: return cudaErrorInvalidValue;
   }
-}
-
-bool all_aligned(std::initializer_list<const void*> pointers) {
-  for (const void* p : pointers)
-    if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return false;
-  return true;
 }
 
 }  // namespace
 
 bool is_activated_linear_supported(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-  return fits(rows, columns, depth);
+  return linear_fits(rows, columns, depth);
 }
 
 cudaError_t watch_linear_waits([[maybe_unused]] std::uint32_t* mapped_words) {
@@ -70,7 +36,7 @@ cudaError_t watch_linear_waits([[maybe_unused]] std::uint32_t* mapped_words) {
 template <class T>
 cudaError_t activated_linear(const ActivatedLinear<T>& op, ActivationKind kind,
                              cudaStream_t stream) {
-  if (!fits(op.rows, op.out, op.in) || !is_hopper() ||
+  if (!linear_fits(op.rows, op.out, op.in) || !is_hopper() ||
       !all_aligned({op.x, op.weight, op.bias, op.sum, op.activated}))
     return cudaErrorNotSupported;
   if (op.rows == 0 || op.out == 0) return cudaSuccess;
@@ -87,7 +53,7 @@ cudaError_t activated_linear(const ActivatedLinear<T>& op, ActivationKind kind,
 template <class T>
 cudaError_t activated_linear_backward(const ActivatedLinearBackward<T>& op, ActivationKind kind,
                                       cudaStream_t stream) {
-  if (!fits(op.rows, op.in, op.out) || !is_hopper() ||
+  if (!linear_fits(op.rows, op.in, op.out) || !is_hopper() ||
       !all_aligned({op.dy, op.weight, op.x, op.dx, op.column_sums}))
     return cudaErrorNotSupported;
   if (op.rows == 0 || op.in == 0) return cudaSuccess;

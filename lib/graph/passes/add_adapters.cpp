@@ -189,7 +189,7 @@ class Adapting {
   }
 
   std::vector<ParameterId> parameters_of(const std::vector<Part>& parts) {
-    std::vector<ParameterId> all(1);
+    std::vector<ParameterId> all(LowRank::first_b);
     for (std::size_t k = 0; k < parts.size(); ++k) {
       const auto& [weight, low_rank] = parts[k];
       const std::int64_t in = spec(weight).dims.at(1);
@@ -201,7 +201,7 @@ class Adapting {
                       .bound = 1 / std::sqrt(static_cast<double>(in)),
                       .of_adapter = true};
       const int id = add_parameter(std::move(a), k > 0);
-      if (k == 0) all.front() = {id, static_cast<int>(parts.size())};
+      if (k == 0) all[LowRank::a] = {id, static_cast<int>(parts.size())};
     }
     for (const auto& [weight, low_rank] : parts) {
       const ParameterSpec& of = spec(weight);

@@ -16,6 +16,7 @@ std::span<const GraphPass> graph_passes() {
       {"fuse_activation", fuse_activation},
       {"sum_attention_bias", sum_attention_bias},
       {"quantize", quantize},
+      {"fuse_adapters", fuse_adapters},
   };
   return in_order;
 }

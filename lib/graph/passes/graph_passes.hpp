@@ -47,4 +47,8 @@ void sum_attention_bias(Model& model, const GraphPassOptions& options);
 /// which something is left out casts in each use. Follows the fusions: it takes activations over.
 void quantize(Model& model, const GraphPassOptions& options);
 
+/// An adapter multiplies by its linear layer's frozen weight, too, where the layer does nothing
+/// else: a GPU then makes the sum of both by one kernel. Follows quantize: products in fp8 stay.
+void fuse_adapters(Model& model, const GraphPassOptions& options);
+
 }  // namespace trainx::graph

@@ -4,7 +4,7 @@
 #include "operations/column_sum/column_sum_backends.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/linear/linear_backends.hpp"
-#include <span>
+#include "operations/linear/product_ways.hpp"
 
 namespace trainx::operations::cuda {
 
@@ -12,43 +12,10 @@ using gpu::GemmEpilogue;
 
 namespace {
 
-gpu::GemmProblem as_computed(const Gpu& gpu, gpu::GemmProblem p) {
-  p.tf32 = gpu.tf32 && p.operands == DType::f32;
-  return p;
-}
-
 void multiply(const Gpu& gpu, const gpu::GemmProblem& problem, const gpu::GemmOperands& o) {
   const auto p = as_computed(gpu, problem);
   gpu.gemm->run(p, o, gpu.gemm_space);
   if (gpu.timeline) gpu.done(Work::matrix_product, gpu::describe(p));
-}
-
-/// A product, and the bytes that other kernels move that belong to it.
-struct Way {
-  gpu::GemmProblem problem;
-  std::int64_t other_bytes = 0;
-};
-
-/// The one that takes the least time, as far as it is known; what is not known is to be measured.
-/// The last where that is not known, or where a step's bits may not depend on what was measured.
-const Way& fastest(const Gpu& gpu, std::span<const Way> ways) {
-  const Way* best = &ways.back();
-  if (gpu.deterministic || ways.size() == 1) return *best;
-  // of the kernels of GELU and of column sums on an H200
-  constexpr double bytes_per_ms = 3.5e9;
-  const auto ms = [&](const Way& way) {
-    const auto p = as_computed(gpu, way.problem);
-    gpu.gemm->consider(p);
-    auto known = gpu.gemm->tuned_ms(p);
-    if (known) *known += static_cast<double>(way.other_bytes) / bytes_per_ms;
-    return known;
-  };
-  auto least = ms(*best);
-  const bool is_known = least.has_value();
-  for (const Way& way : ways.first(ways.size() - 1))
-    if (const auto known = ms(way); known && is_known && *known < *least)
-      best = &way, least = known;
-  return *best;
 }
 
 GemmEpilogue epilogue_of(Activation f, bool backward) {
@@ -64,12 +31,12 @@ std::vector<Way> ways_with_gelu(const Gpu& gpu, gpu::GemmProblem fused, std::int
   std::vector<Way> ways;
   const int capability = gpu.attention ? gpu.attention->compute_capability() : 0;
   if (aligned && gpu::has_own_gemm(fused, capability, gpu.gemm_space.workspace_bytes)) {
-    ways.push_back({fused, own_bytes});
-    ways.back().problem.own = true;
+    ways.push_back({{fused}, own_bytes});
+    ways.back().products.front().own = true;
   }
   const bool by_library = fused.epilogue == GemmEpilogue::bias_gelu_tanh ||
                           fused.epilogue == GemmEpilogue::gelu_tanh_grad;
-  if (by_library && fused.n % 8 == 0) ways.push_back({fused, fused_bytes});
+  if (by_library && fused.n % 8 == 0) ways.push_back({{fused}, fused_bytes});
   ways.push_back(plain);
   return ways;
 }
@@ -123,9 +90,9 @@ void linear_gelu(const Gpu& gpu, Activation f, const Tensor& activated, const Te
   };
   const auto bytes = static_cast<std::int64_t>(activated.nbytes());
   const auto ways = ways_with_gelu(gpu, problem(epilogue_of(f, false)), 0, 0,
-                                   {problem(GemmEpilogue::bias), 2 * bytes},
+                                   {{problem(GemmEpilogue::bias)}, 2 * bytes},
                                    all_aligned16(activated, preactivation, x, weight, bias));
-  const gpu::GemmProblem& chosen = fastest(gpu, ways).problem;
+  const gpu::GemmProblem& chosen = fastest(gpu, ways).products.front();
   if (chosen.epilogue == GemmEpilogue::bias) {
     linear(gpu, preactivation, x, weight, bias);
     return activate(f, activated, preactivation);
@@ -149,8 +116,8 @@ void linear_gelu_backward(const Gpu& gpu, Activation f, const Tensor& dx, const 
   const auto bytes = static_cast<std::int64_t>(dx.nbytes());
   const std::int64_t slabs = gpu::own_gemm_slabs(plain), columns = weight.size(1);
   const auto ways = ways_with_gelu(gpu, fused, slabs * columns * size_of(DType::f32), bytes,
-                                   {plain, 3 * bytes}, all_aligned16(dx, dy, weight, x));
-  const gpu::GemmProblem& chosen = fastest(gpu, ways).problem;
+                                   {{plain}, 3 * bytes}, all_aligned16(dx, dy, weight, x));
+  const gpu::GemmProblem& chosen = fastest(gpu, ways).products.front();
   if (chosen.epilogue == GemmEpilogue::none) {
     linear_backward_input(gpu, dx, dy, weight, {});
     return activate_backward(f, dx, d_bias, dx, x, accumulate);

@@ -10,6 +10,9 @@ constexpr std::string_view product_kernels[] = {"nvjet", "gemm", "gemv", "cutlas
 constexpr std::string_view not_product_kernels[] = {
     "sdpa", "flash_fwd", "flash_bwd", "fmha_cutlass", "execute_split_k_kernel", "splitKreduce"};
 
+/// In the name of trainx's kernel for a product and others that it adds.
+constexpr std::string_view summed_products_kernel = "summed_gemm_kernel";
+
 /// One of these in the name of a product's kernel tells that its operands are in fp8; of some
 /// kernels names do not tell it. nvjet's begin with a letter for each operand: q for e4m3.
 constexpr std::string_view fp8_product_kernels[] = {

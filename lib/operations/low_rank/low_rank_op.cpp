@@ -1,4 +1,5 @@
 #include "operations/dropout/dropout.hpp"
+#include "operations/linear/linear.hpp"
 #include "operations/low_rank/low_rank.hpp"
 #include "operations/low_rank/low_rank_spec.hpp"
 #include "operations/op_context.hpp"
@@ -47,8 +48,18 @@ void LowRank::run_forward(const OpContext& c) const {
       }
       scaled_linear(columns_of(low, at, p.rank), kept, all_a.narrow(0, at, p.rank), p.scale);
     });
-  if (!c.writes(y)) return;
-  const Tensor before = by_row(c.input(base)), sum = rows_like(like, c.output(y), c.past());
+  if (c.writes(y)) run_y(c, rows, low);
+}
+
+void LowRank::run_y(const OpContext& c, const Tensor& rows, const Tensor& low) const {
+  const Tensor before = by_row(c.input(base)), sum = rows_like(low, c.output(y), c.past());
+  if (const Tensor w = c.parameter(weight); w.defined()) {
+    std::vector<AddedColumns> added;
+    each_part(parts, [&](std::size_t k, const LowRankPart& p, std::int64_t at) {
+      added.push_back({columns_of(low, at, p.rank), c.parameter(b_of(k)), p.first});
+    });
+    return summed_linear(sum, rows, w, c.parameter(bias), added);
+  }
   each_part(parts, [&](std::size_t k, const LowRankPart& p, std::int64_t at) {
     scaled_linear(columns_of(sum, p.first, p.width), columns_of(low, at, p.rank),
                   c.parameter(b_of(k)), 1,
@@ -71,19 +82,23 @@ void LowRank::run_backward(const OpContext& c) const {
       scaled_linear_backward_input(columns_of(d_narrow, at, p.rank), of_part, c.parameter(b_of(k)),
                                    p.scale);
   });
-  if (d_narrow.defined()) run_input_backward(c, d_narrow);
+  if (d_narrow.defined()) run_input_backward(c, dy, d_narrow);
   // last: it may lie where dy does
   if (const Tensor d_base = c.input_gradient(base); d_base.defined() && d_base.data != dy.data)
     copy_columns(d_base, dy);
 }
 
-void LowRank::run_input_backward(const OpContext& c, const Tensor& d_narrow) const {
+void LowRank::run_input_backward(const OpContext& c, const Tensor& dy,
+                                 const Tensor& d_narrow) const {
   const Tensor dx = c.input_gradient(x), d_a = c.parameter_gradient(a), all_a = c.parameter(a);
-  const Tensor rows = by_row(c.input(x));
+  const Tensor rows = by_row(c.input(x)), w = c.parameter(weight);
   if (dropout == 0) {
     if (d_a.defined())
       scaled_linear_backward_weight(d_a, d_narrow, rows, c.accumulates(a), c.scratch(cast));
-    if (dx.defined()) scaled_linear_backward_input(dx, d_narrow, all_a, 1, c.addend(x));
+    if (dx.defined() && w.defined())
+      summed_linear_backward_input(dx, dy, w, d_narrow, all_a, c.addend(x));
+    else if (dx.defined())
+      scaled_linear_backward_input(dx, d_narrow, all_a, 1, c.addend(x));
     return;
   }
   // one of them is there: a gradient of `a`, or one of x, is made
@@ -104,6 +119,7 @@ void LowRank::run_input_backward(const OpContext& c, const Tensor& d_narrow) con
     add_rows(dx, sum, kept);
     sum = dx;
   });
+  if (dx.defined() && w.defined()) linear_backward_input(dx, dy, w, dx);
 }
 
 }  // namespace trainx::operations

@@ -34,11 +34,12 @@ std::vector<OutputSpec> LowRank::outputs(const Types& t) const {
   const bool adds = t.has_input(base);
   std::vector<OperandId> sum{output(narrow)};
   if (adds) sum.push_back(input(base));
+  if (t.has_parameter(weight)) sum.insert(sum.end(), {input(x), parameter(weight)});
+  if (t.has_parameter(bias)) sum.push_back(parameter(bias));
   for (std::size_t p = 0; p < parts.size(); ++p) sum.push_back(parameter(b_of(p)));
-  return {
-      {"narrow", {t.compute, {t.inputs[x].rows(), ranks()}}, std::move(from)},
-      {"adapted", adds ? t.inputs[base] : TensorType{t.compute, {t.inputs[x].rows(), columns()}},
-       std::move(sum)}};
+  return {{"narrow", {t.compute, {t.inputs[x].rows(), ranks()}}, std::move(from)},
+          {"adapted", adds ? t.inputs[base] : TensorType{t.compute, {t.inputs[x].rows(), width(t)}},
+           std::move(sum)}};
 }
 
 BackwardSpec LowRank::backward(const Types& t) const {
@@ -53,6 +54,7 @@ BackwardSpec LowRank::backward(const Types& t) const {
   b.parameters.push_back(a);
   if (t.trains(a)) b.reads.push_back(input(x));
   if (t.wants_gradient(x)) b.reads.push_back(parameter(a));
+  if (t.wants_gradient(x) && t.has_parameter(weight)) b.reads.push_back(parameter(weight));
   if (trains_b) b.reads.push_back(output(narrow));
   if (narrows && dropout > 0) b.reads.push_back(input(positions));
   if (t.has_input(base)) b.inputs.push_back({.input = base, .over = y});
@@ -75,7 +77,9 @@ Cost LowRank::cost(Direction direction, const Types& t) const {
     c.element_bytes += static_cast<double>(2 * times) * row_type.bytes();
   };
   const auto count = std::ssize(parts);
+  const bool multiplies = t.has_parameter(weight);
   if (direction == Direction::forward) {
+    if (multiplies) add({.m = N, .n = width(t), .k = in}, y);
     if (multiplies_at_once()) add({.m = N, .n = ranks(), .k = in}, narrow);
     for (const LowRankPart& p : parts) {
       if (!multiplies_at_once()) add({.m = N, .n = p.rank, .k = in}, narrow);
@@ -90,6 +94,7 @@ Cost LowRank::cost(Direction direction, const Types& t) const {
       c.element_bytes += static_cast<double>(2 * N * gap.width * size_of(t.inputs[base].dtype));
     return c;
   }
+  if (multiplies && t.wants_gradient(x)) add({.m = N, .n = in, .k = width(t)});
   const bool narrows = t.trains(a) || t.wants_gradient(x);
   std::int64_t widest = 0;
   for (std::size_t k = 0; k < parts.size(); ++k) {

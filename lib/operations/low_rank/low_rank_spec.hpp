@@ -12,15 +12,18 @@ struct LowRankPart {
 
 /// Adapters of a linear layer's parts: y[N, out] = base[N, out], to whose columns each part adds
 /// scale * drop(x)[N, in] a[rank, in]^T b[width, rank]^T (LoRA: Hu et al. 2021, arXiv:2106.09685,
-/// section 4.1). Parts ascend and do not overlap. Each drops elements of its own.
+/// section 4.1). Parts ascend and do not overlap. Each drops elements of its own. With `weight` the
+/// operation is the layer as well: base = x weight[out, in]^T + bias, which a GPU may compute by
+/// the same kernel.
 struct LowRank {
   static constexpr std::string_view name = "low_rank";
   static constexpr Work work = Work::norm;  // beside products
-  /// base: the layer's result; it may be absent, where the parts cover all columns: y is what is
-  /// added.
+  /// base: the layer's result; without `weight` it may be absent, where the parts cover all
+  /// columns: y is what is added.
   enum Input : int { x, base, positions };
-  /// a: those of all parts, [ranks, in], one behind the other; b_of(part): b of that one.
-  enum Parameter : int { a, first_b };
+  /// weight, bias: of the layer, frozen; they may be absent. a: those of all parts, [ranks, in], one
+  /// behind the other; b_of(part): b of that one.
+  enum Parameter : int { weight, bias, a, first_b };
   /// narrow: scale * drop(x) a^T, [N, ranks].
   enum Output : int { narrow, y };
   static constexpr int b_of(std::size_t part) { return first_b + static_cast<int>(part); }
@@ -46,12 +49,17 @@ struct LowRank {
 
  private:
   std::int64_t ranks() const;
-  std::int64_t columns() const { return parts.back().first + parts.back().width; }
+  /// Of y, where it is not base's.
+  std::int64_t width(const Types& t) const {
+    return t.has_parameter(weight) ? t.parameters[weight].rows()
+                                   : parts.back().first + parts.back().width;
+  }
   /// Of `a`: all parts by one product.
   bool multiplies_at_once() const;
   /// Columns of base that no part adds to are copied: runs of them.
   std::vector<LowRankPart> gaps(std::int64_t out) const;
-  void run_input_backward(const OpContext& c, const Tensor& d_narrow) const;
+  void run_y(const OpContext& c, const Tensor& rows, const Tensor& low) const;
+  void run_input_backward(const OpContext& c, const Tensor& dy, const Tensor& d_narrow) const;
 };
 
 }  // namespace trainx::operations

@@ -85,6 +85,31 @@ TEST_CASE("a step that is what was planned has no differences") {
   CHECK(all_of(norms_twice, selective).empty());
 }
 
+TEST_CASE("products may be made by the kernel of another one, if such a kernel ran") {
+  constexpr const char* product = "nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_TNT";
+  constexpr const char* summed =
+      "_ZN6trainx7kernels6hopper12_GLOBAL__N_125hopper_summed_gemm_kernelILb1ENS0_4Bf16EEEv";
+  auto asked = expected;
+  asked.products_added = 4;
+  CHECK(all_of(as_planned(), asked).empty());
+  auto found = as_planned();
+  REQUIRE(found.kernels.contains(product));
+  found.kernels[product] -= 4;
+  CHECK_FALSE(all_of(found, asked).empty());  // no kernel ran that could have made them
+  found.kernels[product] -= 2;
+  found.kernels[summed] = 2;
+  CHECK(all_of(found, asked).empty());
+  CHECK_FALSE(all_of(found).empty());
+  found.kernels[product] -= 1;
+  CHECK_FALSE(all_of(found, asked).empty());
+  auto recomputed = asked;
+  recomputed.products_recomputed = true;
+  found.kernels[product] += 1;
+  CHECK_FALSE(all_of(found, recomputed).empty());  // nothing was
+  found.kernels[product] += 1;
+  CHECK(all_of(found, recomputed).empty());
+}
+
 TEST_CASE("casts and products in fp8 are held against those that were planned") {
   constexpr const char* cast =
       "_ZN6trainx7kernels12_GLOBAL__N_122quantize_values_kernelILNS0_9Fp8FormatE0ENS0_4Bf16ELb1EEEv"

@@ -151,13 +151,39 @@ TEST_CASE("an adapter stands behind its linear layer, and before an activation o
   const Node& up = model.blocks.at(1).ops.at(2);
   const auto& low_rank = std::get<operations::LowRank>(up.operation);
   CHECK(low_rank.parts == std::vector<operations::LowRankPart>{{0, 8, 2, 0.5}});
-  const auto& a = model.parameters.at(static_cast<std::size_t>(up.parameters.front().index)).spec;
+  const auto& a = model.parameters.at(static_cast<std::size_t>(up.parameters.at(operations::LowRank::a).index)).spec;
   CHECK(a.dims == std::vector<std::int64_t>{2, C});
   CHECK(a.bound == 0.5);  // of torch's nn.Linear: 1 / sqrt(4)
   // the second layer's product stays apart from the first one's activation
   Model whole = model;
   apply_graph_passes(whole, {});
   CHECK(whole.blocks.size() == model.blocks.size());
+}
+
+TEST_CASE("an adapter takes over the frozen product of a layer that does nothing else") {
+  const auto adapted = [](const AdapterOptions& adapter, std::string_view last_pass) {
+    ModelBuilder m = builder();
+    const Value h =
+        m.residual(0, "mlp", embedded(m), [&](Value x) { return mlp(m, m.layer_norm(x, "n")); });
+    finish(m, [&] { return m.layer_norm(h, "last"); });
+    Model model = m.finish();
+    add_adapters(model, {.adapter = adapter});
+    fuse_adapters(model, {});
+    check_model(model, last_pass);
+    return print(model);
+  };
+  const AdapterOptions both{
+      .weights = {{"up.weight", {"up", 2, 0.5}}, {"down.weight", {"down", 3, 4}}}};
+  const std::string text = adapted(both, "fuse_adapters");
+  CHECK(text.find("h0.mlp low_rank normed (frozen:up.weight frozen:up.bias up.lora_A.weight "
+                  "up.lora_B.weight) > narrow preactivation\n"
+                  "h0.mlp activation preactivation () > activated\n"
+                  "h0.mlp low_rank activated (frozen:down.weight frozen:down.bias "
+                  "down.lora_A.weight down.lora_B.weight) > narrow branch0\n") != std::string::npos);
+  // a bias that is trained is the layer's
+  AdapterOptions trained = both;
+  trained.trained = {"up.bias"};
+  CHECK(adapted(trained, "fuse_adapters").find("linear normed") != std::string::npos);
 }
 
 TEST_CASE("an adapter of a layer that the model lacks is passed over") {

@@ -1,0 +1,296 @@
+// C = A B in tiles of 128 x 256 on Hopper: the tiles of a block, copies of their operands, and
+// products. What kernels do beside that they say by a LinearForm.
+//
+// There is a block for each multiprocessor, which computes one tile after the other. Its warp
+// groups:
+//   products  two of 64 rows of a tile each, sums in registers, which they round and leave in
+//             shared memory before they go on with the next tile
+//   the rest  one warp copies: it finds the block's tiles, and copies their operands into a ring of
+//             stages in shared memory. Others may finish what products left.
+//
+// Barriers of a stage: `copied` has the arrival of the copying thread and the bytes of both
+// operands; `free` has an arrival of each of the eight warps that read it. Tiles are passed on in
+// the same way, `given` and `read`, and sums of a group to warps that finish them: `summed`, and
+// `finished`, when they were read. Every wait is for something earlier in the order copies,
+// products, finishes, or for room that the next in this order leaves behind, which waits for none
+// of it: so none waits for ever.
+#pragma once
+#include "kernels/experts/grouped_tiles.hpp"
+#include "kernels/hopper/matrix_box.cuh"
+#include "kernels/hopper/next_tile.cuh"
+#include "kernels/hopper/tile_sizes.hpp"
+#include "kernels/hopper/turns.cuh"
+#include "kernels/hopper/values.cuh"
+#include "kernels/hopper/wide_product.cuh"
+
+namespace trainx::kernels::hopper {
+
+struct LinearForm {
+  bool right_along_sum;  // B lies in memory as [columns, depth], else as [depth, columns]
+  bool stores_sums;      // to `c`, by the copy engine, and a bias is added
+  bool finishes;         // warps of the third group read the sums
+  bool adds_products;    // AddedProducts
+};
+
+struct LinearArguments {
+  CUtensorMap a, b, c;  // c: where sums are stored
+  const void* bias;     // of stored sums
+  const void* x;        // what those that finish read
+  void* out;            // what they write
+  float* column_sums;
+  int rows, columns, steps;
+  int row_tiles, column_tiles;
+  int counter;  // of next_tiles
+};
+
+/// Products A_p B_p of `depth`, added to columns [first, first + width) of C.
+struct AddedProducts {
+  static constexpr int most = 4;
+  struct Part {
+    CUtensorMap a, b;
+    int first, width, depth;
+    __device__ __forceinline__ bool reaches(int column) const {
+      return first < column + tile_columns && column < first + width;
+    }
+  };
+  Part parts[most];
+  int count;
+};
+struct NoAddedProducts {};
+
+struct LinearCut {
+  static constexpr int stages = 3, groups = 2, threads = 128 * (groups + 1), places = 4;
+  static constexpr int finishers = 3;  // warps
+  static constexpr int left_bytes = tile_rows * tile_depth * 2,
+                       right_bytes = tile_columns * tile_depth * 2,
+                       stage_bytes = left_bytes + right_bytes;
+  // sums of a group: boxes of 64 rows and 64 columns
+  static constexpr int boxes = tile_columns / box_columns, group_bytes = boxes * box_bytes;
+  static constexpr int sums_at = stages * stage_bytes,
+                       column_sums_at = sums_at + groups * group_bytes,
+                       biases_at = column_sums_at + finishers * tile_columns * 4,
+                       bias_bytes = tile_columns * 2,  // of a place
+      tiles_at = biases_at + places * bias_bytes, barriers_at = tiles_at + places * 16,
+                       shared_bytes = barriers_at + 8 * (2 * stages + 2 * places + 2 * groups);
+  static_assert(shared_bytes <= 227 * 1024);
+  // a place's bias is free when its tile was multiplied, which the copies of `stages` steps show
+  static_assert(places > stages);
+  // of a thread: a block has 65536
+  static constexpr int other_registers = 136, computing_registers = 184;
+  static_assert(128 * (other_registers + groups * computing_registers) <= 65536);
+};
+
+struct LinearBarriers {
+  using C = LinearCut;
+  std::uint32_t first;
+  __device__ std::uint32_t copied(int stage) const { return first + 8 * stage; }
+  __device__ std::uint32_t free(int stage) const { return copied(C::stages + stage); }
+  __device__ std::uint32_t given(int place) const { return copied(2 * C::stages + place); }
+  __device__ std::uint32_t read(int place) const { return given(C::places + place); }
+  __device__ std::uint32_t summed(int group) const { return given(2 * C::places + group); }
+  __device__ std::uint32_t finished(int group) const { return summed(C::groups + group); }
+};
+
+/// Of a result, from `row` and `column` on; row below 0: there is no tile.
+struct LinearTile {
+  int row, column;
+};
+
+__device__ __forceinline__ LinearTile linear_tile(const LinearArguments& a, int i) {
+  constexpr int band = 16;  // tiles of rows: 132 blocks read about as many rows as columns
+  const grouped::TileAt t = grouped::tile_at<band>(i, a.row_tiles, a.column_tiles);
+  return {t.row * tile_rows, t.column * tile_columns};
+}
+
+/// What the copying warp gave; one lane of each warp says that it was read.
+struct GivenTiles {
+  std::uint32_t shared;
+  LinearBarriers barriers;
+  Ring<LinearCut::places> places;
+  /// `place`: the tile's.
+  __device__ __forceinline__ LinearTile next(int lane, int& place) {
+    place = places.stage;
+    wait(barriers.given(places.stage), places.parity, Waiting::tile_given);
+    const std::uint32_t at = shared + LinearCut::tiles_at + 16 * places.stage;
+    // the same for all threads of a warp, which the compiler cannot know
+    const LinearTile tile{__shfl_sync(0xffffffff, load_int(at), 0),
+                          __shfl_sync(0xffffffff, load_int(at + 4), 0)};
+    if (lane == 0) arrive(barriers.read(places.stage));
+    places.advance();
+    return tile;
+  }
+};
+
+/// One thread.
+template <LinearForm form, class T, class Added>
+__device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, const Added& added,
+                                                  std::uint32_t shared, LinearBarriers barriers) {
+  using C = LinearCut;
+  prefetch_map(a.a), prefetch_map(a.b);
+  Ring<C::stages> stages;
+  Ring<C::places> places;
+  const auto give = [&](const LinearTile& tile) {
+    wait(barriers.read(places.stage), places.parity ^ 1, Waiting::tile_read);
+    const std::uint32_t at = shared + C::tiles_at + 16 * places.stage;
+    store_int(at, tile.row), store_int(at + 4, tile.column);
+    arrive(barriers.given(places.stage));
+    places.advance();
+  };
+  // `column`: of B; also a bias's, for bytes of it
+  const auto copy = [&](const CUtensorMap& left, const CUtensorMap& right, int k, int row,
+                        int column, std::uint32_t biases, int bias_bytes) {
+    wait(barriers.free(stages.stage), stages.parity ^ 1, Waiting::operands_free);
+    const std::uint32_t copied = barriers.copied(stages.stage),
+                        to = shared + stages.stage * C::stage_bytes, to_right = to + C::left_bytes;
+    arrive_expecting(copied, C::stage_bytes + bias_bytes);
+    load_box(to, left, k, row, 0, copied);
+    if (bias_bytes > 0)
+      load_bytes(biases, static_cast<const T*>(a.bias) + column, bias_bytes, copied);
+    if constexpr (form.right_along_sum)
+      load_box(to_right, right, k, column, 0, copied);
+    else
+#pragma unroll
+      for (int panel = 0; panel < C::boxes; ++panel)
+        load_box(to_right + panel * box_bytes, right, column + panel * box_columns, k, 0, copied);
+    stages.advance();
+  };
+  NextTile& next_tile = next_tiles[a.counter];
+  const int blocks = static_cast<int>(gridDim.x), count = a.row_tiles * a.column_tiles;
+  for (int i = static_cast<int>(blockIdx.x); i < count;) {
+    const int next = blocks + atomicAdd(&next_tile.taken, 1);
+    const LinearTile tile = linear_tile(a, i);
+    const std::uint32_t biases = shared + C::biases_at + places.stage * C::bias_bytes;
+    const int left = a.columns - tile.column,
+              bias_bytes = form.stores_sums && a.bias
+                               ? 2 * (left < tile_columns ? left : tile_columns)
+                               : 0;
+    give(tile);
+    for (int step = 0; step < a.steps; ++step)
+      copy(a.a, a.b, step * tile_depth, tile.row, tile.column, biases, step == 0 ? bias_bytes : 0);
+    if constexpr (form.adds_products)
+      for (int p = 0; p < added.count; ++p)
+        if (const auto& part = added.parts[p]; part.reaches(tile.column))
+          for (int k = 0; k < part.depth; k += tile_depth)  // what lies outside is copied as zeros
+            copy(part.a, part.b, k, tile.row, tile.column - part.first, biases, 0);
+    i = next;
+  }
+  give({-1, 0});
+  if (atomicAdd(&next_tile.finished, 1) == blocks - 1) next_tile = {0, 0};
+}
+
+/// A warp group with 64 rows of each tile.
+template <LinearForm form, class T, class Added>
+__device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, const Added& added,
+                                                      std::uint32_t shared, LinearBarriers barriers,
+                                                      int warp) {
+  using C = LinearCut;
+  using Product = WideProduct<T, false, !form.right_along_sum>;
+  constexpr int right_step = form.right_along_sum ? k_major_step : transposed_step;
+  constexpr int products_of_step = tile_depth / 16;
+  const int lane = static_cast<int>(threadIdx.x % 32), group = warp / 4;
+  const std::uint32_t stored = shared + C::sums_at + group * C::group_bytes + warp % 4 * 2048,
+                      at16 = stored + static_cast<std::uint32_t>(chunk_at(lane % 16, lane / 16));
+  GivenTiles tiles{shared, barriers, {}};
+  Ring<C::stages> stages;
+  Ring<1> results;
+  float sums[128];
+#pragma unroll
+  for (int i = 0; i < 128; ++i) sums[i] = 0;
+  while (true) {
+    int place = 0;
+    const LinearTile tile = tiles.next(lane, place);
+    if (tile.row < 0) break;
+    int before = 0;  // the stage that products of the last step read
+    const auto multiply = [&](int products, bool first) {
+      wait(barriers.copied(stages.stage), stages.parity, Waiting::operands_copied);
+      const std::uint32_t from = shared + stages.stage * C::stage_bytes;
+      const Operand a_box = operand(from + group * box_bytes, box_bytes),
+                    b_box = operand(from + C::left_bytes, box_bytes);
+      begin_products();
+#pragma unroll
+      for (int k = 0; k < products_of_step; ++k)
+        if (k < products)
+          Product::run(sums, further(a_box, k * k_major_step), further(b_box, k * right_step),
+                       !first || k > 0);
+      commit_products();
+      wait_for_products<1>();
+      if (!first && lane == 0) arrive(barriers.free(before));
+      before = stages.stage;
+      stages.advance();
+    };
+    for (int step = 0; step < a.steps; ++step) multiply(products_of_step, step == 0);
+    if constexpr (form.adds_products)
+      for (int p = 0; p < added.count; ++p)
+        if (const auto& part = added.parts[p]; part.reaches(tile.column))
+          for (int k = 0; k < part.depth; k += tile_depth)
+            multiply((part.depth - k + 15) / 16, false);
+    wait_for_products<0>(sums);
+    if (lane == 0) arrive(barriers.free(before));
+
+    if constexpr (form.finishes) {
+      wait(barriers.finished(group), results.parity ^ 1, Waiting::sums_finished);
+      results.advance();
+    }
+    if constexpr (form.stores_sums) {
+      if (lane == 0) wait_for_stores();
+      __syncwarp();
+    }
+    const std::uint32_t biases = shared + C::biases_at + place * C::bias_bytes + 4 * (lane % 4);
+    const bool is_biased = form.stores_sums && a.bias;
+#pragma unroll
+    for (int n = 0; n < 32; n += 2) {  // 8 columns each
+      std::uint32_t pairs[4];
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        float low = 0, high = 0;
+        if constexpr (form.stores_sums) {
+          const auto bias =
+              static_cast<std::uint32_t>(is_biased ? load_int(biases + 16 * (n + m)) : 0);
+          low = widened(T{static_cast<std::uint16_t>(bias)});
+          high = widened(T{static_cast<std::uint16_t>(bias >> 16)});
+        }
+        const int i = 4 * (n + m);
+        pairs[2 * m] = narrow_pair(sums[i] + low, sums[i + 1] + high, T{});
+        pairs[2 * m + 1] = narrow_pair(sums[i + 2] + low, sums[i + 3] + high, T{});
+      }
+      store_matrices<false>((at16 + n / 8 * box_bytes) ^ (n % 8 << 4), pairs[0], pairs[1], pairs[2],
+                            pairs[3]);
+    }
+    if constexpr (form.stores_sums) show_to_async_readers();
+    __syncwarp();
+    if (lane != 0) continue;
+    if constexpr (form.finishes) arrive(barriers.summed(group));
+    if constexpr (form.stores_sums) {
+#pragma unroll
+      for (int box = 0; box < C::boxes; ++box)
+        if (tile.column + box * box_columns < a.columns)
+          store_box(a.c, tile.column + box * box_columns, tile.row + warp * stored_rows, 0,
+                    stored + box * box_bytes);
+      commit_stores();
+    }
+  }
+  if (form.stores_sums && lane == 0) wait_for_stores();
+}
+
+/// All threads of a block: `finishers` warps read sums.
+__device__ __forceinline__ void set_up_barriers(LinearBarriers barriers, int finishers) {
+  using C = LinearCut;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < C::stages; ++i) {
+      init_barrier(barriers.copied(i), 1);
+      init_barrier(barriers.free(i), 4 * C::groups);
+    }
+    for (int i = 0; i < C::places; ++i) {
+      init_barrier(barriers.given(i), 1);
+      init_barrier(barriers.read(i), 4 * C::groups + finishers);
+    }
+    for (int i = 0; finishers > 0 && i < C::groups; ++i) {
+      init_barrier(barriers.summed(i), 4);
+      init_barrier(barriers.finished(i), finishers);
+    }
+    publish_barriers();
+  }
+  __syncthreads();
+}
+
+}  // namespace trainx::kernels::hopper

@@ -1,0 +1,56 @@
+#include "graph/passes/graph_passes.hpp"
+#include "graph/passes/number_values.hpp"
+#include "graph/passes/producers.hpp"
+#include <utility>
+
+namespace trainx::graph {
+
+using operations::Linear;
+using operations::LowRank;
+
+namespace {
+
+bool is_frozen(const Model& model, const ParameterId& id) {
+  for (int k = 0; k < id.count && id.index != none; ++k)
+    if (model.parameters[static_cast<std::size_t>(id.index + k)].training.trained) return false;
+  return true;
+}
+
+/// Is it a product and a bias alone, of what the adapter reads, and for the adapter alone?
+bool is_plain(const Model& model, const Producers& producers, const Node& layer,
+              const Node& adapter) {
+  const auto* linear = std::get_if<Linear>(&layer.operation);
+  return linear && *linear == Linear{} &&
+         layer.inputs[Linear::x] == adapter.inputs[LowRank::x] &&
+         producers.readers(layer.outputs[Linear::y]) == 1 &&
+         is_frozen(model, layer.parameters[Linear::weight]) &&
+         is_frozen(model, layer.parameters[Linear::bias]);
+}
+
+}  // namespace
+
+void fuse_adapters(Model& model, const GraphPassOptions&) {
+  bool fuses = false;
+  const Producers producers(model);
+  for (Block& block : model.blocks) {
+    std::vector<Node> ops;
+    for (Node& op : block.ops) {
+      // a layer's adapter follows it
+      if (std::holds_alternative<LowRank>(op.operation) && !ops.empty() &&
+          ops.back().outputs.size() > Linear::y &&
+          ops.back().outputs[Linear::y] == op.inputs[LowRank::base] &&
+          is_plain(model, producers, ops.back(), op)) {
+        op.parameters[LowRank::weight] = ops.back().parameters[Linear::weight];
+        op.parameters[LowRank::bias] = ops.back().parameters[Linear::bias];
+        op.inputs[LowRank::base] = none;
+        ops.pop_back();
+        fuses = true;
+      }
+      ops.push_back(std::move(op));
+    }
+    block.ops = std::move(ops);
+  }
+  if (fuses) number_values(model);
+}
+
+}  // namespace trainx::graph
