@@ -1,5 +1,4 @@
 #include "kernels/linear/hopper/summed_products.hpp"
-#include "core/hopper_kernels.hpp"
 #include "gpu/operands.hpp"
 
 namespace summed_products_test {
@@ -35,8 +34,8 @@ void compare(const Case& of, bool along_sum, bool biased) {
                << " along sum " << along_sum << " biased " << biased);
   std::int64_t narrow_columns = 0;
   for (const Part& p : parts) narrow_columns += p.depth;
-  const auto left = random_elements<T>(rows * depth, 1), right = random_elements<T>(columns * depth, 2),
-             bias = random_elements<T>(columns, 3),
+  const auto left = random_elements<T>(rows * depth, 1),
+             right = random_elements<T>(columns * depth, 2), bias = random_elements<T>(columns, 3),
              narrow_rows = random_elements<T>(rows * narrow_columns, 4);
   std::vector<std::vector<T>> rights;
   for (const Part& p : parts)
@@ -47,13 +46,22 @@ void compare(const Case& of, bool along_sum, bool biased) {
   std::vector<OnDevice<T>> d_rights;
   d_rights.reserve(rights.size());
   for (const auto& r : rights) d_rights.emplace_back(r);
-  hopper::SummedProducts<T> op{rows, columns, depth, d_left.data(), d_right.data(), along_sum,
-                               biased ? d_bias.data() : nullptr, result.data()};
+  hopper::SummedProducts<T> op{rows,
+                               columns,
+                               depth,
+                               d_left.data(),
+                               d_right.data(),
+                               along_sum,
+                               biased ? d_bias.data() : nullptr,
+                               result.data()};
   std::int64_t from = 0;
   for (const Part& p : parts) {
-    op.added[op.added_count] = {d_narrow.data() + from, narrow_columns,
+    op.added[op.added_count] = {d_narrow.data() + from,
+                                narrow_columns,
                                 d_rights[static_cast<std::size_t>(op.added_count)].data(),
-                                p.depth, p.first, p.width};
+                                p.depth,
+                                p.first,
+                                p.width};
     ++op.added_count;
     from += p.depth;
   }
@@ -89,9 +97,10 @@ void compare(const Case& of, bool along_sum, bool biased) {
 
 }  // namespace
 
+#ifndef TRAINX_WITHOUT_HOPPER_KERNELS
+
 TEST_CASE("a product and those that are added equal their sums", "[gpu]") {
   TRAINX_NEEDS_HOPPER();
-  if (!trainx::has_hopper_kernels) TRAINX_SKIP("built without kernels for Hopper");
   for (const Case& of : {Case{1, 8, 8, {{0, 8, 8}}},
                          {129, 264, 72, {{0, 264, 16}}},
                          {128, 256, 64, {{0, 128, 16}, {128, 128, 16}}},
@@ -116,10 +125,9 @@ TEST_CASE("a product and those that are added equal their sums", "[gpu]") {
 
 TEST_CASE("sizes that the kernel does not take are not launched", "[gpu]") {
   TRAINX_NEEDS_HOPPER();
-  if (!trainx::has_hopper_kernels) TRAINX_SKIP("built without kernels for Hopper");
   const OnDevice<Bf16> memory(std::vector<Bf16>(64 * 64));
-  hopper::SummedProducts<Bf16> good{16, 32, 32, memory.data(), memory.data(), true, nullptr,
-                                    memory.data()};
+  hopper::SummedProducts<Bf16> good{16,   32,      32,           memory.data(), memory.data(),
+                                    true, nullptr, memory.data()};
   good.added[0] = {memory.data(), 16, memory.data(), 16, 0, 32};
   good.added_count = 1;
   const auto refuses = [&](const auto& change) {
@@ -141,5 +149,7 @@ TEST_CASE("sizes that the kernel does not take are not launched", "[gpu]") {
     op.added[0].width = 16;
   }));
 }
+
+#endif
 
 }  // namespace summed_products_test

@@ -8,18 +8,14 @@
 #pragma once
 #include <type_traits>
 #include "kernels/activation/quick_slope.cuh"
-#include "kernels/eight.cuh"
 #include "kernels/linear/hopper/linear_tiles.cuh"
 
 namespace trainx::kernels::hopper {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-constexpr LinearForm form_of(Pass pass) {
-  const bool forward = pass == Pass::forward;
-  return {
-      .right_along_sum = forward, .stores_sums = forward, .finishes = true, .adds_products = false};
-}
+template <Pass pass>
+using ActivatedForm = LinearForm<pass == Pass::forward, pass == Pass::forward, true, 0>;
 
 __device__ __forceinline__ uint4 load_eight(std::uint32_t shared) {
   uint4 x;
@@ -204,14 +200,14 @@ __global__ void __launch_bounds__(LinearCut::threads, 1)
   set_up_barriers(barriers, C::finishers);
   if (warp < 4 * C::groups) {
     take_registers<C::computing_registers>();
-    multiply_linear_tiles<form_of(pass), T>(a, NoAddedProducts{}, shared, barriers, warp);
+    multiply_linear_tiles<ActivatedForm<pass>, T>(a, NoAddedProducts{}, shared, barriers, warp);
   } else {
     give_registers<C::other_registers>();
     const FinishingWarp finishing{a, shared, warp - 4 * C::groups,
                                   static_cast<int>(threadIdx.x % 32)};
     if (finishing.warp == C::finishers) {
       if (finishing.lane == 0)
-        copy_linear_tiles<form_of(pass), T>(a, NoAddedProducts{}, shared, barriers);
+        copy_linear_tiles<ActivatedForm<pass>, T>(a, NoAddedProducts{}, shared, barriers);
     } else if constexpr (pass == Pass::forward) {
       activate_linear_tiles<kind, T>(finishing, barriers);
     } else {

@@ -15,6 +15,8 @@
 // products, finishes, or for room that the next in this order leaves behind, which waits for none
 // of it: so none waits for ever.
 #pragma once
+#include <type_traits>
+#include "kernels/eight.cuh"
 #include "kernels/experts/grouped_tiles.hpp"
 #include "kernels/hopper/matrix_box.cuh"
 #include "kernels/hopper/next_tile.cuh"
@@ -25,11 +27,15 @@
 
 namespace trainx::kernels::hopper {
 
+/// right_along_sum: B lies in memory as [columns, depth], else as [depth, columns]. stores_sums: to
+/// `c`, by the copy engine, and a bias is added. finishes: warps of the third group read the sums.
+/// added_products: of a step of AddedProducts, of 16 columns each, as many as the deepest needs: a
+/// count that only a launch knows would make all products wait for each other. 0: none are added.
+template <bool right_along_sum_, bool stores_sums_, bool finishes_, int added_products_>
 struct LinearForm {
-  bool right_along_sum;  // B lies in memory as [columns, depth], else as [depth, columns]
-  bool stores_sums;      // to `c`, by the copy engine, and a bias is added
-  bool finishes;         // warps of the third group read the sums
-  bool adds_products;    // AddedProducts
+  static constexpr bool right_along_sum = right_along_sum_, stores_sums = stores_sums_,
+                        finishes = finishes_, adds_products = added_products_ > 0;
+  static constexpr int added_products = added_products_;
 };
 
 struct LinearArguments {
@@ -55,6 +61,13 @@ struct AddedProducts {
   };
   Part parts[most];
   int count;
+  /// Of the tile at this column.
+  __device__ __forceinline__ int steps(int column) const {
+    int n = 0;
+    for (int p = 0; p < count; ++p)
+      if (parts[p].reaches(column)) n += (parts[p].depth + tile_depth - 1) / tile_depth;
+    return n;
+  }
 };
 struct NoAddedProducts {};
 
@@ -122,7 +135,7 @@ struct GivenTiles {
 };
 
 /// One thread.
-template <LinearForm form, class T, class Added>
+template <class Form, class T, class Added>
 __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, const Added& added,
                                                   std::uint32_t shared, LinearBarriers barriers) {
   using C = LinearCut;
@@ -146,7 +159,7 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
     load_box(to, left, k, row, 0, copied);
     if (bias_bytes > 0)
       load_bytes(biases, static_cast<const T*>(a.bias) + column, bias_bytes, copied);
-    if constexpr (form.right_along_sum)
+    if constexpr (Form::right_along_sum)
       load_box(to_right, right, k, column, 0, copied);
     else
 #pragma unroll
@@ -161,13 +174,12 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
     const LinearTile tile = linear_tile(a, i);
     const std::uint32_t biases = shared + C::biases_at + places.stage * C::bias_bytes;
     const int left = a.columns - tile.column,
-              bias_bytes = form.stores_sums && a.bias
-                               ? 2 * (left < tile_columns ? left : tile_columns)
-                               : 0;
+              bias_bytes =
+                  Form::stores_sums && a.bias ? 2 * (left < tile_columns ? left : tile_columns) : 0;
     give(tile);
     for (int step = 0; step < a.steps; ++step)
       copy(a.a, a.b, step * tile_depth, tile.row, tile.column, biases, step == 0 ? bias_bytes : 0);
-    if constexpr (form.adds_products)
+    if constexpr (Form::adds_products)
       for (int p = 0; p < added.count; ++p)
         if (const auto& part = added.parts[p]; part.reaches(tile.column))
           for (int k = 0; k < part.depth; k += tile_depth)  // what lies outside is copied as zeros
@@ -179,14 +191,13 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
 }
 
 /// A warp group with 64 rows of each tile.
-template <LinearForm form, class T, class Added>
+template <class Form, class T, class Added>
 __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, const Added& added,
                                                       std::uint32_t shared, LinearBarriers barriers,
                                                       int warp) {
   using C = LinearCut;
-  using Product = WideProduct<T, false, !form.right_along_sum>;
-  constexpr int right_step = form.right_along_sum ? k_major_step : transposed_step;
-  constexpr int products_of_step = tile_depth / 16;
+  using Product = WideProduct<T, false, !Form::right_along_sum>;
+  constexpr int right_step = Form::right_along_sum ? k_major_step : transposed_step;
   const int lane = static_cast<int>(threadIdx.x % 32), group = warp / 4;
   const std::uint32_t stored = shared + C::sums_at + group * C::group_bytes + warp % 4 * 2048,
                       at16 = stored + static_cast<std::uint32_t>(chunk_at(lane % 16, lane / 16));
@@ -201,49 +212,47 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
     const LinearTile tile = tiles.next(lane, place);
     if (tile.row < 0) break;
     int before = 0;  // the stage that products of the last step read
-    const auto multiply = [&](int products, bool first) {
+    const auto multiply = [&](auto products, bool first) {
       wait(barriers.copied(stages.stage), stages.parity, Waiting::operands_copied);
       const std::uint32_t from = shared + stages.stage * C::stage_bytes;
       const Operand a_box = operand(from + group * box_bytes, box_bytes),
                     b_box = operand(from + C::left_bytes, box_bytes);
       begin_products();
 #pragma unroll
-      for (int k = 0; k < products_of_step; ++k)
-        if (k < products)
-          Product::run(sums, further(a_box, k * k_major_step), further(b_box, k * right_step),
-                       !first || k > 0);
+      for (int k = 0; k < decltype(products)::value; ++k)
+        Product::run(sums, further(a_box, k * k_major_step), further(b_box, k * right_step),
+                     !first || k > 0);
       commit_products();
       wait_for_products<1>();
       if (!first && lane == 0) arrive(barriers.free(before));
       before = stages.stage;
       stages.advance();
     };
-    for (int step = 0; step < a.steps; ++step) multiply(products_of_step, step == 0);
-    if constexpr (form.adds_products)
-      for (int p = 0; p < added.count; ++p)
-        if (const auto& part = added.parts[p]; part.reaches(tile.column))
-          for (int k = 0; k < part.depth; k += tile_depth)
-            multiply((part.depth - k + 15) / 16, false);
+    using Whole = std::integral_constant<int, tile_depth / 16>;
+    for (int step = 0; step < a.steps; ++step) multiply(Whole{}, step == 0);
+    if constexpr (Form::adds_products)
+      for (int step = added.steps(tile.column); step > 0; --step)
+        multiply(std::integral_constant<int, Form::added_products>{}, false);
     wait_for_products<0>(sums);
     if (lane == 0) arrive(barriers.free(before));
 
-    if constexpr (form.finishes) {
+    if constexpr (Form::finishes) {
       wait(barriers.finished(group), results.parity ^ 1, Waiting::sums_finished);
       results.advance();
     }
-    if constexpr (form.stores_sums) {
+    if constexpr (Form::stores_sums) {
       if (lane == 0) wait_for_stores();
       __syncwarp();
     }
     const std::uint32_t biases = shared + C::biases_at + place * C::bias_bytes + 4 * (lane % 4);
-    const bool is_biased = form.stores_sums && a.bias;
+    const bool is_biased = Form::stores_sums && a.bias;
 #pragma unroll
     for (int n = 0; n < 32; n += 2) {  // 8 columns each
       std::uint32_t pairs[4];
 #pragma unroll
       for (int m = 0; m < 2; ++m) {
         float low = 0, high = 0;
-        if constexpr (form.stores_sums) {
+        if constexpr (Form::stores_sums) {
           const auto bias =
               static_cast<std::uint32_t>(is_biased ? load_int(biases + 16 * (n + m)) : 0);
           low = widened(T{static_cast<std::uint16_t>(bias)});
@@ -256,11 +265,11 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
       store_matrices<false>((at16 + n / 8 * box_bytes) ^ (n % 8 << 4), pairs[0], pairs[1], pairs[2],
                             pairs[3]);
     }
-    if constexpr (form.stores_sums) show_to_async_readers();
+    if constexpr (Form::stores_sums) show_to_async_readers();
     __syncwarp();
     if (lane != 0) continue;
-    if constexpr (form.finishes) arrive(barriers.summed(group));
-    if constexpr (form.stores_sums) {
+    if constexpr (Form::finishes) arrive(barriers.summed(group));
+    if constexpr (Form::stores_sums) {
 #pragma unroll
       for (int box = 0; box < C::boxes; ++box)
         if (tile.column + box * box_columns < a.columns)
@@ -269,7 +278,7 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
       commit_stores();
     }
   }
-  if (form.stores_sums && lane == 0) wait_for_stores();
+  if (Form::stores_sums && lane == 0) wait_for_stores();
 }
 
 /// All threads of a block: `finishers` warps read sums.

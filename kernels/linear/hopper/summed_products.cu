@@ -4,23 +4,16 @@
 namespace trainx::kernels::hopper {
 namespace {
 
-constexpr LinearForm form_of(bool right_along_sum) {
-  return {.right_along_sum = right_along_sum,
-          .stores_sums = true,
-          .finishes = false,
-          .adds_products = true};
-}
-
 struct SummedArguments {
   LinearArguments linear;
   AddedProducts added;
 };
 
-template <bool right_along_sum, class T>
+template <bool right_along_sum, int added_products, class T>
 __global__ void __launch_bounds__(LinearCut::threads, 1)
     hopper_summed_gemm_kernel(const __grid_constant__ SummedArguments a) {
   using C = LinearCut;
-  constexpr LinearForm form = form_of(right_along_sum);
+  using Form = LinearForm<right_along_sum, true, false, added_products>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t shared = shared_address(memory);
   const LinearBarriers barriers{shared + C::barriers_at};
@@ -28,11 +21,11 @@ __global__ void __launch_bounds__(LinearCut::threads, 1)
   set_up_barriers(barriers, 0);
   if (warp < 4 * C::groups) {
     take_registers<C::computing_registers>();
-    multiply_linear_tiles<form, T>(a.linear, a.added, shared, barriers, warp);
+    multiply_linear_tiles<Form, T>(a.linear, a.added, shared, barriers, warp);
   } else {
     give_registers<C::other_registers>();
     if (warp == 4 * C::groups && threadIdx.x % 32 == 0)
-      copy_linear_tiles<form, T>(a.linear, a.added, shared, barriers);
+      copy_linear_tiles<Form, T>(a.linear, a.added, shared, barriers);
   }
 }
 
@@ -61,13 +54,24 @@ cudaError_t make_maps(AddedProducts::Part& part, const AddedProduct<T>& p, std::
              : make_matrix_map(part.b, p.right, {p.width, p.depth, 1, p.width, size}, box_rows);
 }
 
+template <bool right_along_sum, class T>
+cudaError_t launch(SummedArguments& a, cudaStream_t stream) {
+  int deepest = 0;
+  for (int p = 0; p < a.added.count; ++p)
+    deepest = a.added.parts[p].depth > deepest ? a.added.parts[p].depth : deepest;
+  return deepest <= 16
+             ? launch_linear(hopper_summed_gemm_kernel<right_along_sum, 1, T>, a, a.linear, stream)
+         : deepest <= 32
+             ? launch_linear(hopper_summed_gemm_kernel<right_along_sum, 2, T>, a, a.linear, stream)
+             : launch_linear(hopper_summed_gemm_kernel<right_along_sum, 4, T>, a, a.linear, stream);
+}
+
 }  // namespace
 
 template <class T>
 cudaError_t summed_products(const SummedProducts<T>& op, cudaStream_t stream) {
   if (!linear_fits(op.rows, op.columns, op.depth) || !is_hopper() || op.added_count < 0 ||
-      op.added_count > most_added_products ||
-      !all_aligned({op.left, op.right, op.bias, op.result}))
+      op.added_count > most_added_products || !all_aligned({op.left, op.right, op.bias, op.result}))
     return cudaErrorNotSupported;
   SummedArguments a{};
   a.added.count = op.added_count;
@@ -90,9 +94,7 @@ cudaError_t summed_products(const SummedProducts<T>& op, cudaStream_t stream) {
     if (error != cudaSuccess) return error;
   a.linear.bias = op.bias;
   set_sizes(a.linear, N, C, K);
-  return op.right_along_sum
-             ? launch_linear(hopper_summed_gemm_kernel<true, T>, a, a.linear, stream)
-             : launch_linear(hopper_summed_gemm_kernel<false, T>, a, a.linear, stream);
+  return op.right_along_sum ? launch<true, T>(a, stream) : launch<false, T>(a, stream);
 }
 
 template cudaError_t summed_products(const SummedProducts<Bf16>&, cudaStream_t);

@@ -20,8 +20,7 @@ bool is_frozen(const Model& model, const ParameterId& id) {
 bool is_plain(const Model& model, const Producers& producers, const Node& layer,
               const Node& adapter) {
   const auto* linear = std::get_if<Linear>(&layer.operation);
-  return linear && *linear == Linear{} &&
-         layer.inputs[Linear::x] == adapter.inputs[LowRank::x] &&
+  return linear && *linear == Linear{} && layer.inputs[Linear::x] == adapter.inputs[LowRank::x] &&
          producers.readers(layer.outputs[Linear::y]) == 1 &&
          is_frozen(model, layer.parameters[Linear::weight]) &&
          is_frozen(model, layer.parameters[Linear::bias]);

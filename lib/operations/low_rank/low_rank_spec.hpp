@@ -21,8 +21,8 @@ struct LowRank {
   /// base: the layer's result; without `weight` it may be absent, where the parts cover all
   /// columns: y is what is added.
   enum Input : int { x, base, positions };
-  /// weight, bias: of the layer, frozen; they may be absent. a: those of all parts, [ranks, in], one
-  /// behind the other; b_of(part): b of that one.
+  /// weight, bias: of the layer, frozen; they may be absent. a: those of all parts, [ranks, in],
+  /// one behind the other; b_of(part): b of that one.
   enum Parameter : int { weight, bias, a, first_b };
   /// narrow: scale * drop(x) a^T, [N, ranks].
   enum Output : int { narrow, y };

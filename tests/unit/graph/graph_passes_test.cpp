@@ -151,7 +151,9 @@ TEST_CASE("an adapter stands behind its linear layer, and before an activation o
   const Node& up = model.blocks.at(1).ops.at(2);
   const auto& low_rank = std::get<operations::LowRank>(up.operation);
   CHECK(low_rank.parts == std::vector<operations::LowRankPart>{{0, 8, 2, 0.5}});
-  const auto& a = model.parameters.at(static_cast<std::size_t>(up.parameters.at(operations::LowRank::a).index)).spec;
+  const auto& a =
+      model.parameters.at(static_cast<std::size_t>(up.parameters.at(operations::LowRank::a).index))
+          .spec;
   CHECK(a.dims == std::vector<std::int64_t>{2, C});
   CHECK(a.bound == 0.5);  // of torch's nn.Linear: 1 / sqrt(4)
   // the second layer's product stays apart from the first one's activation
@@ -179,7 +181,8 @@ TEST_CASE("an adapter takes over the frozen product of a layer that does nothing
                   "up.lora_B.weight) > narrow preactivation\n"
                   "h0.mlp activation preactivation () > activated\n"
                   "h0.mlp low_rank activated (frozen:down.weight frozen:down.bias "
-                  "down.lora_A.weight down.lora_B.weight) > narrow branch0\n") != std::string::npos);
+                  "down.lora_A.weight down.lora_B.weight) > narrow branch0\n") !=
+        std::string::npos);
   // a bias that is trained is the layer's
   AdapterOptions trained = both;
   trained.trained = {"up.bias"};
