@@ -5,31 +5,36 @@
 
 namespace trainx::kernels {
 
-/// Numbers that a meeting takes; zero before a launch, and again behind it.
-constexpr int meeting_words = 3;
+/// Numbers that a meeting takes; zero before a launch, and again behind it, but for the last:
+/// blocks that waited in vain are counted there.
+constexpr int meeting_words = 4;
 
-/// The largest number that a block brings, in `most` of each block's first thread; every block
-/// must call it, once. Blocks do not wait for ever for those that may begin when others have ended:
-/// false where some had not come within milliseconds, and `most` is as it was.
-__device__ __forceinline__ bool largest_of_launch(std::uint32_t* words, std::uint32_t& most) {
+/// The largest number that one of the first `bringing` blocks brings, in `most` of each block's
+/// first thread; every block must call it, once. So many blocks run at the same time: those behind
+/// them may begin when others have ended. No block waits for ever: false where some had not come
+/// within milliseconds, and `most` is as it was.
+__device__ __forceinline__ bool largest_of_launch(std::uint32_t* words, unsigned bringing,
+                                                  std::uint32_t& most) {
   constexpr unsigned sleep_ns = 200, most_turns = 50000;
-  enum : int { largest, arrived, left };
+  enum : int { largest, arrived, left, missed };
   __shared__ bool met;
   __syncthreads();
   if (threadIdx.x == 0) {
     const unsigned blocks = gridDim.x * gridDim.y;
-    atomicMax(words + largest, most);
-    __threadfence();
-    atomicAdd(words + arrived, 1u);
+    if (blockIdx.y * gridDim.x + blockIdx.x < bringing) {
+      atomicMax(words + largest, most);
+      __threadfence();
+      atomicAdd(words + arrived, 1u);
+    }
     const volatile std::uint32_t* const here = words + arrived;
     unsigned turns = 0;
-    while (*here < blocks && turns < most_turns) {
+    while (*here < bringing && turns < most_turns) {
       __nanosleep(sleep_ns);
       ++turns;
     }
     met = turns < most_turns;
     __threadfence();
-    if (met) most = __ldcg(words + largest);
+    met ? most = __ldcg(words + largest) : atomicAdd(words + missed, 1u);
     __threadfence();
     if (atomicInc(words + left, blocks - 1) == blocks - 1) words[largest] = words[arrived] = 0;
   }

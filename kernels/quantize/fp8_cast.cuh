@@ -180,20 +180,25 @@ __device__ __forceinline__ void add_counts(double* counts, const Counted& counte
     atomicAdd(counts + fp8_elements, static_cast<double>(elements));
 }
 
+/// Blocks of this kernel that run at the same time.
+template <class Kernel>
+cudaError_t blocks_at_once(Kernel kernel, unsigned& blocks) {
+  int multiprocessors = 0, resident = 0;
+  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
+    return error;
+  const cudaError_t error =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, fp8_threads, 0);
+  blocks = static_cast<unsigned>(multiprocessors * (resident > 0 ? resident : 1));
+  return error;
+}
+
 /// Chooses the number of blocks over the rows, at most `most`: the smallest number that minimizes
 /// the tiles of the busiest multiprocessor.
 template <class Kernel>
 cudaError_t blocks_down(Kernel kernel, std::int64_t down, std::int64_t across, std::int64_t most,
                         unsigned& blocks) {
-  int multiprocessors = 0, resident = 0;
-  if (const cudaError_t error = multiprocessors_of_device(multiprocessors); error != cudaSuccess)
-    return error;
-  if (const cudaError_t error =
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, fp8_threads, 0);
-      error != cudaSuccess)
-    return error;
-  const std::int64_t at_once = static_cast<std::int64_t>(multiprocessors) *
-                               (resident > 0 ? resident : 1);
+  unsigned at_once = 0;
+  if (const cudaError_t error = blocks_at_once(kernel, at_once); error != cudaSuccess) return error;
   std::int64_t least = 0;
   for (std::int64_t slabs = 1; slabs <= down && slabs <= most; ++slabs) {
     const std::int64_t turns = (slabs * across + at_once - 1) / at_once,

@@ -6,6 +6,7 @@
 #include "kernels/quantize/fp8_cast.cuh"
 #include "kernels/quantize/fp8_source.cuh"
 #include "kernels/quantize/quantize.hpp"
+#include <algorithm>
 #include <type_traits>
 
 namespace trainx::kernels {
@@ -62,19 +63,26 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) *scale = fp8_scale(most, format);
 }
 
-/// The scale of a tensor whose range is not known yet, which all blocks find together: once in a
-/// run, so that all other steps are spared a launch.
+/// Of the blocks of a launch that find a scale together: as many as run at the same time.
+struct ScaleMeeting {
+  std::uint32_t* words;
+  unsigned blocks;
+};
+
+/// The scale of a tensor whose range is not known yet, which blocks find together: once in a run,
+/// so that all other steps are spared a launch.
 template <bool aligned, class Source>
 __device__ __noinline__ float first_scale(Source source, std::int64_t elements,
                                           std::int64_t columns, Fp8Format format,
-                                          std::uint32_t* meeting) {
+                                          const ScaleMeeting& meeting) {
   constexpr std::int64_t of_block = threads * fp8_piece;
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x,
-                     blocks = static_cast<std::int64_t>(gridDim.y) * gridDim.x,
                      own = threadIdx.x * fp8_piece;
-  std::uint32_t most = largest_of_block(largest_of_pieces<aligned>(
-      source, block * of_block + own, blocks * of_block, elements, columns));
-  if (!largest_of_launch(meeting, most))
+  std::uint32_t most = 0;
+  if (block < meeting.blocks)
+    most = largest_of_block(largest_of_pieces<aligned>(
+        source, block * of_block + own, meeting.blocks * of_block, elements, columns));
+  if (!largest_of_launch(meeting.words, meeting.blocks, most))
     most = largest_of_block(largest_of_pieces<aligned>(source, own, of_block, elements, columns));
   __shared__ float scale;
   if (threadIdx.x == 0) scale = fp8_scale(most, format);
@@ -100,7 +108,7 @@ constexpr bool sums_columns = format == Fp8Format::e5m2;
 template <Fp8Format format, class T, class Source, bool aligned>
 __global__ void __launch_bounds__(threads, 2)
     quantize_values_kernel(Source source, Quantization<T> op, ColumnSums column_sums,
-                           bool aligned_columns, std::uint32_t* meeting) {
+                           bool aligned_columns, ScaleMeeting meeting) {
   __shared__ uint4 tile[fp8_tile * fp8_pieces];
   constexpr int warps = threads / 32, passes = fp8_tile * fp8_pieces / threads;
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * fp8_tile,
@@ -200,15 +208,17 @@ cudaError_t launch_tiles(const Source& source, const Quantization<T>& op, const 
                      across = (op.columns + fp8_tile - 1) / fp8_tile;
   const auto kernel = quantize_values_kernel<format, T, Source, aligned>;
   dim3 grid(static_cast<unsigned>(across));
-  if (const cudaError_t error = blocks_down(
-          kernel, down, across, op.column_sums ? fp8_most_slabs : fp8_most_blocks, grid.y);
-      error != cudaSuccess)
-    return error;
+  unsigned at_once = 0;
+  for (const cudaError_t error :
+       {blocks_at_once(kernel, at_once),
+        blocks_down(kernel, down, across, op.column_sums ? fp8_most_slabs : fp8_most_blocks,
+                    grid.y)})
+    if (error != cudaSuccess) return error;
   const ColumnSums sums{op.column_sums, op.columns, op.accumulate,
                         grid.y > 1 ? memory.partial : nullptr};
-  kernel<<<grid, threads, 0, stream>>>(source, op, sums,
-                                       aligned16(op.transposed) && op.rows % fp8_piece == 0,
-                                       memory.counters + fold_counters);
+  kernel<<<grid, threads, 0, stream>>>(
+      source, op, sums, aligned16(op.transposed) && op.rows % fp8_piece == 0,
+      ScaleMeeting{memory.counters + fold_counters, std::min(at_once, grid.x * grid.y)});
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? add_slabs(sums, grid.y, stream) : error;
 }

@@ -353,7 +353,7 @@ TEST_CASE("a known range gives the scale of fp8, and what lies far outside it is
     }
 }
 
-TEST_CASE("blocks that wait for others in vain find the first scale by themselves", "[gpu]") {
+TEST_CASE("more blocks than run at the same time find a first scale together", "[gpu]") {
   TRAINX_NEEDS_GPU();
   // so many columns of tiles that some begin when others have ended
   const std::int64_t rows = 16, columns = 120000;
