@@ -15,7 +15,7 @@ namespace trainx::kernels::hopper {
 enum class Pass : std::uint8_t { forward, backward };
 
 template <Pass pass>
-using ActivatedForm = LinearForm<pass == Pass::forward, pass == Pass::forward, true, 0, false>;
+using ActivatedForm = LinearForm<pass == Pass::forward, pass == Pass::forward, true, 0>;
 
 __device__ __forceinline__ uint4 load_eight(std::uint32_t shared) {
   uint4 x;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(LinearCut::threads, 1)
   const std::uint32_t shared = shared_address(memory);
   const LinearBarriers barriers{shared + C::barriers_at};
   const int warp = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);
-  set_up_barriers<ActivatedForm<pass>>(barriers, C::finishers);
+  set_up_barriers(barriers, C::finishers);
   if (warp < 4 * C::groups) {
     take_registers<C::computing_registers>();
     multiply_linear_tiles<ActivatedForm<pass>, T>(a, NoAddedProducts{}, shared, barriers, warp);

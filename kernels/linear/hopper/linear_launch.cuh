@@ -12,9 +12,8 @@ inline std::int64_t tiles_of(std::int64_t size, int tile) { return (size + tile 
 
 inline bool linear_fits(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  return columns % 8 == 0 && depth % 8 == 0 && depth > 0 &&
-         rows <= most - cluster_blocks * tile_rows && columns <= most - tile_columns &&
-         depth <= most - tile_depth &&
+  return columns % 8 == 0 && depth % 8 == 0 && depth > 0 && rows <= most - tile_rows &&
+         columns <= most - tile_columns && depth <= most - tile_depth &&
          tiles_of(rows, tile_rows) * tiles_of(columns, tile_columns) <= most / 2;
 }
 
@@ -33,8 +32,8 @@ inline void set_sizes(LinearArguments& a, std::int64_t rows, std::int64_t column
   a.column_tiles = static_cast<int>(tiles_of(columns, tile_columns));
 }
 
-/// `arguments`: what the kernel takes, which `a` is a part of. `sharing`: LinearForm's.
-template <int sharing, class Arguments>
+/// `arguments`: what the kernel takes, which `a` is a part of.
+template <class Arguments>
 cudaError_t launch_linear(void (*kernel)(Arguments), const Arguments& arguments, LinearArguments& a,
                           cudaStream_t stream) {
   using C = LinearCut;
@@ -44,10 +43,8 @@ cudaError_t launch_linear(void (*kernel)(Arguments), const Arguments& arguments,
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::shared_bytes)})
     if (error != cudaSuccess) return error;
   a.counter = next_counter();
-  // a cluster's blocks run on neighbouring multiprocessors, of which there are pairs
-  const int turns = (a.row_tiles + sharing - 1) / sharing * a.column_tiles,
-            at_once = multiprocessors / sharing;
-  kernel<<<static_cast<unsigned>(sharing * (turns < at_once ? turns : at_once)), C::threads,
+  const int tiles = a.row_tiles * a.column_tiles;
+  kernel<<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), C::threads,
            C::shared_bytes, stream>>>(arguments);
   return cudaGetLastError();
 }

@@ -9,16 +9,15 @@
 //             stages in shared memory. Others may finish what products left.
 //
 // Barriers of a stage: `copied` has the arrival of the copying thread and the bytes of both
-// operands; `free` has an arrival of each of the eight warps that read it, of both blocks of a
-// pair. Tiles are passed on in the same way, `given` and `read`, and sums of a group to warps that
-// finish them: `summed`, and `finished`, when they were read. Every wait is for something earlier
-// in the order copies, products, finishes, or for room that the next in this order leaves behind,
-// which waits for none of it: so none waits for ever.
+// operands; `free` has an arrival of each of the eight warps that read it. Tiles are passed on in
+// the same way, `given` and `read`, and sums of a group to warps that finish them: `summed`, and
+// `finished`, when they were read. Every wait is for something earlier in the order copies,
+// products, finishes, or for room that the next in this order leaves behind, which waits for none
+// of it: so none waits for ever.
 #pragma once
 #include <type_traits>
 #include "kernels/eight.cuh"
 #include "kernels/experts/grouped_tiles.hpp"
-#include "kernels/hopper/cluster.cuh"
 #include "kernels/hopper/matrix_box.cuh"
 #include "kernels/hopper/next_tile.cuh"
 #include "kernels/hopper/tile_sizes.hpp"
@@ -32,16 +31,11 @@ namespace trainx::kernels::hopper {
 /// `c`, by the copy engine, and a bias is added. finishes: warps of the third group read the sums.
 /// added_products: of a step of AddedProducts, of 16 columns each, as many as the deepest needs: a
 /// count that only a launch knows would make all products wait for each other. 0: none are added.
-/// in_pairs: two blocks of a cluster compute tiles of the same columns, and each copies half of
-/// their right operand to both, a third less to fetch in all.
-template <bool right_along_sum_, bool stores_sums_, bool finishes_, int added_products_,
-          bool in_pairs_>
+template <bool right_along_sum_, bool stores_sums_, bool finishes_, int added_products_>
 struct LinearForm {
   static constexpr bool right_along_sum = right_along_sum_, stores_sums = stores_sums_,
-                        finishes = finishes_, adds_products = added_products_ > 0,
-                        in_pairs = in_pairs_;
-  static constexpr int added_products = added_products_,
-                       sharing = in_pairs ? cluster_blocks : 1;  // blocks
+                        finishes = finishes_, adds_products = added_products_ > 0;
+  static constexpr int added_products = added_products_;
 };
 
 struct LinearArguments {
@@ -115,15 +109,10 @@ struct LinearTile {
   int row, column;
 };
 
-/// `i`: of a block's tiles, or a cluster's, whose blocks have neighbouring rows; what lies behind
-/// the last row is copied as zeros, and stored nowhere.
-template <class Form>
-__device__ __forceinline__ LinearTile linear_tile(const LinearArguments& a, int i, int block) {
-  // tiles of rows: 132 blocks read about as many rows as columns
-  constexpr int band = 16 / Form::sharing;
-  const grouped::TileAt t =
-      grouped::tile_at<band>(i, (a.row_tiles + Form::sharing - 1) / Form::sharing, a.column_tiles);
-  return {(t.row * Form::sharing + block) * tile_rows, t.column * tile_columns};
+__device__ __forceinline__ LinearTile linear_tile(const LinearArguments& a, int i) {
+  constexpr int band = 16;  // tiles of rows: 132 blocks read about as many rows as columns
+  const grouped::TileAt t = grouped::tile_at<band>(i, a.row_tiles, a.column_tiles);
+  return {t.row * tile_rows, t.column * tile_columns};
 }
 
 /// What the copying warp gave; one lane of each warp says that it was read.
@@ -151,7 +140,6 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
                                                   std::uint32_t shared, LinearBarriers barriers) {
   using C = LinearCut;
   prefetch_map(a.a), prefetch_map(a.b);
-  const int block = Form::in_pairs ? block_of_cluster() : 0;
   Ring<C::stages> stages;
   Ring<C::places> places;
   const auto give = [&](const LinearTile& tile) {
@@ -171,30 +159,19 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
     load_box(to, left, k, row, 0, copied);
     if (bias_bytes > 0)
       load_bytes(biases, static_cast<const T*>(a.bias) + column, bias_bytes, copied);
-    constexpr int panels = C::boxes / Form::sharing;
-    if constexpr (Form::in_pairs && Form::right_along_sum) {
-      load_box_to_cluster(to_right + block * (C::right_bytes / cluster_blocks), right, k,
-                          column + block * (tile_columns / cluster_blocks), 0, copied);
-    } else if constexpr (Form::right_along_sum) {
+    if constexpr (Form::right_along_sum)
       load_box(to_right, right, k, column, 0, copied);
-    } else {
+    else
 #pragma unroll
-      for (int panel = block * panels; panel < block * panels + panels; ++panel)
-        if constexpr (Form::in_pairs)
-          load_box_to_cluster(to_right + panel * box_bytes, right, column + panel * box_columns, k,
-                              0, copied);
-        else
-          load_box(to_right + panel * box_bytes, right, column + panel * box_columns, k, 0, copied);
-    }
+      for (int panel = 0; panel < C::boxes; ++panel)
+        load_box(to_right + panel * box_bytes, right, column + panel * box_columns, k, 0, copied);
     stages.advance();
   };
   NextTile& next_tile = next_tiles[a.counter];
-  const int blocks = static_cast<int>(gridDim.x) / Form::sharing,
-            count = (a.row_tiles + Form::sharing - 1) / Form::sharing * a.column_tiles;
-  for (int i = static_cast<int>(blockIdx.x) / Form::sharing; i < count;) {
-    // blocks of a cluster must agree, and take turns that are known
-    const int next = Form::in_pairs ? i + blocks : blocks + atomicAdd(&next_tile.taken, 1);
-    const LinearTile tile = linear_tile<Form>(a, i, block);
+  const int blocks = static_cast<int>(gridDim.x), count = a.row_tiles * a.column_tiles;
+  for (int i = static_cast<int>(blockIdx.x); i < count;) {
+    const int next = blocks + atomicAdd(&next_tile.taken, 1);
+    const LinearTile tile = linear_tile(a, i);
     const std::uint32_t biases = shared + C::biases_at + places.stage * C::bias_bytes;
     const int left = a.columns - tile.column,
               bias_bytes =
@@ -210,14 +187,7 @@ __device__ __forceinline__ void copy_linear_tiles(const LinearArguments& a, cons
     i = next;
   }
   give({-1, 0});
-  if (!Form::in_pairs && atomicAdd(&next_tile.finished, 1) == blocks - 1) next_tile = {0, 0};
-}
-
-/// One thread of a warp, which read the stage; so that who copies into it may do so again.
-template <class Form>
-__device__ __forceinline__ void free_stage(LinearBarriers barriers, int stage) {
-  arrive(barriers.free(stage));
-  if constexpr (Form::in_pairs) arrive_at_block(barriers.free(stage), 1 - block_of_cluster());
+  if (atomicAdd(&next_tile.finished, 1) == blocks - 1) next_tile = {0, 0};
 }
 
 /// A warp group with 64 rows of each tile.
@@ -254,7 +224,7 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
                      !first || k > 0);
       commit_products();
       wait_for_products<1>();
-      if (!first && lane == 0) free_stage<Form>(barriers, before);
+      if (!first && lane == 0) arrive(barriers.free(before));
       before = stages.stage;
       stages.advance();
     };
@@ -264,7 +234,7 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
       for (int step = added.steps(tile.column); step > 0; --step)
         multiply(std::integral_constant<int, Form::added_products>{}, false);
     wait_for_products<0>(sums);
-    if (lane == 0) free_stage<Form>(barriers, before);
+    if (lane == 0) arrive(barriers.free(before));
 
     if constexpr (Form::finishes) {
       wait(barriers.finished(group), results.parity ^ 1, Waiting::sums_finished);
@@ -312,13 +282,12 @@ __device__ __forceinline__ void multiply_linear_tiles(const LinearArguments& a, 
 }
 
 /// All threads of a block: `finishers` warps read sums.
-template <class Form>
 __device__ __forceinline__ void set_up_barriers(LinearBarriers barriers, int finishers) {
   using C = LinearCut;
   if (threadIdx.x == 0) {
     for (int i = 0; i < C::stages; ++i) {
       init_barrier(barriers.copied(i), 1);
-      init_barrier(barriers.free(i), 4 * C::groups * Form::sharing);
+      init_barrier(barriers.free(i), 4 * C::groups);
     }
     for (int i = 0; i < C::places; ++i) {
       init_barrier(barriers.given(i), 1);
@@ -330,10 +299,7 @@ __device__ __forceinline__ void set_up_barriers(LinearBarriers barriers, int fin
     }
     publish_barriers();
   }
-  if constexpr (Form::in_pairs)
-    meet_cluster();
-  else
-    __syncthreads();
+  __syncthreads();
 }
 
 }  // namespace trainx::kernels::hopper
