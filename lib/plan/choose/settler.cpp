@@ -99,6 +99,12 @@ std::optional<int> Settler::least_depth(const Cell& cell, int guess) {
   return std::nullopt;
 }
 
+bool Settler::may_fit_in_segments(const Cell& cell) {
+  if (search_.estimator().is_exact()) return least_depth(cell, cells_.whole() + 1).has_value();
+  const auto [choice, takes] = at_depth(cell, space_.depth->most());
+  return cells_.nearly_fits(choice, takes);
+}
+
 /// Of a deep model: gathered weights stay as long as they fit, if that may save time.
 Decisions Settler::longest_that_fits(const Decisions& choice) {
   Decisions uniform = choice;

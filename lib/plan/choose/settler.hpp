@@ -15,6 +15,8 @@ class Settler {
 
   /// The least recomputation with which the cell fits, from a guess on; nothing: it never does.
   std::optional<int> least_depth(const Cell& cell, int guess);
+  /// Whether the cell may fit in the longest segments; of shallow models in any.
+  bool may_fit_in_segments(const Cell& cell);
   /// With the best share of the optimizer and the best time for which gathered weights stay.
   Decisions settled(Decisions choice);
 

@@ -23,25 +23,60 @@ void SpaceWalk::push(Task task) {
   tasks_.push(task);
 }
 
+/// Whether the cell may fit with some level of all layers, or with segments of layers.
+bool SpaceWalk::fits_at_all(const Cell& cell) {
+  for (int depth = cells_.whole(); depth >= 0; depth -= space_.depth->layers) {
+    const auto [choice, takes] = cells_.estimated(cells_.choice_of(cell, depth), false);
+    finds_.note_smallest(choice, takes.bytes);
+    if (cells_.nearly_fits(choice, takes)) return true;
+  }
+  return settler_.may_fit_in_segments(cell);
+}
+
+/// The first micro-batch that fits with no recomputation: larger ones need no less memory. Segments
+/// can only be weighed whole, so the smallest comes first: if it does not fit, no other is weighed.
+std::size_t SpaceWalk::first_too_large(Cell cell) {
+  const auto& sizes = space_.micro_batch_sizes;
+  const bool has_whole = sizes.back() == search_.evaluator().samples();
+  const auto fits = [&](std::size_t micro) {
+    cell.micro = micro;
+    return fits_at_all(cell);
+  };
+  if (!fits(0)) return 0;
+  std::size_t low = 0, high = sizes.size() - (has_whole ? 1 : 0);
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
 /// By memory alone, with the most recomputation; of shallow models with any.
 bool SpaceWalk::may_fit(const Cell& cell) {
   const auto& sizes = space_.micro_batch_sizes;
   // gradients of several micro-steps are added up, which takes memory: the whole batch at once may
   // fit where less does not
   const bool is_whole = sizes[cell.micro] == search_.evaluator().samples();
-  std::size_t& too_large =
-      too_large_.try_emplace({cell.mode, cell.experts, cell.on_host}, sizes.size()).first->second;
-  if (cell.micro >= too_large && !is_whole) return false;
+  TooLarge& too_large =
+      too_large_.try_emplace({cell.mode, cell.experts, cell.on_host}, TooLarge{sizes.size()})
+          .first->second;
+  if (cell.micro >= too_large.first && !is_whole) return false;
   const int layers = space_.depth ? space_.depth->layers : 1;
   for (int depth = cells_.whole(); depth >= 0; depth -= layers) {
     auto [choice, takes] = cells_.estimated(cells_.choice_of(cell, depth), false);
     finds_.note_smallest(choice, takes.bytes);
-    if (depth == cells_.whole())
-      takes.bytes = std::max<std::int64_t>(1, takes.bytes - cells_.most_saved_by_segments(cell));
     if (cells_.nearly_fits(choice, takes)) return true;
+    if (depth == cells_.whole()) {
+      takes.bytes = std::max<std::int64_t>(1, takes.bytes - cells_.most_saved_by_segments(cell));
+      if (cells_.nearly_fits(choice, takes)) {
+        if (is_whole || too_large.weighs_segments) return true;
+        too_large = {std::min(too_large.first, first_too_large(cell)), true};
+        return cell.micro < too_large.first;
+      }
+    }
     if (!search_.estimator().is_exact()) break;
   }
-  too_large = std::min(too_large, cell.micro);
+  too_large.first = std::min(too_large.first, cell.micro);
   return false;
 }
 
@@ -165,7 +200,9 @@ void SpaceWalk::weigh_whole_levels(const Cell& cell, int depth, double seconds) 
 }
 
 bool SpaceWalk::matters(const Task& task) const {
-  const double least = task.seconds * (search_.estimator().is_exact() ? 1 : 1 - slack_of_seconds);
+  // the bound of mixes follows from a level that was weighed whole
+  const bool is_estimated = !search_.estimator().is_exact() && task.kind != Task::Kind::mixes;
+  const double least = task.seconds * (is_estimated ? 1 - slack_of_seconds : 1);
   if (least < finds_.seconds_to_beat()) return true;
   const Way* best = finds_.chosen();
   return (1 - worthwhile) * least <= best->takes.seconds &&

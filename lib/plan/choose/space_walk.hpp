@@ -31,6 +31,14 @@ class SpaceWalk {
     }
   };
 
+  /// Micro-batches from the first on do not fit, however much is recomputed.
+  struct TooLarge {
+    std::size_t first = 0;
+    bool weighs_segments = false;  // else only levels of all layers ruled them out
+  };
+
+  bool fits_at_all(const Cell& cell);
+  std::size_t first_too_large(Cell cell);
   bool may_fit(const Cell& cell);
   void push(Task task);
   void push_more_on_host(const Cell& cell, double least_s);
@@ -50,8 +58,8 @@ class SpaceWalk {
   Settler settler_;
   std::priority_queue<Task> tasks_;
   std::size_t pushed_ = 0;
-  // by mode, experts and what is on the host: the first micro-batch that fits with nothing
-  std::map<std::tuple<std::size_t, std::size_t, OnHost>, std::size_t> too_large_;
+  // by mode, experts and what is on the host
+  std::map<std::tuple<std::size_t, std::size_t, OnHost>, TooLarge> too_large_;
 };
 
 }  // namespace trainx::plan

@@ -208,6 +208,58 @@ TEST_CASE("a search weighs few choices of a deep model whole, and as few of a de
   }
 }
 
+namespace {
+
+/// A deep GPT-2 of long rows on one GPU, which fits it; the micro-batch is open.
+plan::RunPlan deep(int layers, int global_batch_size) {
+  const std::string text = "model: {type: gpt2, options: {num_layers: " + std::to_string(layers) +
+                           ", hidden_size: 768, num_heads: 4, max_positions: 65536}}\n" +
+                           "optimizer: {type: adamw}\n" + data(65536, "bf16") +
+                           "batch: {global_batch_size: " + std::to_string(global_batch_size) +
+                           "}\nmemory: {budget: 1000 TiB}\n";
+  auto problem = plan::make_run_plan(recipe::parse_recipe(text, "test").recipe, some_facts(1),
+                                     {.gpu = "h100"});
+  problem.recipe.batch.micro_batch_size = {};
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("where nothing fits one micro-batch is weighed whole for each place on the host") {
+  const plan::RunPlan problem = deep(96, 40320);
+  plan::Evaluator evaluator(problem, &*problem.step_rates);
+  plan::Search search(evaluator, {std::int64_t{2} << 30, 0});
+  const plan::Space space = plan::space_of(problem, plan::Freedom::any, 1);
+  REQUIRE(space.micro_batch_sizes.size() > 50);
+  const auto found = search.find(space);
+  CAPTURE(evaluator.weighed());
+  CHECK(!found.best());
+  // the whole batch at once is weighed too
+  CHECK(evaluator.weighed() <= 2 * space.on_host.size());
+}
+
+TEST_CASE("a micro-batch that fits by segments of layers alone is found") {
+  const plan::RunPlan problem = deep(500, 12);
+  plan::Evaluator evaluator(problem, &*problem.step_rates);
+  plan::Space space = plan::space_of(problem, plan::Freedom::any, 1);
+  space.on_host = {{}};
+  for (const std::int64_t micro : {1, 6}) {
+    plan::Decisions choice = space.written;
+    choice.micro_batch_size = micro;
+    space.depth->write(space.depth->whole(), choice);
+    const std::int64_t by_levels = evaluator.memory_of(choice).bytes;
+    space.depth->write(space.depth->most(), choice);
+    const std::int64_t budget = evaluator.memory_of(choice).bytes;
+    CAPTURE(micro, budget, by_levels);
+    REQUIRE(budget < by_levels);
+    plan::Search search(evaluator, {budget, 0});
+    const auto found = search.find(space);
+    REQUIRE(found.best());
+    CHECK(found.best()->takes.bytes <= budget);
+    if (micro == 1) CHECK(found.best()->choice.segment > 1);
+  }
+}
+
 TEST_CASE("alternatives are the plan and other ways that fit, each told by what differs") {
   const auto plan = planned("{type: gpt2, size: 350m}", "h200",
                             data(1024, "bf16") +
