@@ -5,7 +5,11 @@
 namespace trainx::plan {
 
 std::optional<int> UntimedWalk::guessed_depth(const Cell& cell) {
-  if (!space_.depth) return 0;
+  if (!space_.depth) {
+    const auto [choice, takes] = cells_.estimated(cells_.choice_of(cell, 0), false);
+    finds_.note_smallest(choice, takes.bytes);
+    return cells_.nearly_fits(choice, takes) ? std::optional(0) : std::nullopt;
+  }
   const Depth& depth = *space_.depth;
   std::int64_t before = 0;
   for (int level = 0; level < std::ssize(depth.levels); ++level) {
@@ -47,12 +51,16 @@ Found UntimedWalk::find() {
     if (!cells_.is_possible(cell)) break;
     // what lies on the host costs nobody knows what: the less is copied the better
     const int at_least = guesses.empty() ? 0 : guesses.back().depth;
-    const auto depth = on_host                          ? deepest_level(cell)
-                       : search_.estimator().is_exact() ? settler_.least_depth(cell, at_least)
-                                                        : guessed_depth(cell);
-    if (!depth && on_host) continue;
-    if (!depth) break;  // larger ones need no less
-    guesses.push_back({*depth, micro});
+    const bool is_exact = search_.estimator().is_exact() && space_.depth;
+    const auto depth = on_host    ? deepest_level(cell)
+                       : is_exact ? settler_.least_depth(cell, at_least)
+                                  : guessed_depth(cell);
+    if (depth)
+      guesses.push_back({*depth, micro});
+    else if (!on_host && space_.depth)
+      break;  // larger ones need no less
+    else if (!on_host && micro + 2 < sizes.size())
+      micro = sizes.size() - 2;  // the whole batch at once may
   }
   const auto fills = [&](const Guess& g) { return sizes[g.micro] >= space_.samples_that_fill; };
   std::ranges::stable_sort(guesses, [&](const Guess& a, const Guess& b) {

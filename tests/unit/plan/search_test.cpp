@@ -238,6 +238,19 @@ TEST_CASE("where nothing fits one micro-batch is weighed whole for each place on
   CHECK(evaluator.weighed() <= 2 * space.on_host.size());
 }
 
+TEST_CASE("without times no micro-batch is weighed whole where an estimate rules it out") {
+  const plan::RunPlan problem = deep(96, 40320);
+  plan::Evaluator evaluator(problem, nullptr);
+  plan::Search search(evaluator, {std::int64_t{2} << 30, 0});
+  plan::Space space = plan::space_of(problem, plan::Freedom::any, 1);
+  space.on_host = {{}};
+  space.depth.reset();
+  CHECK(!search.find(space).best());
+  CHECK(evaluator.weighed() <= 2);
+  space.micro_batch_sizes.resize(1);
+  CHECK(!search.find(space).best());
+}
+
 TEST_CASE("a micro-batch that fits by segments of layers alone is found") {
   const plan::RunPlan problem = deep(500, 12);
   plan::Evaluator evaluator(problem, &*problem.step_rates);
