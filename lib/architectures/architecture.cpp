@@ -217,8 +217,15 @@ void observe_graph_passes(const ModelDims& dims, std::int64_t micro_batch_size, 
 }
 
 std::string module_path(const ModelDims& dims, const std::string& name) {
-  const bool below = std::holds_alternative<Gpt2Dims>(dims) && !name.starts_with("lm_head");
-  return below ? "transformer." + name : name;
+  const std::string head = "lm_head";
+  if (std::holds_alternative<Gpt2Dims>(dims))
+    return name.starts_with(head) ? name : "transformer." + name;
+  // transformers renames the head of GPT-NeoX as it reads and writes the file (embed_out)
+  if (const auto* decoder = std::get_if<DecoderDims>(&dims)) {
+    const std::string& saved = decoder->names.head;
+    if (name == saved || name.starts_with(saved + ".")) return head + name.substr(saved.size());
+  }
+  return name;
 }
 
 namespace {

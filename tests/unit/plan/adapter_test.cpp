@@ -79,6 +79,28 @@ TEST_CASE("GPT-2's modules have the prefix of its class; files hold its weights 
   CHECK(plan.config.fan_in_fan_out);
 }
 
+TEST_CASE("the head of GPT-NeoX has transformers' name in adapters and the file's in the model") {
+  const bool tied = GENERATE(false, true);
+  const auto dims = model(R"("model_type": "gpt_neox", "num_key_value_heads": 2,
+                             "tie_word_embeddings": )" +
+                          std::string(tied ? "true" : "false"));
+  adapter::Config config;
+  config.targets = suffixes({"lm_head"});
+  const std::string b = "base_model.model.lm_head.lora_B.weight";
+  auto parted = dims;
+  if (tied) parted = plan::adapted_dims(config, dims, adapter::Unmatched::refused);
+  const AdapterPlan adapted = plan::adapter_of(config, parted);
+  CHECK(parameter_of(adapted, b) == "embed_out.lora_B.weight");
+  CHECK(adapted.options.weights.contains("embed_out.weight"));
+  CHECK(adapted.base_tensors.size() == 1);
+  config.targets = suffixes({"dense"});
+  config.modules_to_save = {"lm_head"};
+  const AdapterPlan whole = plan::adapter_of(config, parted);
+  CHECK(parameter_of(whole, "base_model.model.lm_head.weight") == "embed_out.weight");
+  config.modules_to_save = {"embed_out"};
+  CHECK(code_of(config, parted) == ExitCode::invalid_recipe);
+}
+
 TEST_CASE("of a mixture PEFT adapts routers and stacked experts, too") {
   const AdapterPlan plan = plan::adapter_of(
       of_all_linear(2),
