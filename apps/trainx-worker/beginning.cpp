@@ -134,7 +134,7 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
   if (plan.adapter && !goes_on && !adapter_from)
     parts.resident.begin_token_rows(plan.adapter->replaced);
   if (plan.adapter && (goes_on || adapter_from))
-    parts.resident.load_adapter(goes_on ? start.from : *adapter_from, plan.adapter->tensors);
+    parts.resident.load_adapter(goes_on ? start.from : *adapter_from, *plan.adapter);
   if (goes_on && start.with_states) parts.resident.load_states(start.from);
   if (goes_on && !start.own) forget_evaluations(state);
 }

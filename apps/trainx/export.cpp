@@ -132,8 +132,8 @@ void part_head(Tensors& tensors, const architectures::ModelDims& dims) {
   if (table != tensors.end()) tensors.emplace(own.head, table->second);
 }
 
-/// Weights that an adapter adds to are summed in fp32 and rounded once; modules that it has whole
-/// take the place of the model's.
+/// Weights that an adapter adds to are summed in fp32 and rounded once; weights that its file has
+/// whole take the place of the model's.
 void merge_adapter(const merge::MergedAdapter& adapter, const architectures::ModelDims& dims,
                    DType dtype, std::vector<checkpoint::TensorSource>& tensors,
                    const Tensors& weights) {
@@ -144,9 +144,12 @@ void merge_adapter(const merge::MergedAdapter& adapter, const architectures::Mod
     for (const program::ParameterSpec& p : group.parameters) parameters.emplace(p.name, &p);
   for (checkpoint::TensorSource& tensor : tensors) {
     const std::string parameter = architectures::parameter_name(dims, tensor.name);
-    if (const auto at = adapter.whole().find(parameter); at != adapter.whole().end()) {
-      const checkpoint::TensorEntry& entry = *at->second;
-      const std::string where = adapter.path() + ": " + parameter;
+    const checkpoint::WeightsFolder::Tensor& of_folder = weights.at(tensor.name);
+    const checkpoint::TensorEntry* base = of_folder.entry;
+    std::string where = of_folder.file + ": tensor '" + tensor.name + "'";
+    if (const auto at = adapter.own().find(parameter); at != adapter.own().end()) {
+      const checkpoint::TensorEntry& entry = *(base = at->second);
+      where = adapter.path() + ": " + parameter;
       if (entry.dims != tensor.dims)
         throw UserError(ExitCode::bad_data, where + " has other sizes than the model's");
       tensor.fill = [&entry, dtype, where](std::span<std::byte> bytes) {
@@ -154,11 +157,9 @@ void merge_adapter(const merge::MergedAdapter& adapter, const architectures::Mod
       };
     }
     if (!adapter.changes(parameter)) continue;
-    const checkpoint::WeightsFolder::Tensor& base = weights.at(tensor.name);
     tensor.fill = [&adapter, base, dtype, dims = tensor.dims, spec = *parameters.at(parameter),
-                   where = base.file + ": tensor '" + tensor.name +
-                           "'"](std::span<std::byte> bytes) {
-      std::vector<float> sum = checkpoint::to_floats(*base.entry, where);
+                   where](std::span<std::byte> bytes) {
+      std::vector<float> sum = checkpoint::to_floats(*base, where);
       adapter.merge(spec, sum);
       const checkpoint::TensorEntry merged{DType::f32, dims, std::as_bytes(std::span(sum))};
       checkpoint::convert_elements(merged, dtype, bytes, where);

@@ -158,8 +158,33 @@ std::vector<AdapterTensor> adapter_tensors(std::span<const Module> modules, cons
   return Naming(modules, chosen, parameters).tensors();
 }
 
-bool is_of_base_layer(std::string_view name) {
-  return name.ends_with(".base_layer.weight") || name.ends_with(".base_layer.bias");
+std::vector<AdapterTensor> base_tensors(std::span<const Module> modules, const Chosen& chosen,
+                                        std::span<const std::string> parameters) {
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < modules.size(); ++i)
+    if (modules[i].kind != ModuleKind::expert_tensor) by_name.emplace(modules[i].name, i);
+  std::map<std::size_t, std::string> wrapped;  // what stands between module and parameter
+  for (const Target& target : chosen.adapted) wrapped[target.module] = "base_layer.";
+  for (const TokenRows& rows : chosen.token_rows)
+    wrapped[rows.module] = "token_adapter.base_layer.";
+  std::vector<AdapterTensor> tensors;
+  for (const std::string& parameter : parameters) {
+    const std::size_t end = parameter.rfind('.');
+    if (end == std::string::npos) continue;  // of no module
+    const auto module = by_name.find(std::string_view(parameter).substr(0, end));
+    if (module == by_name.end() ||
+        std::ranges::find(chosen.saved_whole, module->second) != chosen.saved_whole.end())
+      continue;
+    const auto infix = wrapped.find(module->second);
+    tensors.push_back({.name = prefix + parameter.substr(0, end + 1) +
+                               (infix == wrapped.end() ? "" : infix->second) +
+                               parameter.substr(end + 1),
+                       .module = module->second,
+                       .role = TensorRole::base,
+                       .dims = {},
+                       .parameter = parameter});
+  }
+  return tensors;
 }
 
 void check_tensors(std::span<const AdapterTensor> expected, std::span<const FoundTensor> found,

@@ -12,8 +12,8 @@ namespace trainx::adapter {
 /// a: [rank, in], of experts [experts * rank, in], row e * rank + j.
 /// b: [out, rank], of experts [out, rank * experts], column j * experts + e.
 /// whole: a module of modules_to_save, its weight or bias.
-/// base: the base's own weight, which PEFT writes too where an embedding or the head is a target
-/// by name; a reader needs none of it.
+/// base: the base's own parameter, which PEFT writes too where an embedding or the head is a target
+/// by name, or its vocabulary grew. Where a file has one, it takes the place of the folder's.
 /// rows: [tokens, width], rows of an embedding or a head that are trained.
 enum class TensorRole { a, b, whole, base, rows };
 
@@ -32,8 +32,10 @@ struct AdapterTensor {
 std::vector<AdapterTensor> adapter_tensors(std::span<const Module> modules, const Chosen& chosen,
                                            std::span<const std::string> parameters);
 
-/// Whether a tensor of the file is the base's own weight or bias (TensorRole::base).
-bool is_of_base_layer(std::string_view name);
+/// What a file may call the base's own parameters, in the order of `parameters`: all but those of
+/// modules that are trained whole, and of stacked experts.
+std::vector<AdapterTensor> base_tensors(std::span<const Module> modules, const Chosen& chosen,
+                                        std::span<const std::string> parameters);
 
 /// A tensor that a file has.
 struct FoundTensor {

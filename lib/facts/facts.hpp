@@ -94,10 +94,11 @@ struct ModelFolderFacts {
   bool head_is_parted = false;  // an adapter of it changes the head or the embedding alone
 };
 
-/// adapter_config.json of the folder that model.adapter.init_from names.
+/// The folder that model.adapter.init_from names.
 struct AdapterFolderFacts {
   std::string path;
-  std::string config;  // its text
+  std::string config;                // the text of its adapter_config.json
+  std::vector<std::string> tensors;  // names in its weights; none: it has no such file
 };
 
 /// Where memory.optimizer_offload puts its file.

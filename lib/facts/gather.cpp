@@ -1,4 +1,5 @@
 #include "architectures/absent_tensor.hpp"
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/adapter_base.hpp"
 #include "core/error.hpp"
@@ -89,7 +90,13 @@ AdapterFolderFacts look_at_adapter_folder(const std::string& path) {
     throw UserError(ExitCode::input_missing, "model.adapter.init_from: " + path +
                                                  " holds no adapter_config.json, so it is no "
                                                  "folder of an adapter");
-  return {path, read_json_text(file)};
+  AdapterFolderFacts facts{path, read_json_text(file), {}};
+  const std::string weights = path + "/" + checkpoint::adapter_weights_name;
+  if (std::filesystem::exists(weights, error)) {
+    const checkpoint::SafetensorsReader reader(weights);
+    for (const auto& [name, entry] : reader.tensors()) facts.tensors.push_back(name);
+  }
+  return facts;
 }
 
 bool lacks_own_head(const std::string& folder, const architectures::ModelDims& dims) {

@@ -51,7 +51,8 @@ nlohmann::json to_json(const Facts& facts) {
                           : nlohmann::json();
   j["adapter_folder"] = facts.adapter_folder
                             ? nlohmann::json{{"path", facts.adapter_folder->path},
-                                             {"config", facts.adapter_folder->config}}
+                                             {"config", facts.adapter_folder->config},
+                                             {"tensors", facts.adapter_folder->tensors}}
                             : nlohmann::json();
   j["masking"] = facts.masking ? nlohmann::json{{"tokenizer", facts.masking->tokenizer},
                                                 {"mask_token", facts.masking->mask_token},
@@ -119,7 +120,8 @@ Facts facts_from_json(const nlohmann::json& j) {
   }
   if (const auto& folder = j.at("adapter_folder"); !folder.is_null())
     facts.adapter_folder = {folder.at("path").get<std::string>(),
-                            folder.at("config").get<std::string>()};
+                            folder.at("config").get<std::string>(),
+                            folder.at("tensors").get<std::vector<std::string>>()};
   if (const auto& masking = j.at("masking"); !masking.is_null())
     facts.masking = {masking.at("tokenizer").get<std::string>(),
                      masking.at("mask_token").get<std::int64_t>(),

@@ -1,11 +1,13 @@
 #include "merge/merged_adapter.hpp"
 #include "adapter/config.hpp"
-#include "adapter/names.hpp"
+#include "architectures/own_head.hpp"
+#include "architectures/architecture.hpp"
 #include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/float_elements.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "merge/add_low_rank.hpp"
+#include "merge/base_in_file.hpp"
 #include "merge/replace_rows.hpp"
 #include "plan/adapter.hpp"
 #include <algorithm>
@@ -19,7 +21,7 @@ MergedAdapter::MergedAdapter(const std::string& folder, const architectures::Mod
   plan_ = plan::adapter_of(adapter::read_config(read_json_text(config), config), dims,
                            adapter::Unmatched::warned_of);
   for (const auto& [name, parameter] : plan_.tensors)
-    if (plan_.options.trained.contains(parameter)) whole_.emplace(parameter, &tensor(name));
+    if (plan_.options.trained.contains(parameter)) own_.emplace(parameter, &tensor(name));
   for (const plan::AdapterPlan::Added& added : plan_.added) {
     tensor(added.a), tensor(added.b);
     added_.emplace(added.to.parameter, &added);
@@ -28,12 +30,11 @@ MergedAdapter::MergedAdapter(const std::string& folder, const architectures::Mod
     tensor(rows.tensor);
     replaced_.emplace(rows.weight, &rows);
   }
-  for (const auto& [name, entry] : file_->tensors())
-    if (!adapter::is_of_base_layer(name) &&
-        std::ranges::find(plan_.tensors, name, &plan::AdapterPlan::Tensor::name) ==
-            plan_.tensors.end())
-      throw UserError(ExitCode::bad_data,
-                      path_ + ": tensor '" + name + "' belongs to no module that has an adapter");
+  if (architectures::has_partable_head(architectures::read_config(folder)) &&
+      !architectures::has_partable_head(dims))
+    plan::share_base_of_tied(plan_, dims);
+  for (const auto& [parameter, name] : base_in_file(*file_, path_, plan_))
+    own_.emplace(parameter, &tensor(name));
 }
 
 const checkpoint::TensorEntry& MergedAdapter::tensor(const std::string& name) const {

@@ -19,8 +19,9 @@ class MergedAdapter {
   MergedAdapter(const std::string& folder, const architectures::ModelDims& dims);
 
   const std::string& path() const { return path_; }  // of the tensors
-  /// Of modules that were trained whole, by parameter: they take the place of the model's own.
-  const std::map<std::string, const checkpoint::TensorEntry*>& whole() const { return whole_; }
+  /// By parameter, what takes the place of the folder's weights before anything is added: modules
+  /// that were trained whole, and the model's own weights that the file has.
+  const std::map<std::string, const checkpoint::TensorEntry*>& own() const { return own_; }
   bool changes(const std::string& parameter) const {
     return added_.contains(parameter) || replaced_.contains(parameter);
   }
@@ -38,7 +39,7 @@ class MergedAdapter {
   plan::AdapterPlan plan_;
   std::map<std::string, const plan::AdapterPlan::Added*> added_;        // by parameter
   std::map<std::string, const plan::AdapterPlan::Replaced*> replaced_;  // by parameter
-  std::map<std::string, const checkpoint::TensorEntry*> whole_;
+  std::map<std::string, const checkpoint::TensorEntry*> own_;
 };
 
 }  // namespace trainx::merge

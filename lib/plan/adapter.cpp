@@ -9,6 +9,7 @@
 #include "plan/parameter_groups.hpp"
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace trainx::plan {
 
@@ -236,6 +237,8 @@ AdapterPlan adapter_of(const adapter::Config& config, const architectures::Model
         break;
     }
   }
+  for (const adapter::AdapterTensor& t : adapter::base_tensors(modules.all, chosen, paths))
+    made.readable_base.push_back({t.name, parameters.at(t.parameter)->name});
   for (const auto& [m, low_rank] : low_ranks)
     for (const WeightSlice& slice : modules.slices[m])
       made.added.push_back({slice, names_of_a.at(m), names_of_b.at(m), low_rank.scale,
@@ -243,6 +246,32 @@ AdapterPlan adapter_of(const adapter::Config& config, const architectures::Model
                             modules.all[m].kind == adapter::ModuleKind::embedding});
   return made;
 }
+
+void share_base_of_tied(AdapterPlan& plan, const architectures::ModelDims& dims) {
+  const architectures::HeadAndTable own = architectures::own_head(dims);
+  const auto is_trained = [&](const std::string& p) { return plan.options.trained.contains(p); };
+  std::vector<AdapterPlan::Tensor> all;
+  for (const auto& [name, parameter] : plan.readable_base)
+    if (parameter == own.table && !is_trained(own.head)) all.push_back({name, own.head});
+  all.insert(all.end(), plan.readable_base.begin(), plan.readable_base.end());
+  for (const auto& [name, parameter] : plan.readable_base)
+    if (parameter == own.head && !is_trained(own.table)) all.push_back({name, own.table});
+  plan.readable_base = std::move(all);
+}
+
+namespace {
+
+/// What the first adapter's file has of the model's own weights is in the run's checkpoints too.
+void keep_base(AdapterPlan& plan, const std::vector<std::string>& in_file) {
+  const std::set<std::string> found(in_file.begin(), in_file.end());
+  for (const AdapterPlan::Tensor& tensor : plan.readable_base)
+    if (found.contains(tensor.name) &&
+        std::ranges::find(plan.base_tensors, tensor.name, &AdapterPlan::Tensor::name) ==
+            plan.base_tensors.end())
+      plan.base_tensors.push_back(tensor);
+}
+
+}  // namespace
 
 std::optional<AdapterPlan> plan_adapter(Draft& plan, const facts::Facts& facts) {
   if (plan.recipe.model.adapter.type == AdapterType::none) return std::nullopt;
@@ -253,10 +282,13 @@ std::optional<AdapterPlan> plan_adapter(Draft& plan, const facts::Facts& facts) 
   const bool was_tied = architectures::has_partable_head(plan.dims);
   plan.dims = adapted_dims(config, plan.dims, unmatched);
   AdapterPlan made = adapter_of(config, plan.dims, unmatched);
-  if (was_tied && !architectures::has_partable_head(plan.dims))
+  if (was_tied && !architectures::has_partable_head(plan.dims)) {
+    share_base_of_tied(made, plan.dims);
     made.warnings.push_back(
         "the embedding and the head are one weight, of which the adapter changes one alone: the "
         "run has both, and the merged model's config.json says tie_word_embeddings: false");
+  }
+  if (facts.adapter_folder) keep_base(made, facts.adapter_folder->tensors);
   if (made.of_head && !plan.on_gpu && plan.compute != DType::f32)
     refuse_adapter(
         ": the head's result is fp32 on a CPU: write precision.compute: fp32, or leave the head "

@@ -9,6 +9,10 @@ namespace trainx::plan {
 AdapterPlan adapter_of(const adapter::Config& config, const architectures::ModelDims& dims,
                        adapter::Unmatched unmatched = adapter::Unmatched::refused);
 
+/// To be called if `dims` are those of a model whose head the adapter parts from the embedding: in
+/// PEFT the base of both is still one weight.
+void share_base_of_tied(AdapterPlan& plan, const architectures::ModelDims& dims);
+
 /// Nothing without model.adapter. Of the plan: recipe, dims, compute; dims become those of the
 /// adapted model (adapted_dims). Throws as adapter_of, and UserError 65 of a folder of an adapter
 /// that cannot be followed.

@@ -21,9 +21,13 @@ struct AdapterPlan {
     bool operator==(const Tensor&) const = default;
   };
   std::vector<Tensor> tensors;
-  /// The model's own weights that PEFT saves too, where embeddings or heads are targets. Nobody
-  /// reads them.
+  /// The model's own weights that checkpoints have too: those that PEFT saves where embeddings or
+  /// heads are targets, and those that the first adapter's file has.
   std::vector<Tensor> base_tensors = {};
+  /// What a file may call the model's own weights. Those that it has take the folder's place, the
+  /// last of several of one parameter. Where an adapter parts a tied head, a tensor of the head or
+  /// the embedding is both parameters.
+  std::vector<Tensor> readable_base = {};
   /// What tensors of the file add to a weight: scale * B A.
   struct Added {
     WeightSlice to;

@@ -1,10 +1,10 @@
 #include "state/resident_state.hpp"
-#include "adapter/names.hpp"
 #include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/mapped_region.hpp"
+#include "merge/base_in_file.hpp"
 #include "merge/merged_adapter.hpp"
 #include "core/half.hpp"
 #include "core/hash.hpp"
@@ -291,6 +291,12 @@ void require_tensor(const NamedTensors& saved, const architectures::ModelDims& d
     throw UserError(ExitCode::bad_data, folder + ": tensor '" + name + "' is missing; " + meaning);
 }
 
+/// Of a parameter among its group's.
+std::span<const float> values_of(const ParameterSpec& p, const std::vector<float>& group) {
+  return std::span(group).subspan(static_cast<std::size_t>(p.offset),
+                                  static_cast<std::size_t>(p.elements()));
+}
+
 }  // namespace
 
 std::vector<float> ResidentState::Beginning::take(NamedTensors& saved,
@@ -324,8 +330,8 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
   weights.require_read(
       [&](const std::string& name) { return !architectures::parameter_name(dims, name).empty(); });
   NamedTensors saved(folder);
-  const auto is_whole = [&](const std::string& p) {
-    return adapter && adapter->whole().contains(p);
+  const auto is_of_adapter = [&](const std::string& p) {
+    return adapter && adapter->own().contains(p);
   };
   const architectures::HeadAndTable own = architectures::own_head(dims);
   const bool parts = !own.head.empty() &&
@@ -333,12 +339,12 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
   for (const auto& [name, tensor] : weights.tensors()) {
     const std::string parameter = architectures::parameter_name(dims, name);
     if (parameter.empty() || (parts && parameter == own.head)) continue;
-    if (!is_whole(parameter)) saved.add(parameter, *tensor.entry, tensor.file, name);
-    if (parts && parameter == own.table && !is_whole(own.head))
+    if (!is_of_adapter(parameter)) saved.add(parameter, *tensor.entry, tensor.file, name);
+    if (parts && parameter == own.table && !is_of_adapter(own.head))
       saved.add(own.head, *tensor.entry, tensor.file, name);
   }
   if (adapter)
-    for (const auto& [parameter, entry] : adapter->whole())
+    for (const auto& [parameter, entry] : adapter->own())
       saved.add(parameter, *entry, adapter->path(), parameter);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
@@ -365,10 +371,7 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
           unpack_saved(p, values, all.data());
         }
         if (placed_.graph.compute == DType::f16)
-          require_in_fp16(
-              std::span<const float>(all).subspan(static_cast<std::size_t>(p.offset),
-                                                  static_cast<std::size_t>(p.elements())),
-              folder + ": tensor '" + p.name + "'");
+          require_in_fp16(values_of(p, all), folder + ": tensor '" + p.name + "'");
       }
     }
     store_exact(group, all);
@@ -379,22 +382,19 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
   return kept;
 }
 
-void ResidentState::load_adapter(const std::string& folder,
-                                 const std::vector<plan::AdapterPlan::Tensor>& tensors) {
+void ResidentState::load_adapter(const std::string& folder, const plan::AdapterPlan& adapter) {
   const std::string path = folder + "/" + checkpoint::adapter_weights_name;
   const checkpoint::SafetensorsReader file(path);
   NamedTensors saved(path);
-  for (const auto& [name, parameter] : tensors) {
+  for (const auto& [name, parameter] : adapter.tensors) {
     const auto at = file.tensors().find(name);
     if (at == file.tensors().end())
       throw UserError(ExitCode::bad_data, path + ": tensor '" + name + "' is missing");
     saved.add(parameter, at->second, path, name);
   }
-  for (const auto& [name, entry] : file.tensors())
-    if (!adapter::is_of_base_layer(name) &&
-        std::ranges::find(tensors, name, &plan::AdapterPlan::Tensor::name) == tensors.end())
-      throw UserError(ExitCode::bad_data,
-                      path + ": tensor '" + name + "' belongs to no module that has an adapter");
+  const std::map<std::string, std::string> base = merge::base_in_file(file, path, adapter);
+  for (const auto& [parameter, name] : base)
+    saved.add(parameter, file.tensors().at(name), path, name);
   for (Group& group : groups_) {
     if (std::ranges::none_of(group.spec->parameters,
                              [&](const ParameterSpec& p) { return saved.has(p.name); }))
@@ -402,10 +402,13 @@ void ResidentState::load_adapter(const std::string& folder,
     gather(group, exact_parts(group));
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements)), memory;
     for (const ParameterSpec& p : group.spec->parameters)
-      if (saved.has(p.name))
+      if (saved.has(p.name)) {
         unpack_saved(p, saved.take(p.name, p.saved_dims), all.data());
-      else
+        if (placed_.graph.compute == DType::f16 && base.contains(p.name))
+          require_in_fp16(values_of(p, all), path + ": tensor '" + base.at(p.name) + "'");
+      } else {
         std::ranges::copy(exact(group, p, memory), all.begin() + p.offset);
+      }
     store_exact(group, all);
   }
   store();

@@ -62,9 +62,9 @@ class ResidentState {
   /// drawn from the seed (new_tokens.hpp).
   std::vector<std::string> start_from(const std::string& folder,
                                       const architectures::ModelDims& dims, std::uint64_t seed);
-  /// Reads the tensors of an adapter's folder; what else the model has stays. The same errors.
-  void load_adapter(const std::string& folder,
-                    const std::vector<plan::AdapterPlan::Tensor>& tensors);
+  /// Reads the tensors of an adapter's folder, among them weights of the model itself that its file
+  /// has; what else the model has stays. The same errors.
+  void load_adapter(const std::string& folder, const plan::AdapterPlan& adapter);
   /// Rows that an adapter trains begin as those in whose place they stand.
   void begin_token_rows(const std::vector<plan::AdapterPlan::Replaced>& all);
   /// The same from another state's weights(), of the same model.

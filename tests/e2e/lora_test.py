@@ -65,6 +65,10 @@ TABLES = [
     {"target_modules": ["LINEAR", "EMBEDDING"], "r": 2,
      "trainable_token_indices": {"HEAD": TOKENS}},
 ]
+# The file has the embedding's and the head's own weights, other ones than the folder.
+MOVED = [settings | {"MOVED": True, "r": 4} for settings in (
+    {"target_modules": ["LINEAR"]}, {"target_modules": ["EMBEDDING", "LINEAR"]},
+    {"target_modules": ["HEAD"]}, {"target_modules": ["HEAD", "EMBEDDING"]})]
 
 
 @unittest.skipUnless(reference.PYTHON, "TRAINX_REFERENCE_PYTHON names no python with torch and "
@@ -157,6 +161,37 @@ class Lora(Trainx):
                 self.make(case)
                 self.check_case("decoder", case, self.tokens, RUNS, self.random.choice(
                     [s for s in TABLES if "HEAD" in json.dumps(s)]))
+
+    @sampled
+    def test_weights_of_the_base_in_an_adapters_file_count_as_in_peft(self):
+        cases = [c for c in tiny_families.names() if not tiny_families.longrope_limit(c) and
+                 not tiny_families.is_routed(c) and not tiny_families.depends_on_cut(c)]
+        runs = {how: RUNS[how] for how in ("cut-8", "zero3")}
+        for case in itertools.chain(["llama_tied", "gpt_neox"],
+                                    self.drawn(cases, few=2, more=12)):
+            for settings in self.random.sample(MOVED, 2):
+                with self.subTest(case=case, settings=settings):
+                    for made in (case, *(f"{case}{end}" for end in
+                                         ("-adapter", "-peft", "-merged", "-alone")), "outputs"):
+                        shutil.rmtree(self.folder / made, ignore_errors=True)
+                    self.make(case)
+                    self.check_case("decoder", case, self.tokens, runs, settings)
+                    self.check_reading(case, f"outputs/{case}-cut-8")
+
+    def check_reading(self, case, run):
+        """An evaluation reads what export merged."""
+        held_out = self.folder / "held_out.bin"
+        write_tokens(held_out, [self.token() for _ in range(8 * 32 + 1)])
+        told = self.run_trainx("eval", run, f"data.eval={held_out}", "--json").stdout
+        recipe = RECIPE.format(folder=self.folder / f"{case}-merged", tokens=self.tokens,
+                               adapter="{}").replace("  adapter: {}\n", "")
+        self.run_trainx("train", self.recipe(recipe, "merged.yaml"), "run.name=merged",
+                        "run.duration=1 steps", "optimizer.lr=0", f"data.eval={held_out}",
+                        "eval.every=1 steps")
+        lines = (self.folder / "outputs/merged/metrics.jsonl").read_text().splitlines()
+        merged = [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]
+        self.check_losses(f"{case}, read", [json.loads(told.splitlines()[-1])["eval_loss"]],
+                          merged[-1:])
 
     @sampled
     def test_an_adapter_of_an_encoder_decoder_trains_as_in_peft(self):

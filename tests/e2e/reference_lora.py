@@ -3,7 +3,9 @@
     reference_lora.py all       on stdin a list of these, whose answers are printed:
         adapt KIND FOLDER OUT SEED SETTINGS     an adapter of FOLDER's model, drawn, in OUT; SETTINGS
                                                 are LoraConfig's, where EMBEDDING, HEAD and LINEAR
-                                                are what the model calls these modules
+                                                are what the model calls these modules. MOVED: the
+                                                file has other values of the embedding and the head
+                                                than FOLDER
         train KIND FOLDER ADAPTER DATA OUT      AdamW steps on all data in file order, from ADAPTER
                                                 on: {"losses", "trained"}: how many numbers
         compare KIND FOLDER WANT GOT DATA       of two adapters: {"names", "shapes"}: what differs;
@@ -114,6 +116,10 @@ def with_names(settings, names):
 def adapt(kind, folder, out, seed, settings):
     torch.manual_seed(seed)
     base = of(kind).load(folder)
+    settings = dict(settings)
+    moved = settings.pop("MOVED", False)
+    tables = [*base.get_input_embeddings().parameters(),
+              *base.get_output_embeddings().parameters()] if moved else []
     config = peft.LoraConfig(task_type=of(kind).task, init_lora_weights=False,
                              base_model_name_or_path=folder,
                              **with_names(settings, names_in(base)))
@@ -124,7 +130,9 @@ def adapt(kind, folder, out, seed, settings):
                 p.mul_(0.1)             # as after some training: larger ones multiply rounding
             if "modules_to_save" in name or "trainable_tokens" in name:
                 p.add_(0.02 * torch.randn_like(p))
-    model.save_pretrained(out)
+        for p in tables:
+            p.add_(0.02 * torch.randn_like(p))
+    model.save_pretrained(out, save_embedding_layers=True if moved else "auto")
 
 
 def trained(kind, model, data):
@@ -154,6 +162,10 @@ def has_kinks(model):
                for key in ("hidden_act", "activation_function", "feed_forward_proj", "activation"))
 
 
+def names_of(adapter):
+    return safetensors.torch.load_file(f"{adapter}/adapter_model.safetensors").keys()
+
+
 def train(kind, folder, adapter, data, out):
     """clear: a model in double precision has the same adapter in the end, so that neither a router
     nor a ReLU was decided by rounding."""
@@ -166,6 +178,8 @@ def train(kind, folder, adapter, data, out):
         clear = clear and all(share(p.detach().double(), ours[n].detach()) < CLEARLY
                               for n, p in model.named_parameters() if p.requires_grad)
     model.save_pretrained(out)
+    if names_of(out) != names_of(adapter):
+        model.save_pretrained(out, save_embedding_layers=True)
     return {"losses": losses, "clear": clear,
             "trained": sum(p.numel() for p in model.parameters() if p.requires_grad)}
 

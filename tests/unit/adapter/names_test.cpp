@@ -104,11 +104,33 @@ TEST_CASE("saved modules have their own names, also tied ones") {
                                           "model.norm.weight"});
 }
 
-TEST_CASE("a base's weight and bias are told from adapters around adapters") {
-  CHECK(is_of_base_layer("base_model.model.lm_head.base_layer.weight"));
-  CHECK(is_of_base_layer("base_model.model.lm_head.base_layer.bias"));
-  CHECK(!is_of_base_layer("base_model.model.model.layers.0.mlp.experts.base_layer.lora_A.weight"));
-  CHECK(!is_of_base_layer("base_model.model.lm_head.weight"));
+TEST_CASE("the base's own parameters lie inside what wraps their modules") {
+  const auto names_of = [](const Config& config) {
+    const auto model = llama(1);
+    const std::vector<std::string> parameters{"model.embed_tokens.weight",
+                                              "model.layers.0.self_attn.q_proj.weight",
+                                              "lm_head.weight",
+                                              "lm_head.bias",
+                                              "no.such.weight",
+                                              "final_logits_bias"};
+    std::vector<std::string> names;
+    for (const AdapterTensor& tensor :
+         base_tensors(model, choose_targets(config, model, "llama"), parameters)) {
+      CHECK(tensor.role == TensorRole::base);
+      names.push_back(tensor.name.substr(std::string("base_model.model.").size()));
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  Config config = with({"lm_head", "q_proj"});
+  CHECK(names_of(config) == Names{"model.embed_tokens.weight",
+                                  "model.layers.0.self_attn.q_proj.base_layer.weight",
+                                  "lm_head.base_layer.weight", "lm_head.base_layer.bias"});
+  config = with({"v_proj"});
+  config.modules_to_save = {"lm_head"};
+  config.trainable_tokens = {true, {{"", {3}}}};
+  CHECK(names_of(config) == Names{"model.embed_tokens.token_adapter.base_layer.weight",
+                                  "model.layers.0.self_attn.q_proj.weight"});
 }
 
 TEST_CASE("files must have exactly the tensors of their settings") {

@@ -130,6 +130,7 @@ TEST_CASE("facts survive JSON, every field of them") {
       R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 64, "n_inner": 200, "n_positions": 128, "vocab_size": 513, "layer_norm_epsilon": 1e-6})";
   f.model_folder =
       ModelFolderFacts{"models/x", config, architectures::dims_from_config(config, "config.json")};
+  f.adapter_folder = AdapterFolderFacts{"adapters/x", "{}", {"a", "b"}};
   const auto j = to_json(f);
   const Facts g = facts_from_json(nlohmann::json::parse(j.dump()));
   CHECK(to_json(g) == j);
@@ -137,6 +138,8 @@ TEST_CASE("facts survive JSON, every field of them") {
   CHECK(g.hardware.gpus == f.hardware.gpus);
   CHECK_FALSE(g.hardware.has_cuda_parts);
   CHECK(g.hardware.host_update_bytes_per_s == 1.4e11);
+  REQUIRE(g.adapter_folder);
+  CHECK(g.adapter_folder->tensors == std::vector<std::string>{"a", "b"});
   REQUIRE(g.model_folder);
   const auto& dims = std::get<architectures::Gpt2Dims>(g.model_folder->dims);
   CHECK(dims.intermediate_size == 200);
