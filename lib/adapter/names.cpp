@@ -161,8 +161,12 @@ std::vector<AdapterTensor> adapter_tensors(std::span<const Module> modules, cons
 std::vector<AdapterTensor> base_tensors(std::span<const Module> modules, const Chosen& chosen,
                                         std::span<const std::string> parameters) {
   std::map<std::string_view, std::size_t> by_name;
-  for (std::size_t i = 0; i < modules.size(); ++i)
-    if (modules[i].kind != ModuleKind::expert_tensor) by_name.emplace(modules[i].name, i);
+  for (std::size_t i = 0; i < modules.size(); ++i) by_name.emplace(modules[i].name, i);
+  for (const Module& module : modules)
+    if (module.kind == ModuleKind::expert_tensor) {
+      by_name.erase(module.name);
+      by_name.erase(std::string_view(module.name).substr(0, module.name.rfind('.')));
+    }
   std::map<std::size_t, std::string> wrapped;  // what stands between module and parameter
   for (const Target& target : chosen.adapted) wrapped[target.module] = "base_layer.";
   for (const TokenRows& rows : chosen.token_rows)

@@ -217,13 +217,13 @@ void observe_graph_passes(const ModelDims& dims, std::int64_t micro_batch_size, 
 }
 
 std::string module_path(const ModelDims& dims, const std::string& name) {
-  const std::string head = "lm_head";
   if (std::holds_alternative<Gpt2Dims>(dims))
-    return name.starts_with(head) ? name : "transformer." + name;
-  // transformers renames the head of GPT-NeoX as it reads and writes the file (embed_out)
-  if (const auto* decoder = std::get_if<DecoderDims>(&dims)) {
-    const std::string& saved = decoder->names.head;
-    if (name == saved || name.starts_with(saved + ".")) return head + name.substr(saved.size());
+    return name.starts_with("lm_head") ? name : "transformer." + name;
+  const auto* decoder = std::get_if<DecoderDims>(&dims);
+  if (!decoder) return name;
+  for (const auto& [in_files, in_class] : decoder->names.in_class) {
+    const std::size_t at = ("." + name + ".").find("." + in_files + ".");
+    if (at != std::string::npos) return std::string(name).replace(at, in_files.size(), in_class);
   }
   return name;
 }

@@ -8,6 +8,7 @@
 #include "options/model/decoder.hpp"
 #include "operations/activation/activation_spec.hpp"
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainx::graph {
@@ -19,6 +20,9 @@ namespace trainx::architectures {
 /// Names of tensors: of the model, and of a layer below "<layers>.<i>.". Several names: parts of
 /// one product. "": there is none.
 struct DecoderNames {
+  /// What transformers' class calls otherwise than the folder's files: parts of names between dots,
+  /// {in files, in the class}.
+  std::vector<std::pair<std::string, std::string>> in_class = {};
   std::string embedding = "model.embed_tokens", position = "", layers = "model.layers",
               final_norm = "model.norm", head = "lm_head";
   std::vector<std::string> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};

@@ -47,12 +47,15 @@ std::vector<float> transposed_copy(const std::vector<float>& x, std::int64_t row
 
 }  // namespace
 
+namespace {
+
+/// Of one matrix, which is expert e's.
 void add_low_rank(const plan::AdapterPlan::Added& added, const program::ParameterSpec& parameter,
-                  const LowRankTensors& tensors, std::span<float> saved) {
-  const std::int64_t columns = parameter.dims.at(1), rows = std::ssize(saved) / columns,
+                  const LowRankTensors& tensors, std::int64_t e, std::span<float> saved) {
+  const std::int64_t columns = parameter.dims.back(), rows = std::ssize(saved) / columns,
                      in = added.of_embedding ? rows : columns,
                      out = added.of_embedding ? columns : rows, rank = tensors.rank,
-                     e = std::max(added.to.expert, 0), first = added.to.first_row;
+                     first = added.to.first_row;
   const std::vector<float> a(tensors.a.begin() + e * rank * in,
                              tensors.a.begin() + (e + 1) * rank * in);
   std::vector<float> b;
@@ -66,6 +69,19 @@ void add_low_rank(const plan::AdapterPlan::Added& added, const program::Paramete
                 scale);
   else
     add_product(saved, in, b, a, rank, scale);
+}
+
+}  // namespace
+
+void add_low_rank(const plan::AdapterPlan::Added& added, const program::ParameterSpec& parameter,
+                  const LowRankTensors& tensors, std::span<float> saved) {
+  if (parameter.dims.size() < 3)
+    return add_low_rank(added, parameter, tensors, std::max(added.to.expert, 0), saved);
+  const std::int64_t experts = parameter.dims.front();
+  const std::size_t each = saved.size() / static_cast<std::size_t>(experts);
+  for (std::int64_t e = 0; e < experts; ++e)
+    add_low_rank(added, parameter, tensors, e,
+                 saved.subspan(static_cast<std::size_t>(e) * each, each));
 }
 
 }  // namespace trainx::merge

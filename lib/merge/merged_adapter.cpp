@@ -50,8 +50,9 @@ void MergedAdapter::merge(const program::ParameterSpec& parameter, std::span<flo
   const auto at = added_.find(parameter.name);
   if (at == added_.end()) return;
   const plan::AdapterPlan::Added& added = *at->second;
-  const std::int64_t columns = parameter.dims.at(1),
-                     rows = std::ssize(saved) / std::max<std::int64_t>(columns, 1),
+  const std::int64_t columns = parameter.dims.back(),
+                     matrices_of = parameter.dims.size() == 3 ? parameter.dims.front() : 1,
+                     rows = std::ssize(saved) / std::max<std::int64_t>(columns * matrices_of, 1),
                      in = added.of_embedding ? rows : columns,
                      out = added.of_embedding ? columns : rows;
   const checkpoint::TensorEntry &of_a = tensor(added.a), &of_b = tensor(added.b);

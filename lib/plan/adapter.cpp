@@ -135,12 +135,7 @@ void require_computable_rows(const adapter::Module& m, const AdapterModules& mod
     refuse("has a bias in its head, and PEFT leaves that out");
 }
 
-void require_computable(const adapter::Module& m, bool has_weight) {
-  using Kind = adapter::ModuleKind;
-  if (m.kind == Kind::expert_tensor && !has_weight)
-    refuse_adapter(".targets: experts of this family lie in one tensor, " + m.name +
-                   ", and get no adapter in trainx: name the linear layers of attention instead, "
-                   "e.g. [q_proj, k_proj, v_proj, o_proj]");
+void require_computable(const adapter::Module& m) {
   if (m.tied_to_embedding)
     refuse_adapter(".targets: " + m.name +
                    " has the embedding's weight: name the embedding in modules_to_save");
@@ -189,7 +184,7 @@ AdapterPlan adapter_of(const adapter::Config& config, const architectures::Model
     const std::string& weight = modules.weights[target.module];
     const bool is_embedding = m.kind == adapter::ModuleKind::embedding;
     if (is_embedding) require_computable_embedding(m, modules, dims);
-    require_computable(m, !weight.empty());
+    require_computable(m);
     const adapter::LowRank& low_rank = target.low_rank;
     (is_embedding ? made.options.embeddings : made.options.weights)[weight] = {
         modules.names[target.module], low_rank.rank, low_rank.scale};

@@ -35,13 +35,17 @@ class ModuleWalk {
 
   adapter::Module* add_module(const std::string& module, adapter::ModuleKind kind,
                               const std::string& weight) {
+    return add_module(module, architectures::module_path(dims_, module), kind, weight);
+  }
+
+  adapter::Module* add_module(const std::string& module, const std::string& path,
+                              adapter::ModuleKind kind, const std::string& weight) {
     if (!seen_.insert(module).second) return nullptr;
     out_.weights.push_back(weight);
     out_.names.push_back(module);
     out_.slices.emplace_back();
     if (!weight.empty()) out_.slices.back().push_back({weight});
-    return &out_.all.emplace_back(
-        adapter::Module{.name = architectures::module_path(dims_, module), .kind = kind});
+    return &out_.all.emplace_back(adapter::Module{.name = path, .kind = kind});
   }
 
   void add(const graph::Node& op) {
@@ -104,6 +108,18 @@ class ModuleWalk {
   void add_experts(const graph::Node& op) {
     const auto& grouped = std::get<operations::GroupedLinear>(op.operation);
     const program::ParameterSpec& first = spec(op.parameters.front().index);
+    const auto describe = [&](adapter::Module* m) {
+      m->experts = grouped.of_experts;
+      m->in = first.dims.back();
+      m->out = grouped.features(model_.types_of(op));
+    };
+    if (op.parameters.front().count == 1) {
+      if (adapter::Module* m = add_module(graph::module_of(first.name),
+                                          architectures::module_path(dims_, first.name),
+                                          adapter::ModuleKind::expert_tensor, first.name))
+        describe(m);
+      return;
+    }
     const std::size_t at = first.name.find("experts.");
     if (at == std::string::npos) return;
     const std::string stack = first.name.substr(0, at) + "experts";
@@ -112,17 +128,13 @@ class ModuleWalk {
     const graph::ParameterId id = op.parameters.front();
     for (int k = 0; k < id.count; ++k) seen_.insert(graph::module_of(spec(id.index + k).name));
     const std::string module = stack + (down ? ".down_proj" : ".gate_up_proj");
-    // those that lie in one tensor have it another way round
-    const std::string weight = id.count > 1 ? first.name : "";
-    if (adapter::Module* m = add_module(module, adapter::ModuleKind::expert_tensor, weight)) {
+    if (adapter::Module* m = add_module(module, adapter::ModuleKind::expert_tensor, first.name)) {
       const auto parts = static_cast<int>(id.count / grouped.of_experts);
       out_.slices.back().clear();
-      for (int k = 0; id.count > 1 && k < id.count; ++k)
+      for (int k = 0; k < id.count; ++k)
         out_.slices.back().push_back(
             {spec(id.index + k).name, k / parts, k % parts * spec(id.index + k).dims.front()});
-      m->experts = grouped.of_experts;
-      m->in = first.dims.back();
-      m->out = grouped.features(model_.types_of(op));
+      describe(m);
     }
   }
 

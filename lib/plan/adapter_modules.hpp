@@ -11,14 +11,14 @@ namespace trainx::plan {
 /// rows from `first_row` on of that expert's.
 struct WeightSlice {
   std::string parameter;
-  int expert = -1;  // -1: it is the module's whole matrix
+  int expert = -1;  // -1: it is the module's whole matrix, or all of its experts'
   std::int64_t first_row = 0;
 };
 
 /// What an adapter may stand beside in a model. Vectors go by module.
 struct AdapterModules {
   std::vector<adapter::Module> all;
-  std::vector<std::string> weights;  // graph::AdapterOptions' key; "": it can have no adapter
+  std::vector<std::string> weights;  // graph::AdapterOptions' key; "": of kind other
   std::vector<std::string> names;    // trainx's own, after which adapters' parameters are called
   std::vector<std::vector<WeightSlice>> slices;
   struct Parameter {

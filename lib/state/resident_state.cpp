@@ -363,6 +363,12 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
       } else {
         if (is_in_mxfp4(saved, p)) {
           take_mxfp4(saved, p, all.data());
+          if (adapter && adapter->changes(p.name)) {
+            std::vector<float> values(static_cast<std::size_t>(architectures::saved_elements(p)));
+            pack_saved(p, all.data(), values);
+            adapter->merge(p, values);
+            unpack_saved(p, values, all.data());
+          }
         } else {
           require_tensor(saved, dims, p.name, folder);
           std::vector<float> values = begins ? begins->take(saved, p)

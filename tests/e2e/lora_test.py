@@ -43,6 +43,9 @@ LOGITS = {"seq2seq": 5e-3}  # a T5's scores are not scaled: what it attends to m
 # PEFT adapts experts and routers of some families with all layers.
 MIXTURES = [{"target_modules": ["q_proj", "o_proj"], "r": 4},
             {"target_modules": "all-linear", "r": 2, "lora_alpha": 4}]
+EXPERTS = [{"target_modules": ["v_proj"], "r": 3, "lora_alpha": 4, "target_parameters": parameters}
+           for parameters in (["experts.gate_up_proj", "experts.down_proj"],
+                              ["experts.down_proj", "ROUTER"], ["experts.gate_up_proj"])]
 SETTINGS = [
     {"target_modules": "all-linear", "r": 4, "lora_alpha": 16},
     {"target_modules": "all-linear", "r": 9, "lora_alpha": 6, "use_rslora": True},
@@ -139,6 +142,16 @@ class Lora(Trainx):
                 runs = RUNS if not tiny_families.depends_on_cut(case) else {"cut-8": []}
                 self.check_case("decoder", case, self.tokens, runs, self.random.choice(
                     MIXTURES if tiny_families.is_routed(case) else SETTINGS))
+
+    @sampled
+    def test_adapters_of_experts_train_as_in_peft(self):
+        # Folders have experts in one tensor, which transformers has so or turned, or apart.
+        for family in self.drawn(["gpt_oss", "granitemoe", "mixtral"], few=3):
+            case, = self.random.sample([c for c in tiny_families.names() if c.startswith(family) and
+                                        not tiny_families.depends_on_cut(c)], 1)
+            with self.subTest(case=case):
+                self.make(case)
+                self.check_case("decoder", case, self.tokens, RUNS, self.random.choice(EXPERTS))
 
     @sampled
     def test_embeddings_heads_and_single_tokens_train_as_in_peft(self):

@@ -1,6 +1,7 @@
 """Folders whose experts are in mxfp4: read as transformers reads them, trained, and saved as plain
 weights.
 """
+import json
 import unittest
 
 import reference
@@ -54,6 +55,21 @@ class Mxfp4(Trainx):
         self.assertNotIn("quantization_config", config)
         losses = self.train("trained", 9, 0.1)
         self.assertLess(losses[8], losses[0])           # of the same samples, an epoch later
+
+    def test_adapters_of_experts_are_added_to_them(self):
+        recipe = RECIPE.format(folder=self.packed, tokens=self.tokens, steps=8, lr=0.1).replace(
+            f"init_from: {self.packed}", f"init_from: {self.packed}, adapter: {{type: lora, rank: 4, "
+            "targets: [q_proj], target_parameters: [experts.gate_up_proj, experts.down_proj]}")
+        held_out = self.folder / "held_out.bin"
+        write_tokens(held_out, [3 + self.random.randrange(125) for _ in range(8 * 32 + 1)])
+        self.run_trainx("train", self.recipe(recipe), "run.name=adapted", "optimizer.lr=3",
+                        f"data.eval={held_out}", "eval.every=4 steps")
+        lines = (self.folder / "outputs/adapted/metrics.jsonl").read_text().splitlines()
+        evaluated = [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]
+        self.assertGreater(abs(evaluated[-1] - evaluated[0]), 1e-3)
+        told = json.loads(self.run_trainx("eval", "outputs/adapted", "--json").stdout
+                          .splitlines()[-1])
+        self.assertAlmostEqual(told["eval_loss"], evaluated[-1], places=5)
 
     def test_what_is_not_that_format_is_refused(self):
         path = self.packed / "config.json"

@@ -3,9 +3,9 @@
     reference_lora.py all       on stdin a list of these, whose answers are printed:
         adapt KIND FOLDER OUT SEED SETTINGS     an adapter of FOLDER's model, drawn, in OUT; SETTINGS
                                                 are LoraConfig's, where EMBEDDING, HEAD and LINEAR
-                                                are what the model calls these modules. MOVED: the
-                                                file has other values of the embedding and the head
-                                                than FOLDER
+                                                are what the model calls these modules, and ROUTER
+                                                its routers' parameter. MOVED: the file has other
+                                                values of the embedding and the head than FOLDER
         train KIND FOLDER ADAPTER DATA OUT      AdamW steps on all data in file order, from ADAPTER
                                                 on: {"losses", "trained"}: how many numbers
         compare KIND FOLDER WANT GOT DATA       of two adapters: {"names", "shapes"}: what differs;
@@ -102,7 +102,9 @@ def names_in(model):
              for what, module in modules.items()}
     names["LINEAR"] = next(n for n, m in model.named_modules()
                            if isinstance(m, linear) and m is not modules["HEAD"])
-    return {what: name.split(".")[-1] for what, name in names.items()}
+    names = {what: name.split(".")[-1] for what, name in names.items()}
+    routers = [n for n, m in model.named_modules() if type(m).__name__.endswith("TopKRouter")]
+    return names | {"ROUTER": routers[0].split(".")[-1] + ".weight" if routers else "none"}
 
 
 def with_names(settings, names):

@@ -18,8 +18,9 @@ void gpt_neox(FamilyReader& r, DecoderDims& d) {
   d.names.embedding = "gpt_neox.embed_in";
   d.names.layers = "gpt_neox.layers";
   d.names.final_norm = "gpt_neox.final_layer_norm";
-  // the name of the first edition, which older transformers write
+  // the name of the first edition, which folders keep
   d.names.head = "embed_out";
+  d.names.in_class = {{"embed_out", "lm_head"}};
   d.names.qkv = {"attention.query_key_value"};
   d.names.out = "attention.dense";
   r.plain_mlp({"mlp.dense_h_to_4h"}, "mlp.dense_4h_to_h");

@@ -30,6 +30,7 @@ void mixtral(FamilyReader& r, DecoderDims& d) {
                      .experts = "block_sparse_moe.experts",
                      .up = {"w1", "w3"},
                      .down = "w2"};
+  d.names.in_class = {{"block_sparse_moe", "mlp"}};
 }
 
 /// Every decoder_sparse_step-th layer, but for mlp_only_layers.
@@ -127,6 +128,10 @@ void granitemoe(FamilyReader& r, DecoderDims& d) {
                      .up = {"block_sparse_moe.input_linear"},
                      .down = "block_sparse_moe.output_linear",
                      .stacked = true};
+  d.names.in_class = {
+      {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
+      {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"},
+      {"block_sparse_moe.router.layer", "block_sparse_moe.router"}};
 }
 
 void glm4_moe(FamilyReader& r, DecoderDims& d) {

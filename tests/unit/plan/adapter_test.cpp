@@ -124,6 +124,33 @@ TEST_CASE("of a mixture PEFT adapts routers and stacked experts, too") {
   CHECK(rows == 6);  // the second half of what gate and up are together
 }
 
+TEST_CASE("experts that lie in one tensor are named as in transformers' class") {
+  adapter::Config config = of_all_linear(2);
+  config.targets = suffixes({"q_proj"});
+  config.target_parameters = {"experts.gate_up_proj", "experts.down_proj"};
+  const auto names = [&](const std::string& layer, const architectures::ModelDims& dims) {
+    const AdapterPlan adapted = plan::adapter_of(config, dims);
+    const std::string file = "base_model.model.model.layers.1." + layer + ".experts.";
+    // gate and up are [3, 12, 8], down [3, 8, 6]
+    CHECK(adapted.trained == 2 * 2 * ((8 + 8) + 3 * (8 + 12) + 3 * (6 + 8)));
+    return std::pair(parameter_of(adapted, file + "base_layer.lora_A.weight"),
+                     parameter_of(adapted, file + "lora_B.weight"));
+  };
+  const std::string experts = R"("num_local_experts": 3, "num_experts_per_tok": 2)";
+  CHECK(names("mlp", model(R"("model_type": "gpt_oss", "head_dim": 4, "rope_parameters": )"
+                           R"({"rope_type": "default", "rope_theta": 10000.0}, )" +
+                           experts)) ==
+        std::pair<std::string, std::string>("model.layers.1.mlp.experts.gate_up_proj.lora_A.weight",
+                                            "model.layers.1.mlp.experts.down_proj.lora_B.weight"));
+  const std::string block = "block_sparse_moe", in_files = "model.layers.1." + block;
+  CHECK(names(block, model(R"("model_type": "granitemoe", )" + experts)) ==
+        std::pair(in_files + ".input_linear.lora_A.weight",
+                  in_files + ".output_linear.lora_B.weight"));
+  CHECK(names("mlp", model(R"("model_type": "mixtral", )" + experts)) ==
+        std::pair(in_files + ".experts.gate_up_proj.lora_A.weight",
+                  in_files + ".experts.down_proj.lora_B.weight"));
+}
+
 TEST_CASE("what trainx has no adapter for is refused with 78") {
   const auto llama = model(R"("model_type": "llama")");
   adapter::Config config = of_all_linear(2);
