@@ -36,10 +36,19 @@ def is_taken_beyond_peft(case):
     return loses_targets or adapts_saved
 
 
+def names_embedding(targets):
+    """PEFT ties embeddings and heads of these names alone."""
+    names = ("embed_tokens", "lm_head")
+    if isinstance(targets, str):
+        return any(re.fullmatch(targets, name) for name in names)
+    return any(target.split(".")[-1] in names for target in targets)
+
+
 def ties_low_ranks(case):
     """Adapters of an embedding that the head shares, which trainx refuses by name."""
     tables = [m["name"] for m in case["modules"] if m.get("input_embedding")]
     return (bool(case["settings"].get("ensure_weight_tying")) and "peft" in case and
+            names_embedding(case["settings"].get("target_modules") or []) and
             any(m.get("tied") for m in case["modules"]) and
             any(name in tables for name, *_ in case["peft"]["adapted"]))
 
