@@ -1,6 +1,7 @@
 #include "beginning.hpp"
 #include "checkpoint/verify.hpp"
 #include "closing_words.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/hub_cache.hpp"
 #include "core/json_text.hpp"
@@ -117,8 +118,9 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
       checkpoint::require_sound(from);
       if (const auto snapshot = hub_snapshot_of(from))
         console.message("weights: " + describe(*snapshot) + ": " + from);
-      for (const std::string& remark : architectures::dropout_remarks(
-               read_json_text(from + "/config.json"), from + "/config.json", plan.dims))
+      const std::string config = model_folder_of(from) + "/config.json";
+      for (const std::string& remark :
+           architectures::dropout_remarks(read_json_text(config), config, plan.dims))
         console.warning(remark);
     }
     const auto begun = parts.resident.start_from(from, plan.dims,

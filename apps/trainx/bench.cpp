@@ -3,6 +3,7 @@
 #include "decide_ranks.hpp"
 #include "inputs.hpp"
 #include "launch/run_workers.hpp"
+#include "plan/adapted_dims.hpp"
 
 namespace trainx::app {
 namespace {
@@ -25,7 +26,7 @@ int run_bench(const BenchArguments& a, const Context& context) {
                         "; add parallel.world_size=1 and the batch that one rank has");
   // several where the recipe says so
   if (loaded.recipe.parallel.world_size.is_auto()) loaded.recipe.parallel.world_size.value = 1;
-  facts::Facts facts = facts::gather_facts(loaded.recipe);
+  facts::Facts facts = plan::gather_facts(loaded.recipe);
   const launch::LaunchPlan ranks = decide_ranks(loaded.recipe, facts, {});
   const Prepared p = prepare(std::move(loaded), std::move(facts));
   if (!p.facts.data.train_present) throw UserError(ExitCode::input_missing, p.facts.data.problem);

@@ -7,6 +7,7 @@
 #include "json_number.hpp"
 #include "launch/rank_environment.hpp"
 #include "html_report/range_test.hpp"
+#include "plan/adapted_dims.hpp"
 #include <nlohmann/json.hpp>
 #include <cmath>
 #include <cstdio>
@@ -62,7 +63,7 @@ recipe::Recipe tested(recipe::Recipe r, const BenchLrArguments& a, const std::st
   r.checkpoint.every.value = in_steps(a.steps + 1);
   r.eval = {};
   r.generate = {};
-  if (facts::gather_facts(r).data.eval_present) r.eval.every = in_steps(a.steps + 1);
+  if (plan::gather_facts(r).data.eval_present) r.eval.every = in_steps(a.steps + 1);
   r.metrics = {};
   r.metrics.every = in_steps(1);
   return r;

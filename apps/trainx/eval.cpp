@@ -108,7 +108,7 @@ int run_eval(const RecipeArguments& a, const Context& context) {
                     "eval: the moving average of an adapter is measured while it is trained alone; "
                     "write eval.weights=current");
   loaded.recipe.model.adapter = {};  // it is added to the model's weights as they are read
-  facts::Facts facts = facts::gather_facts(loaded.recipe);
+  facts::Facts facts = plan::gather_facts(loaded.recipe);
   if (loaded.recipe.memory.parameter_offload != recipe::ParameterOffload::disk)
     facts.offload_folder
         .reset();  // nothing is updated: the optimizer's disk is not used, however full it is

@@ -1,5 +1,6 @@
 #include "inputs.hpp"
 #include "build_info.hpp"
+#include "core/adapter_base.hpp"
 #include "core/error.hpp"
 #include "core/hub_cache.hpp"
 #include "core/process.hpp"
@@ -9,6 +10,7 @@
 #include "launch/worker_models.hpp"
 #include "launch/worker_optimizer.hpp"
 #include "log/log.hpp"
+#include "plan/adapted_dims.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
 #include <filesystem>
@@ -52,7 +54,7 @@ void find_init_from(recipe::LoadedRecipe& loaded) {
 std::optional<recipe::NamedType> type_of_folder(const std::string& init_from) {
   const auto snapshot = is_there(init_from) ? std::nullopt : find_in_hub_cache(init_from);
   const std::string folder = snapshot ? snapshot->folder : init_from,
-                    config = folder + "/config.json";
+                    config = model_folder_of(folder) + "/config.json";
   if (!is_there(config)) return std::nullopt;
   const architectures::ModelDims dims = architectures::read_config(folder);
   const std::string type(architectures::architecture_name(dims));
@@ -151,7 +153,7 @@ Prepared prepare(recipe::LoadedRecipe loaded, facts::Facts facts, const std::str
 
 Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64_t hosts,
                  std::optional<hardware::LinkKind> links) {
-  facts::Facts facts = facts::gather_facts(loaded.recipe);
+  facts::Facts facts = plan::gather_facts(loaded.recipe);
   const bool counted = loaded.recipe.parallel.world_size.is_auto() && gpu.empty() && hosts == 1;
   if (counted) {  // as `train` does on this machine
     decide_ranks(loaded.recipe, facts, {});

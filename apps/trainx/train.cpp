@@ -16,6 +16,7 @@
 #include "launch/secret.hpp"
 #include "launch/visible_gpus.hpp"
 #include "metrics/console.hpp"
+#include "plan/adapted_dims.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "rehearse.hpp"
 #include <unistd.h>
@@ -41,9 +42,9 @@ facts::Facts gather(recipe::Recipe recipe) {
   const auto checkpoints = checkpoint::Store(run_folder_of(recipe)).list();
   if (!recipe.model.init_from || std::filesystem::exists(*recipe.model.init_from) ||
       checkpoints.empty())
-    return facts::gather_facts(recipe);
+    return plan::gather_facts(recipe);
   recipe.model.init_from.reset();
-  facts::Facts facts = facts::gather_facts(recipe);
+  facts::Facts facts = plan::gather_facts(recipe);
   facts.model_folder = facts::look_at_model_folder(checkpoints.back().path);
   return facts;
 }
@@ -165,7 +166,7 @@ int run_train(const TrainArguments& a, const Context& context) {
     check_overwrite(a, loaded.recipe);
   else
     keep_what_the_run_began_with(loaded);
-  facts::Facts facts = a.overwrite ? facts::gather_facts(loaded.recipe) : gather(loaded.recipe);
+  facts::Facts facts = a.overwrite ? plan::gather_facts(loaded.recipe) : gather(loaded.recipe);
   log::debug("facts gathered: " + std::to_string(facts.hardware.cpu_cores) + " cores, " +
              std::to_string(facts.hardware.gpus.size()) + " GPUs");
   const auto ranks = decide_ranks(loaded.recipe, facts, a.launch);

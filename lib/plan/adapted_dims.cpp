@@ -56,4 +56,11 @@ facts::ModelFolderFacts look_at_merged_folder(const std::string& folder) {
   return found;
 }
 
+facts::Facts gather_facts(const recipe::Recipe& recipe) {
+  facts::Facts facts = facts::gather_facts(recipe);
+  if (const auto& from = recipe.model.init_from; from && is_adapter_folder(*from))
+    facts.model_folder = look_at_merged_folder(*from);
+  return facts;
+}
+
 }  // namespace trainx::plan

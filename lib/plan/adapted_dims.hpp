@@ -19,5 +19,7 @@ architectures::ModelDims adapted_dims(const adapter::Config& config,
 architectures::ModelDims read_merged_config(const std::string& folder);
 /// facts::look_at_model_folder likewise.
 facts::ModelFolderFacts look_at_merged_folder(const std::string& folder);
+/// facts::gather_facts likewise, of a recipe whose model begins from such a folder.
+facts::Facts gather_facts(const recipe::Recipe& recipe);
 
 }  // namespace trainx::plan

@@ -411,11 +411,13 @@ class Lora(Trainx):
         self.assertNotEqual(first, last)
         # the same weights, merged into a model that is trained no further
         self.run_trainx("export", "outputs/run", "merged", "--merge")
-        recipe = RECIPE.format(folder=self.folder / "merged", tokens=self.tokens, adapter="{}")
-        self.run_trainx("train", self.recipe(recipe.replace("  adapter: {}\n", ""), "merged.yaml"),
-                        "run.name=merged", *text, "optimizer.lr=0", "run.duration=10 steps")
-        line, = (self.folder / "outputs/merged/samples.jsonl").read_text().splitlines()
-        self.assertEqual(json.loads(line)["text"], last)
+        for name, folder in (("merged", "merged"), ("adapted", "outputs/run/latest")):
+            recipe = RECIPE.format(folder=self.folder / folder, tokens=self.tokens, adapter="{}")
+            self.run_trainx("train",
+                            self.recipe(recipe.replace("  adapter: {}\n", ""), f"{name}.yaml"),
+                            f"run.name={name}", *text, "optimizer.lr=0", "run.duration=10 steps")
+            line, = (self.folder / f"outputs/{name}/samples.jsonl").read_text().splitlines()
+            self.assertEqual(json.loads(line)["text"], last, name)
 
     def test_what_cannot_be_is_refused(self):
         self.make("llama")
