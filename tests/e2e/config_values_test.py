@@ -107,7 +107,8 @@ class Values(folder_values.Folders):
                     continue
                 if w is None and (config["model_type"], what) in TAKEN:
                     continue
-                if w is None and what == "tie_word_embeddings = False":  # a head is drawn, and said
+                # a head is drawn, and said; what is not there is False for some classes
+                if w is None and what in ("tie_word_embeddings = False", "no tie_word_embeddings"):
                     continue
                 if w is None and what == "no pad_token_id":    # a default beyond this vocabulary
                     continue
