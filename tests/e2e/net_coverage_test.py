@@ -49,7 +49,7 @@ LOWERINGS = {
 GRAPH_PASSES = {
     "add_adapters": r"forward: low_rank",
     "adapt_embeddings": r"forward: token_rows",
-    "fuse_adapters": r"forward: low_rank.*parameters=.*frozen",
+    "fuse_adapters": r"forward: low_rank\{.*\n +operands .*parameters=\[\{value=",
     "choose_trained": r"training=\{trained=false",
     "carry_sums": r"(?m)^block name=head(?s:.*?)forward: residual_norm\{adds norms",
     "fuse_norms": r"forward: residual_norm\{adds norms",
