@@ -1,7 +1,7 @@
 // Checks and times linear layers with an activation on Hopper; needs a GPU of compute capability
 // 9.0.
 //   hopper_linear            all groups, each in a process of its own with a time limit
-//   hopper_linear GROUP      one of: products repeats times
+//   hopper_linear GROUP      one of: products repeats times summed
 // Ends with 0 if all checks are good. Times are sustained, by turns with cuBLASLt's.
 #include <cmath>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 #include "bench/hopper_attention/groups.hpp"
+#include "bench/hopper_linear/summed.hpp"
 #include "bench/kernels/sustained.hpp"
 #include "gpu/gemm.hpp"
 #include "kernels/activation/pointwise.hpp"
@@ -337,7 +338,8 @@ int main(int argc, char** argv) {
   return Groups("hopper_linear",
                 {{"products", 120, check_products},
                  {"repeats", 60, check_repeats},
-                 {"times", 200, time_all}},
+                 {"times", 200, time_all},
+                 {"summed", 200, time_summed}},
                 trainx::kernels::hopper::watch_linear_waits)
       .run(argv, argc);
 }

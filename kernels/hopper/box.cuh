@@ -75,9 +75,11 @@ __device__ __forceinline__ void add_bytes(void* to, std::uint32_t shared, int by
 __device__ __forceinline__ void finish_stores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
-/// Until shared memory was read by all stores of this thread.
+/// Until shared memory was read by all stores of this thread but for those that it committed last,
+/// so many times.
+template <int but_for = 0>
 __device__ __forceinline__ void wait_for_stores() {
-  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(but_for) : "memory");
 }
 
 /// Four 8 x 8 matrices of 16-bit elements, of which a thread has two neighbours in row lane / 4,

@@ -12,9 +12,11 @@ cudaError_t launch(LinearArguments& a, ActivationKind kind, std::int64_t rows, s
   set_sizes(a, rows, columns, depth);
   switch (kind) {
     case Kind::gelu_tanh:
-      return launch_linear(hopper_activated_gemm_kernel<pass, Kind::gelu_tanh, T>, a, a, stream);
+      return launch_linear<ActivatedForm<pass>>(
+          hopper_activated_gemm_kernel<pass, Kind::gelu_tanh, T>, a, a, stream);
     case Kind::gelu_erf:
-      return launch_linear(hopper_activated_gemm_kernel<pass, Kind::gelu_erf, T>, a, a, stream);
+      return launch_linear<ActivatedForm<pass>>(
+          hopper_activated_gemm_kernel<pass, Kind::gelu_erf, T>, a, a, stream);
     default: return cudaErrorInvalidValue;
   }
 }

@@ -16,6 +16,7 @@ enum class Pass : std::uint8_t { forward, backward };
 
 template <Pass pass>
 using ActivatedForm = LinearForm<pass == Pass::forward, pass == Pass::forward, true, 0>;
+using ActivatedCut = ActivatedForm<Pass::forward>::Cut;
 
 __device__ __forceinline__ uint4 load_eight(std::uint32_t shared) {
   uint4 x;
@@ -28,7 +29,7 @@ __device__ __forceinline__ uint4 load_eight(std::uint32_t shared) {
 
 /// What a finishing warp has of a tile: every third row, its lanes eight columns each.
 struct FinishingWarp {
-  using C = LinearCut;
+  using C = ActivatedCut;
   static constexpr int at_once = 8, rows_at_once = C::finishers * at_once,
                        parts = (box_rows + rows_at_once - 1) / rows_at_once;  // of a group's rows
   const LinearArguments& a;
@@ -61,16 +62,16 @@ struct FinishingWarp {
 
 template <ActivationKind kind, class T>
 __device__ __forceinline__ void activate_linear_tiles(const FinishingWarp& w,
-                                                      LinearBarriers barriers) {
+                                                      LinearBarriers<ActivatedCut> barriers) {
   using W = FinishingWarp;
   constexpr int together = 4;  // rows
-  GivenTiles tiles{w.shared, barriers, {}};
+  GivenTiles<ActivatedCut> tiles{w.shared, barriers, {}};
   Ring<1> results;
   int place = 0;
   for (LinearTile tile = tiles.next(w.lane, place); tile.row >= 0;
        tile = tiles.next(w.lane, place)) {
 #pragma unroll 1
-    for (int group = 0; group < LinearCut::groups; ++group) {
+    for (int group = 0; group < ActivatedCut::groups; ++group) {
       wait(barriers.summed(group), results.parity, Waiting::sums_written);
 #pragma unroll 1
       for (int part = 0; part < W::parts; ++part)
@@ -103,7 +104,7 @@ __device__ __forceinline__ void activate_linear_tiles(const FinishingWarp& w,
 /// Sums of columns over the warps, for this tile of rows.
 __device__ __forceinline__ void store_column_sums(const FinishingWarp& w, const LinearTile& tile,
                                                   const float (&sums)[8]) {
-  using C = LinearCut;
+  using C = ActivatedCut;
   constexpr int threads = 32 * C::finishers;
   const std::uint32_t to = w.shared + C::column_sums_at;
   sync_threads(2, threads);  // the last tile's were read
@@ -126,10 +127,10 @@ __device__ __forceinline__ void store_column_sums(const FinishingWarp& w, const 
 
 template <ActivationKind kind, class T>
 __device__ __forceinline__ void differentiate_linear_tiles(const FinishingWarp& w,
-                                                           LinearBarriers barriers) {
+                                                           LinearBarriers<ActivatedCut> barriers) {
   using W = FinishingWarp;
-  constexpr int parts = LinearCut::groups * W::parts;
-  GivenTiles tiles{w.shared, barriers, {}};
+  constexpr int parts = ActivatedCut::groups * W::parts;
+  GivenTiles<ActivatedCut> tiles{w.shared, barriers, {}};
   Ring<1> results;
   const auto fetch = [&](const LinearTile& tile, int part, uint4(&to)[W::at_once]) {
 #pragma unroll
@@ -189,15 +190,15 @@ __device__ __forceinline__ void differentiate_linear_tiles(const FinishingWarp& 
 }
 
 template <Pass pass, ActivationKind kind, class T>
-__global__ void __launch_bounds__(LinearCut::threads, 1)
+__global__ void __launch_bounds__(ActivatedCut::threads, 1)
     hopper_activated_gemm_kernel(const __grid_constant__ LinearArguments a) {
-  using C = LinearCut;
+  using C = ActivatedCut;
   // the first of a block's shared memory lies at 1024 bytes, as boxes want it
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t shared = shared_address(memory);
-  const LinearBarriers barriers{shared + C::barriers_at};
+  const LinearBarriers<C> barriers{shared + C::barriers_at};
   const int warp = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);
-  set_up_barriers(barriers, C::finishers);
+  set_up_barriers<ActivatedForm<pass>>(barriers, C::finishers);
   if (warp < 4 * C::groups) {
     take_registers<C::computing_registers>();
     multiply_linear_tiles<ActivatedForm<pass>, T>(a, NoAddedProducts{}, shared, barriers, warp);

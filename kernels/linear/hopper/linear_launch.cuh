@@ -12,8 +12,9 @@ inline std::int64_t tiles_of(std::int64_t size, int tile) { return (size + tile 
 
 inline bool linear_fits(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  return columns % 8 == 0 && depth % 8 == 0 && depth > 0 && rows <= most - tile_rows &&
-         columns <= most - tile_columns && depth <= most - tile_depth &&
+  return columns % 8 == 0 && depth % 8 == 0 && depth > 0 &&
+         rows <= most - cluster_blocks * tile_rows && columns <= most - tile_columns &&
+         depth <= most - tile_depth &&
          tiles_of(rows, tile_rows) * tiles_of(columns, tile_columns) <= most / 2;
 }
 
@@ -33,20 +34,31 @@ inline void set_sizes(LinearArguments& a, std::int64_t rows, std::int64_t column
 }
 
 /// `arguments`: what the kernel takes, which `a` is a part of.
-template <class Arguments>
+template <class Form, class Arguments>
 cudaError_t launch_linear(void (*kernel)(Arguments), const Arguments& arguments, LinearArguments& a,
                           cudaStream_t stream) {
-  using C = LinearCut;
+  using C = typename Form::Cut;
   int multiprocessors = 0;
   for (const cudaError_t error :
        {multiprocessors_of_device(multiprocessors),
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::shared_bytes)})
     if (error != cudaSuccess) return error;
   a.counter = next_counter();
-  const int tiles = a.row_tiles * a.column_tiles;
-  kernel<<<static_cast<unsigned>(tiles < multiprocessors ? tiles : multiprocessors), C::threads,
-           C::shared_bytes, stream>>>(arguments);
-  return cudaGetLastError();
+  // a cluster's blocks run on neighbouring multiprocessors, of which there are pairs
+  const int turns = (a.row_tiles + Form::sharing - 1) / Form::sharing * a.column_tiles,
+            at_once = multiprocessors / Form::sharing;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = Form::sharing;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = static_cast<unsigned>(Form::sharing * (turns < at_once ? turns : at_once));
+  launch.blockDim = C::threads;
+  launch.dynamicSmemBytes = C::shared_bytes;
+  launch.stream = stream;
+  launch.attrs = &cluster;
+  launch.numAttrs = Form::in_pairs ? 1 : 0;
+  return cudaLaunchKernelEx(&launch, kernel, arguments);
 }
 
 }  // namespace trainx::kernels::hopper

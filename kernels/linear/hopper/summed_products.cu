@@ -4,21 +4,23 @@
 namespace trainx::kernels::hopper {
 namespace {
 
+// of the right operand along the sum, that a block copies
+constexpr int right_rows = tile_columns / cluster_blocks;
+
 struct SummedArguments {
   LinearArguments linear;
   AddedProducts added;
 };
 
-template <bool right_along_sum, int added_products, class T>
-__global__ void __launch_bounds__(LinearCut::threads, 1)
+template <class Form, class T>
+__global__ void __launch_bounds__(Form::Cut::threads, 1)
     hopper_summed_gemm_kernel(const __grid_constant__ SummedArguments a) {
-  using C = LinearCut;
-  using Form = LinearForm<right_along_sum, true, false, added_products>;
+  using C = typename Form::Cut;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t shared = shared_address(memory);
-  const LinearBarriers barriers{shared + C::barriers_at};
+  const LinearBarriers<C> barriers{shared + C::barriers_at};
   const int warp = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);
-  set_up_barriers(barriers, 0);
+  set_up_barriers<Form>(barriers, 0);
   if (warp < 4 * C::groups) {
     take_registers<C::computing_registers>();
     multiply_linear_tiles<Form, T>(a.linear, a.added, shared, barriers, warp);
@@ -27,6 +29,7 @@ __global__ void __launch_bounds__(LinearCut::threads, 1)
     if (warp == 4 * C::groups && threadIdx.x % 32 == 0)
       copy_linear_tiles<Form, T>(a.linear, a.added, shared, barriers);
   }
+  meet_cluster();
 }
 
 /// `columns`: of the result.
@@ -50,8 +53,14 @@ cudaError_t make_maps(AddedProducts::Part& part, const AddedProduct<T>& p, std::
   if (error != cudaSuccess) return error;
   const std::int64_t size = p.width * p.depth;
   return right_along_sum
-             ? make_matrix_map(part.b, p.right, {p.depth, p.width, 1, p.depth, size}, tile_columns)
+             ? make_matrix_map(part.b, p.right, {p.depth, p.width, 1, p.depth, size}, right_rows)
              : make_matrix_map(part.b, p.right, {p.width, p.depth, 1, p.width, size}, box_rows);
+}
+
+template <bool right_along_sum, int added_products, class T>
+cudaError_t launch_adding(SummedArguments& a, cudaStream_t stream) {
+  using Form = LinearForm<right_along_sum, true, false, added_products>;
+  return launch_linear<Form>(hopper_summed_gemm_kernel<Form, T>, a, a.linear, stream);
 }
 
 template <bool right_along_sum, class T>
@@ -59,11 +68,9 @@ cudaError_t launch(SummedArguments& a, cudaStream_t stream) {
   int deepest = 0;
   for (int p = 0; p < a.added.count; ++p)
     deepest = a.added.parts[p].depth > deepest ? a.added.parts[p].depth : deepest;
-  return deepest <= 16
-             ? launch_linear(hopper_summed_gemm_kernel<right_along_sum, 1, T>, a, a.linear, stream)
-         : deepest <= 32
-             ? launch_linear(hopper_summed_gemm_kernel<right_along_sum, 2, T>, a, a.linear, stream)
-             : launch_linear(hopper_summed_gemm_kernel<right_along_sum, 4, T>, a, a.linear, stream);
+  return deepest <= 16   ? launch_adding<right_along_sum, 1, T>(a, stream)
+         : deepest <= 32 ? launch_adding<right_along_sum, 2, T>(a, stream)
+                         : launch_adding<right_along_sum, 4, T>(a, stream);
 }
 
 }  // namespace
@@ -87,9 +94,8 @@ cudaError_t summed_products(const SummedProducts<T>& op, cudaStream_t stream) {
   const std::int64_t N = op.rows, C = op.columns, K = op.depth;
   for (const cudaError_t error :
        {make_matrix_map(a.linear.a, op.left, {K, N, 1, K, K * N}, tile_rows),
-        op.right_along_sum
-            ? make_matrix_map(a.linear.b, op.right, {K, C, 1, K, K * C}, tile_columns)
-            : make_matrix_map(a.linear.b, op.right, {C, K, 1, C, C * K}, box_rows),
+        op.right_along_sum ? make_matrix_map(a.linear.b, op.right, {K, C, 1, K, K * C}, right_rows)
+                           : make_matrix_map(a.linear.b, op.right, {C, K, 1, C, C * K}, box_rows),
         make_matrix_map(a.linear.c, op.result, {C, N, 1, C, C * N}, stored_rows)})
     if (error != cudaSuccess) return error;
   a.linear.bias = op.bias;
