@@ -38,6 +38,8 @@ std::string print(const Model& model) {
         if (v != none) out += " " + name(v);
       out += "\n";
     }
+  if (model.head.chunk > 0 && model.head.chunk < model.head.expected_rows)
+    out += "head, rows at a time: " + std::to_string(model.head.chunk) + "\n";
   return out;
 }
 

@@ -50,6 +50,7 @@ GRAPH_PASSES = {
     "add_adapters": r"forward: low_rank",
     "adapt_embeddings": r"forward: token_rows",
     "fuse_adapters": r"forward: low_rank\{.*\n +operands .*parameters=\[\{value=",
+    "cut_frozen_head": r"name=logits_chunk .*dims=\[1728 ",
     "choose_trained": r"training=\{trained=false",
     "carry_sums": r"(?m)^block name=head(?s:.*?)forward: residual_norm\{adds norms",
     "fuse_norms": r"forward: residual_norm\{adds norms",

@@ -1,3 +1,4 @@
+#include "graph/passes/frozen.hpp"
 #include "graph/passes/graph_passes.hpp"
 #include "graph/passes/number_values.hpp"
 #include "graph/passes/producers.hpp"
@@ -9,12 +10,6 @@ using operations::Linear;
 using operations::LowRank;
 
 namespace {
-
-bool is_frozen(const Model& model, const ParameterId& id) {
-  for (int k = 0; k < id.count && id.index != none; ++k)
-    if (model.parameters[static_cast<std::size_t>(id.index + k)].training.trained) return false;
-  return true;
-}
 
 /// Is it a product and a bias alone, of what the adapter reads, and for the adapter alone?
 bool is_plain(const Model& model, const Producers& producers, const Node& layer,

@@ -17,6 +17,7 @@ std::span<const GraphPass> graph_passes() {
       {"sum_attention_bias", sum_attention_bias},
       {"quantize", quantize},
       {"fuse_adapters", fuse_adapters},
+      {"cut_frozen_head", cut_frozen_head},
   };
   return in_order;
 }

@@ -51,4 +51,8 @@ void quantize(Model& model, const GraphPassOptions& options);
 /// else: a GPU then makes the sum of both by one kernel. Follows quantize: products in fp8 stay.
 void fuse_adapters(Model& model, const GraphPassOptions& options);
 
+/// A head whose weight is not trained computes fewer rows of logits at a time on a GPU. One that is
+/// trained reads and writes all of its weight's gradient for each part of the rows, and stays.
+void cut_frozen_head(Model& model, const GraphPassOptions& options);
+
 }  // namespace trainx::graph

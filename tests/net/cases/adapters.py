@@ -1,6 +1,6 @@
 """Models that adapters of low rank stand beside."""
 
-from .base import BF16, case, ranks
+from .base import BF16, case, planned, ranks
 from .decoders import FULL, family
 from .fp8 import LLAMA, fp8
 from .mixtures import mixture, shared
@@ -47,6 +47,9 @@ CASES = {
     "adapters: in fp8": case(LLAMA, lora(), precision=fp8("delayed")),
     "adapters: in fp8, blocks, recomputed, ddp": case(
         LLAMA, lora(), FULL, *ranks("ddp", 2), precision=fp8("blocks")
+    ),
+    "adapters: a frozen head's rows, cut": planned(
+        family("llama"), BF16, lora(), "batch.global_batch_size=160", "batch.micro_batch_size=160"
     ),
     "adapters: zero3": case(family("qwen2"), BF16, lora(), *ranks("zero3", 2)),
 }

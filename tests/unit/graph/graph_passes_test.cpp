@@ -113,6 +113,9 @@ TEST_CASE("each pass changes a model; the printed one says what is frozen") {
   adapted.passes.adapter.weights = {{"h.1.mlp.c_fc.weight", {"h.1.mlp.c_fc", 2, 1.0}}};
   adapted.passes.adapter.embeddings = {{"wte.weight", {"wte", 2, 1.0}}};
   observe_graph_passes(gpt2, 1, 64, DType::f32, adapted, observe);
+  architectures::GraphOptions frozen = architectures::GraphOptions::on_gpu(false, 80);
+  frozen.passes.rules = {{.pattern = "*", .trained = false}};
+  observe_graph_passes(gpt2, 8, 1024, DType::bf16, frozen, observe);
   observe_graph_passes(gpt2, 1, 64, DType::f32, cpu, observe);
   CHECK(before.find("(frozen:h.0.mlp.c_fc.weight frozen:h.0.mlp.c_fc.bias)") != std::string::npos);
   CHECK(before.find("(h.0.attn.c_attn.weight") != std::string::npos);
@@ -187,6 +190,28 @@ TEST_CASE("an adapter takes over the frozen product of a layer that does nothing
   AdapterOptions trained = both;
   trained.trained = {"up.bias"};
   CHECK(adapted(trained, "fuse_adapters").find("linear normed") != std::string::npos);
+}
+
+TEST_CASE("a frozen head of a GPU makes fewer rows of logits at a time, all of one size") {
+  const auto rows = [](std::int64_t batch_size, std::string_view pattern, bool gpu) {
+    architectures::GraphOptions options = gpu ? architectures::GraphOptions::on_gpu(false, 80)
+                                              : architectures::GraphOptions::on_cpu(1);
+    options.passes.rules = {{.pattern = std::string(pattern), .trained = false}};
+    std::int64_t chunk = 0;
+    observe_graph_passes(
+        architectures::Gpt2Dims{
+            .num_layers = 1, .num_heads = 2, .hidden_size = 128, .max_positions = 512},
+        batch_size, 512, DType::bf16, options,
+        [&](std::string_view, const Model& model) { chunk = model.head.chunk; });
+    return chunk;
+  };
+  CHECK(rows(16, "*", true) == 2048);
+  CHECK(rows(16, "wte.weight", true) == 2048);
+  CHECK(rows(16, "h.*", true) == 8192);
+  CHECK(rows(4, "*", true) == 2048);
+  CHECK(rows(3, "*", true) == 1536);
+  CHECK(rows(10, "*", true) == 1728);  // 5120 rows by threes, in steps of 64
+  CHECK(rows(16, "*", false) == rows(16, "h.*", false));
 }
 
 TEST_CASE("an adapter of a layer that the model lacks is passed over") {
