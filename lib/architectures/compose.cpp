@@ -62,8 +62,7 @@ graph::BuilderOptions builder_options(std::int64_t micro_batch_size, std::int64_
           .compute = compute,
           .gpu = graph_options.device.gpu,
           .compute_capability = graph_options.device.compute_capability,
-          .scaled = compute == DType::f16 || graph_options.seeded,
-          .sharing = graph_options.sharing};
+          .scaled = compute == DType::f16 || graph_options.seeded};
 }
 
 Head all_rows(const ModelBuilder& m, std::int64_t columns) {

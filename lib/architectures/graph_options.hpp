@@ -1,5 +1,4 @@
 #pragma once
-#include "graph/expert_sharing.hpp"
 #include "graph/passes/graph_pass_options.hpp"
 #include "architectures/device.hpp"
 #include <cstdint>
@@ -12,7 +11,6 @@ struct GraphOptions {
   // losses are multiplied by the scalar loss_scale whatever is computed in: a replica of dp is
   // given it
   bool seeded = false;
-  graph::ExpertSharing sharing = {};
   graph::GraphPassOptions passes = {};
   bool operator==(const GraphOptions&) const = default;
 

@@ -1,7 +1,6 @@
 // Builds a model from layers, as an architecture's description reads. Parameters are called as the
 // Hugging Face folder has them.
 #pragma once
-#include "graph/expert_sharing.hpp"
 #include "graph/model.hpp"
 #include <functional>
 #include <string>
@@ -34,7 +33,6 @@ struct BuilderOptions {
   bool norm_weight = true, norm_shift = true;
   double norm_offset = 0;  // of its weight
   double branch_scale = 1;
-  ExpertSharing sharing = {};
   std::int64_t label_values = 0;  // numbers of a sample's target, where it is some
   // tensors of the micro-batch that a model of the user's own reads beside those known by name
   std::vector<program::TensorSpec> fields = {};
@@ -228,9 +226,6 @@ class ModelBuilder {
   Value expert_layer(Value x, Value offsets, const MixtureOptions& options,
                      const std::vector<std::string>& parts, std::int64_t features,
                      double initializer_range);
-  /// Rows of x at the ranks of their experts, and what these made of each, summed by weight.
-  Value shared_experts(Value x, Value weights, Value indices, Value shared, Value shared_gate,
-                       const MixtureOptions& options);
   Value experts(Value rows, Value offsets, const MixtureOptions& options);
   std::int64_t choices(const MixtureOptions& options) const;  // of a micro-batch
 

@@ -24,18 +24,16 @@ Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o
                          .standard_deviation = initializer_range,
                          .saved_transposed = o.transposed};
   };
-  const int ranks = static_cast<int>(options_.sharing.ranks);
   ParameterId all;
   if (o.stacked) {
     if (parts.size() != 1) throw InternalError("stacked experts have one tensor a layer");
     all = parameter(matrix(parts.front(), {E, features, in}));
-    all.parts = ranks;
   } else {
     for (std::int64_t e = 0; e < E; ++e)
       for (const std::string& part : parts) {
         const std::string name = o.experts + "." + std::to_string(e) + "." + part;
         const ParameterId id = parameter(matrix(name, {width, in}), "", all.index != none);
-        if (all.index == none) all = {id.index, static_cast<int>(E * std::ssize(parts)), ranks};
+        if (all.index == none) all = {id.index, static_cast<int>(E * std::ssize(parts))};
       }
   }
   std::vector<ParameterId> parameters{all};
@@ -43,31 +41,13 @@ Value ModelBuilder::expert_layer(Value x, Value offsets, const MixtureOptions& o
     if (!o.stacked) throw InternalError("experts with biases are stacked");
     parameters.push_back(parameter(
         {.name = parts.front() + (o.transposed ? "_bias" : ".bias"), .dims = {E, features}}));
-    parameters.back().parts = ranks;
   }
-  const GroupedLinear all_rows{.experts = E / ranks,
-                               .per_token = o.router.per_token,
-                               .expected_rows = ranks > 1 ? choices(o) : 0,
-                               .of_experts = E};
+  const GroupedLinear all_rows{.experts = E, .per_token = o.router.per_token, .of_experts = E};
   return out(add(all_rows, {x.id, offsets.id}, std::move(parameters)), GroupedLinear::y);
 }
 
 std::int64_t ModelBuilder::choices(const MixtureOptions& o) const {
   return options_.batch_size * length_ * o.router.per_token;
-}
-
-std::int64_t ExpertSharing::choices(std::int64_t tokens, std::int64_t per_token,
-                                    std::int64_t experts) const {
-  const std::int64_t most = tokens * std::min(per_token, experts / ranks);
-  if (capacity <= 0) return most;
-  const double even = static_cast<double>(tokens * per_token) / static_cast<double>(ranks);
-  return std::min(most,
-                  std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(capacity * even))));
-}
-
-std::int64_t ExpertSharing::rows(std::int64_t tokens, std::int64_t per_token,
-                                 std::int64_t experts) const {
-  return std::min(tokens, choices(tokens, per_token, experts));
 }
 
 Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) {
@@ -80,51 +60,9 @@ Value ModelBuilder::experts(Value rows, Value offsets, const MixtureOptions& o) 
                       o.down_range > 0 ? o.down_range : range);
 }
 
-Value ModelBuilder::shared_experts(Value x, Value weights, Value indices, Value shared,
-                                   Value shared_gate, const MixtureOptions& o) {
-  if (o.capacity_factor > 0) throw InternalError("mixture: experts of ranks have a capacity each");
-  const std::int64_t ranks = options_.sharing.ranks, tokens = options_.batch_size * length_,
-                     room = options_.sharing.choices(tokens, o.router.per_token, o.router.experts);
-  const Node& to_ranks = add(DispatchToRanks{.experts = o.router.experts,
-                                             .ranks = ranks,
-                                             .capacity = room < choices(o) ? room : 0,
-                                             .drops = options_.sharing.drops},
-                             {x.id, weights.id, indices.id}, {});
-  // operations are added to a list that moves: values, not nodes, are kept
-  const Value slots = out(to_ranks, DispatchToRanks::rows),
-              slot_weights = out(to_ranks, DispatchToRanks::slot_weights),
-              owners = out(to_ranks, DispatchToRanks::owners),
-              at_ranks = out(to_ranks, DispatchToRanks::places);
-  offsets_.push_back(out(to_ranks, DispatchToRanks::offsets).id);
-  const auto continued = [&](const std::string& what) -> Block& {
-    Block& before = model_.blocks.back();
-    before.closes = true;  // a sum that opens it stays there
-    const std::string name = before.name.substr(0, before.name.rfind(".experts"));
-    Block& next = begin(name + what, BlockKind::layer, before.layer);
-    next.continues = true;
-    return next;
-  };
-  continued(".experts").parts = static_cast<int>(ranks);
-  const Node& dispatch = add(Dispatch{.experts = o.router.experts / ranks,
-                                      .sparse = true,
-                                      .most_rows = ranks * room,
-                                      .expected_rows = choices(o)},
-                             {slots.id, owners.id}, {});
-  const Value rows = out(dispatch, Dispatch::rows), places = out(dispatch, Dispatch::places),
-              offsets = out(dispatch, Dispatch::offsets);
-  const Value y = experts(rows, offsets, o);
-  const Value back = out(add(Combine{.sparse = true, .expected_rows = choices(o)},
-                             {y.id, slot_weights.id, places.id, none, none}, {}));
-  model_.values[static_cast<std::size_t>(back.id)].name = "expert_results";
-  continued(".combine");
-  return out(
-      add(Combine{.sparse = true}, {back.id, none, at_ranks.id, shared.id, shared_gate.id}, {}));
-}
-
 Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Value shared_gate) {
-  const std::int64_t E = o.router.experts, hidden = columns_of(x), ranks = options_.sharing.ranks,
+  const std::int64_t E = o.router.experts, hidden = columns_of(x),
                      tokens = options_.batch_size * length_;
-  if (E % ranks != 0) throw InternalError("mixture: ranks do not divide its experts");
   std::vector<ParameterId> routing(2);
   routing[Router::weight] = parameter({.name = o.router_name + ".weight",
                                        .dims = {E, hidden},
@@ -167,7 +105,6 @@ Value ModelBuilder::mixture(Value x, const MixtureOptions& o, Value shared, Valu
     z_loss_ = {.rows = (z_loss_.scale > 0 ? z_loss_.rows : 0) + tokens, .scale = o.z_loss};
   }
   loads_ = {.experts = E, .choices = choices(o)};
-  if (ranks > 1) return shared_experts(x, weights, indices, shared, shared_gate, o);
   Dispatch by_expert{.experts = E};
   if (o.capacity_factor > 0) {
     const auto even = static_cast<double>(choices(o)) / static_cast<double>(E);

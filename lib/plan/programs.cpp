@@ -33,8 +33,9 @@ architectures::GraphOptions graph_options_of(const Draft& plan) {
                               .weight_casts = weight_casts_of(plan),
                               .costs = fp8_costs(plan)};
   tell_trained(plan, graph_options);
-  graph_options.sharing = {plan.mesh.experts, plan.recipe.parallel.experts_capacity,
-                           plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
+  graph_options.passes.sharing = {
+      plan.mesh.experts, plan.recipe.parallel.experts_capacity,
+      plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
   return graph_options;
 }
 

@@ -33,6 +33,7 @@ LOWERINGS = {
     "backward_walk": r"output_gradients=\[[^]]*\d",
     "builder": r"forward: residual_norm\{adds norms",
     "costs": r"(?m)^    elements work=",
+    "expert_sharing": r"forward: dispatch_to_ranks\{.*capacity=[1-9]",
     "fp8_gain": r"(?m)^fp8 .*left_out gains_nothing",
     "gradient_scratch": r"name=d\w+ role=scratch",
     "groups": r"(?m)^    parameter .* offset=",
@@ -47,6 +48,7 @@ LOWERINGS = {
     "value_map": r"(?m)^  value name=residual1 ",
 }
 GRAPH_PASSES = {
+    "share_experts": r"forward: dispatch_to_ranks",
     "add_adapters": r"forward: low_rank",
     "adapt_embeddings": r"forward: token_rows",
     "fuse_adapters": r"forward: low_rank\{.*\n +operands .*parameters=\[\{value=",

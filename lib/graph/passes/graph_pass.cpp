@@ -6,6 +6,7 @@ namespace trainx::graph {
 
 std::span<const GraphPass> graph_passes() {
   static constexpr GraphPass in_order[] = {
+      {"share_experts", share_experts},
       {"add_adapters", add_adapters},
       {"adapt_embeddings", adapt_embeddings},
       {"choose_trained", choose_trained},

@@ -4,6 +4,10 @@
 
 namespace trainx::graph {
 
+/// Cuts the block of each mixture into three, where ranks share its experts: the rows that tokens
+/// send to ranks, the experts that a rank has, and the sum of what comes back to tokens.
+void share_experts(Model& model, const GraphPassOptions& options);
+
 /// Freezes the model but for what AdapterOptions name, and adds adapters to its linear layers. An
 /// activation that such a layer has becomes an operation behind the adapter. Weights that the model
 /// lacks are passed over: plans try shallower ones.

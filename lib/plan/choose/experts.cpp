@@ -79,7 +79,7 @@ std::string shared_experts_words(const Draft& plan) {
                      per_token = architectures::experts_per_token(plan.dims);
   const std::int64_t tokens = plan.batch.micro_batch_size * plan.row_lengths.back(),
                      ranks = plan.mesh.experts;
-  const graph::ExpertSharing sharing = graph_options_of(plan).sharing;
+  const graph::ExpertSharing sharing = graph_options_of(plan).passes.sharing;
   const std::int64_t choices = sharing.choices(tokens, per_token, experts),
                      any = graph::ExpertSharing{.ranks = ranks}.choices(tokens, per_token, experts);
   return "parallel.experts " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +

@@ -37,12 +37,77 @@ void finish(ModelBuilder& m, Norm norm) {
   m.loss(norm(), {.tied_to = "t", .classes = 5}, operations::CrossEntropy::Score::none);
 }
 
+architectures::ModelDims mixture() {
+  return architectures::dims_from_config(R"({"model_type": "mixtral", "num_hidden_layers": 1,
+      "hidden_size": 8, "intermediate_size": 6, "num_attention_heads": 2,
+      "num_key_value_heads": 2, "vocab_size": 9, "max_position_embeddings": 8,
+      "num_experts_per_tok": 2, "num_local_experts": 4})",
+                                         "config.json");
+}
+
 Value mlp(ModelBuilder& m, Value x) {
   x = m.linear(x, "up", {.features = 8, .activation = operations::Activation::gelu_tanh});
   return m.linear(x, "down", {.features = C});
 }
 
 }  // namespace
+
+TEST_CASE("ranks that share experts have three blocks for a mixture") {
+  architectures::GraphOptions options = architectures::GraphOptions::on_cpu(1);
+  options.passes.sharing = {.ranks = 2, .capacity = 1, .drops = true};
+  std::string before, after;
+  std::vector<Block> blocks;
+  observe_graph_passes(mixture(), 2, 4, DType::f32, options,
+                       [&](std::string_view pass, const Model& model) {
+                         if (pass.empty()) before = print(model);
+                         if (pass != "share_experts") return;
+                         after = print(model);
+                         blocks = model.blocks;
+                       });
+  const auto of_mlp = [](const std::string& text) {
+    std::string lines;
+    for (std::size_t from = 0, to = 0; from < text.size(); from = to + 1) {
+      to = text.find('\n', from);
+      const std::string line = text.substr(from, to - from);
+      if (line.starts_with("h0.mlp")) lines += line.substr(0, line.find(" (")) + "\n";
+    }
+    return lines;
+  };
+  CHECK(of_mlp(before) ==
+        "h0.mlp residual_norm residual1\n"
+        "h0.mlp router normed\n"
+        "h0.mlp dispatch normed indices\n"
+        "h0.mlp grouped_linear rows offsets\n"
+        "h0.mlp gated y\n"
+        "h0.mlp grouped_linear activated offsets\n"
+        "h0.mlp combine y weights places\n"
+        "h0.mlp residual_norm residual1 branch1\n");
+  CHECK(of_mlp(after) ==
+        "h0.mlp residual_norm residual1\n"
+        "h0.mlp router normed\n"
+        "h0.mlp dispatch_to_ranks normed weights indices\n"
+        "h0.mlp.experts dispatch rows owners\n"
+        "h0.mlp.experts grouped_linear rows offsets\n"
+        "h0.mlp.experts gated y\n"
+        "h0.mlp.experts grouped_linear activated offsets\n"
+        "h0.mlp.experts combine y slot_weights places\n"
+        "h0.mlp.combine combine expert_results places\n"
+        "h0.mlp.combine residual_norm residual1 branch1\n");
+  const auto named = [&](const std::string& name) {
+    return *std::ranges::find(blocks, name, &Block::name);
+  };
+  const Block experts = named("h0.mlp.experts"), rest = named("h0.mlp.combine");
+  CHECK((experts.parts == 2 && experts.continues && experts.closes));
+  CHECK((rest.parts == 1 && rest.continues));
+  CHECK(named("h0.mlp").closes);
+  const Node& layer = experts.ops.at(1);
+  CHECK(std::get<operations::GroupedLinear>(layer.operation).experts == 2);
+  CHECK(layer.parameters.at(operations::GroupedLinear::weight).parts == 2);
+  const Node& sent = named("h0.mlp").ops.back();
+  // 8 tokens make 16 choices, 8 of each rank's experts if all are chosen as often
+  CHECK(std::get<operations::DispatchToRanks>(sent.operation) ==
+        operations::DispatchToRanks{.experts = 4, .ranks = 2, .capacity = 8, .drops = true});
+}
 
 TEST_CASE("a sum opens the block behind it, with its norm and the branch's bias") {
   ModelBuilder m = builder();
@@ -113,6 +178,9 @@ TEST_CASE("each pass changes a model; the printed one says what is frozen") {
   adapted.passes.adapter.weights = {{"h.1.mlp.c_fc.weight", {"h.1.mlp.c_fc", 2, 1.0}}};
   adapted.passes.adapter.embeddings = {{"wte.weight", {"wte", 2, 1.0}}};
   observe_graph_passes(gpt2, 1, 64, DType::f32, adapted, observe);
+  architectures::GraphOptions sharing = architectures::GraphOptions::on_cpu(1);
+  sharing.passes.sharing.ranks = 2;
+  observe_graph_passes(mixture(), 2, 4, DType::f32, sharing, observe);
   architectures::GraphOptions frozen = architectures::GraphOptions::on_gpu(false, 80);
   frozen.passes.rules = {{.pattern = "*", .trained = false}};
   observe_graph_passes(gpt2, 8, 1024, DType::bf16, frozen, observe);

@@ -40,7 +40,7 @@ std::string config(const std::string& family) {
 
 program::ModelGraph mixture(int ranks, const std::string& family = "mixtral") {
   architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
-  graph_options.sharing.ranks = ranks;
+  graph_options.passes.sharing.ranks = ranks;
   architectures::ModelDims dims = architectures::dims_from_config(config(family), "config.json");
   return architectures::model_graph(dims, 2, 4, DType::f32, graph_options);
 }
