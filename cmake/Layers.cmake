@@ -50,6 +50,8 @@ list(FILTER kernel_sources EXCLUDE REGEX "/hopper/")
 if(reference_sources)
   add_library(trainx_kernel_references STATIC ${reference_sources})
   compile_in_batches(trainx_kernel_references)
+  # Products and sums are rounded one by one, as kernels::product and kernels::sum promise.
+  target_compile_options(trainx_kernel_references PRIVATE -ffp-contract=off)
   target_include_directories(trainx_kernel_references PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>")
   set_target_properties(trainx_kernel_references PROPERTIES EXPORT_NAME kernel_references)
   list(APPEND TRAINX_LAYERS trainx_kernel_references)
@@ -169,7 +171,7 @@ layer(operations TORCH NEEDS kernels tensor gpu operation_specs
 if(TRAINX_CUDA)
   target_compile_definitions(trainx_operations PUBLIC TRAINX_CUDA)
 endif()
-layer(model TORCH NEEDS operations program architectures options graph)
+layer(model TORCH NEEDS kernels operations program architectures options graph)
 # Models that scripts/trainx-export wrote. SHA-256 by libcrypto.
 layer(exported TORCH SIZE 12 NEEDS model checkpoint LIBRARIES system::crypto)
 layer(optim TORCH NEEDS kernels tensor options LIBRARIES trainx_kernel_references)

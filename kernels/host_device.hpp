@@ -49,9 +49,23 @@ TRAINX_HOST_DEVICE float quotient(float a, float b) {
   return a / b;
 #endif
 }
+TRAINX_HOST_DEVICE double quotient(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __ddiv_rn(a, b);
+#else
+  return a / b;
+#endif
+}
 TRAINX_HOST_DEVICE float square_root(float x) {
 #ifdef __CUDA_ARCH__
   return __fsqrt_rn(x);
+#else
+  return std::sqrt(x);
+#endif
+}
+TRAINX_HOST_DEVICE double square_root(double x) {
+#ifdef __CUDA_ARCH__
+  return __dsqrt_rn(x);
 #else
   return std::sqrt(x);
 #endif

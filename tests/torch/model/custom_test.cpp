@@ -108,7 +108,7 @@ struct Run {
     dims.shapes = {measured(dims, B, T)};
     graph = architectures::custom_graph(dims, B, T, DType::f32);
     blocks = model::build_blocks(dims, graph);
-    const auto fill = model::weight_initializer(dims, 5);
+    const auto fill = model::weight_initializer(dims, 5).fill;
     for (std::size_t g = 0; g < graph.groups.size(); ++g) {
       at::Tensor& w = memory[{program::Role::parameter, static_cast<int>(g)}] =
           at::zeros({graph.groups[g].elements});
