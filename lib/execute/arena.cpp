@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace trainx::execute {
 
@@ -16,6 +17,14 @@ Arena::Arena(std::int64_t bytes) : bytes_(bytes) {
   // Advice only, so a refusal does not matter.
   madvise(p, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(p);
+}
+
+void Arena::forget(std::span<std::byte> part) {
+  const auto page = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  const std::int64_t from = part.data() - data_, to = from + static_cast<std::int64_t>(part.size()),
+                     begin = (from + page - 1) / page * page, end = to / page * page;
+  // a refusal leaves the pages as they are, which costs memory alone
+  if (end > begin) madvise(data_ + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
 }
 
 Arena::~Arena() { munmap(data_, static_cast<std::size_t>(bytes_)); }

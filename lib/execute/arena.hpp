@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace trainx::execute {
 
@@ -13,6 +14,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
+  /// Gives the whole pages of a part back to the system: they are zero when they are next read.
+  void forget(std::span<std::byte> part);
 
  private:
   std::byte* data_ = nullptr;

@@ -22,7 +22,7 @@ class CpuDevice final : public Device {
   std::byte* host() const override { return host_ ? host_->data() : nullptr; }
   disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override { return true; }
-  void upload(const std::vector<std::span<const std::byte>>&) override {}
+  void upload(const NotUploaded&) override {}
   void download() override {}
   std::byte* memory() override { return arena_.data(); }
   void compute(const std::function<void()>& work) override { work(); }

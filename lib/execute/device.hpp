@@ -6,10 +6,24 @@
 #include "core/power_reading.hpp"
 #include "disk/disk.hpp"
 #include "execute/ranks.hpp"
+#include "kernels/random/initial_values.hpp"
 #include <cstdint>
 #include <functional>
 
 namespace trainx::execute {
+
+/// A part of residents() or host() and what it begins as.
+struct InitialPart {
+  kernels::InitialPlaces to;
+  kernels::InitialValues values;
+};
+
+/// Parts of residents() that upload() does not copy.
+struct NotUploaded {
+  std::vector<std::span<const std::byte>> zeros;  // set to zero in memory()
+  std::vector<std::span<const std::byte>> drawn;  // draw() or keep() has written them to memory()
+  std::vector<std::span<const std::byte>> constants;  // of those, what downloads leave out, too
+};
 
 class Device {
  public:
@@ -26,15 +40,25 @@ class Device {
   /// is read beside it must be copied first.
   virtual bool steps_change_residents() const = 0;
   /// Between a device's memory and residents(); nothing where they are one. The memory must be at
-  /// rest. `zeros`: what of residents() is zero.
-  virtual void upload(const std::vector<std::span<const std::byte>>& zeros = {}) = 0;
+  /// rest.
+  virtual void upload(const NotUploaded& parts = {}) = 0;
   virtual void download() = 0;
   /// The same of a part of residents() that was written there, or of host(), which steps read where
   /// it is.
   virtual void upload_part(std::span<const std::byte>) {}
-  /// The same beside the steps that follow: residents() may be read once end_download() has
-  /// returned, on any thread, with the seconds that the copy took, for which the steps' first write
-  /// to a resident waited.
+  /// Whether memory() is another than that of residents(). Only then are the next three called.
+  virtual bool has_own_memory() const { return false; }
+  /// Draws initial values in memory(), in the places that the parts have in residents(), whose own
+  /// memory is not touched; and in host(). What was drawn is there on return.
+  virtual void draw(std::span<const InitialPart>) {}
+  /// Copies a part of residents() to memory() and gives its pages back to the system, so that the
+  /// host holds a group at a time.
+  virtual void keep(std::span<std::byte>) {}
+  /// Copies a part of memory() to residents(), where it lies.
+  virtual void download_part(std::span<std::byte>) {}
+  /// The same as download() beside the steps that follow: residents() may be read once
+  /// end_download() has returned, on any thread, with the seconds that the copy took, for which the
+  /// steps' first write to a resident waited.
   virtual void begin_download() { download(); }
   /// To be called once, after upload(), by whoever will: memory for such copies is prepared in the
   /// background. Without it they are made all the same, but while begin_download() waits.

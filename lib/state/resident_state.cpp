@@ -59,6 +59,7 @@ std::vector<float> part_of_exact(const GroupSpec& group, const GroupSpec& part,
 ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMemory& memory,
                              const std::vector<program::StateSpec>& states, execute::Ranks ranks)
     : placed_(placed),
+      device_(memory.device && memory.device->has_own_memory() ? memory.device : nullptr),
       ranks_(ranks),
       sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::is_cut)),
       window_(memory.disk, free_on_host(placed, memory.host)) {
@@ -82,6 +83,9 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     for (int r = 0; g.parts == 1 && of_shards && r < placed.program.mesh.shard; ++r)
       group.shards.push_back(program::shard_of(g, r, placed.program.mesh.shard));
   }
+  leaves_frozen_ = device_ && std::ranges::any_of(placed.graph.groups, [](const GroupSpec& g) {
+                     return std::ranges::any_of(g.parameters, &ParameterSpec::of_adapter);
+                   });
   if (const std::int64_t bytes = plan::largest_weights_on_disk(placed.program); bytes > 0) {
     weights_memory_.emplace(bytes);  // whole pages, which blocks of the disk are not larger than
     weights_window_ =
@@ -101,7 +105,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
     std::byte* const at =
         on_disk ? nullptr : (on_host ? memory.host : memory.base) + placed.placement.base[b];
     const Place place{at, on_disk ? placed.placement.base[b] : program::none,
-                      static_cast<std::size_t>(buffer.bytes()), buffer.role == Role::parameter};
+                      static_cast<std::size_t>(buffer.bytes()), buffer.role == Role::parameter,
+                      !on_host && !on_disk};
     switch (buffer.role) {
       case Role::step: step_ = reinterpret_cast<std::int64_t*>(at); continue;
       case Role::applied_steps: applied_ = reinterpret_cast<std::int64_t*>(at); continue;
@@ -135,15 +140,17 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
   }
 }
 
-void ResidentState::initialize(const model::WeightInitializer& fill, Memory memory) {
+void ResidentState::initialize(const model::WeightInitializer& weights, Memory memory) {
   states_written_ = memory == Memory::written;
   std::vector<float> memory_of_largest;
   for (Group& group : groups_) {
-    const auto elements = static_cast<std::size_t>(group.spec->elements);
-    if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
-    const std::span<float> exact(memory_of_largest.data(), elements);
-    fill(*group.spec, exact.data());
-    store_exact(group, exact);
+    if (!weights.seed || !draw(group, *weights.seed)) {
+      const auto elements = static_cast<std::size_t>(group.spec->elements);
+      if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
+      const std::span<float> exact(memory_of_largest.data(), elements);
+      weights.fill(*group.spec, exact.data());
+      store_exact(group, exact);
+    }
     for (const State& state : group.states)
       if (!state.spec.averages_weights &&  // which begins as the weights
           (memory == Memory::written || state.spec.initial != 0 || state.on_host))
@@ -164,11 +171,7 @@ void ResidentState::forget_windows() const {
   weights_window_.forget();
 }
 
-void ResidentState::initialize(std::uint64_t seed) {
-  initialize([seed](const GroupSpec& group, float* exact) {
-    model::initialize_parameters(group, seed, exact);
-  });
-}
+void ResidentState::initialize(std::uint64_t seed) { initialize(model::drawn_weights(seed)); }
 
 std::span<const double> ResidentState::set_learning_rates(const std::vector<double>& table) {
   if (table.size() != lr_table_.size())
@@ -204,25 +207,14 @@ std::int64_t ResidentState::applied_steps() const { return *applied_; }
 std::string ResidentState::weights_hash() const {
   std::string all;
   for (const Group& group : groups_)
-    all += sharded_
+    all += !group.loaded_hash.empty()
                ? group.loaded_hash
                : hash_hex(std::span<const std::byte>(read(group.parameter), group.parameter.bytes));
   return hash_hex(all);
 }
 
-std::vector<std::span<const std::byte>> ResidentState::untouched() const {
-  std::vector<std::span<const std::byte>> out;
-  if (states_written_) return out;
-  for (const Group& group : groups_)
-    for (const State& state : group.states)
-      if (state.spec.initial == 0 && !state.on_host && state.place.memory &&
-          !state.spec.averages_weights)
-        out.emplace_back(state.place.memory, state.place.bytes);
-  return out;
-}
-
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
-  if (sharded_) group.loaded_hash = hash_hex(std::as_bytes(exact));
+  group.loaded_hash = sharded_ ? hash_hex(std::as_bytes(exact)) : "";
   std::vector<float> part;
   if (group.spec->parts > 1) {
     part = part_of_exact(*group.spec, group.shards[own(group)], exact);
@@ -237,6 +229,7 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
     if (state.spec.averages_weights)
       tensor::copy(edit(state.place, true), std::as_bytes(exact).data(), exact.size_bytes());
   if (group.on_host) tensor::copy(group.on_host, group.parameter.memory, group.parameter.bytes);
+  leave_on_device(group);
 }
 
 void ResidentState::store_rounded(Group& group, std::span<const float> exact) {

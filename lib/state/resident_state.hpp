@@ -6,10 +6,12 @@
 #include "model/model.hpp"
 #include "plan/run_plan.hpp"
 #include "execute/arena.hpp"
+#include "execute/device.hpp"
 #include "state/disk_window.hpp"
 #include "execute/ranks.hpp"
 #include <cstdint>
 #include <optional>
+#include <set>
 
 namespace trainx::state {
 
@@ -22,10 +24,17 @@ struct ResidentMemory {
   std::byte* base = nullptr;
   std::byte* host = nullptr;
   disk::Disk* disk = nullptr;
+  // of which `base` is residents(); null: there is none, or nothing is drawn
+  execute::Device* device = nullptr;
   // NOLINT(google-explicit-constructor): most have one arena
   ResidentMemory(const execute::Arena& arena, std::byte* on_host = nullptr,
                  disk::Disk* on_disk = nullptr)
       : base(arena.data()), host(on_host), disk(on_disk) {}
+  /// All that the device has.
+  explicit ResidentMemory(execute::Device& of)
+      : ResidentMemory(of.residents(), of.host(), of.disk()) {
+    device = &of;
+  }
 };
 
 class ResidentState {
@@ -37,8 +46,10 @@ class ResidentState {
 
   enum class Memory : std::uint8_t { written, new_arena };
   /// Initial weights; states as they begin; counters zero. In a new arena what begins as zero is
-  /// zero already: its memory is not touched.
-  void initialize(const model::WeightInitializer& fill, Memory memory = Memory::written);
+  /// zero already: its memory is not touched. Weights that are drawn from a seed are drawn by the
+  /// device, if it draws any; the copy in ResidentMemory::base then stays as it is until they are
+  /// read here.
+  void initialize(const model::WeightInitializer& weights, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
   /// Returns where they lie.
@@ -50,8 +61,9 @@ class ResidentState {
   /// Of delayed scaling in fp8; empty: no step has been yet. Nothing where scales are not delayed.
   void set_fp8_ranges(const std::vector<double>& ranges);
   std::size_t fp8_ranges() const { return fp8_ranges_.size(); }
-  /// What of the memory's base nothing was written to: states, until they are loaded.
-  std::vector<std::span<const std::byte>> untouched() const;
+  /// Device::upload without what the device has already: states that are zero, weights that it
+  /// has. What training changes has to be downloaded before it is read here again.
+  void upload_to(execute::Device& device);
 
   /// Reads all weights of a Hugging Face folder (f32, bf16 or f16; one file or shards); of an
   /// adapter's folder those of its model, to which it is added in fp32. A missing,
@@ -78,7 +90,8 @@ class ResidentState {
   /// states their own. The same tensors however they lie in shards, which all ranks gather
   /// (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
-  /// Of the weights' bytes as they lie, or where they lie in shards of all that were loaded last.
+  /// Of the weights' bytes as they lie; where they lie in shards, of all that were loaded last;
+  /// where the device drew them, of what they follow from.
   std::string weights_hash() const;
   std::vector<checkpoint::TensorSource> states() const;
 
@@ -98,6 +111,7 @@ class ResidentState {
     std::int64_t on_disk = program::none;
     std::size_t bytes = 0;
     bool of_weights = false;  // those that blocks compute with
+    bool in_base = false;
     auto operator<=>(const Place&) const = default;
   };
   struct State {
@@ -116,7 +130,9 @@ class ResidentState {
     std::vector<program::GroupSpec> shards;
     // ... and along which axis they are; nothing: each rank has the whole
     std::optional<program::Axis> cut_along;
-    std::string loaded_hash;  // of exact weights, where they lie in shards
+    // of exact weights where they lie in shards, of what they follow from where the device drew
+    // them, of the parameter where it was left on the device
+    std::string loaded_hash;
     Place parameter;
     std::byte* on_host = nullptr;  // the same, where updates are made on the host
     // of no bytes: the parameter is exact, or the program does not train
@@ -124,6 +140,15 @@ class ResidentState {
     program::Master master_kind = program::Master::absent;
     std::vector<State> states;
   };
+  /// Has the device draw the group's weights from the seed; false: it draws none of this group.
+  bool draw(Group& group, std::uint64_t seed);
+  /// Moves what was stored to the device, where leaves_frozen_ says so.
+  void leave_on_device(Group& group);
+  bool is_left(const Group& group) const {
+    return leaves_frozen_ && !group.spec->training.trained && group.parameter.in_base;
+  }
+  /// The place's memory, to which what the device alone had there has been downloaded.
+  std::byte* fetch(const Place& place) const;
   void begin(const State& state);
   void store_exact(Group& group, std::span<const float> exact);
   void store_rounded(Group& group, std::span<const float> exact);  // with the master
@@ -142,10 +167,12 @@ class ResidentState {
   std::span<const float> exact_elements(const Group& group, std::int64_t first,
                                         std::span<float> out) const;
   const std::byte* read(const Place& place) const {
-    return place.memory ? place.memory : window_of(place).view(place.on_disk, place.bytes);
+    return place.memory ? fetch(place) : window_of(place).view(place.on_disk, place.bytes);
   }
   std::byte* edit(const Place& place, bool anew = false) {
-    return place.memory ? place.memory : window_of(place).edit(place.on_disk, place.bytes, anew);
+    if (!place.memory) return window_of(place).edit(place.on_disk, place.bytes, anew);
+    if (anew) on_device_.erase(place);
+    return fetch(place);
   }
   DiskWindow& window_of(const Place& place) const {
     return place.of_weights ? weights_window_ : window_;
@@ -159,6 +186,7 @@ class ResidentState {
   }
 
   const plan::PlacedProgram& placed_;
+  execute::Device* device_;  // null: new weights are drawn on the CPU, to where they lie
   execute::Ranks ranks_;
   bool sharded_ = false;  // any group is
   // by one's own shard: what gather made
@@ -170,6 +198,11 @@ class ResidentState {
   // a second one: exact weights may follow from weights and what is beside them, both on the disk
   mutable DiskWindow weights_window_;
   bool states_written_ = false;
+  // places of which the device alone has the values
+  mutable std::set<Place> on_device_;
+  // Frozen weights beside an adapter: each is on the device alone from when it is stored or drawn
+  // until it is read here, so that the host need not hold them all.
+  bool leaves_frozen_ = false;
   std::vector<Group> groups_;
   std::int64_t* step_ = nullptr;
   std::int64_t* applied_ = nullptr;

@@ -38,8 +38,7 @@ TrainingParts::TrainingParts(const plan::RunPlan& p, std::shared_ptr<const data:
       train_source(std::move(train)),
       eval_source(std::move(eval)),
       device(execute::open_device(p, among)),
-      resident(p.train.front(), {device->residents(), device->host(), device->disk()},
-               p.update.states, among),
+      resident(p.train.front(), state::ResidentMemory(*device), p.update.states, among),
       blocks(build_blocks(p.dims, p.train)),
       evaluation_blocks(evaluates_another_graph(p) ? build_blocks(p.dims, p.evaluate)
                                                    : std::vector<model::Blocks>{}),
@@ -108,7 +107,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   parts.first_step = state.step;
   ranks.connect(parts);
   if (r.precision.rounding == recipe::Rounding::stochastic) parts.rounding_seed = seed;
-  device->upload(resident.untouched());
+  resident.upload_to(*device);
   executor = device->make_executor(plan.train, std::move(parts));
   executor->run_prologue();
   trainer = std::make_unique<Trainer>(plan, *executor, *loader, state, ranks);

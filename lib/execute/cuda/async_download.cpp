@@ -15,7 +15,11 @@ constexpr std::int64_t part_bytes = std::int64_t{256} << 20;
 
 }  // namespace
 
-AsyncDownload::AsyncDownload(Arena& to, const std::byte* from) : to_(to), from_(from) {
+AsyncDownload::AsyncDownload(Arena& to, const std::byte* from, const std::vector<Range>& ranges)
+    : to_(to), from_(from) {
+  for (const Range& range : ranges)
+    for (std::int64_t at = range.begin; at < range.end; at += part_bytes)
+      parts_.push_back({at, std::min(range.end, at + part_bytes)});
   require(cudaGetDevice(&gpu_), "this rank's GPU");
   stream_ = gpu::make_stream("stream of downloads");
   ready_ = gpu::make_event("event of downloads");
@@ -31,21 +35,21 @@ AsyncDownload::~AsyncDownload() {
   ends_ = true;
   if (pinning_.joinable()) pinning_.join();
   cudaStreamSynchronize(stream_);
-  for (std::int64_t at = 0; at < pinned_bytes_; at += part_bytes)
-    cudaHostUnregister(to_.data() + at);
+  for (std::size_t p = 0; p < pinned_; ++p) cudaHostUnregister(to_.data() + parts_[p].begin);
 }
 
 void AsyncDownload::pin() {
   if (cudaSetDevice(gpu_) != cudaSuccess) return;
-  for (std::int64_t at = 0; at < to_.bytes() && !ends_; at += part_bytes) {
-    const auto bytes = static_cast<std::size_t>(std::min(part_bytes, to_.bytes() - at));
+  for (; pinned_ < parts_.size() && !ends_; ++pinned_) {
+    const Range& part = parts_[pinned_];
+    std::byte* const at = to_.data() + part.begin;
+    const auto bytes = static_cast<std::size_t>(part.end - part.begin);
     // advice: pinning finds the pages there, or makes them
-    madvise(to_.data() + at, bytes, MADV_POPULATE_WRITE);
-    if (cudaHostRegister(to_.data() + at, bytes, cudaHostRegisterDefault) != cudaSuccess) {
+    madvise(at, bytes, MADV_POPULATE_WRITE);
+    if (cudaHostRegister(at, bytes, cudaHostRegisterDefault) != cudaSuccess) {
       cudaGetLastError();
       return;
     }
-    pinned_bytes_ = at + static_cast<std::int64_t>(bytes);
   }
 }
 
@@ -54,10 +58,10 @@ void AsyncDownload::begin(cudaStream_t stream) {
   require(cudaEventRecord(ready_, stream), "weights from the GPU");
   require(cudaStreamWaitEvent(stream_, ready_, 0), "weights from the GPU");
   require(cudaEventRecord(begun_, stream_), "weights from the GPU");
-  for (std::int64_t at = 0; at < to_.bytes(); at += part_bytes)
-    require(cudaMemcpyAsync(to_.data() + at, from_ + at,
-                            static_cast<std::size_t>(std::min(part_bytes, to_.bytes() - at)),
-                            cudaMemcpyDeviceToHost, stream_),
+  for (const Range& part : parts_)
+    require(cudaMemcpyAsync(to_.data() + part.begin, from_ + part.begin,
+                            static_cast<std::size_t>(part.end - part.begin), cudaMemcpyDeviceToHost,
+                            stream_),
             "weights from the GPU");
   require(cudaEventRecord(done_, stream_), "weights from the GPU");
 }

@@ -158,7 +158,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
       arena_bytes_(plan.memory.arena_bytes),
       workspace_bytes_(plan.memory.library_bytes),
       residents_(std::make_unique<Arena>(
-          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front(), false)))) {
+          std::max<std::int64_t>(1, bytes_of_residents(plan.train.front(), false)))),
+      downloaded_{{0, residents_->bytes()}} {
   stream_ = gpu::make_stream("stream");
   arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
   arena_ = arena_memory_.as<std::byte>();
@@ -266,13 +267,39 @@ bool GpuDevice::steps_change_residents() const {
   });
 }
 
+namespace {
+
+std::vector<Range> all_but(std::vector<std::span<const std::byte>> spans, const Arena& arena) {
+  std::ranges::sort(spans, {}, [](const auto& span) { return span.data(); });
+  std::vector<Range> out;
+  std::int64_t at = 0;
+  for (const auto& span : spans) {
+    const std::int64_t begin = span.data() - arena.data();
+    if (begin > at) out.push_back({at, begin});
+    at = begin + static_cast<std::int64_t>(span.size());
+  }
+  if (arena.bytes() > at) out.push_back({at, arena.bytes()});
+  return out;
+}
+
+}  // namespace
+
 // Zeros are made on the GPU: reading them here would take memory and time for pages that nobody has
 // written.
-void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
-  std::map<std::int64_t, std::int64_t> gaps;  // offsets, begin and end
-  for (const auto& z : zeros)
-    gaps[z.data() - residents_->data()] = z.data() - residents_->data() +
-                                          static_cast<std::int64_t>(z.size());
+void GpuDevice::upload(const NotUploaded& parts) {
+  struct Gap {
+    std::int64_t end;
+    bool is_zero;
+  };
+  std::map<std::int64_t, Gap> gaps;  // by the offset of their beginning
+  const auto leave_out = [&](const std::vector<std::span<const std::byte>>& spans, bool is_zero) {
+    for (const auto& span : spans) {
+      const std::int64_t begin = span.data() - residents_->data();
+      gaps[begin] = {begin + static_cast<std::int64_t>(span.size()), is_zero};
+    }
+  };
+  leave_out(parts.zeros, true);
+  leave_out(parts.drawn, false);
   std::int64_t at = 0;
   const auto copy_to = [&](std::int64_t end) {
     if (end > at)
@@ -281,21 +308,25 @@ void GpuDevice::upload(const std::vector<std::span<const std::byte>>& zeros) {
                           cudaMemcpyHostToDevice, stream_),
           "weights to the GPU");
   };
-  for (const auto& [begin, end] : gaps) {
+  for (const auto& [begin, gap] : gaps) {
     copy_to(begin);
-    gpu::require(cudaMemsetAsync(arena_ + begin, 0, static_cast<std::size_t>(end - begin), stream_),
-                 "optimizer states on the GPU");
-    at = end;
+    if (gap.is_zero)
+      gpu::require(
+          cudaMemsetAsync(arena_ + begin, 0, static_cast<std::size_t>(gap.end - begin), stream_),
+          "optimizer states on the GPU");
+    at = gap.end;
   }
   copy_to(residents_->bytes());
   gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
+  downloaded_ = all_but(parts.constants, *residents_);
 }
 
 void GpuDevice::download() {
-  gpu::require(
-      cudaMemcpyAsync(residents_->data(), arena_, static_cast<std::size_t>(residents_->bytes()),
-                      cudaMemcpyDeviceToHost, stream_),
-      "weights from the GPU");
+  for (const Range& range : downloaded_)
+    gpu::require(cudaMemcpyAsync(residents_->data() + range.begin, arena_ + range.begin,
+                                 static_cast<std::size_t>(range.end - range.begin),
+                                 cudaMemcpyDeviceToHost, stream_),
+                 "weights from the GPU");
   gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
 }
 
@@ -308,9 +339,49 @@ void GpuDevice::upload_part(std::span<const std::byte> part) {
   gpu::require(cudaStreamSynchronize(stream_), "numbers to the GPU");
 }
 
+template <class T>
+T* GpuDevice::in_arena(T* place) const {
+  const std::ptrdiff_t at = reinterpret_cast<std::byte*>(place) - residents_->data();
+  return !place || at < 0 || at >= residents_->bytes() ? place : reinterpret_cast<T*>(arena_ + at);
+}
+
+void GpuDevice::draw(std::span<const InitialPart> parts) {
+  for (const InitialPart& part : parts) {
+    const kernels::InitialPlaces& to = part.to;
+    gpu::require(kernels::initial_values({in_arena(to.exact), in_arena(to.average),
+                                          in_arena(to.bf16), in_arena(to.low), in_arena(to.fp16)},
+                                         part.values, stream_),
+                 "initial weights on the GPU");
+  }
+  gpu::require(cudaStreamSynchronize(stream_), "initial weights on the GPU");
+}
+
+void GpuDevice::keep(std::span<std::byte> part) {
+  gpu::require(cudaMemcpyAsync(in_arena(part.data()), part.data(), part.size(),
+                               cudaMemcpyHostToDevice, stream_),
+               "weights to the GPU");
+  gpu::require(cudaStreamSynchronize(stream_), "weights to the GPU");
+  residents_->forget(part);
+}
+
+// By memory of its own: copies to memory of which a page is pinned, as those beside it may be, are
+// refused.
+void GpuDevice::download_part(std::span<std::byte> part) {
+  std::vector<std::byte> memory(std::min<std::size_t>(part.size(), std::size_t{64} << 20));
+  while (!part.empty()) {
+    const std::span<std::byte> piece = part.first(std::min(part.size(), memory.size()));
+    gpu::require(cudaMemcpyAsync(memory.data(), in_arena(piece.data()), piece.size(),
+                                 cudaMemcpyDeviceToHost, stream_),
+                 "weights from the GPU");
+    gpu::require(cudaStreamSynchronize(stream_), "weights from the GPU");
+    std::ranges::copy(std::span(memory).first(piece.size()), piece.begin());
+    part = part.subspan(piece.size());
+  }
+}
+
 // Not before all is uploaded: a copy from memory of which a part is pinned is refused.
 void GpuDevice::expect_downloads() {
-  beside_ = std::make_unique<AsyncDownload>(*residents_, arena_);
+  beside_ = std::make_unique<AsyncDownload>(*residents_, arena_, downloaded_);
 }
 
 void GpuDevice::begin_download() {

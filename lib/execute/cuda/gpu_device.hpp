@@ -25,9 +25,13 @@ class GpuDevice final : public Device {
   std::byte* host() const override { return host_.as<std::byte>(); }
   disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
-  void upload(const std::vector<std::span<const std::byte>>& zeros) override;
+  void upload(const NotUploaded& parts) override;
   void download() override;
   void upload_part(std::span<const std::byte> part) override;
+  bool has_own_memory() const override { return true; }
+  void draw(std::span<const InitialPart> parts) override;
+  void keep(std::span<std::byte> part) override;
+  void download_part(std::span<std::byte> part) override;
   void begin_download() override;
   void expect_downloads() override;
   double end_download() override;
@@ -81,6 +85,7 @@ class GpuDevice final : public Device {
   gpu::PinnedMemory host_;
   std::unique_ptr<disk::Disk> disk_;
   std::unique_ptr<Arena> residents_;
+  std::vector<Range> downloaded_;          // of residents(): all but constants
   std::unique_ptr<AsyncDownload> beside_;  // null: no downloads are expected
   std::unique_ptr<gpu::Gemm> gemm_;
   std::unique_ptr<gpu::Attention> attention_;
@@ -99,6 +104,9 @@ class GpuDevice final : public Device {
   operations::Gpu ops_;
 
   void open_libtorch();
+  /// Where a place of residents() lies in the arena; places of host() are the GPU's as they are.
+  template <class T>
+  T* in_arena(T* place) const;
 };
 
 }  // namespace trainx::execute

@@ -14,9 +14,7 @@ class NeverCaptured final : public execute::Device {
   std::byte* host() const override { return device_->host(); }
   disk::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return device_->steps_change_residents(); }
-  void upload(const std::vector<std::span<const std::byte>>& zeros) override {
-    device_->upload(zeros);
-  }
+  void upload(const execute::NotUploaded& parts) override { device_->upload(parts); }
   void download() override { device_->download(); }
   std::byte* memory() override { return device_->memory(); }
   void compute(const std::function<void()>& work) override { device_->compute(work); }

@@ -14,9 +14,7 @@ class CountingDevice final : public execute::Device {
   std::byte* host() const override { return device_->host(); }
   disk::Disk* disk() const override { return device_->disk(); }
   bool steps_change_residents() const override { return steps_change_residents_; }
-  void upload(const std::vector<std::span<const std::byte>>& zeros) override {
-    device_->upload(zeros);
-  }
+  void upload(const execute::NotUploaded& parts) override { device_->upload(parts); }
   void download() override { device_->download(); }
   void expect_downloads() override { ++expected; }
   std::byte* memory() override { return device_->memory(); }
