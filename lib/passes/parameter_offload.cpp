@@ -19,14 +19,18 @@ class ParameterOffload {
     take_weights_of_updates();
     std::vector<bool> kept_away;
     for (Buffer& b : p_.buffers) {
-      kept_away.push_back(is_weights(b));
-      if (is_weights(b)) b.space = how_.on_disk ? Space::disk : Space::host;
+      kept_away.push_back(is_weights(b) && !stays(b));
+      if (kept_away.back()) b.space = how_.on_disk ? Space::disk : Space::host;
     }
     copy_ahead(p_, kept_away, how_.read_ahead);
   }
 
  private:
   static bool is_weights(const Buffer& b) { return b.resident && b.role == Role::parameter; }
+
+  bool stays(const Buffer& b) const {
+    return !how_.stay.empty() && how_.stay.at(static_cast<std::size_t>(b.index));
+  }
 
   /// Where updates are made on the host, over weights that are copied there or back: those are all
   /// that there is then.

@@ -118,6 +118,8 @@ struct ParameterOffloadOptions {
   // how many turns (of blocks, or updates) ahead of what needs them on the host weights on the disk
   // are read
   int read_ahead = 1;
+  // by group: weights that stay on the device; empty: none
+  std::vector<bool> stay = {};
 };
 StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
 

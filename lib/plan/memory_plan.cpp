@@ -109,6 +109,15 @@ std::int64_t between_gpus_bytes_of(const Draft& plan) {
          (1 + (in_groups ? 2 : 0) + (of_experts ? 2 : 0));
 }
 
+/// Whether the host does not hold the resident's copy: frozen weights beside an adapter are moved
+/// to the GPU as they are drawn or loaded (ResidentState), and only texts during training read them
+/// again.
+bool is_left_on_device(const Draft& plan, const program::ModelGraph& graph,
+                       const program::Buffer& b) {
+  return plan.adapter && !plan.recipe.generate.every && b.role == Role::parameter &&
+         !graph.groups[static_cast<std::size_t>(b.index)].training.trained;
+}
+
 /// What the host holds of a program where it is fullest; of that its residents.
 std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepProgram& p,
                                                           std::int64_t states, std::int64_t master,
@@ -159,7 +168,8 @@ MemoryPlan plan_memory_totals(const Draft& plan, const Programs& programs) {
     m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
       for (const auto& b : programs.train.front().program.buffers)
-        if (b.resident && !is_derived(b) && b.space == program::Space::device)
+        if (b.resident && !is_derived(b) && b.space == program::Space::device &&
+            !is_left_on_device(plan, programs.train.front().graph, b))
           m.beside_host_bytes += b.bytes();
       m.beside_host_bytes += snapshot_bytes_of(plan, programs) + window;
     }

@@ -147,7 +147,8 @@ Programs plan_programs(const Draft& plan, Extent extent) {
         static_cast<int>(r.memory.optimizer_offload.read_ahead), rounds_gradients(plan)};
     if (on_host) p = passes::optimizer_offload(std::move(p), offload);
     const passes::ParameterOffloadOptions weights{
-        weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead)};
+        weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead),
+        weights_on_device(plan, graph.groups, graph.blocks)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
     if (plan.mesh.data > 1)
       p = passes::lower_collectives(

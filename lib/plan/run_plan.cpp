@@ -296,6 +296,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   if (std::string experts = shared_experts_words(plan); !experts.empty())
     plan.choices.push_back(std::move(experts));
   Programs programs = plan_programs(plan);
+  if (std::string stay = weights_on_device_words(plan, programs.train.back().graph); !stay.empty())
+    plan.choices.push_back(std::move(stay));
   if (plan.adapter) require_adapters(*plan.adapter, programs.train.back().graph);
   if (plan.on_gpu) require_products_in_fp8(plan, programs.train.back().graph);
   require_offloaded_activations(plan, programs);

@@ -1,6 +1,7 @@
 #include "plan/adapter.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/memory_plan.hpp"
+#include "core/units.hpp"
 #include <algorithm>
 
 namespace trainx::plan {
@@ -89,6 +90,52 @@ std::vector<passes::OptimizerLocation> optimizer_locations(
   for (const program::GroupSpec& group : groups)
     locations.push_back(trains(group) ? *next++ : passes::OptimizerLocation::device);
   return locations;
+}
+
+std::vector<bool> weights_on_device(const Draft& plan,
+                                    const program::SharedVector<program::GroupSpec>& groups,
+                                    const program::SharedVector<program::BlockSpec>& blocks) {
+  if (!offloads_weights(plan) || weights_on_disk(plan) || !plan.on_gpu || !plan.adapter ||
+      plan.in_parts() || plan.host_memory_bytes <= 0)
+    return {};
+  std::vector<int> layer_of(groups.size(), program::none);
+  for (const program::BlockSpec& block : blocks)
+    for (const program::SlotSpec& slot : block.slots)
+      if (slot.role == program::Role::parameter) {
+        int& layer = layer_of[static_cast<std::size_t>(slot.index)];
+        layer = std::max(layer, block.layer);
+      }
+  // A tenth is left to what is not planned. What is trained takes, at most, 16 bytes an element:
+  // weights, exact weights and states, as they are loaded or saved.
+  std::int64_t room = plan.host_memory_bytes / 10 * 9, layers = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    layers = std::max<std::int64_t>(layers, layer_of[g] + 1);
+    room -= groups[g].elements * (groups[g].training.trained ? 16 : size_of(plan.compute));
+  }
+  if (room >= 0) return {};
+  std::vector<bool> stay(groups.size());
+  for (int layer = program::none; layer < layers && room < 0; ++layer)
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      if (layer_of[g] == layer && !groups[g].training.trained) {
+        stay[g] = true;
+        room += groups[g].elements * size_of(plan.compute);
+      }
+  return stay;
+}
+
+std::string weights_on_device_words(const Draft& plan, const program::ModelGraph& graph) {
+  const std::vector<bool> stay = weights_on_device(plan, graph.groups, graph.blocks);
+  std::int64_t bytes = 0, all = 0;
+  for (std::size_t g = 0; g < stay.size(); ++g) {
+    if (graph.groups[g].training.trained) continue;
+    const std::int64_t of_group = graph.groups[g].elements * size_of(plan.compute);
+    all += of_group;
+    if (stay[g]) bytes += of_group;
+  }
+  if (bytes == 0) return "";
+  return "memory.parameter_offload cpu: " + human_bytes(bytes) + " of " + human_bytes(all) +
+         " frozen weights stay on the GPU, because the host has " +
+         human_bytes(plan.host_memory_bytes) + " of memory";
 }
 
 }  // namespace trainx::plan

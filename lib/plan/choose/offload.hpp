@@ -23,6 +23,15 @@ std::int64_t host_budget(const Draft& plan, std::int64_t budget_bytes);
 std::vector<passes::OptimizerLocation> optimizer_locations(
     const Draft& plan, const std::vector<program::GroupSpec>& groups);
 
+/// By group, whether memory.parameter_offload: cpu leaves its weights on the device: frozen ones
+/// beside an adapter that the host's memory cannot hold, first those of no layer, then layer by
+/// layer from the first. Empty: none.
+std::vector<bool> weights_on_device(const Draft& plan,
+                                    const program::SharedVector<program::GroupSpec>& groups,
+                                    const program::SharedVector<program::BlockSpec>& blocks);
+/// The same in words; empty: none.
+std::string weights_on_device_words(const Draft& plan, const program::ModelGraph& graph);
+
 /// Whether any group is updated on the host; states on the disk pass through it.
 inline bool offloads_optimizer(const Draft& plan) {
   return plan.recipe.memory.optimizer_offload.where != recipe::OptimizerOffload::none;

@@ -327,4 +327,22 @@ TEST_CASE("a copy that is missing, in another place or of another group is found
   }
 }
 
+TEST_CASE("weights of groups that stay are neither moved nor copied") {
+  const ModelGraph graph = chain(4, false);
+  std::vector<bool> stay(graph.groups.size(), true);
+  stay[2] = false;
+  const StepProgram p = passes::parameter_offload(plain_program(graph, momentum()), {.stay = stay});
+  int copied = 0;
+  for (const Instruction& i : p.steady)
+    if (i.op == Op::copy && i.lane == Lane::copy_in) {
+      ++copied;
+      CHECK(p.buffers[static_cast<std::size_t>(i.uses[0].buffer)].index == 2);
+    }
+  CHECK(copied > 0);
+  CHECK(resident_weights(p, Space::host) + resident_weights(p, Space::device) ==
+        resident_weights(plain_program(graph, momentum()), Space::device));
+  for (const Buffer& b : p.buffers)
+    if (b.role == Role::parameter && b.resident) CHECK((b.space == Space::host) == (b.index == 2));
+}
+
 }  // namespace parameter_offload_test

@@ -161,4 +161,41 @@ TEST_CASE(
           }).find("parallel.mode: " + mode) != std::string::npos);
 }
 
+TEST_CASE(
+    "frozen weights that the host's memory cannot hold stay on the GPU, the first layers first") {
+  // Llama-3.1-70B's shape: 131 GiB in bf16
+  const auto on = [](std::int64_t host_gib) {
+    return planned(
+        recipe::parse_recipe(
+            "model: {type: llama, size: 8b, options: {num_layers: 80, hidden_size: 8192, "
+            "intermediate_size: 28672, num_heads: 64, num_key_value_heads: 8, head_size: 128}, "
+            "adapter: {type: lora, rank: 16, alpha: 32, targets: all_linear}}\n"
+            "data: {type: stories, sequence_length: 4096}\n"
+            "batch: {global_batch_size: 1, micro_batch_size: 1}\nprecision: bf16\n"
+            "memory: {parameter_offload: cpu, activation_checkpoint: full}\n",
+            "test")
+            .recipe,
+        {.host_bytes = host_gib << 30, .gpu = "", .gpus = {h200_gpu()}});
+  };
+  const auto frozen = [](const plan::RunPlan& plan, program::Space space) {
+    std::int64_t bytes = 0;
+    for (const auto& b : plan.train.back().program.buffers)
+      if (b.resident && b.role == program::Role::parameter && b.space == space &&
+          !plan.train.back().graph.groups[static_cast<std::size_t>(b.index)].training.trained)
+        bytes += b.bytes();
+    return bytes;
+  };
+  const auto large = on(256), small = on(128);
+  const std::int64_t all = frozen(large, program::Space::host);
+  CHECK(all > std::int64_t{131} << 30);
+  CHECK(frozen(large, program::Space::device) == 0);
+  CHECK(frozen(small, program::Space::host) + frozen(small, program::Space::device) == all);
+  CHECK(frozen(small, program::Space::host) > std::int64_t{105} << 30);
+  CHECK(plan::host_need(small.memory) < std::int64_t{116} << 30);
+  CHECK(small.memory.total_bytes() - large.memory.total_bytes() ==
+        frozen(small, program::Space::device));
+  CHECK(plan::parameter_copies(small.train.back().program).in <
+        plan::parameter_copies(large.train.back().program).in);
+}
+
 }  // namespace parameter_offload_test
