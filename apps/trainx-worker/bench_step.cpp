@@ -35,6 +35,19 @@ double seconds_since_start() {
   return now - std::stod(field) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+/// Of the machine, without what the system would give up for a program; nothing where it does not
+/// say. Pinned memory is no part of a process's own figures.
+std::optional<std::int64_t> available_host_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name, unit; file >> name;) {
+    std::int64_t kib = 0;
+    if (!(file >> kib)) return {};
+    if (name == "MemAvailable:") return kib * 1024;
+    std::getline(file, unit);
+  }
+  return {};
+}
+
 struct Round {
   std::int64_t steps = 0;
   double seconds = 0;
@@ -140,6 +153,10 @@ class StepBench {
     j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();
     j["host_bytes"] = plan_.memory.host_bytes;
+    j["predicted_host_memory_bytes"] = plan_.memory.host_bytes + plan_.memory.beside_host_bytes;
+    const auto available = available_host_bytes();
+    j["host_memory_bytes"] = available && available_before_ ? Json(*available_before_ - *available)
+                                                            : Json();
     j["disk_bytes"] = plan_.memory.disk_bytes;
     if (const disk::Disk* disk = parts_.device->disk()) j["disk"] = disk->describe();
     j["device_waits_share"] = waits_share(timed);
@@ -210,6 +227,7 @@ class StepBench {
     std::fflush(stdout);
   }
 
+  const std::optional<std::int64_t> available_before_ = available_host_bytes();
   const plan::RunPlan& plan_;
   std::string commit_;  // of trainx, for the results
   execute::Ranks ranks_;

@@ -61,6 +61,21 @@ class Run:
             self.left.append(name)
         self.failed += [f"{name}: {who}" for who, c in answer["contestants"].items() if c["failure"] and not c["failure"]["late"]]
         say(f"  {one_line(answer)} ({time.monotonic() - began:.0f} s)")
+        if memory := memory_line(answer):
+            say(f"  {memory}")
+
+
+def memory_line(answer):
+    """Planned and measured bytes, if the row keeps some on the host; else nothing."""
+    done = answer["contestants"].get(OURS, {}).get("done") or {}
+    if not done.get("host_bytes"):
+        return ""
+    pairs = {"GPU": ("predicted_device_memory_bytes", "device_memory_bytes"), "host": ("predicted_host_memory_bytes", "host_memory_bytes")}
+    parts = []
+    for where, (predicted, measured) in pairs.items():
+        if done.get(predicted) and done.get(measured):
+            parts.append(f"{where} {done[measured] / 2**30:.2f} GiB, planned {done[predicted] / 2**30:.2f} ({done[predicted] / done[measured] - 1:+.2%})")
+    return "; ".join(parts)
 
 
 def one_line(answer):
