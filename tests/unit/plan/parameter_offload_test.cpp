@@ -192,8 +192,11 @@ TEST_CASE(
   CHECK(frozen(small, program::Space::host) + frozen(small, program::Space::device) == all);
   CHECK(frozen(small, program::Space::host) > std::int64_t{105} << 30);
   CHECK(plan::host_need(small.memory) < std::int64_t{116} << 30);
-  CHECK(small.memory.total_bytes() - large.memory.total_bytes() ==
-        frozen(small, program::Space::device));
+  // less the room for copies of the embedding and the head
+  const std::int64_t more = small.memory.total_bytes() - large.memory.total_bytes(),
+                     stay = frozen(small, program::Space::device);
+  CHECK(more <= stay);
+  CHECK(more > stay / 10 * 9);
   CHECK(plan::parameter_copies(small.train.back().program).in <
         plan::parameter_copies(large.train.back().program).in);
 }
