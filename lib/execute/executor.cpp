@@ -165,23 +165,25 @@ bool is_with_disk(const plan::PlacedProgram& placed, const Instruction& i) {
 
 void require_executable(const plan::PlacedProgram& placed) {
   if (!placed.program.drain.empty() ||
-      std::ranges::any_of(placed.program.prologue,
-                          [](const Instruction& i) { return i.op != Op::cast_weights; }))
+      std::ranges::any_of(placed.program.prologue, [](const Instruction& i) {
+        return i.op != Op::cast_weights && i.op != Op::copy;
+      }))
     throw InternalError(
-        "the executor runs steady programs; this one has a drain, or more than casts of weights in "
-        "its prologue");
+        "the executor runs steady programs; this one has a drain, or more than casts of weights "
+        "and copies in its prologue");
   for (const Instruction& i : placed.program.steady)
     if (is_with_disk(placed, i) != (i.lane == Lane::disk) ||
         (i.lane == Lane::disk && i.op != Op::copy))
       throw InternalError(std::string(name_of(i.op)) +
                           " in another lane than the disk's, or with it");
-  for (const Instruction& i : placed.program.steady)
-    for (const Use& u : i.uses)
-      if (u.range.begin != 0 ||
-          u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].bytes())
-        throw InternalError(std::string(name_of(i.op)) + " uses a part of '" +
-                            placed.program.buffers[static_cast<std::size_t>(u.buffer)].name +
-                            "'; the executor computes on whole buffers");
+  for (const auto* list : {&placed.program.prologue, &placed.program.steady})
+    for (const Instruction& i : *list)
+      for (const Use& u : i.uses)
+        if (u.range.begin != 0 ||
+            u.range.end != placed.program.buffers[static_cast<std::size_t>(u.buffer)].bytes())
+          throw InternalError(std::string(name_of(i.op)) + " uses a part of '" +
+                              placed.program.buffers[static_cast<std::size_t>(u.buffer)].name +
+                              "'; the executor computes on whole buffers");
 }
 
 }  // namespace trainx::execute

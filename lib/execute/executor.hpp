@@ -118,8 +118,8 @@ std::string describe(const plan::PlacedProgram& placed, const program::Instructi
 void set_field(data::BatchView& batch, const program::TensorSpec& field, std::byte* at);
 /// Does it read or write what lies on the disk?
 bool is_with_disk(const plan::PlacedProgram& placed, const program::Instruction& i);
-/// Whole buffers only, casts of weights alone in the prologue, buffers on a disk used by copies of
-/// its lane alone: what the executors run. InternalError otherwise.
+/// Whole buffers only, nothing but casts of weights and copies for them in the prologue, buffers on
+/// a disk used by copies of its lane alone: what the executors run. InternalError otherwise.
 void require_executable(const plan::PlacedProgram& placed);
 
 }  // namespace trainx::execute

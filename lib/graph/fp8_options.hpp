@@ -18,6 +18,8 @@ struct Fp8Options {
   operations::Fp8Scaling scaling = operations::Fp8Scaling::current;
   std::set<std::string> left_out = {};  // by names of weights: Fp8Product::weight
   operations::Fp8WeightCasts weight_casts = operations::Fp8WeightCasts::in_each_use;
+  // of weights that are cast once a run: no program of the run needs more of them than the copies
+  bool copies_suffice = false;
   std::optional<Fp8Costs> costs = {};  // products that gain nothing are left out, too
   bool operator==(const Fp8Options&) const = default;
 };

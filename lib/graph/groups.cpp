@@ -110,6 +110,7 @@ ParameterPlaces place_parameters(const Model& model) {
         if (parameter.spec.decay != decay) continue;
         const bool apart = parameter.spec.fp8_scale != none;
         const std::string name = apart                     ? block.name + ".fp8"
+                                 : parameter.only_cast     ? block.name + ".cast"
                                  : parameter.group.empty() ? block.name
                                                            : parameter.group;
         const auto [at, is_new] =
@@ -118,7 +119,8 @@ ParameterPlaces place_parameters(const Model& model) {
         if (is_new)
           placed.groups.push_back({.name = at->first,
                                    .training = parameter.training,
-                                   .fp8 = apart && parameter.in_fp8});
+                                   .fp8 = apart && parameter.in_fp8,
+                                   .only_cast = parameter.only_cast});
         GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
         add(group, parameter.spec, parameter.continues);
         placed.places[static_cast<std::size_t>(p)] = {

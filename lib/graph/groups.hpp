@@ -13,8 +13,9 @@ struct ParameterPlaces {
 };
 
 /// Parameters of a block that are trained alike form a group, those that name a group of their own
-/// in that, and weights that are cast before ranks gather them another. Decayed tensors come first;
-/// the others as the block uses them, what opens it last.
+/// in that. Weights that are cast before ranks gather them form another, and so do weights that are
+/// cast once a run and read by nothing else. Decayed tensors come first; the others as the block
+/// uses them, what opens it last.
 ParameterPlaces place_parameters(const Model& model);
 
 }  // namespace trainx::graph

@@ -179,6 +179,11 @@ class LayerLowering {
     return false;
   }
 
+  /// Of a parameter's slot: forward reads the copies of such weights.
+  bool is_only_cast(Slot s) {
+    return of_.graph.groups[static_cast<std::size_t>(slots_[s].index)].only_cast;
+  }
+
   /// Uses of forward operands: what is made in the same phase is not read from outside.
   void use_forward(const BoundOp& bound, const Info& info, Uses& uses) {
     for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
@@ -187,7 +192,7 @@ class LayerLowering {
         uses.read(bound.inputs[i]);
     }
     for (const BoundParameter& p : bound.parameters)
-      if (p.value != none) uses.read(p.value);
+      if (p.value != none && !is_only_cast(p.value)) uses.read(p.value);
     for (std::size_t o = 0; o < bound.outputs.size(); ++o)
       if (bound.outputs[o] != none) uses.write(bound.outputs[o], How::overwrite);
   }

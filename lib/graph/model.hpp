@@ -30,8 +30,9 @@ struct ModelParameter {
   std::string group;       // by itself: the group that it is in; "": its block's
   bool continues = false;  // lies right behind the one before it, which is in the same group
   program::GroupTraining training = {};
-  bool constant = false;  // whatever rules say: it has no gradient
-  bool in_fp8 = false;    // blocks read it so: the program casts it (ParameterSpec::fp8_scale)
+  bool constant = false;   // whatever rules say: it has no gradient
+  bool in_fp8 = false;     // blocks read it so: the program casts it (ParameterSpec::fp8_scale)
+  bool only_cast = false;  // program::GroupSpec
 };
 
 struct Node {

@@ -5,10 +5,14 @@
 namespace trainx::passes {
 
 void enter(program::StepProgram& p, Pass pass) {
-  static constexpr std::array<const char*, 12> names{
-      "accumulation",       "activation_recomputation",  "casts_of_weights",  "activation_offload",
-      "expert_parallel",    "distributed_data_parallel", "data_parallel",     "zero",
-      "update_in_backward", "optimizer_offload",         "parameter_offload", "lower_collectives"};
+  static constexpr std::array<const char*, 13> names{
+      "accumulation",       "activation_recomputation",
+      "casts_of_weights",   "activation_offload",
+      "expert_parallel",    "distributed_data_parallel",
+      "data_parallel",      "zero",
+      "update_in_backward", "optimizer_offload",
+      "parameter_offload",  "frozen_weight_offload",
+      "lower_collectives"};
   const int number = static_cast<int>(pass);
   if (p.last_pass >= number)
     throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " +

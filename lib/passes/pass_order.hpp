@@ -16,6 +16,7 @@ enum class Pass : int {
   update_in_backward,
   optimizer_offload,
   parameter_offload,
+  frozen_weight_offload,
   lower_collectives
 };
 

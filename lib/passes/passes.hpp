@@ -1,6 +1,6 @@
 // All passes and their one canonical order. Each is a pure function StepProgram -> StepProgram in a
-// file of its own; it edits only `steady`, as one step in legal sequential order. Another order of
-// passes throws InternalError.
+// file of its own; it edits only `steady`, as one step in legal sequential order, and
+// frozen_weight_offload the prologue. Another order of passes throws InternalError.
 #pragma once
 #include "core/recompute_level.hpp"
 #include "program/plain.hpp"
@@ -122,6 +122,12 @@ struct ParameterOffloadOptions {
   std::vector<bool> stay = {};
 };
 StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
+
+/// Frozen weights that nothing but the prologue's casts reads (GroupSpec::only_cast) lie on the
+/// host. The prologue copies each group to the device ahead of its first cast; behind the last one
+/// the bytes are free for what steps make. Also of a program that only evaluates. InternalError if
+/// a step reads such weights.
+StepProgram frozen_weight_offload(StepProgram p, const ModelGraph& graph);
 
 /// Collectives move or sum elements of one type: where ranks exchange gradients in another type
 /// than they are kept in, and where a scatter adds to what is there, this writes casts and

@@ -71,8 +71,8 @@ std::int64_t generation_bytes_of(const Draft& plan) {
 
 /// Of a checkpoint that is written beside training: a copy of the residents, or where they lie in
 /// shards this rank's share of the tensors as they are saved. Beside a GPU that has all residents
-/// the copy lies where they were loaded to. While checkpoint.asynchronous is auto it gives way:
-/// there is none.
+/// but frozen weights the copy lies where they were loaded to. While checkpoint.asynchronous is
+/// auto it gives way: there is none.
 std::int64_t snapshot_bytes_of(const Draft& plan, const Programs& programs) {
   if (!plan.writes_beside_training()) return 0;
   const PlacedProgram& placed = programs.train.front();
@@ -80,7 +80,7 @@ std::int64_t snapshot_bytes_of(const Draft& plan, const Programs& programs) {
   for (const auto& b : placed.program.buffers) {
     if (!b.resident || is_derived(b)) continue;
     residents += b.bytes();
-    if (b.space == program::Space::host) on_host += b.bytes();
+    if (b.space == program::Space::host && !is_frozen(placed.graph, b)) on_host += b.bytes();
   }
   if (!plan.in_parts()) return plan.on_gpu && on_host == 0 ? 0 : residents;
   const auto count = [&](std::int64_t bytes) {
@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
       {"master weights on the host", master},
       {"optimizer state on its way from and to the disk",
        of(Role::state) + of(Role::master) - states - master},
-      {"weights on the host", weights},
+      {weights_on_host_category, weights},
       {"weights on their way", of(Role::parameter) - weights},
       {"gradients on the host", of(Role::gradient)}};
   for (const auto& [name, bytes] : std::vector(out)) all -= bytes;

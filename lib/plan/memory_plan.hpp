@@ -6,6 +6,8 @@ namespace trainx::plan {
 
 /// Of weights in the type that products read, which live for the whole step.
 constexpr const char* cast_weights_category = "weights in fp8";
+/// Of weights that rest on the host.
+constexpr const char* weights_on_host_category = "weights on the host";
 
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the
 /// library's share.

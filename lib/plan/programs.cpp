@@ -31,6 +31,7 @@ architectures::GraphOptions graph_options_of(const Draft& plan) {
                               .scaling = fp8_scaling_of(plan.recipe.precision),
                               .left_out = plan.fp8_fallback,
                               .weight_casts = weight_casts_of(plan),
+                              .copies_suffice = evaluation_dtype_of(plan.recipe) == plan.compute,
                               .costs = fp8_costs(plan)};
   tell_trained(plan, graph_options);
   graph_options.passes.sharing = {
@@ -150,6 +151,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
         weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead),
         weights_on_device(plan, graph.groups, graph.blocks)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
+    p = passes::frozen_weight_offload(std::move(p), graph);
     if (plan.mesh.data > 1)
       p = passes::lower_collectives(
           std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
@@ -176,6 +178,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
       forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
+    forward = passes::frozen_weight_offload(std::move(forward), evaluated);
     made.evaluate.push_back(
         place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
   }

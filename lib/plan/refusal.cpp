@@ -7,6 +7,7 @@
 #include "plan/libraries_fill.hpp"
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
+#include "plan/weight_casts.hpp"
 #include <algorithm>
 #include <cstdio>
 
@@ -173,6 +174,12 @@ std::string what_needs_less_host_memory(const Draft& plan, const MemoryPlan& mem
             (weights_on_disk(plan) ? "" : "write memory.parameter_offload: disk, ") +
             "leave memory.parameter_offload out, or let more ranks share the weights "
             "(parallel.mode: zero3)";
+  const bool keeps_weights = std::ranges::any_of(
+      memory.on_host, [](const auto& part) { return part.first == weights_on_host_category; });
+  if (keeps_weights && casts_weights_once_a_run(plan))
+    text += std::string(text.empty() ? "" : "; ") +
+            "let more ranks share the weights (parallel.mode: zero3), or give the run more host "
+            "memory";
   return text;
 }
 

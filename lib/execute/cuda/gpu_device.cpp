@@ -262,8 +262,9 @@ GpuDevice::~GpuDevice() {
 }
 
 bool GpuDevice::steps_change_residents() const {
-  return std::ranges::any_of(plan_.train.front().program.buffers, [](const program::Buffer& b) {
-    return b.resident && b.space == program::Space::host;
+  const plan::PlacedProgram& train = plan_.train.front();
+  return std::ranges::any_of(train.program.buffers, [&](const program::Buffer& b) {
+    return b.resident && b.space == program::Space::host && !is_frozen(train.graph, b);
   });
 }
 

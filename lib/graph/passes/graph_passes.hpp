@@ -48,7 +48,8 @@ void sum_attention_bias(Model& model, const GraphPassOptions& options);
 /// identity. Embedding and head stay as they are, and on a GPU layers of which a size does not fit
 /// its kernels (gpu_multiplies_fp8), and those that the options leave out. Weights that are cast
 /// before gathers form groups of their own, which stay the same whatever is left out; a block of
-/// which something is left out casts in each use. Follows the fusions: it takes activations over.
+/// which something is left out casts in each use. So do weights that are cast once a run, if their
+/// copies suffice. Follows the fusions: it takes activations over.
 void quantize(Model& model, const GraphPassOptions& options);
 
 /// An adapter multiplies by its linear layer's frozen weight, too, where the layer does nothing

@@ -37,6 +37,8 @@ class Quantizing {
         quantize(block, static_cast<int>(b));
     number_values(model_);
     if (options_.weight_casts == Fp8WeightCasts::before_gathers) cast_before_gathers();
+    if (options_.weight_casts == Fp8WeightCasts::once_a_run && options_.copies_suffice)
+      mark_only_cast();
     if (std::ranges::all_of(model_.fp8_products, &Fp8Product::left_out)) return;
     const bool delayed = options_.scaling == Fp8Scaling::delayed;
     const auto dims = [&](std::int64_t of_tensor) {
@@ -237,16 +239,46 @@ class Quantizing {
     for (int k = 0; k < weight.count; ++k)
       visit(model_.parameters[static_cast<std::size_t>(weight.index + k)]);
   }
-
-  /// Weights that nothing but products reads get scales of their own. A block takes them in fp8
-  /// where it takes all of its own so, and so do all blocks that share one of them.
-  void cast_before_gathers() {
-    std::vector<int> uses(model_.parameters.size()), of_products(model_.parameters.size());
+  /// By parameter: how many operands of operations it is.
+  std::vector<int> count_uses() const {
+    std::vector<int> uses(model_.parameters.size());
     for (const Block& block : model_.blocks)
       for (const Node& op : block.ops)
         for (const ParameterId& p : op.parameters)
           for (int k = 0; p.index != none && k < p.count; ++k)
             ++uses[static_cast<std::size_t>(p.index + k)];
+    return uses;
+  }
+
+  /// Weights of which a run reads nothing but copies that it makes once.
+  void mark_only_cast() {
+    const std::vector<int> uses = count_uses();
+    std::vector<int> casts(model_.parameters.size());
+    const auto each_cast = [&](const auto& visit) {
+      for (const Block& block : model_.blocks)
+        for (const Node& op : block.ops)
+          if (const auto* linear = std::get_if<Linear>(&op.operation);
+              linear && linear->fp8 && linear->fp8->casts_once_a_run())
+            visit(op.parameters[Linear::weight]);
+    };
+    each_cast([&](const ParameterId& weight) {
+      for (int k = 0; k < weight.count; ++k) ++casts[static_cast<std::size_t>(weight.index + k)];
+    });
+    each_cast([&](const ParameterId& weight) {
+      bool alone = true;
+      for (int k = 0; k < weight.count; ++k) {
+        const auto p = static_cast<std::size_t>(weight.index + k);
+        alone &= uses[p] == casts[p] && model_.parameters[p].group.empty();
+      }
+      if (alone) each_weight(weight, [](ModelParameter& p) { p.only_cast = true; });
+    });
+  }
+
+  /// Weights that nothing but products reads get scales of their own. A block takes them in fp8
+  /// where it takes all of its own so, and so do all blocks that share one of them.
+  void cast_before_gathers() {
+    const std::vector<int> uses = count_uses();
+    std::vector<int> of_products(model_.parameters.size());
     for (const ParameterId& weight : weights_)
       for (int k = 0; k < weight.count; ++k)
         ++of_products[static_cast<std::size_t>(weight.index + k)];

@@ -57,10 +57,13 @@ std::string describe_products(const RunPlan& plan) {
            " products is faster in fp8 with its casts, at " + std::to_string(longest.graph.tokens) +
            " tokens in a micro-batch (precision.small_products: fp8 uses it anyway)";
   // no other operation keeps bytes; the first micro-step's, and the copies that all of them read
-  std::int64_t kept = 0, copies = 0, gathered = 0;
+  std::int64_t kept = 0, copies = 0, gathered = 0, on_host = 0;
   for (const program::Buffer& b : longest.program.buffers) {
     if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
     if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
+    if (b.role == program::Role::parameter && b.resident && plan.on_gpu &&
+        longest.graph.groups[static_cast<std::size_t>(b.index)].only_cast)
+      on_host += b.bytes();
   }
   for (const program::GroupSpec& group : longest.graph.groups)
     if (group.fp8) gathered += group.elements * size_of(DType::u8);
@@ -76,6 +79,8 @@ std::string describe_products(const RunPlan& plan) {
                                " of weights once a step, and gathers them so"
                          : "") +
          (copies > 0 ? ", into " + human_bytes(copies) : "") +
+         (on_host > 0 ? ", and " + human_bytes(on_host) + " of " + compute + " stay on the host"
+                      : "") +
          (in_fp8.small > 0 ? "; " + std::to_string(in_fp8.small) + " of " +
                                  std::to_string(products.size()) + " products stay in " + compute +
                                  ", which is faster than fp8 with its casts "

@@ -6,9 +6,17 @@
 #include "plan/explain/products.hpp"
 #include "plan/explain/report_sections.hpp"
 #include "plan/explain/run_length.hpp"
+#include <algorithm>
 
 namespace trainx::plan {
 namespace {
+
+/// Does a step copy between the device and the host?
+bool copies_in_steps(const program::StepProgram& p) {
+  return std::ranges::any_of(p.steady, [](const program::Instruction& i) {
+    return i.lane == program::Lane::copy_in || i.lane == program::Lane::copy_out;
+  });
+}
 
 std::string rates_words(const RunPlan& plan) {
   if (!plan.rates_are_estimated) return "time, predicted from measured rates";
@@ -64,7 +72,7 @@ class TimeFacts {
 
   /// What the host and the disk do beside the computation.
   void beside() {
-    if (plan_.memory.host_bytes > 0 && rates_.host_bytes_per_s > 0)
+    if (copies_ && rates_.host_bytes_per_s > 0)
       s_.tell(row("copies to the host", human_time(busy(program::Lane::copy_out)) + " out, " +
                                             human_time(busy(program::Lane::copy_in)) +
                                             " back, beside the computation"));
@@ -102,7 +110,8 @@ class TimeFacts {
   const program::TimePrediction& t_;
   const program::Rates& rates_;
   ReportSection& s_;
-  const bool unknown_copies_ = plan_.memory.host_bytes > 0 && rates_.host_bytes_per_s <= 0,
+  const bool copies_ = copies_in_steps(plan_.train.back().program),
+             unknown_copies_ = copies_ && rates_.host_bytes_per_s <= 0,
              known_updates_ = rates_.host_update_bytes_per_s > 0;
 };
 

@@ -88,6 +88,30 @@ TEST_CASE("copies lie where all programs have them, and are no part of what is s
   CHECK(offloaded.memory.beside_host_bytes <= 2 * saved);
 }
 
+TEST_CASE("weights that nothing reads but a run's first casts rest on the host") {
+  for (const std::string ranks : {"", "parallel: {mode: ddp, world_size: 2}\n"}) {
+    CAPTURE(ranks);
+    const plan::RunPlan run = adapted(ranks),
+                        // reads the weights themselves
+        another = adapted(ranks + "eval: {precision: fp32}\n");
+    // 12 d^2 elements a layer, in bf16
+    const std::int64_t weights = std::int64_t{2} * 12 * 12 * 768 * 768;
+    CHECK(on_host(run, plan::weights_on_host_category) == weights);
+    CHECK(on_host(another, plan::weights_on_host_category) == 0);
+    for (const auto* programs : {&run.train, &run.evaluate})
+      for (const program::Instruction& i : programs->back().program.steady)
+        for (const program::Use& u : i.uses)
+          CHECK(programs->back().program.buffers[static_cast<std::size_t>(u.buffer)].space ==
+                program::Space::device);
+    // a layer's four matrices pass in two groups, the larger one of 8 d^2
+    const auto peak = [](const plan::RunPlan& plan) {
+      return plan.train.back().placement.peak_of(program::Space::device);
+    };
+    CHECK(peak(run) + weights <= peak(another) + 2 * 8 * 768 * 768 + (1 << 20));
+    CHECK(run.memory.arena_bytes >= peak(run));
+  }
+}
+
 TEST_CASE("a GPU that multiplies some programs' rows in bf16 casts in steps") {
   plan::RunPlan run = adapted("");
   REQUIRE(plan::casts_weights_once_a_run(run));
