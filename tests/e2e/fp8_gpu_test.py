@@ -150,7 +150,7 @@ class Fp8OnGpu(Trainx):
             planned = json.loads(self.run_trainx(
                 "plan", recipe, "--json", "run.device=gpu", *adapter).stdout)
             self.assertIn("once a run", planned["products"])
-            runs = {"once": (), "less": (f"memory.budget={planned['total_bytes'] - 1} B",),
+            runs = {"once": (), "each": ("memory.parameter_offload=cpu",),
                     "eager": ("run.execution=eager",),
                     "full": ("memory.activation_checkpoint=full",)}  # fmt: skip
             told = {}
@@ -159,9 +159,21 @@ class Fp8OnGpu(Trainx):
                 self.train(recipe, run, *adapter, *more)
                 told[name] = [self.outcomes(run), self.adapter_of(run)]
                 self.assertEqual(told[name], told["once"], name)
+            # an evaluation in fp32 reads the weights, which stay then
+            self.train(recipe, f"stay-{number}", *adapter, "eval.precision=fp32")
+            self.assertEqual(self.losses(f"stay-{number}"), self.losses(f"once-{number}"))
+            self.assertEqual(self.adapter_of(f"stay-{number}"), told["once"][1])
+            self.assertEqual(self.on_host(f"stay-{number}"), 0)
+            self.assertGreater(self.on_host(f"once-{number}"), 0)
             self.train(recipe, f"cpu-{number}", *adapter, device="cpu")
             for gpu, cpu in zip(told["once"][0], self.outcomes(f"cpu-{number}"), strict=True):
                 self.assertLess(abs(gpu / cpu - 1), 5e-3)
+
+    def on_host(self, run):
+        """Bytes of weights that rest there, by the plan."""
+        planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
+        return sum(part["bytes"] for part in planned.get("on_host", ())
+                   if part["category"] == "weights on the host")
 
     def outcomes(self, run):
         return [m[key] for m in self.metrics(run) for key in ("loss", "eval_loss") if key in m]

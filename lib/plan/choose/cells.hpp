@@ -43,7 +43,7 @@ class Cells {
   std::int64_t most_saved_by_segments(const Cell& cell) const;
 
  private:
-  /// With weights in fp8 cast once a step if that fits, else in each use if that takes less.
+  /// With weights in fp8 cast once if that fits, else in each use if that fits or takes less.
   template <class Weigh>
   Decisions cast_as_fits(Decisions choice, const Weigh& weigh) const {
     if (!space_.casts) return choice;
@@ -52,7 +52,8 @@ class Cells {
     if (search_.fits(choice, once)) return choice;
     Decisions each = choice;
     each.casts_weights_once = false;
-    return weigh(each).bytes < once.bytes ? each : choice;
+    const Evaluation again = weigh(each);
+    return search_.fits(each, again) || again.bytes < once.bytes ? each : choice;
   }
   /// cpu+disk: with the fewest groups on the disk with which the host has room for the rest, or
   /// with all that may be there.

@@ -49,13 +49,17 @@ void tell_casts(Telling& t) {
   once.casts_weights_once = true;
   Draft cast = t.plan;
   cast.casts_weights_once = true;
+  const Evaluation& takes = t.evaluator.memory_of(once);
+  const std::int64_t host_has = t.search.budget().host_bytes;
   t.add((casts_weights_before_gathers(cast)
              ? "weights are gathered in " + std::string(name_of(t.plan.compute)) + ", and"
              : std::string("weights are")) +
         " cast to fp8 in each micro-step, in forward and again in backward (" +
         human_bytes(t.takes.bytes) +
         "): with copies that live for a whole step the run would need " +
-        human_bytes(t.evaluator.memory_of(once).bytes) + t.of_budget);
+        (host_has > 0 && takes.host_bytes > host_has
+             ? human_bytes(takes.host_bytes) + " on the host, where it has " + human_bytes(host_has)
+             : human_bytes(takes.bytes) + t.of_budget));
 }
 
 void tell_disk(Telling& t) {

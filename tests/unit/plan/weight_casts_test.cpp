@@ -112,6 +112,20 @@ TEST_CASE("weights that nothing reads but a run's first casts rest on the host")
   }
 }
 
+TEST_CASE("weights stay on the device where the host has no room for them") {
+  recipe::Recipe recipe = gpt2_recipe(
+      "precision: {compute: bf16, products: fp8, small_products: "
+      "fp8}\nmemory: {activation_checkpoint: none}\n");
+  recipe.model.adapter.type = options::AdapterType::lora;
+  const std::int64_t weights = std::int64_t{2} * 12 * 12 * 768 * 768;
+  const plan::RunPlan wide = planned(recipe, {.host_bytes = 4 * weights}),
+                      narrow = planned(recipe, {.host_bytes = weights});
+  CHECK(plan::weight_casts_of(wide) == operations::Fp8WeightCasts::once_a_run);
+  CHECK(on_host(wide, plan::weights_on_host_category) == weights);
+  CHECK(plan::weight_casts_of(narrow) == operations::Fp8WeightCasts::in_each_use);
+  CHECK(narrow.memory.host_bytes == 0);
+}
+
 TEST_CASE("a GPU that multiplies some programs' rows in bf16 casts in steps") {
   plan::RunPlan run = adapted("");
   REQUIRE(plan::casts_weights_once_a_run(run));
