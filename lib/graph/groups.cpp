@@ -119,8 +119,7 @@ ParameterPlaces place_parameters(const Model& model) {
         if (is_new)
           placed.groups.push_back({.name = at->first,
                                    .training = parameter.training,
-                                   .fp8 = apart && parameter.in_fp8,
-                                   .only_cast = parameter.only_cast});
+                                   .fp8 = apart && parameter.in_fp8});
         GroupSpec& group = placed.groups[static_cast<std::size_t>(at->second)];
         add(group, parameter.spec, parameter.continues);
         placed.places[static_cast<std::size_t>(p)] = {

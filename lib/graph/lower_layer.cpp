@@ -179,9 +179,9 @@ class LayerLowering {
     return false;
   }
 
-  /// Of a parameter's slot: forward reads the copies of such weights.
-  bool is_only_cast(Slot s) {
-    return of_.graph.groups[static_cast<std::size_t>(slots_[s].index)].only_cast;
+  /// Forward reads the copies of such weights.
+  bool is_only_cast(const ParameterId& p) const {
+    return of_.model.parameters[static_cast<std::size_t>(p.index)].only_cast;
   }
 
   /// Uses of forward operands: what is made in the same phase is not read from outside.
@@ -191,8 +191,9 @@ class LayerLowering {
       if (bound.inputs[i] != none && (of_.value(v).batch != none || !of_.is_made_here(v)))
         uses.read(bound.inputs[i]);
     }
-    for (const BoundParameter& p : bound.parameters)
-      if (p.value != none && !is_only_cast(p.value)) uses.read(p.value);
+    for (std::size_t k = 0; k < bound.parameters.size(); ++k)
+      if (const Slot s = bound.parameters[k].value; s != none && !is_only_cast(info.op.parameters[k]))
+        uses.read(s);
     for (std::size_t o = 0; o < bound.outputs.size(); ++o)
       if (bound.outputs[o] != none) uses.write(bound.outputs[o], How::overwrite);
   }

@@ -32,7 +32,7 @@ struct ModelParameter {
   program::GroupTraining training = {};
   bool constant = false;   // whatever rules say: it has no gradient
   bool in_fp8 = false;     // blocks read it so: the program casts it (ParameterSpec::fp8_scale)
-  bool only_cast = false;  // program::GroupSpec
+  bool only_cast = false;  // of what is cast once a run: nothing else reads it
 };
 
 struct Node {

@@ -1,7 +1,7 @@
-#include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
 #include "program/operations.hpp"
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -10,24 +10,35 @@ namespace trainx::passes {
 
 using namespace program;
 
-StepProgram frozen_weight_offload(StepProgram p, const ModelGraph& graph) {
-  enter(p, Pass::frozen_weight_offload);
-  const auto is_only_cast = [&](BufferId b) {
-    const Buffer& buffer = p.buffers[static_cast<std::size_t>(b)];
-    return buffer.role == Role::parameter &&
-           graph.groups[static_cast<std::size_t>(buffer.index)].only_cast;
+namespace {
+
+/// By buffer: is it weights that nothing but the prologue reads?
+std::vector<bool> only_cast(const StepProgram& p) {
+  std::vector<bool> out(p.buffers.size());
+  const auto mark = [&](const std::vector<Instruction>& list, bool value) {
+    for (const Instruction& i : list)
+      for (const Use& u : i.uses) {
+        const Buffer& b = p.buffers[static_cast<std::size_t>(u.buffer)];
+        if (b.role == Role::parameter && b.resident && b.space == Space::device)
+          out[static_cast<std::size_t>(u.buffer)] = value;
+      }
   };
-  for (const Instruction& i : p.steady)
-    for (const Use& u : i.uses)
-      if (is_only_cast(u.buffer))
-        throw InternalError(std::string(name_of(i.op)) + " uses " +
-                            p.buffers[static_cast<std::size_t>(u.buffer)].name +
-                            ", which nothing but a run's first casts should");
+  mark(p.prologue, true);
+  mark(p.steady, false);
+  return out;
+}
+
+}  // namespace
+
+StepProgram frozen_weight_offload(StepProgram p) {
+  const std::vector<bool> leaves = only_cast(p);
+  if (std::ranges::count(leaves, true) == 0) return p;
+  enter(p, Pass::frozen_weight_offload);
   std::map<BufferId, BufferId> on_device;  // by the buffer on the host
   std::vector<Instruction> prologue;
   for (Instruction& i : p.prologue) {
     for (Use& u : i.uses) {
-      if (!is_only_cast(u.buffer)) continue;
+      if (!leaves[static_cast<std::size_t>(u.buffer)]) continue;
       const auto [copy, is_new] = on_device.try_emplace(u.buffer, none);
       if (is_new) {
         Buffer staging = p.buffers[static_cast<std::size_t>(u.buffer)];

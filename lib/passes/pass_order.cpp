@@ -11,8 +11,8 @@ void enter(program::StepProgram& p, Pass pass) {
       "expert_parallel",    "distributed_data_parallel",
       "data_parallel",      "zero",
       "update_in_backward", "optimizer_offload",
-      "parameter_offload",  "frozen_weight_offload",
-      "lower_collectives"};
+      "parameter_offload",  "lower_collectives",
+      "frozen_weight_offload"};
   const int number = static_cast<int>(pass);
   if (p.last_pass >= number)
     throw InternalError(std::string("pass ") + names[number] + " cannot follow pass " +

@@ -16,8 +16,8 @@ enum class Pass : int {
   update_in_backward,
   optimizer_offload,
   parameter_offload,
-  frozen_weight_offload,
-  lower_collectives
+  lower_collectives,
+  frozen_weight_offload
 };
 
 /// Notes in `p` that `pass` is being applied. InternalError if that pass or a later one has been

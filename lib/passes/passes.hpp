@@ -123,15 +123,15 @@ struct ParameterOffloadOptions {
 };
 StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how = {});
 
-/// Frozen weights that nothing but the prologue's casts reads (GroupSpec::only_cast) lie on the
-/// host. The prologue copies each group to the device ahead of its first cast; behind the last one
-/// the bytes are free for what steps make. Also of a program that only evaluates. InternalError if
-/// a step reads such weights.
-StepProgram frozen_weight_offload(StepProgram p, const ModelGraph& graph);
-
 /// Collectives move or sum elements of one type: where ranks exchange gradients in another type
 /// than they are kept in, and where a scatter adds to what is there, this writes casts and
-/// additions of their own, in the collective's lane. The last pass.
+/// additions of their own, in the collective's lane.
 StepProgram lower_collectives(StepProgram p, DType gradients);
+
+/// Weights that the prologue casts and no step reads lie on the host. The prologue copies each group
+/// to the device ahead of its first cast; behind the last one the bytes are free for what steps
+/// make. Also of a program that only evaluates. The last pass; a program without such weights stays
+/// as it is.
+StepProgram frozen_weight_offload(StepProgram p);
 
 }  // namespace trainx::passes

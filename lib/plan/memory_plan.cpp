@@ -6,6 +6,7 @@
 #include "plan/custom_dims.hpp"
 #include "plan/own_rule.hpp"
 #include "program/decode.hpp"
+#include "program/frozen.hpp"
 #include <algorithm>
 
 namespace trainx::plan {

@@ -151,10 +151,10 @@ Programs plan_programs(const Draft& plan, Extent extent) {
         weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead),
         weights_on_device(plan, graph.groups, graph.blocks)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
-    p = passes::frozen_weight_offload(std::move(p), graph);
     if (plan.mesh.data > 1)
       p = passes::lower_collectives(
           std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
+    p = passes::frozen_weight_offload(std::move(p));
     p.repeats = plan.batch.grad_accum_steps - micro_steps;
     // the last may differ: what follows it may overlap
     if (p.repeats > 0) p.repeated_micro = micro_steps - 2;
@@ -178,7 +178,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
       forward = passes::distributed_data_parallel(std::move(forward), reduce);
     if (on_host) forward = passes::optimizer_offload(std::move(forward), offload);
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
-    forward = passes::frozen_weight_offload(std::move(forward), evaluated);
+    forward = passes::frozen_weight_offload(std::move(forward));
     made.evaluate.push_back(
         place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
   }

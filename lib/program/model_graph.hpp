@@ -111,8 +111,6 @@ struct GroupSpec {
   GroupTraining training = {};
   bool fp8 =
       false;  // a step casts it to e4m3 once, by a scale for each tensor, and blocks read that
-  // Op::cast_weights casts it once a run, and nothing else reads it
-  bool only_cast = false;
   // Experts of as many ranks: parts that are alike (part_of, shards.hpp), one after the other. A
   // rank's blocks compute with one of them.
   int parts = 1;
@@ -275,13 +273,6 @@ struct ModelGraph {
   std::string without_gpu_kernel;  // name of an operation that GPUs have no kernel for; "": none
   int layers() const;              // that blocks belong to
 };
-
-/// Are they parameters that no step changes?
-inline bool is_frozen(const ModelGraph& graph, const Buffer& b) {
-  if (b.role != Role::parameter) return false;
-  const GroupSpec& group = graph.groups[static_cast<std::size_t>(b.index)];
-  return !group.training.trained && !is_balanced(group);
-}
 
 /// By value: into how many pieces blocks of experts cut it (BlockSpec::parts); 1: none does.
 std::vector<int> parts_of_values(const ModelGraph& graph);

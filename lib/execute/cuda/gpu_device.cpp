@@ -5,6 +5,7 @@
 #include "log/log.hpp"
 #include "plan/refusal.hpp"
 #include "architectures/library_bytes.hpp"
+#include "program/frozen.hpp"
 #include "operations/attention/torch_attention.hpp"
 #include "operations/common/gpu_scope.hpp"
 #include "execute/cuda/gpu_executor.hpp"

@@ -61,10 +61,10 @@ std::string describe_products(const RunPlan& plan) {
   for (const program::Buffer& b : longest.program.buffers) {
     if (b.role == program::Role::saved && b.dtype == DType::u8 && b.micro <= 0) kept += b.bytes();
     if (b.role == program::Role::cast_weight && b.micro == program::none) copies += b.bytes();
-    if (b.role == program::Role::parameter && b.resident && plan.on_gpu &&
-        longest.graph.groups[static_cast<std::size_t>(b.index)].only_cast)
-      on_host += b.bytes();
   }
+  for (const program::Instruction& i : longest.program.prologue)
+    if (i.op == program::Op::copy && plan.on_gpu)
+      on_host += i.uses.front().range.end - i.uses.front().range.begin;
   for (const program::GroupSpec& group : longest.graph.groups)
     if (group.fp8) gathered += group.elements * size_of(DType::u8);
   return "fp8 in " + std::to_string(in_fp8.layers) + " of " +
