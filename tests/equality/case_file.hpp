@@ -29,6 +29,7 @@ struct Relation {
   bool has_base() const {
     return !equal.empty() || !unequal.empty() || !within.empty() || !apart.empty() || !near.empty();
   }
+  bool has_bounds() const { return !within.empty() || !apart.empty() || !near.empty(); }
   bool compares() const { return has_base() || !absent.empty() || !between.empty(); }
 };
 

@@ -53,4 +53,15 @@ std::vector<std::string> differences(const Relation& relation, const Results& ch
   return found;
 }
 
+std::vector<Margin> margins(const Relation& relation, const Results& changed, const Results& base) {
+  std::vector<Margin> all;
+  for (const auto& [quantity, bound] : relation.within)
+    all.push_back({"within " + quantity.text, largest_difference(quantity, changed, base) / bound});
+  for (const auto& [quantity, bound] : relation.near)
+    all.push_back({"near " + quantity.text, largest_share(quantity, changed, base) / bound});
+  for (const auto& [quantity, bound] : relation.apart)
+    all.push_back({"apart " + quantity.text, bound / largest_difference(quantity, changed, base)});
+  return all;
+}
+
 }  // namespace trainx::equality

@@ -9,4 +9,13 @@ namespace trainx::equality {
 std::vector<std::string> differences(const Relation& relation, const Results& changed,
                                      const Results& base);
 
+/// How much of a bound a difference takes: 0 is none of it, more than 1 fails.
+struct Margin {
+  std::string of;  // relation and quantity: "within loss"
+  double share = 0;
+};
+
+/// Of the bounds of `within`, `near` and `apart`; NaN if the runs cannot be compared.
+std::vector<Margin> margins(const Relation& relation, const Results& changed, const Results& base);
+
 }  // namespace trainx::equality

@@ -1,6 +1,8 @@
 // Holds runs that must be equal, near or refused against each other.
-//   equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N] [--list]
+//   equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N] [--list] [--margins]
 // FILE.py prints such a file: it is run with the seed.
+// --margins tries the changes that have bounds, and prints the largest share that a difference takes
+// of each bound of a case: a test that takes most of one may fail by chance.
 // All changes of all cases; with --seconds each case tries its `few` and then as many drawn ones as
 // end within N seconds. The seed: --seed, else TRAINX_TEST_SEED, else by TRAINX_DRAW, which names
 // the commit, else drawn. TRAINX_CASES_SECONDS is as --seconds. Exit code: 0 all hold, 1 some do
@@ -14,8 +16,10 @@
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -30,8 +34,15 @@ struct Asked {
   std::string only;
   std::optional<double> seconds;
   std::uint64_t seed = 0;
-  bool list = false;
+  bool list = false, margins = false;
 };
+
+/// The largest share of each bound of a case, and the change that takes it.
+struct Largest {
+  double share = 0;
+  std::string change;
+};
+using LargestShares = std::map<std::string, Largest>;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -60,6 +71,8 @@ Asked asked_of(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--list") {
       asked.list = true;
+    } else if (word == "--margins") {
+      asked.margins = true;
     } else if (word.starts_with("--")) {
       if (i + 1 == argc) throw std::runtime_error(word + " takes a value");
       const std::string value = argv[++i];
@@ -98,16 +111,24 @@ Change with_budgets(Runs& runs, Change change) {
   return change;
 }
 
+void note(const std::vector<Margin>& margins, const std::string& change, LargestShares& shares) {
+  for (const Margin& margin : margins) {
+    Largest& largest = shares[margin.of];
+    if (std::isnan(margin.share) || margin.share > largest.share) largest = {margin.share, change};
+  }
+}
+
 /// What does not hold of one change, empty if all of it does.
-std::string problem_of(Runs& runs, const Change& planned) {
+std::string problem_of(Runs& runs, const Change& planned, LargestShares& shares) {
   const Change change = with_budgets(runs, planned);
   if (change.relation.refused) return runs.refusal(change.recipe, change.stages, change.relation);
   static const Results nothing;
   const Results& base =
       change.relation.has_base() ? runs.base(change.recipe, change.base, change.ends) : nothing;
+  const Results changed = runs.train(change.recipe, change.stages, change.ends);
+  note(margins(change.relation, changed, base), change.name, shares);
   std::string all;
-  for (const std::string& one :
-       differences(change.relation, runs.train(change.recipe, change.stages, change.ends), base))
+  for (const std::string& one : differences(change.relation, changed, base))
     all += (all.empty() ? "" : "\n    ") + one;
   return all;
 }
@@ -123,13 +144,16 @@ int try_case(Runs& runs, const Case& of, const Asked& asked) {
   const std::size_t few = of.few.value_or(order.size());
   int failed = 0;
   std::size_t tried = 0;
+  LargestShares shares;
+  if (asked.margins)
+    std::erase_if(order, [&](std::size_t c) { return !of.changes[c].relation.has_bounds(); });
   for (const std::size_t index : order) {
     if (tried >= few && asked.seconds && seconds_since(begin) >= *asked.seconds) break;
     ++tried;
     const Change& change = of.changes[index];
     std::string problem;
     try {
-      problem = problem_of(runs, change);
+      problem = problem_of(runs, change, shares);
     } catch (const std::exception& error) { problem = error.what(); }
     if (problem.empty()) continue;
     ++failed;
@@ -137,6 +161,9 @@ int try_case(Runs& runs, const Case& of, const Asked& asked) {
   }
   std::printf("%s %s: %zu of %zu changes, %.1f s\n", failed ? "failed" : "ok", of.name.c_str(),
               tried, order.size(), seconds_since(begin));
+  for (const auto& [bound, largest] : shares)
+    if (asked.margins)
+      std::printf("  %.3f of %s: %s\n", largest.share, bound.c_str(), largest.change.c_str());
   std::fflush(stdout);
   return failed;
 }

@@ -99,6 +99,23 @@ TEST_CASE("near is a bound of the share of the base's range") {
   CHECK_THROWS_AS(count({.near = {{quantity_of("model"), 1}}}, a, b), std::invalid_argument);
 }
 
+TEST_CASE("margins are shares of bounds, more than 1 where a bound does not hold") {
+  const Results a = results({3, 2.02}), b = results({3, 2});
+  const Quantity loss = quantity_of("loss");
+  const auto share = [&](const Relation& relation, const Results& changed) {
+    const std::vector<Margin> all = margins(relation, changed, b);
+    REQUIRE(all.size() == 1);
+    return all[0].share;
+  };
+  CHECK(share({.within = {{loss, 0.1}}}, a) == Catch::Approx(0.1));
+  CHECK(share({.near = {{loss, 0.1}}}, a) == Catch::Approx(0.2));
+  CHECK(share({.apart = {{loss, 0.1}}}, a) == Catch::Approx(10));
+  CHECK(share({.within = {{loss, 0.1}}}, b) == 0);
+  CHECK(std::isinf(share({.apart = {{loss, 0.1}}}, b)));
+  CHECK(std::isnan(share({.within = {{loss, 0.1}}}, results({3}))));
+  CHECK(margins({.equal = {loss}}, a, b).empty());
+}
+
 TEST_CASE("between bounds all numbers of the changed run") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Relation relation{.between = {{quantity_of("loss"), {1, 2}}}};
