@@ -61,7 +61,6 @@ std::vector<graph::ParameterRule> parameter_rules(const Draft& plan) {
 
 void require_groups_match(const Draft& plan, const program::ModelGraph& graph) {
   const std::vector<graph::ParameterRule> rules = parameter_rules(plan);
-  if (rules.empty()) return;
   const std::vector<std::string> names = names_of(graph);
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const std::string& match = rules[k].pattern;
