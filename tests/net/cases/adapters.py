@@ -2,6 +2,7 @@
 
 from .base import BF16, case, planned, ranks
 from .decoders import FULL, family
+from .encoders import WIDE, seq2seq
 from .fp8 import LLAMA, fp8
 from .mixtures import mixture, shared
 
@@ -32,6 +33,13 @@ CASES = {
     ),
     "adapters: a tied head is trained whole": case(
         "gpt2", lora(", targets: [c_attn], modules_to_save: [lm_head]")
+    ),
+    "adapters: an embedding and its tied head are trained whole": planned(
+        "gpt2", lora(", targets: [c_attn], modules_to_save: [wte, lm_head]")
+    ),
+    "adapters: a tied head that cannot be parted, and another module whole": planned(
+        seq2seq("t5", WIDE), lora(", targets: [q, v], modules_to_save: [lm_head, wo]"),
+        refused=True,
     ),
     "adapters: rows of tokens, also of a tied head": case(
         "gpt2", lora(", targets: [c_attn], trainable_token_indices: [5, 3, 11]")

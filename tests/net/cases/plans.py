@@ -178,6 +178,15 @@ BUDGETS = {
     "350M, least recomputation": planned(
         DEEP, BF16, "memory={activation_checkpoint: auto, budget: 5 GiB}", batch=batch(64, 16)
     ),
+    # the fastest of all micro-batches is one with which some layers are recomputed
+    "1558M, recomputation for a larger micro-batch": planned(
+        WIDEST, BF16, "memory={activation_checkpoint: auto, budget: 7048 MiB}", batch=batch(64),
+        gpus=("a100",),
+    ),
+    "350M, recomputation in place of copies": planned(
+        DEEP, BF16, "memory={fit: true, budget: 4763 MiB}", batch=batch(128),
+        parallel=on("zero2", 8), gpus=("rtx4090",),
+    ),
     "350M, does not fit": planned(
         DEEP, BF16, "memory.budget=3 GiB", batch=batch(64, 16), refused=True
     ),
