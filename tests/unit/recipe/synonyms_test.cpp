@@ -41,4 +41,14 @@ TEST_CASE("values in the words of other tools get a suggestion that the key take
   CHECK_FALSE(name_meant("nvme", words_of("precision.compute")));
 }
 
+TEST_CASE("a key in the wrong section leads to the one section that has it") {
+  CHECK(key_meant("run", "micro_batch_size") == "batch.micro_batch_size");
+  CHECK(key_meant("", "warmup") == "schedule.warmup");
+  CHECK(key_meant("run", "lr") == "optimizer.lr");  // optimizer.groups have a key of this name
+  CHECK(key_meant("run", "weight_decay") == "optimizer.options.weight_decay");
+  CHECK_FALSE(key_meant("optimizer", "lr"));  // its own section
+  CHECK_FALSE(key_meant("run", "every"));     // several sections have it
+  CHECK_FALSE(key_meant("run", "zzz"));
+}
+
 }  // namespace trainx::recipe::synonyms_test
