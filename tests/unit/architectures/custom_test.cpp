@@ -91,6 +91,17 @@ TEST_CASE("modules are blocks, each a layer of its own, and the last has the los
   CHECK_FALSE(graph.blocks[3].phases.contains(Op::predict));
 }
 
+TEST_CASE("lengths of rows come with the batch if a module reads them") {
+  CustomDims dims = described();
+  const auto forward_of = [&](std::size_t block) {
+    return uses_of(custom_graph(dims, 2, 4, DType::f32).blocks[block], Op::forward);
+  };
+  CHECK(std::ranges::count(forward_of(1), "r lengths") == 0);
+  for (CustomShape& shape : dims.shapes) shape.modules[1].inputs.push_back("lengths");
+  CHECK(std::ranges::count(forward_of(0), "r lengths") == 0);
+  CHECK(std::ranges::count(forward_of(1), "r lengths") == 1);
+}
+
 TEST_CASE("what autograd keeps of a module is saved where the library has it") {
   const program::ModelGraph graph = custom_graph(described(), 2, 4, DType::f32);
   for (const int k : {0, 1, 2}) {
