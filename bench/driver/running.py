@@ -66,9 +66,9 @@ class Run:
 
 
 def memory_line(answer):
-    """Planned and measured bytes, if the row keeps some on the host; else nothing."""
+    """Planned and measured bytes, if the row keeps some on the host beside a GPU; else nothing."""
     done = answer["contestants"].get(OURS, {}).get("done") or {}
-    if not done.get("host_bytes"):
+    if not done.get("host_bytes") or "CPU" in done.get("machine", ""):
         return ""
     pairs = {"GPU": ("predicted_device_memory_bytes", "device_memory_bytes"), "host": ("predicted_host_memory_bytes", "host_memory_bytes")}
     parts = []
