@@ -192,7 +192,8 @@ class LayerLowering {
         uses.read(bound.inputs[i]);
     }
     for (std::size_t k = 0; k < bound.parameters.size(); ++k)
-      if (const Slot s = bound.parameters[k].value; s != none && !is_only_cast(info.op.parameters[k]))
+      if (const Slot s = bound.parameters[k].value;
+          s != none && !is_only_cast(info.op.parameters[k]))
         uses.read(s);
     for (std::size_t o = 0; o < bound.outputs.size(); ++o)
       if (bound.outputs[o] != none) uses.write(bound.outputs[o], How::overwrite);

@@ -128,10 +128,10 @@ StepProgram parameter_offload(StepProgram p, const ParameterOffloadOptions& how 
 /// additions of their own, in the collective's lane.
 StepProgram lower_collectives(StepProgram p, DType gradients);
 
-/// Weights that the prologue casts and no step reads lie on the host. The prologue copies each group
-/// to the device ahead of its first cast; behind the last one the bytes are free for what steps
-/// make. Also of a program that only evaluates. The last pass; a program without such weights stays
-/// as it is.
+/// Weights that the prologue casts and no step reads lie on the host. The prologue copies each
+/// group to the device ahead of its first cast; behind the last one the bytes are free for what
+/// steps make. Also of a program that only evaluates. The last pass; a program without such weights
+/// stays as it is.
 StepProgram frozen_weight_offload(StepProgram p);
 
 }  // namespace trainx::passes

@@ -159,8 +159,8 @@ class Fp8OnGpu(Trainx):
                 self.train(recipe, run, *adapter, *more)
                 told[name] = [self.outcomes(run), self.adapter_of(run)]
                 self.assertEqual(told[name], told["once"], name)
-            # an evaluation in fp32 reads the weights, which stay then
-            self.train(recipe, f"stay-{number}", *adapter, "eval.precision=fp32")
+            # an evaluation in fp16 reads the weights, which stay then
+            self.train(recipe, f"stay-{number}", *adapter, "eval.precision=fp16")
             self.assertEqual(self.losses(f"stay-{number}"), self.losses(f"once-{number}"))
             self.assertEqual(self.adapter_of(f"stay-{number}"), told["once"][1])
             self.assertEqual(self.on_host(f"stay-{number}"), 0)

@@ -59,8 +59,8 @@ CASES = {
     "adapters: a frozen head's rows, cut": planned(
         family("llama"), BF16, lora(), "batch.global_batch_size=160", "batch.micro_batch_size=160"
     ),
-    "adapters: in fp8, evaluated in fp32": case(
-        LLAMA, lora(), "eval.precision=fp32", precision=fp8("delayed")
+    "adapters: in fp8, evaluated in fp16": case(
+        LLAMA, lora(), "eval.precision=fp16", precision=fp8("delayed")
     ),
     "adapters: zero3": case(family("qwen2"), BF16, lora(), *ranks("zero3", 2)),
 }

@@ -74,9 +74,9 @@ TEST_CASE("only frozen weights that are cast once a run leave the device") {
             const StepProgram all = before(graph, micro_steps, level),
                               p = passes::frozen_weight_offload(all);
             CHECK(problem_of(graph, p, micro_steps) == "");
-            // 12 d^2 elements of a layer's matrices, in bf16
+            // 8 d^2 elements of a layer's matrices, in bf16
             const int layers = frozen == "h.*" ? 2 : 1;
-            const Bytes weights = Bytes{2} * 12 * 16 * 16 * layers;
+            const Bytes weights = Bytes{2} * 8 * 16 * 16 * layers;
             CHECK(resident_weights(p, Space::host) == weights);
             CHECK(resident_weights(p, Space::device) ==
                   resident_weights(all, Space::device) - weights);
@@ -128,7 +128,7 @@ TEST_CASE("weights that something else reads stay") {
       gpt2(true, Fp8Scaling::delayed, "h.*", true, {"h.0.attn.c_attn.weight"});
   p = passes::frozen_weight_offload(before(fallen));
   CHECK(problem_of(fallen, p) == "");
-  CHECK(resident_weights(p, Space::host) == Bytes{2} * (2 * 12 - 3) * 16 * 16);
+  CHECK(resident_weights(p, Space::host) == Bytes{2} * (2 * 8 - 3) * 16 * 16);
   // a step reads the first group for whatever reason
   const ModelGraph graph = gpt2(true);
   StepProgram reads = before(graph);
@@ -138,7 +138,7 @@ TEST_CASE("weights that something else reads stay") {
   p = passes::frozen_weight_offload(reads);
   CHECK(buffer_of(p, first).space == Space::device);
   CHECK(resident_weights(p, Space::host) ==
-        Bytes{2} * 2 * 12 * 16 * 16 - buffer_of(p, first).bytes());
+        Bytes{2} * 2 * 8 * 16 * 16 - buffer_of(p, first).bytes());
 }
 
 TEST_CASE("copies that are not made, and those of other weights, are noticed") {

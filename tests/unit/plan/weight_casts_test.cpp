@@ -93,7 +93,7 @@ TEST_CASE("weights that nothing reads but a run's first casts rest on the host")
     CAPTURE(ranks);
     const plan::RunPlan run = adapted(ranks),
                         // reads the weights themselves
-        another = adapted(ranks + "eval: {precision: fp32}\n");
+        another = adapted(ranks + "eval: {precision: fp16}\n");
     // 12 d^2 elements a layer, in bf16
     const std::int64_t weights = std::int64_t{2} * 12 * 12 * 768 * 768;
     CHECK(on_host(run, plan::weights_on_host_category) == weights);
