@@ -1,8 +1,8 @@
 // Holds runs that must be equal, near or refused against each other.
 //   equality FILE.yaml ... [--only WORD] [--seconds N] [--seed N] [--list] [--margins]
 // FILE.py prints such a file: it is run with the seed.
-// --margins tries the changes that have bounds, and prints the largest share that a difference takes
-// of each bound of a case: a test that takes most of one may fail by chance.
+// --margins tries the changes that have bounds, and prints the largest share that a difference
+// takes of each bound of a case: a test that takes most of one may fail by chance.
 // All changes of all cases; with --seconds each case tries its `few` and then as many drawn ones as
 // end within N seconds. The seed: --seed, else TRAINX_TEST_SEED, else by TRAINX_DRAW, which names
 // the commit, else drawn. TRAINX_CASES_SECONDS is as --seconds. Exit code: 0 all hold, 1 some do

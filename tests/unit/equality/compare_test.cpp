@@ -1,6 +1,7 @@
 #include "equality/compare.hpp"
 #include "support/catch.hpp"
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -107,9 +108,9 @@ TEST_CASE("margins are shares of bounds, more than 1 where a bound does not hold
     REQUIRE(all.size() == 1);
     return all[0].share;
   };
-  CHECK(share({.within = {{loss, 0.1}}}, a) == Catch::Approx(0.1));
-  CHECK(share({.near = {{loss, 0.1}}}, a) == Catch::Approx(0.2));
-  CHECK(share({.apart = {{loss, 0.1}}}, a) == Catch::Approx(10));
+  CHECK(share({.within = {{loss, 0.1}}}, a) == Approx(0.1));
+  CHECK(share({.near = {{loss, 0.1}}}, a) == Approx(0.2));
+  CHECK(share({.apart = {{loss, 0.1}}}, a) == Approx(10));
   CHECK(share({.within = {{loss, 0.1}}}, b) == 0);
   CHECK(std::isinf(share({.apart = {{loss, 0.1}}}, b)));
   CHECK(std::isnan(share({.within = {{loss, 0.1}}}, results({3}))));
