@@ -25,6 +25,7 @@ PASSES = {
     "update_in_backward": r"(?m)^ +update +h1\..*\n(.*\n)*?m0 backward +h0\.",
     "optimizer_offload": r"(?m)^ +update +h0\.\S+ +@host",
     "parameter_offload": r"(?m)^m0 copy +@copy_in +w\.h0",
+    "frozen_weight_offload": r"(?m)^copy +w\.h0\S*\.cast ",
     "lower_collectives": r"(?m)^ +(cast|add) +@communication",
 }
 # What shows that a file of lib/graph did its work: in the text of a graph. What every pass changes

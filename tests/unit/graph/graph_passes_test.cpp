@@ -76,22 +76,22 @@ TEST_CASE("ranks that share experts have three blocks for a mixture") {
   CHECK(of_mlp(before) ==
         "h0.mlp residual_norm residual1\n"
         "h0.mlp router normed\n"
-        "h0.mlp dispatch normed indices\n"
-        "h0.mlp grouped_linear rows offsets\n"
-        "h0.mlp gated y\n"
-        "h0.mlp grouped_linear activated offsets\n"
-        "h0.mlp combine y weights places\n"
+        "h0.mlp dispatch normed router_indices\n"
+        "h0.mlp grouped_linear expert_rows expert_offsets\n"
+        "h0.mlp gated expert_features\n"
+        "h0.mlp grouped_linear activated expert_offsets\n"
+        "h0.mlp combine expert_features router_weights expert_places\n"
         "h0.mlp residual_norm residual1 branch1\n");
   CHECK(of_mlp(after) ==
         "h0.mlp residual_norm residual1\n"
         "h0.mlp router normed\n"
-        "h0.mlp dispatch_to_ranks normed weights indices\n"
-        "h0.mlp.experts dispatch rows owners\n"
-        "h0.mlp.experts grouped_linear rows offsets\n"
-        "h0.mlp.experts gated y\n"
-        "h0.mlp.experts grouped_linear activated offsets\n"
-        "h0.mlp.experts combine y slot_weights places\n"
-        "h0.mlp.combine combine expert_results places\n"
+        "h0.mlp dispatch_to_ranks normed router_weights router_indices\n"
+        "h0.mlp.experts dispatch expert_slots slot_owners\n"
+        "h0.mlp.experts grouped_linear expert_rows expert_offsets\n"
+        "h0.mlp.experts gated expert_features\n"
+        "h0.mlp.experts grouped_linear activated expert_offsets\n"
+        "h0.mlp.experts combine expert_features slot_weights expert_places\n"
+        "h0.mlp.combine combine expert_results slot_places\n"
         "h0.mlp.combine residual_norm residual1 branch1\n");
   const auto named = [&](const std::string& name) {
     return *std::ranges::find(blocks, name, &Block::name);

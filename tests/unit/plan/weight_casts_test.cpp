@@ -118,8 +118,10 @@ TEST_CASE("weights stay on the device where the host has no room for them") {
       "fp8}\nmemory: {activation_checkpoint: none}\n");
   recipe.model.adapter.type = options::AdapterType::lora;
   const std::int64_t weights = std::int64_t{2} * 12 * 12 * 768 * 768;
-  const plan::RunPlan wide = planned(recipe, {.host_bytes = 4 * weights}),
-                      narrow = planned(recipe, {.host_bytes = weights});
+  const auto beside = [&](std::int64_t host_bytes) {
+    return planned(recipe, {.host_bytes = host_bytes, .gpu = "", .gpus = {h200_gpu()}});
+  };
+  const plan::RunPlan wide = beside(64 * weights), narrow = beside(weights);
   CHECK(plan::weight_casts_of(wide) == operations::Fp8WeightCasts::once_a_run);
   CHECK(on_host(wide, plan::weights_on_host_category) == weights);
   CHECK(plan::weight_casts_of(narrow) == operations::Fp8WeightCasts::in_each_use);
