@@ -173,7 +173,7 @@ class Fp8OnGpu(Trainx):
         """Bytes of weights that rest there, by the plan."""
         planned = json.loads((self.folder / "outputs" / run / "plan.json").read_text())
         return sum(part["bytes"] for part in planned.get("on_host", ())
-                   if part["category"] == "weights on the host")
+                   if part["category"].startswith("weights"))
 
     def outcomes(self, run):
         return [m[key] for m in self.metrics(run) for key in ("loss", "eval_loss") if key in m]
