@@ -1,3 +1,4 @@
+#include "checkpoint/adapter_folder.hpp"
 #include "checkpoint/float_elements.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "commands.hpp"
@@ -72,8 +73,14 @@ double largest_relative(const std::vector<double>& a, const std::vector<double>&
   return largest;
 }
 
+/// Of what a run trains: an adapter, where it trains one.
+checkpoint::WeightsFolder weights_of(const std::string& checkpoint) {
+  const bool is_adapter = fs::exists(checkpoint + "/" + checkpoint::adapter_weights_name);
+  return checkpoint::WeightsFolder(checkpoint, is_adapter ? "adapter_model" : "model");
+}
+
 double weights_difference(const std::string& a, const std::string& b) {
-  const checkpoint::WeightsFolder first(a), second(b);
+  const checkpoint::WeightsFolder first = weights_of(a), second = weights_of(b);
   double difference = 0, size = 0;
   for (const auto& [name, tensor] : second.tensors()) {
     const auto found = first.tensors().find(name);

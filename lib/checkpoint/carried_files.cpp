@@ -62,7 +62,8 @@ void add_templates(const std::string& folder, std::map<std::string, std::string>
 
 std::map<std::string, std::string> read_carried_files(const std::string& folder) {
   std::map<std::string, std::string> files;
-  if (is_adapter_folder(folder)) files = read_carried_files(model_folder_of(folder));
+  if (is_adapter_folder(folder) && !adapts_new_weights(folder))
+    files = read_carried_files(model_folder_of(folder));
   add_files(folder, settings, files);
   add_files(folder, vocabularies, files);
   add_files(folder, along, files);

@@ -57,6 +57,17 @@ class Verify(Trainx):
         self.assertEqual(done["cuts"][2]["weights"], 0, "resuming is exact")
         self.assertFalse(list((self.folder / "outputs").glob("*.verify")))
 
+    def test_an_adapter(self):
+        recipe = self.recipe(tiny(steps=100).replace(
+            "model: {", "model: {adapter: {type: lora, rank: 2}, "))
+        done = json.loads(
+            self.run_trainx("verify", recipe, "--worlds", "1,2", "--steps", "6", "--json").stdout)
+        self.assertTrue(done["agree"])
+        self.assertEqual(len(done["cuts"]), 4)
+        for cut in done["cuts"]:
+            self.assertLess(cut["weights"], 1e-5)
+        self.assertEqual(done["cuts"][2]["weights"], 0)
+
     def test_a_recipe_without_held_out_data(self):
         tokens = self.folder / "tokens.bin"
         write_tokens(tokens, [self.random.randrange(3, 40) for _ in range(8 * 16 * 8 + 1)])
