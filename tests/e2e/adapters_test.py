@@ -74,6 +74,13 @@ def names_nothing(case):
             any(not any(name.endswith(m) for name in named) for m in saved))
 
 
+def loses_old_names(case):
+    """Whether PEFT takes names of linear layers for experts' old ones, and the model has no experts:
+    then it adapts nothing by them."""
+    return (case["model_type"] in WITH_OLD_NAMES and
+            not any(name.endswith(".down_proj") for name in case["parameters"]))
+
+
 def with_entry(case, key, entry):
     asked = json.loads(case["asked"])
     asked[key].append(entry)
@@ -158,7 +165,8 @@ class Drawn(Trainx):
                                 strict=True):
             with self.subTest(family=case["family"], settings=case["settings"]):
                 if not names_nothing(case):
-                    self.assertNotIn("refused", answer, answer)
+                    if not loses_old_names(case):
+                        self.assertNotIn("refused", answer, answer)
                 elif case["model_type"] not in WITH_OLD_NAMES:
                     self.assertEqual(answer.get("refused"), 78, answer)
         # One entry more, which PEFT passes over.
