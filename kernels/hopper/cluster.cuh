@@ -21,7 +21,7 @@ __device__ __forceinline__ void meet_cluster() {
 }
 /// Arrives at the barrier that lies at the same place in that block. What this thread stored is not
 /// shown to it: .release.cluster would have the thread wait for all of its memory each time
-/// (MEMBAR.ALL.GPU), by which products took a third longer.
+/// (MEMBAR.ALL.GPU).
 __device__ __forceinline__ void arrive_at_block(std::uint32_t barrier, int block) {
   asm volatile(
       "{\n"
