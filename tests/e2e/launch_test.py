@@ -1,5 +1,6 @@
 """Many workers of one launcher: their ranks, what they say, how they end, who is left. Stub workers
 stand in the real one's place."""
+import contextlib
 import json
 import os
 import pathlib
@@ -87,7 +88,8 @@ class Launch(Trainx):
 
     def kill_marked(self):
         for process in self.marked():
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):     # it has ended since it was listed
+                os.kill(process, signal.SIGKILL)
 
     def launch(self, *args, expect=0, timeout=60, **env):
         done = self.run_trainx("train", self.config, *args, expect=expect,

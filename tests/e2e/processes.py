@@ -1,4 +1,5 @@
-"""Processes of this machine, as /proc tells of them."""
+"""Processes of this machine, as /proc tells of them. Any of them may end while it is looked at."""
+import os
 import pathlib
 import time
 
@@ -17,6 +18,27 @@ def state_of(pid):
     """R, S, D, T, Z, ...; X: there is no such process."""
     stat = stat_of(pid)
     return stat[1][0] if stat else "X"
+
+
+def name_of(pid):
+    """The first 15 bytes of its name; empty: there is no such process."""
+    stat = stat_of(pid)
+    return stat[0] if stat else ""
+
+
+def files_of(pid):
+    """Targets of the files that it has open, as the kernel names them."""
+    found = []
+    try:
+        links = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return found
+    for link in links:
+        try:
+            found.append(os.readlink(link))
+        except OSError:
+            pass                        # closed since it was listed
+    return found
 
 
 def is_alive(pid):

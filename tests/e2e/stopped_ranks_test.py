@@ -11,7 +11,7 @@ import uuid
 
 from hosts import kill_all, living
 from ports import free_ports
-from processes import children_of, stat_of
+from processes import children_of, name_of, stat_of
 from support import TRAINX, Trainx, main, sampled
 
 HANG = 4                                # seconds
@@ -34,10 +34,6 @@ PEER_ENDED, STOOD_STILL = 82, 81
 CASES = [(victim, world, hosts) for hosts in (1, 2) for world in (2, 4)
          for victim in ("worker", "launcher", "both")]
 WAITS = "for time limits of ranks"
-
-
-def name_of(process):
-    return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
 
 
 class StoppedRanks(Trainx):

@@ -1,8 +1,8 @@
 """What tests of runs on two hosts share."""
-import pathlib
 import time
 
 import hosts
+import processes
 from ports import free_ports
 from support import TRAINX, Trainx, sha256
 
@@ -107,4 +107,4 @@ class TwoHosts(Trainx):
 
     def workers(self):
         return [p for p in self.hosts.living()
-                if pathlib.Path(f"/proc/{p}/comm").read_text().startswith("trainx-worker")]
+                if processes.name_of(p).startswith("trainx-worker")]
