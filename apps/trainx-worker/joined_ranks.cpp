@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "metrics/screen.hpp"
 #include "execute/device.hpp"
+#include "plan/rank_groups.hpp"
 #include "rank_control.hpp"
 #include <cstdio>
 #include <cstdlib>
@@ -20,19 +21,17 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
   if (!plan.on_gpu || plan.in_parts()) communicator_ = comm::make_communicator(*control_);
   if (!communicator_) return;
-  const program::Mesh& mesh = plan.train.front().program.mesh;
-  const auto part = [&](program::Axis axis) {
-    return comm::make_part(*control_, mesh.peers(axis, control_->rank()),
-                           communicator_->transport());
-  };
-  if (mesh.has_replicas()) {
-    shards_ = part(program::Axis::shard);
-    replicas_ = part(program::Axis::replica);
-  }
-  if (mesh.has_expert_replicas()) {
-    experts_ = part(program::Axis::expert);
-    expert_replicas_ = part(program::Axis::expert_replica);
-  }
+  mesh_ = plan.mesh;
+  for (const program::AxisSet along : plan::rank_groups_of(plan))
+    groups_[along] = comm::make_part(*control_, mesh_.peers(along, control_->rank()),
+                                     communicator_->transport());
+}
+
+execute::Ranks JoinedRanks::ranks() {
+  if (!control_) return {};
+  std::map<program::AxisSet, comm::Communicator*> groups;
+  for (const auto& [along, part] : groups_) groups[along] = part.communicator.get();
+  return {control_.get(), {communicator_.get(), mesh_, std::move(groups)}, &progress_};
 }
 
 void JoinedRanks::leave() {

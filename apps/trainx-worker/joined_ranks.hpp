@@ -4,6 +4,7 @@
 #include "metrics/console.hpp"
 #include "plan/run_plan.hpp"
 #include "execute/ranks.hpp"
+#include <map>
 
 namespace trainx::worker {
 
@@ -14,14 +15,7 @@ class JoinedRanks {
   /// `plan` must outlive it. Throws UserError 69 or 78.
   JoinedRanks(const launch::Job& job, const plan::RunPlan& plan);
 
-  execute::Ranks ranks() {
-    return control_ ? execute::Ranks(control_.get(),
-                                     {communicator_.get(), shards_.communicator.get(),
-                                      replicas_.communicator.get(), experts_.communicator.get(),
-                                      expert_replicas_.communicator.get()},
-                                     &progress_)
-                    : execute::Ranks();
-  }
+  execute::Ranks ranks();
   /// The run is over, for all ranks at the same time.
   void leave();
   /// This rank ends with an error, of which the others are told, but for one that came from them.
@@ -34,8 +28,8 @@ class JoinedRanks {
   execute::ProgressDescription progress_;
   std::unique_ptr<comm::Control> control_;
   std::unique_ptr<comm::Communicator> communicator_;
-  comm::Part shards_, replicas_;          // where several groups of ranks hold all shards each
-  comm::Part experts_, expert_replicas_;  // where several groups of ranks hold all experts each
+  program::Mesh mesh_;
+  std::map<program::AxisSet, comm::Part> groups_;  // of fewer ranks, by Mesh::significant
 };
 
 }  // namespace trainx::worker

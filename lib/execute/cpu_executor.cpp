@@ -200,7 +200,7 @@ void CpuExecutor::copy(const Shape& s, const Instruction& i) {
 }
 
 void CpuExecutor::communicate(const Shape& s, const Instruction& i) {
-  comm::Communicator* const ranks = parts_.communicators.along(i.axis);
+  comm::Communicator* const ranks = parts_.communicators.along(i.along);
   if (!ranks)
     throw InternalError(std::string("a program for one rank holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);

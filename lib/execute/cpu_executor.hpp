@@ -37,7 +37,7 @@ class CpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     const model::Blocks* blocks = nullptr;
     std::optional<PlacedMemory> memory;
-    std::vector<OwnGroup> groups;
+    std::vector<program::LocalGroup> groups;
     std::array<BlockContexts, program::lane_count> contexts;  // by lane: each touches its own
   };
   void execute(Shape& s, const program::Instruction& i);

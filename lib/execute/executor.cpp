@@ -78,18 +78,11 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
                                                1.0 / parts.nominal_targets);
 }
 
-std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
-  const program::Mesh& mesh = placed.program.mesh;
-  const int ranks = mesh.shard, shard = mesh.place(program::Axis::shard, rank),
-            experts = mesh.place(program::Axis::expert, rank);
-  const bool sharded = std::ranges::any_of(
-      placed.program.buffers, [](const Buffer& b) { return b.cut_along == program::Axis::shard; });
-  std::vector<OwnGroup> out;
-  for (const GroupSpec& group : placed.graph.groups)
-    out.push_back(
-        group.parts > 1 ? OwnGroup{part_of(group, experts), experts * group.part_elements()}
-        : sharded       ? OwnGroup{shard_of(group, shard, ranks), shard * (group.elements / ranks)}
-                        : OwnGroup{group});
+std::vector<LocalGroup> own_groups(const plan::PlacedProgram& placed, int rank) {
+  const std::vector<Layout> layouts = layouts_of(placed.program, placed.graph);
+  std::vector<LocalGroup> out;
+  for (std::size_t g = 0; g < layouts.size(); ++g)
+    out.push_back(local(placed.graph.groups[g], layouts[g], placed.program.mesh, rank));
   return out;
 }
 

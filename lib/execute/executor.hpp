@@ -7,6 +7,7 @@
 #include "model/composed_block.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/run_plan.hpp"
+#include "program/shards.hpp"
 #include "execute/captured_kernels.hpp"
 #include "execute/step_times.hpp"
 #include <cstdint>
@@ -101,13 +102,8 @@ class Executor {
 std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& placed,
                                                    const program::Instruction& i, std::byte* base,
                                                    Place place, const ExecutorParts& parts);
-/// The groups as a rank's updates see them: whole, or where the program keeps shards its own, each
-/// with the group's element that it begins with.
-struct OwnGroup {
-  program::GroupSpec spec;
-  std::int64_t first = 0;
-};
-std::vector<OwnGroup> own_groups(const plan::PlacedProgram& placed, int rank);
+/// The groups as a rank's updates see them.
+std::vector<program::LocalGroup> own_groups(const plan::PlacedProgram& placed, int rank);
 /// Adds what the contexts' tensors, and the operands of instructions that are no block's, take of
 /// each buffer; nothing where there are no contexts.
 void count_operands(const plan::PlacedProgram& placed, const BlockContexts& contexts,

@@ -31,7 +31,7 @@ Tensor scalar_at(const Instruction& i, const PlacedMemory& memory, Slot slot) {
 /// visit(a run, its scale, what is known and counted of it, its group, and its place there). What
 /// is not trained is counted nowhere, so that nothing is known of it.
 template <class Visit>
-void each_run(const Instruction& i, const PlacedMemory& memory, const std::vector<OwnGroup>& groups,
+void each_run(const Instruction& i, const PlacedMemory& memory, const std::vector<program::LocalGroup>& groups,
               const Visit& visit) {
   const Tensor scales = memory.tensor(i, QuantizeSlot::scales);
   const Tensor ranges = scalar_at(i, memory, QuantizeSlot::ranges),
@@ -52,7 +52,7 @@ void each_run(const Instruction& i, const PlacedMemory& memory, const std::vecto
 }  // namespace
 
 void find_fp8_scales(const Instruction& i, const PlacedMemory& memory,
-                     const std::vector<OwnGroup>& groups) {
+                     const std::vector<program::LocalGroup>& groups) {
   operations::clear(memory.tensor(i, QuantizeSlot::scales));
   each_run(i, memory, groups,
            [](const Tensor& part, const Tensor& scale, const Fp8Cast& how, int, const ScaledRun&) {
@@ -61,7 +61,7 @@ void find_fp8_scales(const Instruction& i, const PlacedMemory& memory,
 }
 
 void quantize_weights(const Instruction& i, const PlacedMemory& memory,
-                      const std::vector<OwnGroup>& groups) {
+                      const std::vector<program::LocalGroup>& groups) {
   if (const Use* counts = find_use(i, QuantizeSlot::counts);
       counts && counts->how == How::overwrite)
     operations::clear(memory.tensor(*counts));

@@ -7,9 +7,9 @@ namespace trainx::execute {
 
 /// Op::fp8_scale. `groups`: as the rank owns them. On a GPU inside a GpuScope, on its stream.
 void find_fp8_scales(const program::Instruction& i, const PlacedMemory& memory,
-                     const std::vector<OwnGroup>& groups);
+                     const std::vector<program::LocalGroup>& groups);
 /// Op::quantize, alike.
 void quantize_weights(const program::Instruction& i, const PlacedMemory& memory,
-                      const std::vector<OwnGroup>& groups);
+                      const std::vector<program::LocalGroup>& groups);
 
 }  // namespace trainx::execute

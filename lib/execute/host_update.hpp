@@ -8,7 +8,7 @@ namespace trainx::execute {
 
 /// `address`: where a use of the instruction lies. `own`: the group as this rank's updates see it.
 void update_on_host(const plan::PlacedProgram& placed, const program::Instruction& i,
-                    const OwnGroup& own,
+                    const program::LocalGroup& own,
                     const std::function<std::byte*(const program::Use&)>& address,
                     const ExecutorParts& parts);
 

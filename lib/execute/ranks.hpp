@@ -51,8 +51,8 @@ class Ranks {
   bool is_first() const { return rank() == 0; }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
   bool are_on_one_host(const std::vector<int>& ranks) const;
-  comm::Communicator* communicator(program::Axis axis = program::Axis::data) const {
-    return communicators_.along(axis);
+  comm::Communicator* communicator(program::AxisSet along = program::axes::data) const {
+    return communicators_.along(along);
   }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes
   /// none. Throws UserError 79 where reports that are to be equal are not.

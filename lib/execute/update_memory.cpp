@@ -7,7 +7,7 @@ namespace trainx::execute {
 using namespace program;
 
 UpdateMemory update_memory(const plan::PlacedProgram& placed, const Instruction& i,
-                           const OwnGroup& own,
+                           const program::LocalGroup& own,
                            const std::function<std::byte*(const Use&)>& address,
                            std::optional<std::uint64_t> rounding_seed) {
   const auto buffer = [&](const Use& u) -> const Buffer& {

@@ -17,7 +17,7 @@ struct UpdateMemory {
 /// or of the device. `own`: the group as this rank's updates see it. Points into `placed` and
 /// `own`.
 UpdateMemory update_memory(const plan::PlacedProgram& placed, const program::Instruction& i,
-                           const OwnGroup& own,
+                           const program::LocalGroup& own,
                            const std::function<std::byte*(const program::Use&)>& address,
                            std::optional<std::uint64_t> rounding_seed);
 

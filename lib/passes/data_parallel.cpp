@@ -34,7 +34,7 @@ void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruct
                           Lane::communication,
                           {whole(p, u.buffer, How::read, CopySlot::from)},
                           none,
-                          Axis::data,
+                          axes::data,
                           rank});
   }
 }
@@ -49,7 +49,7 @@ void receive_batch(const StepProgram& p, const Instruction& fetch,
                         Lane::communication,
                         {whole(p, u.buffer, How::overwrite, CopySlot::to)},
                         none,
-                        Axis::data,
+                        axes::data,
                         owner});
 }
 
@@ -115,7 +115,7 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
                             Lane::communication,
                             {whole(p, u.buffer, owns ? How::read : How::overwrite)},
                             none,
-                            Axis::data,
+                            axes::data,
                             owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
       if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);

@@ -49,13 +49,12 @@ class ExpertParallel {
         throw InternalError("expert_parallel: " + group.name + " is in other parts than the ranks");
       if (b.unit == Unit::tensor)
         throw InternalError("expert_parallel: " + b.name + " is kept of whole tensors");
-      b.elements =
-          b.role == Role::state
-              ? state_layout(update_.states[static_cast<std::size_t>(b.item)], part_of(group, 0))
-                    .entries
-              : b.elements / group.parts;
+      b.layout = b.layout.cut(axes::expert);
+      b.elements = b.role == Role::state
+                       ? local_entries(update_.states[static_cast<std::size_t>(b.item)], group,
+                                       b.layout, p_.mesh)
+                       : b.elements / group.parts;
       b.name += "/";
-      b.cut_along = Axis::expert;
     }
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses)
@@ -95,7 +94,7 @@ class ExpertParallel {
             throw InternalError("expert_parallel: nothing writes " + buffer(sent).name);
           const auto [exchange, first] = exchanges.try_emplace(
               last, Instruction{Op::all_to_all, none, i.micro, Lane::communication});
-          exchange->second.axis = Axis::expert;
+          exchange->second.along = axes::expert;
           const int thing = static_cast<int>(exchange->second.uses.size()) / 2;
           exchange->second.uses.push_back(whole(p_, sent, How::read, ShardSlot::from(thing)));
           exchange->second.uses.push_back(
@@ -108,7 +107,7 @@ class ExpertParallel {
       behind_[static_cast<std::size_t>(position)].push_back(std::move(exchange));
   }
 
-  bool is_of_experts(const Use& u) { return buffer(u.buffer).cut_along == Axis::expert; }
+  bool is_of_experts(const Use& u) { return buffer(u.buffer).layout.is_cut_along(axes::expert); }
 
   /// Experts of all ranks have a part of the norm; of all other gradients each rank has the same.
   void sum_norms() {
@@ -129,7 +128,7 @@ class ExpertParallel {
       own.uses.push_back(whole(p_, of_experts, How::overwrite, NormSlot::norm2));
       behind_[k].push_back(std::move(own));
       Instruction sum{Op::reduce, none, none, Lane::communication};
-      sum.axis = Axis::expert;
+      sum.along = axes::expert;
       sum.uses = {whole(p_, of_experts, How::modify, ReduceSlot::thing(0))};
       behind_[k].push_back(std::move(sum));
       behind_[k].push_back({.op = Op::add,

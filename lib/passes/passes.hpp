@@ -47,7 +47,7 @@ StepProgram activation_offload(StepProgram p);
 /// gradients and states: blocks of experts (BlockSpec::parts) compute the rows that all of them
 /// have for these experts. What goes into such a block or out of it is exchanged: each rank gets
 /// the slot that each of the others has for it. Parts of the norm are summed. Gradients of experts
-/// are summed over Axis::expert_replica by the pass that sums gradients. Also of a program that
+/// are summed over axes::expert_replica by the pass that sums gradients. Also of a program that
 /// only evaluates, made from the residents of the same plain program.
 StepProgram expert_parallel(StepProgram p, const ModelGraph& graph,
                             const program::UpdateSpec& update, const program::Mesh& mesh);

@@ -27,13 +27,13 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     Bytes bytes = 0;
   };
   Open of_all, of_experts;
-  of_experts.bucket.axis = Axis::expert_replica;
+  of_experts.bucket.along = axes::expert_replica;
   const auto close = [&](Open& open) {
-    const Axis axis = open.bucket.axis;
-    if (!open.bucket.buffers.empty() && (axis == Axis::data || p.mesh.size(axis) > 1))
+    const AxisSet along = open.bucket.along;
+    if (!open.bucket.buffers.empty() && (along == axes::data || p.mesh.size(along) > 1))
       buckets.push_back(std::move(open.bucket));
     open = {};
-    open.bucket.axis = axis;
+    open.bucket.along = along;
   };
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     Bucket scalars{{}, k};
@@ -44,7 +44,7 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       const Buffer& gradient = p.buffers[static_cast<std::size_t>(b)];
-      Open& open = gradient.cut_along == Axis::expert ? of_experts : of_all;
+      Open& open = gradient.layout.is_cut_along(axes::expert) ? of_experts : of_all;
       open.bucket.buffers.push_back(b);
       open.bucket.last_writer = k;
       open.bytes += gradient.bytes();
@@ -69,7 +69,7 @@ std::size_t beside_sum(const std::vector<Instruction>& steady, std::size_t last)
 
 Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
   Instruction i{Op::reduce, none, none, Lane::communication};
-  i.axis = bucket.axis;
+  i.along = bucket.along;
   for (int k = 0; const BufferId b : bucket.buffers)
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
   return i;

@@ -8,7 +8,7 @@ namespace trainx::passes {
 struct Bucket {
   std::vector<program::BufferId> buffers;
   std::size_t last_writer = 0;               // position in steady
-  program::Axis axis = program::Axis::data;  // over which ranks it is summed
+  program::AxisSet along = program::axes::data;  // over which ranks it is summed
 };
 
 /// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait

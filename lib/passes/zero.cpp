@@ -7,6 +7,7 @@
 #include "program/shards.hpp"
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace trainx::passes {
@@ -54,7 +55,8 @@ class Zero {
     std::map<std::pair<BufferId, int>, BufferId> own;
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses) {
-        if (i.micro <= 0 || buffer(u.buffer).role != Role::gradient || buffer(u.buffer).is_cut())
+        if (i.micro <= 0 || buffer(u.buffer).role != Role::gradient ||
+            !is_sharded(buffer(u.buffer)))
           continue;
         const auto [it, is_new] = own.try_emplace({u.buffer, i.micro}, none);
         if (is_new) {
@@ -65,6 +67,16 @@ class Zero {
         }
         u.buffer = it->second;
       }
+  }
+
+  /// Ranks that share the shards of what belongs to the buffer's group.
+  AxisSet shards_of(const Buffer& b) const {
+    return shard_axes(graph_.groups[static_cast<std::size_t>(b.index)]);
+  }
+  /// Of a group: scales of experts in fp8 are those of one rank's experts, which no others know.
+  bool is_sharded(const Buffer& b) const {
+    const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
+    return p_.mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts > 1);
   }
 
   /// What a step casts weights to, which are then gathered so.
@@ -78,21 +90,21 @@ class Zero {
 
   /// Weights, exact weights and states in shards, where they were whole.
   void keep_shards() {
-    whole_.resize(p_.buffers.size());
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
       Buffer& b = p_.buffers[k];
       if (!is_kept(b) && !is_in_fp8(b)) continue;
-      if (b.is_cut()) continue;  // of experts: each rank has its own alone
-      whole_[k] = b;
-      // small, and each rank moves it on: no part follows from a part of the gradient
-      if (b.unit == Unit::tensor) continue;
+      // a state of tensors is small, and each rank moves it on: no part follows from a part of the
+      // gradient
+      if (!is_sharded(b) || b.unit == Unit::tensor) continue;
+      whole_.emplace(static_cast<BufferId>(k), b);
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
+      const int before = parts_of(p_, b);
+      b.layout = b.layout.cut(shards_of(b));
       b.elements = b.role == Role::state
-                       ? shard_entries(update_.states[static_cast<std::size_t>(b.item)], group,
-                                       how_.mesh.shard)
-                       : b.elements / how_.mesh.shard;
+                       ? local_entries(update_.states[static_cast<std::size_t>(b.item)], group,
+                                       b.layout, p_.mesh)
+                       : b.elements * before / parts_of(p_, b);
       b.name += "/";
-      b.cut_along = Axis::shard;
       b.read_by_peers = !b.resident;
     }
     for (Instruction& i : p_.steady)
@@ -116,13 +128,14 @@ class Zero {
       if (computes_with_shards(p_.steady[k].op)) continue;
       for (Use& u : p_.steady[k].uses) {
         const BufferId shard = u.buffer;
-        if (buffer(shard).cut_along != Axis::shard) continue;
+        const auto before = whole_.find(shard);
+        if (before == whole_.end()) continue;
         const bool for_a_while = stage_ == 3 || buffer(shard).role == Role::state;
         const int turn = turns.of[k];
         auto [it, is_new] = open.try_emplace(shard);
         Window& window = it->second;
         if (is_new || (for_a_while && turn - window.last_turn > turns_kept_)) {
-          Buffer all = whole_[static_cast<std::size_t>(shard)];
+          Buffer all = before->second;
           all.role = Role::parameter;
           all.item = none;
           all.unit = Unit::element;
@@ -132,7 +145,7 @@ class Zero {
           window.gathered = add_buffer(p_, std::move(all));
           auto position = static_cast<std::size_t>(
               for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0);
-          if (is_in_fp8(whole_[static_cast<std::size_t>(shard)]))
+          if (is_in_fp8(before->second))
             position = std::max(position, cast_behind);
           gather(shard, window.gathered, position, turn, p_.steady[k].micro);
         }
@@ -145,8 +158,12 @@ class Zero {
   /// What a block reads for the first time goes between ranks at once.
   void gather(BufferId shard, BufferId to, std::size_t position, int turn, int micro) {
     auto& here = before_[position];
-    const auto [known, is_new] = gather_of_turn_.try_emplace({position, turn}, here.size());
-    if (is_new) here.push_back(among_shards({Op::gather, none, micro, Lane::communication}));
+    const AxisSet along = among(shards_of(buffer(shard)));
+    const auto [known, is_new] = gather_of_turn_.try_emplace({position, turn, along}, here.size());
+    if (is_new) {
+      here.push_back({Op::gather, none, micro, Lane::communication});
+      here.back().along = along;
+    }
     Instruction& i = here[known->second];
     const int thing = static_cast<int>(i.uses.size()) / 2;
     i.uses.push_back(whole(p_, shard, How::read, ShardSlot::from(thing)));
@@ -162,11 +179,7 @@ class Zero {
     for (std::size_t k = 0; k < p_.steady.size(); ++k)
       if (p_.steady[k].op == Op::fp8_scale) {
         const BufferId scales = use_of(p_.steady[k], QuantizeSlot::scales).buffer;
-        after_[k].push_back(among_shards({Op::reduce,
-                                          none,
-                                          none,
-                                          Lane::communication,
-                                          {whole(p_, scales, How::modify, ReduceSlot::thing(0))}}));
+        after_[k].push_back(summed(scales, axes::shard));
       }
   }
 
@@ -177,8 +190,8 @@ class Zero {
     if (is_new) {
       Buffer shard = buffer(g);
       shard.name += "/";
-      shard.elements /= how_.mesh.shard;
-      shard.cut_along = Axis::shard;
+      shard.elements /= p_.mesh.size(shards_of(shard));
+      shard.layout = shard.layout.cut(shards_of(shard));
       it->second = add_buffer(p_, std::move(shard));
     }
     return it->second;
@@ -188,10 +201,12 @@ class Zero {
   void scatter_gradients() {
     for (const Bucket& bucket : buckets_of(p_, how_.bucket_bytes)) {
       auto& behind = after_[bucket.last_writer];
-      if (is_scalar(buffer(bucket.buffers.front()).role) || bucket.axis != Axis::data) {
+      const Buffer& first = buffer(bucket.buffers.front());
+      if (is_scalar(first.role) || !is_sharded(first)) {
         behind.push_back(reduce_of(p_, bucket));
         continue;
       }
+      const AxisSet shards = shards_of(first), replicas = bucket.along - shards;
       Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none,
                     Lane::communication};
       int k = 0;
@@ -200,14 +215,23 @@ class Zero {
         i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
         ++k;
       }
-      behind.push_back(among_shards(std::move(i)));
-      if (how_.mesh.shard < how_.mesh.data && !is_written_again(bucket))
-        behind.push_back(sum_over_replicas(bucket));
+      i.along = among(shards);
+      behind.push_back(std::move(i));
+      if (p_.mesh.size(replicas) > 1 && !is_written_again(bucket))
+        behind.push_back(sum_over_replicas(bucket, replicas));
     }
   }
 
-  Instruction among_shards(Instruction i) const {
-    if (how_.mesh.shard < how_.mesh.data) i.axis = Axis::shard;
+  /// The set itself, or all ranks, where those are the same.
+  AxisSet among(AxisSet shards) const {
+    return p_.mesh.significant(shards) == p_.mesh.significant(axes::data) ? axes::data : shards;
+  }
+
+  /// Of a scalar.
+  Instruction summed(BufferId scalar, AxisSet shards) const {
+    Instruction i{Op::reduce, none, none, Lane::communication};
+    i.uses = {whole(p_, scalar, How::modify, ReduceSlot::thing(0))};
+    i.along = among(shards);
     return i;
   }
 
@@ -218,11 +242,11 @@ class Zero {
            std::ranges::any_of(p_.steady, [&](const Instruction& i) { return i.micro > micro; });
   }
 
-  Instruction sum_over_replicas(const Bucket& bucket) {
+  Instruction sum_over_replicas(const Bucket& bucket, AxisSet replicas) {
     Bucket shards{{}, bucket.last_writer};
     for (const BufferId b : bucket.buffers) shards.buffers.push_back(shard_of_gradient(b));
     Instruction i = reduce_of(p_, shards);
-    i.axis = Axis::replica;
+    i.along = replicas;
     return i;
   }
 
@@ -232,21 +256,15 @@ class Zero {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
       if (i.op != Op::grad_norm && i.op != Op::update) continue;
-      bool of_shards = false;
+      AxisSet shards;  // the same of all gradients in a norm
       for (Use& u : i.uses)
         if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) {
           u = whole(p_, shard->second, u.how, u.slot);
-          of_shards = true;
+          shards = shards_of(buffer(u.buffer));
         }
-      if (i.op != Op::grad_norm || !of_shards) continue;
+      if (i.op != Op::grad_norm || shards.is_empty()) continue;
       for (const Use& u : i.uses)
-        if (u.slot == NormSlot::norm2)
-          after_[k].push_back(
-              among_shards({Op::reduce,
-                            none,
-                            none,
-                            Lane::communication,
-                            {whole(p_, u.buffer, How::modify, ReduceSlot::thing(0))}}));
+        if (u.slot == NormSlot::norm2) after_[k].push_back(summed(u.buffer, shards));
     }
   }
 
@@ -281,7 +299,8 @@ class Zero {
         over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::thing(thing++)));
         update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
       }
-      before.push_back(among_shards(std::move(over_ranks)));
+      over_ranks.along = among(axes::shard);
+      before.push_back(std::move(over_ranks));
     }
     for (Instruction& update : p_.steady)
       if (rounds > 0 && is_update(update))
@@ -304,12 +323,12 @@ class Zero {
   const UpdateSpec& update_;
   ReduceOptions how_;
   int stage_, turns_kept_;
-  std::vector<Buffer> whole_;              // by buffer that became a shard: what it was
+  std::map<BufferId, Buffer> whole_;       // by buffer that became a shard: what it was
   std::map<BufferId, BufferId> first_of_;  // of a later micro-step's gradient: that of the first
   std::map<BufferId, BufferId> gradient_shards_;  // by gradient of the first micro-step
   std::map<BufferId, int> gathers_;               // by shard of weights, so far
-  // by where it stands and whose it is: which of before_ there
-  std::map<std::pair<std::size_t, int>, std::size_t> gather_of_turn_;
+  // by where it stands, whose it is and among whom: which of before_ there
+  std::map<std::tuple<std::size_t, int, AxisSet>, std::size_t> gather_of_turn_;
   // by position in steady: what is inserted there
   std::vector<std::vector<Instruction>> before_, after_;
 };

@@ -67,12 +67,16 @@ Draft with_layers(Draft plan, std::int64_t layers) {
 
 /// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
 Draft among_few_ranks(Draft plan) {
-  const bool expert_replicas = plan.mesh.has_expert_replicas();
+  const auto several = [&plan](program::AxisSet along) {
+    return plan.mesh.size(along) > 1 && plan.mesh.size(along) < plan.mesh.data;
+  };
+  const bool shard_groups = several(program::axes::shard),
+             expert_groups = several(program::axes::expert);
   plan.mesh.data = few_shards;
   if (plan.zero_stage() > 0)
-    plan.mesh.shard = plan.mesh.has_replicas() ? few_shards / 2 : few_shards;  // of groups two
+    plan.mesh.shard = shard_groups ? few_shards / 2 : few_shards;  // of groups two
   if (plan.mesh.experts > 1) {
-    const int of_all = plan.mesh.experts % few_shards == 0 && !expert_replicas ? few_shards : 2;
+    const int of_all = plan.mesh.experts % few_shards == 0 && !expert_groups ? few_shards : 2;
     plan.mesh.experts = of_all;
   }
   return plan;

@@ -247,10 +247,11 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   expected.fp8_products *= micro_steps;
   expected.products_added *= micro_steps;
   expected.fp8_casts = (expected.fp8_casts - casts_once) * micro_steps + casts_once;
-  const int shard = plan.mesh.place(program::Axis::shard, rank);
   for (const program::GroupSpec& group : graph.groups)
     if (group.fp8)
-      expected.fp8_casts += std::ssize(scaled_runs(shard_of(group, shard, plan.mesh.shard)));
+      expected.fp8_casts += std::ssize(
+          scaled_runs(local(group, program::Layout().cut(program::axes::shard), plan.mesh, rank)
+                          .spec));
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
   // a rule of the user's own is given ranges, one after the other

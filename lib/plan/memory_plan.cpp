@@ -5,6 +5,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/custom_dims.hpp"
 #include "plan/own_rule.hpp"
+#include "plan/rank_groups.hpp"
 #include "program/decode.hpp"
 #include "program/frozen.hpp"
 #include <algorithm>
@@ -100,14 +101,12 @@ std::int64_t snapshot_bytes_of(const Draft& plan, const Programs& programs) {
   return saved / plan.mesh.data + largest;
 }
 
-/// Of communicators: among shards and among replicas beside that of all, where shards lie in
-/// groups.
-std::int64_t between_gpus_bytes_of(const Draft& plan) {
+/// Of communicators: of all ranks, and of each group that programs name.
+std::int64_t between_gpus_bytes_of(const Draft& plan, const Programs& programs) {
   if (!plan.on_gpu || plan.mesh.data <= 1) return 0;
-  const bool in_groups = plan.mesh.has_replicas(), of_experts = plan.mesh.has_expert_replicas();
   const hardware::ProcessBytes& bytes = hardware::process_bytes();
   return (bytes.communicator + (plan.zero_stage() > 0 ? bytes.more_processors : 0)) *
-         (1 + (in_groups ? 2 : 0) + (of_experts ? 2 : 0));
+         (1 + std::ssize(rank_groups_of(programs)));
 }
 
 /// Whether the host does not hold the resident's copy: frozen weights beside an adapter are moved
@@ -166,7 +165,7 @@ MemoryPlan plan_memory_totals(const Draft& plan, const Programs& programs) {
   const std::int64_t window = largest_weights_on_disk(p);
   if (plan.on_gpu) {
     m.library_bytes += own_rule_memory(plan, programs.train.back().graph).total();
-    m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan);
+    m.process_bytes = context_bytes_of(plan) + between_gpus_bytes_of(plan, programs);
     if (offloads_optimizer(plan) || offloads_weights(plan) || plan.writes_beside_training()) {
       for (const auto& b : programs.train.front().program.buffers)
         if (b.resident && !is_derived(b) && b.space == program::Space::device &&
@@ -219,7 +218,7 @@ MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs) {
                       on_host_of(Role::parameter), m.host_bytes);
   if (plan.on_gpu) {
     m.categories.emplace_back("CUDA context and kernels", context_bytes_of(plan));
-    add("NCCL", between_gpus_bytes_of(plan));
+    add("NCCL", between_gpus_bytes_of(plan, programs));
     return m;
   }
   m.categories.emplace_back("process", process_bytes_of(plan, programs));

@@ -49,7 +49,7 @@ program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compu
   auto graph =
       architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, options);
   return plan.zero_stage() > 0
-             ? program::divisible(std::move(graph), plan.mesh.shard, plan.update.unit)
+             ? program::divisible(std::move(graph), plan.mesh, plan.update.unit)
              : graph;
 }
 

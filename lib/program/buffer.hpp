@@ -1,9 +1,8 @@
 // A buffer of a step program: what it holds, of which type, where it lies.
 #pragma once
 #include "core/dtype.hpp"
-#include "program/mesh.hpp"
+#include "program/layout.hpp"
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -81,15 +80,14 @@ struct Buffer {
   std::int64_t elements = 0;
   Space space = Space::device;
   Unit unit = Unit::element;  // of a state
-  // holds this rank's part of as many as there are ranks along the axis; nothing: the whole. Ranks
-  // that share a program name no range of their own
-  std::optional<Axis> cut_along;
+  // holds this rank's part, where it is cut. Ranks that share a program name no range of their own
+  Layout layout;
   // holds data before prologue and after drain: what is loaded and saved; or is_derived
   bool resident = false;
   // its bytes are no other buffer's at any time: other ranks may read it while this one goes on
   bool read_by_peers = false;
 
-  constexpr bool is_cut() const { return cut_along.has_value(); }
+  constexpr bool is_cut() const { return !layout.is_whole(); }
   constexpr Bytes bytes() const { return elements * size_of(dtype); }
 };
 

@@ -91,7 +91,10 @@ std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupC
 void repeat_cuts_in_shards(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
   std::vector<int> parts(cuts.size(), 1);
   for (const Buffer& b : p.buffers)
-    if (is_of_group(b) && b.is_cut()) parts[static_cast<std::size_t>(b.index)] = parts_of(p, b);
+    if (is_of_group(b)) {
+      int& most = parts[static_cast<std::size_t>(b.index)];
+      most = std::max(most, parts_of(p, b));
+    }
   for (std::size_t g = 0; g < cuts.size(); ++g) {
     const std::int64_t n = graph.groups[g].elements / parts[g];
     if (parts[g] == 1) continue;
@@ -118,7 +121,7 @@ CellMap::CellMap(const StepProgram& p, const ModelGraph& graph, const GroupCuts&
     bytes_.push_back(buffer.bytes());
     const auto add = [&](Bytes cut, std::int64_t element, std::int64_t of_part) {
       mine.push_back(cut), elements_.push_back(element), part_elements_.push_back(of_part);
-      axes_.push_back(buffer.cut_along.value_or(Axis::data));
+      layouts_.push_back(buffer.layout);
     };
     if (!is_of_group(buffer)) {
       for (const Bytes c : cuts[b])

@@ -32,7 +32,7 @@ class CellMap {
   /// Where the cell begins: in elements of the whole group, or in bytes of a buffer that is of no
   /// group.
   std::int64_t element(int cell, int rank) const {
-    return elements_[cell] + mesh_.place(axes_[cell], rank) * part_elements_[cell];
+    return elements_[cell] + layouts_[cell].part(mesh_, rank) * part_elements_[cell];
   }
 
  private:
@@ -42,9 +42,9 @@ class CellMap {
   std::vector<char> of_blocks_;           // by buffer: a state of blocks
   std::vector<Bytes> bytes_;              // by buffer
   std::vector<std::int64_t> elements_;    // by cell
-  // by cell, of a rank's part along the axis; 0 where the buffer is not cut
+  // by cell, of a rank's part; 0 where the buffer is not cut
   std::vector<std::int64_t> part_elements_;
-  std::vector<Axis> axes_;
+  std::vector<Layout> layouts_;  // by cell
 };
 
 }  // namespace trainx::program

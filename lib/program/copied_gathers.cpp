@@ -13,7 +13,7 @@ bool is_meeting(const Instruction& i) {
 }
 
 bool is_among(const Instruction& i, const Instruction& gather) {
-  return i.lane == gather.lane && (i.axis == gather.axis || i.axis == Axis::data);
+  return i.lane == gather.lane && i.along.holds(gather.along);
 }
 
 bool overlap(const Use& a, const Use& b) {

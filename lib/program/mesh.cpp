@@ -1,46 +1,68 @@
 #include "program/mesh.hpp"
+#include "core/error.hpp"
+#include <algorithm>
 
 namespace trainx::program {
 
-int Mesh::size(Axis axis) const {
-  switch (axis) {
-    case Axis::data: return data;
-    case Axis::shard: return shard;
-    case Axis::replica: return data / shard;
-    case Axis::expert: return experts;
-    case Axis::expert_replica: return data / experts;
+std::array<Mesh::Dimension, std::size_t{2} * axis_count> Mesh::dimensions() const {
+  std::array<Dimension, std::size_t{2} * axis_count> out;
+  const std::array<int, axis_count> sizes{data / shard, shard};
+  int stride = 1, sharing = experts;  // of those that share experts: how many are left
+  for (std::size_t k = axis_count; k-- > 0;) {
+    const int within = std::min(sharing, sizes[k]);
+    if (sharing % within != 0 || sizes[k] % within != 0)
+      throw InternalError("ranks that share experts and ranks that share shards are no grid");
+    sharing /= within;
+    const Axis axis = static_cast<Axis>(k);
+    out[2 * k + 1] = {AxisSet::factor(axis, true), within, stride};
+    out[2 * k] = {AxisSet::factor(axis, false), sizes[k] / within, stride * within};
+    stride *= sizes[k];
   }
-  return 1;
+  return out;
 }
 
-int Mesh::place(Axis axis, int rank) const {
-  switch (axis) {
-    case Axis::data: return rank;
-    case Axis::shard: return rank % shard;
-    case Axis::replica: return rank / shard;
-    case Axis::expert: return rank % experts;
-    case Axis::expert_replica: return rank / experts;
-  }
-  return 0;
-}
-
-std::vector<int> Mesh::peers(Axis axis, int rank) const {
-  const int step = axis == Axis::replica ? shard : axis == Axis::expert_replica ? experts : 1;
-  const int first = rank - step * place(axis, rank);
-  std::vector<int> ranks;
-  for (int k = 0; k < size(axis); ++k) ranks.push_back(first + k * step);
+int Mesh::size(AxisSet set) const {
+  if (set == axes::data) return data;
+  int ranks = 1;
+  for (const Dimension& d : dimensions())
+    if (set.holds(d.factor)) ranks *= d.ranks;
   return ranks;
 }
 
-std::string_view name_of(Axis axis) {
-  switch (axis) {
-    case Axis::data: return "data";
-    case Axis::shard: return "shard";
-    case Axis::replica: return "replica";
-    case Axis::expert: return "expert";
-    case Axis::expert_replica: return "expert_replica";
+int Mesh::place(AxisSet set, int rank) const {
+  if (set == axes::data) return rank;
+  int place = 0;
+  for (const Dimension& d : dimensions())
+    if (set.holds(d.factor)) place = place * d.ranks + rank / d.stride % d.ranks;
+  return place;
+}
+
+std::vector<int> Mesh::peers(AxisSet set, int rank) const {
+  std::vector<int> out{rank};
+  for (const Dimension& d : dimensions()) {
+    if (!set.holds(d.factor)) continue;
+    std::vector<int> more;
+    for (const int other : out)
+      for (int k = 0; k < d.ranks; ++k)
+        more.push_back(other + (k - rank / d.stride % d.ranks) * d.stride);
+    out = std::move(more);
   }
-  return "";
+  std::ranges::sort(out);
+  return out;
+}
+
+int Mesh::among_neighbours(AxisSet set, int neighbours) const {
+  if (set == axes::data) return std::min(neighbours, data);
+  int ranks = 1;
+  for (const Dimension& d : dimensions())
+    if (set.holds(d.factor)) ranks *= std::clamp(neighbours / d.stride, 1, d.ranks);
+  return ranks;
+}
+
+AxisSet Mesh::significant(AxisSet set) const {
+  for (const Dimension& d : dimensions())
+    if (d.ranks == 1) set = set - d.factor;
+  return set;
 }
 
 }  // namespace trainx::program

@@ -1,20 +1,10 @@
-// Ranks as a grid: in which ways they differ, and who makes a collective with whom.
+// Ranks as a grid: how many differ along each axis, and which ones.
 #pragma once
-#include <cstdint>
-#include <string_view>
+#include "program/axes.hpp"
+#include <array>
 #include <vector>
 
 namespace trainx::program {
-
-/// Along which the ranks of a collective differ.
-enum class Axis : std::uint8_t {
-  data,            // all ranks: each has rows of its own
-  shard,           // neighbours, each with a shard of its own
-  replica,         // those with the same shard, one of each group of neighbours
-  expert,          // neighbours, each with experts of its own
-  expert_replica,  // those with the same experts, one of each group of neighbours
-};
-constexpr int axis_count = 5;
 
 struct Mesh {
   int data = 1;     // ranks that share a batch
@@ -25,19 +15,29 @@ struct Mesh {
   /// Both are said, so that a number in braces is never taken for one of them.
   Mesh(int data_ranks, int shard_ranks) : data(data_ranks), shard(shard_ranks) {}
 
+  /// One factor of an axis: its ranks, each `stride` from the next.
+  struct Dimension {
+    AxisSet factor;
+    int ranks = 1, stride = 1;
+  };
+  /// Outermost first.
+  std::array<Dimension, std::size_t{2} * axis_count> dimensions() const;
+  /// Does one divide the other? Else ranks that share shards and experts are no grid.
+  static bool is_grid(int shard, int experts) {
+    return shard % experts == 0 || experts % shard == 0;
+  }
   int ranks() const { return data; }
-  bool has_replicas() const { return shard > 1 && shard < data; }
-  /// Are there groups of ranks that share experts, beside the group of all?
-  bool has_expert_replicas() const { return experts > 1 && experts < data; }
-  /// Ranks along it.
-  int size(Axis axis) const;
+  /// Ranks that differ along the set alone.
+  int size(AxisSet set) const;
   /// Which of those `rank` is, from 0.
-  int place(Axis axis, int rank) const;
+  int place(AxisSet set, int rank) const;
   /// Those ranks, with `rank` itself, ascending.
-  std::vector<int> peers(Axis axis, int rank) const;
+  std::vector<int> peers(AxisSet set, int rank) const;
+  /// Of those, how many are among `neighbours` ranks behind one another.
+  int among_neighbours(AxisSet set, int neighbours) const;
+  /// The set without what has one rank: equal where the same ranks differ along two sets.
+  AxisSet significant(AxisSet set) const;
   bool operator==(const Mesh&) const = default;
 };
-
-std::string_view name_of(Axis axis);
 
 }  // namespace trainx::program

@@ -41,13 +41,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
             "",
             ""};
-  switch (i.axis) {
-    case Axis::data: break;
-    case Axis::shard: line.op += " among shards"; break;
-    case Axis::replica: line.op += " among replicas"; break;
-    case Axis::expert: line.op += " among experts"; break;
-    case Axis::expert_replica: line.op += " among replicas of experts"; break;
-  }
+  if (i.along != axes::data) line.op += " among " + name_of(i.along);
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;

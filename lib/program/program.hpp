@@ -66,7 +66,7 @@ struct Instruction {
   Lane lane = Lane::compute;
   std::vector<Use> uses;
   int group = none;        // measure, update, balance, cast of parameters: whose they are
-  Axis axis = Axis::data;  // of a collective: among which ranks
+  AxisSet along = axes::data;  // of a collective: among ranks that differ so
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
   int peer = none;
@@ -103,7 +103,7 @@ inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 BufferId add_buffer(StepProgram& p, Buffer buffer);
 /// Into how many parts the buffer's group is cut, one a rank: 1 where each has the whole.
 inline int parts_of(const StepProgram& p, const Buffer& b) {
-  return b.cut_along ? p.mesh.size(*b.cut_along) : 1;
+  return b.layout.parts(p.mesh);
 }
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);

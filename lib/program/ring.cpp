@@ -43,18 +43,8 @@ double Ring::seconds(double bytes, const Rates& rates) const {
 Ring ring_of(const Instruction& i, const StepProgram& p, std::int64_t ranks_per_host) {
   const std::int64_t host = ranks_per_host > 0 ? ranks_per_host : p.mesh.ranks();
   Ring ring;
-  ring.ranks = p.mesh.size(i.axis);
-  switch (i.axis) {
-    case Axis::data: ring.ranks_of_a_host = host; break;
-    case Axis::shard: ring.ranks_of_a_host = std::min<std::int64_t>(p.mesh.shard, host); break;
-    case Axis::replica:
-      ring.ranks_of_a_host = std::max<std::int64_t>(1, host / p.mesh.shard);
-      break;
-    case Axis::expert: ring.ranks_of_a_host = std::min<std::int64_t>(p.mesh.experts, host); break;
-    case Axis::expert_replica:
-      ring.ranks_of_a_host = std::max<std::int64_t>(1, host / p.mesh.experts);
-      break;
-  }
+  ring.ranks = p.mesh.size(i.along);
+  ring.ranks_of_a_host = p.mesh.among_neighbours(i.along, static_cast<int>(host));
   ring.rings_of_a_host = host / ring.ranks_of_a_host;
   const auto ranks = static_cast<double>(ring.ranks);
   ring.exchanges = i.op == Op::all_to_all;

@@ -27,22 +27,38 @@ bool keeps_blocks(const GroupSpec& group, std::int64_t shard) {
   return true;
 }
 
-GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
-  if (group.parts > 1) return group;  // cut already
+/// The least size of shards, of which as many hold the group.
+std::int64_t shard_size(const GroupSpec& group, int shards, Unit unit) {
   const std::int64_t alignment = unit == Unit::block ? state_block : group_alignment;
-  if (unit == Unit::block) align(group, alignment);
   std::int64_t shard = round_up((group.elements + shards - 1) / shards, alignment);
   if (unit == Unit::block)
     // ends at the latest where no border cuts a tensor
     while (!keeps_blocks(group, shard)) shard += alignment;
-  group.elements = shard * shards;
+  return shard;
+}
+
+GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
+  if (group.parts > 1) {  // which have the same layout
+    if (shards == 1) return group;
+    group.elements = shard_size(part_of(group, 0), shards, unit) * shards * group.parts;
+    return group;
+  }
+  if (unit == Unit::block) align(group, state_block);
+  group.elements = shard_size(group, shards, unit) * shards;
   return group;
 }
 
 }  // namespace
 
-ModelGraph divisible(ModelGraph graph, int shards, Unit unit) {
-  for (GroupSpec& group : graph.groups) group = divisible(std::move(group), shards, unit);
+AxisSet shard_axes(const GroupSpec& group) {
+  return group.parts > 1 ? axes::shard - axes::expert : axes::shard;
+}
+
+ModelGraph divisible(ModelGraph graph, const Mesh& mesh, Unit unit) {
+  for (GroupSpec& group : graph.groups) {
+    const int shards = mesh.size(shard_axes(group));
+    group = divisible(std::move(group), shards, unit);
+  }
   for (BlockSpec& block : graph.blocks)
     for (SlotSpec& slot : block.slots)
       if (slot.role == Role::parameter || slot.role == Role::gradient)
@@ -60,7 +76,7 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
     ParameterSpec part = p;
     part.offset = from - begin;
     if (to - from < p.elements()) {
-      part.first = from - p.offset;
+      part.first = p.first + from - p.offset;
       part.of_elements = p.tensor_elements();
       part.dims = {to - from};
       part.saved_dims.clear();
@@ -91,11 +107,35 @@ GroupSpec part_of(const GroupSpec& group, int part) {
   return own;
 }
 
-std::int64_t shard_entries(const StateSpec& state, const GroupSpec& group, int shards) {
-  if (!state.dims) return group.parameters.empty() ? 0 : group.elements / shards;
+LocalGroup local(const GroupSpec& group, const Layout& layout, const Mesh& mesh, int rank) {
+  LocalGroup own{group};
+  bool in_parts = group.parts > 1;
+  for (const AxisSet along : layout.cuts()) {
+    if (along.is_empty()) break;
+    const int count = mesh.size(along), place = mesh.place(along, rank);
+    own.first += place * (own.spec.elements / count);
+    own.spec = in_parts ? part_of(own.spec, place) : shard_of(own.spec, place, count);
+    in_parts = false;
+  }
+  return own;
+}
+
+std::vector<Layout> layouts_of(const StepProgram& p, const ModelGraph& graph) {
+  std::vector<Layout> layouts(graph.groups.size());
+  for (const Buffer& b : p.buffers) {
+    if (!is_of_group(b)) continue;
+    Layout& most = layouts[static_cast<std::size_t>(b.index)];
+    if (b.layout.parts(p.mesh) > most.parts(p.mesh)) most = b.layout;
+  }
+  return layouts;
+}
+
+std::int64_t local_entries(const StateSpec& state, const GroupSpec& group, const Layout& layout,
+                           const Mesh& mesh) {
+  if (!state.dims) return group.parameters.empty() ? 0 : group.elements / layout.parts(mesh);
   std::int64_t most = 0;
-  for (int r = 0; r < shards; ++r)
-    most = std::max(most, state_layout(state, shard_of(group, r, shards)).entries);
+  for (const int rank : mesh.peers(layout.along(), 0))
+    most = std::max(most, state_layout(state, local(group, layout, mesh, rank).spec).entries);
   return most;
 }
 

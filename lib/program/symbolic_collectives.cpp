@@ -8,16 +8,16 @@
 namespace trainx::program {
 
 std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_rank) {
-  const Axis axis = of_rank[0]->axis;
+  const AxisSet axis = of_rank[0]->along;
   for (std::size_t r = 0; r < of_rank.size(); ++r)
-    if (of_rank[r]->axis != axis || program(static_cast<int>(r)).mesh != program(0).mesh)
+    if (of_rank[r]->along != axis || program(static_cast<int>(r)).mesh != program(0).mesh)
       return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
              std::to_string(r) + " than on rank 0";
-  if (axis != Axis::data && program(0).mesh.data != static_cast<int>(of_rank.size()))
+  if (axis != axes::data && program(0).mesh.data != static_cast<int>(of_rank.size()))
     return "groups of ranks, of which some are not here";
   for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
     std::vector<int> ranks = program(0).mesh.peers(axis, r);
-    if (axis == Axis::data) {  // fewer than the program is for may be checked
+    if (axis == axes::data) {  // fewer than the program is for may be checked
       ranks.resize(of_rank.size());
       std::iota(ranks.begin(), ranks.end(), 0);
     }

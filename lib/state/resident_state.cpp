@@ -66,22 +66,15 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
   if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.data))
     throw InternalError("shards of " + std::to_string(placed.program.mesh.data) +
                         " ranks, which are not here");
-  const bool of_shards = std::ranges::any_of(placed.program.buffers, [](const program::Buffer& b) {
-    return b.cut_along == program::Axis::shard;
-  });
-  for (const GroupSpec& g : placed.graph.groups) {
+  const std::vector<program::Layout> layouts = program::layouts_of(placed.program, placed.graph);
+  for (std::size_t g = 0; g < layouts.size(); ++g) {
     Group& group = groups_.emplace_back();
-    group.spec = &g;
-    group.whole.push_back(g);
-    if (g.parts > 1)
-      group.cut_along = program::Axis::expert;
-    else if (of_shards)
-      group.cut_along = program::Axis::shard;
-    else
-      group.shards.push_back(g);
-    for (int r = 0; g.parts > 1 && r < g.parts; ++r) group.shards.push_back(program::part_of(g, r));
-    for (int r = 0; g.parts == 1 && of_shards && r < placed.program.mesh.shard; ++r)
-      group.shards.push_back(program::shard_of(g, r, placed.program.mesh.shard));
+    group.spec = &placed.graph.groups[g];
+    group.whole.push_back(*group.spec);
+    group.layout = layouts[g];
+    const program::Mesh& mesh = placed.program.mesh;
+    for (const int rank : mesh.peers(layouts[g].along(), ranks_.rank()))
+      group.shards.push_back(program::local(*group.spec, layouts[g], mesh, rank).spec);
   }
   leaves_frozen_ = device_ && std::ranges::any_of(placed.graph.groups, [](const GroupSpec& g) {
                      return std::ranges::any_of(g.parameters, &ParameterSpec::of_adapter);
@@ -219,7 +212,7 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (group.spec->parts > 1) {
     part = part_of_exact(*group.spec, group.shards[own(group)], exact);
     exact = part;
-  } else if (group.cut_along) {
+  } else if (!group.layout.is_whole()) {
     const auto size = static_cast<std::size_t>(group.shards.front().elements);
     exact = exact.subspan(own(group) * size, size);
   }

@@ -126,10 +126,9 @@ class ResidentState {
   struct Group {
     const program::GroupSpec* spec = nullptr;
     std::vector<program::GroupSpec> whole;  // the group alone
-    // by rank of those that hold them all; the whole group where there is one
+    program::Layout layout;
+    // by place of the ranks that differ along the layout; the whole group where nobody does
     std::vector<program::GroupSpec> shards;
-    // ... and along which axis they are; nothing: each rank has the whole
-    std::optional<program::Axis> cut_along;
     // of exact weights where they lie in shards, of what they follow from where the device drew
     // them, of the parameter where it was left on the device
     std::string loaded_hash;
@@ -180,9 +179,8 @@ class ResidentState {
   void forget_windows() const;
   /// Which of the group's shards is here.
   std::size_t own(const Group& group) const {
-    return group.cut_along ? static_cast<std::size_t>(
-                                 placed_.program.mesh.place(*group.cut_along, ranks_.rank()))
-                           : 0;
+    return static_cast<std::size_t>(
+        placed_.program.mesh.place(group.layout.along(), ranks_.rank()));
   }
 
   const plan::PlacedProgram& placed_;

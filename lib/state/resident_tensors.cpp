@@ -69,19 +69,26 @@ void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType 
 }
 
 /// Calls use(shard, part's place in it, bytes of the tensor's state before the part) for each shard
-/// that holds a part of the tensor, in their order.
+/// that holds a part of the tensor, in the order of the tensor's elements.
 template <class Use>
 void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& tensor,
                    const program::StateSpec& state, const Use& use) {
-  std::size_t before = 0;
+  struct Found {
+    std::int64_t first = 0;
+    std::size_t shard = 0, place = 0;
+  };
+  std::vector<Found> parts;
   for (std::size_t r = 0; r < shards.size(); ++r)
-    for (std::size_t k = 0; k < shards[r].parameters.size(); ++k) {
-      const ParameterSpec& part = shards[r].parameters[k];
-      if (part.name != tensor.name) continue;
-      const std::size_t bytes = state_bytes(state, part);
-      use(r, k, before, bytes);
-      before += bytes;
-    }
+    for (std::size_t k = 0; k < shards[r].parameters.size(); ++k)
+      if (shards[r].parameters[k].name == tensor.name)
+        parts.push_back({shards[r].parameters[k].first, r, k});
+  std::ranges::stable_sort(parts, {}, &Found::first);
+  std::size_t before = 0;
+  for (const Found& part : parts) {
+    const std::size_t bytes = state_bytes(state, shards[part.shard].parameters[part.place]);
+    use(part.shard, part.place, before, bytes);
+    before += bytes;
+  }
 }
 
 }  // namespace
@@ -92,17 +99,17 @@ void ResidentState::gather(const Group& group, const std::vector<Place>& wanted)
   if (!sharded_) return;
   std::erase_if(gathered_, [&](const auto& g) { return !std::ranges::count(wanted, g.first); });
   for (const Place& mine : wanted) {
-    if (!group.cut_along) continue;
+    if (group.layout.is_whole()) continue;
     const auto [it, is_new] = gathered_.try_emplace(mine);
     if (!is_new) continue;
     it->second.resize(mine.bytes * group.shards.size());
-    ranks_.communicator(*group.cut_along)
+    ranks_.communicator(group.layout.along())
         ->all_gather(read(mine), it->second.data(), static_cast<std::int64_t>(mine.bytes));
   }
 }
 
 const std::byte* ResidentState::whole(const Group& group, const Place& mine) const {
-  if (!group.cut_along) return read(mine);
+  if (group.layout.is_whole()) return read(mine);
   const auto found = gathered_.find(mine);
   if (found == gathered_.end())
     throw InternalError("a tensor is read of which the ranks have not gathered the parts");
@@ -127,7 +134,7 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
     for (const ParameterSpec& p : group.shards[r].parameters)
       if (p.name == parameter.name)
         exact_elements(
-            group, static_cast<std::int64_t>(r) * group.spec->part_elements() + p.offset,
+            group, static_cast<std::int64_t>(r) * group.shards[r].elements + p.offset,
             out.subspan(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.elements())));
   return out;
 }

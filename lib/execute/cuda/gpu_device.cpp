@@ -3,6 +3,7 @@
 #include "gpu/gpu_error.hpp"
 #include "hardware/support.hpp"
 #include "log/log.hpp"
+#include "plan/rank_groups.hpp"
 #include "plan/refusal.hpp"
 #include "architectures/library_bytes.hpp"
 #include "program/frozen.hpp"
@@ -179,25 +180,18 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   meter_ = std::make_unique<gpu::PowerMeter>();
   const program::Mesh& mesh = plan.mesh;
   if (plan.zero_stage() > 0 && ranks.world_size() > 1)
-    peers_ = memory_of_others(arena_, ranks, mesh.peers(program::Axis::shard, ranks.rank()));
+    peers_ = memory_of_others(arena_, ranks, mesh.peers(program::axes::shard, ranks.rank()));
   if (peers_)
-    log::debug("gathers by copies from " + std::to_string(mesh.size(program::Axis::shard)) +
+    log::debug("gathers by copies from " + std::to_string(mesh.size(program::axes::shard)) +
                " GPUs of this host");
   const int processors = peers_ ? gpu::NcclCommunicator::many : gpu::NcclCommunicator::few;
   if (ranks.world_size() > 1)
     nccl_ = std::make_unique<gpu::NcclCommunicator>(
         ranks.from_first(ranks.is_first() ? gpu::NcclCommunicator::make_id() : ""), ranks.rank(),
         ranks.world_size(), processors);
-  const auto make_along = [&](program::Axis axis) {
-    along_[static_cast<std::size_t>(axis)] =
-        communicator_among(mesh.peers(axis, ranks.rank()), ranks, processors);
-  };
-  if (mesh.has_replicas())
-    for (const program::Axis axis : {program::Axis::shard, program::Axis::replica})
-      make_along(axis);
-  if (mesh.has_expert_replicas())
-    for (const program::Axis axis : {program::Axis::expert, program::Axis::expert_replica})
-      make_along(axis);
+  if (ranks.world_size() > 1)
+    for (const program::AxisSet along : plan::rank_groups_of(plan))
+      groups_[along] = communicator_among(mesh.peers(along, ranks.rank()), ranks, processors);
   attention_ = std::make_unique<gpu::Attention>();
   open_libtorch();
   ops_.gemm = gemm_.get();

@@ -10,6 +10,7 @@
 #include "execute/cuda/own_updates.hpp"
 #include "execute/device.hpp"
 #include <cstdint>
+#include <map>
 
 namespace trainx::execute {
 
@@ -51,9 +52,9 @@ class GpuDevice final : public Device {
 
   const operations::Gpu& ops() const { return ops_; }
   /// Null: there is one rank.
-  const gpu::NcclCommunicator* nccl(program::Axis axis) const {
-    const auto& along = along_[static_cast<std::size_t>(axis)];
-    return along ? along.get() : nccl_.get();
+  const gpu::NcclCommunicator* nccl(program::AxisSet along) const {
+    const auto found = groups_.find(plan_.mesh.significant(along));
+    return found != groups_.end() ? found->second.get() : nccl_.get();
   }
   /// The other ranks' memory(), laid out as this one's: residents lie at the same place. Null where
   /// it cannot be reached.
@@ -97,8 +98,8 @@ class GpuDevice final : public Device {
   std::unique_ptr<OwnRules> own_rules_;
   std::unique_ptr<gpu::PowerMeter> meter_;
   std::unique_ptr<gpu::NcclCommunicator> nccl_;
-  // by program::Axis; null where those are all ranks
-  std::array<std::unique_ptr<gpu::NcclCommunicator>, program::axis_count> along_;
+  // of fewer ranks, by Mesh::significant
+  std::map<program::AxisSet, std::unique_ptr<gpu::NcclCommunicator>> groups_;
   std::unique_ptr<gpu::PeerMemory> peers_;
   std::uint64_t tunings_ = 0;
   operations::Gpu ops_;

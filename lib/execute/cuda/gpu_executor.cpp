@@ -463,7 +463,7 @@ void GpuExecutor::fetch_batch(const Shape& s, const Instruction& i) {
 }
 
 void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const gpu::NcclCommunicator* const ranks = device_.nccl(i.axis);
+  const gpu::NcclCommunicator* const ranks = device_.nccl(i.along);
   if (!ranks)
     throw InternalError(std::string("a program for one GPU holds ") + std::string(name_of(i.op)));
   if (parts_.before_collective) parts_.before_collective(*s.placed, i);
@@ -473,7 +473,7 @@ void GpuExecutor::communicate(const Shape& s, const Instruction& i, cudaStream_t
 }
 
 void GpuExecutor::copy_shards(const Shape& s, const Instruction& i, cudaStream_t stream) {
-  const std::vector<int> members = s.placed->program.mesh.peers(i.axis, parts_.rank);
+  const std::vector<int> members = s.placed->program.mesh.peers(i.along, parts_.rank);
   const auto own =
       static_cast<std::size_t>(std::ranges::find(members, parts_.rank) - members.begin());
   for (int k = 0; const Use* shard = find_use(i, ShardSlot::from(k)); ++k) {

@@ -77,7 +77,7 @@ class GpuExecutor final : public Executor {
     const plan::PlacedProgram* placed = nullptr;
     std::size_t launch_begin = 0;  // program/launch.hpp
     const model::Blocks* blocks = nullptr;
-    std::vector<OwnGroup> groups;
+    std::vector<program::LocalGroup> groups;
     std::optional<PlacedMemory> memory;
     std::unique_ptr<StreamSet> lanes;
     BlockContexts contexts;

@@ -156,7 +156,7 @@ kernels::UpdateTable table_of(const std::vector<kernels::UpdateRange>& ranges,
 }  // namespace
 
 UpdateLaunch update_launch(
-    const PlacedMemory& memory, DeviceTables& tables, const std::vector<OwnGroup>& groups,
+    const PlacedMemory& memory, DeviceTables& tables, const std::vector<program::LocalGroup>& groups,
     const std::vector<const Instruction*>& run, const options::OptimizerOptions& options,
     const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed,
     std::optional<double> ema_decay, const OwnRules* rules, const OnHost& on_host) {
@@ -232,7 +232,7 @@ void UpdateLaunch::launch(cudaStream_t stream) const {
 
 // The tensors of the groups alone: what lies between them is nobody's.
 NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables,
-                       const std::vector<OwnGroup>& groups, const Instruction& i) {
+                       const std::vector<program::LocalGroup>& groups, const Instruction& i) {
   std::vector<kernels::NormRange> ranges;
   std::vector<std::int64_t> sizes;
   for (std::size_t g = 0; g < groups.size(); ++g)

@@ -44,6 +44,11 @@ void share_experts(Draft& plan) {
            "rank), or leave parallel.experts out");
   if (world % ranks != 0)
     refuse(plan, "must divide the number of ranks, which is " + std::to_string(world));
+  if (const auto shards = plan.recipe.parallel.shard_ranks.value;
+      shards && plan.zero_stage() > 0 &&
+      !program::Mesh::is_grid(static_cast<int>(*shards), static_cast<int>(ranks)))
+    refuse(plan, "must divide parallel.shard_ranks, which is " + std::to_string(*shards) +
+                     ", or be a multiple of it");
   if (experts % ranks != 0)
     refuse(plan,
            "must divide the experts of a layer, of which there are " + std::to_string(experts));

@@ -63,7 +63,8 @@ std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int6
     else if (!asked.shard_ranks.is_auto() && freedom != Freedom::any)
       out.push_back({mode, static_cast<int>(*asked.shard_ranks.value)});
     else {  // within a node first: nothing is gathered between nodes
-      if (node > 0) out.push_back({mode, static_cast<int>(node)});
+      if (node > 0 && program::Mesh::is_grid(static_cast<int>(node), plan.mesh.experts))
+        out.push_back({mode, static_cast<int>(node)});
       out.push_back({mode, world});
     }
   };
@@ -145,6 +146,11 @@ Space space_of(const Draft& plan, Freedom freedom, std::int64_t local_ranks) {
   space.written = decisions_of(plan);
   space.modes = modes_of(plan, freedom, local_ranks);
   space.experts = expert_ranks_of(plan, freedom != Freedom::unwritten);
+  std::erase_if(space.experts, [&](int experts) {
+    return std::ranges::any_of(space.modes, [&](const ModeOfShards& mode) {
+      return !program::Mesh::is_grid(mode.shard, experts);
+    });
+  });
   space.micro_batch_sizes = micro_batch_sizes_of(plan, freedom);
   const auto& level = memory.activation_checkpoint;
   const bool is_default = !level.is_auto() && *level.value == std::vector{RecomputeLevel::none};

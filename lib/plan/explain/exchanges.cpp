@@ -12,8 +12,8 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
   if (i.op == Op::all_to_all) return "rows to experts and back";
-  if (i.axis == program::Axis::expert_replica) return "gradients of experts summed";
-  if (i.axis == program::Axis::replica) return "gradients of shards summed";
+  if (i.along == program::axes::expert_replica) return "gradients of experts summed";
+  if (i.along == program::axes::replica) return "gradients of shards summed";
   switch (role) {
     case Role::batch: return "batches out";
     case Role::parameter: return "weights out";

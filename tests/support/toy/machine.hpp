@@ -58,10 +58,8 @@ inline void load_residents(const RankProgram& r, int rank) {
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
     for (std::size_t e = 0; e < v.size; ++e)
       v[e] = initial(buffer.role, buffer.index,
-                     e + (buffer.is_cut() ? static_cast<std::size_t>(
-                                                r.program->mesh.place(*buffer.cut_along, rank)) *
-                                                v.size
-                                          : 0));
+                     e + static_cast<std::size_t>(buffer.layout.part(r.program->mesh, rank)) *
+                             v.size);
   }
 }
 
@@ -302,10 +300,10 @@ class Machine {
 
   /// Each group of ranks by itself.
   void collective(const std::vector<const Instruction*>& of_rank) const {
-    if (of_rank[0]->axis == Axis::data) return collective_of(of_rank, ranks_);
+    if (of_rank[0]->along == axes::data) return collective_of(of_rank, ranks_);
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
       const std::vector<int> members =
-          ranks_[0].program->mesh.peers(of_rank[0]->axis, static_cast<int>(r));
+          ranks_[0].program->mesh.peers(of_rank[0]->along, static_cast<int>(r));
       if (members.front() != static_cast<int>(r)) continue;
       std::vector<const Instruction*> instructions;
       std::vector<RankProgram> ranks;

@@ -213,10 +213,9 @@ inline std::string difference(const Machine& machine, const Trained& want) {
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)
         if (!(have[e] ==
-              it->second[e + (buffer.is_cut() ? static_cast<std::size_t>(rank.program->mesh.place(
-                                                    *buffer.cut_along, static_cast<int>(r))) *
-                                                    have.size
-                                              : 0)]))
+              it->second[e + static_cast<std::size_t>(buffer.layout.part(rank.program->mesh,
+                                                                         static_cast<int>(r))) *
+                                 have.size]))
           return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
     }
     const auto& reports = machine.reports[r];

@@ -83,7 +83,7 @@ class TextProgram {
                       tail = dot == std::string::npos ? "" : base.substr(dot + 1);
     Buffer b{name};
     b.space = ends(name, '\'') ? Space::host : Space::device;
-    if (ends(name, '/')) b.cut_along = Axis::shard;
+    if (ends(name, '/')) b.layout = Layout().cut(axes::shard);
     const int group = group_named(tail);
     if (group != none &&
         (head == "w" || head == "g" || head == "master" || state_named(head) != none)) {

@@ -140,7 +140,7 @@ TEST_CASE("shards of a group draw their parts of its tensors") {
                                      .intermediate_size = 256,
                                      .max_positions = 100,
                                      .vocab_size = 301};
-  const auto graph = program::divisible(architectures::graph_of(dims, 1, 1, DType::f32), 3,
+  const auto graph = program::divisible(architectures::graph_of(dims, 1, 1, DType::f32), {3, 3},
                                         program::Unit::element);
   for (const program::GroupSpec& group : graph.groups) {
     std::vector<float> whole(static_cast<std::size_t>(group.elements));

@@ -21,7 +21,7 @@ class Shards {
         sums_(std::visit([](const auto& o) { return options::tensor_sums_of(o); }, options)),
         optimizer_(make_optimizer(options)),
         count_(count),
-        whole_(program::divisible(program::ModelGraph{{std::move(group)}}, count,
+        whole_(program::divisible(program::ModelGraph{{std::move(group)}}, {count, count},
                                   program::Unit::tensor)
                    .groups.front()),
         in_shards_(whole_, states_, dtype, master, 31),

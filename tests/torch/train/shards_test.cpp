@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 #include "train/checkpoints.hpp"
 #include "execute/device.hpp"
+#include "plan/rank_groups.hpp"
 #include "state/resident_state.hpp"
 #include "state/shared_save.hpp"
 #include <ATen/Parallel.h>
@@ -45,7 +46,7 @@ struct Rank {
   plan::RunPlan plan;
   std::unique_ptr<comm::Control> control;
   std::unique_ptr<comm::Communicator> communicator;
-  comm::Part shards, replicas;
+  std::map<program::AxisSet, comm::Part> groups;
   execute::ProgressDescription progress;
   execute::Ranks ranks;
   std::unique_ptr<execute::Device> device;
@@ -55,12 +56,8 @@ struct Rank {
       : plan(std::move(p)),
         control(m.world_size > 1 ? comm::Control::join(m, {}) : nullptr),
         communicator(control ? comm::make_communicator(*control) : nullptr),
-        shards(part(program::Axis::shard)),
-        replicas(part(program::Axis::replica)),
-        ranks(control ? execute::Ranks(control.get(),
-                                       {communicator.get(), shards.communicator.get(),
-                                        replicas.communicator.get()},
-                                       &progress)
+        groups(make_groups()),
+        ranks(control ? execute::Ranks(control.get(), communicators(), &progress)
                       : execute::Ranks()),
         device(execute::open_device(plan)),
         resident(plan.train.front(), device->residents(), plan.update.states, ranks) {
@@ -68,11 +65,17 @@ struct Rank {
                 static_cast<std::size_t>(device->residents().bytes()));
   }
 
-  comm::Part part(program::Axis axis) const {
-    const program::Mesh& mesh = plan.mesh;
-    return mesh.has_replicas() ? comm::make_part(*control, mesh.peers(axis, control->rank()),
-                                                 communicator->transport())
-                               : comm::Part();
+  std::map<program::AxisSet, comm::Part> make_groups() const {
+    std::map<program::AxisSet, comm::Part> made;
+    for (const program::AxisSet along : plan::rank_groups_of(plan))
+      made[along] = comm::make_part(*control, plan.mesh.peers(along, control->rank()),
+                                    communicator->transport());
+    return made;
+  }
+  execute::Communicators communicators() const {
+    std::map<program::AxisSet, comm::Communicator*> by_set;
+    for (const auto& [along, part] : groups) by_set[along] = part.communicator.get();
+    return {communicator.get(), plan.mesh, std::move(by_set)};
   }
   checkpoint::Contents contents() const {
     checkpoint::Contents c = train::checkpoint_contents(plan, resident, {}, 1, {});

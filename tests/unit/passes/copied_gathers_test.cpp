@@ -123,7 +123,7 @@ TEST_CASE("shards that a step casts are copied once all ranks have cast theirs")
       for (const int micro_steps : {1, 3}) {
         const ModelGraph graph =
             divisible(passes::fp8_gpt2(true, scaling, operations::Fp8WeightCasts::before_gathers),
-                      2, Unit::element);
+                      {2, 2}, Unit::element);
         StepProgram p = passes::accumulation(plain_program(graph, momentum()), micro_steps);
         p = passes::zero(p, graph, momentum(), {{world, 2}}, {3});
         p = passes::lower_collectives(p, DType::f32);

@@ -24,8 +24,8 @@ const UpdateSpec momentum{{{"m"}}};
 ModelGraph gpt2(bool gpu, Fp8Scaling scaling, int shards,
                 const std::set<std::string>& left_out = {}) {
   return divisible(
-      passes::fp8_gpt2(gpu, scaling, operations::Fp8WeightCasts::before_gathers, left_out), shards,
-      Unit::element);
+      passes::fp8_gpt2(gpu, scaling, operations::Fp8WeightCasts::before_gathers, left_out),
+      {shards, shards}, Unit::element);
 }
 
 StepProgram program_of(const ModelGraph& graph, const Mesh& mesh, int micro_steps,

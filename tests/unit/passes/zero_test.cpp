@@ -256,10 +256,10 @@ TEST_CASE(
         const auto at = static_cast<std::ptrdiff_t>(k);
         CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
         CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
-        for (const Axis axis : {Axis::data, Axis::shard, Axis::replica})
+        for (const AxisSet axis : {axes::data, axes::shard, axes::replica})
           // all ranks together have the same weights
-          if (axis != p.steady[k].axis && !(p.steady[k].op == Op::gather && axis == Axis::data))
-            CHECK(changed([&](auto& list) { list[k].axis = axis; }) != "");
+          if (axis != p.steady[k].along && !(p.steady[k].op == Op::gather && axis == axes::data))
+            CHECK(changed([&](auto& list) { list[k].along = axis; }) != "");
       }
     }
 }

@@ -10,11 +10,13 @@
 #include "support/catch.hpp"
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace expert_parallel_test {
 
 using namespace trainx;
-using program::Axis;
+namespace axes = program::axes;
+using program::AxisSet;
 using program::How;
 using program::Mesh;
 using program::Op;
@@ -74,15 +76,19 @@ StepProgram in_ddp(const program::ModelGraph& graph, const Mesh& mesh,
       passes::distributed_data_parallel(shared(graph, mesh, level), {mesh, 0}), DType::f32);
 }
 
-StepProgram in_shards(const program::ModelGraph& graph, Mesh mesh, int stage) {
-  mesh.shard = mesh.data;
+Mesh in_shards_of(Mesh mesh, int shard) {
+  mesh.shard = shard;
+  return mesh;
+}
+
+StepProgram in_shards(const program::ModelGraph& graph, const Mesh& mesh, int stage) {
   return passes::lower_collectives(
       passes::zero(shared(graph, mesh), graph, update(), {mesh, 0}, {stage}), DType::f32);
 }
 
-int count(const StepProgram& p, Op op, Axis axis) {
+int count(const StepProgram& p, Op op, AxisSet axis) {
   return static_cast<int>(std::ranges::count_if(
-      p.steady, [&](const program::Instruction& i) { return i.op == op && i.axis == axis; }));
+      p.steady, [&](const program::Instruction& i) { return i.op == op && i.along == axis; }));
 }
 
 }  // namespace
@@ -104,27 +110,69 @@ TEST_CASE("ranks that share experts train as one") {
         const StepProgram p = in_ddp(graph, mesh_of(ranks, experts), level);
         CHECK(problem_of(p, graph) == "");
         // there and back, in forward and in backward
-        CHECK(count(p, Op::all_to_all, Axis::expert) >= micro_steps * 2 * 4);
-        CHECK((count(p, Op::reduce, Axis::expert_replica) > 0) == (experts < ranks));
+        CHECK(count(p, Op::all_to_all, axes::expert) >= micro_steps * 2 * 4);
+        CHECK((count(p, Op::reduce, axes::expert_replica) > 0) == (experts < ranks));
       }
 }
 
-TEST_CASE("all else lies in shards, experts with the ranks that have them") {
-  for (const auto& [ranks, experts] : {std::pair{2, 2}, std::pair{4, 2}})
+TEST_CASE("experts lie in shards among those that have the same, all else among all") {
+  struct Case {
+    int ranks, experts, shard;
+  };
+  for (const Case& c : {Case{2, 2, 2}, Case{4, 2, 4}, Case{4, 2, 2}, Case{4, 4, 2}, Case{8, 2, 4},
+                        Case{8, 4, 2}, Case{8, 2, 8}})
     for (const int stage : {1, 2, 3}) {
-      CAPTURE(ranks, experts, stage);
+      CAPTURE(c.ranks, c.experts, c.shard, stage);
+      const Mesh mesh = in_shards_of(mesh_of(c.ranks, c.experts), c.shard);
       const program::ModelGraph graph =
-          program::divisible(mixture(experts), ranks, program::Unit::element);
-      CHECK(problem_of(in_shards(graph, mesh_of(ranks, experts), stage), graph) == "");
+          program::divisible(mixture(c.experts), mesh, program::Unit::element);
+      const StepProgram p = in_shards(graph, mesh, stage);
+      CHECK(problem_of(p, graph) == "");
+      for (const program::Buffer& b : p.buffers) {
+        if (!b.resident || b.role != program::Role::state) continue;
+        const program::GroupSpec& group = graph.groups[static_cast<std::size_t>(b.index)];
+        const int parts = group.parts > 1 ? std::max(c.shard, c.experts) : c.shard;
+        CHECK(b.elements * parts == group.elements);
+      }
     }
+}
+
+TEST_CASE("shards of experts are parts of what their ranks have, and all of it together") {
+  const Mesh mesh = in_shards_of(mesh_of(8, 2), 4);
+  const program::ModelGraph graph =
+      program::divisible(mixture(2), mesh, program::Unit::element);
+  const program::Layout layout =
+      program::Layout().cut(axes::expert).cut(axes::shard - axes::expert);
+  for (const program::GroupSpec& group : graph.groups) {
+    if (group.parts == 1) continue;
+    std::map<std::string, std::int64_t> found, whole;
+    std::set<std::int64_t> firsts;
+    for (const int rank : mesh.peers(layout.along(), 5)) {
+      const program::LocalGroup own = program::local(group, layout, mesh, rank);
+      CHECK(own.spec.elements == group.elements / 4);
+      CHECK(own.first == layout.part(mesh, rank) * own.spec.elements);
+      CHECK(firsts.insert(own.first).second);
+      const program::GroupSpec part = program::part_of(group, mesh.place(axes::expert, rank));
+      for (const program::ParameterSpec& p : own.spec.parameters) {
+        const auto of = std::ranges::find(part.parameters, p.name, &program::ParameterSpec::name);
+        REQUIRE(of != part.parameters.end());
+        CHECK(p.first >= of->first);
+        CHECK(p.first + p.elements() <= of->first + of->elements());
+        found[p.name] += p.elements();
+      }
+    }
+    for (const program::ParameterSpec& p : group.parameters) whole[p.name] = p.elements();
+    CHECK(found == whole);
+  }
 }
 
 TEST_CASE("each instruction of a program with shared experts is needed") {
   const program::ModelGraph graph = mixture(2);
-  const program::ModelGraph even = program::divisible(graph, 4, program::Unit::element);
+  const Mesh mesh = in_shards_of(mesh_of(4, 2), 4);
+  const program::ModelGraph even = program::divisible(graph, mesh, program::Unit::element);
   for (const auto& [p, of] : {std::pair(in_ddp(graph, mesh_of(4, 2)), &graph),
                               std::pair(in_ddp(graph, mesh_of(2, 2), RecomputeLevel::full), &graph),
-                              std::pair(in_shards(even, mesh_of(4, 2), 2), &even)})
+                              std::pair(in_shards(even, mesh, 2), &even)})
     for (std::size_t k = 0; k < p.steady.size(); ++k) {
       StepProgram without = p;
       without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
@@ -155,10 +203,10 @@ TEST_CASE("an exchange of other slots, or among other ranks, is found") {
       CHECK(problem_of(own, graph) != "");
     }
     if (!program::is_collective(i.op)) continue;
-    for (const Axis axis : {Axis::data, Axis::expert, Axis::expert_replica}) {
-      if (axis == i.axis) continue;
+    for (const AxisSet axis : {axes::data, axes::expert, axes::expert_replica}) {
+      if (axis == i.along) continue;
       StepProgram among_others = p;
-      among_others.steady[k].axis = axis;
+      among_others.steady[k].along = axis;
       CHECK(problem_of(among_others, graph) != "");
     }
   }

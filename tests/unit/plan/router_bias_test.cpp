@@ -73,7 +73,7 @@ TEST_CASE("ranks that keep everything move biases by the loads of all") {
 }
 
 TEST_CASE("ranks that keep shards move the biases in their own") {
-  const program::ModelGraph graph = program::divisible(mixture(), world, update().unit);
+  const program::ModelGraph graph = program::divisible(mixture(), {world, world}, update().unit);
   const int stage = GENERATE(1, 2, 3);
   CAPTURE(stage);
   const StepProgram p = passes::lower_collectives(

@@ -1,5 +1,6 @@
 #include "program/mesh.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
 #include <set>
 
 namespace mesh_test {
@@ -11,8 +12,8 @@ TEST_CASE("each axis parts the ranks into groups of its size, and places count f
                                     std::pair{6, 2}, std::pair{6, 3}, std::pair{8, 2}}) {
     Mesh mesh{data, shard};
     mesh.experts = shard;
-    for (const Axis axis :
-         {Axis::data, Axis::shard, Axis::replica, Axis::expert, Axis::expert_replica}) {
+    for (const AxisSet axis :
+         {axes::data, axes::shard, axes::replica, axes::expert, axes::expert_replica}) {
       CAPTURE(data, shard, name_of(axis));
       std::set<std::vector<int>> groups;
       for (int rank = 0; rank < mesh.ranks(); ++rank) {
@@ -29,26 +30,54 @@ TEST_CASE("each axis parts the ranks into groups of its size, and places count f
 
 TEST_CASE("shards lie among neighbours, and replicas are as far from each other as there are") {
   const Mesh mesh{6, 2};
-  CHECK(mesh.peers(Axis::shard, 3) == std::vector{2, 3});
-  CHECK(mesh.peers(Axis::replica, 3) == std::vector{1, 3, 5});
-  CHECK(mesh.peers(Axis::data, 3) == std::vector{0, 1, 2, 3, 4, 5});
+  CHECK(mesh.peers(axes::shard, 3) == std::vector{2, 3});
+  CHECK(mesh.peers(axes::replica, 3) == std::vector{1, 3, 5});
+  CHECK(mesh.peers(axes::data, 3) == std::vector{0, 1, 2, 3, 4, 5});
 }
 
-TEST_CASE("there are replicas where shards are many and fewer than ranks") {
-  CHECK(Mesh{4, 2}.has_replicas());
-  CHECK_FALSE(Mesh{4, 4}.has_replicas());
-  CHECK_FALSE(Mesh{4, 1}.has_replicas());
+TEST_CASE("sets along which the same ranks differ are the same where they are significant") {
+  const Mesh whole{4, 4}, halves{4, 2};
+  CHECK(whole.significant(axes::shard) == whole.significant(axes::data));
+  CHECK(halves.significant(axes::shard) != halves.significant(axes::data));
+  CHECK(whole.significant(axes::replica).is_empty());
+  CHECK_FALSE(halves.significant(axes::replica).is_empty());
+}
+
+TEST_CASE("shards of those that have the same experts lie within shards, or apart from experts") {
+  Mesh mesh{16, 8};
+  mesh.experts = 2;
+  constexpr AxisSet rest = axes::shard - axes::expert;
+  CHECK(mesh.peers(rest, 5) == std::vector{1, 3, 5, 7});
+  CHECK(mesh.size(rest) * mesh.size(axes::expert) == mesh.shard);
+  CHECK(mesh.place(rest, 5) == 2);
+  CHECK(mesh.peers(axes::replica - axes::expert, 5) == std::vector{5, 13});
+  mesh.experts = 16;  // more than share shards
+  CHECK(mesh.size(rest) == 1);
+  CHECK(mesh.peers(axes::expert, 5).size() == 16);
+  mesh.experts = 3;
+  CHECK_FALSE(Mesh::is_grid(mesh.shard, mesh.experts));
+}
+
+TEST_CASE("neighbours hold as many of a group as lie among them") {
+  Mesh mesh{16, 8};
+  mesh.experts = 2;
+  for (const int host : {1, 2, 4, 8, 16})
+    for (const AxisSet set : {axes::data, axes::shard, axes::replica, axes::expert,
+                              axes::expert_replica, axes::shard - axes::expert}) {
+      CAPTURE(host, name_of(set));
+      CHECK(mesh.among_neighbours(set, host) ==
+            std::ranges::count_if(mesh.peers(set, 0), [&](int rank) { return rank < host; }));
+    }
 }
 
 TEST_CASE("experts are shared by neighbours, however shards lie") {
   Mesh mesh{8, 4};
   mesh.experts = 2;
-  CHECK(mesh.peers(Axis::expert, 5) == std::vector{4, 5});
-  CHECK(mesh.peers(Axis::expert_replica, 5) == std::vector{1, 3, 5, 7});
-  CHECK(mesh.peers(Axis::shard, 5) == std::vector{4, 5, 6, 7});
-  CHECK(mesh.has_expert_replicas());
+  CHECK(mesh.peers(axes::expert, 5) == std::vector{4, 5});
+  CHECK(mesh.peers(axes::expert_replica, 5) == std::vector{1, 3, 5, 7});
+  CHECK(mesh.peers(axes::shard, 5) == std::vector{4, 5, 6, 7});
   mesh.experts = 8;
-  CHECK_FALSE(mesh.has_expert_replicas());
+  CHECK(mesh.significant(axes::expert) == mesh.significant(axes::data));
 }
 
 }  // namespace mesh_test

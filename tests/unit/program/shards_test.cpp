@@ -45,7 +45,7 @@ TEST_CASE(
     const int world = 1 + static_cast<int>(random() % 9);
     for (const Unit unit : {Unit::element, Unit::block, Unit::tensor}) {
       CAPTURE(round, world, static_cast<int>(unit));
-      const ModelGraph cut = divisible(graph, world, unit);
+      const ModelGraph cut = divisible(graph, {world, world}, unit);
       CHECK(cut.blocks[0].slots[0].tensor.dims.at(0) == cut.groups[1].elements);
       for (std::size_t g = 0; g < graph.groups.size(); ++g) {
         const GroupSpec &before = graph.groups[g], &group = cut.groups[g];
@@ -90,17 +90,19 @@ TEST_CASE(
 TEST_CASE("the shards of a state have room for the rank with the most of it") {
   ModelGraph graph;
   graph.groups.push_back({"g", {{"large", {1000}, 0}, {"small", {10}, 1024}}, 1152});
-  const ModelGraph cut = divisible(graph, 2, Unit::block);
+  const ModelGraph cut = divisible(graph, {2, 2}, Unit::block);
   const StateSpec scales{"scale", DType::f32, 0, [](const ParameterSpec& p) {
                            return p.tensor_elements() >= 100
                                       ? std::vector<std::int64_t>{(p.elements() + 255) / 256}
                                       : std::vector<std::int64_t>{};
                          }};
   // three blocks and one: each a piece of its own
-  CHECK(shard_entries(scales, cut.groups[0], 2) == group_alignment);
+  const Layout halves = Layout().cut(axes::shard);
+  CHECK(local_entries(scales, cut.groups[0], halves, {2, 2}) == group_alignment);
   // the tensor's end, though that alone is small
   CHECK(state_layout(scales, shard_of(cut.groups[0], 1, 2)).entries > 0);
-  CHECK(shard_entries({"exp_avg", DType::f32}, cut.groups[0], 2) == cut.groups[0].elements / 2);
+  CHECK(local_entries({"exp_avg", DType::f32}, cut.groups[0], halves, {2, 2}) ==
+        cut.groups[0].elements / 2);
 }
 
 }  // namespace shards_test

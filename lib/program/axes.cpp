@@ -1,0 +1,26 @@
+#include "program/axes.hpp"
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace trainx::program {
+
+std::string name_of(AxisSet set) {
+  using Name = std::pair<AxisSet, std::string_view>;
+  static constexpr std::array<Name, 6> known{{{axes::data, "all"},
+                                              {axes::shard, "shards"},
+                                              {axes::replica, "replicas"},
+                                              {axes::expert, "experts"},
+                                              {axes::expert_replica, "replicas of experts"},
+                                              {axes::shard - axes::expert, "shards of experts"}}};
+  for (const auto& [of, name] : known)
+    if (set == of) return std::string(name);
+  std::string factors;
+  for (const auto& [axis, name] : {Name{axes::replica, "replica"}, Name{axes::shard, "shard"}})
+    for (const auto& [within, end] : {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}})
+      if (const AxisSet factor = axis & within; set.holds(factor))
+        (factors += factors.empty() ? "" : "+").append(name).append(end);
+  return factors;
+}
+
+}  // namespace trainx::program
