@@ -63,14 +63,19 @@ std::string closing_words(const launch::Job& job, const plan::RunPlan& plan,
                      ", the log in " + folder.file("metrics.jsonl") + "\n";
   if (const std::string early = early_words(plan, state); !early.empty()) text += early + "\n";
   text += best_words(job, plan, state, floor);
+  const std::string more = "train on: the same command with a longer run.duration";
+  if (plan.adapter && !plan.recipe.model.init_from)
+    return text +
+           "the adapter adds to weights drawn from run.seed, which no folder holds: generate, eval "
+           "and export --merge need a run with model.init_from\nnext: " +
+           more;
   const bool generates = architectures::task(dims) == architectures::Task::causal_lm &&
                          !std::holds_alternative<architectures::CustomDims>(dims);
   const std::string next = generates
                                ? "generate " + folder.path() + " --prompt " +
                                      (job.facts.data.entropy_floor_nats ? "\"Once\"" : "\"...\"")
                                : "export " + folder.path() + " FOLDER";
-  return text + "next: trainx " + next +
-         "   or train on: the same command with a longer run.duration";
+  return text + "next: trainx " + next + "   or " + more;
 }
 
 }  // namespace trainx::worker

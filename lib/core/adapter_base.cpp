@@ -41,8 +41,10 @@ std::string model_folder_of(const std::string& folder) {
   if (!is_adapter_folder(folder)) return folder;
   const std::string base = base_of(folder);
   if (base.empty())
-    throw UserError(ExitCode::bad_data, config_of(folder) + " names no " + key +
-                                            ": write the folder of the model that it adapts");
+    throw UserError(ExitCode::bad_data,
+                    config_of(folder) + " names no " + key +
+                        ": write the folder of the model that it adapts; weights that its run drew "
+                        "are in none, so train an adapter with model.init_from");
   for (const fs::path& at : {fs::path(base), fs::path(folder) / base})
     if (is_there_at(at / "config.json")) return at.string();
   if (const auto snapshot = find_in_hub_cache(base)) return snapshot->folder;

@@ -305,6 +305,21 @@ class Recommended(Trainx):
         self.say("export", "outputs/adapted", "merged", "--merge")
         self.say("generate", "merged", "--prompt", "1 2", "--max-tokens", "2")
 
+    def test_an_adapter_beside_new_weights(self):
+        """No folder holds what it adds to: no command that needs it is recommended."""
+        recipe = self.recipe(tiny(steps=6).replace("name: tiny", "name: new"), "new.yaml")
+        adapter = "model.adapter={type: lora, rank: 2}"
+        said = self.say("train", recipe, adapter)
+        self.assertEqual(recommendations(said), [])
+        self.assertIn("model.init_from", said)
+        self.assertIn("longer run.duration", said)
+        for command in (["generate", "outputs/new", "--prompt", "1 2"], ["eval", "outputs/new"],
+                        ["export", "outputs/new", "merged", "--merge"]):
+            self.assertIn("model.init_from", self.say(*command, expect=65))
+        self.say("export", "outputs/new", "adapter")
+        self.say("train", recipe, adapter, "run.duration=8 steps")
+        self.assertEqual(self.status("new")["step"], 8)
+
     def test_report(self):
         path, _ = self.trained()
         self.say("report", "outputs/small")
