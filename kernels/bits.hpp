@@ -1,4 +1,4 @@
-// Floats as bits: bf16, fp16 and the split fp32.
+// Floats and doubles as bits: bf16, fp16 and the split fp32.
 #pragma once
 #include "kernels/host_device.hpp"
 #include <cstdint>
@@ -27,6 +27,25 @@ TRAINX_HOST_DEVICE float float_of(std::uint32_t bits) {
   return __uint_as_float(bits);
 #else
   float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+#endif
+}
+
+TRAINX_HOST_DEVICE std::uint64_t bits_of(double x) {
+#ifdef __CUDA_ARCH__
+  return static_cast<std::uint64_t>(__double_as_longlong(x));
+#else
+  std::uint64_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+#endif
+}
+TRAINX_HOST_DEVICE double double_of(std::uint64_t bits) {
+#ifdef __CUDA_ARCH__
+  return __longlong_as_double(static_cast<long long>(bits));
+#else
+  double x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 #endif

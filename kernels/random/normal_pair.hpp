@@ -2,34 +2,15 @@
 // one by one: the bits are the same on every CPU and GPU, which those of a library's log and cos
 // are not.
 #pragma once
+#include "kernels/bits.hpp"
 #include "kernels/host_device.hpp"
 #include <cstdint>
-#include <cstring>
 
 namespace trainx::kernels {
 
 struct NormalPair {
   double at[2];
 };
-
-TRAINX_HOST_DEVICE std::uint64_t bits_of(double x) {
-#ifdef __CUDA_ARCH__
-  return static_cast<std::uint64_t>(__double_as_longlong(x));
-#else
-  std::uint64_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-#endif
-}
-TRAINX_HOST_DEVICE double double_of(std::uint64_t bits) {
-#ifdef __CUDA_ARCH__
-  return __longlong_as_double(static_cast<long long>(bits));
-#else
-  double x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-#endif
-}
 
 /// The natural logarithm of m / 2^32 for whole m in [1, 2^32]; the error is below one unit in the
 /// last place. m / 2^32 = 2^e (1 + g) with 1 + g in [sqrt(1/2), sqrt(2)), and with s = g / (2 + g)
