@@ -19,6 +19,7 @@
 #include "kernels/experts/grouped_search.cuh"
 #include "kernels/experts/hopper/operand_boxes.cuh"
 #include "kernels/hopper/next_tile.cuh"
+#include "kernels/hopper/tile_barriers.cuh"
 #include "kernels/hopper/turns.cuh"
 #include "kernels/hopper/values.cuh"
 #include "kernels/hopper/wide_product.cuh"
@@ -59,13 +60,7 @@ struct ProductCut {
   static_assert(128 * (copying_registers + groups * computing_registers) <= 65536);
 };
 
-struct ProductBarriers {
-  std::uint32_t first;
-  __device__ std::uint32_t copied(int stage) const { return first + 8 * stage; }
-  __device__ std::uint32_t free(int stage) const { return copied(ProductCut::stages + stage); }
-  __device__ std::uint32_t given(int place) const { return copied(2 * ProductCut::stages + place); }
-  __device__ std::uint32_t read(int place) const { return given(ProductCut::places + place); }
-};
+using ProductBarriers = TileBarriers<ProductCut>;
 
 /// Tiles of all experts. All threads of a warp call.
 template <Cut cut>

@@ -2,6 +2,7 @@
 #pragma once
 #include <initializer_list>
 #include <limits>
+#include "kernels/eight.cuh"
 #include "kernels/hopper/device.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/linear/hopper/linear_tiles.cuh"
@@ -20,7 +21,7 @@ inline bool linear_fits(std::int64_t rows, std::int64_t columns, std::int64_t de
 
 inline bool all_aligned(std::initializer_list<const void*> pointers) {
   for (const void* p : pointers)
-    if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return false;
+    if (!aligned16(p)) return false;
   return true;
 }
 

@@ -21,6 +21,7 @@
 #include "kernels/hopper/cluster.cuh"
 #include "kernels/hopper/matrix_box.cuh"
 #include "kernels/hopper/next_tile.cuh"
+#include "kernels/hopper/tile_barriers.cuh"
 #include "kernels/hopper/tile_sizes.hpp"
 #include "kernels/hopper/turns.cuh"
 #include "kernels/hopper/values.cuh"
@@ -106,13 +107,8 @@ struct AddedProducts {
 struct NoAddedProducts {};
 
 template <class C>
-struct LinearBarriers {
-  std::uint32_t first;
-  __device__ std::uint32_t copied(int stage) const { return first + 8 * stage; }
-  __device__ std::uint32_t free(int stage) const { return copied(C::stages + stage); }
-  __device__ std::uint32_t given(int place) const { return copied(2 * C::stages + place); }
-  __device__ std::uint32_t read(int place) const { return given(C::places + place); }
-  __device__ std::uint32_t summed(int group) const { return given(2 * C::places + group); }
+struct LinearBarriers : TileBarriers<C> {
+  __device__ std::uint32_t summed(int group) const { return this->given(2 * C::places + group); }
   __device__ std::uint32_t finished(int group) const { return summed(C::groups + group); }
 };
 
