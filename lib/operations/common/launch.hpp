@@ -6,6 +6,7 @@
 #include "operations/common/gpu.hpp"
 #include "operations/dropout/dropout.hpp"
 #include "tensor/tensor.hpp"
+#include <cstdint>
 
 namespace trainx::operations::cuda {
 
@@ -25,6 +26,9 @@ void with_kernel_element(const Tensor& t, F f) {
     default: throw InternalError("operation on elements of type " + std::string(name_of(t.dtype)));
   }
 }
+
+/// Is it where kernels read and write 16 bytes at once? Null is.
+inline bool is_aligned16(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 inline kernels::FusedDropout fused(const Dropout& d) {
   kernels::FusedDropout out;

@@ -19,7 +19,7 @@ bool by_hopper(const Gpu& gpu, DType dtype, std::int64_t columns, std::int64_t o
                const Pointers*... pointers) {
   const int capability = gpu.attention ? gpu.attention->compute_capability() : 0;
   return is_by_hopper(ExpertProduct{capability, dtype, columns, other}) &&
-         ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+         (is_aligned16(pointers) && ...);
 }
 
 void grouped_done(const Gpu& gpu, const char* what, const kernels::GroupedSizes& s, DType dtype) {

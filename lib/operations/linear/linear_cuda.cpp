@@ -43,7 +43,7 @@ std::vector<Way> ways_with_gelu(const Gpu& gpu, gpu::GemmProblem fused, std::int
 
 template <class... Tensors>
 bool all_aligned16(const Tensors&... tensors) {
-  return ((reinterpret_cast<std::uintptr_t>(tensors.data) % 16 == 0) && ...);
+  return (is_aligned16(tensors.data) && ...);
 }
 
 }  // namespace

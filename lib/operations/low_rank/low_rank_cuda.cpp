@@ -36,11 +36,8 @@ void multiply_rows(const Gpu& gpu, const gpu::GemmProblem& of, const Tensor& d, 
 
 /// Is it what own kernels take for one of the products that they add?
 bool is_addable(const gpu::AddedGemm& p) {
-  const auto aligned = [](const void* at) {
-    return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
-  };
-  return p.k % 8 == 0 && p.lda % 8 == 0 && p.first % 8 == 0 && p.width % 8 == 0 && aligned(p.a) &&
-         aligned(p.b);
+  return p.k % 8 == 0 && p.lda % 8 == 0 && p.first % 8 == 0 && p.width % 8 == 0 &&
+         is_aligned16(p.a) && is_aligned16(p.b);
 }
 
 /// `fused`: the product, with a depth of those that are added. Launches it if the kernel takes all
@@ -50,9 +47,7 @@ bool multiplied_at_once(const Gpu& gpu, gpu::GemmProblem fused, gpu::GemmOperand
   const int capability = gpu.attention ? gpu.attention->compute_capability() : 0;
   if (std::ssize(o.added) > gpu::most_added_gemms || !std::ranges::all_of(o.added, is_addable) ||
       !gpu::has_own_gemm(fused, capability, gpu.gemm_space.workspace_bytes) ||
-      !std::ranges::all_of(
-          std::initializer_list<const void*>{o.a, o.b, o.d, o.bias},
-          [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }))
+      !std::ranges::all_of(std::initializer_list<const void*>{o.a, o.b, o.d, o.bias}, is_aligned16))
     return false;
   fused.own = true;
   const Way ways[] = {{{fused}}, {std::move(apart)}};
