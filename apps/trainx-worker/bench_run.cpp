@@ -2,6 +2,7 @@
 #include "model/model.hpp"
 #include "plan/choose/offload.hpp"
 #include "execute/threads.hpp"
+#include "state/load_shared.hpp"
 #include <algorithm>
 #include <chrono>
 
@@ -15,13 +16,14 @@ BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
   };
   done("opened");
   execute::set_compute_threads(job.facts.hardware.threads_of_rank());
-  if (!plan.is_replica())
-    parts_.resident.initialize(
-        model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
-        state::ResidentState::Memory::new_arena);
-  if (plan.recipe.model.init_from && !plan.is_replica())
-    parts_.resident.start_from(*plan.recipe.model.init_from, plan.dims,
-                               static_cast<std::uint64_t>(plan.recipe.run.seed));
+  const auto load = [&] {
+    const auto seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
+    parts_.resident.initialize(model::weight_initializer(plan.dims, seed),
+                               state::ResidentState::Memory::new_arena);
+    if (plan.recipe.model.init_from)
+      parts_.resident.start_from(*plan.recipe.model.init_from, plan.dims, seed);
+  };
+  if (!plan.is_replica()) state::load_shared(*parts_.device, parts_.resident, ranks, load);
   done("initialized");
   parts_.start({}, [this](const execute::StepScalarsReport& r) {
     loss_ = r.loss_sum / std::max(r.target_count, 1.0);

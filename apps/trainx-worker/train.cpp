@@ -32,6 +32,7 @@
 #include "train/run_folder.hpp"
 #include "execute/shared_cores.hpp"
 #include "recipe/resolved.hpp"
+#include "state/load_shared.hpp"
 #include "recipe/value.hpp"
 #include "execute/threads.hpp"
 #include <algorithm>
@@ -150,7 +151,9 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
   if (!files.empty()) carried[data_files_name] = data_files_text(files);
   {
     const execute::Ranks::Busy busy(ranks, "loading weights");
-    if (!plan.is_replica()) load(parts, start, state, console);
+    if (!plan.is_replica())
+      state::load_shared(*parts.device, parts.resident, ranks,
+                         [&] { load(parts, start, state, console); });
   }
   log::debug(start.from.empty() ? "weights are drawn from run.seed"
                                 : "weights and states come from " + start.from);

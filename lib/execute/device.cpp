@@ -2,8 +2,10 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/process_memory.hpp"
+#include "plan/shared_weights.hpp"
 #include "tensor/allocator_meter.hpp"
 #include "execute/cpu_executor.hpp"
+#include <array>
 #ifdef TRAINX_CUDA
 #include "gpu/measure_links.hpp"
 #include "execute/cuda/gpu_device.hpp"
@@ -17,9 +19,15 @@ class CpuDevice final : public Device {
   explicit CpuDevice(const plan::RunPlan& plan)
       : threads_(plan.threads), arena_(plan.memory.arena_bytes), disk_(make_disk(plan)) {
     if (plan.memory.host_bytes > 0) host_.emplace(plan.memory.host_bytes);
+    for (const program::Space space : {program::Space::device, program::Space::host})
+      shared_[static_cast<std::size_t>(space)] =
+          plan::shared_pages(plan, plan.train.front(), space);
   }
   Arena& residents() override { return arena_; }
   std::byte* host() const override { return host_ ? host_->data() : nullptr; }
+  std::vector<program::Range> shared_pages(program::Space space) const override {
+    return shared_.at(static_cast<std::size_t>(space));
+  }
   disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override { return true; }
   void upload(const NotUploaded&) override {}
@@ -40,6 +48,7 @@ class CpuDevice final : public Device {
 
  private:
   std::int64_t threads_;
+  std::array<std::vector<program::Range>, program::space_count> shared_;
   Arena arena_;
   std::optional<Arena> host_;
   std::unique_ptr<disk::Disk> disk_;

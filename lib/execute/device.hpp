@@ -34,6 +34,16 @@ class Device {
   /// What programs keep on the host: pinned memory beside a GPU, on a CPU another arena. Null where
   /// they keep nothing there.
   virtual std::byte* host() const = 0;
+  /// Pages of the space's arena on the host, residents() or host(), that the ranks of a host may
+  /// share (plan::shared_pages); the same on all ranks. Empty: none.
+  virtual std::vector<program::Range> shared_pages(program::Space) const { return {}; }
+  /// Whether it can read such pages while they are mapped for reading alone.
+  virtual bool can_share_pages() const { return true; }
+  /// Pins the shared pages of host(), which a GPU then reads, and writes unless they are mapped for
+  /// reading alone. Called when they are in their place, before the GPU uses them.
+  virtual void pin_shared_pages([[maybe_unused]] bool for_reading_alone) {}
+  /// Before they are replaced.
+  virtual void unpin_shared_pages() {}
   /// What programs keep on a disk; null where they keep nothing there.
   virtual disk::Disk* disk() const = 0;
   /// Whether training writes to residents() or, to what is resident there, to host(), so that what

@@ -99,6 +99,19 @@ bool Ranks::are_on_one_host(const std::vector<int>& ranks) const {
   });
 }
 
+std::vector<int> Ranks::ranks_of_host() const {
+  if (!control_) return {0};
+  for (const std::vector<int>& here : control_->hosts())
+    if (std::ranges::count(here, rank()) > 0) return here;
+  throw InternalError("rank " + std::to_string(rank()) + " is on no host");
+}
+
+bool Ranks::share_hosts() const {
+  return control_ && std::ranges::any_of(control_->hosts(), [](const std::vector<int>& here) {
+           return here.size() > 1;
+         });
+}
+
 std::function<void()> Ranks::failure_check() const {
   if (!control_) return {};
   return [control = control_] {

@@ -51,6 +51,10 @@ class Ranks {
   bool is_first() const { return rank() == 0; }
   int local_rank() const { return control_ ? control_->membership().local_rank : 0; }
   bool are_on_one_host(const std::vector<int>& ranks) const;
+  /// The ranks of this host, ascending, this one among them.
+  std::vector<int> ranks_of_host() const;
+  /// Does any host have several ranks? The same answer on all.
+  bool share_hosts() const;
   comm::Communicator* communicator(program::AxisSet along = program::axes::data) const {
     return communicators_.along(along);
   }

@@ -6,6 +6,7 @@
 #include "plan/custom_dims.hpp"
 #include "plan/own_rule.hpp"
 #include "plan/rank_groups.hpp"
+#include "plan/shared_weights.hpp"
 #include "program/decode.hpp"
 #include "program/frozen.hpp"
 #include <algorithm>
@@ -142,6 +143,19 @@ std::vector<std::pair<std::string, std::int64_t>> on_host(const program::StepPro
 
 }  // namespace
 
+namespace {
+
+/// Counts weights that the ranks of a host hold once as equal shares of those ranks.
+void share(const Draft& plan, const Programs& programs, MemoryPlan& m) {
+  if (plan.local_ranks <= 1) return;
+  m.shared_bytes = shared_bytes(plan, programs.train.front());
+  const std::int64_t of_others =
+      m.shared_bytes - (m.shared_bytes + plan.local_ranks - 1) / plan.local_ranks;
+  (plan.on_gpu ? m.on_host_of_other_ranks_bytes : m.of_other_ranks_bytes) = of_others;
+}
+
+}  // namespace
+
 std::int64_t largest_weights_on_disk(const program::StepProgram& p) {
   std::int64_t largest = 0;
   for (const auto& b : p.buffers)
@@ -177,6 +191,7 @@ MemoryPlan plan_memory_totals(const Draft& plan, const Programs& programs) {
     m.process_bytes = process_bytes_of(plan, programs) + m.host_bytes +
                       snapshot_bytes_of(plan, programs) + generation_bytes_of(plan) + window;
   }
+  share(plan, programs, m);
   return m;
 }
 
@@ -234,7 +249,7 @@ MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs) {
 std::int64_t plannable_host_bytes(const Draft& plan) { return plan.host_memory_bytes / 20 * 19; }
 
 std::int64_t host_need(const MemoryPlan& memory) {
-  return memory.host_bytes + memory.beside_host_bytes;
+  return memory.host_bytes + memory.beside_host_bytes - memory.on_host_of_other_ranks_bytes;
 }
 
 }  // namespace trainx::plan

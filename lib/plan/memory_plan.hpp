@@ -10,7 +10,7 @@ constexpr const char* cast_weights_category = "weights in fp8";
 constexpr const char* weights_on_host_category = "weights on the host";
 
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the
-/// library's share.
+/// library's share. Categories hold shared weights whole, totals this rank's share of them.
 MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs);
 
 /// The same without `categories` and `on_host`, which take as long again.
@@ -20,7 +20,7 @@ MemoryPlan plan_memory_totals(const Draft& plan, const Programs& programs);
 /// disk.
 std::int64_t largest_weights_on_disk(const program::StepProgram& p);
 
-/// Planned host memory of a process that computes on a GPU.
+/// Planned host memory of a process that computes on a GPU; its share of what ranks hold together.
 std::int64_t host_need(const MemoryPlan& memory);
 /// Share of the host memory (machine or cgroup, per rank) that plans may use: libraries and other
 /// processes need the rest. 0: unknown.

@@ -25,8 +25,13 @@ struct MemoryPlan {
   // on a CPU LibTorch itself, copies of a group while weights are loaded and saved, batches ahead;
   // on a GPU context and kernels
   std::int64_t process_bytes = 0;
+  // frozen weights in the host's memory that its ranks hold once (shared_weights.hpp), and of
+  // those what does not count for this rank: in total_bytes() on a CPU, in host_bytes beside a GPU
+  std::int64_t shared_bytes = 0, of_other_ranks_bytes = 0, on_host_of_other_ranks_bytes = 0;
   std::int64_t budget_bytes = 0;
-  std::int64_t total_bytes() const { return arena_bytes + library_bytes + process_bytes; }
+  std::int64_t total_bytes() const {
+    return arena_bytes + library_bytes + process_bytes - of_other_ranks_bytes;
+  }
 };
 
 /// Of the network between the run's hosts.

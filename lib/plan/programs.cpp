@@ -8,6 +8,7 @@
 #include "plan/fp8_layers.hpp"
 #include "plan/micro_steps.hpp"
 #include "plan/precision.hpp"
+#include "plan/shared_weights.hpp"
 #include "plan/weight_casts.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -55,10 +56,11 @@ program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compu
 
 namespace {
 
-PlacedProgram place(program::ModelGraph graph, program::StepProgram p, bool ordered,
-                    std::vector<program::Bytes> fixed) {
+PlacedProgram place(const Draft& plan, program::ModelGraph graph, program::StepProgram p,
+                    bool ordered, std::vector<program::Bytes> fixed) {
   PlacedProgram placed{std::move(graph), std::move(p), {}, {}};
   program::PlacementOptions options;
+  options.in_own_pages = shared_weights(plan, placed.graph, placed.program);
   options.fixed = std::move(fixed);
   placed.placement = program::plan_memory(placed.program, options);
   if (ordered) placed.order = program::derive_order(placed.program, placed.placement);
@@ -160,7 +162,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
     if (p.repeats > 0) p.repeated_micro = micro_steps - 2;
     auto evaluated = evaluates ? evaluation_graph_of(plan, length, graph) : program::ModelGraph{};
     PlacedProgram& train = made.train.emplace_back(
-        place(std::move(graph_of_length), std::move(p), ordered, residents));
+        place(plan, std::move(graph_of_length), std::move(p), ordered, residents));
     train.micro_steps = micro_steps;
     if (residents.empty())
       for (std::size_t b = 0; b < train.program.buffers.size() && train.program.buffers[b].resident;
@@ -180,7 +182,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
     if (offloads_weights(plan)) forward = passes::parameter_offload(std::move(forward), weights);
     forward = passes::frozen_weight_offload(std::move(forward));
     made.evaluate.push_back(
-        place(std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
+        place(plan, std::move(evaluated), std::move(forward), extent == Extent::whole, residents));
   }
   return made;
 }

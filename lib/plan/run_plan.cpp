@@ -247,6 +247,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.row_lengths = recipe::row_lengths(r.data);
   require_plannable(plan);
   plan.threads = facts.hardware.threads_of_rank();
+  plan.local_ranks = std::min<std::int64_t>(plan.mesh.data, facts.hardware.local_ranks);
   describe_update(plan);
   plan.adapter = plan_adapter(plan, facts);
   if (plan.adapter) {

@@ -93,8 +93,14 @@ Placement plan_memory(const StepProgram& p, const PlacementOptions& options) {
     if (!p.buffers[b].resident) continue;
     const auto space = static_cast<std::size_t>(p.buffers[b].space);
     Bytes& end = bottom[space];
-    if (!placed[b]) place(b, round_up(end, alignment[space]));
+    const bool in_pages = !options.in_own_pages.empty() && options.in_own_pages.at(b);
+    const Bytes step = in_pages ? std::max(alignment[space], page_bytes) : alignment[space];
+    if (!placed[b]) place(b, round_up(end, step));
     end = std::max(end, at.base[b] + p.buffers[b].bytes());
+    if (in_pages) {
+      end = round_up(end, page_bytes);
+      at.peak[space] = std::max(at.peak[space], end);
+    }
   }
   for (std::size_t s = 0; s < bottom.size(); ++s) bottom[s] = round_up(bottom[s], alignment[s]);
 

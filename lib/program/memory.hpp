@@ -12,11 +12,16 @@ struct Placement {
   Bytes peak_of(Space s) const { return peak[static_cast<int>(s)]; }
 };
 
+/// What a memory mapping consists of.
+constexpr Bytes page_bytes = 4096;
+
 struct PlacementOptions {
   Bytes alignment = 256;
   // bytes that another lane touched are kept for that many more compute instructions, so that reuse
   // does not serialize lanes
   int overlap = 1;
+  // by buffer: does it lie in whole pages of its own? Empty: none does
+  std::vector<bool> in_own_pages;
   // offsets already decided for the first buffers (the resident ones of another program in the same
   // arena)
   std::vector<Bytes> fixed;

@@ -66,7 +66,9 @@ bool ResidentState::draw(Group& group, std::uint64_t seed) {
     gathered_.erase(place);
     if (place.in_base) on_device_.insert(place);
   }
-  group.loaded_hash = hash_hex(std::as_bytes(std::span(&seed, 1))) + group.spec->name;
+  // of frozen weights on the host, which another rank may have loaded, their bytes tell
+  if (group.spec->training.trained || group.parameter.in_base)
+    group.loaded_hash = hash_hex(std::as_bytes(std::span(&seed, 1))) + group.spec->name;
   return true;
 }
 

@@ -44,6 +44,10 @@ std::span<const std::byte> NamedTensors::take_bytes(const std::string& name,
   return saved.entry->data;
 }
 
+void NamedTensors::pass_over(const std::string& name) {
+  for (const char* of_format : {"", "_blocks", "_scales"}) left_.erase(name + of_format);
+}
+
 void NamedTensors::require_all_taken() const {
   if (left_.empty()) return;
   const auto& [name, saved] = *left_.begin();

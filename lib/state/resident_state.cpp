@@ -10,6 +10,7 @@
 #include "core/hash.hpp"
 #include "optim/optimizer.hpp"
 #include "plan/memory_plan.hpp"
+#include "program/frozen.hpp"
 #include "program/shards.hpp"
 #include "architectures/absent_tensor.hpp"
 #include "architectures/own_head.hpp"
@@ -137,7 +138,7 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
   states_written_ = memory == Memory::written;
   std::vector<float> memory_of_largest;
   for (Group& group : groups_) {
-    if (!weights.seed || !draw(group, *weights.seed)) {
+    if (!group.is_loaded && (!weights.seed || !draw(group, *weights.seed))) {
       const auto elements = static_cast<std::size_t>(group.spec->elements);
       if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
       const std::span<float> exact(memory_of_largest.data(), elements);
@@ -151,6 +152,12 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
   }
   store();
   set_counters(0, 0);
+}
+
+void ResidentState::take_as_loaded(program::Space space) {
+  for (const program::Buffer& b : placed_.program.buffers)
+    if (b.resident && b.space == space && is_frozen(placed_.graph, b))
+      groups_[static_cast<std::size_t>(b.index)].is_loaded = true;
 }
 
 void ResidentState::store() {
@@ -207,6 +214,7 @@ std::string ResidentState::weights_hash() const {
 }
 
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
+  if (group.is_loaded) return;
   group.loaded_hash = sharded_ ? hash_hex(std::as_bytes(exact)) : "";
   std::vector<float> part;
   if (group.spec->parts > 1) {
@@ -334,6 +342,10 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
       saved.add(parameter, *entry, adapter->path(), parameter);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
+    if (group.is_loaded) {
+      for (const ParameterSpec& p : group.spec->parameters) saved.pass_over(p.name);
+      continue;
+    }
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements));
     for (const ParameterSpec& p : group.spec->parameters) {
       if (p.may_be_absent && !saved.has(p.name)) continue;
@@ -391,6 +403,10 @@ void ResidentState::load_adapter(const std::string& folder, const plan::AdapterP
     if (std::ranges::none_of(group.spec->parameters,
                              [&](const ParameterSpec& p) { return saved.has(p.name); }))
       continue;
+    if (group.is_loaded) {
+      for (const ParameterSpec& p : group.spec->parameters) saved.pass_over(p.name);
+      continue;
+    }
     gather(group, exact_parts(group));
     std::vector<float> all(static_cast<std::size_t>(group.spec->elements)), memory;
     for (const ParameterSpec& p : group.spec->parameters)
@@ -440,6 +456,7 @@ void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& fr
   for (const checkpoint::TensorSource& tensor : from) by_name.emplace(tensor.name, &tensor);
   std::vector<float> all, saved;
   for (Group& group : groups_) {
+    if (group.is_loaded) continue;
     all.assign(static_cast<std::size_t>(group.spec->elements), 0);
     for (const ParameterSpec& p : group.spec->parameters) {
       const checkpoint::TensorSource& tensor = *by_name.at(p.name);

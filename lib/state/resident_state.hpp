@@ -52,6 +52,9 @@ class ResidentState {
   void initialize(const model::WeightInitializer& weights, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
+  /// Frozen weights that lie in pages of that space which another rank has filled: all that loads
+  /// and draws weights leaves these as they are.
+  void take_as_loaded(program::Space space);
   /// Returns where they lie.
   std::span<const double> set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
@@ -134,6 +137,8 @@ class ResidentState {
     std::string loaded_hash;
     Place parameter;
     std::byte* on_host = nullptr;  // the same, where updates are made on the host
+    // pages of another rank, which cannot be written (take_as_loaded)
+    bool is_loaded = false;
     // of no bytes: the parameter is exact, or the program does not train
     Place master;
     program::Master master_kind = program::Master::absent;

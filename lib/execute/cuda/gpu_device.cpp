@@ -5,6 +5,7 @@
 #include "log/log.hpp"
 #include "plan/rank_groups.hpp"
 #include "plan/refusal.hpp"
+#include "plan/shared_weights.hpp"
 #include "architectures/library_bytes.hpp"
 #include "program/frozen.hpp"
 #include "operations/attention/torch_attention.hpp"
@@ -166,7 +167,16 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   arena_memory_ = allocate(arena_bytes_, "the run's arena", plan);
   arena_ = arena_memory_.as<std::byte>();
   workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
-  if (plan.memory.host_bytes > 0) host_ = allocate_on_host(plan.memory.host_bytes, plan);
+  if (plan.memory.host_bytes > 0) {
+    std::vector<program::Range> shared =
+        ranks.share_hosts()
+            ? plan::shared_pages(plan, plan.train.front(), program::Space::host)
+            : std::vector<program::Range>{};
+    if (shared.empty())
+      host_ = allocate_on_host(plan.memory.host_bytes, plan);
+    else
+      shared_host_ = std::make_unique<PinnedArena>(plan.memory.host_bytes, std::move(shared));
+  }
   if ((disk_ = make_disk(plan))) disk_->try_memory(host());
   const std::int64_t counter_bytes = kernels::fold_words *
                                      static_cast<std::int64_t>(sizeof(std::uint32_t));

@@ -8,6 +8,7 @@
 #include "execute/cuda/async_download.hpp"
 #include "execute/cuda/own_code_memory.hpp"
 #include "execute/cuda/own_updates.hpp"
+#include "execute/cuda/pinned_arena.hpp"
 #include "execute/device.hpp"
 #include <cstdint>
 #include <map>
@@ -23,7 +24,22 @@ class GpuDevice final : public Device {
   GpuDevice(const plan::RunPlan& plan, const Ranks& ranks);
   ~GpuDevice() override;
   Arena& residents() override { return *residents_; }
-  std::byte* host() const override { return host_.as<std::byte>(); }
+  std::byte* host() const override {
+    return shared_host_ ? shared_host_->data() : host_.as<std::byte>();
+  }
+  std::vector<program::Range> shared_pages(program::Space space) const override {
+    return shared_host_ && space == program::Space::host ? shared_host_->shared()
+                                                         : std::vector<program::Range>{};
+  }
+  bool can_share_pages() const override {
+    return !shared_host_ || PinnedArena::can_share_pages();
+  }
+  void pin_shared_pages(bool for_reading_alone) override {
+    if (shared_host_) shared_host_->pin_shared(for_reading_alone);
+  }
+  void unpin_shared_pages() override {
+    if (shared_host_) shared_host_->unpin_shared();
+  }
   disk::Disk* disk() const override { return disk_.get(); }
   bool steps_change_residents() const override;
   void upload(const NotUploaded& parts) override;
@@ -84,6 +100,8 @@ class GpuDevice final : public Device {
   gpu::DeviceMemory arena_memory_, workspace_, counters_;
   std::byte* arena_ = nullptr;
   gpu::PinnedMemory host_;
+  // instead, where the ranks of a host share pages of it; else null
+  std::unique_ptr<PinnedArena> shared_host_;
   std::unique_ptr<disk::Disk> disk_;
   std::unique_ptr<Arena> residents_;
   std::vector<Range> downloaded_;          // of residents(): all but constants

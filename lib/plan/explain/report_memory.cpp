@@ -100,6 +100,22 @@ void tell_disk(const RunPlan& plan, ReportSection& s) {
               (plan.rates && plan.rates->disk_bytes_per_s <= 0 ? " (rate not measured)" : "")));
 }
 
+/// Nothing where no weights are shared.
+void tell_shared(const RunPlan& plan, ReportSection& s) {
+  const MemoryPlan& memory = plan.memory;
+  if (memory.shared_bytes == 0) return;
+  const std::int64_t of_others = memory.of_other_ranks_bytes + memory.on_host_of_other_ranks_bytes;
+  s.both("shared_weights",
+         {{"bytes", memory.shared_bytes},
+          {"ranks", plan.local_ranks},
+          {"of_other_ranks_bytes", of_others}},
+         row("shared by ranks", human_bytes(memory.shared_bytes) +
+                                    " of frozen weights, which the " +
+                                    std::to_string(plan.local_ranks) +
+                                    " ranks of a host hold once: " + human_bytes(of_others) +
+                                    " count for the others"));
+}
+
 }  // namespace
 
 ReportSection memory_section(const RunPlan& plan) {
@@ -107,6 +123,7 @@ ReportSection memory_section(const RunPlan& plan) {
   tell_categories(plan, s);
   tell_host(plan, s);
   tell_disk(plan, s);
+  tell_shared(plan, s);
   if (const auto& groups = plan.train.back().graph.groups; offloads_optimizer(plan))
     s.give("optimizer_groups", {{"all", groups.size()},
                                 {"on_device", plan.groups_on_device},
