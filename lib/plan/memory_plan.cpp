@@ -241,6 +241,8 @@ MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs) {
   add("checkpoint on its way to disk", snapshot_bytes_of(plan, programs));
   add("texts during training", generation_bytes_of(plan));
   add("weights as they are loaded and saved", largest_weights_on_disk(p));
+  if (m.of_other_ranks_bytes > 0)
+    m.categories.emplace_back("shared weights, of other ranks", -m.of_other_ranks_bytes);
   return m;
 }
 

@@ -10,7 +10,7 @@ constexpr const char* cast_weights_category = "weights in fp8";
 constexpr const char* weights_on_host_category = "weights on the host";
 
 /// Bytes by category at the peak of the training step, the arena that holds both programs, and the
-/// library's share. Categories hold shared weights whole, totals this rank's share of them.
+/// library's share. What of shared weights counts for other ranks is a category below zero.
 MemoryPlan plan_memory_budget(const Draft& plan, const Programs& programs);
 
 /// The same without `categories` and `on_host`, which take as long again.

@@ -211,6 +211,9 @@ void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Ra
       what += std::string(what.empty() ? "" : ", ") +
               "weights as they are loaded and a checkpoint on its way to disk " +
               human_bytes(memory.beside_host_bytes);
+    if (memory.on_host_of_other_ranks_bytes > 0)
+      what += ", less " + human_bytes(memory.on_host_of_other_ranks_bytes) +
+              " of frozen weights that count for other ranks, which share them";
     throw UserError(ExitCode::out_of_memory,
                     "memory: the run needs " + human_bytes(host_need(memory)) + " on the host (" +
                         what + ") and " +

@@ -109,11 +109,9 @@ void tell_shared(const RunPlan& plan, ReportSection& s) {
          {{"bytes", memory.shared_bytes},
           {"ranks", plan.local_ranks},
           {"of_other_ranks_bytes", of_others}},
-         row("shared by ranks", human_bytes(memory.shared_bytes) +
-                                    " of frozen weights, which the " +
-                                    std::to_string(plan.local_ranks) +
-                                    " ranks of a host hold once: " + human_bytes(of_others) +
-                                    " count for the others"));
+         row("shared weights", human_bytes(memory.shared_bytes) +
+                                   " that are frozen: the " + std::to_string(plan.local_ranks) +
+                                   " ranks of a host hold them once"));
 }
 
 }  // namespace
