@@ -3,6 +3,7 @@
 #include "passes/passes.hpp"
 #include "passes/summed.hpp"
 #include "passes/compute_slots.hpp"
+#include "program/frozen.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -88,6 +89,13 @@ class Zero {
     return b.resident && (b.role == Role::parameter || is_optimizer_state(b.role));
   }
 
+  /// Stages 1 and 2 have all weights during a step. What no update changes would be gathered to
+  /// the same bytes in each.
+  bool stays_whole(const Buffer& b) const {
+    return stage_ < 3 && is_frozen(graph_, b) &&
+           !graph_.groups[static_cast<std::size_t>(b.index)].fp8;
+  }
+
   /// Weights, exact weights and states in shards, where they were whole.
   void keep_shards() {
     for (std::size_t k = 0; k < p_.buffers.size(); ++k) {
@@ -95,7 +103,7 @@ class Zero {
       if (!is_kept(b) && !is_in_fp8(b)) continue;
       // a state of tensors is small, and each rank moves it on: no part follows from a part of the
       // gradient
-      if (!is_sharded(b) || b.unit == Unit::tensor) continue;
+      if (!is_sharded(b) || b.unit == Unit::tensor || stays_whole(b)) continue;
       whole_.emplace(static_cast<BufferId>(k), b);
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
       const int before = parts_of(p_, b);

@@ -93,7 +93,7 @@ class ResidentState {
   /// states their own. The same tensors however they lie in shards, which all ranks gather
   /// (TensorSource::prepare).
   std::vector<checkpoint::TensorSource> weights() const;
-  /// Of the weights' bytes as they lie; where they lie in shards, of all that were loaded last;
+  /// Of the weights' bytes as they lie; of groups that lie in shards, of all that were loaded last;
   /// where the device drew them, of what they follow from.
   std::string weights_hash() const;
   std::vector<checkpoint::TensorSource> states() const;

@@ -1,6 +1,10 @@
+#include "architectures/architecture.hpp"
+#include "architectures/gpt2.hpp"
 #include "core/error.hpp"
 #include "passes/passes.hpp"
+#include "program/frozen.hpp"
 #include "program/print.hpp"
+#include "program/shards.hpp"
 #include "support/catch.hpp"
 #include "support/toy/printed.hpp"
 #include "support/toy/prove.hpp"
@@ -38,6 +42,20 @@ std::string problem_of(const StepProgram& p, const Training& t) {
 
 Bytes peak_of(const StepProgram& p) {
   return plan_memory(p, {.alignment = 1, .overlap = 0}).peak_of(Space::device);
+}
+
+/// A GPT-2 of which the embeddings and the last norm are trained.
+ModelGraph with_frozen_layers() {
+  architectures::GraphOptions options = architectures::GraphOptions::on_cpu(1);
+  options.passes.rules = {{.pattern = "h.*", .trained = false}};
+  return architectures::graph_of(architectures::Gpt2Dims{.num_layers = 2,
+                                                         .num_heads = 2,
+                                                         .hidden_size = 16,
+                                                         .intermediate_size = 32,
+                                                         .max_positions = 8,
+                                                         .vocab_size = 9,
+                                                         .dropout = 0},
+                                 4, 4, DType::f32, options);
 }
 
 bool is_exchange(const Instruction& i) { return is_collective(i.op); }
@@ -382,6 +400,24 @@ TEST_CASE(
         CHECK(problem_of(early, s.training) != "");
       }
     }
+  }
+}
+
+TEST_CASE("frozen weights stay whole until stage 3") {
+  const ModelGraph graph = with_frozen_layers();
+  for (const int stage : {1, 2, 3}) {
+    const Sharded s(program::divisible(graph, 2, Unit::element), momentum(), stage, {{2, 2}}, 2);
+    CAPTURE(stage, print(s.program, &s.graph));
+    CHECK(problem_of(s.program, s.training) == "");
+    int frozen = 0, gathered = 0;
+    for (const Buffer& b : s.program.buffers) {
+      if (!is_frozen(s.graph, b)) continue;
+      if (!b.resident) ++gathered;
+      if (b.resident) CHECK(b.is_cut() == (stage == 3));
+      ++frozen;
+    }
+    CHECK(frozen > 0);
+    CHECK((gathered > 0) == (stage == 3));
   }
 }
 

@@ -150,4 +150,30 @@ TEST_CASE("fixed offsets are kept") {
   CHECK_THROWS_AS(plan_memory(p, options), InternalError);
 }
 
+TEST_CASE("residents in pages of their own share none with any other buffer") {
+  const ModelGraph graph = chain(2, true);
+  const StepProgram p = plain_program(graph, momentum());
+  for (std::size_t chosen = 0; p.buffers[chosen].resident; ++chosen) {
+    CAPTURE(p.buffers[chosen].name);
+    PlacementOptions options;
+    options.in_own_pages.resize(p.buffers.size());
+    options.in_own_pages[chosen] = true;
+    const Placement at = plan_memory(p, options);
+    CHECK(check_program(p, at) == "");
+    const Bytes begin = at.base[chosen], end = begin + p.buffers[chosen].bytes();
+    CHECK(begin % page_bytes == 0);
+    for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+      if (b == chosen) continue;
+      const Bytes first = at.base[b] / page_bytes,
+                  last = (at.base[b] + p.buffers[b].bytes() - 1) / page_bytes;
+      const bool is_apart = last < begin / page_bytes || first > (end - 1) / page_bytes;
+      CHECK(is_apart);
+    }
+    CHECK(at.peak_of(Space::device) >= (end + page_bytes - 1) / page_bytes * page_bytes);
+    // another program keeps the same places
+    options.fixed.assign(at.base.begin(), at.base.begin() + static_cast<std::ptrdiff_t>(chosen) + 1);
+    CHECK(plan_memory(p, options).base == at.base);
+  }
+}
+
 }  // namespace memory_test
