@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "passes/pass_order.hpp"
 #include "passes/passes.hpp"
+#include "passes/summed.hpp"
 #include "program/operations.hpp"
 #include "program/shards.hpp"
 #include <algorithm>
@@ -34,6 +35,7 @@ class ExpertParallel {
     exchange_values();
     sum_norms();
     insert();
+    sum_over_tensors(p_, graph_, update_);
   }
 
  private:
@@ -47,8 +49,7 @@ class ExpertParallel {
       if (group.parts == 1) continue;
       if (group.parts != p_.mesh.experts)
         throw InternalError("expert_parallel: " + group.name + " is in other parts than the ranks");
-      if (b.unit == Unit::tensor)
-        throw InternalError("expert_parallel: " + b.name + " is kept of whole tensors");
+      if (b.unit == Unit::tensor) continue;  // as in zero: each rank moves it on
       b.layout = b.layout.cut(axes::expert);
       b.elements = b.role == Role::state
                        ? local_entries(update_.states[static_cast<std::size_t>(b.item)], group,

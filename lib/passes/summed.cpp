@@ -2,6 +2,9 @@
 #include "core/error.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 namespace trainx::passes {
 
@@ -73,6 +76,69 @@ Instruction reduce_of(const StepProgram& p, const Bucket& bucket) {
   for (int k = 0; const BufferId b : bucket.buffers)
     i.uses.push_back(whole(p, b, How::modify, ReduceSlot::thing(k++)));
   return i;
+}
+
+namespace {
+
+/// Along which ranks have other parts of the update's tensors; empty: this one has them whole, or
+/// sums over them are made.
+AxisSet parts_of_tensors(const StepProgram& p, const Instruction& i) {
+  if (i.op != Op::update ||
+      std::ranges::any_of(i.uses, [](const Use& u) { return UpdateSlot::is_sums(u.slot); }))
+    return {};
+  const Use* const gradient = find_use(i, UpdateSlot::gradient);
+  if (!gradient) return {};
+  const AxisSet along = p.buffers[static_cast<std::size_t>(gradient->buffer)].layout.along();
+  const bool are_all = p.mesh.significant(along) == p.mesh.significant(axes::data);
+  return are_all && !along.is_empty() ? axes::data : along;
+}
+
+}  // namespace
+
+void sum_over_tensors(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update) {
+  const int rounds = static_cast<int>(update.sums.size());
+  const auto first = std::ranges::find(p.steady, Op::update, &Instruction::op);
+  if (rounds == 0 || first == p.steady.end()) return;
+  const auto is_of_tensors = [&](const Use& u) {
+    return p.buffers[static_cast<std::size_t>(u.buffer)].unit == Unit::tensor;
+  };
+  std::vector<std::pair<Instruction*, AxisSet>> updates;
+  for (Instruction& i : p.steady)
+    if (const AxisSet along = parts_of_tensors(p, i); !along.is_empty())
+      updates.emplace_back(&i, along);
+  std::vector<Instruction> before;
+  for (int round = 0; round < rounds; ++round) {
+    std::map<AxisSet, Instruction> over_ranks;
+    for (const auto& [i, along] : updates) {
+      const GroupSpec& group = graph.groups[static_cast<std::size_t>(i->group)];
+      const BufferId sums = add_buffer(
+          p, {.name = "sums" + std::to_string(round) + "." + group.name,
+              .role = Role::tensor_sums,
+              .index = i->group,
+              .item = round,
+              .dtype = DType::f64,
+              .elements =
+                  sums_layout(update.sums[static_cast<std::size_t>(round)], group).back()});
+      Instruction measure{.op = Op::measure, .uses = i->uses, .group = i->group};
+      for (Use& u : measure.uses)
+        u.how = is_of_tensors(u) && round + 1 == rounds ? How::modify : How::read;
+      measure.uses.push_back(whole(p, sums, How::overwrite, UpdateSlot::first_sums + round));
+      before.push_back(std::move(measure));
+      Instruction& sum =
+          over_ranks.try_emplace(along, Instruction{Op::reduce, none, none, Lane::communication})
+              .first->second;
+      sum.along = along;
+      const auto thing = static_cast<int>(sum.uses.size());
+      sum.uses.push_back(whole(p, sums, How::modify, ReduceSlot::thing(thing)));
+      i->uses.push_back(whole(p, sums, How::read, UpdateSlot::first_sums + round));
+    }
+    for (auto& [along, sum] : over_ranks) before.push_back(std::move(sum));
+  }
+  for (const auto& [i, along] : updates)
+    for (Use& u : i->uses)
+      if (is_of_tensors(u)) u.how = How::read;
+  p.steady.insert(first, std::make_move_iterator(before.begin()),
+                  std::make_move_iterator(before.end()));
 }
 
 void join_whole(StepProgram& p, const Mesh& mesh) {

@@ -23,6 +23,12 @@ std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes buc
 /// the lane of backward until the sum is there.
 std::size_t beside_sum(const std::vector<program::Instruction>& steady, std::size_t last);
 
+/// Where updates need sums over whole tensors (UpdateSpec::sums) of which each rank has parts: each
+/// rank's sums are made, and summed over those ranks, before the first update. Updates that have
+/// sums stay as they are.
+void sum_over_tensors(program::StepProgram& p, const program::ModelGraph& graph,
+                      const program::UpdateSpec& update);
+
 /// Sums the bucket in place.
 program::Instruction reduce_of(const program::StepProgram& p, const Bucket& bucket);
 

@@ -43,8 +43,9 @@ class Zero {
     share_scales();
     scatter_gradients();
     update_shards();
-    sum_over_tensors();
+    widen_sums();
     insert();
+    sum_over_tensors(p_, graph_, update_);
     first_writer_overwrites(p_);
   }
 
@@ -74,10 +75,8 @@ class Zero {
   AxisSet shards_of(const Buffer& b) const {
     return shard_axes(graph_.groups[static_cast<std::size_t>(b.index)]);
   }
-  /// Of a group: scales of experts in fp8 are those of one rank's experts, which no others know.
   bool is_sharded(const Buffer& b) const {
-    const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
-    return p_.mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts > 1);
+    return program::is_sharded(graph_.groups[static_cast<std::size_t>(b.index)], p_.mesh);
   }
 
   /// What a step casts weights to, which are then gathered so.
@@ -263,7 +262,7 @@ class Zero {
   void update_shards() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
-      if (i.op != Op::grad_norm && i.op != Op::update) continue;
+      if (i.op != Op::grad_norm && i.op != Op::update && i.op != Op::measure) continue;
       AxisSet shards;  // the same of all gradients in a norm
       for (Use& u : i.uses)
         if (const auto shard = gradient_shards_.find(u.buffer); shard != gradient_shards_.end()) {
@@ -276,44 +275,13 @@ class Zero {
     }
   }
 
-  /// Where updates need sums over whole tensors, of which each rank has parts: each rank's sums are
-  /// made, and summed over ranks, before the first update.
-  void sum_over_tensors() {
-    const auto is_update = [](const Instruction& i) { return i.op == Op::update; };
-    const auto first = std::ranges::find_if(p_.steady, is_update);
-    if (first == p_.steady.end()) return;
-    auto& before = before_[static_cast<std::size_t>(first - p_.steady.begin())];
-    const int rounds = static_cast<int>(update_.sums.size());
-    for (int round = 0; round < rounds; ++round) {
-      Instruction over_ranks{Op::reduce, none, none, Lane::communication};
-      int thing = 0;
-      for (Instruction& update : p_.steady) {
-        if (!is_update(update)) continue;
-        const GroupSpec& group = graph_.groups[static_cast<std::size_t>(update.group)];
-        const BufferId sums = add_buffer(
-            p_,
-            {.name = "sums" + std::to_string(round) + "." + group.name,
-             .role = Role::tensor_sums,
-             .index = update.group,
-             .item = round,
-             .dtype = DType::f64,
-             .elements = sums_layout(update_.sums[static_cast<std::size_t>(round)], group).back()});
-        Instruction measure{.op = Op::measure, .uses = update.uses, .group = update.group};
-        for (Use& u : measure.uses)
-          u.how = buffer(u.buffer).unit == Unit::tensor && round + 1 == rounds ? How::modify
-                                                                               : How::read;
-        measure.uses.push_back(whole(p_, sums, How::overwrite, UpdateSlot::first_sums + round));
-        before.push_back(std::move(measure));
-        over_ranks.uses.push_back(whole(p_, sums, How::modify, ReduceSlot::thing(thing++)));
-        update.uses.push_back(whole(p_, sums, How::read, UpdateSlot::first_sums + round));
-      }
-      over_ranks.along = among(axes::shard);
-      before.push_back(std::move(over_ranks));
+  /// Sums over tensors of experts are made already, of the parts of a rank's experts.
+  void widen_sums() {
+    for (Instruction& i : p_.steady) {
+      if (i.op != Op::reduce) continue;
+      const Buffer& b = buffer(i.uses.front().buffer);
+      if (b.role == Role::tensor_sums && is_sharded(b)) i.along = i.along | shards_of(b);
     }
-    for (Instruction& update : p_.steady)
-      if (rounds > 0 && is_update(update))
-        for (Use& u : update.uses)
-          if (buffer(u.buffer).unit == Unit::tensor) u.how = How::read;
   }
 
   void insert() {

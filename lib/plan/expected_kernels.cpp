@@ -250,8 +250,11 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   for (const program::GroupSpec& group : graph.groups)
     if (group.fp8)
       expected.fp8_casts += std::ssize(
-          scaled_runs(local(group, program::Layout().cut(program::axes::shard), plan.mesh, rank)
-                          .spec));
+          scaled_runs(local(group, trained_layout(group, plan.mesh), plan.mesh, rank).spec));
+  const auto own_elements = [&](int group) {
+    const program::GroupSpec& of = graph.groups[static_cast<std::size_t>(group)];
+    return of.elements / trained_layout(of, plan.mesh).parts(plan.mesh);
+  };
   expected.norms_recomputed *= micro_steps;
   expected.activation_checkpoint = recipe::write_value(levels);
   // a rule of the user's own is given ranges, one after the other
@@ -272,8 +275,7 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
       expected.updates_stay |= locations[static_cast<std::size_t>(group)] ==
                                passes::OptimizerLocation::device;
       if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device) continue;
-      const std::int64_t elements = graph.groups[static_cast<std::size_t>(group)].elements /
-                                    plan.mesh.shard;
+      const std::int64_t elements = own_elements(group);
       ++expected.host_updates;
       expected.gradients_rounded += rounds_gradients(plan);
       expected.gradients_out_bytes += elements *
@@ -287,8 +289,8 @@ ExpectedKernels expected_kernels(const Draft& plan, const program::ModelGraph& g
   if (weights_away)
     // once for blocks; and for an update on the GPU once back
     for (const int group : groups_with_gradients(graph)) {
-      const std::int64_t bytes = graph.groups[static_cast<std::size_t>(group)].elements /
-                                 plan.mesh.shard * size_of(dtype_of(plan.recipe.precision.compute));
+      const std::int64_t bytes = own_elements(group) *
+                                 size_of(dtype_of(plan.recipe.precision.compute));
       expected.parameters_in_bytes += bytes;
       if (locations[static_cast<std::size_t>(group)] == passes::OptimizerLocation::device)
         expected.parameters_out_bytes += bytes;

@@ -54,9 +54,19 @@ AxisSet shard_axes(const GroupSpec& group) {
   return group.parts > 1 ? axes::shard - axes::expert : axes::shard;
 }
 
+bool is_sharded(const GroupSpec& group, const Mesh& mesh) {
+  return mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts > 1);
+}
+
+Layout trained_layout(const GroupSpec& group, const Mesh& mesh) {
+  Layout layout;
+  if (group.parts > 1) layout = layout.cut(axes::expert);
+  return is_sharded(group, mesh) ? layout.cut(shard_axes(group)) : layout;
+}
+
 ModelGraph divisible(ModelGraph graph, const Mesh& mesh, Unit unit) {
   for (GroupSpec& group : graph.groups) {
-    const int shards = mesh.size(shard_axes(group));
+    const int shards = is_sharded(group, mesh) ? mesh.size(shard_axes(group)) : 1;
     group = divisible(std::move(group), shards, unit);
   }
   for (BlockSpec& block : graph.blocks)

@@ -9,6 +9,10 @@ namespace trainx::program {
 
 /// Along what the mesh's shards cut a group: experts in parts among those ranks that have the same.
 AxisSet shard_axes(const GroupSpec& group);
+/// Do they cut it? Scales of experts in fp8 are those of one rank's experts, which no others know.
+bool is_sharded(const GroupSpec& group, const Mesh& mesh);
+/// Of what is trained of a group and kept from step to step.
+Layout trained_layout(const GroupSpec& group, const Mesh& mesh);
 /// The graph with gaps in its groups such that shards of the mesh divide each, or each of its
 /// parts. What has to be contiguous stays so. Unit::tensor is cut as elements are: its updates sum
 /// over tensors first.

@@ -75,7 +75,7 @@ bool ResidentState::draw(Group& group, std::uint64_t seed) {
 void ResidentState::leave_on_device(Group& group) {
   if (!is_left(group)) return;
   const std::span<std::byte> bytes(group.parameter.memory, group.parameter.bytes);
-  if (!group.cut_along && ranks_.world_size() > 1)  // which compare them
+  if (group.layout.is_whole() && ranks_.world_size() > 1)  // which compare them
     group.loaded_hash = hash_hex(std::span<const std::byte>(bytes));
   device_->keep(bytes);
   on_device_.insert(group.parameter);

@@ -215,7 +215,7 @@ std::string ResidentState::weights_hash() const {
 
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (group.is_loaded) return;
-  group.loaded_hash = group.cut_along ? hash_hex(std::as_bytes(exact)) : "";
+  group.loaded_hash = !group.layout.is_whole() ? hash_hex(std::as_bytes(exact)) : "";
   std::vector<float> part;
   if (group.spec->parts > 1) {
     part = part_of_exact(*group.spec, group.shards[own(group)], exact);

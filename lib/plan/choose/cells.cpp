@@ -18,8 +18,8 @@ bool Cells::is_possible(const Cell& cell) const {
   const bool on_host = c.optimizer != recipe::OptimizerOffload::none,
              weights = c.weights != recipe::ParameterOffload::none;
   if (weights && (stage == 1 || stage == 2)) return false;
-  if (on_host && stage > 0 && plan.update.unit == program::Unit::tensor) return false;
-  return c.experts == 1 || (!on_host && !weights);
+  const bool in_parts = stage > 0 || c.experts > 1;
+  return !(on_host && in_parts && plan.update.unit == program::Unit::tensor);
 }
 
 Decisions Cells::choice_of(const Cell& cell, int depth) const {

@@ -55,10 +55,6 @@ void share_experts(Draft& plan) {
   if (bytes_of_row_number * (experts / ranks + 1) < ranks)
     refuse(plan, "so many ranks would have " + std::to_string(experts / ranks) +
                      " experts each; write a smaller number");
-  if (plan.update.unit == program::Unit::tensor)
-    refuse(plan, "optimizer.type: " + recipe::alternative_name(plan.recipe.optimizer.options) +
-                     " updates whole tensors, of which a rank then has parts; write another "
-                     "optimizer, or leave parallel.experts out");
   plan.mesh.experts = static_cast<int>(ranks);
 }
 
@@ -68,8 +64,7 @@ std::vector<int> expert_ranks_of(const Draft& plan, bool free) {
   const recipe::Recipe& r = plan.recipe;
   const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.shares_batches() &&
                    architectures::capacity_factor(plan.dims) <= 0 &&
-                   plan.update.unit != program::Unit::tensor && !r.generate.every &&
-                   !r.optimizer.update_in_backward;
+                   !r.generate.every;
   if (!may) return out;
   for (std::int64_t ranks = 2; ranks <= std::min(world, experts); ++ranks)
     if (world % ranks == 0 && experts % ranks == 0 &&

@@ -20,18 +20,21 @@ std::string what_is_kept(ParallelMode mode) {
 }
 
 void require_shards_on_host(const Draft& plan) {
-  if (plan.zero_stage() == 0 || !offloads_optimizer(plan) ||
-      plan.update.unit != program::Unit::tensor)
+  if (!plan.in_parts() || !offloads_optimizer(plan) || plan.update.unit != program::Unit::tensor)
     return;
   const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options),
                     mode = recipe::write_value(plan.mode);
   throw UserError(
       ExitCode::invalid_recipe,
       "memory.optimizer_offload: " +
-          recipe::write_value(plan.recipe.memory.optimizer_offload.where) +
-          " and parallel.mode: " + mode + " cannot go together with optimizer.type: " + optimizer +
+          recipe::write_value(plan.recipe.memory.optimizer_offload.where) + " and " +
+          (plan.zero_stage() > 0 ? "parallel.mode: " + mode
+                                 : "parallel.experts: " + std::to_string(plan.mesh.experts)) +
+          " cannot go together with optimizer.type: " + optimizer +
           ", whose updates need sums over tensors of which a host has parts alone; write another "
-          "optimizer, parallel.mode: ddp, or leave optimizer_offload out");
+          "optimizer, " +
+          (plan.zero_stage() > 0 ? "parallel.mode: ddp, " : "leave parallel.experts out, ") +
+          "or leave optimizer_offload out");
 }
 
 void set_mode(Draft& plan, ParallelMode mode) {

@@ -134,10 +134,10 @@ std::string why_no_shards(const Draft& plan) {
 
 bool may_update_on_host(const Draft& plan) {
   const bool keeps_states = !plan.update.states.empty() || plan.master != program::Master::absent,
-             parts_alone = plan.update.unit == program::Unit::tensor && plan.zero_stage() > 0;
+             parts_alone = plan.update.unit == program::Unit::tensor && plan.in_parts();
   return plan.on_gpu &&
          plan.recipe.memory.optimizer_offload.where == recipe::OptimizerOffload::none &&
-         keeps_states && !parts_alone && plan.recipe.parallel.experts == 1;
+         keeps_states && !parts_alone;
 }
 
 Space space_of(const Draft& plan, Freedom freedom, std::int64_t local_ranks) {

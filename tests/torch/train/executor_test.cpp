@@ -213,7 +213,7 @@ TEST_CASE(
   const auto optimizer = optim::make_optimizer(plan.recipe.optimizer.options);
   execute::ExecutorParts parts;
   parts.optimizer = optimizer.get();
-  const execute::OwnGroup own =
+  const program::LocalGroup own =
       execute::own_groups(placed, 0)[static_cast<std::size_t>(update->group)];
   number(program::UpdateSlot::target_count) = 1;
   gradient = 0x7f80;  // infinity, of an fp32 gradient of 3.4e38
