@@ -102,8 +102,9 @@ void require_outside(const recipe::Recipe& recipe, const std::string& path) {
 }
 
 void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state,
-          metrics::Console& console) {
+          metrics::Console* console) {
   const plan::RunPlan& plan = parts.plan;
+  const bool tells = console && parts.ranks.is_first();
   parts.resident.initialize(
       model::weight_initializer(plan.dims, static_cast<std::uint64_t>(plan.recipe.run.seed)),
       state::ResidentState::Memory::new_arena);
@@ -114,20 +115,20 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
     train::load_module_buffers(start.from);
   } else if (plan.recipe.model.init_from) {
     const std::string& from = *plan.recipe.model.init_from;
-    if (parts.ranks.is_first()) {
+    if (tells) {
       checkpoint::require_sound(from);
       if (const auto snapshot = hub_snapshot_of(from))
-        console.message("weights: " + describe(*snapshot) + ": " + from);
+        console->message("weights: " + describe(*snapshot) + ": " + from);
       const std::string config = model_folder_of(from) + "/config.json";
       for (const std::string& remark :
            architectures::dropout_remarks(read_json_text(config), config, plan.dims))
-        console.warning(remark);
+        console->warning(remark);
     }
     const auto begun = parts.resident.start_from(from, plan.dims,
                                                  static_cast<std::uint64_t>(plan.recipe.run.seed));
     train::load_module_buffers(from);
-    if (!begun.empty() && parts.ranks.is_first())
-      console.warning(from + " lacks tensors of the model: " + begun.front() +
+    if (!begun.empty() && tells)
+      console->warning(from + " lacks tensors of the model: " + begun.front() +
                       (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more start"
                                         : " starts") +
                       " from random values (run.seed)");

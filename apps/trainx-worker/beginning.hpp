@@ -44,8 +44,9 @@ bool overwrites(const launch::Job& job, const train::RunFolder& folder);
 /// Throws UserError 2 if --overwrite would remove what the new run begins from.
 void require_outside(const recipe::Recipe& recipe, const std::string& path);
 
-/// Loads or draws the weights and states with which the run begins. All ranks.
+/// Loads or draws the weights and states with which the run begins. All ranks. `console` null: they
+/// were told of already.
 void load(train::TrainingParts& parts, const Beginning& start, train::TrainState& state,
-          metrics::Console& console);
+          metrics::Console* console);
 
 }  // namespace trainx::worker

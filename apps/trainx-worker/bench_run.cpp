@@ -16,7 +16,7 @@ BenchRun::BenchRun(const plan::RunPlan& plan, const launch::Job& job,
   };
   done("opened");
   execute::set_compute_threads(job.facts.hardware.threads_of_rank());
-  const auto load = [&] {
+  const auto load = [&](bool) {
     const auto seed = static_cast<std::uint64_t>(plan.recipe.run.seed);
     parts_.resident.initialize(model::weight_initializer(plan.dims, seed),
                                state::ResidentState::Memory::new_arena);

@@ -39,49 +39,50 @@ void tell_private(const std::string& why) {
   log::info("this rank has a copy of frozen weights of its own: " + why);
 }
 
-/// The first rank of a host loads. Returns what the others need; "" for an area that is its own.
-std::string fill(std::vector<Area>& areas, execute::Device& device, ResidentState& resident,
+void keep_frozen(ResidentState& resident, const std::vector<Area>& areas, bool keeps) {
+  for (const Area& area : areas) resident.keep_frozen(area.space, keeps);
+}
+
+/// On the first rank of a host, whose areas other ranks may map (`offers`). Returns what those need:
+/// of each area, "" where it is this rank's alone.
+std::string fill(std::vector<Area>& areas, execute::Device& device, bool offers,
                  const std::function<void()>& load) {
   std::string why;
   std::vector<bool> begun;
   for (Area& area : areas) {
-    begun.push_back(area.pages.begin(why));
-    if (!begun.back()) tell_private(why);
+    begun.push_back(offers && area.pages.begin(why));
+    if (offers && !begun.back()) tell_private(why);
   }
   device.pin_shared_pages(false);
   load();
   device.unpin_shared_pages();
-  comm::ByteWriter offers;
+  comm::ByteWriter sealed;
   bool all_sealed = true;
   for (std::size_t a = 0; a < areas.size(); ++a) {
     const auto offer = begun[a] ? areas[a].pages.seal(why) : std::nullopt;
     if (begun[a] && !offer) tell_private(why);
-    if (offer) {
-      resident.take_as_loaded(areas[a].space);
+    if (offer)
       log::debug("the ranks of this host share " + human_bytes(areas[a].bytes) +
                  " of frozen weights");
-    }
     all_sealed = all_sealed && offer;
-    offers.put(offer.value_or(""));
+    sealed.put(offer.value_or(""));
   }
   device.pin_shared_pages(all_sealed);
-  return offers.take();
+  return sealed.take();
 }
 
-/// Another rank of the host maps what its first one has sealed.
-void take(std::vector<Area>& areas, const std::string& offers, execute::Device& device,
+/// On the other ranks: maps what the first one has sealed.
+void take(std::vector<Area>& areas, const std::string& sealed, execute::Device& device,
           ResidentState& resident) {
-  comm::ByteReader in(offers);
+  comm::ByteReader in(sealed);
   bool all_taken = true;
   for (Area& area : areas) {
     const std::string offer = in.text();
-    std::string why = "the first rank of this host offers none";
-    const bool is_taken = device.can_share_pages() && !offer.empty() &&
-                          area.pages.take(offer, why);
-    if (is_taken)
-      resident.take_as_loaded(area.space);
-    else
-      tell_private(why);
+    std::string why = offer.empty() ? "the first rank of this host offers none"
+                                    : "the GPU cannot read pages that are mapped for reading alone";
+    const bool is_taken = !offer.empty() && device.can_share_pages() && area.pages.take(offer, why);
+    if (!is_taken) tell_private(why);
+    resident.keep_frozen(area.space, is_taken);
     all_taken = all_taken && is_taken;
   }
   device.pin_shared_pages(all_taken);
@@ -90,27 +91,25 @@ void take(std::vector<Area>& areas, const std::string& offers, execute::Device& 
 }  // namespace
 
 void load_shared(execute::Device& device, ResidentState& resident, const execute::Ranks& ranks,
-                 const std::function<void()>& load) {
+                 const std::function<void(bool second)>& load) {
   std::vector<Area> areas = areas_of(device);
-  if (areas.empty() || !ranks.share_hosts()) return load();
+  if (areas.empty() || !ranks.share_hosts()) return load(false);
   const std::vector<int> here = ranks.ranks_of_host();
-  const bool is_first = here.front() == ranks.rank(),
-             fills = is_first && here.size() > 1 && device.can_share_pages();
-  std::string offers;
-  if (fills) {
-    offers = fill(areas, device, resident, load);
-  } else if (is_first) {
-    device.pin_shared_pages(false);
-    load();
-    comm::ByteWriter none;
-    for (std::size_t a = 0; a < areas.size(); ++a) none.put("");
-    offers = none.take();
+  const bool is_first = here.front() == ranks.rank(), together = resident.gathers_to_load();
+  std::string sealed;
+  if (is_first) {
+    sealed = fill(areas, device, here.size() > 1 && device.can_share_pages(),
+                  [&] { load(false); });
+    keep_frozen(resident, areas, true);
+  } else if (together) {
+    keep_frozen(resident, areas, true);  // zeros, until the first rank has filled its pages
+    load(false);
   }
-  const std::vector<std::string> all = ranks.exchange(offers);
+  const std::vector<std::string> all = ranks.exchange(sealed);
   if (!is_first) take(areas, all.at(static_cast<std::size_t>(here.front())), device, resident);
   // the first rank keeps its files open until all have mapped them
   ranks.exchange("");
-  if (!is_first) load();
+  if (together || !is_first) load(together);
 }
 
 }  // namespace trainx::state

@@ -138,7 +138,7 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
   states_written_ = memory == Memory::written;
   std::vector<float> memory_of_largest;
   for (Group& group : groups_) {
-    if (!group.is_loaded && (!weights.seed || !draw(group, *weights.seed))) {
+    if (!group.is_kept && (!weights.seed || !draw(group, *weights.seed))) {
       const auto elements = static_cast<std::size_t>(group.spec->elements);
       if (elements > memory_of_largest.size()) memory_of_largest.resize(elements);
       const std::span<float> exact(memory_of_largest.data(), elements);
@@ -154,10 +154,10 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
   set_counters(0, 0);
 }
 
-void ResidentState::take_as_loaded(program::Space space) {
+void ResidentState::keep_frozen(program::Space space, bool keeps) {
   for (const program::Buffer& b : placed_.program.buffers)
     if (b.resident && b.space == space && is_frozen(placed_.graph, b))
-      groups_[static_cast<std::size_t>(b.index)].is_loaded = true;
+      groups_[static_cast<std::size_t>(b.index)].is_kept = keeps;
 }
 
 void ResidentState::store() {
@@ -214,7 +214,7 @@ std::string ResidentState::weights_hash() const {
 }
 
 void ResidentState::store_exact(Group& group, std::span<const float> exact) {
-  if (group.is_loaded) return;
+  if (group.is_kept) return;
   group.loaded_hash = !group.layout.is_whole() ? hash_hex(std::as_bytes(exact)) : "";
   std::vector<float> part;
   if (group.spec->parts > 1) {
@@ -342,7 +342,7 @@ std::vector<std::string> ResidentState::read_weights(const std::string& folder,
       saved.add(parameter, *entry, adapter->path(), parameter);
   std::vector<std::string> kept;
   for (Group& group : groups_) {
-    if (group.is_loaded) {
+    if (group.is_kept) {
       for (const ParameterSpec& p : group.spec->parameters) saved.pass_over(p.name);
       continue;
     }
@@ -403,7 +403,7 @@ void ResidentState::load_adapter(const std::string& folder, const plan::AdapterP
     if (std::ranges::none_of(group.spec->parameters,
                              [&](const ParameterSpec& p) { return saved.has(p.name); }))
       continue;
-    if (group.is_loaded) {
+    if (group.is_kept) {
       for (const ParameterSpec& p : group.spec->parameters) saved.pass_over(p.name);
       continue;
     }
@@ -456,7 +456,7 @@ void ResidentState::copy_weights(const std::vector<checkpoint::TensorSource>& fr
   for (const checkpoint::TensorSource& tensor : from) by_name.emplace(tensor.name, &tensor);
   std::vector<float> all, saved;
   for (Group& group : groups_) {
-    if (group.is_loaded) continue;
+    if (group.is_kept) continue;
     all.assign(static_cast<std::size_t>(group.spec->elements), 0);
     for (const ParameterSpec& p : group.spec->parameters) {
       const checkpoint::TensorSource& tensor = *by_name.at(p.name);

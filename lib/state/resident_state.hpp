@@ -52,9 +52,11 @@ class ResidentState {
   void initialize(const model::WeightInitializer& weights, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
-  /// Frozen weights that lie in pages of that space which another rank has filled: all that loads
-  /// and draws weights leaves these as they are.
-  void take_as_loaded(program::Space space);
+  /// `keeps`: all that draws and loads weights leaves the frozen ones of that space as they are,
+  /// e.g. because another rank fills their pages.
+  void keep_frozen(program::Space space, bool keeps);
+  /// Whether all ranks must call what draws and loads weights, because it gathers shards.
+  bool gathers_to_load() const { return sharded_; }
   /// Returns where they lie.
   std::span<const double> set_learning_rates(const std::vector<double>& table);
   void set_counters(std::int64_t step, std::int64_t applied_steps);
@@ -137,8 +139,7 @@ class ResidentState {
     std::string loaded_hash;
     Place parameter;
     std::byte* on_host = nullptr;  // the same, where updates are made on the host
-    // pages of another rank, which cannot be written (take_as_loaded)
-    bool is_loaded = false;
+    bool is_kept = false;          // neither drawn nor loaded (keep_frozen)
     // of no bytes: the parameter is exact, or the program does not train
     Place master;
     program::Master master_kind = program::Master::absent;

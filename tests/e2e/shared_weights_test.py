@@ -11,7 +11,7 @@ import time
 import unittest
 
 from processes import children_of
-from support import TRAINX, Trainx, main, sha256
+from support import TRAINX, Trainx, main, sampled, sha256
 
 RECIPE = """\
 run: {{name: r, seed: {seed}, duration: {steps} steps, deterministic: true, hang_limit: 20 s, device: cpu}}
@@ -22,7 +22,7 @@ model:
 data: {{type: stories, sequence_length: 32, samples: 512}}
 batch: {{global_batch_size: 8, micro_batch_size: 4}}
 precision: fp32
-optimizer: {{type: adamw, lr: 3e-3}}
+optimizer: {{type: adamw, lr: 3e-3, max_grad_norm: 0}}
 schedule: {{type: constant}}
 checkpoint: {{every: {every} steps}}
 eval: {{every: 100000 steps}}
@@ -157,29 +157,39 @@ class SharedWeights(Trainx):
         self.refused("plan", "r.yaml", *ddp[:2], f"memory.budget={small} B",
                      "batch.micro_batch_size=4", code=71)
 
+    @sampled
     def test_losses_and_checkpoints_are_those_of_copies(self):
-        self.write(steps=2, every=1, layers=1)
-        ddp = ["parallel.world_size=2", "parallel.mode=ddp"]
-        self.run_trainx("train", "r.yaml", "run.name=shared", *ddp)
-        log = (self.folder / "outputs" / "shared" / "logs" / "rank-1.log").read_text()
-        self.assertNotIn("copy of frozen weights of its own", log)
         compiler = shutil.which("cc") or shutil.which("gcc")
         if not compiler:
             self.skipTest("no C compiler")
         (self.folder / "refuse.c").write_text(REFUSE)
         subprocess.run([compiler, "-shared", "-fPIC", "-o", "refuse.so", "refuse.c", "-ldl"],
                        cwd=self.folder, check=True)
-        self.run_trainx("train", "r.yaml", "run.name=copies", *ddp,
-                        env=self.environment(LD_PRELOAD=str(self.folder / "refuse.so")))
-        log = (self.folder / "outputs" / "copies" / "logs" / "rank-1.log").read_text()
-        self.assertIn("copy of frozen weights of its own", log)
-        self.assertEqual(self.losses("shared"), self.losses("copies"))
-        self.assertEqual(self.checkpoint("shared"), self.checkpoint("copies"))
-        # a run that goes on loads them anew
-        self.run_trainx("train", "r.yaml", "run.name=cut", "run.duration=1 steps", *ddp)
-        self.run_trainx("train", "r.yaml", "run.name=cut", *ddp)
-        self.assertEqual(self.losses("shared"), self.losses("cut"))
-        self.assertEqual(self.checkpoint("shared"), self.checkpoint("cut"))
+        refuse = self.environment(LD_PRELOAD=str(self.folder / "refuse.so"))
+        self.write(steps=2, every=1, layers=1)
+        self.run_trainx("train", "r.yaml", "run.name=one")
+        for mode in self.drawn(("ddp", "zero1", "zero2")):
+            ranks = ["parallel.world_size=2", f"parallel.mode={mode}"]
+            shared, copies, cut = (f"{mode}-{what}" for what in ("shared", "copies", "cut"))
+            self.run_trainx("train", "r.yaml", f"run.name={shared}", *ranks)
+            self.assertFalse(self.tells_of_copies(shared))
+            self.run_trainx("train", "r.yaml", f"run.name={copies}", *ranks, env=refuse)
+            self.assertTrue(self.tells_of_copies(copies))
+            # a run that goes on loads them anew
+            self.run_trainx("train", "r.yaml", f"run.name={cut}", "run.duration=1 steps", *ranks)
+            self.run_trainx("train", "r.yaml", f"run.name={cut}", *ranks)
+            for alone, together in zip(self.losses("one"), self.losses(shared), strict=True):
+                self.assertLess(abs(together / alone - 1), 1e-6)
+            for other in copies, cut:
+                self.assertEqual(self.losses(shared), self.losses(other), other)
+                self.assertEqual(self.checkpoint(shared), self.checkpoint(other), other)
+
+    def tells_of_copies(self, name):
+        logs = self.folder / "outputs" / name / "logs"
+        told = ["a copy of frozen weights of its own" in (logs / f"rank-{rank}.log").read_text()
+                for rank in range(2)]
+        self.assertEqual(told[0], told[1])
+        return told[0]
 
     def test_a_rank_that_dies_while_the_first_one_loads_ends_all(self):
         self.write(steps=100000, every=100000)

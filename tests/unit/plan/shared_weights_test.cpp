@@ -18,7 +18,7 @@ namespace {
 plan::RunPlan plan_of(const std::string& mode, std::int64_t local_ranks,
                       const std::string& more = "", const std::string& gpu = "") {
   facts::Facts f;
-  f.hardware.cpu_cores = 4;
+  f.hardware.cpu_cores = local_ranks;  // a thread each
   f.hardware.memory_bytes = std::int64_t{64} << 30;
   f.hardware.local_ranks = local_ranks;
   f.data = {true, true, 1000, 100, 0, {}, ""};
