@@ -18,17 +18,6 @@ bool must_precede(const Instruction& earlier, Instruction update) {
   return meet(earlier, update);
 }
 
-/// A norm of the program, which is summed as gradients become complete.
-struct NormInParts {
-  Instruction of_all;
-  bool is_begun = false;
-};
-
-bool has_gradient(const Instruction& i) {
-  return std::ranges::any_of(i.uses,
-                             [](const Use& u) { return u.slot >= NormSlot::first_gradient; });
-}
-
 /// The norm of these groups' gradients, added to those before.
 Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& norm, bool first) {
   Instruction out = norm;
@@ -50,10 +39,10 @@ StepProgram update_in_backward(StepProgram p) {
   std::vector<Instruction> rest;
   // of each of `rest`: the updates that come right after it
   std::vector<std::vector<Instruction>> behind;
-  std::vector<NormInParts> norms;  // of experts over ranks, and of all else
+  const Instruction* norm = nullptr;
   for (const Instruction& i : p.steady) {
     if (i.op == Op::grad_norm) {
-      norms.push_back({i});
+      norm = &i;
     } else if (i.op == Op::update) {
       std::size_t after = rest.size();
       while (after > 0 && !must_precede(rest[after - 1], i)) --after;
@@ -66,16 +55,13 @@ StepProgram update_in_backward(StepProgram p) {
       behind.emplace_back();
     }
   }
-  if (norms.empty()) throw InternalError("update_in_backward: the program sums no norm");
+  if (!norm) throw InternalError("update_in_backward: the program sums no norm");
   std::vector<Instruction> steady;
+  bool first = true;
   for (std::size_t k = 0; k < rest.size(); ++k) {
     steady.push_back(std::move(rest[k]));
     if (behind[k].empty()) continue;
-    for (NormInParts& norm : norms)
-      if (Instruction part = norm_of(behind[k], norm.of_all, !norm.is_begun); has_gradient(part)) {
-        norm.is_begun = true;
-        steady.push_back(std::move(part));
-      }
+    steady.push_back(norm_of(behind[k], *norm, std::exchange(first, false)));
     std::move(behind[k].begin(), behind[k].end(), std::back_inserter(steady));
   }
   p.steady = std::move(steady);

@@ -178,7 +178,8 @@ class Zero {
   }
 
   static bool computes_with_shards(Op op) {
-    return op == Op::update || op == Op::balance || op == Op::fp8_scale || op == Op::quantize;
+    return op == Op::update || op == Op::measure || op == Op::balance || op == Op::fp8_scale ||
+           op == Op::quantize;
   }
 
   /// Each rank knows the scales of its own parts: the largest of all is the tensor's.

@@ -23,4 +23,11 @@ int Layout::part(const Mesh& mesh, int rank) const {
   return mesh.place(cuts_[0], rank) * mesh.size(cuts_[1]) + mesh.place(cuts_[1], rank);
 }
 
+std::string name_of(const Layout& layout) {
+  std::string name;
+  for (const AxisSet cut : layout.cuts())
+    if (!cut.is_empty()) name += (name.empty() ? "" : ", ") + name_of(cut);
+  return name.empty() ? "whole" : name;
+}
+
 }  // namespace trainx::program

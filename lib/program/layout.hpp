@@ -2,6 +2,7 @@
 #pragma once
 #include "program/mesh.hpp"
 #include <array>
+#include <string>
 
 namespace trainx::program {
 
@@ -30,5 +31,8 @@ class Layout {
  private:
   std::array<AxisSet, most_cuts> cuts_{};
 };
+
+/// "whole", or along what it is cut, in order.
+std::string name_of(const Layout& layout);
 
 }  // namespace trainx::program
