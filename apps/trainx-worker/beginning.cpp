@@ -129,9 +129,10 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
     train::load_module_buffers(from);
     if (!begun.empty() && tells)
       console->warning(from + " lacks tensors of the model: " + begun.front() +
-                      (begun.size() > 1 ? " and " + std::to_string(begun.size() - 1) + " more start"
-                                        : " starts") +
-                      " from random values (run.seed)");
+                       (begun.size() > 1
+                            ? " and " + std::to_string(begun.size() - 1) + " more start"
+                            : " starts") +
+                       " from random values (run.seed)");
   }
   const auto& adapter_from = plan.recipe.model.adapter.init_from;
   if (plan.adapter && !goes_on && !adapter_from)

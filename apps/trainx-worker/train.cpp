@@ -152,8 +152,9 @@ std::optional<int> run(const launch::Job& job, const plan::RunPlan& plan, const 
   {
     const execute::Ranks::Busy busy(ranks, "loading weights");
     if (!plan.is_replica())
-      state::load_shared(*parts.device, parts.resident, ranks,
-                         [&](bool second) { load(parts, start, state, second ? nullptr : &console); });
+      state::load_shared(*parts.device, parts.resident, ranks, [&](bool second) {
+        load(parts, start, state, second ? nullptr : &console);
+      });
   }
   log::debug(start.from.empty() ? "weights are drawn from run.seed"
                                 : "weights and states come from " + start.from);

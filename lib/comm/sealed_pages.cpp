@@ -18,7 +18,8 @@ std::string path_of(const Descriptor& file) {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.get());
 }
 
-/// Without the right to write: only such a descriptor of a sealed file can be mapped on every Linux.
+/// Without the right to write: only such a descriptor of a sealed file can be mapped on every
+/// Linux.
 Descriptor open_to_read(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
@@ -65,8 +66,8 @@ std::optional<std::string> SealedPages::seal(std::string& why) {
       ::fcntl(file_.get(), F_ADD_SEALS, seals) != 0) {
     why = "sealing a memory file: " + errno_words(errno);
     if (!map(file_, Access::write))
-      throw UserError(ExitCode::out_of_memory, why + "; the machine refuses its pages: " +
-                                                   errno_words(errno));
+      throw UserError(ExitCode::out_of_memory,
+                      why + "; the machine refuses its pages: " + errno_words(errno));
     return std::nullopt;
   }
   return ByteWriter().put(path_of(file_)).put(mark_).take();

@@ -46,10 +46,10 @@ struct Draft : Explanation {
   // ones, it is elsewhere than on the host
   int groups_on_device = 0, groups_on_disk = 0;
   DType compute = DType::f32;
-  bool on_gpu = false;         // the arena is the device's, not the process's
+  bool on_gpu = false;           // the arena is the device's, not the process's
   std::int64_t local_ranks = 1;  // of the run, on this host
-  int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
-  std::int64_t threads = 1;    // that compute with; what libraries allocate depends on it
+  int compute_capability = 0;    // of the GPU, 90: 9.0; 0: not known
+  std::int64_t threads = 1;      // that compute with; what libraries allocate depends on it
   // products that no longer have operands in fp8 (recipe.precision.fallback), by names of weights
   std::set<std::string> fp8_fallback;
   bool casts_weights_once = true;  // to fp8, once a step (weight_casts.hpp)

@@ -149,8 +149,8 @@ namespace {
 void share(const Draft& plan, const Programs& programs, MemoryPlan& m) {
   if (plan.local_ranks <= 1) return;
   m.shared_bytes = shared_bytes(plan, programs.train.front());
-  const std::int64_t of_others =
-      m.shared_bytes - (m.shared_bytes + plan.local_ranks - 1) / plan.local_ranks;
+  const std::int64_t of_others = m.shared_bytes -
+                                 (m.shared_bytes + plan.local_ranks - 1) / plan.local_ranks;
   (plan.on_gpu ? m.on_host_of_other_ranks_bytes : m.of_other_ranks_bytes) = of_others;
 }
 

@@ -14,7 +14,8 @@ std::vector<bool> shared_weights(const Draft& plan, const program::ModelGraph& g
     const program::Buffer& buffer = p.buffers[b];
     const bool in_host_memory = buffer.space == program::Space::host ||
                                 (buffer.space == program::Space::device && !plan.on_gpu);
-    out[b] = buffer.resident && in_host_memory && !buffer.is_cut() && is_frozen(graph, buffer);
+    out[b] = buffer.resident && in_host_memory && !buffer.is_cut() &&
+             buffer.bytes() >= least_shared_bytes && is_frozen(graph, buffer);
     any = any || out[b];
   }
   return any ? out : std::vector<bool>{};

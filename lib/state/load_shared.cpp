@@ -13,24 +13,27 @@ namespace {
 /// Pages of one of the device's arenas.
 struct Area {
   program::Space space;
-  std::int64_t bytes = 0;
+  std::vector<program::Range> ranges;
   comm::SealedPages pages;
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const program::Range& range : ranges) sum += range.end - range.begin;
+    return sum;
+  }
 };
 
 std::vector<Area> areas_of(execute::Device& device) {
   std::vector<Area> areas;
   for (const program::Space space : {program::Space::device, program::Space::host}) {
-    std::vector<comm::PageRange> ranges;
-    std::int64_t bytes = 0;
-    for (const program::Range& range : device.shared_pages(space)) {
-      ranges.push_back({static_cast<std::size_t>(range.begin),
-                        static_cast<std::size_t>(range.end - range.begin)});
-      bytes += range.end - range.begin;
-    }
+    std::vector<program::Range> ranges = device.shared_pages(space);
     if (ranges.empty()) continue;
-    std::byte* const base =
-        space == program::Space::host ? device.host() : device.residents().data();
-    areas.push_back({space, bytes, comm::SealedPages(base, std::move(ranges))});
+    std::vector<comm::PageRange> pages;
+    for (const program::Range& range : ranges)
+      pages.push_back({static_cast<std::size_t>(range.begin),
+                       static_cast<std::size_t>(range.end - range.begin)});
+    std::byte* const base = space == program::Space::host ? device.host()
+                                                          : device.residents().data();
+    areas.push_back({space, std::move(ranges), comm::SealedPages(base, std::move(pages))});
   }
   return areas;
 }
@@ -40,11 +43,11 @@ void tell_private(const std::string& why) {
 }
 
 void keep_frozen(ResidentState& resident, const std::vector<Area>& areas, bool keeps) {
-  for (const Area& area : areas) resident.keep_frozen(area.space, keeps);
+  for (const Area& area : areas) resident.keep_frozen(area.space, area.ranges, keeps);
 }
 
-/// On the first rank of a host, whose areas other ranks may map (`offers`). Returns what those need:
-/// of each area, "" where it is this rank's alone.
+/// On the first rank of a host, whose areas other ranks may map (`offers`). Returns what those
+/// need: of each area, "" where it is this rank's alone.
 std::string fill(std::vector<Area>& areas, execute::Device& device, bool offers,
                  const std::function<void()>& load) {
   std::string why;
@@ -62,7 +65,7 @@ std::string fill(std::vector<Area>& areas, execute::Device& device, bool offers,
     const auto offer = begun[a] ? areas[a].pages.seal(why) : std::nullopt;
     if (begun[a] && !offer) tell_private(why);
     if (offer)
-      log::debug("the ranks of this host share " + human_bytes(areas[a].bytes) +
+      log::debug("the ranks of this host share " + human_bytes(areas[a].bytes()) +
                  " of frozen weights");
     all_sealed = all_sealed && offer;
     sealed.put(offer.value_or(""));
@@ -82,7 +85,7 @@ void take(std::vector<Area>& areas, const std::string& sealed, execute::Device& 
                                     : "the GPU cannot read pages that are mapped for reading alone";
     const bool is_taken = !offer.empty() && device.can_share_pages() && area.pages.take(offer, why);
     if (!is_taken) tell_private(why);
-    resident.keep_frozen(area.space, is_taken);
+    resident.keep_frozen(area.space, area.ranges, is_taken);
     all_taken = all_taken && is_taken;
   }
   device.pin_shared_pages(all_taken);
@@ -98,8 +101,7 @@ void load_shared(execute::Device& device, ResidentState& resident, const execute
   const bool is_first = here.front() == ranks.rank(), together = resident.gathers_to_load();
   std::string sealed;
   if (is_first) {
-    sealed = fill(areas, device, here.size() > 1 && device.can_share_pages(),
-                  [&] { load(false); });
+    sealed = fill(areas, device, here.size() > 1 && device.can_share_pages(), [&] { load(false); });
     keep_frozen(resident, areas, true);
   } else if (together) {
     keep_frozen(resident, areas, true);  // zeros, until the first rank has filled its pages

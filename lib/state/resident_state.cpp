@@ -154,10 +154,15 @@ void ResidentState::initialize(const model::WeightInitializer& weights, Memory m
   set_counters(0, 0);
 }
 
-void ResidentState::keep_frozen(program::Space space, bool keeps) {
-  for (const program::Buffer& b : placed_.program.buffers)
-    if (b.resident && b.space == space && is_frozen(placed_.graph, b))
+void ResidentState::keep_frozen(program::Space space, const std::vector<program::Range>& pages,
+                                bool keeps) {
+  for (std::size_t k = 0; k < placed_.program.buffers.size(); ++k) {
+    const program::Buffer& b = placed_.program.buffers[k];
+    const program::Bytes at = placed_.placement.base[k];
+    if (b.resident && b.space == space && is_frozen(placed_.graph, b) &&
+        std::ranges::any_of(pages, [&](const auto& p) { return at >= p.begin && at < p.end; }))
       groups_[static_cast<std::size_t>(b.index)].is_kept = keeps;
+  }
 }
 
 void ResidentState::store() {

@@ -52,9 +52,9 @@ class ResidentState {
   void initialize(const model::WeightInitializer& weights, Memory memory = Memory::written);
   /// The same with weights drawn from the seed as the groups say.
   void initialize(std::uint64_t seed);
-  /// `keeps`: all that draws and loads weights leaves the frozen ones of that space as they are,
-  /// e.g. because another rank fills their pages.
-  void keep_frozen(program::Space space, bool keeps);
+  /// `keeps`: all that draws and loads weights leaves the frozen ones in these pages of the space
+  /// as they are, e.g. because another rank fills them.
+  void keep_frozen(program::Space space, const std::vector<program::Range>& pages, bool keeps);
   /// Whether all ranks must call what draws and loads weights, because it gathers shards.
   bool gathers_to_load() const { return sharded_; }
   /// Returns where they lie.

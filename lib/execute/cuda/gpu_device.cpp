@@ -169,9 +169,8 @@ GpuDevice::GpuDevice(const plan::RunPlan& plan, const Ranks& ranks)
   workspace_ = allocate(workspace_bytes_, "the workspace of matrix products and attention", plan);
   if (plan.memory.host_bytes > 0) {
     std::vector<program::Range> shared =
-        ranks.share_hosts()
-            ? plan::shared_pages(plan, plan.train.front(), program::Space::host)
-            : std::vector<program::Range>{};
+        ranks.share_hosts() ? plan::shared_pages(plan, plan.train.front(), program::Space::host)
+                            : std::vector<program::Range>{};
     if (shared.empty())
       host_ = allocate_on_host(plan.memory.host_bytes, plan);
     else

@@ -31,9 +31,7 @@ class GpuDevice final : public Device {
     return shared_host_ && space == program::Space::host ? shared_host_->shared()
                                                          : std::vector<program::Range>{};
   }
-  bool can_share_pages() const override {
-    return !shared_host_ || PinnedArena::can_share_pages();
-  }
+  bool can_share_pages() const override { return !shared_host_ || PinnedArena::can_share_pages(); }
   void pin_shared_pages(bool for_reading_alone) override {
     if (shared_host_) shared_host_->pin_shared(for_reading_alone);
   }

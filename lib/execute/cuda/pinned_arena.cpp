@@ -69,9 +69,8 @@ bool PinnedArena::can_share_pages() {
   comm::SealedPages sealed(page.data(), {{0, static_cast<std::size_t>(program::page_bytes)}});
   std::string why;
   if (!sealed.begin(why) || !sealed.seal(why)) return false;
-  const cudaError_t error =
-      cudaHostRegister(page.data(), static_cast<std::size_t>(program::page_bytes),
-                       cudaHostRegisterReadOnly);
+  const cudaError_t error = cudaHostRegister(
+      page.data(), static_cast<std::size_t>(program::page_bytes), cudaHostRegisterReadOnly);
   if (error == cudaSuccess) cudaHostUnregister(page.data());
   cudaGetLastError();
   return error == cudaSuccess;

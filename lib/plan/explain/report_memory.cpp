@@ -109,8 +109,8 @@ void tell_shared(const RunPlan& plan, ReportSection& s) {
          {{"bytes", memory.shared_bytes},
           {"ranks", plan.local_ranks},
           {"of_other_ranks_bytes", of_others}},
-         row("shared weights", human_bytes(memory.shared_bytes) +
-                                   " that are frozen: the " + std::to_string(plan.local_ranks) +
+         row("shared weights", human_bytes(memory.shared_bytes) + " that are frozen: the " +
+                                   std::to_string(plan.local_ranks) +
                                    " ranks of a host hold them once"));
 }
 

@@ -25,8 +25,8 @@ class Area {
  public:
   explicit Area(std::size_t pages)
       : bytes_(pages * page),
-        data_(static_cast<std::byte*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
+        data_(static_cast<std::byte*>(
+            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
   ~Area() { ::munmap(data_, bytes_); }
   Area(const Area&) = delete;
   Area& operator=(const Area&) = delete;

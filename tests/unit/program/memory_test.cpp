@@ -171,7 +171,8 @@ TEST_CASE("residents in pages of their own share none with any other buffer") {
     }
     CHECK(at.peak_of(Space::device) >= (end + page_bytes - 1) / page_bytes * page_bytes);
     // another program keeps the same places
-    options.fixed.assign(at.base.begin(), at.base.begin() + static_cast<std::ptrdiff_t>(chosen) + 1);
+    options.fixed.assign(at.base.begin(),
+                         at.base.begin() + static_cast<std::ptrdiff_t>(chosen) + 1);
     CHECK(plan_memory(p, options).base == at.base);
   }
 }
