@@ -31,8 +31,8 @@ Tensor scalar_at(const Instruction& i, const PlacedMemory& memory, Slot slot) {
 /// visit(a run, its scale, what is known and counted of it, its group, and its place there). What
 /// is not trained is counted nowhere, so that nothing is known of it.
 template <class Visit>
-void each_run(const Instruction& i, const PlacedMemory& memory, const std::vector<program::LocalGroup>& groups,
-              const Visit& visit) {
+void each_run(const Instruction& i, const PlacedMemory& memory,
+              const std::vector<program::LocalGroup>& groups, const Visit& visit) {
   const Tensor scales = memory.tensor(i, QuantizeSlot::scales);
   const Tensor ranges = scalar_at(i, memory, QuantizeSlot::ranges),
                counts = scalar_at(i, memory, QuantizeSlot::counts);

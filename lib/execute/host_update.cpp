@@ -13,7 +13,8 @@ double learning_rate_at(const double* table, const Use& u, std::int64_t applied_
   return table[std::min(applied_steps, entries - 1)];
 }
 
-void update_on_host(const plan::PlacedProgram& placed, const Instruction& i, const program::LocalGroup& own,
+void update_on_host(const plan::PlacedProgram& placed, const Instruction& i,
+                    const program::LocalGroup& own,
                     const std::function<std::byte*(const Use&)>& address,
                     const ExecutorParts& parts) {
   const auto number = [&](Slot slot) {

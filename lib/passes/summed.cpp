@@ -117,8 +117,7 @@ void sum_over_tensors(StepProgram& p, const ModelGraph& graph, const UpdateSpec&
               .index = i->group,
               .item = round,
               .dtype = DType::f64,
-              .elements =
-                  sums_layout(update.sums[static_cast<std::size_t>(round)], group).back()});
+              .elements = sums_layout(update.sums[static_cast<std::size_t>(round)], group).back()});
       Instruction measure{.op = Op::measure, .uses = i->uses, .group = i->group};
       for (Use& u : measure.uses)
         u.how = is_of_tensors(u) && round + 1 == rounds ? How::modify : How::read;

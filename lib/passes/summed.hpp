@@ -7,7 +7,7 @@ namespace trainx::passes {
 /// What travels together, once the last of it is written.
 struct Bucket {
   std::vector<program::BufferId> buffers;
-  std::size_t last_writer = 0;               // position in steady
+  std::size_t last_writer = 0;                   // position in steady
   program::AxisSet along = program::axes::data;  // over which ranks it is summed
 };
 

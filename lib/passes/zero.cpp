@@ -152,8 +152,7 @@ class Zero {
           window.gathered = add_buffer(p_, std::move(all));
           auto position = static_cast<std::size_t>(
               for_a_while ? turns.begin[static_cast<std::size_t>(std::max(0, turn - 1))] : 0);
-          if (is_in_fp8(before->second))
-            position = std::max(position, cast_behind);
+          if (is_in_fp8(before->second)) position = std::max(position, cast_behind);
           gather(shard, window.gathered, position, turn, p_.steady[k].micro);
         }
         window.last_turn = turn;

@@ -49,9 +49,8 @@ program::ModelGraph graph_of(const Draft& plan, std::int64_t length, DType compu
     casts = operations::Fp8WeightCasts::once_a_step;
   auto graph =
       architectures::model_graph(plan.dims, plan.batch.micro_batch_size, length, compute, options);
-  return plan.zero_stage() > 0
-             ? program::divisible(std::move(graph), plan.mesh, plan.update.unit)
-             : graph;
+  return plan.zero_stage() > 0 ? program::divisible(std::move(graph), plan.mesh, plan.update.unit)
+                               : graph;
 }
 
 namespace {

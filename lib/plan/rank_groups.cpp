@@ -12,8 +12,7 @@ std::set<program::AxisSet> rank_groups_of(const Programs& programs) {
         if (!along.is_empty() && along != p.mesh.significant(program::axes::data))
           groups.insert(along);
       };
-      for (const program::Buffer& b : p.buffers)
-        add(b.layout.along());
+      for (const program::Buffer& b : p.buffers) add(b.layout.along());
       for (const auto* part : {&p.prologue, &p.steady, &p.drain})
         for (const program::Instruction& i : *part)
           if (program::is_collective(i.op)) add(i.along);

@@ -17,7 +17,8 @@ std::string name_of(AxisSet set) {
     if (set == of) return std::string(name);
   std::string factors;
   for (const auto& [axis, name] : {Name{axes::replica, "replica"}, Name{axes::shard, "shard"}})
-    for (const auto& [within, end] : {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}})
+    for (const auto& [within, end] :
+         {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}})
       if (const AxisSet factor = axis & within; set.holds(factor))
         (factors += factors.empty() ? "" : "+").append(name).append(end);
   return factors;

@@ -65,7 +65,7 @@ struct Instruction {
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int group = none;        // measure, update, balance, cast of parameters: whose they are
+  int group = none;            // measure, update, balance, cast of parameters: whose they are
   AxisSet along = axes::data;  // of a collective: among ranks that differ so
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
@@ -102,9 +102,7 @@ inline bool is_of_parameters(const Instruction& i) { return i.group != none; }
 /// Adds `buffer` and returns its id.
 BufferId add_buffer(StepProgram& p, Buffer buffer);
 /// Into how many parts the buffer's group is cut, one a rank: 1 where each has the whole.
-inline int parts_of(const StepProgram& p, const Buffer& b) {
-  return b.layout.parts(p.mesh);
-}
+inline int parts_of(const StepProgram& p, const Buffer& b) { return b.layout.parts(p.mesh); }
 /// A use of the whole buffer.
 Use whole(const StepProgram& p, BufferId b, How how, Slot slot = none);
 /// Which use of an instruction fills the slot: null, or InternalError, where none does.

@@ -1,6 +1,6 @@
-// What a rank holds of a group: of experts in parts those that are its own, and of that one of equal
-// shards, one after the other in the group's buffer, whose borders fall on the optimizer's units (of
-// Unit::tensor on elements).
+// What a rank holds of a group: of experts in parts those that are its own, and of that one of
+// equal shards, one after the other in the group's buffer, whose borders fall on the optimizer's
+// units (of Unit::tensor on elements).
 #pragma once
 #include "program/states.hpp"
 #include <cstdint>

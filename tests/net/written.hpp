@@ -109,7 +109,9 @@ std::string written(const T& value) {
     return std::visit([](const auto& one) { return written(one); }, value);
   else if constexpr (std::ranges::range<const T>)
     return written_range(value);
-  else if constexpr (requires { { name_of(value) } -> std::convertible_to<std::string>; })
+  else if constexpr (requires {
+                       { name_of(value) } -> std::convertible_to<std::string>;
+                     })
     return written_text(name_of(value));
   else
     return "{" + written_members(value) + "}";

@@ -155,11 +155,14 @@ kernels::UpdateTable table_of(const std::vector<kernels::UpdateRange>& ranges,
 
 }  // namespace
 
-UpdateLaunch update_launch(
-    const PlacedMemory& memory, DeviceTables& tables, const std::vector<program::LocalGroup>& groups,
-    const std::vector<const Instruction*>& run, const options::OptimizerOptions& options,
-    const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed,
-    std::optional<double> ema_decay, const OwnRules* rules, const OnHost& on_host) {
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
+                           const std::vector<program::LocalGroup>& groups,
+                           const std::vector<const Instruction*>& run,
+                           const options::OptimizerOptions& options,
+                           const kernels::ScaleSettings& scale,
+                           std::optional<std::uint64_t> rounding_seed,
+                           std::optional<double> ema_decay, const OwnRules* rules,
+                           const OnHost& on_host) {
   const auto states = std::visit([](const auto& o) { return options::states(o); }, options);
   const Instruction& first = *run.front();
   const GroupTraining& training = groups[static_cast<std::size_t>(first.group)].spec.training;

@@ -19,11 +19,14 @@ struct UpdateLaunch {
 /// `groups`: as this rank's updates see them; those of the run are trained alike. `ema_decay`: of
 /// an average of the weights, their last state, which is updated behind them. `rules`, `on_host`:
 /// of an optimizer of the user's own (own_updates.hpp), else null.
-UpdateLaunch update_launch(
-    const PlacedMemory& memory, DeviceTables& tables, const std::vector<program::LocalGroup>& groups,
-    const std::vector<const program::Instruction*>& run, const options::OptimizerOptions& options,
-    const kernels::ScaleSettings& scale, std::optional<std::uint64_t> rounding_seed,
-    std::optional<double> ema_decay, const OwnRules* rules, const OnHost& on_host);
+UpdateLaunch update_launch(const PlacedMemory& memory, DeviceTables& tables,
+                           const std::vector<program::LocalGroup>& groups,
+                           const std::vector<const program::Instruction*>& run,
+                           const options::OptimizerOptions& options,
+                           const kernels::ScaleSettings& scale,
+                           std::optional<std::uint64_t> rounding_seed,
+                           std::optional<double> ema_decay, const OwnRules* rules,
+                           const OnHost& on_host);
 
 struct NormLaunch {
   kernels::NormTable table;
@@ -33,6 +36,7 @@ struct NormLaunch {
   void launch(cudaStream_t stream) const;
 };
 NormLaunch norm_launch(const PlacedMemory& memory, DeviceTables& tables,
-                       const std::vector<program::LocalGroup>& groups, const program::Instruction& i);
+                       const std::vector<program::LocalGroup>& groups,
+                       const program::Instruction& i);
 
 }  // namespace trainx::execute

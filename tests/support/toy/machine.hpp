@@ -57,9 +57,9 @@ inline void load_residents(const RankProgram& r, int rank) {
     if (!buffer.resident) continue;
     const View v = view(r, whole(*r.program, static_cast<BufferId>(b), How::read));
     for (std::size_t e = 0; e < v.size; ++e)
-      v[e] = initial(buffer.role, buffer.index,
-                     e + static_cast<std::size_t>(buffer.layout.part(r.program->mesh, rank)) *
-                             v.size);
+      v[e] =
+          initial(buffer.role, buffer.index,
+                  e + static_cast<std::size_t>(buffer.layout.part(r.program->mesh, rank)) * v.size);
   }
 }
 

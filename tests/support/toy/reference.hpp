@@ -212,10 +212,9 @@ inline std::string difference(const Machine& machine, const Trained& want) {
       const View have = view(rank, whole(*rank.program, static_cast<BufferId>(b), How::read));
       if (it == want.residents.end()) return buffer.name + " is unknown";
       for (std::size_t e = 0; e < have.size; ++e)
-        if (!(have[e] ==
-              it->second[e + static_cast<std::size_t>(buffer.layout.part(rank.program->mesh,
-                                                                         static_cast<int>(r))) *
-                                 have.size]))
+        if (!(have[e] == it->second[e + static_cast<std::size_t>(buffer.layout.part(
+                                            rank.program->mesh, static_cast<int>(r))) *
+                                            have.size]))
           return buffer.name + " on rank " + std::to_string(r) + ", element " + std::to_string(e);
     }
     const auto& reports = machine.reports[r];

@@ -406,7 +406,8 @@ TEST_CASE(
 TEST_CASE("frozen weights stay whole until stage 3") {
   const ModelGraph graph = with_frozen_layers();
   for (const int stage : {1, 2, 3}) {
-    const Sharded s(program::divisible(graph, {2, 2}, Unit::element), momentum(), stage, {{2, 2}}, 2);
+    const Sharded s(program::divisible(graph, {2, 2}, Unit::element), momentum(), stage, {{2, 2}},
+                    2);
     CAPTURE(stage, print(s.program, &s.graph));
     CHECK(problem_of(s.program, s.training) == "");
     int frozen = 0, gathered = 0;

@@ -139,8 +139,7 @@ TEST_CASE("experts lie in shards among those that have the same, all else among 
 
 TEST_CASE("shards of experts are parts of what their ranks have, and all of it together") {
   const Mesh mesh = in_shards_of(mesh_of(8, 2), 4);
-  const program::ModelGraph graph =
-      program::divisible(mixture(2), mesh, program::Unit::element);
+  const program::ModelGraph graph = program::divisible(mixture(2), mesh, program::Unit::element);
   const program::Layout layout =
       program::Layout().cut(axes::expert).cut(axes::shard - axes::expert);
   for (const program::GroupSpec& group : graph.groups) {
