@@ -260,7 +260,7 @@ GpuDevice::~GpuDevice() {
   cudaStreamSynchronize(stream_);
   beside_.reset();
   peers_.reset();
-  for (auto& communicator : along_) communicator.reset();
+  groups_.clear();
   nccl_.reset();
   torch_.reset();
 }
