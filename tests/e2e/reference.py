@@ -27,7 +27,7 @@ PID = SOCKET.with_suffix(".pid")
 # Threads of torch that wait by spinning take the cores from the tests beside them. References compute
 # on the CPU: a process that has begun CUDA cannot be forked, and torch begins it unasked.
 ENVIRONMENT = os.environ | {"OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""}
-MODELS = 10                 # that are tried until routers choose clearly
+MODELS = 20                 # that are tried until routers choose clearly
 connection = None
 
 

@@ -42,7 +42,7 @@ import reference_gpt2
 import tiny_families
 
 MOST_BYTES = 6 << 30        # of what first_loss allocates
-ROUNDING = 3e-5             # of what a router chooses by, while training
+ROUNDING = 6e-6             # of what a router chooses by, while training; of some 1e-6 there is
 # AdamW's own 1e-8 turns the rounding of gradients that are all but zero into steps, which is seen
 # in the sixth digit of a logit.
 EPS = 1e-6
