@@ -41,11 +41,6 @@ def files_of(pid):
     return found
 
 
-def is_alive(pid):
-    """A process that is neither gone nor waits to be asked how it ended."""
-    return state_of(pid) not in "ZX"
-
-
 def children_of(parent, name=""):
     """Ids of what any thread of a process started and whose name begins so, in the order of their
     start, which for workers is that of their ranks."""
@@ -61,6 +56,12 @@ def thread_states(pid):
     """Of a process; X: there is none."""
     tasks = pathlib.Path(f"/proc/{pid}/task").glob("*")
     return [state_of(f"{pid}/task/{task.name}") for task in tasks] or ["X"]
+
+
+def is_alive(pid):
+    """A process of which a thread is neither gone nor waits to be asked how it ended: its first one
+    may have ended before others, which hold its files."""
+    return any(state not in "ZX" for state in thread_states(pid))
 
 
 def wait_for_state(pid, states, seconds=30):
