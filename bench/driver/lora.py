@@ -23,11 +23,15 @@ OF_OTHER_SIZE = {
 }  # fmt: skip
 TINY = {"num_layers": 2, "num_heads": 4, "num_key_value_heads": 2, "head_size": 16,
         "hidden_size": 64, "intermediate_size": 96, "vocab_size": 4096}  # fmt: skip
-# bf16, recomputed or not: what is set beside the row's model; and of the peer
+# how it is computed: what is set beside the row's model; and of the peer
 WAYS = {
     "bf16": ([], ""),
     "recomputed": (["memory.activation_checkpoint=full"], " --recompute"),
     "fp8": (["precision.products=fp8", "precision.scaling=delayed"], None),
+    # beside the peer that keeps all of it
+    "selective": (["memory.activation_checkpoint=selective"], ""),
+    "fp8-selective": (["precision.products=fp8", "precision.scaling=delayed",
+                       "memory.activation_checkpoint=selective"], None),
     # on the host as many of the frozen weights as it holds
     "offloaded": (["memory.activation_checkpoint=full", "memory.parameter_offload=cpu"], None),
 }
@@ -96,6 +100,8 @@ def rows(tiny=False):
         row("llama", "8b", 4, 2048),
         row("llama", "8b", 1, 4096),
         row("llama", "8b", 4, 2048, "recomputed"),
+        row("llama", "8b", 4, 2048, "selective"),
         row("llama", "8b", 4, 2048, "fp8"),
+        row("llama", "8b", 4, 2048, "fp8-selective"),
         row("qwen3", "0.6b", 4, 2048),
     ]
