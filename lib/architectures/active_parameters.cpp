@@ -20,7 +20,7 @@ void for_expert_parameters(const program::ModelGraph& graph, F f) {
         for (int i = 0; i < of.count; ++i)
           f(graph.blocks[b], *experts, static_cast<std::size_t>(slot.index),
             static_cast<double>(parameters[static_cast<std::size_t>(of.first + i)].elements() *
-                                group.parts));
+                                group.parts.count));
       }
     }
 }

@@ -63,12 +63,12 @@ void mark_parts(const Model& model, ParameterPlaces& placed) {
   for (const Block& block : model.blocks)
     for (const Node& op : block.ops)
       for (const ParameterId& p : op.parameters)
-        for (int i = 0; p.parts > 1 && i < p.count; ++i) {
+        for (int i = 0; p.parts.are_several() && i < p.count; ++i) {
           const ParameterPlaces::Place at = placed.places[static_cast<std::size_t>(p.index + i)];
           GroupSpec& group = placed.groups[static_cast<std::size_t>(at.group)];
           group.parts = p.parts;
           if (p.count > 1)
-            group.parameters[static_cast<std::size_t>(at.index)].part = i / (p.count / p.parts);
+            group.parameters[static_cast<std::size_t>(at.index)].part = i / (p.count / p.parts.count);
         }
 }
 
@@ -76,12 +76,12 @@ void mark_parts(const Model& model, ParameterPlaces& placed) {
 void lay_out_parts(ParameterPlaces& placed) {
   for (std::size_t g = 0; g < placed.groups.size(); ++g) {
     GroupSpec& group = placed.groups[g];
-    if (group.parts == 1) continue;
+    if (!group.parts.are_several()) continue;
     const GroupSpec part = program::part_of(group, 0);
     std::int64_t elements = 0;
     for (const program::ParameterSpec& p : part.parameters)
       elements = std::max(elements, aligned(p.offset + p.elements()));
-    group.elements = elements * group.parts;
+    group.elements = elements * group.parts.count;
     group.of_part = std::make_shared<const std::vector<program::ParameterSpec>>(part.parameters);
     for (ParameterPlaces::Place& place : placed.places) {
       if (place.group != static_cast<int>(g)) continue;

@@ -16,7 +16,7 @@ using ValueId = int;  // Model::values
 struct ParameterId {
   int index = none;  // Model::parameters
   int count = 1;     // that many, as one tensor: they follow one another
-  int parts = 1;     // the operand is one of so many equal parts of that: experts of a rank
+  program::Parts parts = {};  // the operand is one of these parts of that: experts of a rank
 };
 
 struct ModelValue {
@@ -55,7 +55,7 @@ struct Block {
   std::vector<Node> ops;
   std::int64_t length = 0;  // tokens of a sample, of its rows
   bool closes = false;      // the sum that it ends with does not begin the next block
-  int parts = 1;            // program::BlockSpec
+  program::Parts parts = {};  // program::BlockSpec
   bool continues = false;   // the block before: keys of random numbers are that one's
 };
 

@@ -38,8 +38,10 @@ Slot Slots::batch(int index) {
 
 Slot Slots::value(int index, bool gradient) {
   const TensorSpec& t = of_.graph.values[static_cast<std::size_t>(index)];
-  return gradient ? find_or_add("d_" + t.name, Role::value_gradient, index, t)
-                  : find_or_add(t.name, Role::value, index, t);
+  const Slot s = gradient ? find_or_add("d_" + t.name, Role::value_gradient, index, t)
+                          : find_or_add(t.name, Role::value, index, t);
+  if (spec_.parts.are_several()) (*this)[s].state = program::ValueState::of_part;
+  return s;
 }
 
 Slot Slots::group(int index, bool gradient) {
@@ -97,7 +99,7 @@ BoundParameter Slots::bind(const ParameterId& p, bool value, bool gradient) {
   if (value) bound.value = group(place.group);
   if (gradient) bound.gradient = group(place.group, true);
   bound.first = place.index;
-  bound.count = p.count > 1 ? p.count / p.parts : 1;
+  bound.count = p.count > 1 ? p.count / p.parts.count : 1;
   return bound;
 }
 

@@ -16,21 +16,10 @@ namespace {
 class ExpertParallel {
  public:
   ExpertParallel(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update)
-      : p_(p),
-        graph_(graph),
-        update_(update),
-        parts_(parts_of_values(graph)),
-        made_by_experts_(graph.values.size()) {
-    for (const BlockSpec& b : graph.blocks)
-      if (const auto forward = b.phases.find(Op::forward); b.parts > 1 && forward != b.phases.end())
-        for (const SlotUse& u : forward->second.uses)
-          if (const SlotSpec& s = b.slots[static_cast<std::size_t>(u.slot)];
-              writes(u.how) && s.role == Role::value)
-            made_by_experts_[static_cast<std::size_t>(s.index)] = true;
-  }
+      : p_(p), graph_(graph), update_(update) {}
 
   void apply() {
-    keep_own_experts();
+    keep_own_parts();
     behind_.resize(p_.steady.size());
     exchange_values();
     sum_norms();
@@ -41,20 +30,20 @@ class ExpertParallel {
  private:
   Buffer& buffer(BufferId b) { return p_.buffers[static_cast<std::size_t>(b)]; }
 
-  /// Of experts' weights, gradients and states, those of one's own.
-  void keep_own_experts() {
+  /// Of weights, gradients and states in parts, those of one's own part.
+  void keep_own_parts() {
     for (Buffer& b : p_.buffers) {
       if (!is_of_group(b)) continue;
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
-      if (group.parts == 1) continue;
-      if (group.parts != p_.mesh.experts)
+      if (!group.parts.are_several()) continue;
+      if (group.parts.count != p_.mesh.size(group.parts.along))
         throw InternalError("expert_parallel: " + group.name + " is in other parts than the ranks");
       if (b.unit == Unit::tensor) continue;  // as in zero: each rank moves it on
-      b.layout = b.layout.cut(axes::expert);
+      b.layout = b.layout.cut(group.parts.along);
       b.elements = b.role == Role::state
                        ? local_entries(update_.states[static_cast<std::size_t>(b.item)], group,
                                        b.layout, p_.mesh)
-                       : b.elements / group.parts;
+                       : b.elements / group.parts.count;
       b.name += "/";
     }
     for (Instruction& i : p_.steady)
@@ -62,40 +51,51 @@ class ExpertParallel {
         if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
   }
 
-  /// Is it made on one side of the exchange, of tokens or of experts, and read on the other?
-  bool crosses(const Buffer& b, bool reader_is_of_experts) const {
-    if (b.role != Role::value && b.role != Role::value_gradient) return false;
-    const auto value = static_cast<std::size_t>(b.index);
-    if (parts_[value] == 1) return false;
-    const bool by_experts = made_by_experts_[value] == (b.role == Role::value);
-    return by_experts != reader_is_of_experts;
+  static bool is_value(const Buffer& b) {
+    return b.role == Role::value || b.role == Role::value_gradient;
+  }
+  const BlockSpec& block_of(const Instruction& i) const {
+    return graph_.blocks[static_cast<std::size_t>(i.block)];
+  }
+  ValueState state_of(const Instruction& i, const Use& u) const {
+    return block_of(i).slots[static_cast<std::size_t>(u.slot)].state;
   }
 
-  /// What the other side reads goes there once it is complete.
+  /// What lies otherwise than its reader has it goes where that needs it, once it is complete.
   void exchange_values() {
-    std::vector<int> writer(p_.buffers.size(), none);  // the last so far
+    struct Writer {
+      int at = none;  // the last so far
+      ValueState state = ValueState::of_tokens;
+      AxisSet along = {};  // of its block's parts
+    };
+    std::vector<Writer> writers(p_.buffers.size());
     std::map<BufferId, BufferId> arrived;
     std::map<int, Instruction> exchanges;  // by position of the writer
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
+      if (!is_of_block(i)) continue;
       for (Use& u : i.uses) {
         const BufferId sent = u.buffer;
-        if (writes(u.how) && static_cast<std::size_t>(sent) < writer.size())
-          writer[static_cast<std::size_t>(sent)] = static_cast<int>(k);
-        if (!is_of_block(i) || u.how != How::read ||
-            !crosses(buffer(sent), graph_.blocks[static_cast<std::size_t>(i.block)].parts > 1))
+        if (!is_value(buffer(sent))) continue;
+        if (writes(u.how)) {
+          Writer& writer = writers[static_cast<std::size_t>(sent)];
+          if (writer.at != none && writer.state != state_of(i, u))
+            throw InternalError("expert_parallel: " + buffer(sent).name +
+                                " is written in two states");
+          writer = {static_cast<int>(k), state_of(i, u), block_of(i).parts.along};
           continue;
+        }
+        if (u.how != How::read) continue;
+        const Writer& writer = writers[static_cast<std::size_t>(sent)];
+        if (writer.at == none || writer.state == state_of(i, u)) continue;
         const auto [at, is_new] = arrived.try_emplace(sent, none);
         if (is_new) {
           Buffer other = buffer(sent);
           other.name += "@";
           at->second = add_buffer(p_, std::move(other));
-          const int last = writer[static_cast<std::size_t>(sent)];
-          if (last == none)
-            throw InternalError("expert_parallel: nothing writes " + buffer(sent).name);
           const auto [exchange, first] = exchanges.try_emplace(
-              last, Instruction{Op::all_to_all, none, i.micro, Lane::communication});
-          exchange->second.along = axes::expert;
+              writer.at, Instruction{Op::all_to_all, none, i.micro, Lane::communication});
+          exchange->second.along = writer.along | block_of(i).parts.along;
           const int thing = static_cast<int>(exchange->second.uses.size()) / 2;
           exchange->second.uses.push_back(whole(p_, sent, How::read, ShardSlot::from(thing)));
           exchange->second.uses.push_back(
@@ -108,33 +108,42 @@ class ExpertParallel {
       behind_[static_cast<std::size_t>(position)].push_back(std::move(exchange));
   }
 
-  bool is_of_experts(const Use& u) { return buffer(u.buffer).layout.is_cut_along(axes::expert); }
+  /// Along what the ranks have other parts of what the use is of; empty: it is in one.
+  AxisSet parts_along(const Use& u) {
+    const Buffer& b = buffer(u.buffer);
+    if (!is_of_group(b)) return {};
+    const AxisSet along = graph_.groups[static_cast<std::size_t>(b.index)].parts.along;
+    return b.layout.is_cut_along(along) ? along : AxisSet{};
+  }
 
-  /// Experts of all ranks have a part of the norm; of all other gradients each rank has the same.
+  /// Ranks with other parts each have a share of the norm; of all other gradients each rank has the
+  /// same.
   void sum_norms() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& norm = p_.steady[k];
-      const auto gradient = [](const Use& u) { return u.slot >= NormSlot::first_gradient; };
-      if (norm.op != Op::grad_norm ||
-          std::ranges::none_of(norm.uses, [&](const Use& u) { return is_of_experts(u); }))
-        continue;
+      if (norm.op != Op::grad_norm) continue;
       const Use all = *std::ranges::find(norm.uses, NormSlot::norm2, &Use::slot);
-      Buffer part = buffer(all.buffer);
-      part.name += ".experts";
-      const BufferId of_experts = add_buffer(p_, std::move(part));
-      Instruction own{Op::grad_norm};
-      for (const Use& u : norm.uses)
-        if (gradient(u) && is_of_experts(u)) own.uses.push_back(u);
-      std::erase_if(norm.uses, [&](const Use& u) { return gradient(u) && is_of_experts(u); });
-      own.uses.push_back(whole(p_, of_experts, How::overwrite, NormSlot::norm2));
-      behind_[k].push_back(std::move(own));
-      Instruction sum{Op::reduce, none, none, Lane::communication};
-      sum.along = axes::expert;
-      sum.uses = {whole(p_, of_experts, How::modify, ReduceSlot::thing(0))};
-      behind_[k].push_back(std::move(sum));
-      behind_[k].push_back({.op = Op::add,
-                            .uses = {whole(p_, of_experts, How::read, CopySlot::from),
-                                     whole(p_, all.buffer, How::accumulate, CopySlot::to)}});
+      std::map<AxisSet, Instruction> of_parts;
+      std::erase_if(norm.uses, [&](const Use& u) {
+        const AxisSet along = parts_along(u);
+        if (along.is_empty()) return false;
+        of_parts.try_emplace(along, Instruction{Op::grad_norm}).first->second.uses.push_back(u);
+        return true;
+      });
+      for (auto& [along, own] : of_parts) {
+        Buffer part = buffer(all.buffer);
+        part.name += "." + program::name_of(along);
+        const BufferId of_own = add_buffer(p_, std::move(part));
+        own.uses.push_back(whole(p_, of_own, How::overwrite, NormSlot::norm2));
+        behind_[k].push_back(std::move(own));
+        Instruction sum{Op::reduce, none, none, Lane::communication};
+        sum.along = along;
+        sum.uses = {whole(p_, of_own, How::modify, ReduceSlot::thing(0))};
+        behind_[k].push_back(std::move(sum));
+        behind_[k].push_back({.op = Op::add,
+                              .uses = {whole(p_, of_own, How::read, CopySlot::from),
+                                       whole(p_, all.buffer, How::accumulate, CopySlot::to)}});
+      }
     }
   }
 
@@ -150,8 +159,6 @@ class ExpertParallel {
   StepProgram& p_;
   const ModelGraph& graph_;
   const UpdateSpec& update_;
-  std::vector<int> parts_;             // by value
-  std::vector<char> made_by_experts_;  // by value
   // by position in steady: what is inserted there
   std::vector<std::vector<Instruction>> behind_;
 };

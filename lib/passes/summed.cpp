@@ -29,8 +29,13 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     Bucket bucket;
     Bytes bytes = 0;
   };
-  Open of_all, of_experts;
-  of_experts.bucket.along = axes::expert_replica;
+  std::vector<Open> all(1);  // by the ranks they are summed over
+  const auto open_along = [&](AxisSet along) -> Open& {
+    const auto at = std::ranges::find(all, along, [](const Open& o) { return o.bucket.along; });
+    if (at != all.end()) return *at;
+    all.emplace_back().bucket.along = along;
+    return all.back();
+  };
   const auto close = [&](Open& open) {
     const AxisSet along = open.bucket.along;
     if (!open.bucket.buffers.empty() && (along == axes::data || p.mesh.size(along) > 1))
@@ -47,18 +52,18 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       const Buffer& gradient = p.buffers[static_cast<std::size_t>(b)];
-      Open& open = gradient.layout.is_cut_along(axes::expert) ? of_experts : of_all;
+      Open& open = open_along(summed_along(gradient));
       open.bucket.buffers.push_back(b);
       open.bucket.last_writer = k;
       open.bytes += gradient.bytes();
     }
     const bool micro_step_ends = k + 1 == p.steady.size() ||
                                  p.steady[k + 1].micro != p.steady[k].micro;
-    for (Open* open : {&of_all, &of_experts})
-      if (!open->bucket.buffers.empty() && (open->bytes >= bucket_bytes || micro_step_ends))
-        close(*open);
+    for (Open& open : all)
+      if (!open.bucket.buffers.empty() && (open.bytes >= bucket_bytes || micro_step_ends))
+        close(open);
   }
-  for (Open* open : {&of_all, &of_experts}) close(*open);
+  for (Open& open : all) close(open);
   std::ranges::stable_sort(buckets, {}, &Bucket::last_writer);
   return buckets;
 }
@@ -89,8 +94,7 @@ AxisSet parts_of_tensors(const StepProgram& p, const Instruction& i) {
   const Use* const gradient = find_use(i, UpdateSlot::gradient);
   if (!gradient) return {};
   const AxisSet along = p.buffers[static_cast<std::size_t>(gradient->buffer)].layout.along();
-  const bool are_all = p.mesh.significant(along) == p.mesh.significant(axes::data);
-  return are_all && !along.is_empty() ? axes::data : along;
+  return along.is_empty() ? along : named(along, p.mesh);
 }
 
 }  // namespace

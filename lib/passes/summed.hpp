@@ -11,11 +11,23 @@ struct Bucket {
   program::AxisSet along = program::axes::data;  // over which ranks it is summed
 };
 
+/// Ranks that have shares of a gradient's sum: all that have rows of their own, without those for
+/// whose rows this rank's part has computed.
+inline program::AxisSet summed_along(const program::Buffer& gradient) {
+  return program::axes::data - gradient.layout.along();
+}
+
+/// The set itself, or axes::data where those are the same ranks: all have one name.
+inline program::AxisSet named(program::AxisSet set, const program::Mesh& mesh) {
+  return mesh.significant(set) == mesh.significant(program::axes::data) ? program::axes::data : set;
+}
+
 /// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait
 /// for them. Gradients, in the order in which they are completed, until there are `bucket_bytes` of
 /// them: fewer, larger sums use links better, and the last bucket has nothing to hide behind. No
-/// bucket goes on in the next micro-step. Gradients of experts are summed over those that have the
-/// same; there is no bucket of them where no other rank has. In the order of last writers.
+/// bucket goes on in the next micro-step. Gradients of parts (experts) are summed over the ranks
+/// that have the same; there is no bucket of them where no other rank has. In the order of last
+/// writers.
 std::vector<Bucket> buckets_of(const program::StepProgram& p, program::Bytes bucket_bytes);
 
 /// What reads at once what position `last` has made comes behind this position: `last`, but where

@@ -164,7 +164,7 @@ class Zero {
   /// What a block reads for the first time goes between ranks at once.
   void gather(BufferId shard, BufferId to, std::size_t position, int turn, int micro) {
     auto& here = before_[position];
-    const AxisSet along = among(shards_of(buffer(shard)));
+    const AxisSet along = named(shards_of(buffer(shard)), p_.mesh);
     const auto [known, is_new] = gather_of_turn_.try_emplace({position, turn, along}, here.size());
     if (is_new) {
       here.push_back({Op::gather, none, micro, Lane::communication});
@@ -222,23 +222,18 @@ class Zero {
         i.uses.push_back(whole(p_, shard_of_gradient(b), How::accumulate, ShardSlot::to(k)));
         ++k;
       }
-      i.along = among(shards);
+      i.along = named(shards, p_.mesh);
       behind.push_back(std::move(i));
       if (p_.mesh.size(replicas) > 1 && !is_written_again(bucket))
         behind.push_back(sum_over_replicas(bucket, replicas));
     }
   }
 
-  /// The set itself, or all ranks, where those are the same.
-  AxisSet among(AxisSet shards) const {
-    return p_.mesh.significant(shards) == p_.mesh.significant(axes::data) ? axes::data : shards;
-  }
-
   /// Of a scalar.
   Instruction summed(BufferId scalar, AxisSet shards) const {
     Instruction i{Op::reduce, none, none, Lane::communication};
     i.uses = {whole(p_, scalar, How::modify, ReduceSlot::thing(0))};
-    i.along = among(shards);
+    i.along = named(shards, p_.mesh);
     return i;
   }
 

@@ -39,7 +39,7 @@ void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::
       if (!is_of_block(i) || static_cast<std::size_t>(i.block) >= graph.blocks.size()) continue;
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
-        const int of_block = graph.blocks[i.block].parts;
+        const int of_block = graph.blocks[i.block].parts.count;
         int parts = 1;
         if (b.role == Role::value || b.role == Role::value_gradient)
           parts = of_values[static_cast<std::size_t>(b.index)];
@@ -55,7 +55,7 @@ void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::
 std::string add_group_cuts(const StepProgram& p, const ModelGraph& graph, GroupCuts& cuts) {
   cuts.resize(graph.groups.size());
   for (std::size_t g = 0; g < cuts.size(); ++g)
-    for (int part = 0; part < graph.groups[g].parts; ++part)
+    for (int part = 0; part < graph.groups[g].parts.count; ++part)
       cuts[g].insert(part * graph.groups[g].part_elements());
   for (const Buffer& b : p.buffers) {
     if (!is_of_group(b)) continue;

@@ -58,8 +58,7 @@ std::vector<int> parts_of_values(const ModelGraph& graph) {
   std::vector<int> parts(graph.values.size(), 1);
   for (const BlockSpec& b : graph.blocks)
     for (const SlotSpec& s : b.slots)
-      if (b.parts > 1 && (s.role == Role::value || s.role == Role::value_gradient))
-        parts[static_cast<std::size_t>(s.index)] = b.parts;
+      if (s.state == ValueState::of_part) parts[static_cast<std::size_t>(s.index)] = b.parts.count;
   return parts;
 }
 

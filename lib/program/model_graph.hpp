@@ -4,6 +4,7 @@
 #pragma once
 #include "core/dtype.hpp"
 #include "core/work.hpp"
+#include "program/parts.hpp"
 #include "program/program.hpp"
 #include "program/shared_vector.hpp"
 #include <cstdint>
@@ -113,11 +114,18 @@ struct GroupSpec {
       false;  // a step casts it to e4m3 once, by a scale for each tensor, and blocks read that
   // Experts of as many ranks: parts that are alike (part_of, shards.hpp), one after the other. A
   // rank's blocks compute with one of them.
-  int parts = 1;
+  Parts parts = {};
   std::shared_ptr<const std::vector<ParameterSpec>> of_part = {};  // null: there is one
-  std::int64_t part_elements() const { return elements / parts; }
+  std::int64_t part_elements() const { return elements / parts.count; }
   /// As blocks see them.
   const std::vector<ParameterSpec>& in_blocks() const { return of_part ? *of_part : parameters; }
+};
+
+/// How a value, or its gradient, lies over the ranks that share the parts of a layer, as one block
+/// sees it. Where the block that makes it and the one that reads it differ, the ranks exchange it.
+enum class ValueState : std::uint8_t {
+  of_tokens,  // each rank has the rows of its own tokens
+  of_part,    // each rank has the rows of all their tokens that its part computes
 };
 
 /// One operand of a block. Which buffer it becomes is the program's business; the block sees it as
@@ -130,6 +138,7 @@ struct SlotSpec {
   int index = none;
   // saved, cast_weight and scratch: its own; otherwise of what `index` names
   TensorSpec tensor;
+  ValueState state = ValueState::of_tokens;  // of value and value_gradient
   // forward outputs (values written, saved, cast_weight): the slots it is computed from, so that a
   // pass knows what recomputing it takes
   std::vector<Slot> from;
@@ -232,7 +241,7 @@ struct BlockSpec {
   // Computes the rows of as many ranks with the experts of one of them. Values, what is saved and
   // scratch are in as many pieces, each computed by itself: of a rank; of the values that go in and
   // out of the block, as other blocks see them, of each rank's experts.
-  int parts = 1;
+  Parts parts = {};
 };
 
 /// Does it hold the bias of a router's choice?
@@ -274,7 +283,7 @@ struct ModelGraph {
   int layers() const;              // that blocks belong to
 };
 
-/// By value: into how many pieces blocks of experts cut it (BlockSpec::parts); 1: none does.
+/// By value: into how many pieces blocks in parts cut it (BlockSpec::parts); 1: none does.
 std::vector<int> parts_of_values(const ModelGraph& graph);
 
 }  // namespace trainx::program

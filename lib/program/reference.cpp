@@ -1,8 +1,6 @@
 #include "program/reference.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
-#include <map>
-#include <optional>
 
 namespace trainx::program {
 
@@ -111,7 +109,9 @@ class StepReference {
       if (std::string problem = run_block(b, Op::cast_weights, phase->second); !problem.empty())
         return problem;
       for (const SlotUse& u : phase->second.uses)
-        if (writes(u.how)) state_.cast_weights[{b, u.slot}] = saved_[b][u.slot];
+        if (writes(u.how))
+          state_.cast_weights[{b, u.slot}] =
+              saved_[b][static_cast<std::size_t>(u.slot * block.parts.count)];
     }
     return "";
   }
@@ -136,10 +136,12 @@ class StepReference {
     batch_.clear();
     for (std::size_t k = 0; k < graph_.batch.size(); ++k)
       batch_.push_back(batch_symbol(static_cast<int>(k), state_.step, micro, rank));
-    values_.assign(graph_.values.size(), 0);
-    value_gradients_.assign(graph_.values.size(), std::nullopt);
-    pieces_.clear();
-    gradient_pieces_.clear();
+    values_.clear();
+    value_gradients_.clear();
+    for (const int pieces : value_parts_) {
+      values_.emplace_back(static_cast<std::size_t>(pieces));
+      value_gradients_.emplace_back(static_cast<std::size_t>(pieces));
+    }
     saved_.resize(graph_.blocks.size());
     const int blocks = static_cast<int>(graph_.blocks.size());
     for (const Op op : {Op::forward, Op::loss, Op::backward})
@@ -148,93 +150,20 @@ class StepReference {
         const auto& phases = graph_.blocks[block].phases;
         const auto phase = phases.find(op);
         if (phase == phases.end()) continue;
-        if (std::string problem = graph_.blocks[block].parts > 1
-                                      ? run_experts(block, op, phase->second)
-                                      : run_block(block, op, phase->second);
-            !problem.empty())
+        if (std::string problem = run_block(block, op, phase->second); !problem.empty())
           return problem;
         if (last && reference_.update_in_backward) update_finished({op, block});
       }
     return "";
   }
 
+  /// Part by part, each of its own pieces; a block that has one part of its own reads and writes
+  /// all pieces of a value.
   std::string run_block(int block, Op op, const Phase& phase) {
     const BlockSpec& spec = graph_.blocks[block];
-    auto& saved = saved_[block];
-    saved.resize(spec.slots.size());
-    std::vector<Symbol> slots(spec.slots.size());
-    for (const SlotUse& u : phase.uses) {
-      const SlotSpec& s = spec.slots[u.slot];
-      const auto index = static_cast<std::size_t>(s.index);
-      Symbol& to = slots[u.slot];
-      if (u.how != How::read && u.how != How::modify) continue;
-      switch (s.role) {
-        case Role::value:
-          to = value_parts_[index] > 1 ? joined_pieces(pieces_[index]) : values_[index];
-          break;
-        case Role::value_gradient:
-          to = value_parts_[index] > 1 ? joined_pieces(gradient_pieces_[index])
-                                       : value_gradients_[index].value_or(0);
-          break;
-        case Role::parameter: to = parameters_[index]; break;
-        case Role::batch: to = batch_[index]; break;
-        case Role::fp8_scales: to = fp8_scales_; break;
-        default: to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot];
-      }
-    }
-    if (std::string problem = block_symbols(graph_, block, op, phase.uses, slots); !problem.empty())
-      return problem;
-    for (const SlotUse& u : phase.uses) {
-      if (!writes(u.how)) continue;
-      const SlotSpec& s = spec.slots[u.slot];
-      const auto index = static_cast<std::size_t>(s.index);
-      const Symbol made = slots[u.slot];
-      switch (s.role) {
-        case Role::value:
-          values_[index] = made;
-          if (value_parts_[index] > 1) pieces_[index] = pieces_of(made, value_parts_[index]);
-          break;
-        case Role::value_gradient:
-          if (value_parts_[index] > 1) {
-            put_pieces(u.how, gradient_pieces_[index], pieces_of(made, value_parts_[index]));
-            break;
-          }
-          value_gradients_[index] =
-              u.how == How::modify ? made : value_gradients_[index].value_or(0) + made;
-          break;
-        case Role::gradient: {
-          std::size_t cell = 0;
-          gradients_[index].resize(cuts_[index].size());
-          for (const std::int64_t e : cuts_[index])
-            gradients_[index][cell++] += contribution_symbol(made, e);
-          break;
-        }
-        default: is_scalar(s.role) ? scalars_[index] += made : saved[u.slot] = made;
-      }
-    }
-    return "";
-  }
-
-  static std::vector<Symbol> pieces_of(Symbol whole, int parts) {
-    std::vector<Symbol> pieces;
-    for (int k = 0; k < parts; ++k) pieces.push_back(piece_symbol(whole, k));
-    return pieces;
-  }
-  static void put_pieces(How how, std::vector<Symbol>& to, const std::vector<Symbol>& made) {
-    if (how == How::modify || to.empty()) {
-      to = made;
-      return;
-    }
-    for (std::size_t k = 0; k < to.size(); ++k) to[k] += made[k];
-  }
-
-  /// Each rank's experts compute the piece that is theirs.
-  std::string run_experts(int block, Op op, const Phase& phase) {
-    const BlockSpec& spec = graph_.blocks[block];
-    const auto parts = static_cast<std::size_t>(spec.parts);
+    const auto parts = static_cast<std::size_t>(spec.parts.count);
     auto& saved = saved_[block];
     saved.resize(spec.slots.size() * parts);
-    std::map<std::size_t, std::vector<Symbol>> values, gradients;  // made here
     for (std::size_t part = 0; part < parts; ++part) {
       std::vector<Symbol> slots(spec.slots.size());
       for (const SlotUse& u : phase.uses) {
@@ -243,10 +172,14 @@ class StepReference {
         if (u.how != How::read && u.how != How::modify) continue;
         Symbol& to = slots[u.slot];
         switch (s.role) {
-          case Role::value: to = pieces_[index].at(part); break;
-          case Role::value_gradient: to = gradient_pieces_[index].at(part); break;
-          case Role::parameter: to = joined(cells_of_part(index, part)); break;
-          case Role::batch: return spec.name + " reads the batch, and computes rows of other ranks";
+          case Role::value: to = read(values_[index], s, part); break;
+          case Role::value_gradient: to = read(value_gradients_[index], s, part); break;
+          case Role::parameter: to = parameters_of(index, part); break;
+          case Role::batch:
+            if (parts > 1) return spec.name + " reads the batch, and computes rows of other ranks";
+            to = batch_[index];
+            break;
+          case Role::fp8_scales: to = fp8_scales_; break;
           default:
             to = is_scalar(s.role) ? state_.kept_scalars[index] : saved[u.slot * parts + part];
         }
@@ -260,40 +193,54 @@ class StepReference {
         const auto index = static_cast<std::size_t>(s.index);
         const Symbol made = slots[u.slot];
         switch (s.role) {
-          case Role::value: values[index].push_back(made); break;
-          case Role::value_gradient: gradients[index].push_back(made); break;
+          case Role::value: write(values_[index], s, part, made, false); break;
+          case Role::value_gradient:
+            write(value_gradients_[index], s, part, made, u.how != How::modify);
+            break;
           case Role::gradient: contribute(index, made, part); break;
-          default: saved[u.slot * parts + part] = made;
+          default:
+            is_scalar(s.role) ? scalars_[index] += made : saved[u.slot * parts + part] = made;
         }
       }
-    }
-    for (const SlotUse& u : phase.uses) {
-      const auto index = static_cast<std::size_t>(spec.slots[u.slot].index);
-      if (!writes(u.how)) continue;
-      if (spec.slots[u.slot].role == Role::value) pieces_[index] = values[index];
-      if (spec.slots[u.slot].role == Role::value_gradient)
-        put_pieces(u.how, gradient_pieces_[index], gradients[index]);
     }
     return "";
   }
 
-  bool is_in_part(std::size_t group, std::int64_t element, std::size_t part) const {
-    return element / graph_.groups[group].part_elements() == static_cast<std::int64_t>(part);
+  /// What a part of a block reads of a value.
+  static Symbol read(const std::vector<Symbol>& pieces, const SlotSpec& s, std::size_t part) {
+    return s.state == ValueState::of_part ? pieces.at(part) : joined_pieces(pieces);
   }
-  std::vector<Symbol> cells_of_part(std::size_t group, std::size_t part) const {
+  static void write(std::vector<Symbol>& pieces, const SlotSpec& s, std::size_t part, Symbol made,
+                    bool adds) {
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      if (s.state == ValueState::of_part && k != part) continue;
+      const bool is_all = s.state == ValueState::of_part || pieces.size() == 1;
+      pieces[k] = (adds ? pieces[k] : 0) +
+                  (is_all ? made : piece_symbol(made, static_cast<int>(k)));
+    }
+  }
+
+  /// All parts of a block have a group that is in one.
+  bool has(std::size_t group, std::size_t part, std::int64_t element) const {
+    const GroupSpec& g = graph_.groups[group];
+    return !g.parts.are_several() ||
+           element / g.part_elements() == static_cast<std::int64_t>(part);
+  }
+  Symbol parameters_of(std::size_t group, std::size_t part) const {
+    if (!graph_.groups[group].parts.are_several()) return parameters_[group];
     std::vector<Symbol> own;
     std::size_t cell = 0;
     for (const std::int64_t e : cuts_[group]) {
-      if (is_in_part(group, e, part)) own.push_back(state_.groups[group].parameter[cell]);
+      if (has(group, part, e)) own.push_back(in_blocks_[group][cell]);
       ++cell;
     }
-    return own;
+    return joined(own);
   }
   void contribute(std::size_t group, Symbol made, std::size_t part) {
     std::size_t cell = 0;
     gradients_[group].resize(cuts_[group].size());
     for (const std::int64_t e : cuts_[group]) {
-      if (is_in_part(group, e, part)) gradients_[group][cell] += contribution_symbol(made, e);
+      if (has(group, part, e)) gradients_[group][cell] += contribution_symbol(made, e);
       ++cell;
     }
   }
@@ -461,13 +408,11 @@ class StepReference {
   ReferenceState& state_;
   std::vector<std::vector<Symbol>> in_blocks_;  // by group, by cell: parameters
   Symbol fp8_scales_ = 0;
-  std::vector<Symbol> parameters_, batch_, values_;
-  std::vector<std::optional<Symbol>> value_gradients_;
+  std::vector<Symbol> parameters_, batch_;
+  std::vector<std::vector<Symbol>> values_, value_gradients_;  // by value and piece
   std::vector<std::vector<Symbol>> saved_, gradients_;
   std::vector<Symbol> scalars_;
   std::vector<int> value_parts_;
-  // by value in pieces
-  std::map<std::size_t, std::vector<Symbol>> pieces_, gradient_pieces_;
   std::vector<Place> last_use_;  // by group
   Symbol norm2_ = 0;             // of the gradients that are complete
 };

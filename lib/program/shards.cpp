@@ -38,9 +38,9 @@ std::int64_t shard_size(const GroupSpec& group, int shards, Unit unit) {
 }
 
 GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
-  if (group.parts > 1) {  // which have the same layout
+  if (group.parts.are_several()) {  // which have the same layout
     if (shards == 1) return group;
-    group.elements = shard_size(part_of(group, 0), shards, unit) * shards * group.parts;
+    group.elements = shard_size(part_of(group, 0), shards, unit) * shards * group.parts.count;
     return group;
   }
   if (unit == Unit::block) align(group, state_block);
@@ -51,16 +51,16 @@ GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
 }  // namespace
 
 AxisSet shard_axes(const GroupSpec& group) {
-  return group.parts > 1 ? axes::shard - axes::expert : axes::shard;
+  return axes::shard - group.parts.along;
 }
 
 bool is_sharded(const GroupSpec& group, const Mesh& mesh) {
-  return mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts > 1);
+  return mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts.are_several());
 }
 
 Layout trained_layout(const GroupSpec& group, const Mesh& mesh) {
   Layout layout;
-  if (group.parts > 1) layout = layout.cut(axes::expert);
+  if (group.parts.are_several()) layout = layout.cut(group.parts.along);
   return is_sharded(group, mesh) ? layout.cut(shard_axes(group)) : layout;
 }
 
@@ -97,15 +97,15 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
 }
 
 GroupSpec part_of(const GroupSpec& group, int part) {
-  if (group.parts == 1) return group;
+  if (!group.parts.are_several()) return group;
   GroupSpec own{group.name, {}, group.part_elements(), group.training};
   std::int64_t end_before = none, end = 0;  // of the tensor before: in the whole group, here
   for (const ParameterSpec& p : group.parameters) {
     if (p.part != none && p.part != part) continue;
     ParameterSpec& mine = own.parameters.emplace_back(p);
     if (p.part == none) {
-      mine.dims.front() /= group.parts;
-      if (!mine.saved_dims.empty()) mine.saved_dims.front() /= group.parts;
+      mine.dims.front() /= group.parts.count;
+      if (!mine.saved_dims.empty()) mine.saved_dims.front() /= group.parts.count;
       mine.first = part * mine.elements();
       mine.of_elements = p.tensor_elements();
     }
@@ -119,7 +119,7 @@ GroupSpec part_of(const GroupSpec& group, int part) {
 
 LocalGroup local(const GroupSpec& group, const Layout& layout, const Mesh& mesh, int rank) {
   LocalGroup own{group};
-  bool in_parts = group.parts > 1;
+  bool in_parts = group.parts.are_several();
   for (const AxisSet along : layout.cuts()) {
     if (along.is_empty()) break;
     const int count = mesh.size(along), place = mesh.place(along, rank);

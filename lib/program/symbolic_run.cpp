@@ -135,11 +135,18 @@ void SymbolicRun::store(const Use& u, int rank, Symbol made) {
   }
 }
 
-int SymbolicRun::pieces_of(const Use& u, int rank) const {
+CellMap::Run SymbolicRun::of_part(const Use& u, int rank, int part, int parts) const {
+  const CellMap::Run all = cells(rank).of(u);
   const Buffer& b = buffer(u, rank);
-  return b.role == Role::value || b.role == Role::value_gradient
-             ? value_parts_[static_cast<std::size_t>(b.index)]
-             : 1;
+  if (b.layout.is_cut_along(graph_.groups[b.index].parts.along)) return all;
+  const std::int64_t each = graph_.groups[b.index].elements / parts;
+  CellMap::Run run{all.end, all.end};
+  for (int c = all.begin; c < all.end; ++c)
+    if (cells(rank).element(c, rank) / each == part) {
+      run.begin = std::min(run.begin, c);
+      run.end = c + 1;
+    }
+  return run;
 }
 
 Symbol SymbolicRun::operand_of_piece(const Use& u, int rank, int part, int parts) {
@@ -165,18 +172,60 @@ void SymbolicRun::store_piece(const Use& u, int rank, int part, int parts, Symbo
   }
 }
 
-CellMap::Run SymbolicRun::of_experts(const Use& u, int rank, int part, int parts) const {
-  const CellMap::Run all = cells(rank).of(u);
+SymbolicRun::PieceOf SymbolicRun::piece_of(const Use& u, int rank, const BlockSpec& spec,
+                                           int part) const {
   const Buffer& b = buffer(u, rank);
-  if (b.is_cut()) return all;
-  const std::int64_t each = graph_.groups[b.index].elements / parts;
-  CellMap::Run run{all.end, all.end};
-  for (int c = all.begin; c < all.end; ++c)
-    if (cells(rank).element(c, rank) / each == part) {
-      run.begin = std::min(run.begin, c);
-      run.end = c + 1;
+  const int parts = spec.parts.count;
+  switch (b.role) {
+    case Role::value:
+    case Role::value_gradient: {
+      const int pieces = value_parts_[static_cast<std::size_t>(b.index)];
+      if (spec.slots[u.slot].state == ValueState::of_part) return {part, 1, pieces};
+      return {0, pieces, pieces};
     }
-  return run;
+    case Role::saved:
+    case Role::scratch: return {part, 1, parts};
+    default: return {0, 1, 1};
+  }
+}
+
+Symbol SymbolicRun::operand_of_part(const Use& u, int rank, const BlockSpec& spec, int part) {
+  const Buffer& b = buffer(u, rank);
+  if (is_of_group(b) && graph_.groups[b.index].parts.are_several()) {
+    const auto run = of_part(u, rank, part, spec.parts.count);
+    std::vector<Symbol> own;
+    for (int c = run.begin; c < run.end; ++c) own.push_back(at(rank, c));
+    return joined(own);
+  }
+  const PieceOf of = piece_of(u, rank, spec, part);
+  if (of.all == 1) return operand(u, rank);
+  std::vector<Symbol> pieces;
+  for (int k = of.first; k < of.first + of.count; ++k)
+    pieces.push_back(operand_of_piece(u, rank, k, of.all));
+  return joined_pieces(pieces);
+}
+
+void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, int part,
+                                Symbol made) {
+  const Buffer& b = buffer(u, rank);
+  if (is_of_group(b)) {
+    const bool in_parts = graph_.groups[b.index].parts.are_several();
+    const auto run = in_parts ? of_part(u, rank, part, spec.parts.count) : cells(rank).of(u);
+    // of what all parts here have each adds its own
+    const bool adds = u.how == How::accumulate || (part > 0 && (!in_parts || b.is_cut()));
+    for (int c = run.begin; c < run.end; ++c)
+      at(rank, c) = (adds ? at(rank, c) : 0) +
+                    contribution_symbol(made, cells(rank).element(c, rank));
+    return;
+  }
+  const PieceOf of = piece_of(u, rank, spec, part);
+  if (of.all == 1) {
+    Use all = u;
+    if (part > 0) all.how = How::accumulate;
+    return store(all, rank, made);
+  }
+  for (int k = of.first; k < of.first + of.count; ++k)
+    store_piece(u, rank, k, of.all, of.count == 1 ? made : piece_symbol(made, k));
 }
 
 std::string SymbolicRun::execute(const Instruction& i, int rank) {
@@ -237,75 +286,27 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
   }
 }
 
+/// Part by part, each with what is its own: where all parts are here, with those of its place.
 std::string SymbolicRun::run_block(const Instruction& i, int rank) {
   if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size())
     return std::string(name_of(i.op)) + " names no block of the model";
   const BlockSpec& spec = graph_.blocks[i.block];
-  std::vector<Symbol> slots(spec.slots.size());
   std::vector<SlotUse> uses;
   for (const Use& u : i.uses) {
-    if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= slots.size())
+    if (u.slot < 0 || static_cast<std::size_t>(u.slot) >= spec.slots.size())
       return std::string(name_of(i.op)) + " of " + spec.name + " uses " + buffer(u, rank).name +
              " as no slot of the block";
-    if (spec.parts > 1) continue;
     uses.push_back({u.slot, u.how});
-    if (u.how != How::read && u.how != How::modify) continue;
-    const int parts = pieces_of(u, rank);
-    if (parts == 1) {
-      slots[u.slot] = operand(u, rank);
-      continue;
-    }
-    std::vector<Symbol> pieces;
-    for (int k = 0; k < parts; ++k) pieces.push_back(operand_of_piece(u, rank, k, parts));
-    slots[u.slot] = joined_pieces(pieces);
   }
-  if (spec.parts > 1) return run_experts(i, rank);
-  if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty())
-    return problem;
-  for (const Use& u : i.uses) {
-    if (!writes(u.how)) continue;
-    const int parts = pieces_of(u, rank);
-    for (int k = 0; parts > 1 && k < parts; ++k)
-      store_piece(u, rank, k, parts, piece_symbol(slots[u.slot], k));
-    if (parts == 1) store(u, rank, slots[u.slot]);
-  }
-  return "";
-}
-
-/// Piece by piece, each with the experts that are here; where all are, with those of its place.
-std::string SymbolicRun::run_experts(const Instruction& i, int rank) {
-  const BlockSpec& spec = graph_.blocks[i.block];
-  std::vector<SlotUse> uses;
-  for (const Use& u : i.uses) uses.push_back({u.slot, u.how});
-  for (int part = 0; part < spec.parts; ++part) {
+  for (int part = 0; part < spec.parts.count; ++part) {
     std::vector<Symbol> slots(spec.slots.size());
-    for (const Use& u : i.uses) {
-      if (u.how != How::read && u.how != How::modify) continue;
-      if (is_scalar(buffer(u, rank).role)) {
-        slots[u.slot] = operand(u, rank);
-      } else if (is_of_group(buffer(u, rank))) {
-        const auto run = of_experts(u, rank, part, spec.parts);
-        std::vector<Symbol> own;
-        for (int c = run.begin; c < run.end; ++c) own.push_back(at(rank, c));
-        slots[u.slot] = joined(own);
-      } else {
-        slots[u.slot] = operand_of_piece(u, rank, part, spec.parts);
-      }
-    }
+    for (const Use& u : i.uses)
+      if (u.how == How::read || u.how == How::modify)
+        slots[u.slot] = operand_of_part(u, rank, spec, part);
     if (std::string problem = block_symbols(graph_, i.block, i.op, uses, slots); !problem.empty())
       return problem;
-    for (const Use& u : i.uses) {
-      if (!writes(u.how)) continue;
-      if (!is_of_group(buffer(u, rank))) {
-        store_piece(u, rank, part, spec.parts, slots[u.slot]);
-        continue;
-      }
-      const bool adds = u.how == How::accumulate || (part > 0 && buffer(u, rank).is_cut());
-      const auto run = of_experts(u, rank, part, spec.parts);
-      for (int c = run.begin; c < run.end; ++c)
-        at(rank, c) = (adds ? at(rank, c) : 0) +
-                      contribution_symbol(slots[u.slot], cells(rank).element(c, rank));
-    }
+    for (const Use& u : i.uses)
+      if (writes(u.how)) store_of_part(u, rank, spec, part, slots[u.slot]);
   }
   return "";
 }

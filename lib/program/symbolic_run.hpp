@@ -24,7 +24,6 @@ class SymbolicRun {
  private:
   std::string execute(const Instruction& i, int rank);
   std::string run_block(const Instruction& i, int rank);
-  std::string run_experts(const Instruction& i, int rank);
   std::string copy(const Instruction& i, int rank);
   std::string cast(const Instruction& i, int rank);
   void fp8_scale(const Instruction& i, int rank);
@@ -57,10 +56,15 @@ class SymbolicRun {
   void store(const Use& u, int rank, Symbol made);
   Symbol operand_of_piece(const Use& u, int rank, int part, int parts);
   void store_piece(const Use& u, int rank, int part, int parts, Symbol made);
-  /// Of parameters and gradients of experts, cells of the part.
-  CellMap::Run of_experts(const Use& u, int rank, int part, int parts) const;
-  /// Into how many pieces blocks of experts cut the buffer.
-  int pieces_of(const Use& u, int rank) const;
+  /// Of a group in parts, cells of the part.
+  CellMap::Run of_part(const Use& u, int rank, int part, int parts) const;
+  /// `count` of the `all` pieces of a buffer that is of no group: what a part of a block uses.
+  struct PieceOf {
+    int first = 0, count = 1, all = 1;
+  };
+  PieceOf piece_of(const Use& u, int rank, const BlockSpec& spec, int part) const;
+  Symbol operand_of_part(const Use& u, int rank, const BlockSpec& spec, int part);
+  void store_of_part(const Use& u, int rank, const BlockSpec& spec, int part, Symbol made);
 
   std::vector<const StepProgram*> programs_;
   const ModelGraph& graph_;

@@ -143,6 +143,7 @@ Symbol piece_symbol(Symbol whole, int part) {
   return mix(named_symbol("piece"), whole, static_cast<Symbol>(part));
 }
 Symbol joined_pieces(const std::vector<Symbol>& pieces) {
+  if (pieces.size() == 1) return pieces.front();
   Symbol h = mix(named_symbol("pieces"), pieces.size());
   for (const Symbol piece : pieces) h = mix(h, piece);
   return h;

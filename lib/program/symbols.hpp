@@ -46,9 +46,9 @@ Symbol rounded_symbol(Symbol exact, DType to);
 inline Symbol offset_symbol(std::int64_t begin) {
   return begin == 0 ? 0 : mix(0x51ed270b7a14u, static_cast<Symbol>(begin));
 }
-/// The piece of a value that a block of experts computes by itself (BlockSpec::parts).
+/// The piece of a value that a part of a block computes by itself (BlockSpec::parts).
 Symbol piece_symbol(Symbol whole, int part);
-/// A value as a block sees it that is not of experts.
+/// A value as a block sees it that has no parts; one piece is all of it.
 Symbol joined_pieces(const std::vector<Symbol>& pieces);
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2);
 

@@ -222,7 +222,7 @@ void ResidentState::store_exact(Group& group, std::span<const float> exact) {
   if (group.is_kept) return;
   group.loaded_hash = !group.layout.is_whole() ? hash_hex(std::as_bytes(exact)) : "";
   std::vector<float> part;
-  if (group.spec->parts > 1) {
+  if (group.spec->parts.are_several()) {
     part = part_of_exact(*group.spec, group.shards[own(group)], exact);
     exact = part;
   } else if (!group.layout.is_whole()) {

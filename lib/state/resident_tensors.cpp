@@ -129,7 +129,7 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   const auto n = static_cast<std::size_t>(parameter.elements());
   if (memory.size() < n) memory.resize(n);
   const std::span<float> out(memory.data(), n);
-  if (group.spec->parts == 1) return exact_elements(group, parameter.offset, out);
+  if (!group.spec->parts.are_several()) return exact_elements(group, parameter.offset, out);
   for (std::size_t r = 0; r < group.shards.size(); ++r)
     for (const ParameterSpec& p : group.shards[r].parameters)
       if (p.name == parameter.name)

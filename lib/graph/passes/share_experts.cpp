@@ -44,7 +44,7 @@ class Sharing {
     Block experts = behind(block, ".experts"), rest = behind(block, ".combine");
     rest.closes = block.closes;
     experts.closes = true;  // a sum that opens the next one stays there
-    experts.parts = static_cast<int>(sharing_.ranks);
+    experts.parts = parts_;
     experts.ops.assign(dispatch, combine);
     rest.ops.assign(combine, block.ops.end());
     block.ops.erase(dispatch, block.ops.end());
@@ -106,7 +106,7 @@ class Sharing {
       if (auto* layer = std::get_if<GroupedLinear>(&op.operation)) {
         layer->experts = all.experts / sharing_.ranks;
         layer->expected_rows = choices;
-        for (ParameterId& p : op.parameters) p.parts = static_cast<int>(sharing_.ranks);
+        for (ParameterId& p : op.parameters) p.parts = parts_;
       }
       make_outputs(op);
     }
@@ -149,6 +149,7 @@ class Sharing {
 
   Model& model_;
   const ExpertSharing& sharing_;
+  const program::Parts parts_{program::axes::expert, static_cast<int>(sharing_.ranks)};
   std::map<ValueId, ValueId> chosen_;  // offsets of a rank's rows: of all choices
 };
 

@@ -14,7 +14,12 @@ constexpr std::int64_t width = 12;  // elements; 1, 2 and 3 ranks divide it
 
 inline SlotSpec slot(std::string name, Role role, int index, std::vector<Slot> from = {},
                      bool cheap = false) {
-  return {std::move(name), role, index, {"", DType::f32, {width}}, std::move(from), cheap};
+  return {.name = std::move(name),
+          .role = role,
+          .index = index,
+          .tensor = {"", DType::f32, {width}},
+          .from = std::move(from),
+          .cheap = cheap};
 }
 
 inline int add_group(ModelGraph& g, const std::string& name) {

@@ -97,12 +97,12 @@ TEST_CASE("ranks that share experts have three blocks for a mixture") {
     return *std::ranges::find(blocks, name, &Block::name);
   };
   const Block experts = named("h0.mlp.experts"), rest = named("h0.mlp.combine");
-  CHECK((experts.parts == 2 && experts.continues && experts.closes));
-  CHECK((rest.parts == 1 && rest.continues));
+  CHECK((experts.parts.count == 2 && experts.continues && experts.closes));
+  CHECK((rest.parts.count == 1 && rest.continues));
   CHECK(named("h0.mlp").closes);
   const Node& layer = experts.ops.at(1);
   CHECK(std::get<operations::GroupedLinear>(layer.operation).experts == 2);
-  CHECK(layer.parameters.at(operations::GroupedLinear::weight).parts == 2);
+  CHECK(layer.parameters.at(operations::GroupedLinear::weight).parts.count == 2);
   const Node& sent = named("h0.mlp").ops.back();
   // 8 tokens make 16 choices, 8 of each rank's experts if all are chosen as often
   CHECK(std::get<operations::DispatchToRanks>(sent.operation) ==

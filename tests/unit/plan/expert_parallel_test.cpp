@@ -131,7 +131,7 @@ TEST_CASE("experts lie in shards among those that have the same, all else among 
       for (const program::Buffer& b : p.buffers) {
         if (!b.resident || b.role != program::Role::state) continue;
         const program::GroupSpec& group = graph.groups[static_cast<std::size_t>(b.index)];
-        const int parts = group.parts > 1 ? std::max(c.shard, c.experts) : c.shard;
+        const int parts = group.parts.are_several() ? std::max(c.shard, c.experts) : c.shard;
         CHECK(b.elements * parts == group.elements);
       }
     }
@@ -143,7 +143,7 @@ TEST_CASE("shards of experts are parts of what their ranks have, and all of it t
   const program::Layout layout =
       program::Layout().cut(axes::expert).cut(axes::shard - axes::expert);
   for (const program::GroupSpec& group : graph.groups) {
-    if (group.parts == 1) continue;
+    if (!group.parts.are_several()) continue;
     std::map<std::string, std::int64_t> found, whole;
     std::set<std::int64_t> firsts;
     for (const int rank : mesh.peers(layout.along(), 5)) {
@@ -218,9 +218,9 @@ TEST_CASE("a rank has as many rows of each tensor of experts, or whole tensors")
     std::map<std::string, std::int64_t> elements, whole;
     int groups = 0;
     for (const program::GroupSpec& group : graph.groups) {
-      if (group.parts == 1) continue;
+      if (!group.parts.are_several()) continue;
       ++groups;
-      REQUIRE(group.parts == 2);
+      REQUIRE(group.parts.count == 2);
       const program::GroupSpec first = program::part_of(group, 0),
                                second = program::part_of(group, 1);
       REQUIRE(first.parameters.size() == second.parameters.size());
