@@ -55,7 +55,7 @@ AxisSet shard_axes(const GroupSpec& group) {
 }
 
 bool is_sharded(const GroupSpec& group, const Mesh& mesh) {
-  return mesh.size(shard_axes(group)) > 1 && !(group.fp8 && group.parts.are_several());
+  return mesh.size(shard_axes(group)) > 1;
 }
 
 Layout trained_layout(const GroupSpec& group, const Mesh& mesh) {

@@ -9,7 +9,7 @@ namespace trainx::program {
 
 /// Along what the mesh's shards cut a group: experts in parts among those ranks that have the same.
 AxisSet shard_axes(const GroupSpec& group);
-/// Do they cut it? Scales of experts in fp8 are those of one rank's experts, which no others know.
+/// Do they cut it?
 bool is_sharded(const GroupSpec& group, const Mesh& mesh);
 /// Of what is trained of a group and kept from step to step.
 Layout trained_layout(const GroupSpec& group, const Mesh& mesh);

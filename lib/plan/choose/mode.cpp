@@ -22,18 +22,22 @@ std::string what_is_kept(ParallelMode mode) {
 void require_shards_on_host(const Draft& plan) {
   if (!plan.in_parts() || !offloads_optimizer(plan) || plan.update.unit != program::Unit::tensor)
     return;
-  const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options),
-                    mode = recipe::write_value(plan.mode);
+  const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options);
+  const bool in_shards = plan.zero_stage() > 0, shares_experts = plan.mesh.experts > 1;
+  const std::string mode = "parallel.mode: " + recipe::write_value(plan.mode),
+                    experts = "parallel.experts: " + std::to_string(plan.mesh.experts);
   throw UserError(
       ExitCode::invalid_recipe,
       "memory.optimizer_offload: " +
           recipe::write_value(plan.recipe.memory.optimizer_offload.where) + " and " +
-          (plan.zero_stage() > 0 ? "parallel.mode: " + mode
-                                 : "parallel.experts: " + std::to_string(plan.mesh.experts)) +
+          (in_shards ? mode : "") + (in_shards && shares_experts ? " and " : "") +
+          (shares_experts ? experts : "") +
           " cannot go together with optimizer.type: " + optimizer +
           ", whose updates need sums over tensors of which a host has parts alone; write another "
           "optimizer, " +
-          (plan.zero_stage() > 0 ? "parallel.mode: ddp, " : "leave parallel.experts out, ") +
+          (!in_shards       ? "leave parallel.experts out, "
+           : shares_experts ? "parallel.mode: ddp without parallel.experts, "
+                            : "parallel.mode: ddp, ") +
           "or leave optimizer_offload out");
 }
 
