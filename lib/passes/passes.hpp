@@ -86,7 +86,8 @@ StepProgram zero(StepProgram p, const ModelGraph& graph, const program::UpdateSp
 
 /// Each group is updated, and its part of the norm summed, right behind the last instruction that
 /// writes its gradient or uses its parameters, so that gradients die early. An update's norm2 then
-/// holds the gradients so far.
+/// holds the gradients so far. Parts of the norm, and sums over whole tensors, are summed over
+/// ranks before each update that needs them.
 StepProgram update_in_backward(StepProgram p);
 
 /// States and exact weights lie on the host, and so do the weights that updates write: each

@@ -4,6 +4,8 @@
 #include "passes/summed.hpp"
 #include "program/operations.hpp"
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace trainx::passes {
@@ -18,51 +20,108 @@ bool must_precede(const Instruction& earlier, Instruction update) {
   return meet(earlier, update);
 }
 
-/// The norm of these groups' gradients, added to those before.
-Instruction norm_of(const std::vector<Instruction>& updates, const Instruction& norm, bool first) {
-  Instruction out = norm;
-  std::erase_if(out.uses, [&](const Use& u) {
-    return u.slot >= NormSlot::first_gradient &&
-           std::none_of(updates.begin(), updates.end(), [&](const Instruction& i) {
-             return u.slot == NormSlot::first_gradient + i.group;
-           });
-  });
-  for (Use& u : out.uses)
-    if (u.slot == NormSlot::norm2) u.how = first ? How::overwrite : How::accumulate;
-  return out;
+/// Is it an update, or does it make or sum over ranks what only updates hang on: norms, and sums
+/// over whole tensors?
+bool is_of_updates(const StepProgram& p, const Instruction& i) {
+  if (i.op == Op::grad_norm || i.op == Op::measure || i.op == Op::update) return true;
+  if (i.op != Op::reduce && i.op != Op::add) return false;
+  const Role role = p.buffers[static_cast<std::size_t>(i.uses.back().buffer)].role;
+  return role == Role::squared_norm || role == Role::tensor_sums;
+}
+
+using Groups = std::set<int>;
+
+/// The updates of some groups and what they hang on, in the order of `all`, which are those of all
+/// groups. The norm of their gradients is added to that of gradients before.
+class UpdatesOfSome {
+ public:
+  UpdatesOfSome(const std::vector<Instruction>& all, const Groups& groups, bool are_first)
+      : groups_(groups) {
+    const Instruction& norm = *std::ranges::find(all, Op::grad_norm, &Instruction::op);
+    total_ = find_use(norm, NormSlot::norm2)->buffer;
+    for (const Instruction& i : all)
+      if (Instruction own = i; keep_own(own, are_first)) {
+        for (const Use& u : own.uses)
+          if (writes(u.how)) made_.insert(u.buffer);
+        out_.push_back(std::move(own));
+      }
+  }
+
+  std::vector<Instruction> take() { return std::move(out_); }
+
+ private:
+  /// False: nothing is left of the instruction.
+  bool keep_own(Instruction& i, bool are_first) {
+    switch (i.op) {
+      case Op::measure:
+      case Op::update: return groups_.contains(i.group);
+      case Op::grad_norm: return keep_own_gradients(i, are_first);
+      case Op::add: return made_.contains(find_use(i, CopySlot::from)->buffer);
+      default: return keep_own_things(i);
+    }
+  }
+
+  /// The first norm of a step begins the total, of no gradient if need be.
+  bool keep_own_gradients(Instruction& norm, bool are_first) const {
+    std::erase_if(norm.uses, [&](const Use& u) {
+      return u.slot >= NormSlot::first_gradient &&
+             !groups_.contains(u.slot - NormSlot::first_gradient);
+    });
+    const auto to = std::ranges::find(norm.uses, NormSlot::norm2, &Use::slot);
+    const bool is_total = to->buffer == total_;
+    if (is_total) to->how = are_first ? How::overwrite : How::accumulate;
+    return norm.uses.size() > 1 || (is_total && are_first);
+  }
+
+  bool keep_own_things(Instruction& sum) const {
+    std::erase_if(sum.uses, [&](const Use& u) { return !made_.contains(u.buffer); });
+    int thing = 0;
+    for (Use& u : sum.uses) u.slot = ReduceSlot::thing(thing++);
+    return !sum.uses.empty();
+  }
+
+  const Groups& groups_;
+  BufferId total_ = none;    // the norm that updates read
+  std::set<BufferId> made_;  // by what is kept so far
+  std::vector<Instruction> out_;
+};
+
+/// The last work of a block up to that position, behind which a gradient is complete.
+std::size_t last_block(const std::vector<Instruction>& steady, std::size_t position) {
+  while (position > 0 && !is_of_block(steady[position])) --position;
+  return position;
 }
 
 }  // namespace
 
 StepProgram update_in_backward(StepProgram p) {
   enter(p, Pass::update_in_backward);
-  std::vector<Instruction> rest;
-  // of each of `rest`: the updates that come right after it
-  std::vector<std::vector<Instruction>> behind;
-  const Instruction* norm = nullptr;
+  std::vector<Instruction> rest, of_updates;
+  std::vector<std::pair<std::size_t, int>> places;  // positions in `rest`, and groups
+  // by position in `rest`: groups that are updated right after it, by the block that completes
+  // their gradients
+  std::map<std::size_t, std::map<std::size_t, Groups>> behind;
   for (const Instruction& i : p.steady) {
-    if (i.op == Op::grad_norm) {
-      norm = &i;
-    } else if (i.op == Op::update) {
-      std::size_t after = rest.size();
-      while (after > 0 && !must_precede(rest[after - 1], i)) --after;
-      if (after == 0)
-        throw InternalError("update_in_backward: nothing writes the gradient of group " +
-                            std::to_string(i.group));
-      behind[beside_sum(rest, after - 1)].push_back(i);
-    } else {
-      rest.push_back(i);
-      behind.emplace_back();
-    }
+    (is_of_updates(p, i) ? of_updates : rest).push_back(i);
+    if (i.op != Op::update) continue;
+    std::size_t after = rest.size();
+    while (after > 0 && !must_precede(rest[after - 1], i)) --after;
+    if (after == 0)
+      throw InternalError("update_in_backward: nothing writes the gradient of group " +
+                          std::to_string(i.group));
+    places.emplace_back(after - 1, i.group);
   }
-  if (!norm) throw InternalError("update_in_backward: the program sums no norm");
+  for (const auto& [after, group] : places)
+    behind[beside_sum(rest, after)][last_block(rest, after)].insert(group);
+  if (std::ranges::find(of_updates, Op::grad_norm, &Instruction::op) == of_updates.end())
+    throw InternalError("update_in_backward: the program sums no norm");
   std::vector<Instruction> steady;
-  bool first = true;
+  bool are_first = true;
   for (std::size_t k = 0; k < rest.size(); ++k) {
     steady.push_back(std::move(rest[k]));
-    if (behind[k].empty()) continue;
-    steady.push_back(norm_of(behind[k], *norm, std::exchange(first, false)));
-    std::move(behind[k].begin(), behind[k].end(), std::back_inserter(steady));
+    for (const auto& [block, groups] : behind[k])
+      std::ranges::move(UpdatesOfSome(of_updates, groups, std::exchange(are_first, false)).take(),
+                        std::back_inserter(steady));
   }
   p.steady = std::move(steady);
   return p;

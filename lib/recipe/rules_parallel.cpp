@@ -88,8 +88,6 @@ class ParallelRules : public RuleSet {
                " ranks are no groups of " + std::to_string(r_.parallel.experts));
     refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
            several + "parallel.mode: dp keeps all weights on rank 0: write ddp");
-    refuse(r_.optimizer.update_in_backward, key, {"optimizer.update_in_backward"},
-           several + "optimizer.update_in_backward does not sum their norm: leave one out");
     refuse(r_.generate.every.has_value(), key, {"generate.every"},
            several + "generate.every needs all weights on one rank: leave one out");
     refuse(r_.parallel.experts_overflow != ExpertsOverflow::error &&

@@ -6,6 +6,7 @@
 #include "passes/passes.hpp"
 #include "program/check.hpp"
 #include "program/operations.hpp"
+#include "program/print.hpp"
 #include "program/shards.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
@@ -40,9 +41,11 @@ std::string config(const std::string& family) {
   return text + R"("num_local_experts": 4})";
 }
 
-program::ModelGraph mixture(int ranks, const std::string& family = "mixtral") {
+program::ModelGraph mixture(int ranks, const std::string& family = "mixtral",
+                            std::vector<graph::ParameterRule> rules = {}) {
   architectures::GraphOptions graph_options = architectures::GraphOptions::on_cpu(1);
   graph_options.passes.sharing.ranks = ranks;
+  graph_options.passes.rules = std::move(rules);
   architectures::ModelDims dims = architectures::dims_from_config(config(family), "config.json");
   return architectures::model_graph(dims, 2, 4, DType::f32, graph_options);
 }
@@ -63,17 +66,34 @@ std::string problem_of(const StepProgram& p, const program::ModelGraph& graph) {
   return program::check_program(p, program::plan_memory(p), &reference);
 }
 
+/// Of a program with updates in backward.
+std::string early_problem_of(const StepProgram& p, const program::ModelGraph& graph,
+                             const program::UpdateSpec& spec = update()) {
+  program::Reference reference{&graph, spec, micro_steps};
+  reference.update_in_backward = true;
+  return program::check_program(p, program::plan_memory(p), &reference);
+}
+
 StepProgram shared(const program::ModelGraph& graph, const Mesh& mesh,
-                   RecomputeLevel level = RecomputeLevel::none) {
-  auto p = passes::accumulation(program::plain_program(graph, update()), micro_steps);
+                   RecomputeLevel level = RecomputeLevel::none,
+                   const program::UpdateSpec& spec = update()) {
+  auto p = passes::accumulation(program::plain_program(graph, spec), micro_steps);
   p = passes::activation_recomputation(std::move(p), graph, level);
-  return passes::expert_parallel(std::move(p), graph, update(), mesh);
+  return passes::expert_parallel(std::move(p), graph, spec, mesh);
 }
 
 StepProgram in_ddp(const program::ModelGraph& graph, const Mesh& mesh,
                    RecomputeLevel level = RecomputeLevel::none) {
   return passes::lower_collectives(
       passes::distributed_data_parallel(shared(graph, mesh, level), {mesh, 0}), DType::f32);
+}
+
+StepProgram updated_in_backward(const program::ModelGraph& graph, const Mesh& mesh,
+                                RecomputeLevel level = RecomputeLevel::none,
+                                const program::UpdateSpec& spec = update()) {
+  return passes::lower_collectives(passes::update_in_backward(passes::distributed_data_parallel(
+                                       shared(graph, mesh, level, spec), {mesh, 0})),
+                                   DType::f32);
 }
 
 Mesh in_shards_of(Mesh mesh, int shard) {
@@ -113,6 +133,28 @@ TEST_CASE("ranks that share experts train as one") {
         CHECK(count(p, Op::all_to_all, axes::expert) >= micro_steps * 2 * 4);
         CHECK((count(p, Op::reduce, axes::expert_replica) > 0) == (experts < ranks));
       }
+}
+
+TEST_CASE("updates in backward have the norm of all ranks' experts") {
+  program::UpdateSpec of_tensors = update();
+  of_tensors.unit = program::Unit::tensor;
+  for (int round = 0; round < 2; ++round)
+    of_tensors.sums.push_back([](const program::ParameterSpec&) { return std::int64_t{1}; });
+  const std::vector<graph::ParameterRule> none_frozen,
+      experts_rest{{.pattern = "*experts*", .trained = false}},
+      head_rests{{.pattern = "lm_head.weight", .trained = false},
+                 {.pattern = "model.norm.weight", .trained = false}},
+      experts_alone{{.pattern = "*", .trained = false}, {.pattern = "*experts*", .trained = true}};
+  for (const std::string& family : {std::string("mixtral"), std::string("dots1")})
+    for (const auto& rules : {none_frozen, experts_rest, head_rests, experts_alone})
+      for (const auto& [ranks, experts] : {std::pair{2, 2}, std::pair{4, 2}, std::pair{4, 4}})
+        for (const RecomputeLevel level : {RecomputeLevel::none, RecomputeLevel::full})
+          for (const program::UpdateSpec& spec : {update(), of_tensors}) {
+            const program::ModelGraph graph = mixture(experts, family, rules);
+            const StepProgram p = updated_in_backward(graph, mesh_of(ranks, experts), level, spec);
+            CAPTURE(family, ranks, experts, static_cast<int>(level), print(p, &graph));
+            CHECK(early_problem_of(p, graph, spec) == "");
+          }
 }
 
 TEST_CASE("experts lie in shards among those that have the same, all else among all") {
@@ -178,6 +220,21 @@ TEST_CASE("each instruction of a program with shared experts is needed") {
       CAPTURE(k, program::name_of(p.steady[k].op));
       CHECK(problem_of(without, *of) != "");
     }
+}
+
+TEST_CASE("each instruction of a program that updates shared experts in backward is needed") {
+  const program::ModelGraph graph = mixture(2);
+  for (const int ranks : {2, 4}) {
+    const StepProgram p = updated_in_backward(graph, mesh_of(ranks, 2));
+    REQUIRE(early_problem_of(p, graph) == "");
+    CHECK(count(p, Op::reduce, axes::expert) == 2);  // a norm for each layer
+    for (std::size_t k = 0; k < p.steady.size(); ++k) {
+      StepProgram without = p;
+      without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
+      CAPTURE(k, program::name_of(p.steady[k].op));
+      CHECK(early_problem_of(without, graph) != "");
+    }
+  }
 }
 
 TEST_CASE("an exchange of other slots, or among other ranks, is found") {
