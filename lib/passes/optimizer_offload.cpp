@@ -157,6 +157,7 @@ class OptimizerOffload {
           norm2 = u;
         else
           parts[beside_sum(p_.steady, last_writer(u.buffer, k))].push_back(u);
+      if (parts.empty()) continue;  // stays 0, to which parts of other norms are added
       bool first = true;
       for (auto& [position, uses] : parts) {
         norm2.how = std::exchange(first, false) ? How::overwrite : How::accumulate;

@@ -157,6 +157,21 @@ TEST_CASE("updates in backward have the norm of all ranks' experts") {
           }
 }
 
+TEST_CASE("experts that are trained alone may be updated on the host") {
+  const program::ModelGraph graph =
+      mixture(2, "mixtral",
+              {{.pattern = "*", .trained = false}, {.pattern = "*experts*", .trained = true}});
+  for (const int ranks : {2, 4})
+    for (const bool in_backward : {false, true}) {
+      const Mesh mesh = mesh_of(ranks, 2);
+      StepProgram p = passes::distributed_data_parallel(shared(graph, mesh), {mesh, 0});
+      if (in_backward) p = passes::update_in_backward(std::move(p));
+      p = passes::lower_collectives(passes::optimizer_offload(std::move(p)), DType::f32);
+      CAPTURE(ranks, in_backward, print(p, &graph));
+      CHECK((in_backward ? early_problem_of(p, graph) : problem_of(p, graph)) == "");
+    }
+}
+
 TEST_CASE("experts lie in shards among those that have the same, all else among all") {
   struct Case {
     int ranks, experts, shard;
