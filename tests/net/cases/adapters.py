@@ -11,6 +11,9 @@ def lora(more=""):
     return f"model.adapter={{type: lora, rank: 4{more}}}"
 
 
+# Layers large enough that ranks of a host hold their frozen weights once.
+LARGE = "model.options={hidden_size: 128, intermediate_size: 256}"
+
 CASES = {
     "adapters: of all layers": case(family("llama"), BF16, lora()),
     "adapters: of some, with dropout, recomputed": case(
@@ -63,4 +66,11 @@ CASES = {
         LLAMA, lora(), "eval.precision=fp16", precision=fp8("delayed")
     ),
     "adapters: zero3": case(family("qwen2"), BF16, lora(), *ranks("zero3", 2)),
+    "adapters: ddp": case(family("llama"), LARGE, BF16, lora(), *ranks("ddp", 2)),
+    "adapters: zero1 of 4 ranks, dropout": case(
+        family("qwen2"), LARGE, lora(", dropout: 0.1"), *ranks("zero1", 4)
+    ),
+    "adapters: ddp, weights on the host": case(
+        family("llama"), LARGE, BF16, lora(), *ranks("ddp", 2), "memory.parameter_offload=cpu"
+    ),
 }

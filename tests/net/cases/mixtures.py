@@ -1,6 +1,7 @@
 """Mixtures of experts, and ranks that share experts."""
 
 from .base import BF16, SIZES, STORIES, case, ranks
+from .gpt2 import IN_BACKWARD, OPTIMIZERS, offload
 
 SMALL = (
     "num_layers: 2, num_heads: 2, num_key_value_heads: 2, hidden_size: 32, "
@@ -26,6 +27,11 @@ def switch(more=""):
 
 def shared(mode, world, experts, more=""):
     return ranks(mode, world, 1, f", experts: {experts}{more}")
+
+
+def in_backward(world, experts):
+    """With the whole batch at once."""
+    return (*ranks("ddp", world, 8 // world, f", experts: {experts}"), IN_BACKWARD)
 
 
 MIXTURES = {
@@ -82,6 +88,30 @@ SHARED = {
         mixture("dots1", ", router_bias_rate: 0.01"), *shared("zero1", 2, 2)
     ),
     "experts of 2 ranks, switch": case(switch(", capacity_factor: 0"), *shared("ddp", 2, 2)),
+    "experts of 2 ranks, lamb": case(
+        mixture("mixtral"), *shared("ddp", 2, 2), optimizer=OPTIMIZERS["lamb"]
+    ),
+    "experts of 2 of 4 ranks, lamb, zero2": case(
+        mixture("gpt_oss"), *shared("zero2", 4, 2), optimizer=OPTIMIZERS["lamb"], gpus=("",)
+    ),
+    "experts of 2 ranks, optimizer on the host": case(
+        mixture("mixtral"), *shared("ddp", 2, 2), BF16, offload("cpu")
+    ),
+    "experts of 2 of 4 ranks, zero3, weights on the host": case(
+        mixture("mixtral"), *shared("zero3", 4, 2), offload("cpu"), "memory.parameter_offload=cpu"
+    ),
+    "experts of 2 ranks, update in backward": case(
+        mixture("mixtral"), *in_backward(2, 2), BF16
+    ),
+    "experts of 2 of 4 ranks, update in backward": case(
+        mixture("granitemoe"), *in_backward(4, 2), FULL
+    ),
+    "experts of 2 ranks, update in backward, adafactor": case(
+        mixture("mixtral"), *in_backward(2, 2), optimizer=OPTIMIZERS["adafactor"], gpus=("",)
+    ),
+    "experts of 2 ranks, update in backward, on the host": case(
+        mixture("mixtral"), *in_backward(2, 2), offload("cpu"), "memory.parameter_offload=cpu"
+    ),
 }
 
 CASES = MIXTURES | SHARED
