@@ -68,7 +68,8 @@ void mark_parts(const Model& model, ParameterPlaces& placed) {
           GroupSpec& group = placed.groups[static_cast<std::size_t>(at.group)];
           group.parts = p.parts;
           if (p.count > 1)
-            group.parameters[static_cast<std::size_t>(at.index)].part = i / (p.count / p.parts.count);
+            group.parameters[static_cast<std::size_t>(at.index)].part = i /
+                                                                        (p.count / p.parts.count);
         }
 }
 

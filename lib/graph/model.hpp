@@ -14,8 +14,8 @@ using program::none;
 
 using ValueId = int;  // Model::values
 struct ParameterId {
-  int index = none;  // Model::parameters
-  int count = 1;     // that many, as one tensor: they follow one another
+  int index = none;           // Model::parameters
+  int count = 1;              // that many, as one tensor: they follow one another
   program::Parts parts = {};  // the operand is one of these parts of that: experts of a rank
 };
 
@@ -53,10 +53,10 @@ struct Block {
   BlockKind kind = BlockKind::layer;
   int layer = none;
   std::vector<Node> ops;
-  std::int64_t length = 0;  // tokens of a sample, of its rows
-  bool closes = false;      // the sum that it ends with does not begin the next block
+  std::int64_t length = 0;    // tokens of a sample, of its rows
+  bool closes = false;        // the sum that it ends with does not begin the next block
   program::Parts parts = {};  // program::BlockSpec
-  bool continues = false;   // the block before: keys of random numbers are that one's
+  bool continues = false;     // the block before: keys of random numbers are that one's
 };
 
 /// What the loss is computed of.

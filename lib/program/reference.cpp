@@ -223,8 +223,7 @@ class StepReference {
   /// All parts of a block have a group that is in one.
   bool has(std::size_t group, std::size_t part, std::int64_t element) const {
     const GroupSpec& g = graph_.groups[group];
-    return !g.parts.are_several() ||
-           element / g.part_elements() == static_cast<std::int64_t>(part);
+    return !g.parts.are_several() || element / g.part_elements() == static_cast<std::int64_t>(part);
   }
   Symbol parameters_of(std::size_t group, std::size_t part) const {
     if (!graph_.groups[group].parts.are_several()) return parameters_[group];

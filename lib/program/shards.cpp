@@ -50,9 +50,7 @@ GroupSpec divisible(GroupSpec group, int shards, Unit unit) {
 
 }  // namespace
 
-AxisSet shard_axes(const GroupSpec& group) {
-  return axes::shard - group.parts.along;
-}
+AxisSet shard_axes(const GroupSpec& group) { return axes::shard - group.parts.along; }
 
 bool is_sharded(const GroupSpec& group, const Mesh& mesh) {
   return mesh.size(shard_axes(group)) > 1;
