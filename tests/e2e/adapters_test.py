@@ -53,6 +53,20 @@ def ties_low_ranks(case):
             any(name in tables for name, *_ in case["peft"]["adapted"]))
 
 
+def adapts_shared_rows(case):
+    """Whether an adapter belongs to a module that shares an embedding whose single tokens are
+    trained, which trainx refuses by name. PEFT makes such an adapter; of T5's tables its first
+    forward fails (findings/peft_tokens_beside_adapted_tables.sh)."""
+    tokens = case["settings"].get("trainable_token_indices")
+    if not tokens or "peft" not in case:
+        return False
+    tables = [m["name"] for m in case["modules"] if m.get("input_embedding")]
+    shares = {m["name"] for m in case["modules"] if m.get("tied")}
+    of_table = isinstance(tokens, list) or any(table.endswith(end)
+                                               for table in tables for end in tokens)
+    return of_table and any(name in shares for name, *_ in case["peft"]["adapted"])
+
+
 def ends_at_dot(name, end):
     return name == end or name.endswith("." + end)
 
@@ -114,7 +128,7 @@ class Drawn(Trainx):
                         continue
                     self.assertIn(answer.get("refused"), (65, 78), (case["error"], answer))
                     continue
-                if ties_low_ranks(case):
+                if ties_low_ranks(case) or adapts_shared_rows(case):
                     self.assertEqual(answer.get("refused"), 78, answer)
                     continue
                 self.assertNotIn("refused", answer, answer)
