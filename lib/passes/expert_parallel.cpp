@@ -61,7 +61,8 @@ class ExpertParallel {
     return block_of(i).slots[static_cast<std::size_t>(u.slot)].state;
   }
 
-  /// What lies otherwise than its reader has it goes where that needs it, once it is complete.
+  /// Ranks exchange each value that a block reads in another state than its writer left it in,
+  /// once it is complete.
   void exchange_values() {
     struct Writer {
       int at = none;  // the last so far
@@ -108,7 +109,7 @@ class ExpertParallel {
       behind_[static_cast<std::size_t>(position)].push_back(std::move(exchange));
   }
 
-  /// Along what the ranks have other parts of what the use is of; empty: it is in one.
+  /// The axes whose ranks hold other parts of the buffer's group; empty: the group has one part.
   AxisSet parts_along(const Use& u) {
     const Buffer& b = buffer(u.buffer);
     if (!is_of_group(b)) return {};
@@ -116,8 +117,8 @@ class ExpertParallel {
     return b.layout.is_cut_along(along) ? along : AxisSet{};
   }
 
-  /// Ranks with other parts each have a share of the norm; of all other gradients each rank has the
-  /// same.
+  /// Each rank adds its parts to the norm, which the ranks then sum. All other gradients are the
+  /// same on each rank.
   void sum_norms() {
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& norm = p_.steady[k];

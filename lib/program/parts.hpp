@@ -1,11 +1,11 @@
-// Into what a block or a group is cut, of which each rank has its own.
+// The equal parts of a block or of a group of parameters, of which each rank has one.
 #pragma once
 #include "program/axes.hpp"
 
 namespace trainx::program {
 
-/// As many equal parts as ranks differ along the set, each with one of them: experts of a layer.
-/// A graph is made for so many ranks; one part is all there is, and along no axis.
+/// Each rank along the axes has one of `count` equal parts, such as some experts of a layer. A
+/// block or group that is not cut has one part and no axes.
 struct Parts {
   AxisSet along = {};
   int count = 1;

@@ -157,8 +157,8 @@ class StepReference {
     return "";
   }
 
-  /// Part by part, each of its own pieces; a block that has one part of its own reads and writes
-  /// all pieces of a value.
+  /// Computes each part of the block with its own pieces of values. A block that is not cut reads
+  /// and writes all pieces.
   std::string run_block(int block, Op op, const Phase& phase) {
     const BlockSpec& spec = graph_.blocks[block];
     const auto parts = static_cast<std::size_t>(spec.parts.count);
@@ -220,7 +220,7 @@ class StepReference {
     }
   }
 
-  /// All parts of a block have a group that is in one.
+  /// Every part of a block reads a group that is not cut, and its own part of one that is.
   bool has(std::size_t group, std::size_t part, std::int64_t element) const {
     const GroupSpec& g = graph_.groups[group];
     return !g.parts.are_several() || element / g.part_elements() == static_cast<std::int64_t>(part);

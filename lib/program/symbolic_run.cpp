@@ -211,7 +211,7 @@ void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, i
   if (is_of_group(b)) {
     const bool in_parts = graph_.groups[b.index].parts.are_several();
     const auto run = in_parts ? of_part(u, rank, part, spec.parts.count) : cells(rank).of(u);
-    // of what all parts here have each adds its own
+    // each part adds to a gradient that all parts share
     const bool adds = u.how == How::accumulate || (part > 0 && (!in_parts || b.is_cut()));
     for (int c = run.begin; c < run.end; ++c)
       at(rank, c) = (adds ? at(rank, c) : 0) +
@@ -286,7 +286,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
   }
 }
 
-/// Part by part, each with what is its own: where all parts are here, with those of its place.
+/// Computes each part of the block with its own pieces of values and its own part of groups.
 std::string SymbolicRun::run_block(const Instruction& i, int rank) {
   if (i.block < 0 || static_cast<std::size_t>(i.block) >= graph_.blocks.size())
     return std::string(name_of(i.op)) + " names no block of the model";
