@@ -10,6 +10,10 @@ namespace trainx {
 /// nothing where there are none.
 std::optional<std::int64_t> memory_limit();
 
+/// True where this process has such a limit and lacks the room below it for one more arena of
+/// malloc (64 MiB). Asks the kernel alone: a signal handler may call it.
+bool limit_is_reached() noexcept;
+
 /// "the machine has no memory left", or that the limit is reached, and how to raise it. For exit
 /// code 71.
 std::string no_memory_sentence();

@@ -1,4 +1,6 @@
 #include "log/crash_ring.hpp"
+#include "core/error.hpp"
+#include "core/memory_limit.hpp"
 #include "log/log.hpp"
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,6 +12,8 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <span>
+#include <string>
 
 namespace trainx::log {
 namespace {
@@ -21,7 +25,15 @@ struct Slot {
 std::array<Slot, ring_lines> ring;          // 260 KB, of which pages are touched as lines come
 std::atomic<std::size_t> written{0};        // lines ever kept
 std::array<char, 4096> crash_path{};        // ends with 0
+std::array<char, 512> without_memory{};     // ends with 0
 std::array<char, 64 * 1024> handler_stack;  // a handler cannot run on a stack that is full
+
+/// `text`, or nothing where it does not fit.
+void set_words(std::span<char> words, std::string_view text) {
+  const std::size_t length = text.size() < words.size() ? text.size() : 0;
+  std::memcpy(words.data(), text.data(), length);
+  words[length] = 0;
+}
 
 void put(int fd, const char* text, std::size_t length) {
   while (length > 0) {
@@ -43,6 +55,11 @@ const char* words_of(int signal) {
 }
 
 void on_crash(int signal) {
+  if ((signal == SIGABRT || signal == SIGSEGV) && limit_is_reached()) {
+    write_ring("ended by a library that got no memory");
+    put(STDERR_FILENO, without_memory.data(), std::strlen(without_memory.data()));
+    ::_exit(static_cast<int>(ExitCode::out_of_memory));
+  }
   write_ring(words_of(signal));
   ::raise(signal);  // pending until this returns; the default action then ends the process
 }
@@ -68,6 +85,7 @@ void keep_in_ring(std::string_view line) {
 }
 
 void install_crash_handlers() {
+  set_words(without_memory, "trainx: " + no_memory_sentence() + "\n");
   const stack_t stack{
       .ss_sp = handler_stack.data(), .ss_flags = 0, .ss_size = handler_stack.size()};
   ::sigaltstack(&stack, nullptr);
@@ -80,11 +98,7 @@ void install_crash_handlers() {
   std::set_terminate(on_terminate);
 }
 
-void set_crash_file(const std::string& path) {
-  const std::size_t length = path.size() < crash_path.size() ? path.size() : 0;
-  std::memcpy(crash_path.data(), path.data(), length);
-  crash_path[length] = 0;
-}
+void set_crash_file(const std::string& path) { set_words(crash_path, path); }
 
 bool write_ring(std::string_view reason) noexcept {
   if (crash_path[0] == 0) return false;

@@ -25,6 +25,30 @@ __attribute__((constructor)) static void begin() {
 """
 
 
+# A library that aborts where malloc gives it nothing, as glibc's own code does.
+ABORTS = """\
+#include <sys/resource.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+extern "C" char* program_invocation_short_name;
+static void end() {
+  while (access("outputs/tiny/metrics.jsonl", F_OK) != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  struct rlimit limit;
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = 1 << 20;
+  setrlimit(RLIMIT_AS, &limit);
+  std::abort();
+}
+__attribute__((constructor)) static void begin() {
+  if (!std::strcmp(program_invocation_short_name, "trainx-worker")) std::thread(end).detach();
+}
+"""
+
+
 class MemoryLimit(Trainx):
     def check_told(self, done):
         self.assertEqual(done.returncode, 71, done.stderr)
@@ -46,18 +70,28 @@ class MemoryLimit(Trainx):
                     self.assertIn("ulimit -v", self.check_told(done))
         self.assertEqual((codes[0], codes[-1]), (71, 0))
 
-    def test_a_thread_of_a_library_that_gets_no_memory(self):
+    def run_with(self, library, limit=None):
+        """What a long run says that `library`, a C++ source, is loaded into."""
         compiler = shutil.which("c++") or shutil.which("g++")
         if not compiler:
             self.skipTest("no C++ compiler")
-        (self.folder / "without.cpp").write_text(WITHOUT)
+        (self.folder / "library.cpp").write_text(library)
         subprocess.run(
-            [compiler, "-shared", "-fPIC", "-o", "without.so", "without.cpp", "-pthread"],
+            [compiler, "-shared", "-fPIC", "-o", "library.so", "library.cpp", "-pthread"],
             cwd=self.folder, check=True)
         recipe = self.recipe(tiny(steps=100_000, every=100_000))
-        env = self.environment(LD_PRELOAD=str(self.folder / "without.so"))
-        self.assertIn("memory", self.check_told(
-            self.run_trainx("train", recipe, "-q", env=env, expect=None, timeout=120)))
+        return subprocess.run(
+            [TRAINX, "train", recipe, "-q"], cwd=self.folder, capture_output=True, text=True,
+            timeout=120, env=self.environment(LD_PRELOAD=str(self.folder / "library.so")),
+            preexec_fn=limit)
+
+    def test_a_thread_of_a_library_that_gets_no_memory(self):
+        self.assertIn("memory", self.check_told(self.run_with(WITHOUT)))
+
+    def test_a_library_that_aborts_for_lack_of_memory(self):
+        tib = (1 << 40, resource.getrlimit(resource.RLIMIT_AS)[1])
+        done = self.run_with(ABORTS, lambda: resource.setrlimit(resource.RLIMIT_AS, tib))
+        self.assertIn("ulimit -v", self.check_told(done))
 
 
 if __name__ == "__main__":

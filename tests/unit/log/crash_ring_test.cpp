@@ -3,10 +3,12 @@
 #include "log/log.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace crash_ring_test {
@@ -32,6 +34,24 @@ int status_of_crash(const std::string& file, int lines, void (*crash)()) {
 }
 
 void raise_segv() { ::raise(SIGSEGV); }
+void limit_memory(rlim_t bytes) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_DATA, &limit);
+  limit.rlim_cur = bytes;
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0) ::_exit(3);
+}
+void abort_without_memory() {
+  limit_memory(1 << 20);
+  std::abort();
+}
+void fault_without_memory() {
+  limit_memory(1 << 20);
+  ::raise(SIGSEGV);
+}
+void abort_with_memory() {
+  limit_memory(rlim_t{1} << 40);
+  std::abort();
+}
 void fail() { throw std::runtime_error("nobody catches this"); }
 void throw_out() {
   const auto leaves = []() noexcept { fail(); };
@@ -62,6 +82,25 @@ TEST_CASE("an exception that nobody catches is in the crash file") {
   REQUIRE(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGABRT);
   CHECK(read_file(file).find("nobody catches this") != std::string::npos);
+}
+
+TEST_CASE("a library that aborts for lack of memory ends the process with 71 and its lines") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "rank-0.crash.log";
+  for (void (*crash)() : {abort_without_memory, fault_without_memory}) {
+    const int status = status_of_crash(file, 3, crash);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 71);
+  }
+  CHECK(read_file(file).find("got no memory") != std::string::npos);
+  CHECK(read_file(file).find(": line 2.\n") != std::string::npos);
+}
+
+TEST_CASE("a crash below a limit of memory that is not reached is a crash") {
+  const TemporaryFolder folder;
+  const int status = status_of_crash(folder / "rank-0.crash.log", 3, abort_with_memory);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGABRT);
 }
 
 TEST_CASE("without a crash file nothing is written") {
