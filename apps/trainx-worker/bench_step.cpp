@@ -138,7 +138,7 @@ class StepBench {
     j["model"] = architectures::architecture_name(plan_.dims);
     j["micro_batch_size"] = plan_.batch.micro_batch_size;
     j["sequence_length"] = plan_.recipe.data.sequence_length;
-    j["world_size"] = plan_.mesh.data;
+    j["world_size"] = plan_.mesh.world;
     j["mode"] = recipe::write_value(plan_.mode);
     j["samples_per_step"] = plan_.batch.global_batch_size;
     j["tokens_per_step"] = plan_.tokens_per_step;
@@ -148,7 +148,7 @@ class StepBench {
     // of this rank's GPU, over its share of the tokens
     j["joules_per_token"] =
         joules.empty() ? Json()
-                       : Json(median(joules) * static_cast<double>(plan_.mesh.data) / tokens);
+                       : Json(median(joules) * static_cast<double>(plan_.mesh.world) / tokens);
     j["predicted_step_time_ms"] = plan_.time ? Json(1e3 * plan_.time->step_s) : Json();
     j["predicted_peak_memory_bytes"] = plan_.memory.arena_bytes + plan_.memory.library_bytes;
     j["predicted_device_memory_bytes"] = plan_.memory.total_bytes();

@@ -9,8 +9,8 @@
 
 namespace trainx::worker {
 JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
-  if (job.membership.world_size != plan.mesh.data)
-    throw InternalError("the plan is for " + std::to_string(plan.mesh.data) + " ranks and " +
+  if (job.membership.world_size != plan.mesh.world)
+    throw InternalError("the plan is for " + std::to_string(plan.mesh.world) + " ranks and " +
                         std::to_string(job.membership.world_size) + " were started");
   if (job.membership.world_size == 1) return;
   comm::ControlOptions options;

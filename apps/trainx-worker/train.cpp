@@ -348,7 +348,7 @@ std::optional<int> train_part(const launch::Job& job, Plans& plans,
   if (const auto change = train::resume_schedule(plan, state); change && ranks.is_first())
     tell_rate_change(*change, plan, console);
 
-  const bool same_cut = start.own && saved.world_size == plan.mesh.data;
+  const bool same_cut = start.own && saved.world_size == plan.mesh.world;
   const std::int64_t threads = same_cut && plan.recipe.run.deterministic ? saved.threads
                                                                          : plan.threads;
   execute::set_compute_threads(threads);

@@ -15,7 +15,7 @@ std::vector<kernels::BalanceBiases> balance_of(const program::GroupSpec& group, 
                      .loads = loads + p.expert_layer * (experts + 1),
                      .norm2 = norm2,
                      .rate = rate,
-                     .first = static_cast<int>(p.first),
+                     .first = static_cast<int>(p.slice.first),
                      .count = static_cast<int>(p.elements()),
                      .biases = parameters + p.offset});
   return all;

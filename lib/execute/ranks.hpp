@@ -55,7 +55,7 @@ class Ranks {
   std::vector<int> ranks_of_host() const;
   /// Does any host have several ranks? The same answer on all.
   bool share_hosts() const;
-  comm::Communicator* communicator(program::AxisSet along = program::axes::data) const {
+  comm::Communicator* communicator(program::AxisSet along = program::axes::all) const {
     return communicators_.along(along);
   }
   /// All ranks call it after each step; `mine`: this rank's report, none where its program makes

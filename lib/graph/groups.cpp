@@ -7,7 +7,7 @@
 
 namespace trainx::graph {
 
-using program::GroupSpec;
+using program::GroupSpec, program::ParameterSpec;
 
 namespace {
 
@@ -58,7 +58,7 @@ std::string name_of_part(const std::vector<GroupSpec>& groups,
   }
 }
 
-/// Experts that ranks share: which tensors are whose.
+/// Of what ranks have parts: which tensors are whose, and how others are cut.
 void mark_parts(const Model& model, ParameterPlaces& placed) {
   for (const Block& block : model.blocks)
     for (const Node& op : block.ops)
@@ -67,10 +67,22 @@ void mark_parts(const Model& model, ParameterPlaces& placed) {
           const ParameterPlaces::Place at = placed.places[static_cast<std::size_t>(p.index + i)];
           GroupSpec& group = placed.groups[static_cast<std::size_t>(at.group)];
           group.parts = p.parts;
-          if (p.count > 1)
-            group.parameters[static_cast<std::size_t>(at.index)].part = i /
-                                                                        (p.count / p.parts.count);
+          ParameterSpec& spec = group.parameters[static_cast<std::size_t>(at.index)];
+          spec.columns_in_parts = p.part_of == PartOf::columns;
+          if (p.count > 1 && p.part_of == PartOf::tensors)
+            spec.part = i / (p.count / p.parts.count);
         }
+}
+
+/// By parameter: ranks have parts of it.
+std::vector<char> parameters_in_parts(const Model& model) {
+  std::vector<char> out(model.parameters.size());
+  for (const Block& block : model.blocks)
+    for (const Node& op : block.ops)
+      for (const ParameterId& p : op.parameters)
+        for (int i = 0; p.parts.are_several() && i < p.count; ++i)
+          out[static_cast<std::size_t>(p.index + i)] = true;
+  return out;
 }
 
 /// Sizes of groups in parts, and where the tensors that blocks read first lie in a part.
@@ -103,6 +115,7 @@ ParameterPlaces place_parameters(const Model& model) {
   placed.places.resize(model.parameters.size());
   std::map<std::string, int> numbers;
   std::vector<char> seen(model.parameters.size());
+  const std::vector<char> in_parts = parameters_in_parts(model);
   for (const Block& block : model.blocks) {
     const std::vector<int> all = introduced(block, seen);
     for (const bool decay : {true, false})
@@ -110,10 +123,13 @@ ParameterPlaces place_parameters(const Model& model) {
         const ModelParameter& parameter = model.parameters[static_cast<std::size_t>(p)];
         if (parameter.spec.decay != decay) continue;
         const bool apart = parameter.spec.fp8_scale != none;
-        const std::string name = apart                     ? block.name + ".fp8"
-                                 : parameter.only_cast     ? block.name + ".cast"
-                                 : parameter.group.empty() ? block.name
-                                                           : parameter.group;
+        // what all parts of a block have
+        const bool whole = block.parts.are_several() && !in_parts[static_cast<std::size_t>(p)];
+        const std::string name = apart                      ? block.name + ".fp8"
+                                 : parameter.only_cast      ? block.name + ".cast"
+                                 : !parameter.group.empty() ? parameter.group
+                                 : whole                    ? block.name + ".whole"
+                                                            : block.name;
         const auto [at, is_new] =
             numbers.try_emplace(name_of_part(placed.groups, numbers, name, parameter.training),
                                 static_cast<int>(placed.groups.size()));

@@ -13,10 +13,14 @@ namespace trainx::graph {
 using program::none;
 
 using ValueId = int;  // Model::values
+/// What a part of an operand is: so many of its tensors (of one tensor: its rows), or so many rows
+/// or columns of each.
+enum class PartOf : std::uint8_t { tensors, rows, columns };
 struct ParameterId {
   int index = none;           // Model::parameters
   int count = 1;              // that many, as one tensor: they follow one another
   program::Parts parts = {};  // the operand is one of these parts of that: experts of a rank
+  PartOf part_of = PartOf::tensors;
 };
 
 struct ModelValue {
@@ -56,7 +60,8 @@ struct Block {
   std::int64_t length = 0;    // tokens of a sample, of its rows
   bool closes = false;        // the sum that it ends with does not begin the next block
   program::Parts parts = {};  // program::BlockSpec
-  bool continues = false;     // the block before: keys of random numbers are that one's
+  bool own_part_alone = false;
+  bool continues = false;  // the block before: keys of random numbers are that one's
 };
 
 /// What the loss is computed of.

@@ -26,7 +26,9 @@ class Comparison {
     const std::vector<Node>&then = of_.model.blocks[static_cast<std::size_t>(other_)].ops,
           &now = of_.block().ops;
     if (then.size() != now.size() ||
-        of_.model.blocks[static_cast<std::size_t>(other_)].parts != of_.block().parts)
+        of_.model.blocks[static_cast<std::size_t>(other_)].parts != of_.block().parts ||
+        of_.model.blocks[static_cast<std::size_t>(other_)].own_part_alone !=
+            of_.block().own_part_alone)
       return std::nullopt;
     for (std::size_t k = 0; k < now.size(); ++k)
       if (!alike(then[k], now[k]) || !alike(facts(other_, k), facts(of_.number, k)))
@@ -62,7 +64,7 @@ class Comparison {
     const auto& dims = [&](const ParameterId& p) -> const std::vector<std::int64_t>& {
       return of_.model.parameters[at(p.index)].spec.dims;
     };
-    return a.count == b.count && a.parts == b.parts &&
+    return a.count == b.count && a.parts == b.parts && a.part_of == b.part_of &&
            groups_.add(place(a).group, place(b).group) && place(a).index == place(b).index &&
            dims(a) == dims(b);
   }

@@ -99,7 +99,7 @@ BoundParameter Slots::bind(const ParameterId& p, bool value, bool gradient) {
   if (value) bound.value = group(place.group);
   if (gradient) bound.gradient = group(place.group, true);
   bound.first = place.index;
-  bound.count = p.count > 1 ? p.count / p.parts.count : 1;
+  bound.count = p.count > 1 && p.part_of == PartOf::tensors ? p.count / p.parts.count : p.count;
   return bound;
 }
 

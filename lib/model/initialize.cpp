@@ -42,9 +42,9 @@ void normal_numbers(std::uint64_t seed, std::string_view name, std::span<float> 
        out.data());
 }
 
-kernels::InitialValues initial_values(const ParameterSpec& whole, const ParameterSpec& part,
+kernels::InitialValues initial_values(const ParameterSpec& whole, const ElementRun& run,
                                       std::uint64_t seed) {
-  kernels::InitialValues values{.first = part.first, .elements = part.elements()};
+  kernels::InitialValues values{.first = run.first, .elements = run.count};
   switch (whole.initializer) {
     case Initializer::zeros: return values;
     case Initializer::ones: values.scale = 1; return values;
@@ -82,7 +82,7 @@ void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, 
                    static_cast<std::size_t>(group.elements) * sizeof(float));
   for (const ParameterSpec& p : group.parameters)
     if (p.initializer != Initializer::zeros && p.initializer != Initializer::constructed)
-      fill(initial_values(p, p, seed), exact + p.offset);
+      fill(initial_values(p, {0, p.elements()}, seed), exact + p.offset);
 }
 
 }  // namespace trainx::model

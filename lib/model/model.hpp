@@ -30,9 +30,13 @@ WeightInitializer weight_initializer(const architectures::ModelDims& dims, std::
 /// Normal ones are drawn with a key of (seed, name), so that they depend on nothing else; padded
 /// rows are zero. The values have the same bits on every CPU and GPU.
 void initialize_parameters(const program::GroupSpec& group, std::uint64_t seed, float* exact);
-/// How the elements of `part` begin, which is `whole` or a part of it (program/shards.hpp).
-kernels::InitialValues initial_values(const program::ParameterSpec& whole,
-                                      const program::ParameterSpec& part, std::uint64_t seed);
+/// Elements of a tensor that follow one another.
+struct ElementRun {
+  std::int64_t first = 0, count = 0;
+};
+/// How those of the tensor begin.
+kernels::InitialValues initial_values(const program::ParameterSpec& whole, const ElementRun& run,
+                                      std::uint64_t seed);
 /// Standard normal numbers that follow from the seed and the name alone.
 void normal_numbers(std::uint64_t seed, std::string_view name, std::span<float> out);
 

@@ -10,6 +10,7 @@
 #include "operations/dispatch_to_ranks/dispatch_to_ranks_spec.hpp"
 #include "operations/dropout/dropout_spec.hpp"
 #include "operations/embedding/embedding_spec.hpp"
+#include "operations/exchange/exchange_spec.hpp"
 #include "operations/expert_loads/expert_loads_spec.hpp"
 #include "operations/gated/gated_spec.hpp"
 #include "operations/grouped_linear/grouped_linear_spec.hpp"
@@ -32,11 +33,12 @@
 
 namespace trainx::operations {
 
-using Operation = std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated,
-                               Columns, LatentHeads, DropoutLayer, CrossEntropy, ValueLoss,
-                               MeanPool, Module, Router, Dispatch, DispatchToRanks, GroupedLinear,
-                               Combine, RouterLoss, RouterZLoss, ExpertLoads, ClampedGated,
-                               ActivationLayer, Quantize, LowRank, TokenRows, TokenLogits>;
+using Operation =
+    std::variant<Embedding, ResidualNorm, Linear, HeadNorm, Rotary, Attention, Gated, Columns,
+                 LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
+                 Dispatch, DispatchToRanks, GroupedLinear, Combine, RouterLoss, RouterZLoss,
+                 ExpertLoads, ClampedGated, ActivationLayer, Quantize, LowRank, TokenRows,
+                 TokenLogits, Exchange>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

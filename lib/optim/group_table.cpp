@@ -83,7 +83,7 @@ TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program:
     out.ranges.push_back(part == parts.end()
                              ? kernels::UpdateRange{.decays = tensor.decay}
                              : here[static_cast<std::size_t>(part - parts.begin())]);
-    out.first.push_back(part == parts.end() ? 0 : part->first);
+    out.first.push_back(part == parts.end() ? 0 : part->slice.first);
   }
   for (std::size_t s = 0; s < states.size(); ++s) {
     if (!states[s].dims) continue;

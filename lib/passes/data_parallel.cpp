@@ -16,7 +16,7 @@ constexpr int owner = 0;
 
 /// Batch out: the owner reads the batches of all ranks and sends the others theirs.
 void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruction>& steady) {
-  for (int rank = 1; rank < p.mesh.data; ++rank) {
+  for (int rank = 1; rank < p.mesh.world; ++rank) {
     Instruction other = fetch;
     other.peer = rank;
     for (Use& u : other.uses) {
@@ -34,7 +34,7 @@ void send_batches(StepProgram& p, const Instruction& fetch, std::vector<Instruct
                           Lane::communication,
                           {whole(p, u.buffer, How::read, CopySlot::from)},
                           none,
-                          axes::data,
+                          axes::all,
                           rank});
   }
 }
@@ -49,7 +49,7 @@ void receive_batch(const StepProgram& p, const Instruction& fetch,
                         Lane::communication,
                         {whole(p, u.buffer, How::overwrite, CopySlot::to)},
                         none,
-                        axes::data,
+                        axes::all,
                         owner});
 }
 
@@ -115,7 +115,7 @@ StepProgram data_parallel(StepProgram p, const ReduceOptions& how, int rank) {
                             Lane::communication,
                             {whole(p, u.buffer, owns ? How::read : How::overwrite)},
                             none,
-                            axes::data,
+                            axes::all,
                             owner});
       if (i.op != Op::fetch_batch || owns) steady.push_back(i);
       if (i.op == Op::fetch_batch) owns ? send_batches(p, i, steady) : receive_batch(p, i, steady);

@@ -21,6 +21,7 @@ class ExpertParallel {
   void apply() {
     keep_own_parts();
     behind_.resize(p_.steady.size());
+    lower_exchanges();
     exchange_values();
     sum_norms();
     insert();
@@ -49,6 +50,22 @@ class ExpertParallel {
     for (Instruction& i : p_.steady)
       for (Use& u : i.uses)
         if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
+  }
+
+  /// Blocks that exchange are collectives.
+  void lower_exchanges() {
+    for (Instruction& i : p_.steady) {
+      if (!is_of_block(i) || block_of(i).exchange == ExchangeKind::nothing) continue;
+      const bool sums = sums_rows(block_of(i).exchange, i.op);
+      Instruction moved{sums ? Op::scatter : Op::gather, none, i.micro, Lane::communication};
+      moved.along = block_of(i).parts.along;
+      for (Use u : i.uses) {
+        u.slot = u.how == How::read ? ShardSlot::from(0) : ShardSlot::to(0);
+        if (u.how == How::modify) u.how = How::accumulate;
+        moved.uses.push_back(u);
+      }
+      i = std::move(moved);
+    }
   }
 
   static bool is_value(const Buffer& b) {

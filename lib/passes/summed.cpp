@@ -36,20 +36,24 @@ std::vector<Bucket> buckets_of(const StepProgram& p, Bytes bucket_bytes) {
     all.emplace_back().bucket.along = along;
     return all.back();
   };
+  const auto has_others = [&](AxisSet along) {
+    return along == axes::all || p.mesh.size(along) > 1;
+  };
   const auto close = [&](Open& open) {
     const AxisSet along = open.bucket.along;
-    if (!open.bucket.buffers.empty() && (along == axes::data || p.mesh.size(along) > 1))
+    if (!open.bucket.buffers.empty() && has_others(along))
       buckets.push_back(std::move(open.bucket));
     open = {};
     open.bucket.along = along;
   };
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
-    Bucket scalars{{}, k};
+    Bucket scalars{{}, k, named(axes::data, p.mesh)};
     std::vector<BufferId> completed;
     for (const BufferId b : finished[k])
       (is_scalar(p.buffers[static_cast<std::size_t>(b)].role) ? scalars.buffers : completed)
           .push_back(b);
-    if (!scalars.buffers.empty()) buckets.push_back(std::move(scalars));
+    if (!scalars.buffers.empty() && has_others(scalars.along))
+      buckets.push_back(std::move(scalars));
     for (const BufferId b : completed) {
       const Buffer& gradient = p.buffers[static_cast<std::size_t>(b)];
       Open& open = open_along(summed_along(gradient));

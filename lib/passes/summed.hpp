@@ -1,25 +1,30 @@
 // What is summed over ranks: gradients, and the scalars that blocks add up.
 #pragma once
-#include "program/program.hpp"
+#include "program/plain.hpp"
 
 namespace trainx::passes {
 
 /// What travels together, once the last of it is written.
 struct Bucket {
   std::vector<program::BufferId> buffers;
-  std::size_t last_writer = 0;                   // position in steady
-  program::AxisSet along = program::axes::data;  // over which ranks it is summed
+  std::size_t last_writer = 0;                  // position in steady
+  program::AxisSet along = program::axes::all;  // over which ranks it is summed
 };
 
 /// Ranks that have shares of a gradient's sum: all that have rows of their own, without those for
 /// whose rows this rank's part has computed.
 inline program::AxisSet summed_along(const program::Buffer& gradient) {
-  return program::axes::data - gradient.layout.along();
+  return program::axes::all - gradient.layout.along();
 }
 
-/// The set itself, or axes::data where those are the same ranks: all have one name.
+/// The set itself, or one with a name along which the same ranks differ: the same ranks are always
+/// called alike.
 inline program::AxisSet named(program::AxisSet set, const program::Mesh& mesh) {
-  return mesh.significant(set) == mesh.significant(program::axes::data) ? program::axes::data : set;
+  for (const program::AxisSet known :
+       {program::axes::all, program::axes::data, program::axes::replica, program::axes::shard,
+        program::axes::tensor})
+    if (mesh.significant(set) == mesh.significant(known)) return known;
+  return set;
 }
 
 /// Scalars travel with those that the same instruction completes, ahead of gradients: updates wait

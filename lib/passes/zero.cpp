@@ -213,7 +213,7 @@ class Zero {
         behind.push_back(reduce_of(p_, bucket));
         continue;
       }
-      const AxisSet shards = shards_of(first), replicas = bucket.along - shards;
+      const AxisSet shards = shards_of(first), replicas = named(bucket.along - shards, p_.mesh);
       Instruction i{Op::scatter, none, stage_ > 1 ? p_.steady[bucket.last_writer].micro : none,
                     Lane::communication};
       int k = 0;

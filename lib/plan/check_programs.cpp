@@ -68,11 +68,11 @@ Draft with_layers(Draft plan, std::int64_t layers) {
 /// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
 Draft among_few_ranks(Draft plan) {
   const auto several = [&plan](program::AxisSet along) {
-    return plan.mesh.size(along) > 1 && plan.mesh.size(along) < plan.mesh.data;
+    return plan.mesh.size(along) > 1 && plan.mesh.size(along) < plan.mesh.world;
   };
   const bool shard_groups = several(program::axes::shard),
              expert_groups = several(program::axes::expert);
-  plan.mesh.data = few_shards;
+  plan.mesh.world = few_shards;
   if (plan.zero_stage() > 0)
     plan.mesh.shard = shard_groups ? few_shards / 2 : few_shards;  // of groups two
   if (plan.mesh.experts > 1) {
@@ -99,7 +99,7 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
     other = plan_programs(role);
   }
   const bool halves = plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0;
-  const bool many_shards = plan.in_parts() && halves && plan.mesh.data > most_shards;
+  const bool many_shards = plan.in_parts() && halves && plan.mesh.world > most_shards;
   if (many_shards && !deep) {
     const Draft few = among_few_ranks(plan);
     require_sound_programs(few, plan_programs(few));
@@ -114,11 +114,11 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
     std::vector<const PlacedProgram*> roles{&train};
     if (two_roles) roles.insert(plan.rank == 0 ? roles.end() : roles.begin(), &other.train[k]);
     // without it what holds of bytes alone
-    require_sound(ranks_to_check(roles, plan.mesh.data), many_shards || deep ? nullptr : &reference,
-                  "training");
+    require_sound(ranks_to_check(roles, plan.mesh.world),
+                  many_shards || deep ? nullptr : &reference, "training");
   }
   for (const PlacedProgram& evaluate : programs.evaluate)
-    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.mesh.data), nullptr,
+    require_sound(ranks_to_check({&evaluate}, two_roles ? 1 : plan.mesh.world), nullptr,
                   "evaluation");
 }
 

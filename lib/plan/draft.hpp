@@ -13,7 +13,7 @@
 namespace trainx::plan {
 
 /// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per
-/// rank] * grad_accum_steps * mesh.data
+/// rank] * grad_accum_steps * mesh.world
 struct BatchPlan {
   std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0;
 };

@@ -121,18 +121,18 @@ void require_plannable(const Draft& plan) {
   if (layers > most_layers)
     refuse_size("model.options.num_layers is " + with_commas(layers) +
                 "; trainx plans models of at most " + with_commas(most_layers) + " layers");
-  if (plan.mode == recipe::ParallelMode::dp && plan.mesh.data > most_dp_ranks)
+  if (plan.mode == recipe::ParallelMode::dp && plan.mesh.world > most_dp_ranks)
     refuse_size("parallel.mode is dp, in which rank 0 serves all others, with " +
-                with_commas(plan.mesh.data) + " ranks; dp can have at most " +
+                with_commas(plan.mesh.world) + " ranks; dp can have at most " +
                 with_commas(most_dp_ranks) + ": write ddp");
   const auto& mode = plan.recipe.parallel.mode;
-  const bool may_shard = plan.mesh.data > 1 &&
+  const bool may_shard = plan.mesh.world > 1 &&
                          (mode.is_auto() || recipe::zero_stage(*mode.value) > 0);
   const auto states =
       std::visit([](const auto& o) { return options::states(o); }, plan.recipe.optimizer.options);
   const bool by_rank =
       std::ranges::any_of(states, [](const auto& s) { return static_cast<bool>(s.dims); });
-  const std::int64_t shards = plan.recipe.parallel.shard_ranks.value.value_or(plan.mesh.data),
+  const std::int64_t shards = plan.recipe.parallel.shard_ranks.value.value_or(plan.mesh.world),
                      most_shards = most_laid_out_shards / (2 * layers + 3);
   if (may_shard && by_rank && shards > most_shards)
     refuse_size(

@@ -99,12 +99,12 @@ std::int64_t snapshot_bytes_of(const Draft& plan, const Programs& programs) {
         count(p.tensor_elements() * size_of(state.dtype));
     }
   // whoever has the fewest bytes so far takes the next tensor
-  return saved / plan.mesh.data + largest;
+  return saved / plan.mesh.world + largest;
 }
 
 /// Of communicators: of all ranks, and of each group that programs name.
 std::int64_t between_gpus_bytes_of(const Draft& plan, const Programs& programs) {
-  if (!plan.on_gpu || plan.mesh.data <= 1) return 0;
+  if (!plan.on_gpu || plan.mesh.world <= 1) return 0;
   const hardware::ProcessBytes& bytes = hardware::process_bytes();
   return (bytes.communicator + (plan.zero_stage() > 0 ? bytes.more_processors : 0)) *
          (1 + std::ssize(rank_groups_of(programs)));

@@ -152,7 +152,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
         weights_on_disk(plan), static_cast<int>(r.memory.optimizer_offload.read_ahead),
         weights_on_device(plan, graph.groups, graph.blocks)};
     if (offloads_weights(plan)) p = passes::parameter_offload(std::move(p), weights);
-    if (plan.mesh.data > 1)
+    if (plan.mesh.world > 1)
       p = passes::lower_collectives(
           std::move(p), r.precision.reduce == recipe::Reduce::bf16 ? DType::bf16 : DType::f32);
     p = passes::frozen_weight_offload(std::move(p));

@@ -9,7 +9,7 @@ std::set<program::AxisSet> rank_groups_of(const Programs& programs) {
       const program::StepProgram& p = placed.program;
       const auto add = [&](program::AxisSet set) {
         const program::AxisSet along = p.mesh.significant(set);
-        if (!along.is_empty() && along != p.mesh.significant(program::axes::data))
+        if (!along.is_empty() && along != p.mesh.significant(program::axes::all))
           groups.insert(along);
       };
       for (const program::Buffer& b : p.buffers) add(b.layout.along());

@@ -193,7 +193,7 @@ void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Ra
         ExitCode::out_of_memory,
         key + ": the run needs " + human_bytes(memory.disk_bytes) + " on the disk and " +
             human_bytes(*plan.disk_free_bytes) + " are free" +
-            (plan.mesh.data > 1 ? " for each rank" : "") +
+            (plan.mesh.world > 1 ? " for each rank" : "") +
             "; make room, name a folder on another disk (memory.optimizer_offload.folder)" +
             (o.where == recipe::OptimizerOffload::disk
                  ? ", or write where: cpu+disk, which fills the host's memory first"

@@ -71,7 +71,7 @@ void require_update_in_backward(const Draft& plan) {
         ExitCode::invalid_recipe,
         "optimizer.update_in_backward cannot go together with batch.grad_accum_steps, which is " +
             std::to_string(plan.batch.grad_accum_steps) + " with " +
-            std::to_string(plan.mesh.data) +
+            std::to_string(plan.mesh.world) +
             " ranks: gradients of all micro-steps are summed before an update; raise "
             "batch.micro_batch_size or leave update_in_backward out");
 }
@@ -142,7 +142,7 @@ void choose_rates(Draft& plan, const hardware::Hardware& device,
   if (!plan.rates) return;
   program::Rates& rates = *plan.rates;
   if (r.precision.scaling == recipe::Scaling::blocks) rates.fp8_speedup = rates.fp8_blocks_speedup;
-  if (here) use_measured_rates(rates, hardware, plan.mesh.data);
+  if (here) use_measured_rates(rates, hardware, plan.mesh.world);
   if (!r.run.execution.is_auto() && *r.run.execution.value == recipe::Execution::eager)
     rates.host_kernel_s = device.host_kernel_s;
   rates.update = update_rates(device, r.optimizer.options, plan.compute, plan.master);
@@ -173,7 +173,7 @@ void note_disk(Draft& plan, const facts::Facts& facts, bool here) {
 std::optional<hardware::Links> links_between(const Draft& plan, const hardware::Hardware* device,
                                              const facts::HardwareFacts& hardware,
                                              const PlanOptions& options) {
-  const std::int64_t ranks = std::min<std::int64_t>(plan.mesh.data, hardware.local_ranks);
+  const std::int64_t ranks = std::min<std::int64_t>(plan.mesh.world, hardware.local_ranks);
   if (options.links && device) return device->links.of(*options.links, ranks, device->name);
   return options.gpu.empty() ? facts::links_of(hardware, ranks) : std::nullopt;
 }
@@ -247,7 +247,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.row_lengths = recipe::row_lengths(r.data);
   require_plannable(plan);
   plan.threads = facts.hardware.threads_of_rank();
-  plan.local_ranks = std::min<std::int64_t>(plan.mesh.data, facts.hardware.local_ranks);
+  plan.local_ranks = std::min<std::int64_t>(plan.mesh.world, facts.hardware.local_ranks);
   describe_update(plan);
   plan.adapter = plan_adapter(plan, facts);
   if (plan.adapter) {
@@ -283,7 +283,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   place_optimizer(plan);
   require_shards_on_host(plan);
   require_weights_for_texts(plan);
-  const std::int64_t of_host = facts.hardware.local_ranks, ranks = plan.mesh.data;
+  const std::int64_t of_host = facts.hardware.local_ranks, ranks = plan.mesh.world;
   if (of_host < ranks && ranks % of_host == 0) prediction.ranks_per_host = of_host;
   const bool of_this_machine = here && plan.on_gpu == !facts.hardware.gpus.empty();
   predict_rates(prediction, plan, predicts ? &*device : nullptr,

@@ -34,7 +34,7 @@ void use_measured_rates(program::Rates& rates, const facts::HardwareFacts& hardw
 void predict_rates(Prediction& prediction, const Draft& plan, const hardware::Hardware* device,
                    const facts::NetworkFacts& measured,
                    const std::optional<hardware::Links>& links) {
-  const std::int64_t ranks_per_host = prediction.ranks_per_host, world = plan.mesh.data;
+  const std::int64_t ranks_per_host = prediction.ranks_per_host, world = plan.mesh.world;
   const bool knows_network = ranks_per_host > 0 && is_measured(measured, world / ranks_per_host);
   if (knows_network)
     prediction.network = {measured.bytes_per_s / static_cast<double>(ranks_per_host),

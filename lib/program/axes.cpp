@@ -7,7 +7,9 @@ namespace trainx::program {
 
 std::string name_of(AxisSet set) {
   using Name = std::pair<AxisSet, std::string_view>;
-  static constexpr std::array<Name, 6> known{{{axes::data, "all"},
+  static constexpr std::array<Name, 8> known{{{axes::all, "all"},
+                                              {axes::data, "data"},
+                                              {axes::tensor, "tensor"},
                                               {axes::shard, "shards"},
                                               {axes::replica, "replicas"},
                                               {axes::expert, "experts"},
@@ -16,7 +18,8 @@ std::string name_of(AxisSet set) {
   for (const auto& [of, name] : known)
     if (set == of) return std::string(name);
   std::string factors;
-  for (const auto& [axis, name] : {Name{axes::replica, "replica"}, Name{axes::shard, "shard"}})
+  for (const auto& [axis, name] :
+       {Name{axes::replica, "replica"}, Name{axes::shard, "shard"}, Name{axes::tensor, "tensor"}})
     for (const auto& [within, end] :
          {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}})
       if (const AxisSet factor = axis & within; set.holds(factor))

@@ -9,8 +9,9 @@ namespace trainx::program {
 enum class Axis : std::uint8_t {
   replica,  // each holds all shards, among it and its neighbours
   shard,    // each has a shard of its own
+  tensor,   // each has a part of each layer, and of the rows of one batch
 };
-constexpr int axis_count = 2;
+constexpr int axis_count = 3;
 
 /// A set of axes, or of their factors: the innermost ranks, as many as share the experts of each
 /// layer, take of each axis the ranks nearest to each other. What else an axis has is its other
@@ -42,17 +43,19 @@ namespace axes {
 constexpr AxisSet both_factors(Axis axis) {
   return AxisSet::factor(axis, false) | AxisSet::factor(axis, true);
 }
-constexpr AxisSet data = AxisSet::all();  // each rank has rows of its own
+constexpr AxisSet all = AxisSet::all();
 constexpr AxisSet shard = both_factors(Axis::shard);
 constexpr AxisSet replica = both_factors(Axis::replica);
+constexpr AxisSet tensor = both_factors(Axis::tensor);
+constexpr AxisSet data = all - tensor;  // each has a batch of its own
 /// Neighbours, each with experts of its own; and those that have the same.
 constexpr AxisSet expert = AxisSet::factor(Axis::replica, true) |
-                           AxisSet::factor(Axis::shard, true);
-constexpr AxisSet expert_replica = data - expert;
+                           AxisSet::factor(Axis::shard, true) | AxisSet::factor(Axis::tensor, true);
+constexpr AxisSet expert_replica = all - expert;
 }  // namespace axes
 
-/// As programs print it: "all", "shards", "replicas", "experts", "replicas of experts", "shards of
-/// experts", else its factors.
+/// As programs print it: "all", "shards", "replicas", "tensor", "data", "experts", "replicas of
+/// experts", "shards of experts", else its factors.
 std::string name_of(AxisSet set);
 
 }  // namespace trainx::program

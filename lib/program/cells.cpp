@@ -39,7 +39,8 @@ void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::
       if (!is_of_block(i) || static_cast<std::size_t>(i.block) >= graph.blocks.size()) continue;
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
-        const int of_block = graph.blocks[i.block].parts.count;
+        const BlockSpec& block = graph.blocks[i.block];
+        const int of_block = block.own_part_alone ? 1 : block.parts.count;
         int parts = 1;
         if (b.role == Role::value || b.role == Role::value_gradient)
           parts = of_values[static_cast<std::size_t>(b.index)];

@@ -82,7 +82,9 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
 
   const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
-  if (std::string problem = run_reference(*reference, cuts, world, steps, state); !problem.empty())
+  const int batches = world / programs.front()->mesh.tensor;
+  if (std::string problem = run_reference(*reference, cuts, batches, steps, state);
+      !problem.empty())
     return problem;
   SymbolicRun run(programs, *reference->graph, cuts, reference->update.rounds());
   if (std::string problem = run.run(steps); !problem.empty()) return problem;
@@ -100,7 +102,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
 }
 
 std::string check_program(const StepProgram& p, const Placement& at, const Reference* reference) {
-  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.mesh.data), {&p, &at}),
+  return check_program(std::vector<RankProgram>(static_cast<std::size_t>(p.mesh.world), {&p, &at}),
                        reference);
 }
 

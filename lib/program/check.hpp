@@ -6,7 +6,7 @@
 
 namespace trainx::program {
 
-/// What the program should mean: this model, trained sequentially on micro_steps * mesh.data
+/// What the program should mean: this model, trained sequentially on micro_steps * mesh.world
 /// micro-batches a step.
 struct Reference {
   const ModelGraph* graph = nullptr;

@@ -6,7 +6,7 @@ namespace trainx::program {
 
 std::array<Mesh::Dimension, std::size_t{2} * axis_count> Mesh::dimensions() const {
   std::array<Dimension, std::size_t{2} * axis_count> out;
-  const std::array<int, axis_count> sizes{data / shard, shard};
+  const std::array<int, axis_count> sizes{world / (shard * tensor), shard, tensor};
   int stride = 1, sharing = experts;  // of those that share experts: how many are left
   for (std::size_t k = axis_count; k-- > 0;) {
     const int within = std::min(sharing, sizes[k]);
@@ -22,7 +22,7 @@ std::array<Mesh::Dimension, std::size_t{2} * axis_count> Mesh::dimensions() cons
 }
 
 int Mesh::size(AxisSet set) const {
-  if (set == axes::data) return data;
+  if (set == axes::all) return world;
   int ranks = 1;
   for (const Dimension& d : dimensions())
     if (set.holds(d.factor)) ranks *= d.ranks;
@@ -30,7 +30,7 @@ int Mesh::size(AxisSet set) const {
 }
 
 int Mesh::place(AxisSet set, int rank) const {
-  if (set == axes::data) return rank;
+  if (set == axes::all) return rank;
   int place = 0;
   for (const Dimension& d : dimensions())
     if (set.holds(d.factor)) place = place * d.ranks + rank / d.stride % d.ranks;
@@ -52,7 +52,7 @@ std::vector<int> Mesh::peers(AxisSet set, int rank) const {
 }
 
 int Mesh::among_neighbours(AxisSet set, int neighbours) const {
-  if (set == axes::data) return std::min(neighbours, data);
+  if (set == axes::all) return std::min(neighbours, world);
   int ranks = 1;
   for (const Dimension& d : dimensions())
     if (set.holds(d.factor)) ranks *= std::clamp(neighbours / d.stride, 1, d.ranks);

@@ -7,13 +7,14 @@
 namespace trainx::program {
 
 struct Mesh {
-  int data = 1;     // ranks that share a batch
-  int shard = 1;    // divides data: how many of them, neighbours, share what is cut into shards
-  int experts = 1;  // divides data: how many of them, neighbours, share the experts of each layer
+  int world = 1;    // all ranks
+  int shard = 1;    // how many of those with a batch of their own share what is cut into shards
+  int experts = 1;  // how many neighbours share the experts of each layer
+  int tensor = 1;   // how many neighbours share one batch and the parts of each layer
 
   Mesh() = default;
   /// Both are said, so that a number in braces is never taken for one of them.
-  Mesh(int data_ranks, int shard_ranks) : data(data_ranks), shard(shard_ranks) {}
+  Mesh(int ranks, int shard_ranks) : world(ranks), shard(shard_ranks) {}
 
   /// One factor of an axis: its ranks, each `stride` from the next.
   struct Dimension {
@@ -26,7 +27,7 @@ struct Mesh {
   static bool is_grid(int shard, int experts) {
     return shard % experts == 0 || experts % shard == 0;
   }
-  int ranks() const { return data; }
+  int ranks() const { return world; }
   /// Ranks that differ along the set alone.
   int size(AxisSet set) const;
   /// Which of those `rank` is, from 0.

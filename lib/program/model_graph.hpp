@@ -7,6 +7,7 @@
 #include "program/parts.hpp"
 #include "program/program.hpp"
 #include "program/shared_vector.hpp"
+#include "program/slice.hpp"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -80,11 +81,12 @@ struct ParameterSpec {
   // of a group that blocks read in fp8: the number of its scale (Role::fp8_scales), which tensors
   // that a block reads as one share
   int fp8_scale = none;
-  // of a group in parts: the part that the tensor is in; none: each part has as many of its rows
+  // of a group in parts: the part that the tensor is in; none: each part has as many of its rows,
+  // or columns
   int part = none;
-  // of a part of a tensor (shards.hpp): the tensor's element that it begins with
-  std::int64_t first = 0;
-  // ... and how many the tensor has, without those that pad a vocabulary; 0: it is whole
+  bool columns_in_parts = false;
+  Slice slice = {};  // of a part of a tensor (shards.hpp)
+  // ... and how many elements the tensor has, without those that pad a vocabulary; 0: it is whole
   std::int64_t of_elements = 0;
   std::int64_t elements() const;
   // of its last dimension, without those that pad a vocabulary
@@ -242,7 +244,16 @@ struct BlockSpec {
   // scratch are in as many pieces, each computed by itself: of a rank; of the values that go in and
   // out of the block, as other blocks see them, of each rank's experts.
   Parts parts = {};
+  // Each rank that shares the parts computes with its own alone: of the rows of all of them, or,
+  // with groups that are in one part, of its own rows.
+  bool own_part_alone = false;
+  ExchangeKind exchange = ExchangeKind::nothing;  // among the ranks that share the parts
 };
+
+/// Does that operation of a block that exchanges sum rows of all ranks? Else each gets them all.
+constexpr bool sums_rows(ExchangeKind kind, Op op) {
+  return (kind == ExchangeKind::sums_to_rows) != (op == Op::backward);
+}
 
 /// Does it hold the bias of a router's choice?
 inline bool is_balanced(const GroupSpec& g) {
@@ -283,7 +294,8 @@ struct ModelGraph {
   int layers() const;              // that blocks belong to
 };
 
-/// By value: into how many pieces blocks in parts cut it (BlockSpec::parts); 1: none does.
+/// By value: into how many pieces blocks cut it that compute those of all ranks (BlockSpec::parts);
+/// 1: none does.
 std::vector<int> parts_of_values(const ModelGraph& graph);
 
 }  // namespace trainx::program

@@ -14,4 +14,8 @@ struct Parts {
   bool operator==(const Parts&) const = default;
 };
 
+/// What a block that computes nothing hands from rank to rank (operations::Exchange); nothing: the
+/// block computes.
+enum class ExchangeKind : std::uint8_t { nothing, rows_to_all, sums_to_rows, numbers_to_all };
+
 }  // namespace trainx::program

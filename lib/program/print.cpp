@@ -41,7 +41,7 @@ Line line_of(const StepProgram& p, const Instruction& i, const ModelGraph* names
             i.lane == Lane::compute ? "" : "@" + std::string(name_of(i.lane)),
             "",
             ""};
-  if (i.along != axes::data) line.op += " among " + name_of(i.along);
+  if (i.along != axes::all) line.op += " among " + name_of(i.along);
   if (i.peer != none) line.op += "(" + std::to_string(i.peer) + ")";
   for (const Use& u : i.uses) {
     if (p.buffers[u.buffer].role == Role::scratch) continue;

@@ -65,8 +65,8 @@ struct Instruction {
   int micro = none;
   Lane lane = Lane::compute;
   std::vector<Use> uses;
-  int group = none;            // measure, update, balance, cast of parameters: whose they are
-  AxisSet along = axes::data;  // of a collective: among ranks that differ so
+  int group = none;           // measure, update, balance, cast of parameters: whose they are
+  AxisSet along = axes::all;  // of a collective: among ranks that differ so
   // send, recv: the other rank; broadcast: the rank that has it; reduce: the one that gets the sum,
   // none: all; fetch_batch: the rank that the batch is for, where it is not this one
   int peer = none;

@@ -46,6 +46,16 @@ ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts) 
 
 namespace {
 
+/// By value: how many there are of it, of all ranks that share the parts of a layer.
+std::vector<int> pieces_of_values(const ModelGraph& graph) {
+  std::vector<int> pieces = parts_of_values(graph);
+  for (const BlockSpec& b : graph.blocks)
+    for (const SlotSpec& s : b.slots)
+      if (b.own_part_alone && (s.role == Role::value || s.role == Role::value_gradient))
+        pieces[static_cast<std::size_t>(s.index)] = b.parts.count;
+  return pieces;
+}
+
 /// One step.
 class StepReference {
  public:
@@ -56,7 +66,7 @@ class StepReference {
         state_(state),
         gradients_(cuts.size()),
         scalars_(graph_.scalars.size()),
-        value_parts_(parts_of_values(graph_)) {
+        value_parts_(pieces_of_values(graph_)) {
     cast_parameters();
     for (std::size_t g = 0; g < state.groups.size(); ++g)
       parameters_.push_back(joined(in_blocks_[g]));
@@ -161,6 +171,7 @@ class StepReference {
   /// and writes all pieces.
   std::string run_block(int block, Op op, const Phase& phase) {
     const BlockSpec& spec = graph_.blocks[block];
+    if (spec.exchange != ExchangeKind::nothing) return exchange(spec, op, phase);
     const auto parts = static_cast<std::size_t>(spec.parts.count);
     auto& saved = saved_[block];
     saved.resize(spec.slots.size() * parts);
@@ -176,7 +187,8 @@ class StepReference {
           case Role::value_gradient: to = read(value_gradients_[index], s, part); break;
           case Role::parameter: to = parameters_of(index, part); break;
           case Role::batch:
-            if (parts > 1) return spec.name + " reads the batch, and computes rows of other ranks";
+            if (parts > 1 && !spec.own_part_alone)
+              return spec.name + " reads the batch, and computes rows of other ranks";
             to = batch_[index];
             break;
           case Role::fp8_scales: to = fp8_scales_; break;
@@ -199,10 +211,37 @@ class StepReference {
             break;
           case Role::gradient: contribute(index, made, part); break;
           default:
-            is_scalar(s.role) ? scalars_[index] += made : saved[u.slot * parts + part] = made;
+            // ranks that share the parts of a block have the same numbers
+            if (is_scalar(s.role) && (part == 0 || !spec.own_part_alone))
+              scalars_[index] += made;
+            else if (!is_scalar(s.role))
+              saved[u.slot * parts + part] = made;
         }
       }
     }
+    return "";
+  }
+
+  /// What each of the ranks that share the parts of a layer has afterwards.
+  std::string exchange(const BlockSpec& spec, Op op, const Phase& phase) {
+    const std::vector<Symbol>* from = nullptr;
+    std::vector<Symbol>* to = nullptr;
+    bool adds = false;
+    for (const SlotUse& u : phase.uses) {
+      const SlotSpec& s = spec.slots[u.slot];
+      if (s.role != Role::value && s.role != Role::value_gradient)
+        return spec.name + " exchanges what is no value";
+      auto& pieces = (s.role == Role::value ? values_ : value_gradients_)[s.index];
+      if (u.how == How::read)
+        from = &pieces;
+      else
+        to = &pieces, adds = s.role == Role::value_gradient;
+    }
+    if (!from || !to || from->size() != to->size()) return spec.name + " exchanges nothing";
+    for (std::size_t k = 0; k < to->size(); ++k)
+      (*to)[k] = (adds ? (*to)[k] : 0) + (sums_rows(spec.exchange, op)
+                                              ? sum_of_rows(*from, static_cast<int>(k))
+                                              : joined_pieces(*from));
     return "";
   }
 

@@ -84,7 +84,7 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
     ParameterSpec part = p;
     part.offset = from - begin;
     if (to - from < p.elements()) {
-      part.first = p.first + from - p.offset;
+      part.slice = p.slice.behind(from - p.offset);
       part.of_elements = p.tensor_elements();
       part.dims = {to - from};
       part.saved_dims.clear();
@@ -94,6 +94,27 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
   return shard;
 }
 
+namespace {
+
+/// The tensor's rows or columns of that part.
+void cut(ParameterSpec& p, int parts, int part) {
+  const std::int64_t all = p.tensor_elements(), row = p.dims.back();
+  std::int64_t& of_dims = p.columns_in_parts ? p.dims.back() : p.dims.front();
+  of_dims /= parts;
+  if (!p.saved_dims.empty()) {
+    // files hold the last two dimensions the other way round
+    const bool swapped = p.saved_transposed && (p.columns_in_parts || p.dims.size() == 2);
+    const std::size_t at = p.columns_in_parts ? p.dims.size() - 1 : 0;
+    p.saved_dims[swapped ? (p.columns_in_parts ? at - 1 : 1) : at] /= parts;
+  }
+  p.slice = p.columns_in_parts
+                ? Slice{.first = part * of_dims, .columns = of_dims, .row_elements = row}
+                : Slice{.first = part * p.elements()};
+  p.of_elements = all;
+}
+
+}  // namespace
+
 GroupSpec part_of(const GroupSpec& group, int part) {
   if (!group.parts.are_several()) return group;
   GroupSpec own{group.name, {}, group.part_elements(), group.training};
@@ -101,12 +122,7 @@ GroupSpec part_of(const GroupSpec& group, int part) {
   for (const ParameterSpec& p : group.parameters) {
     if (p.part != none && p.part != part) continue;
     ParameterSpec& mine = own.parameters.emplace_back(p);
-    if (p.part == none) {
-      mine.dims.front() /= group.parts.count;
-      if (!mine.saved_dims.empty()) mine.saved_dims.front() /= group.parts.count;
-      mine.first = part * mine.elements();
-      mine.of_elements = p.tensor_elements();
-    }
+    if (p.part == none) { cut(mine, group.parts.count, part); }
     mine.part = none;
     mine.offset = p.offset == end_before ? end : round_up(end, group_alignment);
     end_before = p.offset + p.elements();

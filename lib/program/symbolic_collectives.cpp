@@ -13,11 +13,11 @@ std::string SymbolicRun::collective(const std::vector<const Instruction*>& of_ra
     if (of_rank[r]->along != axis || program(static_cast<int>(r)).mesh != program(0).mesh)
       return std::string(name_of(of_rank[0]->op)) + " among other ranks on rank " +
              std::to_string(r) + " than on rank 0";
-  if (axis != axes::data && program(0).mesh.data != static_cast<int>(of_rank.size()))
+  if (axis != axes::all && program(0).mesh.world != static_cast<int>(of_rank.size()))
     return "groups of ranks, of which some are not here";
   for (int r = 0; r < static_cast<int>(of_rank.size()); ++r) {
     std::vector<int> ranks = program(0).mesh.peers(axis, r);
-    if (axis == axes::data) {  // fewer than the program is for may be checked
+    if (axis == axes::all) {  // fewer than the program is for may be checked
       ranks.resize(of_rank.size());
       std::iota(ranks.begin(), ranks.end(), 0);
     }
@@ -40,8 +40,11 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
           find_use(i, ShardSlot::from(things)) || !find_use(i, ShardSlot::from(things - 1)))
         return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
-      if (std::string problem = op == Op::all_to_all ? exchange(k, ranks, of_rank)
-                                                     : shard_move(op, k, ranks, of_rank);
+      if (std::string problem =
+              op == Op::all_to_all ? exchange(k, ranks, of_rank)
+              : is_of_group(buffer(*find_use(first, ShardSlot::from(k)), ranks.front()))
+                  ? shard_move(op, k, ranks, of_rank)
+                  : value_move(op, k, ranks, of_rank);
           !problem.empty())
         return problem;
     return "";
@@ -137,6 +140,31 @@ std::string SymbolicRun::exchange(int thing, const std::vector<int>& ranks,
                 offset_symbol(cells(to_rank).element(got.begin + c, to_rank)));
     }
   for (const auto& [rank, cell, symbol] : results) at(rank, cell) = symbol;
+  return "";
+}
+
+/// Of values: gather gives each rank what all have, in their order; scatter the rank's rows of the
+/// sum.
+std::string SymbolicRun::value_move(Op op, int thing, const std::vector<int>& ranks,
+                                    const std::vector<const Instruction*>& of_rank) {
+  std::vector<Symbol> shares;
+  for (const int r : ranks) {
+    const Use *from = find_use(*of_rank[static_cast<std::size_t>(r)], ShardSlot::from(thing)),
+              *to = find_use(*of_rank[static_cast<std::size_t>(r)], ShardSlot::to(thing));
+    if (!from || !to) return std::string(name_of(op)) + " without an operand";
+    const Buffer &a = buffer(*from, r), &b = buffer(*to, r);
+    const std::int64_t ratio = static_cast<std::int64_t>(ranks.size());
+    if (a.dtype != b.dtype || is_of_group(a) || is_of_group(b) ||
+        (op == Op::gather ? a.elements * ratio != b.elements : a.elements != b.elements * ratio))
+      return std::string(name_of(op)) + " from " + a.name + " to " + b.name +
+             ", which are not the rows of one rank and of all";
+    shares.push_back(operand(*from, r));
+  }
+  for (std::size_t place = 0; place < ranks.size(); ++place) {
+    const int r = ranks[place];
+    store(*find_use(*of_rank[static_cast<std::size_t>(r)], ShardSlot::to(thing)), r,
+          op == Op::gather ? joined_pieces(shares) : sum_of_rows(shares, static_cast<int>(place)));
+  }
   return "";
 }
 

@@ -176,6 +176,7 @@ SymbolicRun::PieceOf SymbolicRun::piece_of(const Use& u, int rank, const BlockSp
                                            int part) const {
   const Buffer& b = buffer(u, rank);
   const int parts = spec.parts.count;
+  if (spec.own_part_alone) return {};
   switch (b.role) {
     case Role::value:
     case Role::value_gradient: {
@@ -211,8 +212,9 @@ void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, i
   if (is_of_group(b)) {
     const bool in_parts = graph_.groups[b.index].parts.are_several();
     const auto run = in_parts ? of_part(u, rank, part, spec.parts.count) : cells(rank).of(u);
-    // each part adds to a gradient that all parts share
-    const bool adds = u.how == How::accumulate || (part > 0 && (!in_parts || b.is_cut()));
+    // each part adds to a gradient that all parts share, unless a rank computes its own alone
+    const bool adds = u.how == How::accumulate ||
+                      (part > 0 && !spec.own_part_alone && (!in_parts || b.is_cut()));
     for (int c = run.begin; c < run.end; ++c)
       at(rank, c) = (adds ? at(rank, c) : 0) +
                     contribution_symbol(made, cells(rank).element(c, rank));
@@ -221,7 +223,7 @@ void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, i
   const PieceOf of = piece_of(u, rank, spec, part);
   if (of.all == 1) {
     Use all = u;
-    if (part > 0) all.how = How::accumulate;
+    if (part > 0 && !spec.own_part_alone) all.how = How::accumulate;
     return store(all, rank, made);
   }
   for (int k = of.first; k < of.first + of.count; ++k)
@@ -232,11 +234,14 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
   switch (i.op) {
     case Op::fetch_batch: {
       const Use* step = find_use(i, FetchSlot::step);
+      const Mesh& mesh = program(rank).mesh;
+      // ranks that share a batch have that of their place
+      const int own = mesh.tensor > 1 ? mesh.place(axes::data, rank) : rank;
       for (const Use& u : i.uses)
         if (writes(u.how))
           store(u, rank,
                 batch_symbol(u.slot - FetchSlot::first_batch, step ? operand(*step, rank) : 0,
-                             i.micro, i.peer == none ? rank : i.peer));
+                             i.micro, i.peer == none ? own : i.peer));
       return "";
     }
     case Op::forward:
@@ -298,7 +303,10 @@ std::string SymbolicRun::run_block(const Instruction& i, int rank) {
              " as no slot of the block";
     uses.push_back({u.slot, u.how});
   }
-  for (int part = 0; part < spec.parts.count; ++part) {
+  if (spec.exchange != ExchangeKind::nothing) return spec.name + " is no collective";
+  const int first = spec.own_part_alone ? program(rank).mesh.place(spec.parts.along, rank) : 0,
+            end = spec.own_part_alone ? first + 1 : spec.parts.count;
+  for (int part = first; part < end; ++part) {
     std::vector<Symbol> slots(spec.slots.size());
     for (const Use& u : i.uses)
       if (u.how == How::read || u.how == How::modify)

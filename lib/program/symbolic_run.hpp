@@ -45,6 +45,8 @@ class SymbolicRun {
                         const std::vector<const Instruction*>& of_rank);
   std::string exchange(int thing, const std::vector<int>& ranks,
                        const std::vector<const Instruction*>& of_rank);
+  std::string value_move(Op op, int thing, const std::vector<int>& ranks,
+                         const std::vector<const Instruction*>& of_rank);
   std::string shard_move(Op op, int thing, const std::vector<int>& ranks,
                          const std::vector<const Instruction*>& of_rank);
 

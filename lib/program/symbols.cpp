@@ -99,8 +99,17 @@ std::string block_symbols(const ModelGraph& graph, int block, Op op,
   for (const SlotUse* u : sorted)
     if (u->how == How::read || u->how == How::modify)
       h = mix(h, static_cast<Symbol>(u->slot), slots[u->slot]);
-  for (const SlotUse* u : sorted)
-    if (writes(u->how)) slots[u->slot] = mix(h, static_cast<Symbol>(u->slot));
+  const std::vector<SlotSpec>& specs = graph.blocks[block].slots;
+  for (const SlotUse* u : sorted) {
+    if (!writes(u->how)) continue;
+    const SlotSpec& made = specs[u->slot];
+    Symbol from = h;
+    if (op == Op::loss && is_scalar(made.role) && !made.from.empty()) {
+      from = mix(tagged(Tag::operation), static_cast<Symbol>(block), static_cast<Symbol>(op));
+      for (const Slot f : made.from) from = mix(from, slots[f]);
+    }
+    slots[u->slot] = mix(from, static_cast<Symbol>(u->slot));
+  }
   return "";
 }
 
@@ -147,6 +156,11 @@ Symbol joined_pieces(const std::vector<Symbol>& pieces) {
   Symbol h = mix(named_symbol("pieces"), pieces.size());
   for (const Symbol piece : pieces) h = mix(h, piece);
   return h;
+}
+Symbol sum_of_rows(const std::vector<Symbol>& shares, int place) {
+  Symbol sum = 0;
+  for (const Symbol share : shares) sum += piece_symbol(share, place);
+  return sum;
 }
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2) {
   return norm2 ? mix(tagged(Tag::applied), counter, *norm2) : mix(tagged(Tag::step), counter);

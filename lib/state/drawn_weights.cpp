@@ -21,7 +21,9 @@ std::vector<execute::InitialPart> initial_parts(const GroupSpec& whole, const Gr
   for (const ParameterSpec& p : shard.parameters) {
     const auto of = std::ranges::find(whole.parameters, p.name, &ParameterSpec::name);
     zeros_to(p.offset);
-    parts.push_back({to.from(p.offset), model::initial_values(*of, p, seed)});
+    p.slice.for_each_run(p.elements(), [&](std::int64_t from, std::int64_t at, std::int64_t count) {
+      parts.push_back({to.from(p.offset + at), model::initial_values(*of, {from, count}, seed)});
+    });
     end = p.offset + p.elements();
   }
   zeros_to(shard.elements);

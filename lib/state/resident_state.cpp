@@ -50,7 +50,9 @@ std::vector<float> part_of_exact(const GroupSpec& group, const GroupSpec& part,
   std::vector<float> out(static_cast<std::size_t>(part.elements));
   for (const ParameterSpec& p : part.parameters) {
     const auto whole = std::ranges::find(group.parameters, p.name, &ParameterSpec::name);
-    std::copy_n(exact.begin() + whole->offset + p.first, p.elements(), out.begin() + p.offset);
+    p.slice.for_each_run(p.elements(), [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+      std::copy_n(exact.begin() + whole->offset + from, count, out.begin() + p.offset + to);
+    });
   }
   return out;
 }
@@ -64,8 +66,8 @@ ResidentState::ResidentState(const plan::PlacedProgram& placed, const ResidentMe
       ranks_(ranks),
       sharded_(std::ranges::any_of(placed.program.buffers, &program::Buffer::is_cut)),
       window_(memory.disk, free_on_host(placed, memory.host)) {
-  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.data))
-    throw InternalError("shards of " + std::to_string(placed.program.mesh.data) +
+  if (sharded_ && (!ranks_.communicator() || ranks_.world_size() != placed.program.mesh.world))
+    throw InternalError("shards of " + std::to_string(placed.program.mesh.world) +
                         " ranks, which are not here");
   const std::vector<program::Layout> layouts = program::layouts_of(placed.program, placed.graph);
   for (std::size_t g = 0; g < layouts.size(); ++g) {

@@ -68,26 +68,47 @@ void fill_from_folder_layout(const ParameterSpec& p, const std::byte* at, DType 
                  round_to_bf16);
 }
 
-/// Calls use(shard, part's place in it, bytes of the tensor's state before the part) for each shard
-/// that holds a part of the tensor, in the order of the tensor's elements.
+/// Where some of a tensor's state lies.
+struct StatePart {
+  std::size_t shard = 0, place = 0;    // of the tensor's part in the shard
+  std::size_t before = 0, within = 0;  // bytes of the tensor's state, and of its part's, before it
+  std::size_t bytes = 0;
+};
+
+/// Calls use(StatePart) for what each shard holds of the tensor, in the order of its elements, or
+/// rows of columns after one another.
 template <class Use>
 void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& tensor,
                    const program::StateSpec& state, const Use& use) {
   struct Found {
-    std::int64_t first = 0;
+    program::Slice slice;
     std::size_t shard = 0, place = 0;
   };
   std::vector<Found> parts;
   for (std::size_t r = 0; r < shards.size(); ++r)
     for (std::size_t k = 0; k < shards[r].parameters.size(); ++k)
       if (shards[r].parameters[k].name == tensor.name)
-        parts.push_back({shards[r].parameters[k].first, r, k});
-  std::ranges::stable_sort(parts, {}, &Found::first);
+        parts.push_back({shards[r].parameters[k].slice, r, k});
+  std::ranges::stable_sort(parts, {}, [](const Found& f) { return f.slice.first; });
   std::size_t before = 0;
   for (const Found& part : parts) {
-    const std::size_t bytes = state_bytes(state, shards[part.shard].parameters[part.place]);
-    use(part.shard, part.place, before, bytes);
-    before += bytes;
+    const ParameterSpec& p = shards[part.shard].parameters[part.place];
+    const std::size_t bytes = state_bytes(state, p);
+    if (part.slice.columns == 0) {
+      use(StatePart{part.shard, part.place, before, 0, bytes});
+      before += bytes;
+      continue;
+    }
+    const auto each = static_cast<std::size_t>(size_of(state.dtype));
+    if (bytes != each * static_cast<std::size_t>(p.elements()))
+      throw InternalError(tensor.name +
+                          ": a state of other entries than elements is cut by columns");
+    part.slice.for_each_run(
+        p.elements(), [&](std::int64_t of_tensor, std::int64_t of_part, std::int64_t count) {
+          use(StatePart{part.shard, part.place, static_cast<std::size_t>(of_tensor) * each,
+                        static_cast<std::size_t>(of_part) * each,
+                        static_cast<std::size_t>(count) * each});
+        });
   }
 }
 
@@ -133,9 +154,12 @@ std::span<const float> ResidentState::exact(const Group& group, const ParameterS
   for (std::size_t r = 0; r < group.shards.size(); ++r)
     for (const ParameterSpec& p : group.shards[r].parameters)
       if (p.name == parameter.name)
-        exact_elements(
-            group, static_cast<std::int64_t>(r) * group.shards[r].elements + p.offset,
-            out.subspan(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.elements())));
+        p.slice.for_each_run(
+            p.elements(), [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+              exact_elements(
+                  group, static_cast<std::int64_t>(r) * group.shards[r].elements + p.offset + from,
+                  out.subspan(static_cast<std::size_t>(to), static_cast<std::size_t>(count)));
+            });
   return out;
 }
 
@@ -176,6 +200,18 @@ std::span<const float> ResidentState::exact_elements(const Group& group, std::in
   return out;
 }
 
+namespace {
+
+/// In the shard's buffer of that state.
+template <class State>
+std::size_t begin_of(const State& state, const StatePart& part) {
+  return static_cast<std::size_t>(state.layouts[part.shard].offsets[part.place] *
+                                  size_of(state.spec.dtype)) +
+         part.within;
+}
+
+}  // namespace
+
 /// The groups that the state belongs to: shards, or whole ones.
 const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group,
                                                        const State& state) const {
@@ -186,11 +222,10 @@ const std::vector<GroupSpec>& ResidentState::shards_of(const Group& group,
 void ResidentState::store_entries(const Group& group, const State& state, std::size_t parameter,
                                   std::span<const std::byte> entries) {
   for_each_part(shards_of(group, state), group.spec->parameters[parameter], state.spec,
-                [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-                  if (r == (state.in_shards ? own(group) : 0) && bytes > 0)
-                    std::memcpy(
-                        edit(state.place) + state.layouts[r].offsets[k] * size_of(state.spec.dtype),
-                        entries.data() + before, bytes);
+                [&](const StatePart& part) {
+                  if (part.shard == (state.in_shards ? own(group) : 0) && part.bytes > 0)
+                    std::memcpy(edit(state.place) + begin_of(state, part),
+                                entries.data() + part.before, part.bytes);
                 });
 }
 
@@ -202,21 +237,17 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
   const std::byte* const from = state.in_shards ? whole(group, state.place) : read(state.place);
   const std::size_t all = state_bytes(state.spec, p);
   std::span<const std::byte> out;
-  for_each_part(
-      shards_of(group, state), p, state.spec,
-      [&](std::size_t r, std::size_t k, std::size_t before, std::size_t bytes) {
-        if (bytes == 0) return;
-        const std::byte* const part =
-            from + r * state.place.bytes +
-            static_cast<std::size_t>(state.layouts[r].offsets[k] * size_of(state.spec.dtype));
-        if (bytes == all) {
-          out = {part, bytes};
-          return;
-        }
-        if (memory.size() < all) memory.resize(all);
-        std::memcpy(memory.data() + before, part, bytes);
-        out = {memory.data(), all};
-      });
+  for_each_part(shards_of(group, state), p, state.spec, [&](const StatePart& part) {
+    if (part.bytes == 0) return;
+    const std::byte* const at = from + part.shard * state.place.bytes + begin_of(state, part);
+    if (part.bytes == all) {
+      out = {at, part.bytes};
+      return;
+    }
+    if (memory.size() < all) memory.resize(all);
+    std::memcpy(memory.data() + part.before, at, part.bytes);
+    out = {memory.data(), all};
+  });
   return out;
 }
 

@@ -94,7 +94,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
   parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) {
-    loader->fetch(step, std::int64_t{micro_step} * plan.mesh.data + rank, out);
+    loader->fetch(step, std::int64_t{micro_step} * plan.mesh.world + rank, out);
   };
   parts.report =
       on_report ? std::move(on_report)

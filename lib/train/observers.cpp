@@ -78,7 +78,7 @@ void MetricsObserver::add_device(const TrainState& state, metrics::StepReport& r
   const PowerReading now = parts_.device->power();
   const double seconds = state.seconds - last_seconds_;
   const auto tokens = static_cast<double>(state.tokens_seen - last_tokens_);
-  const std::int64_t ranks = parts_.plan.mesh.data;
+  const std::int64_t ranks = parts_.plan.mesh.world;
   if (parts_.plan.peak_flops > 0)
     r.mfu = tokens / seconds * parts_.plan.flops_per_token() / parts_.plan.peak_flops /
             static_cast<double>(ranks);

@@ -56,7 +56,7 @@ class Damages {
   std::size_t drawn(std::size_t count) { return random_() % count; }
 
   std::string verdict(const StepProgram& p, const program::Placement& at) const {
-    const auto ranks = static_cast<std::size_t>(std::max(1, p.mesh.data));
+    const auto ranks = static_cast<std::size_t>(std::max(1, p.mesh.world));
     std::vector<program::RankProgram> all;
     for (std::size_t r = 0; r < std::min(ranks, most_ranks); ++r) {
       const bool is_other = !others_.train.empty() && (r == 0) != is_root_;

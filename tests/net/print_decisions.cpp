@@ -23,7 +23,7 @@ bool is_of_build(std::string_view note) {
 std::string decisions_text(const plan::RunPlan& p) {
   std::string out = recipe::dump(p.recipe);
   out += row("batch", p.batch) +
-         row("mesh", std::vector{p.mesh.data, p.mesh.shard, p.mesh.experts});
+         row("mesh", std::vector{p.mesh.world, p.mesh.shard, p.mesh.experts});
   out += row("mode", p.mode) + row("every_micro_step", p.every_micro_step) + row("rank", p.rank);
   out += row("turns_kept", p.turns_kept) + row("groups_on_device", p.groups_on_device);
   out += row("groups_on_disk", p.groups_on_disk) + row("compute", p.compute);
@@ -116,7 +116,7 @@ std::map<std::string, std::string> decision_texts(const plan::RunPlan& p) {
         row("all", plan::expected_kernels(p, p.train.back().graph)) +
         row("half of the targets",
             plan::expected_kernels(p, p.train.back().graph, p.train.back().graph.target_rows / 2,
-                                   p.mesh.data - 1));
+                                   p.mesh.world - 1));
   for (const double rate : p.lr_table) out["learning rates"] += written_number(rate) + "\n";
   return out;
 }

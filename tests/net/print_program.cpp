@@ -27,7 +27,7 @@ std::string uses_text(const StepProgram& p, const program::Instruction& i) {
 std::string instructions_text(const plan::PlacedProgram& placed) {
   const StepProgram& p = placed.program;
   std::string out = "micro-steps " + std::to_string(placed.micro_steps) + " mesh " +
-                    written(p.mesh.data) + "/" + written(p.mesh.shard) + "/" +
+                    written(p.mesh.world) + "/" + written(p.mesh.shard) + "/" +
                     written(p.mesh.experts) + " repeats " + written(p.repeated_micro) + "*" +
                     written(p.repeats) + " prologue steps " + written(p.prologue_steps) +
                     " last pass " + written(p.last_pass) + "\n";

@@ -206,9 +206,9 @@ Outcome outcome_of(const Case& c, int samples) {
   problem.recipe.memory = recipe.memory;
   problem.recipe.batch = recipe.batch;
   problem.recipe.parallel = recipe.parallel;
-  problem.recipe.parallel.world_size.value = problem.mesh.data;
+  problem.recipe.parallel.world_size.value = problem.mesh.world;
   problem.mode = recipe.parallel.mode.value.value_or(
-      problem.mesh.data > 1 ? recipe::ParallelMode::ddp : recipe::ParallelMode::single);
+      problem.mesh.world > 1 ? recipe::ParallelMode::ddp : recipe::ParallelMode::single);
   problem.mesh.shard = 1;
   problem.mesh.experts = 1;
   problem.turns_kept = 0;

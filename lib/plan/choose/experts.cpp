@@ -33,7 +33,7 @@ std::int64_t tokens_of_a_rank(std::int64_t tokens, std::int64_t per_token, std::
 }  // namespace
 
 void share_experts(Draft& plan) {
-  const std::int64_t ranks = plan.recipe.parallel.experts, world = plan.mesh.data;
+  const std::int64_t ranks = plan.recipe.parallel.experts, world = plan.mesh.world;
   if (ranks == 1) return;
   const std::int64_t experts = architectures::experts_of(plan.dims);
   if (experts == 0) refuse(plan, "the model has no experts; leave it out");
@@ -60,7 +60,7 @@ void share_experts(Draft& plan) {
 
 std::vector<int> expert_ranks_of(const Draft& plan, bool free) {
   std::vector<int> out{plan.mesh.experts};
-  const std::int64_t experts = architectures::experts_of(plan.dims), world = plan.mesh.data;
+  const std::int64_t experts = architectures::experts_of(plan.dims), world = plan.mesh.world;
   const recipe::Recipe& r = plan.recipe;
   const bool may = free && experts > 0 && plan.mesh.experts == 1 && plan.shares_batches() &&
                    architectures::capacity_factor(plan.dims) <= 0 && !r.generate.every;

@@ -43,7 +43,7 @@ void require_shards_on_host(const Draft& plan) {
 
 void set_mode(Draft& plan, ParallelMode mode) {
   plan.mode = mode;
-  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.data : 1;
+  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.world : 1;
 }
 
 void choose_mode(Draft& plan, int rank) {
@@ -68,7 +68,7 @@ void choose_mode(Draft& plan, int rank) {
                     "precision.reduce is bf16, and with one rank no gradient travels; write fp32, "
                     "or start more ranks");
   plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
-  plan.mesh.data = static_cast<int>(world);
+  plan.mesh.world = static_cast<int>(world);
   set_mode(plan, plan.mode);
   if (world == 1) r.parallel.shard_ranks = {};  // one rank's shards are the whole
   if (const auto asked = r.parallel.shard_ranks.value; asked && world % *asked != 0)

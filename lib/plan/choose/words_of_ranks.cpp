@@ -31,7 +31,7 @@ void tell_mode(Telling& t) {
   if (!t.searched.before.recipe.parallel.mode.is_auto() || t.plan.mode == ParallelMode::single)
     return;
   const std::string whole =
-      "parallel.mode ddp: " + std::to_string(t.plan.mesh.data) +
+      "parallel.mode ddp: " + std::to_string(t.plan.mesh.world) +
       " ranks, each holds the whole model, and gradients are summed beside backward; ";
   Decisions ddp = t.written;
   ddp.mode = ParallelMode::ddp, ddp.shard = 1, ddp.turns_kept = 0;
@@ -74,13 +74,13 @@ void tell_shards(Telling& t) {
   if (t.plan.zero_stage() == 0 || !t.searched.before.recipe.parallel.shard_ranks.is_auto()) return;
   std::int64_t node = 0;  // ranks of one, if they were tried
   for (const ModeOfShards& m : t.searched.space.modes)
-    if (m.shard > 1 && m.shard < t.plan.mesh.data) node = m.shard;
+    if (m.shard > 1 && m.shard < t.plan.mesh.world) node = m.shard;
   if (node == 0 || !t.searched.found.best()) return;
   if (t.now.shard == node)
     return t.add("parallel.shard_ranks " + std::to_string(node) + ": shards lie among the " +
                  std::to_string(node) +
                  " ranks of one node, so that weights are gathered within it; " +
-                 std::to_string(t.plan.mesh.data / node) +
+                 std::to_string(t.plan.mesh.world / node) +
                  " nodes hold the same, and sum the gradients of their shards; " +
                  human_bytes(t.takes.bytes));
   Decisions among = t.now;

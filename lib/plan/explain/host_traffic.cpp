@@ -12,7 +12,7 @@ using program::Op;
 HostTraffic host_traffic(const RunPlan& plan) {
   HostTraffic traffic;
   if (plan.ranks_per_host == 0) return traffic;
-  traffic.hosts = plan.mesh.data / plan.ranks_per_host;
+  traffic.hosts = plan.mesh.world / plan.ranks_per_host;
   const auto& p = plan.train.back().program;
   program::Rates network;
   network.ranks_per_host = plan.ranks_per_host;

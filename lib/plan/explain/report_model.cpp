@@ -116,10 +116,10 @@ ReportSection batch_section(const RunPlan& plan, double price_per_gpu_hour) {
              std::to_string(batch.global_batch_size) + " samples = micro_batch_size " +
                  std::to_string(batch.micro_batch_size) + " * grad_accum_steps " +
                  std::to_string(batch.grad_accum_steps) + " * world_size " +
-                 std::to_string(plan.mesh.data)));
+                 std::to_string(plan.mesh.world)));
   s.give("micro_batch_size", batch.micro_batch_size);
   s.give("grad_accum_steps", batch.grad_accum_steps);
-  s.give("world_size", plan.mesh.data);
+  s.give("world_size", plan.mesh.world);
   s.give("row_lengths", plan.row_lengths);
   s.both("tokens_per_step", plan.tokens_per_step,
          row("tokens per step",

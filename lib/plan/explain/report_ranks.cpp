@@ -10,7 +10,7 @@ namespace trainx::plan {
 namespace {
 
 std::string ranks_heading(const RunPlan& plan) {
-  const std::int64_t groups = plan.zero_stage() > 0 ? plan.mesh.data / plan.mesh.shard : 1;
+  const std::int64_t groups = plan.zero_stage() > 0 ? plan.mesh.world / plan.mesh.shard : 1;
   return "between ranks, in a step (" + recipe::write_value(plan.mode) +
          (groups > 1 ? ", " + std::to_string(groups) + " groups of " +
                            std::to_string(plan.mesh.shard) + " ranks"
@@ -35,8 +35,8 @@ ReportSection ranks_section(const RunPlan& plan) {
     text += row(e.name,
                 human_bytes(e.bytes) +
                     (e.collectives > 1 ? " in " + std::to_string(e.collectives) + " pieces" : "") +
-                    (plan.mode == recipe::ParallelMode::dp && plan.mesh.data > 2
-                         ? ", for each of " + std::to_string(plan.mesh.data - 1) + " ranks"
+                    (plan.mode == recipe::ParallelMode::dp && plan.mesh.world > 2
+                         ? ", for each of " + std::to_string(plan.mesh.world - 1) + " ranks"
                          : ""));
     all.push_back({{"name", e.name}, {"bytes", e.bytes}, {"collectives", e.collectives}});
   }

@@ -300,7 +300,7 @@ class Machine {
 
   /// Each group of ranks by itself.
   void collective(const std::vector<const Instruction*>& of_rank) const {
-    if (of_rank[0]->along == axes::data) return collective_of(of_rank, ranks_);
+    if (of_rank[0]->along == axes::all) return collective_of(of_rank, ranks_);
     for (std::size_t r = 0; r < of_rank.size(); ++r) {
       const std::vector<int> members =
           ranks_[0].program->mesh.peers(of_rank[0]->along, static_cast<int>(r));

@@ -8,7 +8,7 @@ namespace toy {
 
 /// Reduces each gradient and sum after its last writer: what data parallelism adds to a program.
 inline StepProgram reduced_over(StepProgram p, int world) {
-  p.mesh.data = world;
+  p.mesh.world = world;
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     const Buffer& buffer = p.buffers[b];
     if (buffer.role != Role::gradient && buffer.role != Role::loss_sum &&

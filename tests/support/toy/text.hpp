@@ -28,7 +28,7 @@ class TextProgram {
  public:
   TextProgram(const ModelGraph& graph, const UpdateSpec& update, int world)
       : graph_(graph), update_(update) {
-    p_.mesh.data = p_.mesh.shard = world;
+    p_.mesh.world = p_.mesh.shard = world;
   }
 
   StepProgram parse(const std::string& text) {

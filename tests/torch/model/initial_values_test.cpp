@@ -151,8 +151,11 @@ TEST_CASE("shards of a group draw their parts of its tensors") {
       std::vector<float> mine(static_cast<std::size_t>(shard.elements));
       for (const program::ParameterSpec& p : shard.parameters) {
         const auto of = std::ranges::find(group.parameters, p.name, &program::ParameterSpec::name);
-        initial_values_reference({.exact = mine.data() + p.offset},
-                                 model::initial_values(*of, p, 7));
+        p.slice.for_each_run(
+            p.elements(), [&](std::int64_t first, std::int64_t at, std::int64_t count) {
+              initial_values_reference({.exact = mine.data() + p.offset + at},
+                                       model::initial_values(*of, {first, count}, 7));
+            });
       }
       shards.insert(shards.end(), mine.begin(), mine.end());
     }

@@ -27,7 +27,7 @@ struct Sharded {
           int micro_steps = 1, RecomputeLevel level = RecomputeLevel::none)
       : graph(g),
         update(u),
-        training{&graph, update, micro_steps, how.mesh.data},
+        training{&graph, update, micro_steps, how.mesh.world},
         program(passes::zero(
             passes::activation_recomputation(
                 passes::accumulation(plain_program(graph, update), micro_steps), graph, level),
@@ -274,9 +274,9 @@ TEST_CASE(
         const auto at = static_cast<std::ptrdiff_t>(k);
         CHECK(changed([&](auto& list) { list.erase(list.begin() + at); }) != "");
         CHECK(changed([&](auto& list) { list.insert(list.begin() + at, p.steady[k]); }) != "");
-        for (const AxisSet axis : {axes::data, axes::shard, axes::replica})
+        for (const AxisSet axis : {axes::all, axes::shard, axes::replica})
           // all ranks together have the same weights
-          if (axis != p.steady[k].along && !(p.steady[k].op == Op::gather && axis == axes::data))
+          if (axis != p.steady[k].along && !(p.steady[k].op == Op::gather && axis == axes::all))
             CHECK(changed([&](auto& list) { list[k].along = axis; }) != "");
       }
     }

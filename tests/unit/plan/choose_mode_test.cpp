@@ -206,7 +206,7 @@ TEST_CASE(
   CHECK(on_nodes(parallel, 3).mesh.shard == 8);  // no groups of three
   // more than the check follows: it looks at fewer, in groups too
   plan::Draft many = nodes;
-  many.mesh.data = 16;
+  many.mesh.world = 16;
   CHECK_NOTHROW(plan::require_sound_programs(many, plan::plan_programs(many)));
   // one rank: its shards are the whole
   CHECK(planned("mode: zero2, shard_ranks: 2").mode == ParallelMode::single);

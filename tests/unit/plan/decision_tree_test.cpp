@@ -55,7 +55,7 @@ plan::RunPlan planned(const Machine& m, const Workload& w) {
   // Whatever is chosen: the optimisation problem stays, it fits, and what is written down plans to
   // itself.
   CHECK(plan.batch.global_batch_size == 32);
-  CHECK(plan.batch.micro_batch_size * plan.batch.grad_accum_steps * plan.mesh.data == 32);
+  CHECK(plan.batch.micro_batch_size * plan.batch.grad_accum_steps * plan.mesh.world == 32);
   CHECK(plan.memory.total_bytes() <= plan.memory.budget_bytes);
   const auto again = plan::make_run_plan(
       recipe::parse_recipe(recipe::dump(plan.recipe), "resolved").recipe, facts_of(m));

@@ -212,8 +212,8 @@ TEST_CASE("shards of experts are parts of what their ranks have, and all of it t
       for (const program::ParameterSpec& p : own.spec.parameters) {
         const auto of = std::ranges::find(part.parameters, p.name, &program::ParameterSpec::name);
         REQUIRE(of != part.parameters.end());
-        CHECK(p.first >= of->first);
-        CHECK(p.first + p.elements() <= of->first + of->elements());
+        CHECK(p.slice.first >= of->slice.first);
+        CHECK(p.slice.first + p.elements() <= of->slice.first + of->elements());
         found[p.name] += p.elements();
       }
     }
@@ -274,7 +274,7 @@ TEST_CASE("an exchange of other slots, or among other ranks, is found") {
       CHECK(problem_of(own, graph) != "");
     }
     if (!program::is_collective(i.op)) continue;
-    for (const AxisSet axis : {axes::data, axes::expert, axes::expert_replica}) {
+    for (const AxisSet axis : {axes::all, axes::expert, axes::expert_replica}) {
       if (axis == i.along) continue;
       StepProgram among_others = p;
       among_others.steady[k].along = axis;
@@ -303,7 +303,7 @@ TEST_CASE("a rank has as many rows of each tensor of experts, or whole tensors")
         for (const program::GroupSpec* part : {&first, &second}) {
           const program::ParameterSpec& p = part->parameters[k];
           CHECK(p.offset + p.elements() <= part->elements);
-          CHECK(p.first == elements[p.name]);
+          CHECK(p.slice.first == elements[p.name]);
           elements[p.name] += p.elements();
         }
       }

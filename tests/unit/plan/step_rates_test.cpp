@@ -15,7 +15,7 @@ const hardware::LinkRates nvlink = hardware::rates_of(h100.links.usual());
 Prediction predicted(std::int64_t ranks_per_host, const facts::NetworkFacts& measured,
                      double link_bytes_per_s = 0) {
   Draft plan;
-  plan.mesh.data = 16;
+  plan.mesh.world = 16;
   plan.rates = rates_of(h100, recipe::Compute::bf16);
   plan.rates->link_bytes_per_s = link_bytes_per_s;
   Prediction prediction;
@@ -71,7 +71,7 @@ TEST_CASE("on one host the network counts for nothing, and copies are as slow as
 
 TEST_CASE("links that are told take the place of the data sheet's") {
   Draft plan;
-  plan.mesh.data = 2;
+  plan.mesh.world = 2;
   plan.rates = rates_of(h100, recipe::Compute::bf16);
   Prediction of_sheet, told;
   predict_rates(of_sheet, plan, &h100, {});
@@ -82,7 +82,7 @@ TEST_CASE("links that are told take the place of the data sheet's") {
   CHECK(told.step_rates->link_bytes_per_s < of_sheet.step_rates->link_bytes_per_s);
   CHECK(of_sheet.step_rates->link_copy_bytes_per_s > 0);
   CHECK(told.step_rates->link_copy_bytes_per_s == 0);
-  plan.mesh.data = 1;
+  plan.mesh.world = 1;
   Prediction alone;
   predict_rates(alone, plan, &h100, {});
   CHECK_FALSE(alone.links);
@@ -91,7 +91,7 @@ TEST_CASE("links that are told take the place of the data sheet's") {
 
 TEST_CASE("without a device's rates the network is known if it was measured") {
   Draft plan;
-  plan.mesh.data = 4;
+  plan.mesh.world = 4;
   Prediction prediction;
   prediction.ranks_per_host = 2;
   predict_rates(prediction, plan, nullptr, {});

@@ -75,7 +75,7 @@ TEST_CASE("the check says what is wrong, and where") {
   }
   SECTION("ranks that do not meet") {
     Roles roles{{c.p, c.p}, {0, 1}};
-    for (StepProgram& p : roles.programs) p.mesh.data = 2;
+    for (StepProgram& p : roles.programs) p.mesh.world = 2;
     roles.programs[0].steady.push_back(
         {Op::reduce, none, none, Lane::communication, {whole(c.p, 0, How::modify)}});
     const std::string problem = check(roles,
@@ -90,7 +90,7 @@ TEST_CASE("a missing reduce is rightly equal on one rank and refused on two") {
   StepProgram p = plain_program(graph, momentum());
   const Reference reference{&graph, momentum(), 1};
   CHECK(check_program(p, unplaced(p), &reference) == "");
-  p.mesh.data = 2;
+  p.mesh.world = 2;
   CHECK_FALSE(check_program(p, unplaced(p), &reference).empty());
 }
 

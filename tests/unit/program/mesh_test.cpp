@@ -13,7 +13,7 @@ TEST_CASE("each axis parts the ranks into groups of its size, and places count f
     Mesh mesh{data, shard};
     mesh.experts = shard;
     for (const AxisSet axis :
-         {axes::data, axes::shard, axes::replica, axes::expert, axes::expert_replica}) {
+         {axes::all, axes::shard, axes::replica, axes::expert, axes::expert_replica}) {
       CAPTURE(data, shard, name_of(axis));
       std::set<std::vector<int>> groups;
       for (int rank = 0; rank < mesh.ranks(); ++rank) {
@@ -32,13 +32,13 @@ TEST_CASE("shards lie among neighbours, and replicas are as far from each other 
   const Mesh mesh{6, 2};
   CHECK(mesh.peers(axes::shard, 3) == std::vector{2, 3});
   CHECK(mesh.peers(axes::replica, 3) == std::vector{1, 3, 5});
-  CHECK(mesh.peers(axes::data, 3) == std::vector{0, 1, 2, 3, 4, 5});
+  CHECK(mesh.peers(axes::all, 3) == std::vector{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("sets along which the same ranks differ are the same where they are significant") {
   const Mesh whole{4, 4}, halves{4, 2};
-  CHECK(whole.significant(axes::shard) == whole.significant(axes::data));
-  CHECK(halves.significant(axes::shard) != halves.significant(axes::data));
+  CHECK(whole.significant(axes::shard) == whole.significant(axes::all));
+  CHECK(halves.significant(axes::shard) != halves.significant(axes::all));
   CHECK(whole.significant(axes::replica).is_empty());
   CHECK_FALSE(halves.significant(axes::replica).is_empty());
 }
@@ -62,12 +62,28 @@ TEST_CASE("neighbours hold as many of a group as lie among them") {
   Mesh mesh{16, 8};
   mesh.experts = 2;
   for (const int host : {1, 2, 4, 8, 16})
-    for (const AxisSet set : {axes::data, axes::shard, axes::replica, axes::expert,
+    for (const AxisSet set : {axes::all, axes::shard, axes::replica, axes::expert,
                               axes::expert_replica, axes::shard - axes::expert}) {
       CAPTURE(host, name_of(set));
       CHECK(mesh.among_neighbours(set, host) ==
             std::ranges::count_if(mesh.peers(set, 0), [&](int rank) { return rank < host; }));
     }
+}
+
+TEST_CASE(
+    "ranks that share a batch are the nearest, and those with a batch of their own lie apart") {
+  Mesh mesh{16, 2};
+  mesh.tensor = 4;
+  CHECK(mesh.peers(axes::tensor, 5) == std::vector{4, 5, 6, 7});
+  CHECK(mesh.peers(axes::shard, 5) == std::vector{1, 5});
+  CHECK(mesh.peers(axes::replica, 5) == std::vector{5, 13});
+  CHECK(mesh.peers(axes::data, 5) == std::vector{1, 5, 9, 13});
+  CHECK(mesh.place(axes::data, 13) == 3);
+  CHECK(mesh.size(axes::data) * mesh.size(axes::tensor) == mesh.ranks());
+  mesh.experts = 2;
+  CHECK(mesh.peers(axes::expert, 5) == std::vector{4, 5});
+  mesh.experts = 8;
+  CHECK(mesh.peers(axes::expert, 5) == std::vector{0, 1, 2, 3, 4, 5, 6, 7});
 }
 
 TEST_CASE("experts are shared by neighbours, however shards lie") {
@@ -77,7 +93,7 @@ TEST_CASE("experts are shared by neighbours, however shards lie") {
   CHECK(mesh.peers(axes::expert_replica, 5) == std::vector{1, 3, 5, 7});
   CHECK(mesh.peers(axes::shard, 5) == std::vector{4, 5, 6, 7});
   mesh.experts = 8;
-  CHECK(mesh.significant(axes::expert) == mesh.significant(axes::data));
+  CHECK(mesh.significant(axes::expert) == mesh.significant(axes::all));
 }
 
 }  // namespace mesh_test

@@ -31,7 +31,7 @@ Rates links(double link, double network, std::int64_t ranks_per_host) {
 }  // namespace
 
 TEST_CASE("on one host a ring has all ranks, and its bytes take the links alone") {
-  const Ring ring = ring_of(among(Op::reduce, axes::data), of_ranks(4, 1), 0);
+  const Ring ring = ring_of(among(Op::reduce, axes::all), of_ranks(4, 1), 0);
   CHECK_FALSE(ring.spans_hosts());
   CHECK(ring.passes == 1.5);  // 2 * 3 / 4
   CHECK(ring.within_a_host(100) == 600);
@@ -40,7 +40,7 @@ TEST_CASE("on one host a ring has all ranks, and its bytes take the links alone"
 }
 
 TEST_CASE("a ring over hosts takes the slower of links and network, which all ranks share") {
-  const Ring ring = ring_of(among(Op::gather, axes::data), of_ranks(8, 8), 4);
+  const Ring ring = ring_of(among(Op::gather, axes::all), of_ranks(8, 8), 4);
   CHECK(ring.spans_hosts());
   CHECK(ring.rings_of_a_host == 1);
   CHECK(ring.passes == 0.875);
@@ -82,7 +82,7 @@ TEST_CASE("a ring takes the latency of the network where it spans hosts, else th
   rates.link_latency_s = 1;
   rates.network_latency_s = 5;
   const StepProgram p = of_ranks(8, 4);
-  CHECK(ring_of(among(Op::gather, axes::data), p, 4).seconds(80, rates) == 40);
+  CHECK(ring_of(among(Op::gather, axes::all), p, 4).seconds(80, rates) == 40);
   CHECK(ring_of(among(Op::gather, axes::shard), p, 4).seconds(700, rates) == 1.75);
 }
 

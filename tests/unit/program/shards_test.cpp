@@ -1,5 +1,7 @@
 #include "program/shards.hpp"
 #include "support/catch.hpp"
+#include <algorithm>
+#include <map>
 #include <random>
 
 namespace shards_test {
@@ -69,12 +71,12 @@ TEST_CASE(
             CHECK(shard.elements == size);
             for (const ParameterSpec& part : shard.parameters) {
               if (part.name != p.name) continue;
-              CHECK(part.first == next);
-              CHECK(r * size + part.offset == p.offset + part.first);
+              CHECK(part.slice.first == next);
+              CHECK(r * size + part.offset == p.offset + part.slice.first);
               CHECK(part.offset + part.elements() <= size);
               CHECK(part.decay == p.decay);
               CHECK(part.tensor_elements() == p.tensor_elements());
-              if (unit == Unit::block) CHECK(part.first % state_block == 0);
+              if (unit == Unit::block) CHECK(part.slice.first % state_block == 0);
               next += part.elements();
             }
           }
@@ -84,6 +86,61 @@ TEST_CASE(
         if (unit != Unit::block) CHECK(group.elements - before.elements < world * group_alignment);
       }
     }
+  }
+}
+
+TEST_CASE("parts by rows and by columns, and their shards, have each element of a tensor once") {
+  const unsigned seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 100; ++round) {
+    const int parts = 2 + static_cast<int>(random() % 3),
+              shards = 1 + static_cast<int>(random() % 4);
+    GroupSpec group{"g", {}, 0};
+    std::int64_t end = 0;
+    for (int t = 0; t < 5; ++t) {
+      ParameterSpec p{"t" + std::to_string(t)};
+      p.columns_in_parts = random() % 2 == 0;
+      p.dims = {parts * (1 + static_cast<int>(random() % 7))};
+      if (random() % 3 > 0) p.dims.push_back(parts * (1 + static_cast<int>(random() % 7)));
+      p.saved_transposed = p.dims.size() == 2 && random() % 2 == 0;
+      p.saved_dims = p.saved_transposed ? std::vector{p.dims[1], p.dims[0]} : p.dims;
+      p.offset = end;
+      end += (p.elements() + group_alignment - 1) / group_alignment * group_alignment;
+      group.parameters.push_back(std::move(p));
+    }
+    group.parts = {axes::tensor, parts};
+    group.elements = end * parts * shards;  // more than enough
+    std::map<std::string, std::vector<int>> had;
+    for (int part = 0; part < parts; ++part) {
+      const GroupSpec own = part_of(group, part);
+      for (int r = 0; r < shards; ++r)
+        for (const ParameterSpec& p : shard_of(own, r, shards).parameters) {
+          const auto whole = std::ranges::find(group.parameters, p.name, &ParameterSpec::name);
+          REQUIRE(whole != group.parameters.end());
+          CAPTURE(round, p.name, part, r);
+          CHECK(p.tensor_elements() == whole->tensor_elements());
+          std::vector<int>& of = had[p.name];
+          of.resize(static_cast<std::size_t>(whole->elements()));
+          std::int64_t next = 0;
+          p.slice.for_each_run(p.elements(),
+                               [&](std::int64_t first, std::int64_t at, std::int64_t count) {
+                                 CHECK(at == next);
+                                 next += count;
+                                 const std::int64_t row = whole->dims.back(), column = first % row;
+                                 if (whole->columns_in_parts) {
+                                   CHECK(column >= part * row / parts);
+                                   CHECK(column + count <= (part + 1) * row / parts);
+                                 }
+                                 REQUIRE(first + count <= whole->elements());
+                                 for (std::int64_t k = first; k < first + count; ++k)
+                                   ++of[static_cast<std::size_t>(k)];
+                               });
+          CHECK(next == p.elements());
+        }
+    }
+    for (const ParameterSpec& p : group.parameters)
+      CHECK(had[p.name] == std::vector<int>(static_cast<std::size_t>(p.elements()), 1));
   }
 }
 

@@ -1,0 +1,28 @@
+#include "operations/exchange/exchange_spec.hpp"
+
+namespace trainx::operations {
+
+using program::ExchangeKind;
+
+std::vector<OutputSpec> Exchange::outputs(const Types& t) const {
+  TensorType to = t.inputs[x];
+  switch (kind) {
+    case ExchangeKind::rows_to_all: to.dims.front() *= ranks; break;
+    case ExchangeKind::sums_to_rows: to.dims.front() /= ranks; break;
+    default: to.dims.insert(to.dims.begin(), ranks);
+  }
+  return {{"exchanged", std::move(to), {input(x)}}};
+}
+
+BackwardSpec Exchange::backward(const Types&) const {
+  if (kind == ExchangeKind::numbers_to_all) return {};
+  return {.inputs = {{.input = x}}};
+}
+
+Cost Exchange::cost(Direction, const Types&) const { return {}; }
+
+std::optional<Split> Exchange::split(SplitAxis, const Types&) const { return std::nullopt; }
+
+bool Exchange::has_gpu_kernel(const Types&) const { return true; }
+
+}  // namespace trainx::operations
