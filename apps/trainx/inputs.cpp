@@ -172,7 +172,8 @@ Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64
 }
 
 void on_one_rank(recipe::Recipe& recipe) {
-  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1);
+  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1),
+                     batches = std::max<std::int64_t>(1, ranks / recipe.parallel.tensor);
   recipe.parallel = {};
   recipe.precision.reduce = recipe::Reduce::fp32;
   if (ranks == 1) return;
@@ -180,7 +181,7 @@ void on_one_rank(recipe::Recipe& recipe) {
   if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto())
     recipe.batch.grad_accum_steps.reset();
   else if (recipe.batch.grad_accum_steps)
-    *recipe.batch.grad_accum_steps *= ranks;
+    *recipe.batch.grad_accum_steps *= batches;
 }
 
 std::string run_folder_of(const recipe::Recipe& recipe) {

@@ -206,6 +206,10 @@ class Verification {
     r.parallel.world_size.value = ranks;
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
+    if (ranks % r.parallel.tensor != 0) r.parallel.tensor = 1;
+    const std::int64_t batches = ranks / r.parallel.tensor;
+    if (batches == 1 && ranks > 1)  // there is nobody to share shards with
+      r.parallel.mode = {}, r.parallel.shard_ranks = {};
     if (ranks % r.parallel.experts != 0) {
       r.parallel.experts = 1, r.parallel.experts_capacity = 0;
       r.parallel.experts_overflow = recipe::ExpertsOverflow::error;
@@ -215,7 +219,7 @@ class Verification {
     r.batch.global_batch_size = batch.global_batch_size;
     // scales of fp8 follow the micro-batch: then all worlds have the same
     r.batch.micro_batch_size.value =
-        micro_batch_for(batch, multiplies_fp8(r) ? a_.worlds : std::vector{ranks});
+        micro_batch_for(batch, multiplies_fp8(r) ? a_.worlds : std::vector{batches});
     return prepare(std::move(loaded));
   }
 

@@ -17,12 +17,17 @@ struct AttentionDropout {
   std::uint64_t seed = 0;
   std::uint32_t where = 0, threshold = 0;  // threshold: 65536 * probability
   float scale = 1;                         // 1 / (1 - probability)
+  std::int64_t first_head = 0;
 };
 inline AttentionDropout attention_dropout(const FusedDropout& d) {
   constexpr double all = 65536;
   const double threshold = std::min(std::round(d.key.probability * all), all - 1);
-  return {d.positions, d.key.seed, d.key.block << 8 | d.key.site,
-          static_cast<std::uint32_t>(threshold), static_cast<float>(all / (all - threshold))};
+  return {d.positions,
+          d.key.seed,
+          d.key.block << 8 | d.key.site,
+          static_cast<std::uint32_t>(threshold),
+          static_cast<float>(all / (all - threshold)),
+          d.first_head};
 }
 
 /// What the factors of a query of a head have in common.
@@ -35,9 +40,9 @@ struct DroppedQuery {
 TRAINX_HOST_DEVICE DroppedQuery dropped_query(const AttentionDropout& d, std::int64_t position,
                                               std::int64_t head, std::int64_t query) {
   constexpr std::uint32_t of_rows = 0x80000000;
-  const FourWords words = philox(
-      {{static_cast<std::uint32_t>(query), d.where, static_cast<std::uint32_t>(head), of_rows}},
-      d.seed);
+  const FourWords words = philox({{static_cast<std::uint32_t>(query), d.where,
+                                   static_cast<std::uint32_t>(d.first_head + head), of_rows}},
+                                 d.seed);
   return {std::uint64_t{words.at[1]} << 32 | words.at[0], static_cast<std::uint64_t>(position)};
 }
 

@@ -28,7 +28,9 @@ __global__ void expand(BiasSource<P> from, long tokens, int heads, float* by_dis
   if (head == 0 && buckets) buckets[place] = bucket;
   if (!by_distance) return;
   const float learned = from.table ? widened(from.table[bucket * heads + head]) : 0.0f,
-              slope = from.alibi ? alibi_slope(head, heads) : 0.0f;
+              slope = from.alibi ? alibi_slope(from.first_head + head,
+                                               from.all_heads > 0 ? from.all_heads : heads)
+                                 : 0.0f;
   by_distance[i] = learned - slope * static_cast<float>(labs(distance));
 }
 

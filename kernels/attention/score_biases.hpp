@@ -41,6 +41,8 @@ struct BiasSource {
   const P* table = nullptr;  // device
   bool alibi = false;
   const P* sinks = nullptr;  // device
+  // of the layer's heads, by whose number ALiBi's slopes go: the first one's, and all; 0: H
+  std::int64_t first_head = 0, all_heads = 0;
 };
 template <class P>
 cudaError_t expand_biases(const BiasSource<P>& from, std::int64_t tokens, std::int64_t heads,

@@ -18,7 +18,9 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
        row < op.rows; row += step) {
-    const T* const word = op.word + static_cast<std::int64_t>(op.tokens[row]) * columns;
+    const std::int32_t token = op.tokens[row];
+    const bool has_word = op.word_rows == 0 || token < op.word_rows;
+    const T* const word = op.word + (has_word ? static_cast<std::int64_t>(token) : 0) * columns;
     const T* const position =
         op.position ? op.position + position_in_document(
                                         row, op.length,
@@ -33,6 +35,10 @@ __global__ void __launch_bounds__(threads)
     for (int c = 8 * (threadIdx.x % 32); c < columns; c += 8 * 32) {
       float x[8], more[8];
       widen8(load8<aligned>(word + c, columns - c), x);
+      if (!has_word) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) x[j] = 0;
+      }
       if constexpr (scaled) {
 #pragma unroll
         for (int j = 0; j < 8; ++j) x[j] = product(x[j], of_word);

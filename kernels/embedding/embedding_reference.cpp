@@ -9,7 +9,8 @@ void rows(const Embedding<T>& op, float scale, const FusedDropout& dropout) {
   const float of_word = op.scales_word ? scale : 1, of_sum = op.scales_word ? 1 : scale;
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns; ++c) {
-      float x = widened(op.word[op.tokens[r] * op.columns + c]) * of_word;
+      const bool has_word = op.word_rows == 0 || op.tokens[r] < op.word_rows;
+      float x = has_word ? widened(op.word[op.tokens[r] * op.columns + c]) * of_word : 0.0F;
       if (op.position)
         x += widened(
             op.position[position_in_document(

@@ -73,9 +73,12 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
         base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin, b.dtype,
         operand_dims(placed.graph, block.slots[slot]), place);
   }
-  return std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
-                                               std::move(how), parts.mode, parts.seed,
-                                               1.0 / parts.nominal_targets);
+  auto context = std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
+                                                       std::move(how), parts.mode, parts.seed,
+                                                       1.0 / parts.nominal_targets);
+  if (block.own_part_alone)
+    context->set_part(placed.program.mesh.place(block.parts.along, parts.rank));
+  return context;
 }
 
 std::vector<LocalGroup> own_groups(const plan::PlacedProgram& placed, int rank) {

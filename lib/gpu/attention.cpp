@@ -42,7 +42,7 @@ kernels::ScoreBiases expanded(const AttentionProblem& p, const AttentionInputs& 
   if (in.sinks) b.sinks = s.sinks;
   require(kernels::expand_biases(
               kernels::BiasSource<T>{in.buckets, static_cast<const T*>(in.bias_table), in.alibi,
-                                     static_cast<const T*>(in.sinks)},
+                                     static_cast<const T*>(in.sinks), in.first_head, in.all_heads},
               p.tokens, p.heads, by_distance ? s.by_distance : nullptr,
               in.bias_table ? s.buckets : nullptr, in.sinks ? s.sinks : nullptr, stream),
           "biases of attention " + describe(p));

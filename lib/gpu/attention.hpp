@@ -73,6 +73,8 @@ struct AttentionInputs {
   const void* bias_table = nullptr;
   bool alibi = false;
   const void* sinks = nullptr;
+  // of ALiBi: kernels::BiasSource's
+  std::int64_t first_head = 0, all_heads = 0;
 };
 /// What backward writes, on the device; null: not wanted.
 struct AttentionGradients {

@@ -17,6 +17,8 @@ class HeadLowering {
   explicit HeadLowering(const Lowering& of)
       : of_(of), block_(of.block()), head_(of.model.head), slots_(of, out_.spec) {
     out_.spec.name = block_.name;
+    out_.spec.parts = block_.parts;
+    out_.spec.own_part_alone = block_.own_part_alone;
   }
 
   LoweredBlock run() {
@@ -24,10 +26,20 @@ class HeadLowering {
     for (const Node& op : block_.ops) place_values(op);
     for (const Op phase : {Op::loss, Op::evaluate}) lower(phase);
     if (head_.predicted_rows > 0) lower(Op::predict);
+    for (const Node& op : block_.ops)
+      if (std::holds_alternative<PartLoss>(op.operation)) note_origins(op);
     return std::move(out_);
   }
 
  private:
+  /// All ranks make the same sums, of what all of them know.
+  void note_origins(const Node& op) {
+    const std::vector<Slot> from{slot_of(op.inputs[PartLoss::all], false),
+                                 slot_of(op.inputs[PartLoss::targets], false)};
+    for (const Slot s : {bound().loss_sum, bound().target_count, bound().score})
+      if (s != none) slots_[s].from = from;
+  }
+
   BoundBlock& bound() { return out_.bound; }
   bool picks() const { return head_.rows != HeadRows::all; }
   static_assert(int{CrossEntropy::logits} == int{ValueLoss::logits});

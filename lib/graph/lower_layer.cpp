@@ -25,6 +25,7 @@ class LayerLowering {
     if (const auto* exchange = std::get_if<Exchange>(&block_.ops.front().operation))
       out_.spec.exchange = exchange->kind;
     out_.bound.length = of.block().length;
+    out_.bound.rows_of_part = block_.rows_of_part;
     const std::vector<NodeFacts>& facts = of.map.facts[static_cast<std::size_t>(of.number)];
     infos_.reserve(block_.ops.size());
     for (std::size_t k = 0; k < block_.ops.size(); ++k)

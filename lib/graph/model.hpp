@@ -21,6 +21,7 @@ struct ParameterId {
   int count = 1;              // that many, as one tensor: they follow one another
   program::Parts parts = {};  // the operand is one of these parts of that: experts of a rank
   PartOf part_of = PartOf::tensors;
+  std::vector<std::int64_t> sections = {};  // program::ParameterSpec
 };
 
 struct ModelValue {
@@ -61,7 +62,8 @@ struct Block {
   bool closes = false;        // the sum that it ends with does not begin the next block
   program::Parts parts = {};  // program::BlockSpec
   bool own_part_alone = false;
-  bool continues = false;  // the block before: keys of random numbers are that one's
+  std::int64_t rows_of_part = 0;  // operations::BoundBlock
+  bool continues = false;         // the block before: keys of random numbers are that one's
 };
 
 /// What the loss is computed of.

@@ -65,8 +65,8 @@ class Comparison {
       return of_.model.parameters[at(p.index)].spec.dims;
     };
     return a.count == b.count && a.parts == b.parts && a.part_of == b.part_of &&
-           groups_.add(place(a).group, place(b).group) && place(a).index == place(b).index &&
-           dims(a) == dims(b);
+           a.sections == b.sections && groups_.add(place(a).group, place(b).group) &&
+           place(a).index == place(b).index && dims(a) == dims(b);
   }
 
   bool alike(const std::vector<ValueId>& a, const std::vector<ValueId>& b) {

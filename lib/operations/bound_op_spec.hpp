@@ -41,6 +41,8 @@ struct BoundBlock {
   std::vector<BoundOp> evaluated;  // of a head: its forward without dropout
   std::vector<BoundOp> casts;      // of weights that are cast once a run
   std::int64_t length = 0;         // tokens of a sample
+  // rows of the micro-batch that a rank has of those that share it; 0: all
+  std::int64_t rows_of_part = 0;
   // of the last block, which goes through rows some at a time:
   HeadRows rows = HeadRows::all;
   std::int64_t chunk = 0;  // rows at a time; 0: tensors are whole, as in every other block

@@ -17,6 +17,8 @@
 #include "operations/head_norm/head_norm_spec.hpp"
 #include "operations/latent_heads/latent_heads_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
+#include "operations/logit_sums/logit_sums_spec.hpp"
+#include "operations/logit_sums/part_loss_spec.hpp"
 #include "operations/low_rank/low_rank_spec.hpp"
 #include "operations/mean_pool/mean_pool_spec.hpp"
 #include "operations/module/module_spec.hpp"
@@ -26,6 +28,7 @@
 #include "operations/router/router_spec.hpp"
 #include "operations/router_loss/router_loss_spec.hpp"
 #include "operations/router_z_loss/router_z_loss_spec.hpp"
+#include "operations/shared_heads/shared_heads_spec.hpp"
 #include "operations/trained_tokens/token_logits_spec.hpp"
 #include "operations/trained_tokens/token_rows_spec.hpp"
 #include "operations/value_loss/value_loss_spec.hpp"
@@ -38,7 +41,7 @@ using Operation =
                  LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
                  Dispatch, DispatchToRanks, GroupedLinear, Combine, RouterLoss, RouterZLoss,
                  ExpertLoads, ClampedGated, ActivationLayer, Quantize, LowRank, TokenRows,
-                 TokenLogits, Exchange>;
+                 TokenLogits, Exchange, LogitSums, PartLoss, SharedHeads>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);

@@ -51,8 +51,9 @@ bool OpContext::accumulates(int parameter) const {
 Dropout OpContext::dropout(double probability, int positions, std::int64_t length, int site) const {
   if (!(probability > 0) || !block_.training()) return {};
   const Tensor at = whole(slot(op_.inputs, positions));
+  const std::int64_t first = picks_rows() ? 0 : rows_.first;
   return {probability, block_.random_key(site), at.as<const std::int64_t>(), length,
-          picks_rows() ? 0 : rows_.first};
+          first + block_.part() * bound_.rows_of_part};
 }
 
 }  // namespace trainx::operations

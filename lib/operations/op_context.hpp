@@ -61,6 +61,7 @@ class OpContext {
   Dropout dropout(double probability, int positions, std::int64_t length, int site = 0) const;
   std::int64_t length() const { return bound_.length; }  // tokens of a sample
   std::int64_t past() const { return block_.past(); }
+  int part() const { return block_.part(); }  // of those that ranks have of the block
   bool training() const { return block_.training(); }
   /// Does the head pick rows, which are input `rows` of who reads them?
   bool picks_rows() const { return bound_.chunk > 0 && bound_.rows != HeadRows::all; }

@@ -37,7 +37,7 @@ class Lowering {
   BufferId add_transit(BufferId like) {
     Buffer b = buffer(like);
     b.name = "sent." + b.name;
-    b.role = Role::transit;
+    if (is_of_group(b)) b.role = Role::transit;
     b.dtype = sent_type(like);
     return add_buffer(p_, std::move(b));
   }

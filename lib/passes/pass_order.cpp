@@ -8,7 +8,7 @@ void enter(program::StepProgram& p, Pass pass) {
   static constexpr std::array<const char*, 13> names{
       "accumulation",         "activation_recomputation",
       "casts_of_weights",     "activation_offload",
-      "expert_parallel",      "distributed_data_parallel",
+      "redistribute",         "distributed_data_parallel",
       "data_parallel",        "zero",
       "update_in_backward",   "optimizer_offload",
       "parameter_offload",    "lower_collectives",

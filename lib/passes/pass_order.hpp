@@ -9,7 +9,7 @@ enum class Pass : int {
   activation_recomputation,
   casts_of_weights,
   activation_offload,
-  expert_parallel,
+  redistribute,
   distributed_data_parallel,
   data_parallel,
   zero,

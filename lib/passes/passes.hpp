@@ -43,14 +43,15 @@ StepProgram casts_of_weights(StepProgram p);
 /// one block before its first use in backward.
 StepProgram activation_offload(StepProgram p);
 
-/// Each rank of mesh.experts neighbours has as many of the experts of each layer, with their
-/// gradients and states: blocks of experts (BlockSpec::parts) compute the rows that all of them
-/// have for these experts. What goes into such a block or out of it is exchanged: each rank gets
-/// the slot that each of the others has for it. Parts of the norm are summed. Gradients of experts
-/// are summed over axes::expert_replica by the pass that sums gradients. Also of a program that
-/// only evaluates, made from the residents of the same plain program.
-StepProgram expert_parallel(StepProgram p, const ModelGraph& graph,
-                            const program::UpdateSpec& update, const program::Mesh& mesh);
+/// Ranks that share layers have parts of them: of groups that are in parts (GroupSpec::parts) each
+/// keeps its own, with its gradients and states. Blocks that exchange values between ranks
+/// (BlockSpec::exchange) become collectives. A value that a block of experts makes or reads in
+/// another state than others do (SlotSpec::state) is exchanged: each rank gets the slot that each
+/// of the others has for it. Parts of the norm are summed. The pass that sums gradients sums those
+/// of parts over the ranks that have the same. Also of a program that only evaluates, made from the
+/// residents of the same plain program.
+StepProgram redistribute(StepProgram p, const ModelGraph& graph, const program::UpdateSpec& update,
+                         const program::Mesh& mesh);
 
 struct ReduceOptions {
   program::Mesh mesh;

@@ -3,7 +3,7 @@
 
 namespace trainx::plan {
 
-BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
+BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t ranks, const std::string& factor) {
   const int given = b.global_batch_size.has_value() + !b.micro_batch_size.is_auto() +
                     b.grad_accum_steps.has_value();
   if (given < 2 && !b.global_batch_size)
@@ -21,15 +21,15 @@ BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
                         ") must be a multiple of " + part_name + "; the nearest that are: " +
                         (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(above));
   };
-  const std::string world = " * world_size", w = std::to_string(world_size);
+  const std::string world = " * " + factor, w = std::to_string(ranks);
   if (given == 1) {
     plan.global_batch_size = *b.global_batch_size;
     plan.grad_accum_steps =
-        divide(plan.global_batch_size, world_size, "global_batch_size", "world_size (" + w + ")");
+        divide(plan.global_batch_size, ranks, "global_batch_size", factor + " (" + w + ")");
     plan.micro_batch_size = 1;  // to be chosen
   } else if (!b.grad_accum_steps) {
     const std::int64_t part =
-        checked_product(*micro_batch_size, world_size, "batch.micro_batch_size * world_size");
+        checked_product(*micro_batch_size, ranks, "batch.micro_batch_size" + world);
     plan.global_batch_size = *b.global_batch_size;
     plan.micro_batch_size = *micro_batch_size;
     plan.grad_accum_steps = divide(plan.global_batch_size, part, "global_batch_size",
@@ -38,7 +38,7 @@ BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
                                        std::to_string(part) + ")");
   } else if (!micro_batch_size) {
     const std::int64_t part =
-        checked_product(*b.grad_accum_steps, world_size, "batch.grad_accum_steps * world_size");
+        checked_product(*b.grad_accum_steps, ranks, "batch.grad_accum_steps" + world);
     plan.global_batch_size = *b.global_batch_size;
     plan.grad_accum_steps = *b.grad_accum_steps;
     plan.micro_batch_size = divide(plan.global_batch_size, part, "global_batch_size",
@@ -50,12 +50,12 @@ BatchPlan plan_batch(const recipe::BatchSection& b, std::int64_t world_size) {
     plan.grad_accum_steps = *b.grad_accum_steps;
     const std::int64_t of_rank = checked_product(plan.micro_batch_size, plan.grad_accum_steps,
                                                  "batch.micro_batch_size * grad_accum_steps");
-    plan.global_batch_size = checked_product(
-        of_rank, world_size, "batch.micro_batch_size * grad_accum_steps * world_size");
+    plan.global_batch_size =
+        checked_product(of_rank, ranks, "batch.micro_batch_size * grad_accum_steps" + world);
     if (b.global_batch_size && *b.global_batch_size != plan.global_batch_size)
       throw UserError(ExitCode::invalid_recipe,
                       "batch.global_batch_size (" + std::to_string(*b.global_batch_size) +
-                          ") is not micro_batch_size * grad_accum_steps * world_size (" +
+                          ") is not micro_batch_size * grad_accum_steps" + world + " (" +
                           std::to_string(plan.global_batch_size) + "); leave one of them out");
   }
   return plan;

@@ -72,9 +72,11 @@ Draft among_few_ranks(Draft plan) {
   };
   const bool shard_groups = several(program::axes::shard),
              expert_groups = several(program::axes::expert);
+  if (plan.mesh.tensor > 1) plan.mesh.tensor = plan.mesh.batches() == 1 ? few_shards : 2;
   plan.mesh.world = few_shards;
   if (plan.zero_stage() > 0)
-    plan.mesh.shard = shard_groups ? few_shards / 2 : few_shards;  // of groups two
+    plan.mesh.shard = shard_groups && plan.mesh.tensor == 1 ? few_shards / 2  // of groups two
+                                                            : plan.mesh.batches();
   if (plan.mesh.experts > 1) {
     const int of_all = plan.mesh.experts % few_shards == 0 && !expert_groups ? few_shards : 2;
     plan.mesh.experts = of_all;
@@ -98,7 +100,9 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
     role.rank = plan.rank == 0 ? 1 : 0;
     other = plan_programs(role);
   }
-  const bool halves = plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0;
+  const int least = plan.mesh.batches() == 1 ? few_shards : 2;  // parts of a layer
+  const bool halves = (plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0) &&
+                      (plan.mesh.tensor == 1 || plan.mesh.tensor % least == 0);
   const bool many_shards = plan.in_parts() && halves && plan.mesh.world > most_shards;
   if (many_shards && !deep) {
     const Draft few = among_few_ranks(plan);

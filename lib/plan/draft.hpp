@@ -13,7 +13,7 @@
 namespace trainx::plan {
 
 /// global_batch_size [samples per optimizer step] = micro_batch_size [samples per forward, per
-/// rank] * grad_accum_steps * mesh.world
+/// rank] * grad_accum_steps * mesh.batches()
 struct BatchPlan {
   std::int64_t global_batch_size = 0, micro_batch_size = 0, grad_accum_steps = 0;
 };
@@ -82,8 +82,10 @@ struct Draft : Explanation {
   // of the device in the plan's arithmetic, where they were measured
   std::optional<program::Rates> rates;
   int zero_stage() const { return recipe::zero_stage(mode); }  // 0: nothing lies in shards
-  // no rank has all weights: they lie in shards, or ranks share experts
-  bool in_parts() const { return zero_stage() > 0 || mesh.experts > 1; }
+  // no rank computes a layer alone: some share its experts, or have parts of it
+  bool shares_layers() const { return mesh.experts > 1 || mesh.tensor > 1; }
+  // no rank has all weights: they lie in shards, or ranks share layers
+  bool in_parts() const { return zero_stage() > 0 || shares_layers(); }
   // each rank reads its part of each batch, and evaluates its part
   bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }
   // checkpoints; until it is chosen they wait

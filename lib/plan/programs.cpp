@@ -35,6 +35,7 @@ architectures::GraphOptions graph_options_of(const Draft& plan) {
                               .copies_suffice = evaluation_dtype_of(plan.recipe) == plan.compute,
                               .costs = fp8_costs(plan)};
   tell_trained(plan, graph_options);
+  graph_options.passes.tensor_ranks = plan.mesh.tensor;
   graph_options.passes.sharing = {
       plan.mesh.experts, plan.recipe.parallel.experts_capacity,
       plan.recipe.parallel.experts_overflow == recipe::ExpertsOverflow::drop};
@@ -132,8 +133,7 @@ Programs plan_programs(const Draft& plan, Extent extent) {
     p = passes::casts_of_weights(std::move(p));
     if (r.memory.activation_offload == recipe::ActivationOffload::cpu)
       p = passes::activation_offload(std::move(p));
-    if (plan.mesh.experts > 1)
-      p = passes::expert_parallel(std::move(p), graph, plan.update, plan.mesh);
+    if (plan.shares_layers()) p = passes::redistribute(std::move(p), graph, plan.update, plan.mesh);
     const passes::ReduceOptions reduce{
         plan.mesh, bucket_bytes(plan, graph, plan.rates ? &*plan.rates : nullptr)};
     const passes::ZeroOptions shards{plan.zero_stage(), plan.turns_kept};
@@ -171,8 +171,8 @@ Programs plan_programs(const Draft& plan, Extent extent) {
     auto forward = program::forward_program(
         plain, evaluated, program::Op::evaluate,
         r.eval.weights == recipe::EvalWeights::average ? plan.update.average() : program::none);
-    if (plan.mesh.experts > 1)
-      forward = passes::expert_parallel(std::move(forward), evaluated, plan.update, plan.mesh);
+    if (plan.shares_layers())
+      forward = passes::redistribute(std::move(forward), evaluated, plan.update, plan.mesh);
     if (plan.zero_stage() > 0)
       forward = passes::zero(std::move(forward), evaluated, plan.update, reduce, shards);
     if (plan.mode == recipe::ParallelMode::ddp)

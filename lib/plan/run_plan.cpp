@@ -12,6 +12,7 @@
 #include "plan/choose/offload.hpp"
 #include "plan/choose/saving.hpp"
 #include "plan/choose/experts.hpp"
+#include "plan/choose/layers_in_parts.hpp"
 #include "plan/choose/decide.hpp"
 #include "plan/device.hpp"
 #include "facts/gpu_hardware.hpp"
@@ -240,7 +241,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
   plan.every_micro_step = options.every_micro_step;
   plan.fp8_fallback = options.fp8_fallback;
   choose_mode(plan, options.rank);
-  plan.batch = plan_batch(r.batch, *r.parallel.world_size.value);
+  plan.batch = plan_batch(r.batch, plan.mesh.batches(), batches_factor(plan));
   require_update_in_backward(plan);
   plan.dims = plan_model_dims(r, facts);
   plan.own_rule = facts.own_rule;
@@ -255,6 +256,7 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
     for (const std::string& warning : plan.adapter->warnings) plan.notes.push_back(warning);
   }
   share_experts(plan);
+  require_layers_in_parts(plan);
 
   const bool here = options.gpu.empty();
   const auto device = choose_device(plan, facts.hardware, options.gpu);
@@ -294,8 +296,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                      prediction.assumed_link_bytes_per_s <= 0;
   decide(plan, rates, of_host);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
-  if (std::string experts = shared_experts_words(plan); !experts.empty())
-    plan.choices.push_back(std::move(experts));
+  for (std::string words : {shared_experts_words(plan), layers_in_parts_words(plan)})
+    if (!words.empty()) plan.choices.push_back(std::move(words));
   Programs programs = plan_programs(plan);
   if (std::string stay = weights_on_device_words(plan, programs.train.back().graph); !stay.empty())
     plan.choices.push_back(std::move(stay));

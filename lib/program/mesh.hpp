@@ -28,6 +28,9 @@ struct Mesh {
     return shard % experts == 0 || experts % shard == 0;
   }
   int ranks() const { return world; }
+  /// Ranks with a batch of their own; those that share one are neighbours.
+  int batches() const { return world / tensor; }
+  int batch_of(int rank) const { return rank / tensor; }
   /// Ranks that differ along the set alone.
   int size(AxisSet set) const;
   /// Which of those `rank` is, from 0.

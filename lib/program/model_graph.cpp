@@ -23,7 +23,8 @@ ScalarSpec metric(std::string name, std::vector<std::int64_t> dims) {
 
 std::int64_t ParameterSpec::elements() const { return product(dims); }
 std::int64_t ParameterSpec::tensor_elements() const {
-  return of_elements ? of_elements : rows() * dims.back();
+  if (of_elements) return of_elements;
+  return saved_dims.empty() ? elements() : product(saved_dims);
 }
 std::int64_t ParameterSpec::rows() const {
   return (saved_dims.empty() ? elements() : product(saved_dims)) / dims.back();

@@ -85,6 +85,9 @@ struct ParameterSpec {
   // or columns
   int part = none;
   bool columns_in_parts = false;
+  // ... of each of the sections of its rows, of as many rows: queries, keys and values in one
+  // tensor; empty: there is one
+  std::vector<std::int64_t> sections = {};
   Slice slice = {};  // of a part of a tensor (shards.hpp)
   // ... and how many elements the tensor has, without those that pad a vocabulary; 0: it is whole
   std::int64_t of_elements = 0;

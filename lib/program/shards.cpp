@@ -98,18 +98,29 @@ namespace {
 
 /// The tensor's rows or columns of that part.
 void cut(ParameterSpec& p, int parts, int part) {
-  const std::int64_t all = p.tensor_elements(), row = p.dims.back();
+  const std::int64_t all = p.tensor_elements(), columns = p.dims.back(), rows = p.dims.front();
   std::int64_t& of_dims = p.columns_in_parts ? p.dims.back() : p.dims.front();
   of_dims /= parts;
   if (!p.saved_dims.empty()) {
     // files hold the last two dimensions the other way round
     const bool swapped = p.saved_transposed && (p.columns_in_parts || p.dims.size() == 2);
     const std::size_t at = p.columns_in_parts ? p.dims.size() - 1 : 0;
-    p.saved_dims[swapped ? (p.columns_in_parts ? at - 1 : 1) : at] /= parts;
+    std::int64_t& saved = p.saved_dims[swapped ? (p.columns_in_parts ? at - 1 : 1) : at];
+    // the last parts of a padded vocabulary have fewer rows of it
+    if (!p.columns_in_parts && saved < rows)
+      saved = std::clamp<std::int64_t>(saved - part * of_dims, 0, of_dims);
+    else
+      saved /= parts;
   }
-  p.slice = p.columns_in_parts
-                ? Slice{.first = part * of_dims, .columns = of_dims, .row_elements = row}
-                : Slice{.first = part * p.elements()};
+  const std::int64_t row = p.columns_in_parts ? columns : p.elements() / of_dims;
+  p.slice = {.first = part * of_dims * row};
+  if (p.columns_in_parts)
+    p.slice = {.first = part * of_dims, .columns = of_dims, .row_elements = row};
+  std::int64_t section = 0;
+  for (const std::int64_t of_section : p.sections) {
+    p.slice.runs.push_back({(section + part * of_section / parts) * row, of_section / parts * row});
+    section += of_section;
+  }
   p.of_elements = all;
 }
 
@@ -122,7 +133,7 @@ GroupSpec part_of(const GroupSpec& group, int part) {
   for (const ParameterSpec& p : group.parameters) {
     if (p.part != none && p.part != part) continue;
     ParameterSpec& mine = own.parameters.emplace_back(p);
-    if (p.part == none) { cut(mine, group.parts.count, part); }
+    if (p.part == none) cut(mine, group.parts.count, part);
     mine.part = none;
     mine.offset = p.offset == end_before ? end : round_up(end, group_alignment);
     end_before = p.offset + p.elements();

@@ -1,6 +1,9 @@
 // What the rules of all parts of a recipe have in common.
 #pragma once
 #include "recipe/reader.hpp"
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,6 +36,13 @@ class RuleSet {
 
   bool mode_is(ParallelMode mode) const {
     return !r_.parallel.mode.is_auto() && *r_.parallel.mode.value == mode;
+  }
+
+  /// Ranks with a batch of their own, if the number of ranks is known.
+  std::optional<std::int64_t> batches() const {
+    const auto& ranks = r_.parallel.world_size.value;
+    if (!ranks) return std::nullopt;
+    return std::max<std::int64_t>(1, *ranks / r_.parallel.tensor);
   }
 
   /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix +

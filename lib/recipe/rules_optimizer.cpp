@@ -165,7 +165,7 @@ class OptimizerRules : public RuleSet {
            "or leave update_in_backward out");
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value,
                &accum = r_.batch.grad_accum_steps;
-    const std::int64_t of_rank = global ? *global / r_.parallel.world_size.value.value_or(1) : 0;
+    const std::int64_t of_rank = global ? *global / batches().value_or(1) : 0;
     // else planning tells
     const bool known = accum || r_.parallel.world_size.value || mode_is(ParallelMode::single);
     const std::int64_t micro_steps = accum                                      ? *accum

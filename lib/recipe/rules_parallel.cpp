@@ -1,5 +1,6 @@
 // The global batch and the ranks that share it.
 #include "recipe/rule_set.hpp"
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 
@@ -13,6 +14,7 @@ class ParallelRules : public RuleSet {
   void check() {
     batch();
     parallel();
+    tensor();
     if (r_.parallel.experts > 1)
       experts();
     else
@@ -26,10 +28,14 @@ class ParallelRules : public RuleSet {
   void batch() {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value,
                &accum = r_.batch.grad_accum_steps;
-    const auto& ranks = r_.parallel.world_size.value;
-    const std::initializer_list<std::string> keys{"batch", "batch.global_batch_size",
+    const auto ranks = batches();
+    const bool in_parts = r_.parallel.tensor > 1;
+    const std::initializer_list<std::string> keys{"batch",
+                                                  "batch.global_batch_size",
                                                   "batch.micro_batch_size",
-                                                  "batch.grad_accum_steps", "parallel.world_size"};
+                                                  "batch.grad_accum_steps",
+                                                  "parallel.world_size",
+                                                  "parallel.tensor"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
     refuse(given < 2 && !global, "batch", keys,
            "needs global_batch_size, or two of global_batch_size, micro_batch_size and "
@@ -55,17 +61,41 @@ class ParallelRules : public RuleSet {
       refuse(overflow, "batch.grad_accum_steps", keys,
              "times micro_batch_size and the ranks is too large a number");
       const bool several = ranks.value_or(1) > 1;
-      const std::string factors = std::string("micro_batch_size * grad_accum_steps") +
-                                  (several ? " * world_size (" : " (") + std::to_string(*micro) +
-                                  " * " + std::to_string(*accum) +
-                                  (several ? " * " + std::to_string(*ranks) : "") + " = " +
-                                  std::to_string(whole) + ")";
+      const std::string factors =
+          std::string("micro_batch_size * grad_accum_steps") +
+          (several ? in_parts ? " * world_size / tensor (" : " * world_size (" : " (") +
+          std::to_string(*micro) + " * " + std::to_string(*accum) +
+          (several ? " * " + std::to_string(*ranks) : "") + " = " + std::to_string(whole) + ")";
       const bool told = ranks || mode_is(ParallelMode::single);
       refuse(!overflow && global && (told ? *global != whole : *global % whole != 0),
              "batch.global_batch_size", keys,
              (told ? "must be " : "must be a multiple of ") + factors + ", not " +
                  std::to_string(*global) + ": mend one, or leave one out");
     }
+  }
+
+  /// What ranks have parts of, as far as a recipe shows it.
+  void tensor() {
+    if (r_.parallel.tensor <= 1) return;
+    const std::string key = "parallel.tensor";
+    const auto& ranks = r_.parallel.world_size.value;
+    const std::string several = "gives each rank a part of each layer, and ";
+    refuse(mode_is(ParallelMode::single) || (ranks && *ranks == 1), key,
+           {"parallel.mode", "parallel.world_size"},
+           several + "there is one: start more, or write 1");
+    refuse(ranks && *ranks % r_.parallel.tensor != 0, key, {"parallel.world_size"},
+           "must divide parallel.world_size: " + std::to_string(ranks.value_or(0)) +
+               " ranks are no groups of " + std::to_string(r_.parallel.tensor));
+    refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
+           several + "parallel.mode: dp keeps all weights on rank 0: write ddp");
+    refuse(r_.parallel.experts > 1, key, {"parallel.experts"},
+           several + "parallel.experts other ranks' experts: leave one out");
+    refuse(r_.generate.every.has_value(), key, {"generate.every"},
+           several + "generate.every needs all weights on one rank: leave one out");
+    refuse(r_.model.adapter.type != options::AdapterType::none, key, {"model.adapter"},
+           several + "matrices of model.adapter are not cut: leave one out");
+    refuse(r_.precision.products == Products::fp8, key, {"precision.products"},
+           several + "precision.products: fp8 is not cut: leave one out");
   }
 
   void no_experts() {

@@ -424,6 +424,7 @@ inline const EnumNames<ExpertsOverflow>& enum_names(ExpertsOverflow) {
 struct ParallelSection {
   Auto<ParallelMode> mode;
   Auto<std::int64_t> world_size, shard_ranks;
+  std::int64_t tensor = 1;
   std::int64_t experts = 1;
   double experts_capacity = 0;
   ExpertsOverflow experts_overflow = ExpertsOverflow::error;
@@ -442,6 +443,10 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "Neighbouring ranks that hold one set of shards (zero1 to zero3); groups sum their "
         "gradients (hybrid sharding). auto: the ranks of one node if that fits memory.budget, "
         "else all");
+  field("tensor", s.tensor, between(1, 1 << 12),
+        "Neighbouring ranks that share one batch: each has a part of the heads, the features and "
+        "the vocabulary of each layer, and between layers a part of the tokens (tensor and "
+        "sequence parallelism). 1: each rank has whole layers");
   field("experts", s.experts, between(1, 1 << 12),
         "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
         "rows go to them and back (expert parallelism). 1: each rank has all");

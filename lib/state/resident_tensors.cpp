@@ -94,7 +94,7 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
   for (const Found& part : parts) {
     const ParameterSpec& p = shards[part.shard].parameters[part.place];
     const std::size_t bytes = state_bytes(state, p);
-    if (part.slice.columns == 0) {
+    if (part.slice.is_contiguous()) {
       use(StatePart{part.shard, part.place, before, 0, bytes});
       before += bytes;
       continue;

@@ -82,7 +82,7 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   // a replica is sent its batches
   options.last_step = plan.is_replica() ? state.step : plan.total_steps;
   if (plan.shares_batches())
-    options.first_share = ranks.rank(), options.shares = ranks.world_size();
+    options.first_share = plan.mesh.batch_of(ranks.rank()), options.shares = plan.mesh.batches();
   data::OrderOptions order;
   order.seed = seed;
   order.shuffle = r.data.shuffle;
@@ -94,7 +94,8 @@ void TrainingParts::start(const TrainState& saved, execute::OnReport on_report) 
   parts.blocks = &blocks;
   parts.optimizer = optimizer.get();
   parts.fetch = [this](std::int64_t step, int micro_step, int rank, data::BatchView out) {
-    loader->fetch(step, std::int64_t{micro_step} * plan.mesh.world + rank, out);
+    loader->fetch(step, std::int64_t{micro_step} * plan.mesh.batches() + plan.mesh.batch_of(rank),
+                  out);
   };
   parts.report =
       on_report ? std::move(on_report)

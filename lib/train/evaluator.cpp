@@ -31,8 +31,8 @@ Evaluator::Evaluator(const plan::RunPlan& plan, execute::Device& device,
   parts.mode = model::Mode::eval;
   parts.shape_of = [this](std::int64_t) { return take_shape(); };
   if (plan.shares_batches()) {
-    rank_ = ranks.rank();
-    ranks_ = ranks.world_size();
+    rank_ = plan.mesh.batch_of(ranks.rank());
+    ranks_ = plan.mesh.batches();
     among_ = ranks;
     ranks.connect(parts);
   }

@@ -18,7 +18,7 @@ PASSES = {
     "activation_recomputation": r"(?m)^m0 recompute ",
     "casts_of_weights": r"(?m)^m\d forward .*> .*fp8_weight",
     "activation_offload": r"(?m)^m0 copy +@copy_out +h0\.\S+ ",
-    "expert_parallel": r"(?m)^m0 all_to_all among experts",
+    "redistribute": r"(?m)^m0 all_to_all among experts",
     "distributed_data_parallel": r"(?m)^ +reduce +@communication +> .*g\.",
     "data_parallel": r"(?m)^ *(m0 )?(send|broadcast)",
     "zero": r"(?m)^(m0)? +scatter among shards",
@@ -62,6 +62,7 @@ GRAPH_PASSES = {
     "fuse_activation": r"forward: linear\{.*activated=differentiated_behind",
     "sum_attention_bias": r"forward: linear\{.*bias_sum=in_attention",
     "quantize": r"forward: linear\{.*weight_casts=before_gathers",
+    "partition": r"forward: part_loss",
 }
 CHECKS_AND_TEXTS = {"adapter_options", "check_model", "print_model"}
 # Flags and choices that no recipe reaches, and why.
@@ -74,6 +75,8 @@ NOT_REACHED = {
        for f in ("tanh", "silu")},
     **{f"quantize.activation={f}": "casts compute GELUs and gates"
        for f in ("tanh", "relu", "relu_squared")},
+    "exchange.kind=nothing": "of blocks that compute",
+    "part_loss.score=confusion": "heads that classify are not cut",
     "quantize.format=e5m2": "gradients are cast by the products that read them",
 }
 

@@ -14,6 +14,7 @@ struct GraphPassOptions {
   Fp8Options fp8 = {};
   AdapterOptions adapter = {};
   ExpertSharing sharing = {};
+  int tensor_ranks = 1;  // that have parts of each layer
   bool operator==(const GraphPassOptions&) const = default;
 };
 

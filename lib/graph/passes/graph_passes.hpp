@@ -56,6 +56,13 @@ void quantize(Model& model, const GraphPassOptions& options);
 /// else: a GPU then makes the sum of both by one kernel. Follows quantize: products in fp8 stay.
 void fuse_adapters(Model& model, const GraphPassOptions& options);
 
+/// Gives each of GraphPassOptions::tensor_ranks neighbours a part of each layer (Shoeybi et al.
+/// 2019, arXiv:1909.08053) and the rows of its own tokens between layers (Korthikanti et al. 2022,
+/// arXiv:2205.05198). A linear layer that reads rows of all has some of its outputs, one that reads
+/// columns a share of their sum; heads and gates between them are cut alike. Follows the fusions: a
+/// bias behind a sum is added once, to the rows that it belongs to.
+void partition(Model& model, const GraphPassOptions& options);
+
 /// A head whose weight is not trained computes fewer rows of logits at a time on a GPU. One that is
 /// trained reads and writes all of its weight's gradient for each part of the rows, and stays.
 void cut_frozen_head(Model& model, const GraphPassOptions& options);

@@ -27,7 +27,10 @@ Cost ActivationLayer::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> ActivationLayer::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> ActivationLayer::split(SplitAxis axis, const Types&) const {
+  if (axis != SplitAxis::column) return std::nullopt;
+  return Split{};  // columns know nothing of each other
+}
 
 bool ActivationLayer::has_gpu_kernel(const Types&) const { return true; }
 

@@ -17,10 +17,18 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
   return x.view({a.batch, a.length, a.query_heads, a.head_size});
 }
 
+/// With the number of its first head among the layer's, by which slopes and random numbers go.
+Attention at_its_heads(Attention a, const OpContext& c) {
+  if (a.heads_of_layer > 0) a.first_head = c.part() * a.query_heads;
+  return a;
+}
+
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
+  Dropout dropout = c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site);
+  dropout.first_head = a.first_head;
   return {qkv,
           c.input(Attention::seen),
-          c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site),
+          dropout,
           c.parameter(Attention::sinks),
           c.input(Attention::memory),
           c.parameter(Attention::bias_table)};
@@ -40,8 +48,10 @@ void Attention::run_forward(const OpContext& c) const {
   const std::int64_t rows = batch * length, past = c.past();
   // of a decoder the product has room for tokens to come
   const Tensor made = memory_length > 0 ? c.input(qkv) : c.input(qkv).narrow(0, 0, past + rows);
-  if (!is_plain())
-    return grouped_attention(*this, c.output(out), c.output(lse), inputs(*this, c, made));
+  if (!is_plain()) {
+    const Attention here = at_its_heads(*this, c);
+    return grouped_attention(here, c.output(out), c.output(lse), inputs(here, c, made));
+  }
   if (past > 0)
     return cached_attention(c.output(out), made.view({past + rows, 3, query_heads, head_size}));
   const Tensor to = by_sample(*this, c.output(out)), from = packed(*this, made);
@@ -55,9 +65,11 @@ void Attention::run_forward(const OpContext& c) const {
 }
 
 void Attention::run_backward(const OpContext& c) const {
-  if (!is_plain())
-    return grouped_attention_backward(*this, gradients(c), c.output_gradient(out),
-                                      inputs(*this, c, c.input(qkv)), c.output(out), c.output(lse));
+  if (!is_plain()) {
+    const Attention here = at_its_heads(*this, c);
+    return grouped_attention_backward(here, gradients(c), c.output_gradient(out),
+                                      inputs(here, c, c.input(qkv)), c.output(out), c.output(lse));
+  }
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),
                d_out = by_sample(*this, c.output_gradient(out)), from = packed(*this, c.input(qkv)),
                to = by_sample(*this, c.output(out)), sums = c.output(lse);

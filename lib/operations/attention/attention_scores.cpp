@@ -21,7 +21,7 @@ AttentionScores::AttentionScores(const Attention& a, std::int64_t past, std::int
   }
   biases_.reserve(static_cast<std::size_t>(a.query_heads) * distances_);
   for (std::int64_t h = 0; h < a.query_heads; ++h) {
-    const float slope = a.alibi ? kernels::alibi_slope(h, a.query_heads) : 0;
+    const float slope = a.alibi ? kernels::alibi_slope(a.first_head + h, a.all_heads()) : 0;
     for (std::size_t d = 0; d < distances_; ++d) {
       const auto far = static_cast<float>(std::abs(lowest_ + static_cast<std::int64_t>(d)));
       const float learned =

@@ -89,9 +89,17 @@ Cost Attention::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> Attention::split(SplitAxis axis, const Types&) const {
+std::optional<Split> Attention::split(SplitAxis axis, const Types& t) const {
   if (axis != SplitAxis::heads) return std::nullopt;
-  return Split{};  // heads know nothing of each other
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  const auto cut = [&](int parameter, int dimension) {
+    if (t.has_parameter(parameter)) s.parameters[static_cast<std::size_t>(parameter)] = dimension;
+  };
+  cut(sinks, 0);
+  cut(bias_table, 1);
+  cut(qkv_bias, 0);
+  return s;
 }
 
 bool Attention::has_gpu_kernel(const Types&) const {

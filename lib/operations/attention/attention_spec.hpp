@@ -41,9 +41,13 @@ struct Attention {
   // backward gives the gradient of the bias that was added to qkv, the sum of d_qkv over rows
   bool sums_bias = false;
   int compute_capability = 0;  // of the GPU, 90: 9.0; 0: not known
+  // these are heads of a layer with so many, of which each rank has as many; 0: all of it
+  std::int64_t heads_of_layer = 0;
+  std::int64_t first_head = 0;  // of those; where it is computed
 
   static constexpr int dropout_site = 3;  // of the block's; others are the residual's and a head's
 
+  std::int64_t all_heads() const { return heads_of_layer > 0 ? heads_of_layer : query_heads; }
   std::int64_t values() const { return value_size > 0 ? value_size : head_size; }
   std::int64_t key_value_columns() const { return key_value_heads * (head_size + values()); }
   std::int64_t columns() const {  // of qkv

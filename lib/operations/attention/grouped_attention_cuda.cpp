@@ -64,7 +64,9 @@ gpu::AttentionInputs inputs_of(const gpu::AttentionProblem& p, const Attention& 
           buckets_of(a, p.tokens),
           in.biases.data,
           a.alibi,
-          in.sinks.data};
+          in.sinks.data,
+          a.first_head,
+          a.heads_of_layer};
 }
 
 gpu::AttentionGradients::Parameter parameter(const AttentionGradients::Parameter& p) {

@@ -18,4 +18,10 @@ void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t firs
   return cpu::take_columns_backward(dx, dy, first, addend);
 }
 
+void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(to.of)) return cuda::copy_columns_of_rows(*gpu, to, from, count);
+  return cpu::copy_columns_of_rows(to, from, count);
+}
+
 }  // namespace trainx::operations

@@ -10,4 +10,12 @@ void take_columns(const Tensor& y, const Tensor& x, std::int64_t first);
 void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t first,
                            const Tensor& addend);
 
+/// Columns of rows, from one on.
+struct ColumnsFrom {
+  Tensor of;
+  std::int64_t first = 0;
+};
+/// to[:, first:first + count] = from[:, first:first + count], each with a first one of its own.
+void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count);
+
 }  // namespace trainx::operations

@@ -22,4 +22,11 @@ void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t firs
   to.narrow(1, first, dy.size(1)).add_(torch_view(dy));
 }
 
+void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count) {
+  const TimedWork timed(Work::norm);
+  torch_view(to.of)
+      .narrow(1, to.first, count)
+      .copy_(torch_view(from.of).narrow(1, from.first, count));
+}
+
 }  // namespace trainx::operations::cpu

@@ -25,4 +25,15 @@ void take_columns_backward(const Gpu& gpu, const Tensor& dx, const Tensor& dy, s
   gpu.done(Work::norm);
 }
 
+void copy_columns_of_rows(const Gpu& gpu, const ColumnsFrom& to, const ColumnsFrom& from,
+                          std::int64_t count) {
+  with_kernel_element(to.of, [&]<class T>(T) {
+    gpu::require(kernels::copy_heads<T>({pointer<T>(to.of), to.of.size(1), to.first, count},
+                                        {pointer<T>(from.of), from.of.size(1), from.first, count},
+                                        to.of.size(0), 1, gpu.space.stream),
+                 "columns of rows");
+  });
+  gpu.done(Work::norm);
+}
+
 }  // namespace trainx::operations::cuda

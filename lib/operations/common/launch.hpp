@@ -37,6 +37,7 @@ inline kernels::FusedDropout fused(const Dropout& d) {
   out.positions = d.positions;
   out.length = d.length;
   out.first_row = d.first_row;
+  out.first_head = d.first_head;
   return out;
 }
 

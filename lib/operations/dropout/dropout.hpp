@@ -14,6 +14,7 @@ struct Dropout {
   const std::int64_t* positions = nullptr;  // [B] of the samples
   std::int64_t length = 1;                  // rows of a sample
   std::int64_t first_row = 0;               // row of the micro-batch that row 0 of the operands is
+  std::int64_t first_head = 0;              // of attention: of the layer's, that head 0 is
   explicit operator bool() const { return probability > 0; }
 };
 

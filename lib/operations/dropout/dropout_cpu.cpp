@@ -131,8 +131,10 @@ void dropout_factors(const Dropout& d, std::int64_t row, std::int64_t columns, s
 void attention_dropout_factors(const Dropout& d, std::int64_t sample, std::int64_t head,
                                std::int64_t query, std::int64_t first, std::int64_t n,
                                float* factors) {
-  const kernels::AttentionDropout dropout = kernels::attention_dropout(
-      {{d.probability, d.key.seed, d.key.block, d.key.site}, d.positions});
+  const kernels::AttentionDropout dropout =
+      kernels::attention_dropout({.key = {d.probability, d.key.seed, d.key.block, d.key.site},
+                                  .positions = d.positions,
+                                  .first_head = d.first_head});
   const kernels::DroppedQuery of_query =
       kernels::dropped_query(dropout, d.positions[sample], head, query);
   factors_of(RandomStream{of_query.key, of_query.position, dropout.where},

@@ -54,4 +54,17 @@ void scale_rows(const Tensor& out, const Tensor& x, double scale) {
   return cpu::scale_rows(out, x, scale);
 }
 
+void ids_of_part(const Tensor& ids, const Tensor& tokens, const TableRows& rows,
+                 std::int64_t without) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(ids)) return cuda::ids_of_part(*gpu, ids, tokens, rows, without);
+  return cpu::ids_of_part(ids, tokens, rows, without);
+}
+
+void embed_part(const Tensor& out, const Tensor& ids, const EmbeddingPart& part) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(out)) return cuda::embed_part(*gpu, out, ids, part);
+  return cpu::embed_part(out, ids, part);
+}
+
 }  // namespace trainx::operations

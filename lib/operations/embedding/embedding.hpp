@@ -17,6 +17,23 @@ void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& to
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
                       double scale, const Dropout& dropout, const Tensor& document_starts,
                       bool tokens_alone = false);
+/// Rows of a table that lies over ranks: so many from `first` on.
+struct TableRows {
+  std::int64_t first = 0, count = 0;
+};
+/// ids[B, T] (i32): the row among those of each token, `rows.count` where it is not among them or
+/// the token is `without`.
+void ids_of_part(const Tensor& ids, const Tensor& tokens, const TableRows& rows,
+                 std::int64_t without);
+/// What one of those ranks adds; undefined: it adds none.
+struct EmbeddingPart {
+  Tensor word = {}, position = {}, type = {};  // tables
+  Tensor starts = {}, token_types = {};
+  double scale = 1;
+  bool scales_tokens = false;
+};
+/// out[B * T, C] as scaled_embedding, of ids[B, T] of ids_of_part.
+void embed_part(const Tensor& out, const Tensor& ids, const EmbeddingPart& part);
 /// out[N, C] = scale * x; `out` may be `x`.
 void scale_rows(const Tensor& out, const Tensor& x, double scale);
 /// d_wte[Vp, C], d_wpe[P, C] (f32) are overwritten wholly, or added to, by d[B*T, C]. The token

@@ -21,6 +21,9 @@ void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte
                       double scale, const Dropout& dropout, const Tensor& document_starts,
                       bool tokens_alone);
 void scale_rows(const Tensor& out, const Tensor& x, double scale);
+void ids_of_part(const Tensor& ids, const Tensor& tokens, const TableRows& rows,
+                 std::int64_t without);
+void embed_part(const Tensor& out, const Tensor& ids, const EmbeddingPart& part);
 }  // namespace cpu
 
 namespace cuda {
@@ -39,6 +42,9 @@ void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, c
                       const Tensor& wpe, double scale, const Dropout& dropout,
                       const Tensor& document_starts, bool tokens_alone);
 void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale);
+void ids_of_part(const Gpu& gpu, const Tensor& ids, const Tensor& tokens, const TableRows& rows,
+                 std::int64_t without);
+void embed_part(const Gpu& gpu, const Tensor& out, const Tensor& ids, const EmbeddingPart& part);
 }  // namespace cuda
 
 }  // namespace trainx::operations

@@ -1,5 +1,6 @@
 #include "kernels/embedding/embedding.hpp"
 #include "kernels/embedding/embedding_backward.hpp"
+#include "kernels/embedding/part_ids.hpp"
 #include "kernels/embedding/scale.hpp"
 #include "operations/common/launch.hpp"
 #include "operations/embedding/embedding_backends.hpp"
@@ -14,7 +15,8 @@ constexpr std::int64_t few_tokens = 64;
 /// `token_types` and `type`, `position` and `document_starts` may be undefined.
 void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& token_types,
            const Tensor& word, const Tensor& position, const Tensor& type, const Dropout& dropout,
-           const Tensor& document_starts = {}, double scale = 1, bool tokens_alone = false) {
+           const Tensor& document_starts = {}, double scale = 1, bool tokens_alone = false,
+           std::int64_t word_rows = 0) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
     op.rows = out.size(0);
@@ -28,6 +30,7 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
     op.type = pointer<T>(type);
     op.out = pointer<T>(out);
     op.scales_word = tokens_alone;
+    op.word_rows = word_rows;
     gpu::require(scale == 1
                      ? kernels::embedding(op, fused(dropout), gpu.space.stream)
                      : kernels::scaled_embedding(op, scale, fused(dropout), gpu.space.stream),
@@ -47,6 +50,20 @@ void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, c
                       const Tensor& wpe, double scale, const Dropout& dropout,
                       const Tensor& document_starts, bool tokens_alone) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts, scale, tokens_alone);
+}
+
+void ids_of_part(const Gpu& gpu, const Tensor& ids, const Tensor& tokens, const TableRows& rows,
+                 std::int64_t without) {
+  gpu::require(kernels::part_ids({tokens.numel(), pointer<std::int32_t>(tokens), rows.first,
+                                  rows.count, without, pointer<std::int32_t>(ids)},
+                                 gpu.space.stream),
+               "ids of a part of the vocabulary");
+  gpu.done(Work::embedding);
+}
+
+void embed_part(const Gpu& gpu, const Tensor& out, const Tensor& ids, const EmbeddingPart& part) {
+  embed(gpu, out, ids, part.token_types, part.word, part.position, part.type, {}, part.starts,
+        part.scale, part.scales_tokens, part.word.size(0));
 }
 
 void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale) {

@@ -7,6 +7,7 @@ namespace trainx::operations {
 
 void Embedding::run_forward(const OpContext& c) const {
   if (!c.writes(out)) return;
+  if (table_parts > 1) return run_part_forward(c);
   if (const Tensor types = c.input(token_types); types.defined())
     return segment_embedding(c.output(out), c.input(tokens), types, c.parameter(token),
                              c.parameter(position).narrow(0, first_position, c.length()),
@@ -22,28 +23,64 @@ void Embedding::run_forward(const OpContext& c) const {
             c.dropout(dropout, positions, c.length()), c.input(starts));
 }
 
-void Embedding::run_backward(const OpContext& c) const {
-  Tensor d = c.output_gradient(out);
-  if (const Dropout drop = c.dropout(dropout, positions, c.length())) {
-    drop_out(c.scratch(masked), d, drop);
-    d = c.scratch(masked);
+Tensor Embedding::part_ids(const OpContext& c, std::int64_t rows, std::int64_t without) const {
+  const Tensor to = c.scratch(ids);
+  ids_of_part(to, c.input(tokens), {c.part() * rows, rows}, without);
+  return to;
+}
+
+void Embedding::run_part_forward(const OpContext& c) const {
+  const Tensor table = c.parameter(token);
+  EmbeddingPart part{.word = table, .scale = scale, .scales_tokens = scales_tokens};
+  if (c.part() == 0) {
+    part.starts = c.input(starts);
+    part.token_types = c.input(token_types);
+    if (const Tensor all = c.parameter(position); all.defined())
+      part.position = all.narrow(0, first_position + c.past(), c.length());
+    part.type = c.parameter(type);
   }
+  embed_part(c.output(out), part_ids(c, table.size(0), program::none), part);
+}
+
+void Embedding::run_tables_backward(const OpContext& c, Tensor d, const Tensor& token_ids,
+                                    std::int64_t without_gradient) const {
   const auto scale_gradient = [&] {
     if (scale == 1) return;
     scale_rows(c.scratch(masked), d, scale);
     d = c.scratch(masked);
   };
   if (!scales_tokens) scale_gradient();
+  const bool is_first = c.part() == 0;
   if (const Tensor table = c.parameter_gradient(position); table.defined()) {
-    if (first_position > 0 && !c.accumulates(position)) clear(table.narrow(0, 0, first_position));
-    embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position), d,
-                                 c.length(), c.accumulates(position), c.input(starts));
+    if (!is_first && !c.accumulates(position)) clear(table);
+    if (is_first && first_position > 0 && !c.accumulates(position))
+      clear(table.narrow(0, 0, first_position));
+    if (is_first)
+      embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position),
+                                   d, c.length(), c.accumulates(position), c.input(starts));
   }
-  if (const Tensor table = c.parameter_gradient(type); table.defined())
-    embedding_backward_tokens(table, d, c.input(token_types), c.accumulates(type));
+  if (const Tensor table = c.parameter_gradient(type); table.defined()) {
+    if (is_first)
+      embedding_backward_tokens(table, d, c.input(token_types), c.accumulates(type));
+    else if (!c.accumulates(type))
+      clear(table);
+  }
   if (scales_tokens) scale_gradient();
   if (const Tensor table = c.parameter_gradient(token); table.defined())
-    embedding_backward_tokens(table, d, c.input(tokens), c.accumulates(token), untrained_token);
+    embedding_backward_tokens(table, d, token_ids, c.accumulates(token), without_gradient);
+}
+
+void Embedding::run_backward(const OpContext& c) const {
+  Tensor d = c.output_gradient(out);
+  if (const Dropout drop = c.dropout(dropout, positions, c.length())) {
+    drop_out(c.scratch(masked), d, drop);
+    d = c.scratch(masked);
+  }
+  if (table_parts == 1) return run_tables_backward(c, d, c.input(tokens), untrained_token);
+  const Tensor table = c.parameter_gradient(token);
+  if (!table.defined()) return run_tables_backward(c, d, {}, program::none);
+  // whose row is elsewhere has the number of rows, which learns nothing
+  run_tables_backward(c, d, part_ids(c, table.size(0), untrained_token), table.size(0));
 }
 
 }  // namespace trainx::operations

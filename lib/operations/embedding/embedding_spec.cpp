@@ -28,8 +28,12 @@ BackwardSpec Embedding::backward(const Types& t) const {
 Cost Embedding::cost(Direction direction, const Types& t) const {
   Cost c;
   c.scratch.resize(1);
+  if (table_parts > 1) {
+    c.scratch.resize(scratch_count);
+    c.scratch[ids] = {"part_ids", t.inputs[tokens]};
+  }
   if (direction == Direction::forward) {
-    c.kernels = {{KernelFamily::embedding}};
+    c.kernels = {{KernelFamily::embedding, table_parts > 1 ? 2 : 1}};
     const TensorType result{t.compute,
                             {t.inputs[tokens].elements(), t.parameters[token].columns()}};
     c.element_flops = static_cast<double>(result.elements());
@@ -37,7 +41,7 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
     return c;
   }
   // ids are sorted by radix, eight launches; so are positions inside documents
-  c.kernels = {{KernelFamily::embedding, t.has_input(starts) ? 16 : 8}};
+  c.kernels = {{KernelFamily::embedding, (t.has_input(starts) ? 16 : 8) + (table_parts > 1)}};
   if (dropout <= 0 && scale == 1) return c;
   if (dropout > 0) c.kernels.push_back({KernelFamily::dropout});
   if (scale != 1) c.kernels.push_back({KernelFamily::embedding});
@@ -46,8 +50,14 @@ Cost Embedding::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-// A part of the vocabulary would have to know which ids are its own.
-std::optional<Split> Embedding::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> Embedding::split(SplitAxis axis, const Types& t) const {
+  if (axis != SplitAxis::row) return std::nullopt;
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  s.parameters[token] = 0;
+  s.sums_outputs = true;
+  return s;
+}
 
 bool Embedding::has_gpu_kernel(const Types& t) const {
   // the sum with segments is of plain tables

@@ -35,9 +35,15 @@ Cost HeadNorm::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> HeadNorm::split(SplitAxis axis, const Types&) const {
+std::optional<Split> HeadNorm::split(SplitAxis axis, const Types& t) const {
   if (axis != SplitAxis::heads || whole) return std::nullopt;
-  return Split{};  // heads know nothing of each other
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  for (const int p : {int{query_weight}, int{query_bias}, int{key_weight}, int{key_bias}})
+    // heads share one of a head's elements
+    if (t.has_parameter(p) && t.parameters[static_cast<std::size_t>(p)].elements() != head_size)
+      s.parameters[static_cast<std::size_t>(p)] = 0;
+  return s;
 }
 
 bool HeadNorm::has_gpu_kernel(const Types&) const { return true; }

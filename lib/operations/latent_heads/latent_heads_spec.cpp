@@ -21,7 +21,10 @@ Cost LatentHeads::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> LatentHeads::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> LatentHeads::split(SplitAxis axis, const Types&) const {
+  if (axis != SplitAxis::heads) return std::nullopt;
+  return Split{};  // heads share the latent's columns alone
+}
 
 bool LatentHeads::has_gpu_kernel(const Types&) const { return true; }
 

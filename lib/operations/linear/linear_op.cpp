@@ -5,15 +5,19 @@
 #include "operations/linear/linear.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/op_context.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::operations {
+
+bool Linear::adds_bias(const OpContext& c) const { return !adds_up || c.part() == 0; }
 
 void Linear::run_forward(const OpContext& c) const {
   const bool multiplies = c.writes(epilogue.keeps_sum() ? preactivation : y),
              activates = epilogue.activates() && c.writes(y);
   if (!multiplies && !activates) return;
   if (fp8) return run_fp8_forward(c, multiplies, activates);
-  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight), b = c.parameter(bias);
+  const Tensor x_rows = by_row(c.input(x)), w = c.parameter(weight),
+               b = adds_bias(c) ? c.parameter(bias) : Tensor();
   const Activation activation = epilogue.activation;
   if (!epilogue.keeps_sum()) {
     const Tensor out = rows_like(x_rows, c.output(y), c.past());
@@ -58,7 +62,12 @@ void Linear::run_products_backward(const OpContext& c, const Tensor& dy) const {
   if (d_weight.defined())
     linear_backward_weight(d_weight, dy, exact, c.accumulates(weight),
                            epilogue.makes_logits() ? Tensor() : c.scratch(cast));
-  if (!epilogue.differentiates() && d_bias.defined()) column_sum(d_bias, dy, c.accumulates(bias));
+  if (!epilogue.differentiates() && d_bias.defined()) {
+    if (adds_bias(c))
+      column_sum(d_bias, dy, c.accumulates(bias));
+    else if (!c.accumulates(bias))
+      clear(d_bias);
+  }
   if (const Tensor d_sum = c.input_gradient(input_sum); d_sum.defined()) {
     const Tensor of_bias = c.parameter_gradient(input_bias);
     return linear_activation_backward(input_activation, d_sum,

@@ -220,9 +220,10 @@ std::optional<Split> Linear::split(SplitAxis axis, const Types& t) const {
     s.sums_inputs = true;
     return s;
   }
-  // each part would add the bias, and an activation is not linear
-  if (axis != SplitAxis::row || biased || epilogue.activates()) return std::nullopt;
+  // an activation is not linear
+  if (axis != SplitAxis::row || epilogue.activates()) return std::nullopt;
   s.parameters[weight] = 1;
+  if (t.has_parameter(input_bias)) s.parameters[input_bias] = 0;
   s.sums_outputs = true;
   return s;
 }

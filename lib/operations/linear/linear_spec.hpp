@@ -30,6 +30,7 @@ struct Linear {
   Epilogue epilogue = {};
   Activation input_activation = Activation::none;  // of input_sum
   std::optional<QuantizedProduct> fp8 = {};        // x then holds values of fp8 (Quantize)
+  bool adds_up = false;  // what all parts of the block make does: the first one adds the bias
 
   bool operator==(const Linear&) const = default;
 
@@ -64,6 +65,7 @@ struct Linear {
   };
 
  private:
+  bool adds_bias(const OpContext& c) const;
   void run_products_backward(const OpContext& c, const Tensor& dy) const;
   void run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const;
   void run_fp8_products_backward(const OpContext& c, const Tensor& dy) const;

@@ -13,7 +13,7 @@ void count_gathers(const program::StepProgram& p, Evaluation& e) {
   for (const program::Instruction& i : p.steady)
     for (int k = 0; i.op == program::Op::gather; ++k) {
       const program::Use* shard = find_use(i, program::ShardSlot::from(k));
-      if (!shard) break;
+      if (!shard || !is_of_group(p.buffers[static_cast<std::size_t>(shard->buffer)])) break;
       e.gathers += program::times(p, i);
       groups.insert(shard->buffer);
     }

@@ -1,4 +1,5 @@
 #include "plan/choose/mode.hpp"
+#include "plan/choose/layers_in_parts.hpp"
 #include "plan/choose/offload.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
@@ -43,7 +44,7 @@ void require_shards_on_host(const Draft& plan) {
 
 void set_mode(Draft& plan, ParallelMode mode) {
   plan.mode = mode;
-  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.world : 1;
+  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.batches() : 1;
 }
 
 void choose_mode(Draft& plan, int rank) {
@@ -69,12 +70,15 @@ void choose_mode(Draft& plan, int rank) {
                     "or start more ranks");
   plan.rank = plan.mode == ParallelMode::dp ? rank : 0;
   plan.mesh.world = static_cast<int>(world);
+  share_layers(plan);
   set_mode(plan, plan.mode);
   if (world == 1) r.parallel.shard_ranks = {};  // one rank's shards are the whole
-  if (const auto asked = r.parallel.shard_ranks.value; asked && world % *asked != 0)
-    throw UserError(ExitCode::invalid_recipe, "parallel.shard_ranks (" + std::to_string(*asked) +
-                                                  ") must divide the number of ranks, which is " +
-                                                  std::to_string(world));
+  if (const auto asked = r.parallel.shard_ranks.value; asked && plan.mesh.batches() % *asked != 0)
+    throw UserError(ExitCode::invalid_recipe,
+                    "parallel.shard_ranks (" + std::to_string(*asked) +
+                        ") must divide the number of ranks" +
+                        (plan.mesh.tensor > 1 ? " with a batch of their own" : "") + ", which is " +
+                        std::to_string(plan.mesh.batches()));
   r.parallel.world_size = {world};
 }
 

@@ -54,7 +54,7 @@ std::vector<std::int64_t> micro_batch_sizes_of(const Draft& plan, Freedom freedo
 /// The mode and its shards; ddp first, since nothing is gathered there.
 std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int64_t local_ranks) {
   const auto& asked = plan.recipe.parallel;
-  const int world = plan.mesh.world;
+  const int world = plan.mesh.batches();  // ranks that may share shards
   std::vector<ModeOfShards> out;
   const std::int64_t node = ranks_of_a_node(plan, local_ranks);
   const auto add = [&](ParallelMode mode) {
@@ -119,8 +119,10 @@ std::vector<int> groups_on_device_of(const Draft& plan) {
 }  // namespace
 
 std::int64_t ranks_of_a_node(const Draft& plan, std::int64_t local_ranks) {
-  const std::int64_t world = plan.mesh.world;
-  return local_ranks > 1 && local_ranks < world && world % local_ranks == 0 ? local_ranks : 0;
+  // those of a node that have a batch of their own
+  const std::int64_t world = plan.mesh.batches(), node = local_ranks / plan.mesh.tensor;
+  return node > 1 && node < world && world % node == 0 && local_ranks % plan.mesh.tensor == 0 ? node
+                                                                                              : 0;
 }
 
 std::string why_no_shards(const Draft& plan) {

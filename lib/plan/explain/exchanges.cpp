@@ -9,6 +9,10 @@ using program::Role, program::Op;
 
 std::string name_of_exchange(const program::Instruction& i, Role role) {
   const std::string in = i.peer == program::none ? " summed" : " in";
+  if (role == Role::value || role == Role::value_gradient) {
+    if (i.op == Op::gather) return "rows of layers gathered";
+    if (i.op == Op::scatter) return "rows of layers summed";
+  }
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";
   if (i.op == Op::all_to_all) return "rows to experts and back";

@@ -152,7 +152,7 @@ std::vector<Needless> needless_levers(const RunPlan& plan) {
 
 std::string batch_hint(const RunPlan& plan) {
   constexpr double few_steps = 100;  // of an epoch
-  const std::int64_t factor = plan.batch.grad_accum_steps * plan.mesh.world;
+  const std::int64_t factor = plan.batch.grad_accum_steps * plan.mesh.batches();
   if (factor < 2 || plan.train_samples <= 0) return "";
   const double of_epoch = static_cast<double>(plan.train_samples) /
                           static_cast<double>(plan.batch.global_batch_size);

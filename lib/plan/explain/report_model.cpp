@@ -2,6 +2,7 @@
 #include "architectures/architecture.hpp"
 #include "core/units.hpp"
 #include "operations/attention/attention_gpu_spec.hpp"
+#include "plan/choose/layers_in_parts.hpp"
 #include "plan/explain/expert_cost.hpp"
 #include "plan/explain/human_time.hpp"
 #include "plan/explain/printed.hpp"
@@ -115,11 +116,12 @@ ReportSection batch_section(const RunPlan& plan, double price_per_gpu_hour) {
          row("global_batch_size",
              std::to_string(batch.global_batch_size) + " samples = micro_batch_size " +
                  std::to_string(batch.micro_batch_size) + " * grad_accum_steps " +
-                 std::to_string(batch.grad_accum_steps) + " * world_size " +
-                 std::to_string(plan.mesh.world)));
+                 std::to_string(batch.grad_accum_steps) + " * " + batches_factor(plan) + " " +
+                 std::to_string(plan.mesh.batches())));
   s.give("micro_batch_size", batch.micro_batch_size);
   s.give("grad_accum_steps", batch.grad_accum_steps);
   s.give("world_size", plan.mesh.world);
+  if (plan.mesh.tensor > 1) s.give("tensor_ranks", plan.mesh.tensor);
   s.give("row_lengths", plan.row_lengths);
   s.both("tokens_per_step", plan.tokens_per_step,
          row("tokens per step",

@@ -3,7 +3,20 @@
 Each trains in about a second. Names are unique: a case is known by its name from build to build.
 """
 
-from . import adapters, data, decoders, encoders, exported, folders, fp8, gpt2, mixtures, own, plans
+from . import (
+    adapters,
+    data,
+    decoders,
+    encoders,
+    exported,
+    folders,
+    fp8,
+    gpt2,
+    mixtures,
+    own,
+    plans,
+    tensor,
+)
 from .base import STEPS, Case
 
 __all__ = ["CASES", "STEPS", "Case", "write_data"]
@@ -20,7 +33,7 @@ def joined(*parts):
     return out
 
 
-CASES = joined(gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans)
+CASES = joined(gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans, tensor)
 
 
 def write_data(folder):

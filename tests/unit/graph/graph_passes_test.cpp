@@ -11,6 +11,7 @@
 #include "architectures/gpt2.hpp"
 #include "support/catch.hpp"
 #include <map>
+#include <optional>
 
 namespace graph_passes_test {
 
@@ -181,6 +182,9 @@ TEST_CASE("each pass changes a model; the printed one says what is frozen") {
   architectures::GraphOptions sharing = architectures::GraphOptions::on_cpu(1);
   sharing.passes.sharing.ranks = 2;
   observe_graph_passes(mixture(), 2, 4, DType::f32, sharing, observe);
+  architectures::GraphOptions in_parts = architectures::GraphOptions::on_cpu(1);
+  in_parts.passes.tensor_ranks = 2;
+  observe_graph_passes(gpt2, 1, 64, DType::f32, in_parts, observe);
   architectures::GraphOptions frozen = architectures::GraphOptions::on_gpu(false, 80);
   frozen.passes.rules = {{.pattern = "*", .trained = false}};
   observe_graph_passes(gpt2, 8, 1024, DType::bf16, frozen, observe);
@@ -280,6 +284,108 @@ TEST_CASE("a frozen head of a GPU makes fewer rows of logits at a time, all of o
   CHECK(rows(3, "*", true) == 1536);
   CHECK(rows(10, "*", true) == 1728);  // 5120 rows by threes, in steps of 64
   CHECK(rows(16, "*", false) == rows(16, "h.*", false));
+}
+
+namespace {
+
+architectures::ModelDims llama() {
+  return architectures::dims_from_config(R"({"model_type": "llama", "num_hidden_layers": 1,
+      "hidden_size": 16, "intermediate_size": 12, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "vocab_size": 9, "max_position_embeddings": 8})",
+                                         "config.json");
+}
+
+/// The model after the pass, for ranks that have parts of layers.
+Model partitioned(const architectures::ModelDims& dims, int ranks) {
+  architectures::GraphOptions options = architectures::GraphOptions::on_cpu(1);
+  options.passes.tensor_ranks = ranks;
+  std::optional<Model> model;
+  observe_graph_passes(dims, 2, 4, DType::f32, options, [&](std::string_view pass, const Model& m) {
+    if (pass == "partition") model = m;
+  });
+  REQUIRE(model);
+  return *model;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that have parts of layers exchange rows between them") {
+  const Model model = partitioned(llama(), 2);
+  using Names = std::vector<std::string>;
+  std::vector<std::pair<std::string, Names>> blocks;
+  for (const Block& block : model.blocks) {
+    blocks.emplace_back(block.name, Names());
+    for (const Node& op : block.ops)
+      blocks.back().second.emplace_back(operations::name_of(op.operation));
+    CHECK(block.parts == program::Parts{program::axes::tensor, 2});
+    CHECK(block.own_part_alone);
+  }
+  const std::vector<std::pair<std::string, Names>> wanted{
+      {"embedding", {"embedding"}},
+      {"h0.attention", {"exchange"}},
+      {"h0.attention.rows", {"residual_norm"}},
+      {"h0.attention.gather", {"exchange"}},
+      {"h0.attention.part", {"linear", "rotary", "attention", "linear"}},
+      {"h0.mlp", {"exchange"}},
+      {"h0.mlp.rows", {"residual_norm"}},
+      {"h0.mlp.gather", {"exchange"}},
+      {"h0.mlp.part", {"linear", "gated", "linear"}},
+      {"head", {"exchange"}},
+      {"head.rows", {"residual_norm"}},
+      {"head.gather", {"exchange"}},
+      {"head.part", {"linear", "logit_sums"}},
+      {"head.numbers", {"exchange"}},
+      {"head.part2", {"part_loss"}}};
+  CHECK(blocks == wanted);
+  const auto block = [&](std::string_view name) -> const Block& {
+    return *std::ranges::find(model.blocks, name, &Block::name);
+  };
+  CHECK(block("h0.mlp.rows").rows_of_part == 4);  // of 2 samples of 4 tokens
+  CHECK(block("h0.mlp.part").rows_of_part == 0);
+  const auto& attention =
+      std::get<operations::Attention>(block("h0.attention.part").ops[2].operation);
+  CHECK(attention.query_heads == 2);
+  CHECK(attention.key_value_heads == 1);
+  const auto table = [&](const std::string& name) -> const program::ParameterSpec& {
+    return std::ranges::find(model.parameters, name,
+                             [](const ModelParameter& p) { return p.spec.name; })
+        ->spec;
+  };
+  // a vocabulary of 9 has a row of padding
+  CHECK(table("lm_head.weight").dims == std::vector<std::int64_t>{10, 16});
+  CHECK(table("lm_head.weight").saved_dims == std::vector<std::int64_t>{9, 16});
+  for (const std::string_view name : {"embedding", "head.part"})
+    CHECK(block(name).ops.front().parameters.front().part_of == PartOf::rows);
+  CHECK(block("h0.mlp.part").ops.back().parameters.front().part_of == PartOf::columns);
+  CHECK(model.head.chunk == 0);
+}
+
+TEST_CASE("neighbours share a key-value head where there are fewer of them than ranks") {
+  const Model model = partitioned(llama(), 4);
+  std::vector<std::string> made;
+  for (const Block& block : model.blocks)
+    if (block.name.starts_with("h0.attention"))
+      for (const Node& op : block.ops) made.emplace_back(operations::name_of(op.operation));
+  CHECK(made == std::vector<std::string>{"exchange", "residual_norm", "linear", "exchange",
+                                         "linear", "exchange", "shared_heads", "rotary",
+                                         "attention", "linear"});
+  for (const ModelParameter& p : model.parameters)
+    if (p.spec.name == "model.layers.0.self_attn.k_proj.weight") CHECK_FALSE(p.continues);
+}
+
+TEST_CASE("what ranks cannot have parts of is refused with the block") {
+  const auto refusal = [](const architectures::ModelDims& dims, int ranks) {
+    try {
+      partitioned(dims, ranks);
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::invalid_recipe);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(llama(), 8).find("h0.attention") != std::string::npos);  // four heads
+  CHECK(refusal(llama(), 3).find("tokens") != std::string::npos);
+  CHECK(refusal(mixture(), 2).find("h0.mlp") != std::string::npos);
 }
 
 TEST_CASE("an adapter of a layer that the model lacks is passed over") {

@@ -82,7 +82,7 @@ constexpr int micro_steps = 2;
 
 StepProgram in_ddp(const ModelGraph& graph, const Mesh& mesh) {
   StepProgram p = passes::accumulation(plain_program(graph, momentum()), micro_steps);
-  p = passes::expert_parallel(std::move(p), graph, momentum(), mesh);
+  p = passes::redistribute(std::move(p), graph, momentum(), mesh);
   return passes::distributed_data_parallel(std::move(p), {mesh});
 }
 

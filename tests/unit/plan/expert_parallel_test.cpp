@@ -79,7 +79,7 @@ StepProgram shared(const program::ModelGraph& graph, const Mesh& mesh,
                    const program::UpdateSpec& spec = update()) {
   auto p = passes::accumulation(program::plain_program(graph, spec), micro_steps);
   p = passes::activation_recomputation(std::move(p), graph, level);
-  return passes::expert_parallel(std::move(p), graph, spec, mesh);
+  return passes::redistribute(std::move(p), graph, spec, mesh);
 }
 
 StepProgram in_ddp(const program::ModelGraph& graph, const Mesh& mesh,

@@ -103,8 +103,17 @@ TEST_CASE("parts by rows and by columns, and their shards, have each element of 
       p.columns_in_parts = random() % 2 == 0;
       p.dims = {parts * (1 + static_cast<int>(random() % 7))};
       if (random() % 3 > 0) p.dims.push_back(parts * (1 + static_cast<int>(random() % 7)));
+      if (!p.columns_in_parts && random() % 2 == 0) {  // of which each is cut
+        p.dims.front() = 0;
+        for (int k = 0; k < 3; ++k) {
+          p.sections.push_back(parts * (1 + static_cast<int>(random() % 4)));
+          p.dims.front() += p.sections.back();
+        }
+      }
       p.saved_transposed = p.dims.size() == 2 && random() % 2 == 0;
       p.saved_dims = p.saved_transposed ? std::vector{p.dims[1], p.dims[0]} : p.dims;
+      if (!p.columns_in_parts && !p.saved_transposed && random() % 3 == 0)  // rows of padding
+        p.saved_dims.front() -= static_cast<int>(random() % static_cast<unsigned>(p.dims.front()));
       p.offset = end;
       end += (p.elements() + group_alignment - 1) / group_alignment * group_alignment;
       group.parameters.push_back(std::move(p));

@@ -13,9 +13,9 @@ using namespace program;
 
 namespace {
 
-class ExpertParallel {
+class Redistribution {
  public:
-  ExpertParallel(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update)
+  Redistribution(StepProgram& p, const ModelGraph& graph, const UpdateSpec& update)
       : p_(p), graph_(graph), update_(update) {}
 
   void apply() {
@@ -38,7 +38,7 @@ class ExpertParallel {
       const GroupSpec& group = graph_.groups[static_cast<std::size_t>(b.index)];
       if (!group.parts.are_several()) continue;
       if (group.parts.count != p_.mesh.size(group.parts.along))
-        throw InternalError("expert_parallel: " + group.name + " is in other parts than the ranks");
+        throw InternalError("redistribute: " + group.name + " is in other parts than the ranks");
       if (b.unit == Unit::tensor) continue;  // as in zero: each rank moves it on
       b.layout = b.layout.cut(group.parts.along);
       b.elements = b.role == Role::state
@@ -98,8 +98,7 @@ class ExpertParallel {
         if (writes(u.how)) {
           Writer& writer = writers[static_cast<std::size_t>(sent)];
           if (writer.at != none && writer.state != state_of(i, u))
-            throw InternalError("expert_parallel: " + buffer(sent).name +
-                                " is written in two states");
+            throw InternalError("redistribute: " + buffer(sent).name + " is written in two states");
           writer = {static_cast<int>(k), state_of(i, u), block_of(i).parts.along};
           continue;
         }
@@ -183,11 +182,11 @@ class ExpertParallel {
 
 }  // namespace
 
-StepProgram expert_parallel(StepProgram p, const ModelGraph& graph, const UpdateSpec& update,
-                            const Mesh& mesh) {
-  enter(p, Pass::expert_parallel);
+StepProgram redistribute(StepProgram p, const ModelGraph& graph, const UpdateSpec& update,
+                         const Mesh& mesh) {
+  enter(p, Pass::redistribute);
   p.mesh = mesh;
-  ExpertParallel(p, graph, update).apply();
+  Redistribution(p, graph, update).apply();
   return p;
 }
 

@@ -1,0 +1,195 @@
+#include "graph/passes/partition_rules.hpp"
+#include "core/error.hpp"
+#include <algorithm>
+
+namespace trainx::graph {
+
+using namespace operations;
+
+namespace {
+
+[[noreturn]] void refuse_recipe(const std::string& why) {
+  throw UserError(ExitCode::invalid_recipe, "parallel.tensor: " + why);
+}
+
+std::optional<Split> inner_split(const Operation& o, const Types& t) {
+  if (auto heads = split_of(o, SplitAxis::heads, t)) return heads;
+  return split_of(o, SplitAxis::column, t);
+}
+
+}  // namespace
+
+PartitionRules::PartitionRules(Model& model, int ranks)
+    : model_(model), ranks_(ranks), readers_(model.values.size()) {
+  for (Block& block : model.blocks)
+    for (Node& op : block.ops) {
+      if (std::holds_alternative<Linear>(op.operation) &&
+          std::get<Linear>(op.operation).epilogue.makes_logits() && block.kind == BlockKind::head)
+        for (const ParameterId& p : op.parameters) pad_rows(p);
+      for (const ValueId v : op.inputs)
+        if (v != none) readers_[static_cast<std::size_t>(v)].push_back(op);
+    }
+}
+
+void PartitionRules::pad_rows(const ParameterId& p) {
+  if (p.index == none) return;
+  program::ParameterSpec& spec = model_.parameters[static_cast<std::size_t>(p.index)].spec;
+  const std::int64_t rows = spec.dims.front();
+  if (rows % ranks_ == 0) return;
+  if (spec.saved_dims.empty()) spec.saved_dims = spec.dims;
+  spec.dims.front() = (rows + ranks_ - 1) / ranks_ * ranks_;
+}
+
+bool PartitionRules::leads_to_sums(ValueId v) const {
+  if (v == none || static_cast<std::size_t>(v) >= readers_.size()) return true;
+  return std::ranges::all_of(readers_[static_cast<std::size_t>(v)], [&](const Node& op) {
+    const Types types = model_.types_of(op);
+    if (std::holds_alternative<Linear>(op.operation))
+      return split_of(op.operation, SplitAxis::row, types).has_value();
+    if (const auto* loss = std::get_if<CrossEntropy>(&op.operation))
+      return loss->score != CrossEntropy::Score::confusion && model_.head.rows != HeadRows::first;
+    return inner_split(op.operation, types) &&
+           std::ranges::all_of(op.outputs, [&](ValueId made) { return leads_to_sums(made); });
+  });
+}
+
+bool PartitionRules::opens_columns(const Node& op) const {
+  return std::holds_alternative<Linear>(op.operation) &&
+         split_of(op.operation, SplitAxis::column, model_.types_of(op)) &&
+         std::ranges::all_of(op.outputs, [&](ValueId made) { return leads_to_sums(made); });
+}
+
+const Node* PartitionRules::reader_behind(ValueId v) const {
+  while (v != none && static_cast<std::size_t>(v) < readers_.size() &&
+         !readers_[static_cast<std::size_t>(v)].empty()) {
+    const Node& reader = readers_[static_cast<std::size_t>(v)].front();
+    if (!std::holds_alternative<Rotary>(reader.operation) &&
+        !std::holds_alternative<HeadNorm>(reader.operation))
+      return &reader;
+    v = reader.outputs.front();
+  }
+  return nullptr;
+}
+
+const Attention* PartitionRules::shares_key_value_heads(const Node& op) const {
+  if (!std::holds_alternative<Linear>(op.operation) || !opens_columns(op)) return nullptr;
+  const Node* const reader = reader_behind(op.outputs.back());
+  const auto* const attention = reader ? std::get_if<Attention>(&reader->operation) : nullptr;
+  const bool shares = attention && attention->memory_length == 0 &&
+                      attention->key_value_heads % ranks_ != 0 &&
+                      ranks_ % attention->key_value_heads == 0 &&
+                      op.parameters[Linear::weight].count == 3;
+  return shares ? attention : nullptr;
+}
+
+Split PartitionRules::split(const std::string& block, const Node& op, bool reads_columns) const {
+  const Types types = model_.types_of(op);
+  const auto require_heads = [&](std::int64_t count, const char* what) {
+    if (count % ranks_ != 0)
+      refuse_recipe(std::to_string(ranks_) + " does not divide the " + std::to_string(count) +
+                    what + block + "; write a number that does, or leave parallel.tensor out");
+  };
+  std::visit(
+      [&](const auto& o) {
+        if constexpr (requires { o.query_heads, o.key_value_heads; }) {
+          require_heads(o.query_heads, " query heads of ");
+          if (ranks_ % o.key_value_heads != 0)
+            require_heads(o.key_value_heads, " key-value heads of ");
+          if constexpr (requires { o.memory_length; })
+            if (o.memory_length > 0) require_heads(o.key_value_heads, " key-value heads of ");
+        } else if constexpr (requires { o.heads; }) {
+          require_heads(o.heads, " heads of ");
+        }
+      },
+      op.operation);
+  const std::optional<Split> split =
+      !std::holds_alternative<Linear>(op.operation)
+          ? inner_split(op.operation, types)
+          : split_of(op.operation, reads_columns ? SplitAxis::row : SplitAxis::column, types);
+  if (!split) refuse(block, op);
+  if (const auto* norm = std::get_if<HeadNorm>(&op.operation);
+      norm && norm->key_value_heads % ranks_ != 0 && split->parameters[HeadNorm::key_weight])
+    refuse(block, op);  // a weight for each head
+  return *split;
+}
+
+namespace {
+
+/// Of what an attention, or a gate, reads as `v`, whose columns stand side by side: their widths.
+std::vector<std::int64_t> side_by_side(const Node& reader, ValueId v, std::int64_t columns) {
+  if (std::holds_alternative<Gated>(reader.operation)) return {columns / 2, columns / 2};
+  const auto* a = std::get_if<Attention>(&reader.operation);
+  if (!a) return {columns};
+  const std::int64_t keys = a->key_value_heads * a->head_size,
+                     values = a->key_value_heads * a->values();
+  if (a->memory_length == 0) return {a->query_heads * a->head_size, keys, values};
+  if (reader.inputs[Attention::memory] == v) return {keys, values};
+  return {columns};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> PartitionRules::sections_of(const std::string& block, const Node& op,
+                                                      int parameter) const {
+  const ParameterId& p = op.parameters[static_cast<std::size_t>(parameter)];
+  const auto of_one_tensor = [&](std::vector<std::int64_t> widths) {
+    if (std::ssize(widths) == p.count) widths.clear();  // each has a tensor of its own
+    if (!widths.empty() && p.count > 1) refuse(block, op);
+    return widths;
+  };
+  if (std::holds_alternative<Attention>(op.operation) && parameter == Attention::qkv_bias)
+    return of_one_tensor(side_by_side(op, op.inputs[Attention::qkv], 0));
+  if (!std::holds_alternative<Linear>(op.operation) || p.part_of == PartOf::columns ||
+      parameter == Linear::input_bias)
+    return {};
+  const std::int64_t columns = model_.types_of(op).parameters[Linear::weight].rows() *
+                               op.parameters[Linear::weight].parts.count;
+  for (const ValueId v : op.outputs)
+    if (const Node* const reader = reader_behind(v))
+      return of_one_tensor(side_by_side(*reader, v, columns));
+  return {};
+}
+
+void PartitionRules::require_rows(const Block& block) const {
+  const std::int64_t rows = model_.batch_size * block.length;
+  if (rows % ranks_ != 0)
+    refuse_recipe(std::to_string(ranks_) + " does not divide the " + std::to_string(rows) +
+                  " tokens of a micro-batch; write another batch.micro_batch_size or "
+                  "data.sequence_length");
+}
+
+void PartitionRules::require_computes_rows(const std::string& block, const Node& op) const {
+  const bool may = std::visit(
+      [](const auto& o) {
+        using O = std::decay_t<decltype(o)>;
+        return std::is_same_v<O, ResidualNorm> || std::is_same_v<O, Linear> ||
+               std::is_same_v<O, Gated> || std::is_same_v<O, ActivationLayer> ||
+               std::is_same_v<O, DropoutLayer> || std::is_same_v<O, Columns>;
+      },
+      op.operation);
+  if (!may) refuse(block, op);
+}
+
+void PartitionRules::require_divides(const std::string& block, const ParameterId& p) const {
+  if (p.part_of == PartOf::tensors) return;
+  for (int i = 0; i < p.count; ++i) {
+    const program::ParameterSpec& spec =
+        model_.parameters[static_cast<std::size_t>(p.index + i)].spec;
+    const bool columns = p.part_of == PartOf::columns;
+    const std::vector<std::int64_t> sizes =
+        !p.sections.empty() ? p.sections
+                            : std::vector{columns ? spec.dims.back() : spec.dims.front()};
+    for (const std::int64_t size : sizes)
+      if (size % ranks_ != 0)
+        refuse_recipe(std::to_string(ranks_) + " does not divide the " + std::to_string(size) +
+                      (columns ? " columns" : " rows") + " of " + spec.name + " in " + block +
+                      "; write a number that does, or leave parallel.tensor out");
+  }
+}
+
+void PartitionRules::refuse(const std::string& block, const Node& op) const {
+  refuse_recipe(block + " has an operation " + std::string(name_of(op.operation)) +
+                ", which ranks cannot have parts of; leave parallel.tensor out");
+}
+
+}  // namespace trainx::graph

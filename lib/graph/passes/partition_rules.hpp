@@ -1,0 +1,45 @@
+#pragma once
+#include "graph/model.hpp"
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainx::graph {
+
+/// Which layers of a model ranks may have parts of, and what of them. All refusals are UserError
+/// 78, with the block and the operation.
+class PartitionRules {
+ public:
+  PartitionRules(Model& model, int ranks);
+
+  /// Do all that read what the linear layer makes, up to the next ones, go by columns or heads?
+  /// Else each rank computes the layer whole, of its own rows.
+  bool opens_columns(const Node& op) const;
+  /// Of a linear layer of queries, keys and values for fewer key-value heads than ranks, which
+  /// neighbours share: the attention that reads them; null: it is none.
+  const operations::Attention* shares_key_value_heads(const Node& op) const;
+  /// How an operation that reads columns, or opens them, is cut.
+  operations::Split split(const std::string& block, const Node& op, bool reads_columns) const;
+  /// Sections of a parameter's rows that are each cut: queries, keys and values, or a gate and what
+  /// it opens, in one tensor; empty: there is one.
+  std::vector<std::int64_t> sections_of(const std::string& block, const Node& op,
+                                        int parameter) const;
+  /// Rows of zeros behind the tensor's, so that the ranks' parts are equal.
+  void pad_rows(const ParameterId& parameter);
+
+  void require_rows(const Block& block) const;
+  void require_computes_rows(const std::string& block, const Node& op) const;
+  void require_divides(const std::string& block, const ParameterId& parameter) const;
+  [[noreturn]] void refuse(const std::string& block, const Node& op) const;
+
+ private:
+  bool leads_to_sums(ValueId v) const;
+  /// Who reads the value, or what heads' norms and rotations make of it; null: nobody.
+  const Node* reader_behind(ValueId v) const;
+
+  Model& model_;
+  const int ranks_;
+  std::vector<std::vector<Node>> readers_;  // by value, as they were
+};
+
+}  // namespace trainx::graph

@@ -1,0 +1,61 @@
+"""Ranks that share a batch and have parts of each layer."""
+
+from .base import BF16, FP16, STORIES, case, ranks
+from .decoders import ALL_HEADS, FULL, family
+from .encoders import WIDE, encoder, seq2seq
+from .gpt2 import IN_BACKWARD
+
+GPT2 = (
+    "{type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, "
+    "dropout: 0.1}}",
+    STORIES,
+)
+LAMB = "optimizer={type: lamb, lr: 1e-2}"
+
+
+def parts(mode, world, tensor, micro=4):
+    return ranks(mode, world, micro, f", tensor: {tensor}")
+
+
+CASES = {
+    "llama, parts of 2 ranks": case(family("llama"), *parts("ddp", 2, 2)),
+    "llama, parts of 2 ranks, bf16, recomputed": case(family("llama"), *parts("ddp", 2, 2), BF16, FULL),
+    "llama, parts of 2 ranks, selective": case(
+        family("llama"), *parts("ddp", 2, 2), BF16, "memory.activation_checkpoint=selective"
+    ),
+    "llama, parts of 2 of 4 ranks": case(family("llama"), *parts("ddp", 4, 2), FP16),
+    "llama, parts of 2 of 4 ranks, zero1": case(family("llama"), *parts("zero1", 4, 2), BF16),
+    "llama, parts of 2 of 4 ranks, zero2": case(family("llama"), *parts("zero2", 4, 2)),
+    "llama, parts of 2 of 4 ranks, zero3": case(family("llama"), *parts("zero3", 4, 2), BF16),
+    "llama, parts, updates in backward": case(
+        family("llama"), *parts("ddp", 2, 2, 8), IN_BACKWARD
+    ),
+    "llama, parts, lamb": case(family("llama"), *parts("ddp", 2, 2), LAMB),
+    "llama, parts, optimizer on the host": case(
+        family("llama"), *parts("ddp", 2, 2), BF16, "memory.optimizer_offload.where=cpu"
+    ),
+    "gpt2, parts of a packed tensor and of an odd vocabulary, dropout": case(
+        GPT2, *parts("ddp", 2, 2)
+    ),
+    "gpt2, parts of 4 ranks": case(GPT2, *parts("ddp", 4, 4)),
+    "gpt_neox, parts of heads that files mix": case(
+        family("gpt_neox", ALL_HEADS), *parts("ddp", 2, 2), BF16
+    ),
+    "phi, parts side by side": case(family("phi"), *parts("ddp", 2, 2)),
+    "phi3, parts of unequal sections": case(family("phi3"), *parts("ddp", 2, 2), BF16),
+    "exaone4, parts, norms behind": case(family("exaone4"), *parts("ddp", 2, 2)),
+    "gemma2, parts, soft caps": case(family("gemma2"), *parts("ddp", 2, 2), BF16),
+    "granite_swa, parts, sinks": case(family("granite_swa"), *parts("ddp", 2, 2)),
+    "bloom, parts, ALiBi": case(
+        family("bloom", "num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32"),
+        *parts("ddp", 2, 2),
+    ),
+    "youtu, parts, latent attention": case(family("youtu", ALL_HEADS), *parts("ddp", 2, 2)),
+    "t5, parts": case(seq2seq("t5", WIDE), *parts("ddp", 2, 2)),
+    "bart, parts of 2 of 4 ranks, zero3": case(seq2seq("bart"), *parts("zero3", 4, 2), BF16),
+    "modernbert, parts": case(encoder("modernbert"), *parts("ddp", 2, 2)),
+    "qwen2, parts of 4 ranks, 2 heads of keys": case(family("qwen2"), *parts("ddp", 4, 4), BF16),
+    "qwen3, parts, norms of heads, losses with terms": case(
+        family("qwen3", more=", label_smoothing: 0.1, z_loss: 0.001"), *parts("ddp", 2, 2)
+    ),
+}
