@@ -33,8 +33,9 @@ def summary(row, c, gpu, command):
         answer["planned"] = c.plan.facts
     if c.same_as:
         answer["same_as"] = c.same_as
-    units = row["batch"] * (tokens_per_sample(row) if row["unit"] == "tokens" else 1)    # of each rank
-    whole, said = units * c.ranks, c.done.get(f"{row['unit']}_per_step")
+    units = row["batch"] * (tokens_per_sample(row) if row["unit"] == "tokens" else 1)    # of each rank, or of all that share them
+    sharing = c.ranks if row.get("shares_batch") else 1
+    whole, said = units * c.ranks // sharing, c.done.get(f"{row['unit']}_per_step")
     if said is not None and said != whole and not c.failure:
         why = f"its steps are of {said} {row['unit']}, the row's of {whole}"
         answer["failure"] = c.failure = {"why": why, "exit_code": 0, "late": False, "out_of_memory": False, "stderr": []}
@@ -43,12 +44,12 @@ def summary(row, c, gpu, command):
     seconds = [r["seconds"] / r["steps"] for r in c.rounds]
     step = median(seconds)
     answer |= {"step_time_ms": step * 1e3, f"{row['unit']}_per_second": whole / step, "spread": (max(seconds) - min(seconds)) / step}
-    answer["joules_per_unit"] = median(r["joules"] / (r["steps"] * units) if r.get("joules") is not None else None for r in c.rounds)
+    answer["joules_per_unit"] = median(sharing * r["joules"] / (r["steps"] * units) if r.get("joules") is not None else None for r in c.rounds)
     watts = [r["joules"] / r["seconds"] for r in c.rounds if r.get("joules") is not None]
     answer["watts"] = median(watts)
     peak = next((flops for name, flops in PEAK_FLOPS.items() if gpu and name in gpu), None)
     if peak and row.get("flops_per_token"):
-        answer["mfu"] = row["flops_per_token"] * row["batch"] * tokens_per_sample(row) / step / peak
+        answer["mfu"] = row["flops_per_token"] * row["batch"] * tokens_per_sample(row) / step / peak / sharing
     return answer
 
 

@@ -37,7 +37,7 @@ def own_settings(row, args, scratch):
     found = {}
     for name, settings in {OURS: row.get("overrides", []), **row.get("variants", {})}.items():
         ranks, keys = ranks_of(row, name), {s.partition("=")[0] for s in settings}
-        batch = [f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch'] * ranks}", *([f"parallel.world_size={ranks}"] if "ranks" in row else [])]
+        batch = [f"batch.micro_batch_size={row.get('micro_batch', row['batch'])}", f"batch.global_batch_size={row['batch'] * (1 if row.get('shares_batch') else ranks)}", *([f"parallel.world_size={ranks}"] if "ranks" in row else [])]
         settings = [s.replace("{scratch}", str(scratch)) for s in settings]
         found[name] = [*settings, *(s for s in batch if s.partition("=")[0] not in keys), *([f"data.train={data}"] if data else []), *args.set]
     return {name: settings for name, settings in found.items() if name not in args.without}
