@@ -1,5 +1,6 @@
 #include "operations/attention/attention_backends.hpp"
 #include "operations/attention/attention_spec.hpp"
+#include "operations/attention/grouped_attention.hpp"
 #include "operations/common/launch.hpp"
 #include <algorithm>
 #include <limits>
