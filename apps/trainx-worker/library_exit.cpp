@@ -25,11 +25,10 @@ bool lacks_threads() {
 
 void on_library_exit(int status, void*) {
   if (expected) return;
-  const bool threads = lacks_threads();
-  const std::string sentence = threads ? thread_limit_sentence()
-                                       : "a library ended the worker with exit code " +
-                                             std::to_string(status) + "; its words are above";
-  end_at_once(threads ? ExitCode::out_of_memory : ExitCode::bug, sentence);
+  if (lacks_threads()) end_at_once(ExitCode::out_of_memory, thread_limit_sentence());
+  if (limit_is_reached()) end_at_once(ExitCode::out_of_memory, no_memory_sentence());
+  end_at_once(ExitCode::bug, "a library ended the worker with exit code " + std::to_string(status) +
+                                 "; its words are above");
 }
 
 std::terminate_handler abort_handler = nullptr;

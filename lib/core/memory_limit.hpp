@@ -11,7 +11,8 @@ namespace trainx {
 std::optional<std::int64_t> memory_limit();
 
 /// True where this process has such a limit and lacks the room below it for one more arena of
-/// malloc (64 MiB). Asks the kernel alone: a signal handler may call it.
+/// malloc (64 MiB), or has lacked it: others may have freed memory since a library got none. Asks
+/// the kernel alone: a signal handler may call it.
 bool limit_is_reached() noexcept;
 
 /// "the machine has no memory left", or that the limit is reached, and how to raise it. For exit

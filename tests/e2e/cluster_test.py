@@ -144,8 +144,9 @@ class Torchrun(Launchers):
             "RANKS_PER_HOST": "2", "MAX_RESTARTS": "1",
             "MASTER_PORT": str(self.random.randrange(30100, 32000, 2))
         }
-        self.go(CONFIGS / "torchrun.sh", self.config, STUB="first sleep 1; first exit 82; sleep 0",
-                STUB_1="first sleep 1; first exit 69", **env)
+        # a start's secret goes with its rank 0, which ends when the other one has read it
+        self.go(CONFIGS / "torchrun.sh", self.config, STUB="await-all; first exit 82",
+                STUB_1="await-all; first exit 69", **env)
         for start in (0, 1):
             ranks, first = self.ranks(start)
             self.assertEqual((ranks, first["launcher"]), ([(0, 2, 0, 2), (1, 2, 1, 2)], "torchrun"))

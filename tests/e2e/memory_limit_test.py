@@ -47,6 +47,19 @@ __attribute__((constructor)) static void begin() {
   if (!std::strcmp(program_invocation_short_name, "trainx-worker")) std::thread(end).detach();
 }
 """
+# One that takes all that the limit leaves, gives it back, and calls exit as OpenMP's does.
+ENDS = ABORTS.replace("""\
+  limit.rlim_cur = 1 << 20;
+  setrlimit(RLIMIT_AS, &limit);
+  std::abort();
+""", """\
+  std::size_t bytes = limit.rlim_cur;
+  void* room = MAP_FAILED;
+  for (; room == MAP_FAILED; bytes -= 16 << 20)
+    room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  munmap(room, bytes);
+  std::exit(1);
+""").replace("#include <sys/resource.h>", "#include <sys/mman.h>\n#include <sys/resource.h>")
 
 
 class MemoryLimit(Trainx):
@@ -91,6 +104,12 @@ class MemoryLimit(Trainx):
     def test_a_library_that_aborts_for_lack_of_memory(self):
         tib = (1 << 40, resource.getrlimit(resource.RLIMIT_AS)[1])
         done = self.run_with(ABORTS, lambda: resource.setrlimit(resource.RLIMIT_AS, tib))
+        self.assertIn("ulimit -v", self.check_told(done))
+
+    def test_a_library_that_ends_the_process_for_lack_of_memory(self):
+        """Memory is free again when the worker asks, as other threads end."""
+        tib = (1 << 40, resource.getrlimit(resource.RLIMIT_AS)[1])
+        done = self.run_with(ENDS, lambda: resource.setrlimit(resource.RLIMIT_AS, tib))
         self.assertIn("ulimit -v", self.check_told(done))
 
 
