@@ -8,9 +8,10 @@ Fedus et al. 2021 (arXiv:2101.03961, equations 1 to 6) say, written out.
                                                       micro-batches of MICRO samples, with Z times
                                                       the routers' z-loss; writes OUT, and prints
                                                       {"losses": [...], "dropped": [...], "clear"}
-    reference_switch.py evaluate FOLDER TOKENS        the loss of the first samples, where nothing
-                                                      is dropped, without the losses of routers
-    reference_switch.py greedy FOLDER IDS NEW         {"ids", "gaps"} of greedy text
+    reference_switch.py evaluate FOLDER TOKENS        {"loss", "clear"} of the first samples, where
+                                                      nothing is dropped, without the losses of
+                                                      routers
+    reference_switch.py greedy FOLDER IDS NEW         {"ids", "gaps", "clear"} of greedy text
     reference_switch.py compare FOLDER OTHER          how far OTHER's logits are from FOLDER's
 """
 import json
@@ -189,7 +190,8 @@ def evaluate(folder, tokens):
     model = Model(folder)
     rows = next(iter(batches(tokens)))
     logits, *_ = model.logits(rows[:, :-1], drops=False)
-    return cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).item()
+    return {"loss": cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten()).item(),
+            "clear": model.margin > CLEAR}
 
 
 def greedy(folder, ids, new):
@@ -199,7 +201,7 @@ def greedy(folder, ids, new):
         first, second = logits.topk(2).values.tolist()
         gaps.append((first - second) / logits.abs().max().item())
         ids = [*ids, int(logits.argmax())]
-    return {"ids": ids, "gaps": gaps}
+    return {"ids": ids, "gaps": gaps, "clear": model.margin > CLEAR}
 
 
 def compare(folder, other):

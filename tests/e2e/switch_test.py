@@ -40,6 +40,7 @@ TOLERANCE = 1e-5            # of losses, and of logits before training
 TRAINED = 1e-4              # of logits after it, as a share of the largest
 SAMPLES, LENGTH, LAYERS, EXPERTS = 8, 32, 2, 4      # LAYERS: those with experts
 MODELS = 10                 # that are tried until routers choose clearly
+DRAWS = 5                   # of held-out tokens or prompts, until rounding decides nothing there
 # settings of config.json, the factor of the z-loss, the micro-batch
 CASES = {"plain": ({}, 0, 8), "cut": ({}, 0, 2), "few": ({"capacity_factor": 0.5}, 0, 4),
          "none dropped": ({"capacity_factor": 0}, 0, 8), "one": ({"capacity_factor": 1}, 0, 1),
@@ -63,16 +64,17 @@ class Switch(Trainx):
         return reference.ask(self, "reference_switch.py", *args)
 
     def make(self, settings, z=0, micro=SAMPLES):
-        """A folder, and what training it gives, with routers that do not choose by rounding."""
+        """A folder, and what training it gives, with routers that do not choose by rounding, and
+        choices that are dropped where there is a capacity."""
         seed = self.random.randrange(1000)
         for one in range(seed, seed + MODELS):
             self.reference("make", self.folder / "model", one, json.dumps(settings))
             want = self.reference("train", self.folder / "model", self.tokens,
                                   self.folder / "trained", micro, z)
-            if want["clear"]:
+            if want["clear"] and any(want["dropped"]) == (settings.get("capacity_factor") != 0):
                 break
         else:
-            self.fail(f"routers of {MODELS} models choose experts by rounding")
+            self.fail(f"routers of {MODELS} models choose by rounding, or drop nothing")
         self.recipe(RECIPE.format(folder=self.folder / "model", tokens=self.tokens), "r.yaml")
         return want
 
@@ -98,7 +100,6 @@ class Switch(Trainx):
                 got = self.train(run, *same)
                 self.check_losses([m["loss"] for m in got], want["losses"])
                 self.assertEqual([m["dropped_tokens"] for m in got], want["dropped"])
-                self.assertEqual(any(want["dropped"]), settings.get("capacity_factor") != 0)
                 self.run_trainx("export", "model", f"{run}-start")      # keeps what was loaded
                 for mine, of, most in ((f"{run}-start", "model", 0),
                                        (f"outputs/{run}/latest", "trained", TRAINED)):
@@ -106,24 +107,33 @@ class Switch(Trainx):
                     self.assertLessEqual(found["difference"], most * found["largest"])
 
     def test_evaluations_drop_nothing_and_have_the_loss_of_torch(self):
-        self.make({})
+        self.make({"capacity_factor": 0.5})         # all experts together take half of the tokens
         held_out = self.folder / "held-out.bin"
-        write_tokens(held_out, [min(130, int(self.random.expovariate(0.05)))
-                                for _ in range(SAMPLES * LENGTH + 1)])
-        want = self.reference("evaluate", self.folder / "model", held_out)
+        for _ in range(DRAWS):
+            write_tokens(held_out, [min(130, int(self.random.expovariate(0.05)))
+                                    for _ in range(SAMPLES * LENGTH + 1)])
+            want = self.reference("evaluate", self.folder / "model", held_out)
+            if want["clear"]:
+                break
+        self.assertTrue(want["clear"])
         got = self.train("r", f"data.eval={held_out}", "run.duration=1 steps",
                          "optimizer.lr=1e-30", "eval.every=1 steps",
                          "optimizer.options.weight_decay=0", "eval.batches=1")
         lines = (self.folder / "outputs/r/metrics.jsonl").read_text().splitlines()
         [evaluated] = [m["eval_loss"] for m in map(json.loads, lines) if "eval_loss" in m]
         self.assertGreater(got[0]["dropped_tokens"], 0)     # of training alone
-        self.check_losses([evaluated], [want])
+        self.check_losses([evaluated], [want["loss"]])
 
     def test_text_drops_nothing(self):
         self.make({"capacity_factor": 0.25})
-        ids = [self.random.randrange(131) for _ in range(7)]
-        want = self.reference("greedy", self.folder / "model", json.dumps(ids), 30)
-        clear = next((i for i, gap in enumerate(want["gaps"]) if gap < 1e-4), 30)
+        # Rounding decides about one of the first ten tokens of one text in 400.
+        for _ in range(DRAWS):
+            ids = [self.random.randrange(131) for _ in range(7)]
+            want = self.reference("greedy", self.folder / "model", json.dumps(ids), 30)
+            clear = next((i for i, gap in enumerate(want["gaps"]) if gap < 1e-4), 30)
+            if clear > 10 and want["clear"]:
+                break
+        self.assertTrue(want["clear"])
         self.assertGreater(clear, 10)
         got = json.loads(self.run_trainx(
             "generate", "model", "--prompt", " ".join(map(str, ids)), "--tokenizer", "none",
