@@ -30,10 +30,14 @@ class ChatModel(Trainx):
         return reference.ask(self, "reference_chat_model.py", *args, asks=asks)
 
     def chat(self):
-        port = self.random.choice(PORTS)
-        messages = [{"role": "system", "content": "You are a harbour clerk."}] if self.random.random() < 0.5 else []
+        return self.chat_of(self.random.choice(PORTS), self.random.random() < 0.5,
+                            self.random.random() < 0.7)
+
+    @staticmethod
+    def chat_of(port, system, calls):
+        messages = [{"role": "system", "content": "You are a harbour clerk."}] if system else []
         messages.append({"role": "user", "content": f"When does the ferry leave {port}?"})
-        if self.random.random() < 0.7:
+        if calls:
             call = {"type": "function", "function": {"name": "ferry", "arguments": {"port": port}}}
             messages += [{"role": "assistant", "content": "", "tool_calls": [call]},
                          {"role": "tool", "name": "ferry", "content": json.dumps({"leaves": TIMES[port]})}]
@@ -46,7 +50,11 @@ class ChatModel(Trainx):
 
     def test_a_chat_model_goes_on_in_transformers(self):
         self.reference("make", self.folder / "qwen")
-        held_out = [self.chat() for _ in range(6)]
+        # Each is another chat, and four call a tool: what is asked of some must hold of any draw.
+        kinds = [(port, system) for port in PORTS for system in (True, False)]
+        held_out = [self.chat_of(*kind, calls)
+                    for calls, count in ((True, 4), (False, 2))
+                    for kind in self.random.sample(kinds, count)]
         self.write("train", [self.chat() for _ in range(48)])
         lines = self.write("held_out", held_out)
         self.run_trainx("train", self.recipe(RECIPE))
