@@ -64,7 +64,9 @@ class OwnLoop(Trainx):
     def said(self, name, rank=0):
         """What the loop's calls answered."""
         path = self.folder / f"{name}.{rank}"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        # The last piece is a line that is being written, or nothing.
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [json.loads(line) for line in lines]
 
     def losses(self, name, rank=0):
         return [line["loss"] for line in self.said(name, rank) if "loss" in line]
