@@ -48,8 +48,9 @@ class CustomModule(InstallTree):
             losses = self.train(f"cut{accumulation}",
                                 f"batch.micro_batch_size={BATCH // accumulation}")
             self.assert_close(losses, want, 1e-5)
-        self.assertFalse(abs(self.train("other", "run.seed=8")[0] / want[0] - 1)
-                         <= 1e-5)  # the comparison sees other weights
+        # The comparison sees other weights, of which one loss alone may be the same by chance.
+        other = self.train("other", "run.seed=8")
+        self.assertGreater(max(abs(o / w - 1) for o, w in zip(other, want, strict=True)), 1e-5)
 
     def test_activation_checkpointing_changes_no_bit_and_takes_less(self):
         how = ["batch.micro_batch_size=4", "model.options.dropout=0.3", "model.options.depth=4"]
