@@ -54,8 +54,12 @@ class Experts(Trainx):
         self.write("mixtral")
         losses = self.train("one")
         self.assertLess(losses[-1], losses[0])
-        self.train("two", "parallel.world_size=2", "parallel.mode=zero3")
-        self.assertLess(largest_difference([m["loss"] for m in self.metrics("two")], losses), 1e-6)
+        ranks = ("parallel.world_size=2", "parallel.mode=zero3")
+        self.train("two", *ranks)
+        # A token takes all experts: else rounding decides where two are alike, once in 80 runs.
+        every = ("model.options.num_experts=4", "model.options.num_experts_per_tok=4")
+        self.assertLess(largest_difference(self.train("every-two", *every, *ranks),
+                                           self.train("every-one", *every)), 1e-6)
         keys = ("expert_load_max", "expert_load_entropy", "dropped_tokens")
         for name in ("one", "two"):
             for line in self.metrics(name):
