@@ -19,7 +19,8 @@ struct Boundary {
 };
 
 /// Where the text before the byte has tokens of its own (both sides of it make up a word), what the
-/// first tokens decode to says how far they reach.
+/// first tokens decode to says how far they reach. Places are those in what all tokens decode to,
+/// which may be another text: SentencePiece's sign of a blank becomes a blank.
 Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
                   const tokenizer::Tokenizer& tokenizer, tokenizer::Encoder& encoder,
                   const std::string& place) {
@@ -30,19 +31,25 @@ Boundary boundary(const std::string& text, std::size_t byte, const Ids& ids,
   append_document(std::string_view(text).substr(0, byte), encoder, before, place);
   const auto [differs, other] = std::ranges::mismatch(before, ids);
   Boundary out{static_cast<std::size_t>(differs - before.begin()), differs != before.end()};
+  if (!out.cuts_token) return out;
+  const std::string all = tokenizer.decode(ids, false), start = tokenizer.decode(before, false);
+  const bool begins_so = all.starts_with(start);
+  const std::string_view known = begins_so ? all : text;
+  const std::size_t place_of_end = begins_so ? start.size() : byte;
   const std::size_t first = out.tokens, last = std::min(ids.size(), first + most_tokens);
   for (std::size_t tokens = first; out.cuts_token && tokens <= last; ++tokens) {
     const std::string decoded = tokenizer.decode(std::span(ids).first(tokens), false);
-    if (decoded.size() > byte + 8) break;
-    // An end inside a character decodes to U+FFFD. `byte` is where a character begins: a token that
-    // ends inside one before it ends before it.
+    if (decoded.size() > place_of_end + 8) break;
+    // An end inside a character decodes to U+FFFD. The place is where a character begins: a token
+    // that ends inside one before it ends before it.
     std::string_view whole = decoded;
-    while (!text.starts_with(whole) && whole.ends_with(replacement))
+    while (!known.starts_with(whole) && whole.ends_with(replacement))
       whole.remove_suffix(replacement.size());
     const bool inside = whole.size() < decoded.size();
-    if (!text.starts_with(whole) || whole.size() > byte || (inside && whole.size() == byte))
+    if (!known.starts_with(whole) || whole.size() > place_of_end ||
+        (inside && whole.size() == place_of_end))
       continue;
-    out = {tokens, whole.size() < byte};
+    out = {tokens, whole.size() < place_of_end};
   }
   return out;
 }

@@ -82,6 +82,7 @@ class Instructions(Tokenizers):
         pairs = [(phrase(self.random) + self.random.choice(["", " ", "\n", "\n\n"]),
                   self.random.choice(["", " ", "\n"]) + phrase(self.random)) for _ in range(200)]
         pairs.append(("C++ ## ไทย", "עברית"))     # a token ends inside the prompt's last letter
+        pairs.append(("▁ (x)", "\n🇩🇪"))          # a prompt that decodes to another text
         for kind in ("gpt2", "llama3", "llama2"):
             with self.subTest(kind):
                 folder = self.made_folder(kind)

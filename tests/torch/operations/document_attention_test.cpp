@@ -157,10 +157,10 @@ TEST_CASE("positions count from the first token of a document") {
   const at::Tensor wte = at::randn({V, C}, at::detail::createCPUGenerator(4), at::kFloat),
                    wpe = at::randn({T, C}, at::detail::createCPUGenerator(5), at::kFloat);
   const at::Tensor out = at::zeros({3 * T, C});
-  operations::embedding(out, tokens, wte, wpe, {}, starts);
+  operations::embedding(out, tokens, wte, wpe, {}, Tensor(starts));
   const at::Tensor d = at::randn({3 * T, C}, at::detail::createCPUGenerator(6), at::kFloat),
                    d_wpe = at::ones({T, C}), want_d = at::ones({T, C});
-  operations::embedding_backward_positions(d_wpe, d, T, true, starts);
+  operations::embedding_backward_positions(d_wpe, d, T, true, Tensor(starts));
   for_documents(rows, [&](std::int64_t b, std::int64_t begin, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t row = b * T + begin + i;
@@ -169,7 +169,7 @@ TEST_CASE("positions count from the first token of a document") {
     }
   });
   CHECK((d_wpe - want_d).abs().max().item<float>() <= 1e-5);
-  operations::embedding_backward_positions(d_wpe, d, T, false, starts);
+  operations::embedding_backward_positions(d_wpe, d, T, false, Tensor(starts));
   CHECK((d_wpe + 1 - want_d).abs().max().item<float>() <= 1e-5);
 }
 
