@@ -19,7 +19,8 @@ JoinedRanks::JoinedRanks(const launch::Job& job, const plan::RunPlan& plan) {
   options.describe = [this] { return progress_.describe(); };
   control_ = meet_ranks(job.membership, job.plan_fingerprint, std::move(options));
   // GPUs sum by NCCL; what is saved of their shards is gathered in host memory
-  if (!plan.on_gpu || plan.in_parts()) communicator_ = comm::make_communicator(*control_);
+  if (!plan.on_gpu || plan.in_parts() || plan.shares_layers())
+    communicator_ = comm::make_communicator(*control_);
   if (!communicator_) return;
   mesh_ = plan.mesh;
   for (const program::AxisSet along : plan::rank_groups_of(plan))

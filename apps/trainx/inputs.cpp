@@ -173,7 +173,8 @@ Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64
 
 void on_one_rank(recipe::Recipe& recipe) {
   const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1),
-                     batches = std::max<std::int64_t>(1, ranks / recipe.parallel.tensor);
+                     batches = std::max<std::int64_t>(
+                         1, ranks / (recipe.parallel.tensor * recipe.parallel.context));
   recipe.parallel = {};
   recipe.precision.reduce = recipe::Reduce::fp32;
   if (ranks == 1) return;

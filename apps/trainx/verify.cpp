@@ -207,8 +207,10 @@ class Verification {
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
     if (ranks % r.parallel.tensor != 0) r.parallel.tensor = 1;
-    const std::int64_t batches = ranks / r.parallel.tensor;
-    if (batches == 1 && ranks > 1)  // there is nobody to share shards with
+    const std::int64_t row_ranks = ranks / r.parallel.tensor;
+    if (row_ranks % r.parallel.context != 0) r.parallel.context = 1;
+    const std::int64_t batches = row_ranks / r.parallel.context;
+    if (row_ranks == 1 && ranks > 1)  // there is nobody to share shards with
       r.parallel.mode = {}, r.parallel.shard_ranks = {};
     if (ranks % r.parallel.experts != 0) {
       r.parallel.experts = 1, r.parallel.experts_capacity = 0;

@@ -1,5 +1,6 @@
 """The rows of two GPUs that share a batch: layers in parts (parallel.tensor), beside torch's tensor
-parallelism and beside shards of everything."""
+parallelism and beside shards of everything; long rows by tokens (parallel.context), beside one
+GPU."""
 
 import decoders
 import ranks
@@ -48,7 +49,31 @@ def row(batch, length, alike, tiny):
     )
 
 
+def long_row(length, tiny):
+    """Two GPUs with half of a row's tokens each, and one with all of them."""
+    own = decoders.row("llama", "8b", 1, length, small_state=True, tiny=tiny)
+    return ranks.among(
+        2,
+        own
+        | {
+            "name": f"context-8b-1x{length}",
+            "title": f"Llama-3.1-8B, 1 x {length}, tokens over 2 GPUs",
+            "overrides": [*own["overrides"], "parallel.mode=ddp", "parallel.context=2"],
+            "shares_batch": True,
+            "variants": {ranks.ONE: own["overrides"]},
+            "peers": {},
+            "against": ranks.ONE,
+            "goal_ratio": 0.9,
+            "goal_memory": None,
+            "set_up_seconds": 150,
+        },
+    )
+
+
 def rows(tiny=False):
     """`tiny`: a model of two layers, on any machine."""
     batch, length = (4, 32) if tiny else (4, 2048)
-    return [row(batch, length, alike, tiny) for alike in (True, False)]
+    return [
+        *(row(batch, length, alike, tiny) for alike in (True, False)),
+        *(long_row(tokens, tiny) for tokens in ((64,) if tiny else (32768, 131072))),
+    ]

@@ -24,10 +24,11 @@ __global__ void expand(BiasSource<P> from, long tokens, int heads, float* by_dis
              head = i / distances, place = i % distances, distance = place + 1 - tokens;
   if (head >= heads) return;
   if (place == 0 && sinks) sinks[head] = widened(from.sinks[head]);
+  const long columns = from.table_columns > 0 ? from.table_columns : heads;
   const int bucket = from.table ? bucket_of(from.buckets, distance) : 0;
   if (head == 0 && buckets) buckets[place] = bucket;
   if (!by_distance) return;
-  const float learned = from.table ? widened(from.table[bucket * heads + head]) : 0.0f,
+  const float learned = from.table ? widened(from.table[bucket * columns + head]) : 0.0f,
               slope = from.alibi ? alibi_slope(from.first_head + head,
                                                from.all_heads > 0 ? from.all_heads : heads)
                                  : 0.0f;
@@ -49,13 +50,13 @@ __device__ void deliver(float* to, float sum, bool accumulate) {
 
 // One warp for each (bucket, head).
 __global__ void sum_buckets(const float* d_buckets, long batch, long parts, int heads,
-                            float* d_table, bool accumulate) {
+                            float* d_table, long columns, bool accumulate) {
   const int bucket = blockIdx.x, head = blockIdx.y;
   const float sum = sum_of(batch * parts, [&](long i) {
     const long b = i / parts, part = i % parts;
     return d_buckets[((b * heads + head) * parts + part) * DistanceBuckets::most + bucket];
   });
-  deliver(d_table + bucket * heads + head, sum, accumulate);
+  deliver(d_table + bucket * columns + head, sum, accumulate);
 }
 
 // One warp a head. A sink's share of a row is exp(sink - lse), its value zero.
@@ -103,13 +104,13 @@ std::int64_t bias_gradient_floats(std::int64_t batch, std::int64_t tokens, std::
 }
 
 cudaError_t sum_bias_gradients(const float* d_buckets, std::int64_t batch, std::int64_t tokens,
-                               std::int64_t heads, int count, float* d_table, bool accumulate,
-                               cudaStream_t stream) {
+                               std::int64_t heads, int count, float* d_table, std::int64_t columns,
+                               bool accumulate, cudaStream_t stream) {
   if (count < 1 || count > DistanceBuckets::most || heads < 1 || heads > 65535)
     return cudaErrorInvalidValue;
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(heads));
   sum_buckets<<<grid, 32, 0, stream>>>(d_buckets, batch, parts_of(tokens), static_cast<int>(heads),
-                                       d_table, accumulate);
+                                       d_table, columns, accumulate);
   return cudaGetLastError();
 }
 

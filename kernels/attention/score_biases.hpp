@@ -43,6 +43,7 @@ struct BiasSource {
   const P* sinks = nullptr;  // device
   // of the layer's heads, by whose number ALiBi's slopes go: the first one's, and all; 0: H
   std::int64_t first_head = 0, all_heads = 0;
+  std::int64_t table_columns = 0;  // from one row of the table to the next; 0: H
 };
 template <class P>
 cudaError_t expand_biases(const BiasSource<P>& from, std::int64_t tokens, std::int64_t heads,
@@ -50,10 +51,11 @@ cudaError_t expand_biases(const BiasSource<P>& from, std::int64_t tokens, std::i
                           cudaStream_t stream);
 
 std::int64_t bias_gradient_floats(std::int64_t batch, std::int64_t tokens, std::int64_t heads);
-/// d_table[count, H] of what backward left in `d_buckets`, in one order; added where `accumulate`.
+/// d_table[count, H], whose rows are `columns` apart, of what backward left in `d_buckets`, in one
+/// order; added where `accumulate`.
 cudaError_t sum_bias_gradients(const float* d_buckets, std::int64_t batch, std::int64_t tokens,
-                               std::int64_t heads, int count, float* d_table, bool accumulate,
-                               cudaStream_t stream);
+                               std::int64_t heads, int count, float* d_table, std::int64_t columns,
+                               bool accumulate, cudaStream_t stream);
 /// d_sinks[H] of what forward left in lse[B, H, T] and backward in delta[B, H, T], in one order;
 /// added where `accumulate`.
 cudaError_t sum_sink_gradients(const float* sinks, const float* lse, const float* delta,

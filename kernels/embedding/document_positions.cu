@@ -9,10 +9,11 @@ constexpr int threads = 256;
 // Where each row's token lies in its document; padding: `of_padding`.
 __global__ void __launch_bounds__(threads)
     positions_kernel(std::int32_t* positions, const std::int32_t* starts, std::int64_t rows,
-                     std::int64_t length, std::int32_t of_padding) {
+                     std::int64_t length, std::int32_t first, std::int32_t of_padding) {
   for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; r < rows;
        r += static_cast<std::int64_t>(gridDim.x) * threads)
-    positions[r] = starts[r] < 0 ? of_padding : static_cast<std::int32_t>(r % length) - starts[r];
+    positions[r] = starts[r] < 0 ? of_padding
+                                 : first + static_cast<std::int32_t>(r % length) - starts[r];
 }
 
 constexpr std::int64_t padded(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -27,7 +28,8 @@ cudaError_t launch(const PositionBackward<T>& op, void* scratch, cudaStream_t st
         error != cudaSuccess)
       return error;
     positions_kernel<<<blocks, threads, 0, stream>>>(
-        positions, op.document_starts, op.rows, op.length, static_cast<std::int32_t>(op.positions));
+        positions, op.document_starts, op.rows, op.length, static_cast<std::int32_t>(op.first_row),
+        static_cast<std::int32_t>(op.positions));
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }
   return embedding_backward(EmbeddingBackward<T>{op.rows, op.columns, op.positions, op.d, positions,

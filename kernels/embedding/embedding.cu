@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(threads)
     const T* const position =
         op.position ? op.position + position_in_document(
                                         row, op.length,
-                                        op.document_starts ? op.document_starts + row : nullptr) *
+                                        op.document_starts ? op.document_starts + row : nullptr,
+                                        op.first_row) *
                                         columns
                     : nullptr;
     const T* const type =

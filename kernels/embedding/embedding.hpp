@@ -19,6 +19,7 @@ struct Embedding {
   // [N]: where in the sample a token's document begins, whose positions count from there, -1:
   // padding; null: 0 each
   const std::int32_t* document_starts = nullptr;
+  std::int64_t first_row = 0;  // with them: where in its sample row 0 lies
   std::int64_t word_rows = 0;  // tokens from here on have no row and add nothing; 0: each has one
   bool scales_word = false;    // of scaled_embedding: the word alone is multiplied, not the sum
 };

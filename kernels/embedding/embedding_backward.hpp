@@ -34,6 +34,7 @@ struct PositionBackward {
   bool accumulate = false;
   // [N]: where in the sample a token's document begins; -1: padding
   const std::int32_t* document_starts = nullptr;
+  std::int64_t first_row = 0;  // with them: where in its sample row 0 lies
 };
 
 /// In fp32. The rows of a token are added in their order, piece by piece, wherever the token

@@ -1,4 +1,5 @@
 #include "kernels/embedding/embedding_backward.hpp"
+#include "kernels/embedding/position_in_document.hpp"
 #include <vector>
 
 namespace trainx::kernels {
@@ -23,8 +24,10 @@ void add_positions(const PositionBackward<T>& op) {
   for (std::int64_t r = 0; r < op.rows; ++r)
     for (std::int64_t c = 0; c < op.columns && !(op.document_starts && op.document_starts[r] < 0);
          ++c)
-      sums[(r % op.length - (op.document_starts ? op.document_starts[r] : 0)) * op.columns + c] +=
-          widened(op.d[r * op.columns + c]);
+      sums[position_in_document(r, op.length, op.document_starts ? op.document_starts + r : nullptr,
+                                op.first_row) *
+               op.columns +
+           c] += widened(op.d[r * op.columns + c]);
   put(op.d_table, sums, op.accumulate);
 }
 

@@ -13,8 +13,9 @@ void rows(const Embedding<T>& op, float scale, const FusedDropout& dropout) {
       float x = has_word ? widened(op.word[op.tokens[r] * op.columns + c]) * of_word : 0.0F;
       if (op.position)
         x += widened(
-            op.position[position_in_document(
-                            r, op.length, op.document_starts ? op.document_starts + r : nullptr) *
+            op.position[position_in_document(r, op.length,
+                                             op.document_starts ? op.document_starts + r : nullptr,
+                                             op.first_row) *
                             op.columns +
                         c]);
       if (op.type) x += widened(op.type[op.token_types[r] * op.columns + c]);

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads) router_loss_kernel(RouterLoss op, dou
   const double targets = targets_in(op.targets, op.rows);
   double sum = 0;
   for (int e = static_cast<int>(threadIdx.x); e < op.experts; e += threads)
-    sum += static_cast<double>(op.balance[e]) * static_cast<double>(op.balance[op.experts + e]);
+    sum += op.of_all(e) * op.of_all(op.experts + e);
   sum = sum_of_block(sum);
   if (threadIdx.x == 0) *loss_sum += targets * op.factor * sum;
 }
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads)
   const double all = targets_in(op.targets, op.rows) * seed * (scale ? *scale : 1.0) * op.factor;
   for (int e = static_cast<int>(threadIdx.x); e < op.experts; e += threads) {
     d_balance[e] = 0;
-    d_balance[op.experts + e] = static_cast<float>(all * static_cast<double>(op.balance[e]));
+    d_balance[op.experts + e] = static_cast<float>(all * op.of_all(e));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/cuda_types.hpp"
+#include "kernels/host_device.hpp"
 #include <cstdint>
 
 namespace trainx::kernels {
@@ -12,6 +13,14 @@ struct RouterLoss {
   const float* balance = nullptr;
   const std::int32_t* targets = nullptr;
   std::int64_t rows = 0;  // of targets
+  int ranks = 1;          // whose balances follow one another, and are added up
+
+  TRAINX_HOST_DEVICE double of_all(int entry) const {
+    double sum = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+      sum += static_cast<double>(balance[rank * 2 * experts + entry]);
+    return sum;
+  }
 };
 
 /// The loss that keeps logits of routers small, of z[1]: factor times z, as often as there are
@@ -25,7 +34,8 @@ struct RouterZLoss {
 
 /// *loss_sum += the loss.
 void router_loss_reference(const RouterLoss& op, double* loss_sum);
-/// d_balance[2, E] of the loss times `seed`, times *scale where it is not null; of counts it is 0.
+/// d_balance[2, E] of one rank, of the loss times `seed`, times *scale where it is not null; of
+/// counts it is 0.
 void router_loss_backward_reference(const RouterLoss& op, float* d_balance, double seed,
                                     const double* scale);
 void router_z_loss_reference(const RouterZLoss& op, double* loss_sum);

@@ -13,8 +13,7 @@ double targets_in(const std::int32_t* targets, std::int64_t rows) {
 
 void router_loss_reference(const RouterLoss& op, double* loss_sum) {
   double sum = 0;
-  for (int e = 0; e < op.experts; ++e)
-    sum += static_cast<double>(op.balance[e]) * static_cast<double>(op.balance[op.experts + e]);
+  for (int e = 0; e < op.experts; ++e) sum += op.of_all(e) * op.of_all(op.experts + e);
   *loss_sum += targets_in(op.targets, op.rows) * op.factor * sum;
 }
 
@@ -23,7 +22,7 @@ void router_loss_backward_reference(const RouterLoss& op, float* d_balance, doub
   const double all = targets_in(op.targets, op.rows) * seed * (scale ? *scale : 1) * op.factor;
   for (int e = 0; e < op.experts; ++e) {
     d_balance[e] = 0;
-    d_balance[op.experts + e] = static_cast<float>(all * static_cast<double>(op.balance[e]));
+    d_balance[op.experts + e] = static_cast<float>(all * op.of_all(e));
   }
 }
 

@@ -17,6 +17,16 @@ struct CopyHeads {
 };
 
 template <class T>
+struct AddHeads {
+  HeadColumns<T> to;
+  HeadColumns<const T> from;
+  __device__ void operator()(std::int64_t n, int c) const {
+    T& sum = to.at[n * to.pitch + to.first + c];
+    narrow(widened(sum) + widened(from.at[n * from.pitch + from.first + c]), sum);
+  }
+};
+
+template <class T>
 struct Put {
   PutColumns<T> op;
   __device__ void operator()(std::int64_t n, int c) const {
@@ -37,13 +47,21 @@ cudaError_t copy_heads(const HeadColumns<T>& to, const HeadColumns<const T>& fro
 }
 
 template <class T>
+cudaError_t add_heads(const HeadColumns<T>& to, const HeadColumns<const T>& from, std::int64_t rows,
+                      std::int64_t heads, cudaStream_t stream) {
+  return launch_for_elements(rows, heads * to.width, stream, AddHeads<T>{to, from});
+}
+
+template <class T>
 cudaError_t put_columns(const PutColumns<T>& op, cudaStream_t stream) {
   return launch_for_elements(op.rows, op.columns, stream, Put<T>{op});
 }
 
-#define TRAINX_COLUMNS(T)                                                             \
-  template cudaError_t copy_heads(const HeadColumns<T>&, const HeadColumns<const T>&, \
-                                  std::int64_t, std::int64_t, cudaStream_t);          \
+#define TRAINX_COLUMNS(T)                                                                          \
+  template cudaError_t copy_heads(const HeadColumns<T>&, const HeadColumns<const T>&,              \
+                                  std::int64_t, std::int64_t, cudaStream_t);                       \
+  template cudaError_t add_heads(const HeadColumns<T>&, const HeadColumns<const T>&, std::int64_t, \
+                                 std::int64_t, cudaStream_t);                                      \
   template cudaError_t put_columns(const PutColumns<T>&, cudaStream_t);
 TRAINX_COLUMNS(float)
 TRAINX_COLUMNS(Bf16)

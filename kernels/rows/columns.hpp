@@ -19,6 +19,11 @@ template <class T>
 cudaError_t copy_heads(const HeadColumns<T>& to, const HeadColumns<const T>& from,
                        std::int64_t rows, std::int64_t heads, cudaStream_t stream);
 
+/// The same with +=, in fp32 and rounded once, for heads of one width.
+template <class T>
+cudaError_t add_heads(const HeadColumns<T>& to, const HeadColumns<const T>& from, std::int64_t rows,
+                      std::int64_t heads, cudaStream_t stream);
+
 /// to[N, C] = addend[N, C] (null: 0; may be `to`) + `from` in its columns [first, first + n). T and
 /// launch as above; fp32 in arithmetic, rounded once.
 template <class T>

@@ -45,7 +45,7 @@ std::vector<std::int64_t> operand_dims(const ModelGraph& graph, const SlotSpec& 
   switch (slot.role) {
     case Role::value:
     case Role::value_gradient: return graph.values[index].dims;
-    case Role::batch: return graph.batch[index].dims;
+    case Role::batch: return slot.own_rows ? slot.tensor.dims : graph.batch[index].dims;
     case Role::parameter:
     case Role::gradient: return {graph.groups[index].part_elements()};
     default: return slot.tensor.dims;
@@ -60,6 +60,14 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   const BlockSpec& block = placed.graph.blocks[static_cast<std::size_t>(i.block)];
   std::vector<Tensor> operands(block.slots.size());
   std::vector<How> how(block.slots.size(), How::read);
+  const int part = block.own_part_alone ? placed.program.mesh.place(block.parts.along, parts.rank)
+                                        : 0;
+  // a sample's number, where a rank has less than its rows
+  const auto first_own = [&](const SlotSpec& slot) {
+    if (!slot.own_rows) return Bytes{0};
+    return part * placed.graph.batch[static_cast<std::size_t>(slot.index)].elements() /
+           block.parts.count * size_of(slot.tensor.dtype);
+  };
   for (const Use& u : i.uses) {
     const auto slot = static_cast<std::size_t>(u.slot);
     how[slot] = u.how;
@@ -69,15 +77,15 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
       if (b.role == Role::saved) operands[slot] = make_tensor(base, DType::u8, {0}, place);
       continue;
     }
-    operands[slot] = make_tensor(
-        base + placed.placement.base[static_cast<std::size_t>(u.buffer)] + u.range.begin, b.dtype,
-        operand_dims(placed.graph, block.slots[slot]), place);
+    const SlotSpec& spec = block.slots[slot];
+    operands[slot] = make_tensor(base + placed.placement.base[static_cast<std::size_t>(u.buffer)] +
+                                     u.range.begin + first_own(spec),
+                                 b.dtype, operand_dims(placed.graph, spec), place);
   }
   auto context = std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
                                                        std::move(how), parts.mode, parts.seed,
                                                        1.0 / parts.nominal_targets);
-  if (block.own_part_alone)
-    context->set_part(placed.program.mesh.place(block.parts.along, parts.rank));
+  context->set_part(part);
   return context;
 }
 

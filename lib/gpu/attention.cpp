@@ -42,7 +42,8 @@ kernels::ScoreBiases expanded(const AttentionProblem& p, const AttentionInputs& 
   if (in.sinks) b.sinks = s.sinks;
   require(kernels::expand_biases(
               kernels::BiasSource<T>{in.buckets, static_cast<const T*>(in.bias_table), in.alibi,
-                                     static_cast<const T*>(in.sinks), in.first_head, in.all_heads},
+                                     static_cast<const T*>(in.sinks), in.first_head, in.all_heads,
+                                     in.bias_columns},
               p.tokens, p.heads, by_distance ? s.by_distance : nullptr,
               in.bias_table ? s.buckets : nullptr, in.sinks ? s.sinks : nullptr, stream),
           "biases of attention " + describe(p));
@@ -291,7 +292,9 @@ void sum_bias_gradients(const AttentionProblem& p, const AttentionInputs& in, co
                         const std::string& doing) {
   if (to.bias_table.sum)
     require(kernels::sum_bias_gradients(s.d_buckets, p.batch, p.tokens, p.heads, in.buckets.count,
-                                        to.bias_table.sum, to.bias_table.accumulate, space.stream),
+                                        to.bias_table.sum,
+                                        in.bias_columns > 0 ? in.bias_columns : p.heads,
+                                        to.bias_table.accumulate, space.stream),
             doing);
   if (to.sinks.sum)
     require(kernels::sum_sink_gradients(s.sinks, lse, s.delta, p.batch, p.tokens, p.heads,

@@ -75,6 +75,7 @@ struct AttentionInputs {
   const void* sinks = nullptr;
   // of ALiBi: kernels::BiasSource's
   std::int64_t first_head = 0, all_heads = 0;
+  std::int64_t bias_columns = 0;  // from one row of the bias table to the next; 0: heads
 };
 /// What backward writes, on the device; null: not wanted.
 struct AttentionGradients {

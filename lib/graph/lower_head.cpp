@@ -58,9 +58,10 @@ class HeadLowering {
   void place_operands() {
     BoundBlock& b = bound();
     b.length = block_.length;
+    b.rows_of_part = block_.rows_of_part;
     b.rows = head_.rows;
     b.chunk = head_.chunk;
-    if (head_.targets != none) b.targets = slots_.batch(of_.value(head_.targets).batch);
+    if (head_.targets != none) b.targets = slots_.batch(of_.value(head_.targets));
     int scalar = 0;
     b.loss_sum = slots_.scalar(scalar++);
     b.target_count = slots_.scalar(scalar++);
@@ -72,6 +73,7 @@ class HeadLowering {
       b.logits = slots_.value(static_cast<int>(of_.graph.values.size()) - 1);
     if (!picks()) return;
     const std::int64_t rows = head_.rows == HeadRows::first ? of_.model.batch_size
+                              : block_.rows_of_part > 0     ? block_.rows_of_part
                                                             : of_.model.target_rows();
     b.row_index = slots_.scratch("rows", {DType::i64, {rows}});
     if (head_.rows == HeadRows::targets)
@@ -103,7 +105,7 @@ class HeadLowering {
     if (v == none) return none;
     if (of_.value(v).batch != none) {
       if (v == head_.targets && bound().row_targets != none) return bound().row_targets;
-      return slots_.batch(of_.value(v).batch);
+      return slots_.batch(of_.value(v));
     }
     if (!of_.is_made_here(v)) return slots_.value(of_.crossing(v));
     if (!trains)  // nothing is dropped: what would be is read

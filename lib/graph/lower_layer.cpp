@@ -98,7 +98,7 @@ class LayerLowering {
 
   Slot slot_of_input(ValueId v) {
     if (v == none) return none;
-    if (of_.value(v).batch != none) return slots_.batch(of_.value(v).batch);
+    if (of_.value(v).batch != none) return slots_.batch(of_.value(v));
     if (!of_.is_made_here(v)) return slots_.value(of_.crossing(v));
     return at_.of(v);
   }

@@ -27,7 +27,8 @@ struct ParameterId {
 struct ModelValue {
   std::string name;
   operations::TensorType type;
-  int batch = none;  // a tensor of the micro-batch: which
+  int batch = none;       // a tensor of the micro-batch: which
+  bool own_rows = false;  // ... and the rank's own rows of it (program::SlotSpec)
 };
 
 struct ModelParameter {
@@ -64,6 +65,7 @@ struct Block {
   bool own_part_alone = false;
   std::int64_t rows_of_part = 0;  // operations::BoundBlock
   bool continues = false;         // the block before: keys of random numbers are that one's
+  int cast_number = none;         // program::BlockSpec
 };
 
 /// What the loss is computed of.

@@ -31,9 +31,17 @@ std::string Slots::unused(std::string name) const {
   return name + std::to_string(number);
 }
 
-Slot Slots::batch(int index) {
-  const TensorSpec& t = of_.graph.batch[static_cast<std::size_t>(index)];
-  return find_or_add(t.name, Role::batch, index, t);
+Slot Slots::batch(const ModelValue& value) {
+  for (std::size_t s = 0; s < spec_.slots.size(); ++s) {
+    const SlotSpec& known = spec_.slots[s];
+    if (known.role == Role::batch && known.index == value.batch && known.own_rows == value.own_rows)
+      return static_cast<Slot>(s);
+  }
+  return add({.name = value.name,
+              .role = Role::batch,
+              .index = value.batch,
+              .tensor = {.name = {}, .dtype = value.type.dtype, .dims = value.type.dims},
+              .own_rows = value.own_rows});
 }
 
 Slot Slots::value(int index, bool gradient) {

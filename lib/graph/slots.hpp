@@ -11,7 +11,7 @@ class Slots {
  public:
   Slots(const Lowering& of, program::BlockSpec& spec) : of_(of), spec_(spec) {}
 
-  Slot batch(int index);
+  Slot batch(const ModelValue& value);
   Slot value(int index, bool gradient = false);
   Slot group(int index, bool gradient = false);
   Slot scalar(int index);

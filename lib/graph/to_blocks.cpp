@@ -69,6 +69,7 @@ ModelGraph to_blocks(const Model& model) {
   for (std::size_t b = 0, continued = 0; b < model.blocks.size(); ++b) {
     continued += model.blocks[b].continues;
     if (continued > 0) graph.blocks[b].random_key = static_cast<int>(b - continued);
+    graph.blocks[b].cast_number = model.blocks[b].cast_number;
   }
   graph.composition = std::move(composition);
   return graph;

@@ -79,10 +79,13 @@ void ComposedBlock::for_chunks(std::int64_t rows, const std::function<void(Rows)
 
 std::int64_t ComposedBlock::pick_rows(const BlockContext& c) const {
   switch (block_.rows) {
-    case HeadRows::all: return batch_size_ * block_.length;
+    case HeadRows::all:
+      return block_.rows_of_part > 0 ? block_.rows_of_part : batch_size_ * block_.length;
     case HeadRows::first:
       operations::first_rows(c[block_.row_index], block_.length);
-      return batch_size_;
+      if (block_.rows_of_part == 0) return batch_size_;
+      if (block_.rows_of_part >= block_.length) return block_.rows_of_part / block_.length;
+      return c.part() * block_.rows_of_part % block_.length == 0 ? 1 : 0;
     case HeadRows::targets: break;
   }
   return operations::select_targets(c[block_.row_index], c[block_.row_targets], c[block_.targets]);

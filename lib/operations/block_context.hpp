@@ -60,8 +60,11 @@ class BlockContext {
   LossSeed loss_seed(program::Slot loss_scale) const {
     return {loss_seed_, has(loss_scale) ? operands_[loss_scale].as<const double>() : nullptr};
   }
-  /// Of the block, among the model's.
-  std::int64_t number() const { return &block_ - graph_.blocks.data(); }
+  /// By which its casts to fp8 are counted.
+  std::int64_t cast_number() const {
+    return block_.cast_number != program::none ? block_.cast_number
+                                               : &block_ - graph_.blocks.data();
+  }
   /// Key of a dropout site of this block; the sample's position and the element are the counter.
   tensor::RandomKey random_key(int site) const;
 

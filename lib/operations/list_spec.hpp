@@ -15,6 +15,7 @@
 #include "operations/gated/gated_spec.hpp"
 #include "operations/grouped_linear/grouped_linear_spec.hpp"
 #include "operations/head_norm/head_norm_spec.hpp"
+#include "operations/heads_by_rank/heads_by_rank_spec.hpp"
 #include "operations/latent_heads/latent_heads_spec.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/logit_sums/logit_sums_spec.hpp"
@@ -41,7 +42,7 @@ using Operation =
                  LatentHeads, DropoutLayer, CrossEntropy, ValueLoss, MeanPool, Module, Router,
                  Dispatch, DispatchToRanks, GroupedLinear, Combine, RouterLoss, RouterZLoss,
                  ExpertLoads, ClampedGated, ActivationLayer, Quantize, LowRank, TokenRows,
-                 TokenLogits, Exchange, LogitSums, PartLoss, SharedHeads>;
+                 TokenLogits, Exchange, LogitSums, PartLoss, SharedHeads, HeadsByRank>;
 
 inline std::string_view name_of(const Operation& o) {
   return std::visit([](const auto& op) { return op.name; }, o);
@@ -58,6 +59,23 @@ inline Cost cost_of(const Operation& o, Direction direction, const Types& t) {
 }
 inline std::optional<Split> split_of(const Operation& o, SplitAxis axis, const Types& t) {
   return std::visit([&](const auto& op) { return op.split(axis, t); }, o);
+}
+/// Does it make each row of what it makes of the same rows of its inputs, wherever they lie in a
+/// sample?
+inline bool computes_rows(const Operation& o) {
+  return std::visit(
+      []<class T>(const T&) {
+        return requires { T::of_rows_alone; };
+      },
+      o);
+}
+/// ... or of any rows that are given, as many as there are?
+inline bool goes_by_tokens(const Operation& o) {
+  return std::visit(
+      []<class T>(const T&) {
+        return requires { T::of_tokens_alone; };
+      },
+      o);
 }
 inline bool has_gpu_kernel(const Operation& o, const Types& t) {
   return std::visit([&](const auto& op) { return op.has_gpu_kernel(t); }, o);

@@ -52,8 +52,10 @@ Dropout OpContext::dropout(double probability, int positions, std::int64_t lengt
   if (!(probability > 0) || !block_.training()) return {};
   const Tensor at = whole(slot(op_.inputs, positions));
   const std::int64_t first = picks_rows() ? 0 : rows_.first;
-  return {probability, block_.random_key(site), at.as<const std::int64_t>(), length,
-          first + block_.part() * bound_.rows_of_part};
+  // where samples have one row, such as the first of their tokens', it is a sample's number
+  const std::int64_t own =
+      bound_.rows_of_part > 0 ? block_.part() * bound_.rows_of_part * length / bound_.length : 0;
+  return {probability, block_.random_key(site), at.as<const std::int64_t>(), length, first + own};
 }
 
 }  // namespace trainx::operations

@@ -61,6 +61,10 @@ class OpContext {
   Dropout dropout(double probability, int positions, std::int64_t length, int site = 0) const;
   std::int64_t length() const { return bound_.length; }  // tokens of a sample
   std::int64_t past() const { return block_.past(); }
+  /// Where in its sample the first row lies that this rank has of its own.
+  std::int64_t first_in_sample() const {
+    return bound_.rows_of_part > 0 ? block_.part() * bound_.rows_of_part % bound_.length : 0;
+  }
   int part() const { return block_.part(); }  // of those that ranks have of the block
   bool training() const { return block_.training(); }
   /// Does the head pick rows, which are input `rows` of who reads them?

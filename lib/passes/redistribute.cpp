@@ -56,8 +56,11 @@ class Redistribution {
   void lower_exchanges() {
     for (Instruction& i : p_.steady) {
       if (!is_of_block(i) || block_of(i).exchange == ExchangeKind::nothing) continue;
-      const bool sums = sums_rows(block_of(i).exchange, i.op);
-      Instruction moved{sums ? Op::scatter : Op::gather, none, i.micro, Lane::communication};
+      const ExchangeKind kind = block_of(i).exchange;
+      const Op op = kind == ExchangeKind::parts_to_ranks ? Op::all_to_all
+                    : sums_rows(kind, i.op)              ? Op::scatter
+                                                         : Op::gather;
+      Instruction moved{op, none, i.micro, Lane::communication};
       moved.along = block_of(i).parts.along;
       for (Use u : i.uses) {
         u.slot = u.how == How::read ? ShardSlot::from(0) : ShardSlot::to(0);

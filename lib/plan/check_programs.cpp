@@ -29,8 +29,9 @@ void require_sound(const std::vector<program::RankProgram>& ranks,
 // number.
 std::vector<program::RankProgram> ranks_to_check(const std::vector<const PlacedProgram*>& roles,
                                                  std::int64_t world_size) {
-  const bool sharded =
-      std::ranges::any_of(roles.front()->program.buffers, &program::Buffer::is_cut);
+  const program::StepProgram& first = roles.front()->program;
+  const bool sharded = first.mesh.context > 1 ||
+                       std::ranges::any_of(first.buffers, &program::Buffer::is_cut);
   // dp's rank 0 names all others; all shards together are one thing
   const std::int64_t enough = roles.size() > 1 || sharded ? world_size : 3;
   std::vector<program::RankProgram> ranks;
@@ -72,11 +73,13 @@ Draft among_few_ranks(Draft plan) {
   };
   const bool shard_groups = several(program::axes::shard),
              expert_groups = several(program::axes::expert);
-  if (plan.mesh.tensor > 1) plan.mesh.tensor = plan.mesh.batches() == 1 ? few_shards : 2;
+  const int shared = plan.mesh.batches() == 1 ? few_shards : 2;
+  if (plan.mesh.tensor > 1) plan.mesh.tensor = shared;
+  if (plan.mesh.context > 1) plan.mesh.context = shared;
   plan.mesh.world = few_shards;
   if (plan.zero_stage() > 0)
     plan.mesh.shard = shard_groups && plan.mesh.tensor == 1 ? few_shards / 2  // of groups two
-                                                            : plan.mesh.batches();
+                                                            : plan.mesh.row_ranks();
   if (plan.mesh.experts > 1) {
     const int of_all = plan.mesh.experts % few_shards == 0 && !expert_groups ? few_shards : 2;
     plan.mesh.experts = of_all;
@@ -102,8 +105,10 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
   }
   const int least = plan.mesh.batches() == 1 ? few_shards : 2;  // parts of a layer
   const bool halves = (plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0) &&
+                      (plan.mesh.context == 1 || plan.mesh.context % least == 0) &&
                       (plan.mesh.tensor == 1 || plan.mesh.tensor % least == 0);
-  const bool many_shards = plan.in_parts() && halves && plan.mesh.world > most_shards;
+  const bool many_shards = (plan.in_parts() || plan.shares_layers()) && halves &&
+                           plan.mesh.world > most_shards;
   if (many_shards && !deep) {
     const Draft few = among_few_ranks(plan);
     require_sound_programs(few, plan_programs(few));

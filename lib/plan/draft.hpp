@@ -82,10 +82,10 @@ struct Draft : Explanation {
   // of the device in the plan's arithmetic, where they were measured
   std::optional<program::Rates> rates;
   int zero_stage() const { return recipe::zero_stage(mode); }  // 0: nothing lies in shards
-  // no rank computes a layer alone: some share its experts, or have parts of it
-  bool shares_layers() const { return mesh.experts > 1 || mesh.tensor > 1; }
+  // no rank computes a layer alone: some share its experts, its rows, or have parts of it
+  bool shares_layers() const { return mesh.experts > 1 || mesh.context > 1 || mesh.tensor > 1; }
   // no rank has all weights: they lie in shards, or ranks share layers
-  bool in_parts() const { return zero_stage() > 0 || shares_layers(); }
+  bool in_parts() const { return zero_stage() > 0 || mesh.experts > 1 || mesh.tensor > 1; }
   // each rank reads its part of each batch, and evaluates its part
   bool shares_batches() const { return mode == recipe::ParallelMode::ddp || zero_stage() > 0; }
   // checkpoints; until it is chosen they wait

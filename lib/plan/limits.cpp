@@ -132,7 +132,8 @@ void require_plannable(const Draft& plan) {
       std::visit([](const auto& o) { return options::states(o); }, plan.recipe.optimizer.options);
   const bool by_rank =
       std::ranges::any_of(states, [](const auto& s) { return static_cast<bool>(s.dims); });
-  const std::int64_t shards = plan.recipe.parallel.shard_ranks.value.value_or(plan.mesh.batches()),
+  const std::int64_t shards =
+                         plan.recipe.parallel.shard_ranks.value.value_or(plan.mesh.row_ranks()),
                      most_shards = most_laid_out_shards / (2 * layers + 3);
   if (may_shard && by_rank && shards > most_shards)
     refuse_size(

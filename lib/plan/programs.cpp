@@ -35,6 +35,7 @@ architectures::GraphOptions graph_options_of(const Draft& plan) {
                               .copies_suffice = evaluation_dtype_of(plan.recipe) == plan.compute,
                               .costs = fp8_costs(plan)};
   tell_trained(plan, graph_options);
+  graph_options.passes.context_ranks = plan.mesh.context;
   graph_options.passes.tensor_ranks = plan.mesh.tensor;
   graph_options.passes.sharing = {
       plan.mesh.experts, plan.recipe.parallel.experts_capacity,

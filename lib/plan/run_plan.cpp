@@ -296,7 +296,8 @@ RunPlan make_run_plan(const recipe::Recipe& recipe, const facts::Facts& facts,
                      prediction.assumed_link_bytes_per_s <= 0;
   decide(plan, rates, of_host);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
-  for (std::string words : {shared_experts_words(plan), layers_in_parts_words(plan)})
+  for (std::string words :
+       {shared_experts_words(plan), shared_rows_words(plan), layers_in_parts_words(plan)})
     if (!words.empty()) plan.choices.push_back(std::move(words));
   Programs programs = plan_programs(plan);
   if (std::string stay = weights_on_device_words(plan, programs.train.back().graph); !stay.empty())

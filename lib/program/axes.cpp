@@ -7,9 +7,10 @@ namespace trainx::program {
 
 std::string name_of(AxisSet set) {
   using Name = std::pair<AxisSet, std::string_view>;
-  static constexpr std::array<Name, 8> known{{{axes::all, "all"},
+  static constexpr std::array<Name, 9> known{{{axes::all, "all"},
                                               {axes::data, "data"},
                                               {axes::tensor, "tensor"},
+                                              {axes::context, "context"},
                                               {axes::shard, "shards"},
                                               {axes::replica, "replicas"},
                                               {axes::expert, "experts"},
@@ -21,9 +22,16 @@ std::string name_of(AxisSet set) {
   for (const auto& [axis, name] :
        {Name{axes::replica, "replica"}, Name{axes::shard, "shard"}, Name{axes::tensor, "tensor"}})
     for (const auto& [within, end] :
-         {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}})
-      if (const AxisSet factor = axis & within; set.holds(factor))
-        (factors += factors.empty() ? "" : "+").append(name).append(end);
+         {Name{axes::expert_replica, ""}, Name{axes::expert, "/expert"}}) {
+      const auto add = [&, &axis = axis, &within = within](AxisSet of, std::string_view more) {
+        if (const AxisSet factor = axis & within & of; !factor.is_empty() && set.holds(factor))
+          (factors += factors.empty() ? "" : "+").append(name).append(end).append(more);
+      };
+      if (set.holds(axis & within))
+        add(axes::all, "");
+      else
+        add(axes::all - axes::context, "/batch"), add(axes::context, "/context");
+    }
   return factors;
 }
 

@@ -14,17 +14,20 @@ enum class Axis : std::uint8_t {
 constexpr int axis_count = 3;
 
 /// A set of axes, or of their factors: the innermost ranks, as many as share the experts of each
-/// layer, take of each axis the ranks nearest to each other. What else an axis has is its other
-/// factor.
+/// layer, take of each axis the ranks nearest to each other; so do, of the axes whose ranks compute
+/// other rows, those that share a batch. What else an axis has are its other factors.
 class AxisSet {
  public:
   constexpr AxisSet() = default;
-  /// One factor of an axis: the one within those that share experts, or the other.
-  static constexpr AxisSet factor(Axis axis, bool within_experts) {
-    return AxisSet(static_cast<std::uint16_t>(
-        1U << (2 * static_cast<unsigned>(axis) + (within_experts ? 1U : 0U))));
+  /// One factor of an axis: within those that share experts or not, within those that share a batch
+  /// or not.
+  static constexpr AxisSet factor(Axis axis, bool within_experts, bool within_context) {
+    return AxisSet(static_cast<std::uint16_t>(1U << (factors_of_axis * static_cast<unsigned>(axis) +
+                                                     (within_experts ? 2U : 0U) +
+                                                     (within_context ? 1U : 0U))));
   }
-  static constexpr AxisSet all() { return AxisSet((1U << (2 * axis_count)) - 1); }
+  static constexpr unsigned factors_of_axis = 4;
+  static constexpr AxisSet all() { return AxisSet((1U << (factors_of_axis * axis_count)) - 1); }
 
   constexpr bool holds(AxisSet other) const { return (bits_ & other.bits_) == other.bits_; }
   constexpr bool is_empty() const { return bits_ == 0; }
@@ -40,22 +43,31 @@ class AxisSet {
 };
 
 namespace axes {
-constexpr AxisSet both_factors(Axis axis) {
-  return AxisSet::factor(axis, false) | AxisSet::factor(axis, true);
+constexpr AxisSet within_experts(Axis axis) {
+  return AxisSet::factor(axis, true, false) | AxisSet::factor(axis, true, true);
+}
+constexpr AxisSet within_context(Axis axis) {
+  return AxisSet::factor(axis, false, true) | AxisSet::factor(axis, true, true);
+}
+constexpr AxisSet whole(Axis axis) {
+  return within_experts(axis) | within_context(axis) | AxisSet::factor(axis, false, false);
 }
 constexpr AxisSet all = AxisSet::all();
-constexpr AxisSet shard = both_factors(Axis::shard);
-constexpr AxisSet replica = both_factors(Axis::replica);
-constexpr AxisSet tensor = both_factors(Axis::tensor);
-constexpr AxisSet data = all - tensor;  // each has a batch of its own
+constexpr AxisSet shard = whole(Axis::shard);
+constexpr AxisSet replica = whole(Axis::replica);
+constexpr AxisSet tensor = whole(Axis::tensor);
+constexpr AxisSet data = all - tensor;  // each computes rows of its own
+/// Each has some tokens of each row of one batch, and all weights that its neighbours have.
+constexpr AxisSet context = within_context(Axis::replica) | within_context(Axis::shard);
+constexpr AxisSet batch = data - context;  // each has a batch of its own
 /// Neighbours, each with experts of its own; and those that have the same.
-constexpr AxisSet expert = AxisSet::factor(Axis::replica, true) |
-                           AxisSet::factor(Axis::shard, true) | AxisSet::factor(Axis::tensor, true);
+constexpr AxisSet expert = within_experts(Axis::replica) | within_experts(Axis::shard) |
+                           within_experts(Axis::tensor);
 constexpr AxisSet expert_replica = all - expert;
 }  // namespace axes
 
-/// As programs print it: "all", "shards", "replicas", "tensor", "data", "experts", "replicas of
-/// experts", "shards of experts", else its factors.
+/// As programs print it: "all", "shards", "replicas", "tensor", "context", "data", "experts",
+/// "replicas of experts", "shards of experts", else its factors.
 std::string name_of(AxisSet set);
 
 }  // namespace trainx::program

@@ -82,7 +82,8 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
 
   const int steps = 3 + prologue_steps, world = static_cast<int>(ranks.size());
   ReferenceState state = initial_state(*reference, cuts);
-  const int batches = world / programs.front()->mesh.tensor;
+  const Mesh& mesh = programs.front()->mesh;
+  const int batches = world / (mesh.tensor * mesh.context);
   if (std::string problem = run_reference(*reference, cuts, batches, steps, state);
       !problem.empty())
     return problem;

@@ -4,19 +4,41 @@
 
 namespace trainx::program {
 
-std::array<Mesh::Dimension, std::size_t{2} * axis_count> Mesh::dimensions() const {
-  std::array<Dimension, std::size_t{2} * axis_count> out;
+namespace {
+
+/// How many of an axis' ranks are among those that share something; `left`: as many as inner axes
+/// have not.
+int take(int& left, int ranks) {
+  const int within = std::min(left, ranks);
+  if (left % within != 0 || ranks % within != 0)
+    throw InternalError("ranks that share experts, a batch or shards are no grid");
+  left /= within;
+  return within;
+}
+
+}  // namespace
+
+std::array<Mesh::Dimension, std::size_t{AxisSet::factors_of_axis} * axis_count> Mesh::dimensions()
+    const {
+  std::array<Dimension, std::size_t{AxisSet::factors_of_axis} * axis_count> out;
   const std::array<int, axis_count> sizes{world / (shard * tensor), shard, tensor};
-  int stride = 1, sharing = experts;  // of those that share experts: how many are left
+  int stride = 1, sharing_experts = experts, sharing_batch = context;
+  auto last = out.rbegin();
   for (std::size_t k = axis_count; k-- > 0;) {
-    const int within = std::min(sharing, sizes[k]);
-    if (sharing % within != 0 || sizes[k] % within != 0)
-      throw InternalError("ranks that share experts and ranks that share shards are no grid");
-    sharing /= within;
     const Axis axis = static_cast<Axis>(k);
-    out[2 * k + 1] = {AxisSet::factor(axis, true), within, stride};
-    out[2 * k] = {AxisSet::factor(axis, false), sizes[k] / within, stride * within};
-    stride *= sizes[k];
+    const int of_experts = take(sharing_experts, sizes[k]),
+              of_batch = axis == Axis::tensor ? 1 : take(sharing_batch, sizes[k]);
+    if (!is_grid(of_experts, of_batch))
+      throw InternalError("ranks that share experts and ranks that share a batch are no grid");
+    const int both = std::min(of_experts, of_batch), either = std::max(of_experts, of_batch);
+    const auto add = [&](bool experts_too, bool batch_too, int ranks) {
+      *last++ = {AxisSet::factor(axis, experts_too, batch_too), ranks, stride};
+      stride *= ranks;
+    };
+    add(true, true, both);
+    add(true, false, of_experts / both);
+    add(false, true, of_batch / both);
+    add(false, false, sizes[k] / either);
   }
   return out;
 }

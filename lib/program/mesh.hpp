@@ -8,9 +8,10 @@ namespace trainx::program {
 
 struct Mesh {
   int world = 1;    // all ranks
-  int shard = 1;    // how many of those with a batch of their own share what is cut into shards
+  int shard = 1;    // how many of those with rows of their own share what is cut into shards
   int experts = 1;  // how many neighbours share the experts of each layer
-  int tensor = 1;   // how many neighbours share one batch and the parts of each layer
+  int context = 1;  // how many of those with rows of their own share one batch, cut by tokens
+  int tensor = 1;   // how many neighbours share the rows of one batch and the parts of each layer
 
   Mesh() = default;
   /// Both are said, so that a number in braces is never taken for one of them.
@@ -22,15 +23,15 @@ struct Mesh {
     int ranks = 1, stride = 1;
   };
   /// Outermost first.
-  std::array<Dimension, std::size_t{2} * axis_count> dimensions() const;
-  /// Does one divide the other? Else ranks that share shards and experts are no grid.
-  static bool is_grid(int shard, int experts) {
-    return shard % experts == 0 || experts % shard == 0;
-  }
+  std::array<Dimension, std::size_t{AxisSet::factors_of_axis} * axis_count> dimensions() const;
+  /// Does one divide the other? Else ranks that share one thing and another are no grid.
+  static bool is_grid(int some, int others) { return some % others == 0 || others % some == 0; }
   int ranks() const { return world; }
+  /// Ranks with rows of their own, which may share shards.
+  int row_ranks() const { return world / tensor; }
   /// Ranks with a batch of their own; those that share one are neighbours.
-  int batches() const { return world / tensor; }
-  int batch_of(int rank) const { return rank / tensor; }
+  int batches() const { return row_ranks() / context; }
+  int batch_of(int rank) const { return rank / (tensor * context); }
   /// Ranks that differ along the set alone.
   int size(AxisSet set) const;
   /// Which of those `rank` is, from 0.

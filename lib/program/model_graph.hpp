@@ -154,6 +154,8 @@ struct SlotSpec {
   bool cached = false;
   // cast_weight only: of a weight that is not trained. Op::cast_weights makes it, all else reads it
   bool once_a_run = false;
+  // batch only: the rows of the part that the rank computes, as many elements behind one another
+  bool own_rows = false;
 };
 
 struct SlotUse {
@@ -243,6 +245,9 @@ struct BlockSpec {
   // by which random numbers are drawn: the block's number, whatever blocks it is cut into; none:
   // its place among the blocks
   int random_key = none;
+  // by which casts to fp8 are counted: the block's number, whatever pieces ranks compute of it;
+  // none: its place among the blocks
+  int cast_number = none;
   // Computes the rows of as many ranks with the experts of one of them. Values, what is saved and
   // scratch are in as many pieces, each computed by itself: of a rank; of the values that go in and
   // out of the block, as other blocks see them, of each rank's experts.
@@ -253,7 +258,8 @@ struct BlockSpec {
   ExchangeKind exchange = ExchangeKind::nothing;  // among the ranks that share the parts
 };
 
-/// Does that operation of a block that exchanges sum rows of all ranks? Else each gets them all.
+/// Does that operation of a block that exchanges sum rows of all ranks? Else each gets them all, or
+/// a part of each.
 constexpr bool sums_rows(ExchangeKind kind, Op op) {
   return (kind == ExchangeKind::sums_to_rows) != (op == Op::backward);
 }

@@ -16,6 +16,12 @@ struct Parts {
 
 /// What a block that computes nothing hands from rank to rank (operations::Exchange); nothing: the
 /// block computes.
-enum class ExchangeKind : std::uint8_t { nothing, rows_to_all, sums_to_rows, numbers_to_all };
+enum class ExchangeKind : std::uint8_t {
+  nothing,
+  rows_to_all,
+  sums_to_rows,
+  numbers_to_all,
+  parts_to_ranks,
+};
 
 }  // namespace trainx::program

@@ -189,7 +189,7 @@ class StepReference {
           case Role::batch:
             if (parts > 1 && !spec.own_part_alone)
               return spec.name + " reads the batch, and computes rows of other ranks";
-            to = batch_[index];
+            to = s.own_rows ? piece_symbol(batch_[index], static_cast<int>(part)) : batch_[index];
             break;
           case Role::fp8_scales: to = fp8_scales_; break;
           default:
@@ -211,8 +211,8 @@ class StepReference {
             break;
           case Role::gradient: contribute(index, made, part); break;
           default:
-            // ranks that share the parts of a block have the same numbers
-            if (is_scalar(s.role) && (part == 0 || !spec.own_part_alone))
+            // of a block in parts of which none is of rows, ranks have the same numbers
+            if (is_scalar(s.role) && (part == 0 || adds_numbers(spec)))
               scalars_[index] += made;
             else if (!is_scalar(s.role))
               saved[u.slot * parts + part] = made;
@@ -239,10 +239,16 @@ class StepReference {
     }
     if (!from || !to || from->size() != to->size()) return spec.name + " exchanges nothing";
     for (std::size_t k = 0; k < to->size(); ++k)
-      (*to)[k] = (adds ? (*to)[k] : 0) + (sums_rows(spec.exchange, op)
-                                              ? sum_of_rows(*from, static_cast<int>(k))
-                                              : joined_pieces(*from));
+      (*to)[k] = (adds ? (*to)[k] : 0) + moved(spec.exchange, op, *from, static_cast<int>(k));
     return "";
+  }
+  static Symbol moved(ExchangeKind kind, Op op, const std::vector<Symbol>& from, int place) {
+    if (kind == ExchangeKind::parts_to_ranks) return joined_parts(from, place);
+    return sums_rows(kind, op) ? sum_of_rows(from, place) : joined_pieces(from);
+  }
+
+  static bool adds_numbers(const BlockSpec& spec) {
+    return !spec.own_part_alone || axes::data.holds(spec.parts.along);
   }
 
   /// What a part of a block reads of a value.

@@ -41,7 +41,8 @@ std::string SymbolicRun::collective_among(const std::vector<int>& ranks,
         return std::string(name_of(op)) + " of different things";
     for (int k = 0; k < things; ++k)
       if (std::string problem =
-              op == Op::all_to_all ? exchange(k, ranks, of_rank)
+              op == Op::all_to_all && is_in_pieces(first, k, ranks.front())
+                  ? exchange(k, ranks, of_rank)
               : is_of_group(buffer(*find_use(first, ShardSlot::from(k)), ranks.front()))
                   ? shard_move(op, k, ranks, of_rank)
                   : value_move(op, k, ranks, of_rank);
@@ -106,6 +107,12 @@ std::string SymbolicRun::broadcast(const std::vector<int>& ranks,
   return "";
 }
 
+/// Do blocks know pieces of what the thing is sent from?
+bool SymbolicRun::is_in_pieces(const Instruction& i, int thing, int rank) const {
+  const Buffer& b = buffer(*find_use(i, ShardSlot::from(thing)), rank);
+  return !is_of_group(b) && value_parts_[static_cast<std::size_t>(b.index)] > 1;
+}
+
 /// all_to_all: the slot that each rank has for the others, in the order of ranks.
 std::string SymbolicRun::exchange(int thing, const std::vector<int>& ranks,
                                   const std::vector<const Instruction*>& of_rank) {
@@ -144,7 +151,7 @@ std::string SymbolicRun::exchange(int thing, const std::vector<int>& ranks,
 }
 
 /// Of values: gather gives each rank what all have, in their order; scatter the rank's rows of the
-/// sum.
+/// sum; all_to_all the part that each has for it.
 std::string SymbolicRun::value_move(Op op, int thing, const std::vector<int>& ranks,
                                     const std::vector<const Instruction*>& of_rank) {
   std::vector<Symbol> shares;
@@ -155,15 +162,20 @@ std::string SymbolicRun::value_move(Op op, int thing, const std::vector<int>& ra
     const Buffer &a = buffer(*from, r), &b = buffer(*to, r);
     const std::int64_t ratio = static_cast<std::int64_t>(ranks.size());
     if (a.dtype != b.dtype || is_of_group(a) || is_of_group(b) ||
-        (op == Op::gather ? a.elements * ratio != b.elements : a.elements != b.elements * ratio))
+        (op == Op::gather    ? a.elements * ratio != b.elements
+         : op == Op::scatter ? a.elements != b.elements * ratio
+                             : a.elements != b.elements || a.elements % ratio != 0))
       return std::string(name_of(op)) + " from " + a.name + " to " + b.name +
-             ", which are not the rows of one rank and of all";
+             (op == Op::all_to_all ? ", which are not as many equal slots as ranks"
+                                   : ", which are not the rows of one rank and of all");
     shares.push_back(operand(*from, r));
   }
   for (std::size_t place = 0; place < ranks.size(); ++place) {
     const int r = ranks[place];
     store(*find_use(*of_rank[static_cast<std::size_t>(r)], ShardSlot::to(thing)), r,
-          op == Op::gather ? joined_pieces(shares) : sum_of_rows(shares, static_cast<int>(place)));
+          op == Op::gather    ? joined_pieces(shares)
+          : op == Op::scatter ? sum_of_rows(shares, static_cast<int>(place))
+                              : joined_parts(shares, static_cast<int>(place)));
   }
   return "";
 }

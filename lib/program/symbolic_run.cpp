@@ -198,6 +198,7 @@ Symbol SymbolicRun::operand_of_part(const Use& u, int rank, const BlockSpec& spe
     for (int c = run.begin; c < run.end; ++c) own.push_back(at(rank, c));
     return joined(own);
   }
+  if (spec.slots[u.slot].own_rows) return piece_symbol(operand(u, rank), part);
   const PieceOf of = piece_of(u, rank, spec, part);
   if (of.all == 1) return operand(u, rank);
   std::vector<Symbol> pieces;
@@ -236,7 +237,7 @@ std::string SymbolicRun::execute(const Instruction& i, int rank) {
       const Use* step = find_use(i, FetchSlot::step);
       const Mesh& mesh = program(rank).mesh;
       // ranks that share a batch have that of their place
-      const int own = mesh.tensor > 1 ? mesh.place(axes::data, rank) : rank;
+      const int own = mesh.tensor * mesh.context > 1 ? mesh.batch_of(rank) : rank;
       for (const Use& u : i.uses)
         if (writes(u.how))
           store(u, rank,

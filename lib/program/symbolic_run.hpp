@@ -45,6 +45,7 @@ class SymbolicRun {
                         const std::vector<const Instruction*>& of_rank);
   std::string exchange(int thing, const std::vector<int>& ranks,
                        const std::vector<const Instruction*>& of_rank);
+  bool is_in_pieces(const Instruction& i, int thing, int rank) const;
   std::string value_move(Op op, int thing, const std::vector<int>& ranks,
                          const std::vector<const Instruction*>& of_rank);
   std::string shard_move(Op op, int thing, const std::vector<int>& ranks,

@@ -157,6 +157,11 @@ Symbol joined_pieces(const std::vector<Symbol>& pieces) {
   for (const Symbol piece : pieces) h = mix(h, piece);
   return h;
 }
+Symbol joined_parts(const std::vector<Symbol>& all, int place) {
+  std::vector<Symbol> pieces;
+  for (const Symbol of_rank : all) pieces.push_back(piece_symbol(of_rank, place));
+  return joined_pieces(pieces);
+}
 Symbol sum_of_rows(const std::vector<Symbol>& shares, int place) {
   Symbol sum = 0;
   for (const Symbol share : shares) sum += piece_symbol(share, place);

@@ -50,6 +50,8 @@ inline Symbol offset_symbol(std::int64_t begin) {
 Symbol piece_symbol(Symbol whole, int part);
 /// A value as a block sees it that has no parts; one piece is all of it.
 Symbol joined_pieces(const std::vector<Symbol>& pieces);
+/// Of what all have, the piece that each has for the rank of that place.
+Symbol joined_parts(const std::vector<Symbol>& all, int place);
 /// A rank's rows of the sum of what all have.
 Symbol sum_of_rows(const std::vector<Symbol>& shares, int place);
 Symbol advanced_symbol(Symbol counter, const Symbol* norm2);

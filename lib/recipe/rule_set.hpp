@@ -42,7 +42,7 @@ class RuleSet {
   std::optional<std::int64_t> batches() const {
     const auto& ranks = r_.parallel.world_size.value;
     if (!ranks) return std::nullopt;
-    return std::max<std::int64_t>(1, *ranks / r_.parallel.tensor);
+    return std::max<std::int64_t>(1, *ranks / (r_.parallel.tensor * r_.parallel.context));
   }
 
   /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix +

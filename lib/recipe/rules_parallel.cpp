@@ -15,6 +15,7 @@ class ParallelRules : public RuleSet {
     batch();
     parallel();
     tensor();
+    context();
     if (r_.parallel.experts > 1)
       experts();
     else
@@ -29,13 +30,14 @@ class ParallelRules : public RuleSet {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value,
                &accum = r_.batch.grad_accum_steps;
     const auto ranks = batches();
-    const bool in_parts = r_.parallel.tensor > 1;
+    const bool tensor = r_.parallel.tensor > 1, context = r_.parallel.context > 1;
     const std::initializer_list<std::string> keys{"batch",
                                                   "batch.global_batch_size",
                                                   "batch.micro_batch_size",
                                                   "batch.grad_accum_steps",
                                                   "parallel.world_size",
-                                                  "parallel.tensor"};
+                                                  "parallel.tensor",
+                                                  "parallel.context"};
     const int given = global.has_value() + micro.has_value() + accum.has_value();
     refuse(given < 2 && !global, "batch", keys,
            "needs global_batch_size, or two of global_batch_size, micro_batch_size and "
@@ -61,11 +63,15 @@ class ParallelRules : public RuleSet {
       refuse(overflow, "batch.grad_accum_steps", keys,
              "times micro_batch_size and the ranks is too large a number");
       const bool several = ranks.value_or(1) > 1;
-      const std::string factors =
-          std::string("micro_batch_size * grad_accum_steps") +
-          (several ? in_parts ? " * world_size / tensor (" : " * world_size (" : " (") +
-          std::to_string(*micro) + " * " + std::to_string(*accum) +
-          (several ? " * " + std::to_string(*ranks) : "") + " = " + std::to_string(whole) + ")";
+      const std::string factors = std::string("micro_batch_size * grad_accum_steps") +
+                                  (!several            ? " ("
+                                   : tensor && context ? " * world_size / (tensor * context) ("
+                                   : tensor            ? " * world_size / tensor ("
+                                   : context           ? " * world_size / context ("
+                                                       : " * world_size (") +
+                                  std::to_string(*micro) + " * " + std::to_string(*accum) +
+                                  (several ? " * " + std::to_string(*ranks) : "") + " = " +
+                                  std::to_string(whole) + ")";
       const bool told = ranks || mode_is(ParallelMode::single);
       refuse(!overflow && global && (told ? *global != whole : *global % whole != 0),
              "batch.global_batch_size", keys,
@@ -96,6 +102,35 @@ class ParallelRules : public RuleSet {
            several + "matrices of model.adapter are not cut: leave one out");
     refuse(r_.precision.products == Products::fp8, key, {"precision.products"},
            several + "precision.products: fp8 is not cut: leave one out");
+  }
+
+  /// What ranks have tokens of, as far as a recipe shows it.
+  void context() {
+    const std::int64_t ranks = r_.parallel.context;
+    if (ranks <= 1) return;
+    const std::string key = "parallel.context";
+    const auto& world = r_.parallel.world_size.value;
+    const std::string several = "gives each rank some tokens of each row, and ";
+    refuse(mode_is(ParallelMode::single) || (world && *world == 1), key,
+           {"parallel.mode", "parallel.world_size"},
+           several + "there is one: start more, or write 1");
+    refuse(world && *world % ranks != 0, key, {"parallel.world_size"},
+           "must divide parallel.world_size: " + std::to_string(world.value_or(0)) +
+               " ranks are no groups of " + std::to_string(ranks));
+    refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
+           several + "parallel.mode: dp hands out batches of whole rows: write ddp");
+    refuse(r_.parallel.tensor > 1, key, {"parallel.tensor"},
+           several + "parallel.tensor cuts the same rows: leave one out");
+    refuse(r_.generate.every.has_value(), key, {"generate.every"},
+           several + "generate.every needs all of them on one: leave one out");
+    const auto no_grid = [&](std::int64_t others) {
+      return others % ranks != 0 && ranks % others != 0;
+    };
+    if (const auto& shards = r_.parallel.shard_ranks.value)
+      refuse(no_grid(*shards), key, {"parallel.shard_ranks"},
+             "must divide parallel.shard_ranks (" + std::to_string(*shards) + ") or be a multiple");
+    refuse(r_.parallel.experts > 1, key, {"parallel.experts"},
+           several + "parallel.experts other ranks' rows: leave one out");
   }
 
   void no_experts() {

@@ -425,6 +425,7 @@ struct ParallelSection {
   Auto<ParallelMode> mode;
   Auto<std::int64_t> world_size, shard_ranks;
   std::int64_t tensor = 1;
+  std::int64_t context = 1;
   std::int64_t experts = 1;
   double experts_capacity = 0;
   ExpertsOverflow experts_overflow = ExpertsOverflow::error;
@@ -447,6 +448,10 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "Neighbouring ranks that share one batch: each has a part of the heads, the features and "
         "the vocabulary of each layer, and between layers a part of the tokens (tensor and "
         "sequence parallelism). 1: each rank has whole layers");
+  field("context", s.context, between(1, 1 << 12),
+        "Neighbouring ranks that share one batch: each has all weights and a part of the tokens of "
+        "each row, and computes attention for a part of the heads and all tokens (context "
+        "parallelism). 1: each rank has whole rows");
   field("experts", s.experts, between(1, 1 << 12),
         "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
         "rows go to them and back (expert parallelism). 1: each rank has all");

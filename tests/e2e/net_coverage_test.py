@@ -62,6 +62,7 @@ GRAPH_PASSES = {
     "fuse_activation": r"forward: linear\{.*activated=differentiated_behind",
     "sum_attention_bias": r"forward: linear\{.*bias_sum=in_attention",
     "quantize": r"forward: linear\{.*weight_casts=before_gathers",
+    "cut_rows": r"forward: heads_by_rank",
     "partition": r"forward: part_loss",
 }
 CHECKS_AND_TEXTS = {"adapter_options", "check_model", "print_model"}

@@ -173,9 +173,10 @@ All computed(const Problem& p, const Inputs& in, bool tf32, std::size_t shift) {
                                                  on.delta.data(), ends.data(), size, nullptr),
                     "biased_attention_backward");
     if (learns)
-      require_success(sum_bias_gradients(d_buckets.data(), batch, tokens, heads,
-                                         beside.buckets.count, d_table.data(), again, nullptr),
-                      "sum_bias_gradients");
+      require_success(
+          sum_bias_gradients(d_buckets.data(), batch, tokens, heads, beside.buckets.count,
+                             d_table.data(), heads, again, nullptr),
+          "sum_bias_gradients");
     if (has_sinks)
       require_success(sum_sink_gradients(wide_sinks.data(), on.lse.data(), on.delta.data(), batch,
                                          tokens, heads, d_sinks.data(), again, nullptr),

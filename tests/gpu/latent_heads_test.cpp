@@ -86,6 +86,23 @@ void check_copies() {
 }
 
 template <class T>
+void check_sums() {
+  const std::int64_t rows = 17, width = 6;
+  const auto from = random_elements<T>(rows * 20, 8), before = random_elements<T>(rows * 30, 9);
+  const OnDevice<T> source(from), to(before);
+  require_success(
+      add_heads<T>({to.data(), 30, 7, width}, {source.data(), 20, 3, width}, rows, 2, nullptr),
+      "add_heads");
+  std::vector<T> want = before;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < 2 * width; ++c) {
+      T& sum = want[static_cast<std::size_t>(r * 30 + 7 + c)];
+      narrow(widened(sum) + widened(from[static_cast<std::size_t>(r * 20 + 3 + c)]), sum);
+    }
+  CHECK(same_bits(to.host(), want));
+}
+
+template <class T>
 void check_put() {
   const std::int64_t rows = 21, columns = 13, first = 4, count = 6;
   const auto from = random_elements<T>(rows * count, 6),
@@ -126,6 +143,9 @@ TEST_CASE("heads of other widths are copied with zeros behind them; columns are 
   check_copies<float>();
   check_copies<Bf16>();
   check_copies<Fp16>();
+  check_sums<float>();
+  check_sums<Bf16>();
+  check_sums<Fp16>();
   check_put<float>();
   check_put<Bf16>();
   check_put<Fp16>();

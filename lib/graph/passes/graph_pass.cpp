@@ -19,6 +19,7 @@ std::span<const GraphPass> graph_passes() {
       {"quantize", quantize},
       {"fuse_adapters", fuse_adapters},
       {"cut_frozen_head", cut_frozen_head},
+      {"cut_rows", cut_rows},
       {"partition", partition},
   };
   return in_order;

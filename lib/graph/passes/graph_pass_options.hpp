@@ -14,7 +14,8 @@ struct GraphPassOptions {
   Fp8Options fp8 = {};
   AdapterOptions adapter = {};
   ExpertSharing sharing = {};
-  int tensor_ranks = 1;  // that have parts of each layer
+  int context_ranks = 1;  // that have some tokens of each row
+  int tensor_ranks = 1;   // that have parts of each layer
   bool operator==(const GraphPassOptions&) const = default;
 };
 

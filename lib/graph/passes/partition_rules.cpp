@@ -159,15 +159,7 @@ void PartitionRules::require_rows(const Block& block) const {
 }
 
 void PartitionRules::require_computes_rows(const std::string& block, const Node& op) const {
-  const bool may = std::visit(
-      [](const auto& o) {
-        using O = std::decay_t<decltype(o)>;
-        return std::is_same_v<O, ResidualNorm> || std::is_same_v<O, Linear> ||
-               std::is_same_v<O, Gated> || std::is_same_v<O, ActivationLayer> ||
-               std::is_same_v<O, DropoutLayer> || std::is_same_v<O, Columns>;
-      },
-      op.operation);
-  if (!may) refuse(block, op);
+  if (!computes_rows(op.operation)) refuse(block, op);
 }
 
 void PartitionRules::require_divides(const std::string& block, const ParameterId& p) const {

@@ -8,6 +8,7 @@ namespace trainx::operations {
 struct ActivationLayer {
   static constexpr std::string_view name = "activation";
   static constexpr Work work = Work::activation;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Output : int { y };
   /// f32 [C], on a GPU: sums of the gradient's columns, which GELU's kernel makes and nobody reads.

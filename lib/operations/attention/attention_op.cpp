@@ -3,6 +3,7 @@
 #include "operations/attention/attention_spec.hpp"
 #include "operations/attention/grouped_attention.hpp"
 #include "operations/op_context.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::operations {
 namespace {
@@ -23,22 +24,31 @@ Attention at_its_heads(Attention a, const OpContext& c) {
   return a;
 }
 
+/// Of one value for each head of the layer, those of the heads at hand.
+Tensor of_heads(const Attention& a, const Tensor& x) {
+  return x.defined() && x.size(0) != a.query_heads ? x.narrow(0, a.first_head, a.query_heads) : x;
+}
+
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {
   Dropout dropout = c.dropout(a.dropout, Attention::positions, a.length, Attention::dropout_site);
   dropout.first_head = a.first_head;
   return {qkv,
           c.input(Attention::seen),
           dropout,
-          c.parameter(Attention::sinks),
+          of_heads(a, c.parameter(Attention::sinks)),
           c.input(Attention::memory),
           c.parameter(Attention::bias_table)};
 }
-AttentionGradients gradients(const OpContext& c) {
-  const auto parameter = [&](int p) -> AttentionGradients::Parameter {
-    return {c.parameter_gradient(p), c.accumulates(p)};
+AttentionGradients gradients(const Attention& a, const OpContext& c) {
+  const auto parameter = [&](int p, int heads_dimension) -> AttentionGradients::Parameter {
+    const Tensor sum = c.parameter_gradient(p);
+    if (!sum.defined() || sum.size(heads_dimension) == a.query_heads)
+      return {sum, c.accumulates(p)};
+    if (!c.accumulates(p)) clear(sum);  // other heads' share is nothing here
+    return {heads_dimension == 0 ? of_heads(a, sum) : sum, true};
   };
   return {c.input_gradient(Attention::qkv), c.input_gradient(Attention::memory),
-          parameter(Attention::sinks), parameter(Attention::bias_table)};
+          parameter(Attention::sinks, 0), parameter(Attention::bias_table, 1)};
 }
 
 }  // namespace
@@ -67,7 +77,7 @@ void Attention::run_forward(const OpContext& c) const {
 void Attention::run_backward(const OpContext& c) const {
   if (!is_plain()) {
     const Attention here = at_its_heads(*this, c);
-    return grouped_attention_backward(here, gradients(c), c.output_gradient(out),
+    return grouped_attention_backward(here, gradients(here, c), c.output_gradient(out),
                                       inputs(here, c, c.input(qkv)), c.output(out), c.output(lse));
   }
   const Tensor d_qkv = packed(*this, c.input_gradient(qkv)),

@@ -1,4 +1,5 @@
 #include "operations/attention/attention_scores.hpp"
+#include "operations/attention/grouped_attention.hpp"
 #include "kernels/attention/alibi.hpp"
 #include "tensor/torch_view.hpp"
 #include <algorithm>
@@ -19,13 +20,16 @@ AttentionScores::AttentionScores(const Attention& a, std::int64_t past, std::int
     table = tensor::torch_view(biases).to(at::kFloat).contiguous();
     buckets_ = a.bias.buckets_of(lowest_, distances_);
   }
+  const std::int64_t first_column = biases.defined() ? first_bias_column(a, biases) : 0;
   biases_.reserve(static_cast<std::size_t>(a.query_heads) * distances_);
   for (std::int64_t h = 0; h < a.query_heads; ++h) {
     const float slope = a.alibi ? kernels::alibi_slope(a.first_head + h, a.all_heads()) : 0;
     for (std::size_t d = 0; d < distances_; ++d) {
       const auto far = static_cast<float>(std::abs(lowest_ + static_cast<std::int64_t>(d)));
       const float learned =
-          table.defined() ? table.const_data_ptr<float>()[buckets_[d] * a.query_heads + h] : 0;
+          table.defined()
+              ? table.const_data_ptr<float>()[buckets_[d] * table.size(1) + first_column + h]
+              : 0;
       biases_.push_back(learned - slope * far);
     }
   }

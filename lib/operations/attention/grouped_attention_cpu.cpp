@@ -82,6 +82,8 @@ class HeadGradients {
         batch_(a.batch),
         heads_(a.query_heads),
         entries_(to.sum.defined() ? entries : 0),
+        columns_(entries_ > 1 ? to.sum.size(1) : heads_),
+        first_column_(entries_ > 1 ? first_bias_column(a, to.sum) : 0),
         sums_(static_cast<std::size_t>(batch_ * heads_ * entries_)) {}
   /// [entries] of a head in a sample, which one thread adds to; null: not wanted.
   double* of(std::int64_t sample, std::int64_t head) {
@@ -90,7 +92,7 @@ class HeadGradients {
   void write() {
     for (std::int64_t e = 0; e < entries_; ++e)
       for (std::int64_t h = 0; h < heads_; ++h) {
-        float& to = to_.sum.as<float>()[e * heads_ + h];
+        float& to = to_.sum.as<float>()[e * columns_ + first_column_ + h];
         double sum = to_.accumulate ? to : 0;
         for (std::int64_t sample = 0; sample < batch_; ++sample) sum += of(sample, h)[e];
         to = static_cast<float>(sum);
@@ -99,7 +101,7 @@ class HeadGradients {
 
  private:
   const AttentionGradients::Parameter& to_;
-  std::int64_t batch_, heads_, entries_;
+  std::int64_t batch_, heads_, entries_, columns_, first_column_;
   std::vector<double> sums_;  // [samples, heads, entries]
 };
 

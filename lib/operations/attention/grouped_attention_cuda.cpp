@@ -56,6 +56,12 @@ kernels::DistanceBuckets buckets_of(const Attention& a, std::int64_t tokens) {
   return to;
 }
 
+/// Null: there is no table.
+void* at_first_column(const Attention& a, const Tensor& table) {
+  if (!table.defined()) return nullptr;
+  return static_cast<std::byte*>(table.data) + first_bias_column(a, table) * size_of(table.dtype);
+}
+
 gpu::AttentionInputs inputs_of(const gpu::AttentionProblem& p, const Attention& a,
                                const AttentionInputs& in) {
   return {in.qkv.data,
@@ -63,11 +69,12 @@ gpu::AttentionInputs inputs_of(const gpu::AttentionProblem& p, const Attention& 
           fused(in.dropout),
           in.memory.data,
           buckets_of(a, p.tokens),
-          in.biases.data,
+          at_first_column(a, in.biases),
           a.alibi,
           in.sinks.data,
           a.first_head,
-          a.heads_of_layer};
+          a.heads_of_layer,
+          in.biases.defined() ? in.biases.size(1) : 0};
 }
 
 gpu::AttentionGradients::Parameter parameter(const AttentionGradients::Parameter& p) {
@@ -91,9 +98,13 @@ void grouped_attention_backward(const Gpu& gpu, const Attention& a, const Attent
                                 const Tensor& d_out, const AttentionInputs& in, const Tensor& out,
                                 const Tensor& lse) {
   const gpu::AttentionProblem p = problem_of(gpu, a, in, in.qkv.size(0));
-  gpu.attention->backward(p, inputs_of(p, a, in), out.data, pointer<float>(lse), d_out.data,
-                          {to.qkv.data, to.memory.data, parameter(to.biases), parameter(to.sinks)},
-                          gpu.space);
+  gpu.attention->backward(
+      p, inputs_of(p, a, in), out.data, pointer<float>(lse), d_out.data,
+      {to.qkv.data,
+       to.memory.data,
+       {static_cast<float*>(at_first_column(a, to.biases.sum)), to.biases.accumulate},
+       parameter(to.sinks)},
+      gpu.space);
   gpu.done(Work::attention);
 }
 

@@ -8,6 +8,7 @@ namespace trainx::operations {
 struct ClampedGated {
   static constexpr std::string_view name = "clamped_gated";
   static constexpr Work work = Work::activation;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Output : int { y };
 

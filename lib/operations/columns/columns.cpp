@@ -24,4 +24,10 @@ void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::i
   return cpu::copy_columns_of_rows(to, from, count);
 }
 
+void add_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count) {
+  if constexpr (has_cuda)
+    if (const Gpu* gpu = gpu_of(to.of)) return cuda::add_columns_of_rows(*gpu, to, from, count);
+  return cpu::add_columns_of_rows(to, from, count);
+}
+
 }  // namespace trainx::operations

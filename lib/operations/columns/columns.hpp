@@ -17,5 +17,7 @@ struct ColumnsFrom {
 };
 /// to[:, first:first + count] = from[:, first:first + count], each with a first one of its own.
 void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count);
+/// The same with +=.
+void add_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count);
 
 }  // namespace trainx::operations

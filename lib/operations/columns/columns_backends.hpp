@@ -12,6 +12,7 @@ void take_columns(const Tensor& y, const Tensor& x, std::int64_t first);
 void take_columns_backward(const Tensor& dx, const Tensor& dy, std::int64_t first,
                            const Tensor& addend);
 void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count);
+void add_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count);
 }  // namespace cpu
 
 namespace cuda {
@@ -20,6 +21,8 @@ void take_columns_backward(const Gpu& gpu, const Tensor& dx, const Tensor& dy, s
                            const Tensor& addend);
 void copy_columns_of_rows(const Gpu& gpu, const ColumnsFrom& to, const ColumnsFrom& from,
                           std::int64_t count);
+void add_columns_of_rows(const Gpu& gpu, const ColumnsFrom& to, const ColumnsFrom& from,
+                         std::int64_t count);
 }  // namespace cuda
 
 }  // namespace trainx::operations

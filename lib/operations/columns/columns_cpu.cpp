@@ -29,4 +29,11 @@ void copy_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::i
       .copy_(torch_view(from.of).narrow(1, from.first, count));
 }
 
+void add_columns_of_rows(const ColumnsFrom& to, const ColumnsFrom& from, std::int64_t count) {
+  const TimedWork timed(Work::norm);
+  torch_view(to.of)
+      .narrow(1, to.first, count)
+      .add_(torch_view(from.of).narrow(1, from.first, count));
+}
+
 }  // namespace trainx::operations::cpu

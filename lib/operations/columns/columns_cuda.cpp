@@ -36,4 +36,15 @@ void copy_columns_of_rows(const Gpu& gpu, const ColumnsFrom& to, const ColumnsFr
   gpu.done(Work::norm);
 }
 
+void add_columns_of_rows(const Gpu& gpu, const ColumnsFrom& to, const ColumnsFrom& from,
+                         std::int64_t count) {
+  with_kernel_element(to.of, [&]<class T>(T) {
+    gpu::require(kernels::add_heads<T>({pointer<T>(to.of), to.of.size(1), to.first, count},
+                                       {pointer<T>(from.of), from.of.size(1), from.first, count},
+                                       to.of.size(0), 1, gpu.space.stream),
+                 "columns added to rows");
+  });
+  gpu.done(Work::norm);
+}
+
 }  // namespace trainx::operations::cuda

@@ -7,6 +7,7 @@ namespace trainx::operations {
 struct Columns {
   static constexpr std::string_view name = "columns";
   static constexpr Work work = Work::norm;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Output : int { y };
 

@@ -9,6 +9,7 @@ namespace trainx::operations {
 struct Combine {
   static constexpr std::string_view name = "combine";
   static constexpr Work work = Work::sum;
+  static constexpr bool of_tokens_alone = true;
   /// rows[N * k, H]; weights f32 [N, k], or none: all are 1; places i32 [N, k], below 0, where
   /// `sparse`: there is no row, and the sum is without it; shared[N, H]; gate[N, 1].
   enum Input : int { rows, weights, places, shared, gate };

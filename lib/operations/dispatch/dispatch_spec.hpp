@@ -13,6 +13,7 @@ namespace trainx::operations {
 struct Dispatch {
   static constexpr std::string_view name = "dispatch";
   static constexpr Work work = Work::copy;
+  static constexpr bool of_tokens_alone = true;
   /// indices i32 [N, k]: experts of each token; below 0, where `sparse`: none.
   enum Input : int { x, indices };
   /// places i32 [N, k]: the row of each token and expert, -1: there is none; offsets i32

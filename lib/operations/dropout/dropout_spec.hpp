@@ -7,6 +7,7 @@ namespace trainx::operations {
 struct DropoutLayer {
   static constexpr std::string_view name = "dropout";
   static constexpr Work work = Work::dropout;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x, positions };
   enum Output : int { y };
 

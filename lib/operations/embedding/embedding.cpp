@@ -13,7 +13,7 @@ void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& to
 }
 
 void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-               const Dropout& dropout, const Tensor& document_starts) {
+               const Dropout& dropout, const DocumentStarts& document_starts) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(out))
       return cuda::embedding(*gpu, out, tokens, wte, wpe, dropout, document_starts);
@@ -29,7 +29,7 @@ void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tenso
 }
 
 void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
-                                  bool accumulate, const Tensor& document_starts) {
+                                  bool accumulate, const DocumentStarts& document_starts) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(d_wpe))
       return cuda::embedding_backward_positions(*gpu, d_wpe, d, length, accumulate,
@@ -38,7 +38,7 @@ void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int
 }
 
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts,
+                      double scale, const Dropout& dropout, const DocumentStarts& document_starts,
                       bool tokens_alone) {
   if constexpr (has_cuda)
     if (const Gpu* gpu = gpu_of(out))

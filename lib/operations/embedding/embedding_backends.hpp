@@ -12,13 +12,13 @@ namespace cpu {
 void segment_embedding(const Tensor& out, const Tensor& tokens, const Tensor& token_types,
                        const Tensor& word, const Tensor& position, const Tensor& type);
 void embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-               const Dropout& dropout, const Tensor& document_starts);
+               const Dropout& dropout, const DocumentStarts& document_starts);
 void embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const Tensor& tokens,
                                bool accumulate, std::int64_t without_gradient);
 void embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
-                                  bool accumulate, const Tensor& document_starts);
+                                  bool accumulate, const DocumentStarts& document_starts);
 void scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                      double scale, const Dropout& dropout, const Tensor& document_starts,
+                      double scale, const Dropout& dropout, const DocumentStarts& document_starts,
                       bool tokens_alone);
 void scale_rows(const Tensor& out, const Tensor& x, double scale);
 void ids_of_part(const Tensor& ids, const Tensor& tokens, const TableRows& rows,
@@ -28,7 +28,7 @@ void embed_part(const Tensor& out, const Tensor& ids, const EmbeddingPart& part)
 
 namespace cuda {
 void embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
-               const Tensor& wpe, const Dropout& dropout, const Tensor& document_starts);
+               const Tensor& wpe, const Dropout& dropout, const DocumentStarts& document_starts);
 void segment_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens,
                        const Tensor& token_types, const Tensor& word, const Tensor& position,
                        const Tensor& type);
@@ -37,10 +37,10 @@ void embedding_backward_tokens(const Gpu& gpu, const Tensor& d_wte, const Tensor
                                std::int64_t without_gradient);
 void embedding_backward_positions(const Gpu& gpu, const Tensor& d_wpe, const Tensor& d,
                                   std::int64_t length, bool accumulate,
-                                  const Tensor& document_starts);
+                                  const DocumentStarts& document_starts);
 void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
                       const Tensor& wpe, double scale, const Dropout& dropout,
-                      const Tensor& document_starts, bool tokens_alone);
+                      const DocumentStarts& document_starts, bool tokens_alone);
 void scale_rows(const Gpu& gpu, const Tensor& out, const Tensor& x, double scale);
 void ids_of_part(const Gpu& gpu, const Tensor& ids, const Tensor& tokens, const TableRows& rows,
                  std::int64_t without);

@@ -64,21 +64,11 @@ void check_ids(const Tensor& ids, std::int64_t limit, const char* what) {
                           ", of which there are " + std::to_string(limit));
 }
 
-// Of packed rows.
-
-const std::int32_t* starts_of(const Tensor& document_starts) {
-  return document_starts.defined() ? data<std::int32_t>(document_starts) : nullptr;
-}
-
-/// Of token t of a row, whose document begins at *start (-1: padding); null: the row is one
-/// document.
-std::int64_t position_of(std::int64_t t, const std::int32_t* start) {
-  return !start ? t : *start < 0 ? 0 : t - *start;
-}
-
 /// Each thread takes columns of all rows, so that a position that occurs twice is added up in the
 /// order of rows.
-void add_by_position(float* sums, const Tensor& d, const std::int32_t* start, std::int64_t length) {
+void add_by_position(float* sums, const Tensor& d, const DocumentStarts& starts,
+                     std::int64_t length) {
+  const auto* const start = data<std::int32_t>(starts.of_rows);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   constexpr std::int64_t tile = 32;
   with_element(d, [&]<class T>(T) {
@@ -87,7 +77,7 @@ void add_by_position(float* sums, const Tensor& d, const std::int32_t* start, st
           const std::int64_t first = begin * tile, n = std::min(columns, end * tile) - first;
           for (std::int64_t r = 0; r < rows; ++r)
             if (start[r] >= 0)
-              add_to(sums + position_of(r % length, start + r) * columns + first,
+              add_to(sums + starts.position(r, length) * columns + first,
                      data<T>(d) + r * columns + first, n);
         });
   });
@@ -113,18 +103,18 @@ void cpu::segment_embedding(const Tensor& out, const Tensor& tokens, const Tenso
 }
 
 void cpu::embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte, const Tensor& wpe,
-                    const Dropout& dropout, const Tensor& document_starts) {
+                    const Dropout& dropout, const DocumentStarts& document_starts) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), columns = out.size(1), length = tokens.size(1);
   const auto* token = data<std::int32_t>(tokens);
   check_ids(tokens, wte.size(0), "token id");
-  const auto* start = starts_of(document_starts);
   with_element(out, [&]<class T>(T) {
     tensor::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       constexpr std::int64_t piece = 512;
       float factors[piece];
       for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t position = position_of(r % length, start ? start + r : nullptr);
+        const std::int64_t position =
+            document_starts.defined() ? document_starts.position(r, length) : r % length;
         for (std::int64_t c = 0; c < columns; c += piece) {
           const std::int64_t n = std::min(piece, columns - c);
           if (dropout) dropout_factors(dropout, r, columns, c, n, factors);
@@ -158,13 +148,12 @@ void cpu::embedding_backward_tokens(const Tensor& d_wte, const Tensor& d, const 
 }
 
 void cpu::embedding_backward_positions(const Tensor& d_wpe, const Tensor& d, std::int64_t length,
-                                       bool accumulate, const Tensor& document_starts) {
+                                       bool accumulate, const DocumentStarts& document_starts) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = d.size(0), columns = d.size(1);
   auto* sums = data<float>(d_wpe);
   if (!accumulate) std::fill_n(sums, d_wpe.numel(), 0.0f);
-  if (const auto* start = starts_of(document_starts))
-    return add_by_position(sums, d, start, length);
+  if (document_starts.defined()) return add_by_position(sums, d, document_starts, length);
   with_element(d, [&]<class T>(T) {
     tensor::parallel_for(0, length, 1 + row_grain(columns) * length / rows,
                          [&](std::int64_t begin, std::int64_t end) {

@@ -15,7 +15,7 @@ constexpr std::int64_t few_tokens = 64;
 /// `token_types` and `type`, `position` and `document_starts` may be undefined.
 void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& token_types,
            const Tensor& word, const Tensor& position, const Tensor& type, const Dropout& dropout,
-           const Tensor& document_starts = {}, double scale = 1, bool tokens_alone = false,
+           const DocumentStarts& document_starts = {}, double scale = 1, bool tokens_alone = false,
            std::int64_t word_rows = 0) {
   with_kernel_element(out, [&]<class T>(T) {
     kernels::Embedding<T> op;
@@ -24,7 +24,8 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
     op.length = tokens.size(1);
     op.tokens = pointer<std::int32_t>(tokens);
     op.token_types = pointer<std::int32_t>(token_types);
-    op.document_starts = pointer<std::int32_t>(document_starts);
+    op.document_starts = pointer<std::int32_t>(document_starts.of_rows);
+    op.first_row = document_starts.first;
     op.word = pointer<T>(word);
     op.position = pointer<T>(position);
     op.type = pointer<T>(type);
@@ -42,13 +43,13 @@ void embed(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor
 }  // namespace
 
 void embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
-               const Tensor& wpe, const Dropout& dropout, const Tensor& document_starts) {
+               const Tensor& wpe, const Dropout& dropout, const DocumentStarts& document_starts) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts);
 }
 
 void scaled_embedding(const Gpu& gpu, const Tensor& out, const Tensor& tokens, const Tensor& wte,
                       const Tensor& wpe, double scale, const Dropout& dropout,
-                      const Tensor& document_starts, bool tokens_alone) {
+                      const DocumentStarts& document_starts, bool tokens_alone) {
   embed(gpu, out, tokens, {}, wte, wpe, {}, dropout, document_starts, scale, tokens_alone);
 }
 
@@ -103,12 +104,17 @@ void embedding_backward_tokens(const Gpu& gpu, const Tensor& d_wte, const Tensor
 
 void embedding_backward_positions(const Gpu& gpu, const Tensor& d_wpe, const Tensor& d,
                                   std::int64_t length, bool accumulate,
-                                  const Tensor& document_starts) {
+                                  const DocumentStarts& document_starts) {
   with_kernel_element(d, [&]<class T>(T) {
-    const kernels::PositionBackward<T> op{d.size(0),     d.size(1),
-                                          length,        d_wpe.size(0),
-                                          pointer<T>(d), pointer<float>(d_wpe),
-                                          accumulate,    pointer<std::int32_t>(document_starts)};
+    const kernels::PositionBackward<T> op{d.size(0),
+                                          d.size(1),
+                                          length,
+                                          d_wpe.size(0),
+                                          pointer<T>(d),
+                                          pointer<float>(d_wpe),
+                                          accumulate,
+                                          pointer<std::int32_t>(document_starts.of_rows),
+                                          document_starts.first};
     gpu::require(document_starts.defined()
                      ? kernels::document_position_backward(op, gpu.sort, gpu.space.stream)
                      : kernels::position_backward(op, gpu.space.stream),

@@ -10,17 +10,25 @@ void Embedding::run_forward(const OpContext& c) const {
   if (table_parts > 1) return run_part_forward(c);
   if (const Tensor types = c.input(token_types); types.defined())
     return segment_embedding(c.output(out), c.input(tokens), types, c.parameter(token),
-                             c.parameter(position).narrow(0, first_position, c.length()),
-                             c.parameter(type));
+                             positions_of(c, c.parameter(position)), c.parameter(type));
   const Tensor table = c.parameter(position);
   if (!table.defined() || scale != 1)
-    return scaled_embedding(
-        c.output(out), c.input(tokens), c.parameter(token),
-        table.defined() ? table.narrow(0, first_position + c.past(), c.length()) : Tensor(), scale,
-        c.dropout(dropout, positions, c.length()), c.input(starts), scales_tokens);
-  embedding(c.output(out), c.input(tokens), c.parameter(token),
-            table.narrow(0, first_position + c.past(), c.length()),
-            c.dropout(dropout, positions, c.length()), c.input(starts));
+    return scaled_embedding(c.output(out), c.input(tokens), c.parameter(token),
+                            table.defined() ? positions_of(c, table) : Tensor(), scale,
+                            c.dropout(dropout, positions, c.length()), documents_of(c),
+                            scales_tokens);
+  embedding(c.output(out), c.input(tokens), c.parameter(token), positions_of(c, table),
+            c.dropout(dropout, positions, c.length()), documents_of(c));
+}
+
+/// From the first one that rows without documents have.
+Tensor Embedding::positions_of(const OpContext& c, const Tensor& table) const {
+  if (c.input(starts).defined()) return table.narrow(0, first_position, c.length());
+  return table.narrow(0, first_position + c.past() + c.first_in_sample(), c.input(tokens).size(1));
+}
+
+DocumentStarts Embedding::documents_of(const OpContext& c) const {
+  return {c.input(starts), c.first_in_sample()};
 }
 
 Tensor Embedding::part_ids(const OpContext& c, std::int64_t rows, std::int64_t without) const {
@@ -33,7 +41,7 @@ void Embedding::run_part_forward(const OpContext& c) const {
   const Tensor table = c.parameter(token);
   EmbeddingPart part{.word = table, .scale = scale, .scales_tokens = scales_tokens};
   if (c.part() == 0) {
-    part.starts = c.input(starts);
+    part.starts = documents_of(c);
     part.token_types = c.input(token_types);
     if (const Tensor all = c.parameter(position); all.defined())
       part.position = all.narrow(0, first_position + c.past(), c.length());
@@ -50,17 +58,19 @@ void Embedding::run_tables_backward(const OpContext& c, Tensor d, const Tensor& 
     d = c.scratch(masked);
   };
   if (!scales_tokens) scale_gradient();
-  const bool is_first = c.part() == 0;
+  const bool adds_places = table_parts == 1 || c.part() == 0;
   if (const Tensor table = c.parameter_gradient(position); table.defined()) {
-    if (!is_first && !c.accumulates(position)) clear(table);
-    if (is_first && first_position > 0 && !c.accumulates(position))
-      clear(table.narrow(0, 0, first_position));
-    if (is_first)
-      embedding_backward_positions(table.narrow(0, first_position, table.size(0) - first_position),
-                                   d, c.length(), c.accumulates(position), c.input(starts));
+    const bool accumulate = c.accumulates(position);
+    const std::int64_t first = first_position +
+                               (c.input(starts).defined() ? 0 : c.first_in_sample());
+    if (!adds_places && !accumulate) clear(table);
+    if (adds_places && first > 0 && !accumulate) clear(table.narrow(0, 0, first));
+    if (adds_places)
+      embedding_backward_positions(table.narrow(0, first, table.size(0) - first), d,
+                                   c.input(tokens).size(1), accumulate, documents_of(c));
   }
   if (const Tensor table = c.parameter_gradient(type); table.defined()) {
-    if (is_first)
+    if (adds_places)
       embedding_backward_tokens(table, d, c.input(token_types), c.accumulates(type));
     else if (!c.accumulates(type))
       clear(table);

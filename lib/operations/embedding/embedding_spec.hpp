@@ -7,6 +7,8 @@ struct Tensor;
 
 namespace trainx::operations {
 
+struct DocumentStarts;  // embedding.hpp
+
 /// out[B * T, C] = dropout(token[tokens] + position[t] + type[token_types]); position and type may
 /// be left out, and the sum may be scaled. With `starts` positions count from a document's first
 /// token.
@@ -43,6 +45,8 @@ struct Embedding {
   void run_part_forward(const OpContext& c) const;
   void run_tables_backward(const OpContext& c, Tensor d, const Tensor& token_ids,
                            std::int64_t without_gradient) const;
+  Tensor positions_of(const OpContext& c, const Tensor& table) const;
+  DocumentStarts documents_of(const OpContext& c) const;
   /// Which row of the part each token has.
   Tensor part_ids(const OpContext& c, std::int64_t rows, std::int64_t without) const;
 };

@@ -16,18 +16,15 @@ void cpu::embed_part(const Tensor& out, const Tensor& ids, const EmbeddingPart& 
   const TimedWork timed(Work::embedding);
   const std::int64_t n = out.size(1), length = ids.size(1), rows = part.word.size(0);
   const auto* const id = data<const std::int32_t>(ids);
-  const auto ints = [](const Tensor& t) {
-    return t.defined() ? data<const std::int32_t>(t) : nullptr;
-  };
-  const std::int32_t *const starts = ints(part.starts), *const types = ints(part.token_types);
+  const std::int32_t* const types =
+      part.token_types.defined() ? data<const std::int32_t>(part.token_types) : nullptr;
   const auto factor = static_cast<float>(part.scale),
              of_others = part.scales_tokens ? 1.0F : factor;
   with_element(out, [&]<class T>(T) {
     tensor::parallel_for(0, out.size(0), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t t = r % length, position = !starts         ? t
-                                                      : starts[r] < 0 ? 0
-                                                                      : t - starts[r];
+        const std::int64_t position = part.starts.defined() ? part.starts.position(r, length)
+                                                            : r % length;
         const T* const word = id[r] < rows ? data<T>(part.word) + id[r] * n : nullptr;
         const T* const place = part.position.defined() ? data<T>(part.position) + position * n
                                                        : nullptr;

@@ -8,20 +8,17 @@ namespace trainx::operations {
 
 void cpu::scaled_embedding(const Tensor& out, const Tensor& tokens, const Tensor& wte,
                            const Tensor& wpe, double scale, const Dropout& dropout,
-                           const Tensor& document_starts, bool tokens_alone) {
+                           const DocumentStarts& document_starts, bool tokens_alone) {
   const TimedWork timed(Work::embedding);
   const std::int64_t rows = out.size(0), n = out.size(1), length = tokens.size(1);
   const auto* const ids = tokens.as<const std::int32_t>();
-  const auto* const starts = document_starts.defined() ? document_starts.as<const std::int32_t>()
-                                                       : nullptr;
   const auto factor = static_cast<float>(scale), of_place = tokens_alone ? 1.0f : factor;
   with_element(out, [&]<class T>(T) {
     tensor::parallel_for(0, rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> factors(static_cast<std::size_t>(n), 1.0f);
       for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t t = r % length, position = !starts         ? t
-                                                      : starts[r] < 0 ? 0
-                                                                      : t - starts[r];
+        const std::int64_t position =
+            document_starts.defined() ? document_starts.position(r, length) : r % length;
         if (dropout) dropout_factors(dropout, r, n, 0, n, factors.data());
         const T* const token = data<T>(wte) + ids[r] * n;
         const T* const place = wpe.defined() ? data<T>(wpe) + position * n : nullptr;

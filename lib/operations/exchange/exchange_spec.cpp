@@ -9,6 +9,7 @@ std::vector<OutputSpec> Exchange::outputs(const Types& t) const {
   switch (kind) {
     case ExchangeKind::rows_to_all: to.dims.front() *= ranks; break;
     case ExchangeKind::sums_to_rows: to.dims.front() /= ranks; break;
+    case ExchangeKind::parts_to_ranks: break;
     default: to.dims.insert(to.dims.begin(), ranks);
   }
   return {{"exchanged", std::move(to), {input(x)}}};

@@ -10,6 +10,8 @@ namespace trainx::operations {
 /// the sum of what all ranks make of it, of which each has its own rows.
 /// sums_to_rows: y[N / ranks, C] of x[N, C], of which each rank has a share: a rank's own rows of
 /// the sum. Its gradient is that of all rows.
+/// parts_to_ranks: of R ranks, y[R * N, C] of x[R * N, C], of which each rank has N rows for each:
+/// what all have for a rank, in their order. Its gradient goes the same way back.
 /// numbers_to_all: y[ranks, N, C] of x[N, C], what each rank has of the same rows. It has no
 /// gradient: who reads it makes that of x, of which each rank has its own.
 struct Exchange {

@@ -9,6 +9,7 @@ namespace trainx::operations {
 struct ExpertLoads {
   static constexpr std::string_view name = "expert_loads";
   static constexpr Work work = Work::other;
+  static constexpr bool of_tokens_alone = true;
   /// Input l: offsets i32 [experts + 1] of Dispatch, of layer l of those with experts.
   std::int64_t experts = 1;
   std::int64_t choices = 0;  // that a layer makes in a micro-batch: tokens * experts per token

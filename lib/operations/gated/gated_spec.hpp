@@ -9,6 +9,7 @@ namespace trainx::operations {
 struct Gated {
   static constexpr std::string_view name = "gated";
   static constexpr Work work = Work::activation;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Output : int { y };
 

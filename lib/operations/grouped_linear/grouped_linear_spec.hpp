@@ -8,6 +8,7 @@ namespace trainx::operations {
 struct GroupedLinear {
   static constexpr std::string_view name = "grouped_linear";
   static constexpr Work work = Work::matrix_product;
+  static constexpr bool of_tokens_alone = true;
   /// offsets i32 [experts + 1], as Dispatch makes them.
   enum Input : int { x, offsets };
   /// bias: the elements of [experts, out]; it may be absent.

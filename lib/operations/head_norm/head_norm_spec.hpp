@@ -10,6 +10,7 @@ namespace trainx::operations {
 struct HeadNorm {
   static constexpr std::string_view name = "head_norm";
   static constexpr Work work = Work::norm;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Parameter : int { query_weight, query_bias, key_weight, key_bias };
   enum Output : int { y, mean, rstd };  // mean: not of an RMSNorm

@@ -11,6 +11,7 @@ namespace trainx::operations {
 struct LatentHeads {
   static constexpr std::string_view name = "latent_heads";
   static constexpr Work work = Work::norm;
+  static constexpr bool of_rows_alone = true;
   /// queries[N, H * D], keys_values[N, H * (plain + V)], latent[N, any + rope].
   enum Input : int { queries, keys_values, latent };
   enum Output : int { y };

@@ -19,6 +19,7 @@ struct Fp8Tensor;  // quantize.hpp
 struct Linear {
   static constexpr std::string_view name = "linear";
   static constexpr Work work = Work::activation;  // beside products
+  static constexpr bool of_rows_alone = true;
   /// input_sum: what x is the activation of, where this backward differentiates that, too.
   /// input_scale: f32, of x where `fp8`. input_transposed: the same values [in, N], on a GPU that
   /// trains the weight; with scales of blocks what Quantize made by columns, with their scales.

@@ -18,6 +18,7 @@ struct LowRankPart {
 struct LowRank {
   static constexpr std::string_view name = "low_rank";
   static constexpr Work work = Work::norm;  // beside products
+  static constexpr bool of_rows_alone = true;
   /// base: the layer's result; without `weight` it may be absent, where the parts cover all
   /// columns: y is what is added.
   enum Input : int { x, base, positions };

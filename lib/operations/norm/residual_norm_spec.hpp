@@ -17,6 +17,7 @@ namespace trainx::operations {
 struct ResidualNorm {
   static constexpr std::string_view name = "residual_norm";
   static constexpr Work work = Work::norm;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { residual, branch, positions, rows };
   enum Parameter : int { weight, shift, bias, before_weight, before_shift };
   enum Output : int { sum, mean, rstd, normed };

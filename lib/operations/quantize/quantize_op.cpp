@@ -44,7 +44,7 @@ Fp8Cast fp8_cast(const OpContext& c, Fp8Site site, bool counts) {
                counted = counts ? c.whole(c.bound().fp8_counts) : Tensor();
   const Tensor& any = ranges.defined() ? ranges : counted;
   if (!any.defined()) return {};
-  return fp8_cast(ranges, counted, site.of, c.block().number() * any.size(2) + site.number);
+  return fp8_cast(ranges, counted, site.of, c.block().cast_number() * any.size(2) + site.number);
 }
 
 }  // namespace trainx::operations

@@ -45,6 +45,7 @@ constexpr std::int64_t quantize_kernels(Fp8Scaling scaling) { return reads_of_ca
 struct Quantize {
   static constexpr std::string_view name = "quantize";
   static constexpr Work work = Work::copy;
+  static constexpr bool of_rows_alone = true;
   enum Input : int { x };
   enum Output : int { values, scale, transposed, transposed_scale };
 

@@ -13,6 +13,7 @@ namespace trainx::operations {
 struct Router {
   static constexpr std::string_view name = "router";
   static constexpr Work work = Work::activation;  // beside products
+  static constexpr bool of_tokens_alone = true;
   /// balance, z_before: of the layer before, where there is one. added [N, E]: of an adapter, to
   /// logits.
   enum Input : int { x, balance, z_before, added };

@@ -6,8 +6,8 @@ namespace trainx::operations::cuda {
 namespace {
 
 kernels::RouterLoss kernel_loss(const RouterLoss& l, const Tensor& balance, const Tensor& targets) {
-  return {static_cast<int>(l.experts), factor_of(l), pointer<float>(balance),
-          pointer<std::int32_t>(targets), targets.numel()};
+  return {static_cast<int>(l.experts),    factor_of(l),    pointer<float>(balance),
+          pointer<std::int32_t>(targets), targets.numel(), static_cast<int>(l.ranks)};
 }
 
 }  // namespace

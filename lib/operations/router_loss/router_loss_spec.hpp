@@ -1,6 +1,10 @@
 #pragma once
 #include "operations/op_spec.hpp"
 
+namespace trainx {
+struct Tensor;
+}
+
 namespace trainx::operations {
 
 /// The loss that keeps experts evenly busy (Fedus et al. 2021, arXiv:2101.03961), as transformers
@@ -11,12 +15,16 @@ namespace trainx::operations {
 struct RouterLoss {
   static constexpr std::string_view name = "router_loss";
   static constexpr Work work = Work::loss;
-  /// balance f32 [2, experts] of Router, of the last layer; targets i32, below 0: none.
-  enum Input : int { balance, targets };
+  static constexpr bool of_tokens_alone = true;
+  /// balance f32 [2, experts] of Router, of the last layer; targets i32, below 0: none; all [ranks,
+  /// 2, experts]: of ranks that share the micro-batch, what each has counted. Each then adds the
+  /// loss of its own targets.
+  enum Input : int { balance, targets, all };
 
   std::int64_t experts = 1;
   std::int64_t rows = 1;  // tokens of the micro-batch, of all layers with experts
   double scale = 0;
+  std::int64_t ranks = 1;  // that share the micro-batch
 
   bool operator==(const RouterLoss&) const = default;
 
@@ -28,6 +36,9 @@ struct RouterLoss {
   /// Behind the head's rows: the loss, and the gradient of `balance`.
   void finish_loss(const OpContext& c) const;
   void finish_gradient(const OpContext& c) const;
+
+ private:
+  Tensor counted(const OpContext& c) const;
 };
 
 }  // namespace trainx::operations

@@ -9,6 +9,7 @@ namespace trainx::operations {
 struct RouterZLoss {
   static constexpr std::string_view name = "router_z_loss";
   static constexpr Work work = Work::loss;
+  static constexpr bool of_tokens_alone = true;
   /// z f32 [1] of Router, of the last layer; targets i32, below 0: none.
   enum Input : int { z, targets };
 

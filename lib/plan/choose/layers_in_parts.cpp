@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <utility>
 
 namespace trainx::plan {
 namespace {
@@ -13,9 +14,30 @@ namespace {
       "parallel.tensor is " + std::to_string(plan.recipe.parallel.tensor) + ", and " + why);
 }
 
-}  // namespace
+[[noreturn]] void refuse_context(const Draft& plan, const std::string& why) {
+  throw UserError(
+      ExitCode::invalid_recipe,
+      "parallel.context is " + std::to_string(plan.recipe.parallel.context) + ", and " + why);
+}
 
-void share_layers(Draft& plan) {
+void share_rows(Draft& plan) {
+  const std::int64_t ranks = plan.recipe.parallel.context, world = plan.mesh.row_ranks();
+  if (ranks == 1) return;
+  if (world % ranks != 0)
+    refuse_context(plan, "must divide the number of ranks, which is " + std::to_string(world));
+  if (plan.mode == recipe::ParallelMode::dp)
+    refuse_context(plan, "parallel.mode: dp hands out batches of whole rows; write ddp");
+  const auto& parallel = plan.recipe.parallel;
+  for (const auto& [others, key] :
+       {std::pair{parallel.shard_ranks.value.value_or(world), "shard_ranks"},
+        {parallel.experts, "experts"}})
+    if (!program::Mesh::is_grid(static_cast<int>(ranks), static_cast<int>(others)))
+      refuse_context(plan, std::string("parallel.") + key + " is " + std::to_string(others) +
+                               ": one of both must divide the other");
+  plan.mesh.context = static_cast<int>(ranks);
+}
+
+void share_parts(Draft& plan) {
   const std::int64_t ranks = plan.recipe.parallel.tensor, world = plan.mesh.world;
   if (ranks == 1) return;
   if (world % ranks != 0)
@@ -27,6 +49,13 @@ void share_layers(Draft& plan) {
                   "all ranks share one batch, so that there are no others to share shards with; "
                   "write parallel.mode: ddp");
   plan.mesh.tensor = static_cast<int>(ranks);
+}
+
+}  // namespace
+
+void share_layers(Draft& plan) {
+  share_parts(plan);
+  share_rows(plan);
 }
 
 void require_layers_in_parts(const Draft& plan) {
@@ -43,7 +72,20 @@ void require_layers_in_parts(const Draft& plan) {
 }
 
 std::string batches_factor(const Draft& plan) {
-  return plan.mesh.tensor == 1 ? "world_size" : "world_size / parallel.tensor";
+  const bool tensor = plan.mesh.tensor > 1, context = plan.mesh.context > 1;
+  if (tensor && context) return "world_size / (parallel.tensor * parallel.context)";
+  return tensor    ? "world_size / parallel.tensor"
+         : context ? "world_size / parallel.context"
+                   : "world_size";
+}
+
+std::string shared_rows_words(const Draft& plan) {
+  const int ranks = plan.mesh.context;
+  if (ranks == 1) return "";
+  return "parallel.context " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
+         " neighbouring ranks computes 1/" + std::to_string(ranks) +
+         " of the tokens of one batch, and in attention 1/" + std::to_string(ranks) +
+         " of the heads of all its tokens";
 }
 
 std::string layers_in_parts_words(const Draft& plan) {

@@ -5,8 +5,8 @@
 
 namespace trainx::plan {
 
-/// Sets mesh.tensor as parallel.tensor says. Throws UserError 78 where the ranks are no such
-/// groups, or the mode has none.
+/// Sets mesh.tensor and mesh.context as parallel.tensor and parallel.context say. Throws UserError
+/// 78 where the ranks are no such groups, or the mode has none.
 void share_layers(Draft& plan);
 
 /// Throws UserError 78 where the run has what ranks cannot have parts of, beside the layers that
@@ -15,6 +15,9 @@ void require_layers_in_parts(const Draft& plan);
 
 /// The number of ranks with a batch of their own, as sentences call it.
 std::string batches_factor(const Draft& plan);
+
+/// Which tokens a rank computes; empty where it computes all of its batch.
+std::string shared_rows_words(const Draft& plan);
 
 /// What a rank has of a layer, and what it exchanges; empty where it has all.
 std::string layers_in_parts_words(const Draft& plan);

@@ -44,7 +44,7 @@ void require_shards_on_host(const Draft& plan) {
 
 void set_mode(Draft& plan, ParallelMode mode) {
   plan.mode = mode;
-  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.batches() : 1;
+  plan.mesh.shard = plan.zero_stage() > 0 ? plan.mesh.row_ranks() : 1;
 }
 
 void choose_mode(Draft& plan, int rank) {
@@ -73,12 +73,12 @@ void choose_mode(Draft& plan, int rank) {
   share_layers(plan);
   set_mode(plan, plan.mode);
   if (world == 1) r.parallel.shard_ranks = {};  // one rank's shards are the whole
-  if (const auto asked = r.parallel.shard_ranks.value; asked && plan.mesh.batches() % *asked != 0)
+  if (const auto asked = r.parallel.shard_ranks.value; asked && plan.mesh.row_ranks() % *asked != 0)
     throw UserError(ExitCode::invalid_recipe,
                     "parallel.shard_ranks (" + std::to_string(*asked) +
                         ") must divide the number of ranks" +
-                        (plan.mesh.tensor > 1 ? " with a batch of their own" : "") + ", which is " +
-                        std::to_string(plan.mesh.batches()));
+                        (plan.mesh.tensor > 1 ? " with rows of their own" : "") + ", which is " +
+                        std::to_string(plan.mesh.row_ranks()));
   r.parallel.world_size = {world};
 }
 

@@ -44,7 +44,7 @@ Found Search::find(const Space& space, int ways) {
     for (const OnHost& place : space.on_host) places.push_back({place});
   std::vector<ModeOfShards> within, among_all;  // a node
   for (const ModeOfShards& mode : space.modes)
-    (mode.shard < evaluator_.problem().mesh.batches() ? within : among_all).push_back(mode);
+    (mode.shard < evaluator_.problem().mesh.row_ranks() ? within : among_all).push_back(mode);
   const bool node_first = space.node_first && !among_all.empty() &&
                           std::ranges::any_of(within, [](auto& m) { return m.shard > 1; });
   if (knows_links() && node_first)

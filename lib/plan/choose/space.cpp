@@ -54,7 +54,7 @@ std::vector<std::int64_t> micro_batch_sizes_of(const Draft& plan, Freedom freedo
 /// The mode and its shards; ddp first, since nothing is gathered there.
 std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int64_t local_ranks) {
   const auto& asked = plan.recipe.parallel;
-  const int world = plan.mesh.batches();  // ranks that may share shards
+  const int world = plan.mesh.row_ranks();  // ranks that may share shards
   std::vector<ModeOfShards> out;
   const std::int64_t node = ranks_of_a_node(plan, local_ranks);
   const auto add = [&](ParallelMode mode) {
@@ -63,7 +63,8 @@ std::vector<ModeOfShards> modes_of(const Draft& plan, Freedom freedom, std::int6
     else if (!asked.shard_ranks.is_auto() && freedom != Freedom::any)
       out.push_back({mode, static_cast<int>(*asked.shard_ranks.value)});
     else {  // within a node first: nothing is gathered between nodes
-      if (node > 0 && program::Mesh::is_grid(static_cast<int>(node), plan.mesh.experts))
+      if (node > 0 && program::Mesh::is_grid(static_cast<int>(node), plan.mesh.experts) &&
+          program::Mesh::is_grid(static_cast<int>(node), plan.mesh.context))
         out.push_back({mode, static_cast<int>(node)});
       out.push_back({mode, world});
     }
@@ -120,7 +121,7 @@ std::vector<int> groups_on_device_of(const Draft& plan) {
 
 std::int64_t ranks_of_a_node(const Draft& plan, std::int64_t local_ranks) {
   // those of a node that have a batch of their own
-  const std::int64_t world = plan.mesh.batches(), node = local_ranks / plan.mesh.tensor;
+  const std::int64_t world = plan.mesh.row_ranks(), node = local_ranks / plan.mesh.tensor;
   return node > 1 && node < world && world % node == 0 && local_ranks % plan.mesh.tensor == 0 ? node
                                                                                               : 0;
 }

@@ -74,13 +74,13 @@ void tell_shards(Telling& t) {
   if (t.plan.zero_stage() == 0 || !t.searched.before.recipe.parallel.shard_ranks.is_auto()) return;
   std::int64_t node = 0;  // ranks of one, if they were tried
   for (const ModeOfShards& m : t.searched.space.modes)
-    if (m.shard > 1 && m.shard < t.plan.mesh.batches()) node = m.shard;
+    if (m.shard > 1 && m.shard < t.plan.mesh.row_ranks()) node = m.shard;
   if (node == 0 || !t.searched.found.best()) return;
   if (t.now.shard == node)
     return t.add("parallel.shard_ranks " + std::to_string(node) + ": shards lie among the " +
                  std::to_string(node) +
                  " ranks of one node, so that weights are gathered within it; " +
-                 std::to_string(t.plan.mesh.batches() / node) +
+                 std::to_string(t.plan.mesh.row_ranks() / node) +
                  " nodes hold the same, and sum the gradients of their shards; " +
                  human_bytes(t.takes.bytes));
   Decisions among = t.now;

@@ -12,6 +12,8 @@ std::string name_of_exchange(const program::Instruction& i, Role role) {
   if (role == Role::value || role == Role::value_gradient) {
     if (i.op == Op::gather) return "rows of layers gathered";
     if (i.op == Op::scatter) return "rows of layers summed";
+    if (i.op == Op::all_to_all && i.along == program::axes::context)
+      return "heads of rows to ranks";
   }
   if (i.op == Op::gather) return "weights gathered";
   if (i.op == Op::scatter) return "gradients scattered";

@@ -121,6 +121,7 @@ ReportSection batch_section(const RunPlan& plan, double price_per_gpu_hour) {
   s.give("micro_batch_size", batch.micro_batch_size);
   s.give("grad_accum_steps", batch.grad_accum_steps);
   s.give("world_size", plan.mesh.world);
+  if (plan.mesh.context > 1) s.give("context_ranks", plan.mesh.context);
   if (plan.mesh.tensor > 1) s.give("tensor_ranks", plan.mesh.tensor);
   s.give("row_lengths", plan.row_lengths);
   s.both("tokens_per_step", plan.tokens_per_step,

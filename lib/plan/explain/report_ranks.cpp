@@ -10,13 +10,15 @@ namespace trainx::plan {
 namespace {
 
 std::string ranks_heading(const RunPlan& plan) {
-  const std::int64_t groups = plan.zero_stage() > 0 ? plan.mesh.batches() / plan.mesh.shard : 1;
+  const std::int64_t groups = plan.zero_stage() > 0 ? plan.mesh.row_ranks() / plan.mesh.shard : 1;
   return "between ranks, in a step (" + recipe::write_value(plan.mode) +
          (groups > 1 ? ", " + std::to_string(groups) + " groups of " +
                            std::to_string(plan.mesh.shard) + " ranks"
                      : "") +
          (plan.mesh.experts > 1 ? ", experts of " + std::to_string(plan.mesh.experts) + " ranks"
                                 : "") +
+         (plan.mesh.context > 1 ? ", rows of " + std::to_string(plan.mesh.context) + " ranks"
+                                : std::string()) +
          (plan.mesh.tensor > 1 ? ", layers of " + std::to_string(plan.mesh.tensor) + " ranks"
                                : "") +
          ")";
@@ -29,6 +31,7 @@ ReportSection ranks_section(const RunPlan& plan) {
   s.give("mode", recipe::write_value(plan.mode));
   if (plan.zero_stage() > 0) s.give("shard_ranks", plan.mesh.shard);
   if (plan.mesh.experts > 1) s.give("expert_ranks", plan.mesh.experts);
+  if (plan.mesh.context > 1) s.give("context_ranks", plan.mesh.context);
   if (plan.mesh.tensor > 1) s.give("tensor_ranks", plan.mesh.tensor);
   const std::vector<Exchange> exchanges = exchanges_of(plan);
   const auto if_any = [&](const std::string& text) { return exchanges.empty() ? "" : text; };

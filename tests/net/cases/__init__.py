@@ -5,6 +5,7 @@ Each trains in about a second. Names are unique: a case is known by its name fro
 
 from . import (
     adapters,
+    context,
     data,
     decoders,
     encoders,
@@ -33,7 +34,9 @@ def joined(*parts):
     return out
 
 
-CASES = joined(gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans, tensor)
+CASES = joined(
+    gpt2, fp8, decoders, adapters, mixtures, encoders, own, folders, plans, tensor, context
+)
 
 
 def write_data(folder):

@@ -19,7 +19,12 @@ def parts(mode, world, tensor, micro=4):
 
 CASES = {
     "llama, parts of 2 ranks": case(family("llama"), *parts("ddp", 2, 2)),
-    "llama, parts of 2 ranks, bf16, recomputed": case(family("llama"), *parts("ddp", 2, 2), BF16, FULL),
+    "llama, parts of 2 ranks, bf16, recomputed": case(
+        family("llama"), *parts("ddp", 2, 2), BF16, FULL
+    ),
+    "olmo2, parts, norms of all queries": case(
+        family("olmo2", ALL_HEADS), *parts("ddp", 2, 2), BF16
+    ),
     "llama, parts of 2 ranks, selective": case(
         family("llama"), *parts("ddp", 2, 2), BF16, "memory.activation_checkpoint=selective"
     ),

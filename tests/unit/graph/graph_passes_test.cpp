@@ -185,6 +185,9 @@ TEST_CASE("each pass changes a model; the printed one says what is frozen") {
   architectures::GraphOptions in_parts = architectures::GraphOptions::on_cpu(1);
   in_parts.passes.tensor_ranks = 2;
   observe_graph_passes(gpt2, 1, 64, DType::f32, in_parts, observe);
+  architectures::GraphOptions by_tokens = architectures::GraphOptions::on_cpu(1);
+  by_tokens.passes.context_ranks = 2;
+  observe_graph_passes(gpt2, 1, 64, DType::f32, by_tokens, observe);
   architectures::GraphOptions frozen = architectures::GraphOptions::on_gpu(false, 80);
   frozen.passes.rules = {{.pattern = "*", .trained = false}};
   observe_graph_passes(gpt2, 8, 1024, DType::bf16, frozen, observe);
@@ -295,28 +298,36 @@ architectures::ModelDims llama() {
                                          "config.json");
 }
 
-/// The model after the pass, for ranks that have parts of layers.
-Model partitioned(const architectures::ModelDims& dims, int ranks) {
+/// The model after all passes.
+Model passed(const architectures::ModelDims& dims, const GraphPassOptions& passes) {
   architectures::GraphOptions options = architectures::GraphOptions::on_cpu(1);
-  options.passes.tensor_ranks = ranks;
+  options.passes = passes;
   std::optional<Model> model;
-  observe_graph_passes(dims, 2, 4, DType::f32, options, [&](std::string_view pass, const Model& m) {
-    if (pass == "partition") model = m;
-  });
+  observe_graph_passes(dims, 2, 4, DType::f32, options,
+                       [&](std::string_view, const Model& m) { model = m; });
   REQUIRE(model);
   return *model;
+}
+Model partitioned(const architectures::ModelDims& dims, int ranks) {
+  return passed(dims, {.tensor_ranks = ranks});
+}
+
+using Names = std::vector<std::string>;
+std::vector<std::pair<std::string, Names>> names_of_blocks(const Model& model) {
+  std::vector<std::pair<std::string, Names>> blocks;
+  for (const Block& block : model.blocks) {
+    blocks.emplace_back(block.name, Names());
+    for (const Node& op : block.ops)
+      blocks.back().second.emplace_back(operations::name_of(op.operation));
+  }
+  return blocks;
 }
 
 }  // namespace
 
 TEST_CASE("ranks that have parts of layers exchange rows between them") {
   const Model model = partitioned(llama(), 2);
-  using Names = std::vector<std::string>;
-  std::vector<std::pair<std::string, Names>> blocks;
   for (const Block& block : model.blocks) {
-    blocks.emplace_back(block.name, Names());
-    for (const Node& op : block.ops)
-      blocks.back().second.emplace_back(operations::name_of(op.operation));
     CHECK(block.parts == program::Parts{program::axes::tensor, 2});
     CHECK(block.own_part_alone);
   }
@@ -336,7 +347,7 @@ TEST_CASE("ranks that have parts of layers exchange rows between them") {
       {"head.part", {"linear", "logit_sums"}},
       {"head.numbers", {"exchange"}},
       {"head.part2", {"part_loss"}}};
-  CHECK(blocks == wanted);
+  CHECK(names_of_blocks(model) == wanted);
   const auto block = [&](std::string_view name) -> const Block& {
     return *std::ranges::find(model.blocks, name, &Block::name);
   };
@@ -371,6 +382,60 @@ TEST_CASE("neighbours share a key-value head where there are fewer of them than 
                                          "attention", "linear"});
   for (const ModelParameter& p : model.parameters)
     if (p.spec.name == "model.layers.0.self_attn.k_proj.weight") CHECK_FALSE(p.continues);
+}
+
+TEST_CASE("ranks that have tokens of each row exchange heads around attention") {
+  const Model model = passed(llama(), {.context_ranks = 4});
+  const std::vector<std::pair<std::string, Names>> wanted{
+      {"embedding", {"embedding"}},
+      {"h0.attention", {"residual_norm", "linear", "heads_by_rank"}},
+      {"h0.attention.exchange", {"exchange"}},
+      {"h0.attention.part", {"rotary", "attention"}},
+      {"h0.attention.exchange2", {"exchange"}},
+      {"h0.attention.rows", {"heads_by_rank", "linear"}},
+      {"h0.mlp", {"residual_norm", "linear", "gated", "linear"}},
+      {"head", {"residual_norm", "linear", "cross_entropy"}}};
+  CHECK(names_of_blocks(model) == wanted);
+  for (const Block& block : model.blocks) {
+    CAPTURE(block.name);
+    CHECK(block.parts == program::Parts{program::axes::context, 4});
+    CHECK(block.own_part_alone);
+    const std::string_view first = operations::name_of(block.ops.front().operation);
+    const bool of_rows = first != "exchange" && first != "rotary";
+    CHECK(block.rows_of_part == (of_rows ? 2 : 0));  // of 2 samples of 4 tokens
+  }
+  const auto& attention = std::get<operations::Attention>(model.blocks[3].ops[1].operation);
+  CHECK(attention.query_heads == 1);
+  CHECK(attention.key_value_heads == 1);  // of two, which neighbours share
+  CHECK(attention.heads_of_layer == 4);
+  CHECK(attention.length == 4);
+  const ModelValue& targets = model.values[static_cast<std::size_t>(model.head.targets)];
+  CHECK(targets.own_rows);
+  CHECK(targets.type.dims == std::vector<std::int64_t>{1, 2});
+  CHECK(model.head.expected_rows == 2);
+}
+
+TEST_CASE("what ranks cannot have tokens of is refused with its reason") {
+  const auto refusal = [](const architectures::ModelDims& dims, int ranks) {
+    try {
+      passed(dims, {.context_ranks = ranks});
+    } catch (const UserError& e) {
+      CHECK(e.code() == ExitCode::invalid_recipe);
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal(llama(), 8).find("heads") != std::string::npos);
+  CHECK(refusal(llama(), 3).find("tokens") != std::string::npos);
+  CHECK(refusal(mixture(), 2).empty());
+  const architectures::Gpt2Dims bounded{.num_layers = 1,
+                                        .num_heads = 2,
+                                        .hidden_size = 8,
+                                        .max_positions = 8,
+                                        .num_experts = 4,
+                                        .decoder_sparse_step = 1,
+                                        .capacity_factor = 1};
+  CHECK(refusal(bounded, 2).find("h0.mlp") != std::string::npos);
 }
 
 TEST_CASE("what ranks cannot have parts of is refused with the block") {

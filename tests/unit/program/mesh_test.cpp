@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "program/mesh.hpp"
 #include "support/catch.hpp"
 #include <algorithm>
@@ -94,6 +95,35 @@ TEST_CASE("experts are shared by neighbours, however shards lie") {
   CHECK(mesh.peers(axes::shard, 5) == std::vector{4, 5, 6, 7});
   mesh.experts = 8;
   CHECK(mesh.significant(axes::expert) == mesh.significant(axes::all));
+}
+
+TEST_CASE("ranks that share a batch are neighbours among those with rows of their own") {
+  Mesh mesh(16, 4);
+  mesh.context = 2;
+  mesh.tensor = 2;
+  CHECK(mesh.row_ranks() == 8);
+  CHECK(mesh.batches() == 4);
+  CHECK(mesh.peers(axes::context, 5) == std::vector{5, 7});
+  CHECK(mesh.peers(axes::batch, 5) == std::vector{1, 5, 9, 13});
+  CHECK(mesh.peers(axes::shard, 5) == std::vector{1, 3, 5, 7});
+  CHECK(mesh.peers(axes::replica, 5) == std::vector{5, 13});
+  CHECK(mesh.peers(axes::data, 4) == std::vector{0, 2, 4, 6, 8, 10, 12, 14});
+  for (int rank = 0; rank < 16; ++rank) {
+    CHECK(mesh.batch_of(rank) == mesh.place(axes::batch, rank));
+    CHECK(mesh.place(axes::context, rank) == rank / 2 % 2);
+  }
+  mesh.context = 8;  // more than share shards
+  CHECK(mesh.peers(axes::context, 4) == std::vector{0, 2, 4, 6, 8, 10, 12, 14});
+  CHECK(mesh.size(axes::batch) == 1);
+  mesh = Mesh(12, 4);
+  mesh.experts = 2;
+  mesh.context = 4;
+  CHECK(mesh.peers(axes::context, 5) == std::vector{4, 5, 6, 7});
+  CHECK(mesh.peers(axes::expert, 5) == std::vector{4, 5});
+  CHECK(mesh.peers(axes::expert_replica, 5) == std::vector{1, 3, 5, 7, 9, 11});
+  CHECK(mesh.peers(axes::batch, 5) == std::vector{1, 5, 9});
+  mesh.context = 3;
+  CHECK_THROWS_AS(mesh.dimensions(), trainx::InternalError);
 }
 
 }  // namespace mesh_test

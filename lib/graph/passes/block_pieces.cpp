@@ -1,0 +1,117 @@
+#include "graph/passes/block_pieces.hpp"
+#include <string_view>
+
+namespace trainx::graph {
+
+using namespace operations;
+using program::ExchangeKind;
+
+namespace {
+
+std::string_view name_between(ExchangeKind kind) {
+  switch (kind) {
+    case ExchangeKind::rows_to_all: return ".gather";
+    case ExchangeKind::sums_to_rows: return ".scatter";
+    case ExchangeKind::parts_to_ranks: return ".exchange";
+    default: return ".numbers";
+  }
+}
+
+}  // namespace
+
+void BlockPieces::begin(const Block& block, int number) {
+  block_ = {};
+  number_ = number;
+  block_.name = block.name;
+  block_.kind = block.kind;
+  block_.layer = block.layer;
+  block_.length = block.length;
+  cut_so_far_ = 0;
+}
+
+void BlockPieces::end(bool closes) {
+  end_piece(rows_of_all_ ? block_.kind : BlockKind::layer);
+  model_.blocks.back().closes = closes;
+}
+
+void BlockPieces::begin_ops(bool columns) {
+  if (!now_.ops.empty() && columns != now_is_of_columns_) end_piece();
+  now_is_of_columns_ = columns;
+}
+
+void BlockPieces::end_piece(BlockKind kind) {
+  if (now_.ops.empty()) return;
+  now_.kind = kind;
+  if (!now_is_of_columns_ && (rows_of_all_ || kind == BlockKind::layer))
+    now_.rows_of_part = row_count();
+  add_piece(std::exchange(now_, {}), now_is_of_columns_ ? ".part" : ".rows");
+}
+
+void BlockPieces::add_piece(Block piece, const std::string& suffix) {
+  piece.name = block_.name + (cut_so_far_ == 0 ? "" : suffix);
+  if (const int number = ++names_[piece.name]; number > 1) piece.name += std::to_string(number);
+  piece.layer = block_.layer;
+  piece.length = block_.length;
+  piece.closes = true;
+  piece.parts = parts_;
+  piece.own_part_alone = true;
+  piece.cast_number = number_;
+  piece.continues = cut_so_far_++ > 0;
+  model_.blocks.push_back(std::move(piece));
+}
+
+ValueId BlockPieces::exchanged(ValueId v, ExchangeKind kind, Lies to) {
+  const auto [known, is_new] = exchanged_.try_emplace({v, kind}, none);
+  if (!is_new) return known->second;
+  end_piece();
+  Node op{Exchange{.kind = kind, .ranks = parts_.count}, {v}, {}, {none}, {}};
+  make_outputs(op, to);
+  known->second = op.outputs.front();
+  Block between;
+  between.ops.push_back(std::move(op));
+  add_piece(std::move(between), std::string(name_between(kind)));
+  return known->second;
+}
+
+ValueId BlockPieces::add_value(ModelValue made) {
+  model_.values.push_back(std::move(made));
+  return static_cast<ValueId>(model_.values.size()) - 1;
+}
+
+ValueId BlockPieces::reordered(HeadsByRank op, ValueId v) {
+  begin_ops(false);
+  Node node{std::move(op), {v}, {}, {none}, {}};
+  make_outputs(node, Lies::rows);
+  const ValueId made = node.outputs.front();
+  add(std::move(node));
+  return made;
+}
+
+ValueId BlockPieces::heads_of_rank(ValueId v, std::vector<HeadSection> sections) {
+  const auto [known, is_new] = parted_.try_emplace(v, none);
+  if (!is_new) return known->second;
+  const ValueId by_rank = reordered({.sections = std::move(sections), .ranks = parts_.count}, v);
+  return known->second = exchanged(by_rank, ExchangeKind::parts_to_ranks, Lies::columns);
+}
+
+ValueId BlockPieces::rows_of_rank(ValueId v) {
+  const auto [known, is_new] = joined_.try_emplace(v, none);
+  if (!is_new) return known->second;
+  const ValueId by_rank = exchanged(v, ExchangeKind::parts_to_ranks, Lies::columns);
+  const std::int64_t columns = value(v).type.columns();
+  return known->second = reordered(
+             {.sections = {{parts_.count, columns}}, .ranks = parts_.count, .joins = true},
+             by_rank);
+}
+
+void BlockPieces::make_outputs(Node& op, Lies lie) {
+  const std::vector<OutputSpec> specs = outputs_of(op.operation, model_.types_of(op));
+  for (std::size_t o = 0; o < specs.size() && o < op.outputs.size(); ++o) {
+    if (!specs[o].type.defined()) continue;
+    if (op.outputs[o] == none) op.outputs[o] = add_value({std::string(specs[o].name), {}});
+    value(op.outputs[o]).type = specs[o].type;
+    lies_[op.outputs[o]] = lie;
+  }
+}
+
+}  // namespace trainx::graph

@@ -1,0 +1,236 @@
+#include "core/error.hpp"
+#include "graph/passes/block_pieces.hpp"
+#include "graph/passes/graph_passes.hpp"
+#include "graph/passes/head_sections.hpp"
+#include "graph/passes/number_values.hpp"
+#include "graph/passes/producers.hpp"
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace trainx::graph {
+
+using namespace operations;
+using program::ExchangeKind;
+
+namespace {
+
+[[noreturn]] void refuse_context(const std::string& why) {
+  throw UserError(ExitCode::invalid_recipe, "parallel.context: " + why);
+}
+
+class RowCut {
+ public:
+  RowCut(Model& model, int ranks)
+      : model_(model), ranks_(ranks), pieces_(model, {program::axes::context, ranks}, true) {}
+
+  void run() {
+    sum_biases_in_linear_layers();
+    std::vector<Block> blocks = std::move(model_.blocks);
+    model_.blocks.clear();
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (static_cast<int>(b) == model_.first_of_targets)
+        model_.first_of_targets = static_cast<int>(model_.blocks.size());
+      cut(std::move(blocks[b]), static_cast<int>(b));
+    }
+    number_values(model_);
+  }
+
+ private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+  /// An attention sees gradients of its own heads alone.
+  void sum_biases_in_linear_layers() {
+    const Producers producers(model_);
+    for (Block& block : model_.blocks)
+      for (Node& op : block.ops) {
+        auto* const attention = std::get_if<Attention>(&op.operation);
+        if (!attention || !std::exchange(attention->sums_bias, false)) continue;
+        op.parameters[Attention::qkv_bias] = {};
+        std::get<Linear>(producers.node(op.inputs[Attention::qkv])->operation).epilogue.bias_sum =
+            BiasSum::here;
+      }
+  }
+
+  void cut(Block block, int number) {
+    pieces_.begin(block, number);
+    require_rows();
+    for (Node& op : block.ops)
+      if (auto* loss = std::get_if<RouterLoss>(&op.operation)) share_balance(*loss, op);
+    for (Node& op : block.ops) {
+      if (is_of_heads(op.operation) || norms_heads_of_rank(op))
+        place_heads(std::move(op));
+      else if (std::holds_alternative<Embedding>(op.operation))
+        place_embedding(std::move(op));
+      else if (std::holds_alternative<CrossEntropy>(op.operation) ||
+               std::holds_alternative<ValueLoss>(op.operation))
+        place_loss(std::move(op));
+      else if (may_compute_rows(op))
+        place_rows(std::move(op));
+      else
+        refuse(op);
+    }
+    pieces_.end(block.closes);
+  }
+
+  std::int64_t rows() const { return pieces_.row_count(); }
+  /// That the rank has rows of.
+  std::int64_t samples() const {
+    return std::max<std::int64_t>(1, rows() / pieces_.block().length);
+  }
+
+  /// Whole samples, or equal parts of one.
+  void require_rows() const {
+    const std::int64_t samples = model_.batch_size, length = pieces_.block().length;
+    const bool whole = samples % ranks_ == 0,
+               parts = ranks_ % samples == 0 && length % (ranks_ / samples) == 0;
+    if (!whole && !parts)
+      refuse_context(std::to_string(ranks_) + " ranks cannot have equal parts of " +
+                     std::to_string(samples) + " samples of " + std::to_string(length) +
+                     " tokens; write a batch.micro_batch_size and a data.sequence_length of which "
+                     "the ranks' number divides the product, 1 and a multiple of it at best");
+  }
+
+  // Values
+
+  /// The value as an operation of rows reads it: heads come back from the ranks that had them.
+  ValueId as_rows(const Node& op, ValueId v) {
+    const bool is_rows = v == none || pieces_.value(v).batch != none ||
+                         pieces_.lies(v) != Lies::columns;
+    if (is_rows) return v;
+    if (!attended_.contains(v)) refuse(op);  // queries, keys and values side by side
+    return pieces_.rows_of_rank(v);
+  }
+
+  /// The rank's own rows of a tensor of the micro-batch, or those of the samples that it has rows
+  /// of.
+  ValueId own_rows(ValueId v, bool by_token) {
+    if (v == none) return v;
+    const auto [known, is_new] = own_.try_emplace(v, none);
+    if (!is_new) return known->second;
+    ModelValue own = pieces_.value(v);
+    own.type.dims.front() = samples();
+    if (by_token) own.type.dims.at(1) = std::min(rows(), pieces_.block().length);
+    own.name = "own_" + own.name;
+    own.own_rows = true;
+    return known->second = pieces_.add_value(std::move(own));
+  }
+
+  // Operations
+
+  void place(Node op, bool heads) {
+    pieces_.begin_ops(heads);
+    pieces_.make_outputs(op, heads ? Lies::columns : Lies::rows);
+    pieces_.add(std::move(op));
+  }
+
+  /// The loss of routers is of what all ranks have counted.
+  void share_balance(RouterLoss& loss, Node& op) {
+    loss.ranks = ranks_;
+    op.inputs.resize(RouterLoss::all + 1, none);
+    op.inputs[RouterLoss::all] =
+        pieces_.exchanged(op.inputs[RouterLoss::balance], ExchangeKind::numbers_to_all, Lies::rows);
+  }
+
+  /// Experts compute the tokens of a rank as they do those of a micro-batch.
+  bool may_compute_rows(Node& op) const {
+    if (auto* loads = std::get_if<ExpertLoads>(&op.operation)) {
+      loads->choices /= ranks_;
+      return true;
+    }
+    const auto* dispatch = std::get_if<Dispatch>(&op.operation);
+    return computes_rows(op.operation) ||
+           (dispatch ? dispatch->capacity == 0 : goes_by_tokens(op.operation));
+  }
+
+  void place_rows(Node op) {
+    for (auto* values : {&op.inputs, &op.gradient_of})
+      for (ValueId& v : *values) v = as_rows(op, v);
+    place(std::move(op), false);
+  }
+
+  /// Ranks make the gradients of a table of their own rows, as they do of every weight.
+  void place_embedding(Node op) {
+    for (const int i :
+         {int{Embedding::tokens}, int{Embedding::token_types}, int{Embedding::starts}})
+      if (at(i) < op.inputs.size()) op.inputs[at(i)] = own_rows(op.inputs[at(i)], true);
+    place(std::move(op), false);
+  }
+
+  void place_loss(Node op) {
+    static_assert(int{CrossEntropy::targets} == int{ValueLoss::targets});
+    op.inputs[CrossEntropy::targets] =
+        own_rows(op.inputs[CrossEntropy::targets], model_.head.rows != HeadRows::first);
+    model_.head.targets = op.inputs[CrossEntropy::targets];
+    model_.head.expected_rows = std::max<std::int64_t>(1, model_.head.expected_rows / ranks_);
+    model_.head.chunk = std::min(model_.head.chunk, rows());
+    model_.head.predicted_rows = 0;
+    place_rows(std::move(op));
+  }
+
+  /// A norm of each head behind what turns it, with weights that all heads share.
+  bool norms_heads_of_rank(const Node& op) const {
+    const auto* norm = std::get_if<HeadNorm>(&op.operation);
+    if (!norm || pieces_.lies(op.inputs[HeadNorm::x]) != Lies::columns) return false;
+    const auto is_shared = [&](const ParameterId& p) {
+      return p.index == none || model_.parameters[at(p.index)].spec.elements() == norm->head_size;
+    };
+    if (norm->whole || !std::ranges::all_of(op.parameters, is_shared)) refuse(op);
+    return true;
+  }
+
+  void place_heads(Node op) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId v = op.inputs[i];
+      if (v == none || pieces_.value(v).batch != none || pieces_.lies(v) != Lies::rows) continue;
+      auto sections =
+          head_sections(op.operation, static_cast<int>(i), pieces_.value(v).type.columns());
+      if (!sections.empty()) op.inputs[i] = pieces_.heads_of_rank(v, std::move(sections));
+    }
+    std::visit(
+        [&](auto& o) {
+          if constexpr (requires { o.query_heads, o.key_value_heads; }) {
+            require_heads(o.query_heads, o.key_value_heads);
+            if constexpr (requires { o.heads_of_layer; }) o.heads_of_layer = o.query_heads;
+            o.query_heads /= ranks_;
+            o.key_value_heads = std::max<std::int64_t>(1, o.key_value_heads / ranks_);
+          }
+        },
+        op.operation);
+    const bool attends = std::holds_alternative<Attention>(op.operation);
+    if (attends) attended_.insert(op.outputs[Attention::out]);
+    place(std::move(op), true);
+  }
+
+  void require_heads(std::int64_t queries, std::int64_t keys) const {
+    for (const std::int64_t heads : {queries, keys})
+      if (heads % ranks_ != 0 && (heads == queries || ranks_ % heads != 0))
+        refuse_context(std::to_string(ranks_) + " ranks cannot share the " + std::to_string(heads) +
+                       (heads == queries ? " query" : " key-value") + " heads of " +
+                       pieces_.block().name +
+                       ", of which each computes some for all tokens of a row; write a number that "
+                       "divides them, or leave parallel.context out");
+  }
+
+  [[noreturn]] void refuse(const Node& op) const {
+    refuse_context(pieces_.block().name + " has an operation " +
+                   std::string(name_of(op.operation)) +
+                   ", which needs all tokens of a row on one rank; leave parallel.context out");
+  }
+
+  Model& model_;
+  const int ranks_;
+  BlockPieces pieces_;
+  std::map<ValueId, ValueId> own_;
+  std::set<ValueId> attended_;  // results of attention
+};
+
+}  // namespace
+
+void cut_rows(Model& model, const GraphPassOptions& options) {
+  if (options.context_ranks > 1) RowCut(model, options.context_ranks).run();
+}
+
+}  // namespace trainx::graph

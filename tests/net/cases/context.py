@@ -1,0 +1,43 @@
+"""Ranks that share a batch and have some tokens of each row."""
+
+from .base import BF16, FP16, STORIES, case, ranks
+from .decoders import ALL_HEADS, FULL, family
+from .encoders import WIDE, encoder, seq2seq
+from .gpt2 import IN_BACKWARD
+
+GPT2 = (
+    "{type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, "
+    "dropout: 0.1}}",
+    STORIES,
+)
+
+
+def tokens(mode, world, context, micro=1):
+    return ranks(mode, world, micro, f", context: {context}")
+
+
+CASES = {
+    "llama, tokens of 2 ranks": case(family("llama"), *tokens("ddp", 2, 2)),
+    "llama, tokens of 4 ranks, shared heads of keys": case(
+        family("llama"), *tokens("ddp", 4, 4), BF16
+    ),
+    "llama, tokens of 2 ranks, recomputed": case(family("llama"), *tokens("ddp", 2, 2), BF16, FULL),
+    "llama, tokens of 2 of 4 ranks, zero1": case(family("llama"), *tokens("zero1", 4, 2), FP16),
+    "llama, tokens of 4 ranks, zero3": case(family("llama"), *tokens("zero3", 4, 4), BF16),
+    "llama, tokens, updates in backward": case(
+        family("llama"), *tokens("ddp", 2, 2, 8), IN_BACKWARD
+    ),
+    "llama, tokens, fp8": case(
+        family("llama"), *tokens("ddp", 2, 2), "precision={compute: bf16, products: fp8}"
+    ),
+    "gpt2, tokens of ranks, dropout": case(GPT2, *tokens("ddp", 2, 2)),
+    "gpt2, tokens of packed rows": case("packed", *tokens("ddp", 2, 2)),
+    "granite_swa, tokens, sinks": case(family("granite_swa"), *tokens("ddp", 2, 2)),
+    "olmo2, tokens, norms of all queries": case(
+        family("olmo2", ALL_HEADS), *tokens("ddp", 2, 2), BF16
+    ),
+    "youtu, tokens, latent attention": case(family("youtu", ALL_HEADS), *tokens("ddp", 2, 2)),
+    "t5, tokens, learned biases": case(seq2seq("t5", WIDE), *tokens("ddp", 2, 2)),
+    "bart, tokens of 2 of 4 ranks, zero3": case(seq2seq("bart"), *tokens("zero3", 4, 2), BF16),
+    "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),
+}
