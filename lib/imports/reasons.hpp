@@ -32,8 +32,8 @@ constexpr std::string_view resumes =
 constexpr std::string_view by_command =
     "trainx has commands for this: `trainx eval` and `trainx generate`";
 constexpr std::string_view no_model_parallelism =
-    "trainx has no pipeline or context parallelism; parallel.mode shards data and states, "
-    "parallel.tensor divides layers, parallel.experts the experts of a mixture";
+    "trainx has no pipeline parallelism; parallel.mode shards data and states, parallel.tensor "
+    "divides layers, parallel.context rows, parallel.experts the experts of a mixture";
 constexpr std::string_view no_sparse_attention =
     "trainx has no sparse attention; a model's config.json says which layers have windows";
 constexpr std::string_view summed_by_block =

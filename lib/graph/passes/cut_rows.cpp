@@ -89,8 +89,8 @@ class RowCut {
     if (!whole && !parts)
       refuse_context(std::to_string(ranks_) + " ranks cannot have equal parts of " +
                      std::to_string(samples) + " samples of " + std::to_string(length) +
-                     " tokens; write a batch.micro_batch_size and a data.sequence_length of which "
-                     "the ranks' number divides the product, 1 and a multiple of it at best");
+                     " tokens; write batch.micro_batch_size: 1, or a multiple of " +
+                     std::to_string(ranks_) + ", and a data.sequence_length that it divides");
   }
 
   // Values
