@@ -411,6 +411,24 @@ class CommandLine(GpuTests):
                                 for n in names))
         self.run_it("--merge", str(files[0]), expect=1)     # no page of a half
 
+    def test_what_is_left_of_parts_is_run_alone(self):
+        self.binary("passes", "fails")
+        self.run_it("gpu.kernels", expect=1)
+        [first] = self.out.glob("*.json")
+        first = first.rename(self.folder / "first.json")
+        self.assertEqual({(entry, test) for entry, test, _ in
+                          record.lost([json.loads(first.read_text())])},
+                         {("gpu.kernels", "fails"), ("gpu.kernels.99_kib", "fails")})
+        told = self.closing(self.run_it("--left", str(first), expect=1))
+        self.assertEqual((told["ran"], told["failed"]), (2, 2))
+        [again] = self.out.glob("*.json")
+        both = [json.loads(file.read_text()) for file in (first, again)]
+        self.assertEqual(len(record.merged(both)["rows"]), 4)
+        for row in both[1]["rows"]:
+            row["result"] = "passed"
+        again.write_text(json.dumps(both[1]))
+        self.run_it("--left", str(first), str(again), expect=1)         # nothing is left
+
     def test_commands_see_the_gpus_that_their_test_asks_for(self):
         self.gpus("GPU 0", "GPU 1", "GPU 2")
         script = executable(self.folder / "seen.py", SEEN)
@@ -424,7 +442,8 @@ class CommandLine(GpuTests):
 
     def test_what_is_asked_wrongly_is_refused(self):
         for words, code in ((("--part", "3/2"), 2), (("--part", "x"), 2), (("--jobs", "0"), 2),
-                            (("nothing-of-this-name",), 1), (("--merge",), 1)):
+                            (("nothing-of-this-name",), 1), (("--merge",), 1),
+                            (("--left",), 1)):
             self.run_it(*words, expect=code)
 
 

@@ -81,6 +81,12 @@ def rows_of(run):
     return rows
 
 
+def lost(parts):
+    """Keys of the tests that did not pass or had no time, by the last part that has them."""
+    last = {key(row): row["result"] for part in parts for row in part["rows"]}
+    return {of for of, result in last.items() if result in LOST}
+
+
 def tests_of(rows):
     """A row for each test, of all its parts: the worst result, all seconds."""
     worst = (*LOST, "passed", "skipped")
