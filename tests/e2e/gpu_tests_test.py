@@ -1,10 +1,12 @@
 """scripts/gpu_tests with test binaries and scripts that pass, skip, fail, crash, hang and say
 nothing; the record of a run in parts; what the tests of a GPU need, and scripts/pack packs."""
+import contextlib
 import itertools
 import json
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -192,6 +194,8 @@ class Endings(GpuTests):
     def test_what_has_no_time_left_is_told(self):
         entry = self.binary("passes")
         self.assertEqual(self.results(entry, pool=self.pool(seconds=0)), {"passes": "no time"})
+        hangs = self.pool(seconds=3)
+        self.assertEqual(self.results(self.binary("hangs"), pool=hangs), {"hangs": "no time"})
 
     def test_methods_of_a_script(self):
         tests = {(t.name, t.part): t for t in listing.tests_of(self.script())}
@@ -361,13 +365,32 @@ class CommandLine(GpuTests):
                    "#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines)
                    + ("" if lines else "exit 9\n"))
 
-    def run_it(self, *words, expect=0, **environment):
+    def environment(self):
         env = {name: value for name, value in os.environ.items()
                if name not in ("CUDA_VISIBLE_DEVICES", "TRAINX_TEST_SHARED_MEMORY_KIB")}
-        env |= {"PATH": f"{self.folder / 'bin'}:{env['PATH']}", "OUT": str(self.out),
-                "TRAINX_BUILD_DIR": str(self.folder), "TRAINX_REFERENCE_PYTHON": ""}
+        return env | {"PATH": f"{self.folder / 'bin'}:{env['PATH']}", "OUT": str(self.out),
+                      "TRAINX_BUILD_DIR": str(self.folder), "TRAINX_REFERENCE_PYTHON": ""}
+
+    @contextlib.contextmanager
+    def started(self, *words):
+        """With all that it started ended at the end."""
+        process = subprocess.Popen([ROOT / "scripts" / "gpu_tests", *words], cwd=self.folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=self.environment())
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            mark = f"TRAINX_GPU_UNIT={process.pid}-".encode()
+            for environ in pathlib.Path("/proc").glob("[0-9]*/environ"):
+                with contextlib.suppress(OSError):
+                    if mark in environ.read_bytes():
+                        os.kill(int(environ.parent.name), signal.SIGKILL)
+
+    def run_it(self, *words, expect=0, **environment):
         done = subprocess.run([ROOT / "scripts" / "gpu_tests", *words], capture_output=True,
-                              text=True, env=env | environment, cwd=self.folder)
+                              text=True, env=self.environment() | environment, cwd=self.folder)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
 
@@ -410,6 +433,20 @@ class CommandLine(GpuTests):
                          sorted((e, n) for e in ("gpu.kernels", "gpu.kernels.99_kib")
                                 for n in names))
         self.run_it("--merge", str(files[0]), expect=1)     # no page of a half
+
+    def test_a_call_that_is_ended_from_outside_leaves_what_it_had(self):
+        self.binary("passes", name="blocks")
+        self.binary("hangs")
+        with self.started("gpu.kernels", "gpu.blocks") as process:
+            path = self.out / "gpu-tests-1-of-1.json"
+            while not (path.exists() and "passed" in path.read_text()):
+                self.assertIsNone(process.poll())
+                time.sleep(0.05)
+            process.kill()
+        rows = json.loads(path.read_text())["rows"]
+        self.assertEqual({(r["entry"], r["test"]): r["result"] for r in rows},
+                         {("gpu.blocks", "passes"): "passed", ("gpu.kernels", "hangs"): "no time",
+                          ("gpu.kernels.99_kib", "hangs"): "no time"})
 
     def test_what_is_left_of_parts_is_run_alone(self):
         self.binary("passes", "fails")

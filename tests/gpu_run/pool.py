@@ -12,6 +12,7 @@ import time
 from listing import ROOT
 
 NO_GPU = "no GPU on this machine"       # of tests/support/skip.hpp and tests/e2e/gpu_checks.py
+NO_TIME = "the run's time was over"
 PAUSE = 0.05                            # seconds between looks at processes
 MARK = "TRAINX_GPU_UNIT"                # in the environment of what a unit starts
 RESERVE = 1.5                           # times the estimates of what runs alone; half of the time
@@ -22,12 +23,14 @@ SCRIPTS_OF_A_GPU = 6                    # side by side: each starts many process
 
 
 class Pool:
-    """`deadline`: of time.monotonic(); what does not run by then is told as `no time`. `gpus`: names
-    for CUDA_VISIBLE_DEVICES, of which a process sees the least busy one first."""
-    def __init__(self, folder, slots, deadline, environment, say=print, gpus=()):
+    """`deadline`: of time.monotonic(); what does not run, or does not end, by then is told as
+    `no time`. `gpus`: names for CUDA_VISIBLE_DEVICES, of which a process sees the least busy one
+    first. `ended`: is called with the rows of all processes that are over, after each."""
+    def __init__(self, folder, slots, deadline, environment, say=print, gpus=(),
+                 ended=lambda rows: None):
         self.folder, self.slots, self.deadline = pathlib.Path(folder), slots, deadline
         self.environment, self.say, self.gpus = environment, say, list(gpus)
-        self.rows, self.count = [], 0
+        self.rows, self.count, self.ended = [], 0, ended
 
     def run(self, units):
         """A row for each test: entry, test, part, result, seconds, why."""
@@ -53,12 +56,13 @@ class Pool:
                     running.remove(process)
                     if left := process.finish():
                         waiting.appendleft(left)
+                    self.ended(self.rows)
         finally:
             for process in running:     # of a run that is interrupted
                 process.kill()
         for unit in waiting:
             for test in unit.tests:
-                self.add(test, "no time", 0, "the run's time was over")
+                self.add(test, "no time", 0, NO_TIME)
 
     def next_of(self, waiting, running):
         """Taken out of `waiting`: the first that is no script once scripts keep the GPUs busy."""
@@ -90,6 +94,7 @@ class Running:
         pool.count += 1
         self.pool, self.unit, self.began, self.gpus = pool, unit, time.monotonic(), gpus
         self.end, self.timed_out = min(self.began + unit.limit, end), False
+        self.late = "no time" if end < self.began + unit.limit else "timeout"
         stem = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{pool.count:03}-{unit.label()}")[:120]
         self.log = pool.folder / f"{stem}.log"
         self.record = pool.folder / f"{stem}.record"
@@ -151,14 +156,14 @@ class Running:
                 left.append(test)
             elif line["result"] == "began":
                 failed = True
-                self.pool.add(test, "timeout" if self.timed_out else "failed", seconds, stopped)
+                self.pool.add(test, self.late if self.timed_out else "failed", seconds, stopped)
             else:
                 failed |= self.add_ended(test, line)
         if left and (not stopped or len(left) == len(self.unit.tests)):
             failed = True
             why = stopped or "did not run: the process does not know it"
             for test in left:
-                self.pool.add(test, "timeout" if self.timed_out else "failed",
+                self.pool.add(test, self.late if self.timed_out else "failed",
                               seconds / len(left), why)
             left = []
         elif stopped and not failed:
@@ -195,7 +200,8 @@ class Running:
     def how_it_stopped(self, ended):
         """Why it ended before its time; empty if it did not."""
         if self.timed_out:
-            return f"no end within {self.end - self.began:.0f} s"
+            over = f"{NO_TIME}: " if self.late == "no time" else ""
+            return f"{over}no end within {self.end - self.began:.0f} s"
         if self.process is None:
             return "cannot be started"
         code = self.process.returncode

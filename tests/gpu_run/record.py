@@ -41,7 +41,9 @@ def write_part(path, told, part, all_tests, rows, seconds):
     """A row a line. `all_tests`: keys of the tests of all parts."""
     head = {**told, "part": part, "seconds": round(seconds), "of": all_tests}
     lines = ",\n".join(json.dumps(row) for row in rows)
-    path.write_text(f'{json.dumps(head)[:-1]}, "rows": [\n{lines}\n]}}\n')
+    whole = path.with_suffix(".part")
+    whole.write_text(f'{json.dumps(head)[:-1]}, "rows": [\n{lines}\n]}}\n')
+    whole.rename(path)
 
 
 def merged(parts):
