@@ -134,6 +134,8 @@ void load(train::TrainingParts& parts, const Beginning& start, train::TrainState
                             : " starts") +
                        " from random values (run.seed)");
   }
+  if (plan.adapter && !plan.adapter->parted.head.empty() && !plan.recipe.model.init_from)
+    parts.resident.begin_as(plan.adapter->parted.head, plan.adapter->parted.table);
   const auto& adapter_from = plan.recipe.model.adapter.init_from;
   if (plan.adapter && !goes_on && !adapter_from)
     parts.resident.begin_token_rows(plan.adapter->replaced);

@@ -279,6 +279,7 @@ std::optional<AdapterPlan> plan_adapter(Draft& plan, const facts::Facts& facts) 
   AdapterPlan made = adapter_of(config, plan.dims, unmatched);
   if (was_tied && !architectures::has_partable_head(plan.dims)) {
     share_base_of_tied(made, plan.dims);
+    made.parted = architectures::own_head(plan.dims);
     made.warnings.push_back(
         "the embedding and the head are one weight, of which the adapter changes one alone: the "
         "run has both, and the merged model's config.json says tie_word_embeddings: false");

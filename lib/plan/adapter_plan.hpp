@@ -1,6 +1,7 @@
 #pragma once
 #include "adapter/names.hpp"
 #include "adapter/targets.hpp"
+#include "architectures/own_head.hpp"
 #include "graph/adapter_options.hpp"
 #include "plan/adapter_modules.hpp"
 #include <cstdint>
@@ -28,6 +29,9 @@ struct AdapterPlan {
   /// last of several of one parameter. Where an adapter parts a tied head, a tensor of the head or
   /// the embedding is both parameters.
   std::vector<Tensor> readable_base = {};
+  /// The head and the table of a tied model that the adapter parts: without a folder the head
+  /// begins as the table. Empty: it parts none.
+  architectures::HeadAndTable parted = {};
   /// What tensors of the file add to a weight: scale * B A.
   struct Added {
     WeightSlice to;

@@ -431,28 +431,48 @@ void ResidentState::load_adapter(const std::string& folder, const plan::AdapterP
   require_whole_files();
 }
 
+std::pair<ResidentState::Group&, const ParameterSpec&> ResidentState::find(
+    const std::string& name) {
+  for (Group& group : groups_)
+    for (const ParameterSpec& p : group.spec->parameters)
+      if (p.name == name) return {group, p};
+  throw InternalError("no parameter is called " + name);
+}
+
+void ResidentState::replace(const std::string& name, const std::vector<float>& with) {
+  const auto [group, replaced] = find(name);
+  gather(group, exact_parts(group));
+  std::vector<float> memory, values(static_cast<std::size_t>(group.spec->elements));
+  for (const ParameterSpec& p : group.spec->parameters)
+    std::ranges::copy(exact(group, p, memory), values.begin() + p.offset);
+  unpack_saved(replaced, with, values.data());
+  store_exact(group, values);
+}
+
+std::vector<float> ResidentState::saved_values(const std::string& name) {
+  const auto [group, p] = find(name);
+  ParameterSpec first = p;
+  first.offset = 0;
+  std::vector<float> memory, saved(static_cast<std::size_t>(architectures::saved_elements(p)));
+  gather(group, exact_parts(group));
+  pack_saved(first, exact(group, p, memory).data(), saved);
+  return saved;
+}
+
+void ResidentState::begin_as(const std::string& to, const std::string& from) {
+  replace(to, saved_values(from));
+  store();
+  require_whole_files();
+}
+
 void ResidentState::begin_token_rows(const std::vector<plan::AdapterPlan::Replaced>& all) {
-  const auto find = [&](const std::string& name) -> std::pair<Group&, const ParameterSpec&> {
-    for (Group& group : groups_)
-      for (const ParameterSpec& p : group.spec->parameters)
-        if (p.name == name) return {group, p};
-    throw InternalError("no parameter is called " + name);
-  };
   for (const plan::AdapterPlan::Replaced& one : all) {
-    const auto [of_weight, weight] = find(one.weight);
-    const std::int64_t columns = weight.dims.at(1);
-    std::vector<float> memory, chosen;
-    gather(of_weight, exact_parts(of_weight));
-    const std::span<const float> table = exact(of_weight, weight, memory);
+    const std::vector<float> table = saved_values(one.weight);
+    const std::int64_t columns = find(one.weight).second.dims.at(1);
+    std::vector<float> chosen;
     for (const std::int64_t id : one.ids)
       chosen.insert(chosen.end(), table.begin() + id * columns, table.begin() + (id + 1) * columns);
-    const auto [group, rows] = find(one.rows);
-    gather(group, exact_parts(group));
-    std::vector<float> values(static_cast<std::size_t>(group.spec->elements));
-    for (const ParameterSpec& p : group.spec->parameters)
-      std::ranges::copy(exact(group, p, memory), values.begin() + p.offset);
-    unpack_saved(rows, chosen, values.data());
-    store_exact(group, values);
+    replace(one.rows, chosen);
   }
   store();
   require_whole_files();

@@ -82,6 +82,8 @@ class ResidentState {
   /// Reads the tensors of an adapter's folder, among them weights of the model itself that its file
   /// has; what else the model has stays. The same errors.
   void load_adapter(const std::string& folder, const plan::AdapterPlan& adapter);
+  /// Weight `to` becomes what `from` is, which has its shape.
+  void begin_as(const std::string& to, const std::string& from);
   /// Rows that an adapter trains begin as those in whose place they stand.
   void begin_token_rows(const std::vector<plan::AdapterPlan::Replaced>& all);
   /// The same from another state's weights(), of the same model.
@@ -155,6 +157,11 @@ class ResidentState {
   /// The place's memory, to which what the device alone had there has been downloaded.
   std::byte* fetch(const Place& place) const;
   void begin(const State& state);
+  /// Throws InternalError if there is no parameter of the name.
+  std::pair<Group&, const program::ParameterSpec&> find(const std::string& name);
+  /// A parameter's values in the form that files have.
+  std::vector<float> saved_values(const std::string& name);
+  void replace(const std::string& name, const std::vector<float>& with);
   void store_exact(Group& group, std::span<const float> exact);
   void store_rounded(Group& group, std::span<const float> exact);  // with the master
   /// In `memory`, which grows to it.
