@@ -57,6 +57,15 @@ class Partition {
     pieces_.end(block.closes);
   }
 
+  /// The layer of an adapter that multiplies by its weight, too, before the adapter: shares of a
+  /// sum have the bias once.
+  void set_layer_apart(Node& adapter) {
+    Node layer{Linear{}, {adapter.inputs[LowRank::x]}, {}, {none, none}, {}};
+    layer.parameters = {std::exchange(adapter.parameters[LowRank::weight], {}),
+                        std::exchange(adapter.parameters[LowRank::bias], {})};
+    adapter.inputs[LowRank::base] = place(std::move(layer), true)[Linear::y];
+  }
+
   bool is_of_columns(const Node& op) const {
     for (const ValueId v : op.inputs)
       if (v != none && lies(v) == Lies::columns) return true;
@@ -64,9 +73,13 @@ class Partition {
   }
 
   std::vector<ValueId> place(Node op, bool columns) {
+    if (std::holds_alternative<LowRank>(op.operation) && reads_columns(op) &&
+        op.parameters[LowRank::bias].index != none)
+      set_layer_apart(op);
     if (is_of_heads(op.operation)) bring_heads(op);
     for (auto* values : {&op.inputs, &op.gradient_of})
-      for (ValueId& v : *values) v = brought(op, v, columns);
+      for (ValueId& v : *values)
+        if (!adds_to_shares(op, v)) v = brought(op, v, columns);
     if (!columns) rules_.require_computes_rows(pieces_.block().name, op);
     if (columns) note_shared_heads(op);
     pieces_.begin_ops(columns);
@@ -117,23 +130,33 @@ class Partition {
     return v;
   }
 
+  /// An adapter of a layer whose ranks have shares of a sum adds shares of its own to them.
+  bool adds_to_shares(const Node& op, ValueId v) const {
+    return std::holds_alternative<LowRank>(op.operation) && v != none &&
+           v == op.inputs[LowRank::base] && lies(v) == Lies::shares &&
+           lies(op.inputs[LowRank::x]) == Lies::columns;
+  }
+
   ValueId exchanged(ValueId v, ExchangeKind kind, Lies to) {
     return pieces_.exchanged(v, kind, to);
   }
 
   // Operations
 
+  bool reads_columns(const Node& op) const {
+    const ValueId x = op.inputs.front();
+    return x != none && lies(x) == Lies::columns;
+  }
+
   /// Each rank's part of the operation. True: its outputs are shares of a sum.
   bool cut_operation(Node& op) {
-    bool reads_columns = false;
-    for (const ValueId v : op.inputs) reads_columns |= v != none && lies(v) == Lies::columns;
     if (std::holds_alternative<SharedHeads>(op.operation)) return false;
     if (auto* attention = std::get_if<Attention>(&op.operation);
         attention && attention->key_value_heads % ranks_ != 0 && attention->sums_bias) {
       attention->sums_bias = false;  // linear layers sum theirs
       op.parameters[Attention::qkv_bias] = {};
     }
-    const Split split = rules_.split(pieces_.block().name, op, reads_columns);
+    const Split split = rules_.split(pieces_.block().name, op, reads_columns(op));
     cut_parameters(op, split);
     if (auto* attention = std::get_if<Attention>(&op.operation))
       attention->heads_of_layer = attention->query_heads;
@@ -146,6 +169,8 @@ class Partition {
             o.heads /= ranks_;
         },
         op.operation);
+    if (auto* adapter = std::get_if<LowRank>(&op.operation); adapter && !split.sums_outputs)
+      for (LowRankPart& part : adapter->parts) part.first /= ranks_, part.width /= ranks_;
     if (auto* linear = std::get_if<Linear>(&op.operation);
         linear && split.sums_outputs && op.parameters[Linear::bias].index != none)
       linear->adds_up = true;

@@ -12,6 +12,15 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, "parallel.tensor: " + why);
 }
 
+bool is_linear(const Operation& o) {
+  return std::holds_alternative<Linear>(o) || std::holds_alternative<LowRank>(o);
+}
+
+/// Does an adapter add to `v`, which is not its input as well?
+bool adds_to(const Node& op, ValueId v) {
+  return std::holds_alternative<LowRank>(op.operation) && op.inputs[LowRank::base] == v;
+}
+
 std::optional<Split> inner_split(const Operation& o, const Types& t) {
   if (auto heads = split_of(o, SplitAxis::heads, t)) return heads;
   return split_of(o, SplitAxis::column, t);
@@ -21,14 +30,22 @@ std::optional<Split> inner_split(const Operation& o, const Types& t) {
 
 PartitionRules::PartitionRules(Model& model, int ranks)
     : model_(model), ranks_(ranks), readers_(model.values.size()) {
-  for (Block& block : model.blocks)
+  for (Block& block : model.blocks) {
+    ValueId logits = none;
     for (Node& op : block.ops) {
       if (std::holds_alternative<Linear>(op.operation) &&
-          std::get<Linear>(op.operation).epilogue.makes_logits() && block.kind == BlockKind::head)
+          std::get<Linear>(op.operation).epilogue.makes_logits() && block.kind == BlockKind::head) {
         for (const ParameterId& p : op.parameters) pad_rows(p);
+        logits = op.outputs[Linear::y];
+      } else if (logits != none && adds_to(op, logits)) {
+        pad_rows(op.parameters.back());
+        LowRankPart& part = std::get<LowRank>(op.operation).parts.back();
+        part.width = (part.width + ranks - 1) / ranks * ranks;
+      }
       for (const ValueId v : op.inputs)
         if (v != none) readers_[static_cast<std::size_t>(v)].push_back(op);
     }
+  }
 }
 
 void PartitionRules::pad_rows(const ParameterId& p) {
@@ -44,8 +61,8 @@ bool PartitionRules::leads_to_sums(ValueId v) const {
   if (v == none || static_cast<std::size_t>(v) >= readers_.size()) return true;
   return std::ranges::all_of(readers_[static_cast<std::size_t>(v)], [&](const Node& op) {
     const Types types = model_.types_of(op);
-    if (std::holds_alternative<Linear>(op.operation))
-      return split_of(op.operation, SplitAxis::row, types).has_value();
+    if (adds_to(op, v)) return leads_to_sums(op.outputs[LowRank::y]);
+    if (is_linear(op.operation)) return split_of(op.operation, SplitAxis::row, types).has_value();
     if (const auto* loss = std::get_if<CrossEntropy>(&op.operation))
       return loss->score != CrossEntropy::Score::confusion && model_.head.rows != HeadRows::first;
     return inner_split(op.operation, types) &&
@@ -54,7 +71,7 @@ bool PartitionRules::leads_to_sums(ValueId v) const {
 }
 
 bool PartitionRules::opens_columns(const Node& op) const {
-  return std::holds_alternative<Linear>(op.operation) &&
+  return is_linear(op.operation) && !adapts_shared_heads(op) &&
          split_of(op.operation, SplitAxis::column, model_.types_of(op)) &&
          std::ranges::all_of(op.outputs, [&](ValueId made) { return leads_to_sums(made); });
 }
@@ -63,12 +80,29 @@ const Node* PartitionRules::reader_behind(ValueId v) const {
   while (v != none && static_cast<std::size_t>(v) < readers_.size() &&
          !readers_[static_cast<std::size_t>(v)].empty()) {
     const Node& reader = readers_[static_cast<std::size_t>(v)].front();
+    if (adds_to(reader, v)) {
+      v = reader.outputs[LowRank::y];
+      continue;
+    }
     if (!std::holds_alternative<Rotary>(reader.operation) &&
         !std::holds_alternative<HeadNorm>(reader.operation))
       return &reader;
     v = reader.outputs.front();
   }
   return nullptr;
+}
+
+bool PartitionRules::adapts_shared_heads(const Node& op) const {
+  const auto read_by_adapter = [&](ValueId v) {
+    return v != none && static_cast<std::size_t>(v) < readers_.size() &&
+           std::ranges::any_of(readers_[static_cast<std::size_t>(v)],
+                               [&](const Node& reader) { return adds_to(reader, v); });
+  };
+  if (!std::holds_alternative<LowRank>(op.operation) && !read_by_adapter(op.outputs.back()))
+    return false;
+  const Node* const reader = reader_behind(op.outputs.back());
+  const auto* const attention = reader ? std::get_if<Attention>(&reader->operation) : nullptr;
+  return attention && attention->key_value_heads % ranks_ != 0;
 }
 
 const Attention* PartitionRules::shares_key_value_heads(const Node& op) const {
@@ -102,8 +136,13 @@ Split PartitionRules::split(const std::string& block, const Node& op, bool reads
         }
       },
       op.operation);
+  if (const auto* adapter = std::get_if<LowRank>(&op.operation);
+      adapter && adapter->dropout > 0 && reads_columns)
+    refuse_recipe("an adapter of " + block +
+                  " drops what its layer reads, which ranks have parts "
+                  "of; write model.adapter.dropout: 0, or model.adapter.targets without the layer");
   const std::optional<Split> split =
-      !std::holds_alternative<Linear>(op.operation)
+      !is_linear(op.operation)
           ? inner_split(op.operation, types)
           : split_of(op.operation, reads_columns ? SplitAxis::row : SplitAxis::column, types);
   if (!split) refuse(block, op);
@@ -127,7 +166,30 @@ std::vector<std::int64_t> side_by_side(const Node& reader, ValueId v, std::int64
   return {columns};
 }
 
+/// Those of `widths` that an adapter's part adds to.
+std::vector<std::int64_t> within(const std::vector<std::int64_t>& widths, const LowRankPart& part) {
+  std::vector<std::int64_t> found;
+  std::int64_t at = 0;
+  for (const std::int64_t width : widths) {
+    if (at >= part.first && at < part.first + part.width) found.push_back(width);
+    at += width;
+  }
+  return found;
+}
+
 }  // namespace
+
+std::int64_t PartitionRules::columns_of_all(const Node& op) const {
+  const Types types = model_.types_of(op);
+  const auto by_rows = [&](int weight) {
+    return types.parameters[static_cast<std::size_t>(weight)].rows() *
+           op.parameters[static_cast<std::size_t>(weight)].parts.count;
+  };
+  const auto* const low_rank = std::get_if<LowRank>(&op.operation);
+  if (!low_rank) return by_rows(Linear::weight);
+  if (types.has_parameter(LowRank::weight)) return by_rows(LowRank::weight);
+  return types.inputs[LowRank::base].columns() * ranks_;
+}
 
 std::vector<std::int64_t> PartitionRules::sections_of(const std::string& block, const Node& op,
                                                       int parameter) const {
@@ -139,14 +201,18 @@ std::vector<std::int64_t> PartitionRules::sections_of(const std::string& block, 
   };
   if (std::holds_alternative<Attention>(op.operation) && parameter == Attention::qkv_bias)
     return of_one_tensor(side_by_side(op, op.inputs[Attention::qkv], 0));
-  if (!std::holds_alternative<Linear>(op.operation) || p.part_of == PartOf::columns ||
-      parameter == Linear::input_bias)
-    return {};
-  const std::int64_t columns = model_.types_of(op).parameters[Linear::weight].rows() *
-                               op.parameters[Linear::weight].parts.count;
-  for (const ValueId v : op.outputs)
-    if (const Node* const reader = reader_behind(v))
-      return of_one_tensor(side_by_side(*reader, v, columns));
+  if (!is_linear(op.operation) || p.part_of == PartOf::columns) return {};
+  const auto* const low_rank = std::get_if<LowRank>(&op.operation);
+  if (!low_rank && parameter == Linear::input_bias) return {};
+  for (const ValueId v : op.outputs) {
+    const Node* const reader = reader_behind(v);
+    if (!reader) continue;
+    std::vector<std::int64_t> widths = side_by_side(*reader, v, columns_of_all(op));
+    if (low_rank && parameter >= LowRank::first_b)
+      widths =
+          within(widths, low_rank->parts[static_cast<std::size_t>(parameter) - LowRank::first_b]);
+    return of_one_tensor(std::move(widths));
+  }
   return {};
 }
 

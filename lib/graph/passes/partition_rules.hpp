@@ -34,7 +34,12 @@ class PartitionRules {
 
  private:
   bool leads_to_sums(ValueId v) const;
-  /// Who reads the value, or what heads' norms and rotations make of it; null: nobody.
+  /// Of queries, keys and values with an adapter, for attention of fewer key-value heads than
+  /// ranks: each rank computes them whole, of its own rows.
+  bool adapts_shared_heads(const Node& op) const;
+  /// What all ranks' parts of a linear layer, or an adapter, make.
+  std::int64_t columns_of_all(const Node& op) const;
+  /// Who reads the value, or what an adapter, heads' norms and rotations make of it; null: nobody.
   const Node* reader_behind(ValueId v) const;
 
   Model& model_;

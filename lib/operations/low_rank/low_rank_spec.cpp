@@ -126,7 +126,20 @@ Cost LowRank::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> LowRank::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> LowRank::split(SplitAxis axis, const Types& t) const {
+  const bool columns = axis == SplitAxis::column, biased = t.has_parameter(bias);
+  // what is dropped of x follows from an element's place in all its columns
+  if (!columns && (axis != SplitAxis::row || dropout > 0)) return std::nullopt;
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  if (t.has_parameter(weight)) s.parameters[weight] = columns ? 0 : 1;
+  if (biased && columns) s.parameters[bias] = 0;
+  if (!columns) s.parameters[a] = 1;
+  for (std::size_t p = 0; columns && p < parts.size(); ++p) s.parameters[b_of(p)] = 0;
+  s.sums_inputs = columns;
+  s.sums_outputs = !columns;  // the product by b is linear: shares of `narrow` give shares of y
+  return s;
+}
 
 bool LowRank::has_gpu_kernel(const Types&) const { return true; }
 

@@ -1,5 +1,6 @@
 """Ranks that share a batch and have parts of each layer."""
 
+from .adapters import lora
 from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, seq2seq
@@ -59,6 +60,20 @@ CASES = {
     "t5, parts": case(seq2seq("t5", WIDE), *parts("ddp", 2, 2)),
     "bart, parts of 2 of 4 ranks, zero3": case(seq2seq("bart"), *parts("zero3", 4, 2), BF16),
     "modernbert, parts": case(encoder("modernbert"), *parts("ddp", 2, 2)),
+    "llama, parts, adapters": case(family("llama"), *parts("ddp", 2, 2), BF16, lora()),
+    "llama, parts of 2 of 4 ranks, zero3, adapters of some, recomputed": case(
+        family("llama"),
+        *parts("zero3", 4, 2),
+        lora(", targets: [q_proj, v_proj, up_proj], dropout: 0.1"),
+        FULL,
+    ),
+    "llama, parts of 4 ranks, adapters of shared heads": case(
+        family("llama"), *parts("ddp", 4, 4), lora()
+    ),
+    "phi, parts side by side, adapters": case(family("phi"), *parts("ddp", 2, 2), lora()),
+    "gpt2, parts of a packed tensor, adapters of an embedding and its tied head": case(
+        GPT2, *parts("ddp", 2, 2), lora(", targets: [wte, lm_head, c_attn]")
+    ),
     "qwen2, parts of 4 ranks, 2 heads of keys": case(family("qwen2"), *parts("ddp", 4, 4), BF16),
     "qwen3, parts, norms of heads, losses with terms": case(
         family("qwen3", more=", label_smoothing: 0.1, z_loss: 0.001"), *parts("ddp", 2, 2)
