@@ -94,6 +94,15 @@ class Redistribution {
     std::map<int, Instruction> exchanges;  // by position of the writer
     for (std::size_t k = 0; k < p_.steady.size(); ++k) {
       Instruction& i = p_.steady[k];
+      if (i.op == Op::copy) {  // to the host and back: it has what its source was left in
+        const BufferId from = find_use(i, CopySlot::from)->buffer,
+                       to = find_use(i, CopySlot::to)->buffer;
+        if (is_value(buffer(from)) && is_value(buffer(to))) {
+          Writer copied = writers[static_cast<std::size_t>(from)];
+          if (copied.at != none) copied.at = static_cast<int>(k);
+          writers[static_cast<std::size_t>(to)] = copied;
+        }
+      }
       if (!is_of_block(i)) continue;
       for (Use& u : i.uses) {
         const BufferId sent = u.buffer;
