@@ -60,13 +60,14 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   const BlockSpec& block = placed.graph.blocks[static_cast<std::size_t>(i.block)];
   std::vector<Tensor> operands(block.slots.size());
   std::vector<How> how(block.slots.size(), How::read);
-  const int part = block.own_part_alone ? placed.program.mesh.place(block.parts.along, parts.rank)
-                                        : 0;
+  const Mesh& mesh = placed.program.mesh;
+  const AxisSet of_rows = block.parts.own_alone ? block.parts.rows() : AxisSet{};
+  const int rows_part = mesh.place(of_rows, parts.rank);
   // a sample's number, where a rank has less than its rows
   const auto first_own = [&](const SlotSpec& slot) {
     if (!slot.own_rows) return Bytes{0};
-    return part * placed.graph.batch[static_cast<std::size_t>(slot.index)].elements() /
-           block.parts.count * size_of(slot.tensor.dtype);
+    return rows_part * placed.graph.batch[static_cast<std::size_t>(slot.index)].elements() /
+           mesh.size(of_rows) * size_of(slot.tensor.dtype);
   };
   for (const Use& u : i.uses) {
     const auto slot = static_cast<std::size_t>(u.slot);
@@ -85,7 +86,10 @@ std::unique_ptr<model::BlockContext> block_context(const plan::PlacedProgram& pl
   auto context = std::make_unique<model::BlockContext>(placed.graph, block, std::move(operands),
                                                        std::move(how), parts.mode, parts.seed,
                                                        1.0 / parts.nominal_targets);
-  context->set_part(part);
+  const int layer_part = mesh.place(axes::tensor, parts.rank);
+  context->set_place({.layer = layer_part,
+                      .rows = rows_part,
+                      .heads = layer_part * mesh.context + mesh.place(axes::context, parts.rank)});
   return context;
 }
 

@@ -18,7 +18,6 @@ class HeadLowering {
       : of_(of), block_(of.block()), head_(of.model.head), slots_(of, out_.spec) {
     out_.spec.name = block_.name;
     out_.spec.parts = block_.parts;
-    out_.spec.own_part_alone = block_.own_part_alone;
   }
 
   LoweredBlock run() {

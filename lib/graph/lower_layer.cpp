@@ -21,7 +21,6 @@ class LayerLowering {
     out_.spec.name = block_.name;
     out_.spec.layer = block_.layer;
     out_.spec.parts = block_.parts;
-    out_.spec.own_part_alone = block_.own_part_alone;
     if (const auto* exchange = std::get_if<Exchange>(&block_.ops.front().operation))
       out_.spec.exchange = exchange->kind;
     out_.bound.length = of.block().length;

@@ -59,10 +59,9 @@ struct Block {
   BlockKind kind = BlockKind::layer;
   int layer = none;
   std::vector<Node> ops;
-  std::int64_t length = 0;    // tokens of a sample, of its rows
-  bool closes = false;        // the sum that it ends with does not begin the next block
-  program::Parts parts = {};  // program::BlockSpec
-  bool own_part_alone = false;
+  std::int64_t length = 0;  // tokens of a sample, of its rows
+  bool closes = false;      // the sum that it ends with does not begin the next block
+  program::BlockParts parts = {};
   std::int64_t rows_of_part = 0;  // operations::BoundBlock
   bool continues = false;         // the block before: keys of random numbers are that one's
   int cast_number = none;         // program::BlockSpec

@@ -27,8 +27,6 @@ class Comparison {
           &now = of_.block().ops;
     if (then.size() != now.size() ||
         of_.model.blocks[static_cast<std::size_t>(other_)].parts != of_.block().parts ||
-        of_.model.blocks[static_cast<std::size_t>(other_)].own_part_alone !=
-            of_.block().own_part_alone ||
         of_.model.blocks[static_cast<std::size_t>(other_)].rows_of_part != of_.block().rows_of_part)
       return std::nullopt;
     for (std::size_t k = 0; k < now.size(); ++k)

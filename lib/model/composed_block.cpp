@@ -85,7 +85,7 @@ std::int64_t ComposedBlock::pick_rows(const BlockContext& c) const {
       operations::first_rows(c[block_.row_index], block_.length);
       if (block_.rows_of_part == 0) return batch_size_;
       if (block_.rows_of_part >= block_.length) return block_.rows_of_part / block_.length;
-      return c.part() * block_.rows_of_part % block_.length == 0 ? 1 : 0;
+      return c.place().rows * block_.rows_of_part % block_.length == 0 ? 1 : 0;
     case HeadRows::targets: break;
   }
   return operations::select_targets(c[block_.row_index], c[block_.row_targets], c[block_.targets]);

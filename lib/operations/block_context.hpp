@@ -51,9 +51,14 @@ class BlockContext {
   /// Tokens of the sample before those at hand, whose keys and values are cached: of a decoder.
   std::int64_t past() const { return past_; }
   void set_past(std::int64_t tokens) { past_ = tokens; }
-  /// Which part of the block's this rank computes (program::BlockSpec::own_part_alone).
-  int part() const { return part_; }
-  void set_part(int part) { part_ = part; }
+  /// What this rank computes, of ranks that share a batch.
+  struct Place {
+    int layer = 0;  // which part of each layer (parallel.tensor)
+    int rows = 0;   // which of the equal parts of rows that differ in this block
+    int heads = 0;  // which of the equal parts of heads, where they are cut by both
+  };
+  const Place& place() const { return place_; }
+  void set_place(const Place& place) { place_ = place; }
   /// 1 / nominal target count of the global batch: what the loss gradient is multiplied with.
   double loss_seed() const { return loss_seed_; }
   /// That, times the loss scale in this slot, where the instruction uses it.
@@ -77,7 +82,7 @@ class BlockContext {
   std::uint64_t seed_;
   double loss_seed_;
   std::int64_t past_ = 0;
-  int part_ = 0;
+  Place place_;
 };
 
 }  // namespace trainx::operations

@@ -54,7 +54,7 @@ Dropout OpContext::dropout(double probability, int positions, std::int64_t lengt
   const std::int64_t first = picks_rows() ? 0 : rows_.first;
   // where samples have one row, such as the first of their tokens', it is a sample's number
   const std::int64_t own =
-      bound_.rows_of_part > 0 ? block_.part() * bound_.rows_of_part * length / bound_.length : 0;
+      bound_.rows_of_part > 0 ? row_part() * bound_.rows_of_part * length / bound_.length : 0;
   return {probability, block_.random_key(site), at.as<const std::int64_t>(), length, first + own};
 }
 

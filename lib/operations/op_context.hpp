@@ -63,9 +63,11 @@ class OpContext {
   std::int64_t past() const { return block_.past(); }
   /// Where in its sample the first row lies that this rank has of its own.
   std::int64_t first_in_sample() const {
-    return bound_.rows_of_part > 0 ? block_.part() * bound_.rows_of_part % bound_.length : 0;
+    return bound_.rows_of_part > 0 ? row_part() * bound_.rows_of_part % bound_.length : 0;
   }
-  int part() const { return block_.part(); }  // of those that ranks have of the block
+  int layer_part() const { return block_.place().layer; }
+  int row_part() const { return block_.place().rows; }
+  int head_part() const { return block_.place().heads; }
   bool training() const { return block_.training(); }
   /// Does the head pick rows, which are input `rows` of who reads them?
   bool picks_rows() const { return bound_.chunk > 0 && bound_.rows != HeadRows::all; }

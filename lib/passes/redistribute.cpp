@@ -61,7 +61,7 @@ class Redistribution {
                     : sums_rows(kind, i.op)              ? Op::scatter
                                                          : Op::gather;
       Instruction moved{op, none, i.micro, Lane::communication};
-      moved.along = block_of(i).parts.along;
+      moved.along = block_of(i).parts.exchange;
       for (Use u : i.uses) {
         u.slot = u.how == How::read ? ShardSlot::from(0) : ShardSlot::to(0);
         if (u.how == How::modify) u.how = How::accumulate;

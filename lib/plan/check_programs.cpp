@@ -12,7 +12,7 @@ namespace {
 // The check follows each shard to each rank, so that its time grows with the square of their
 // number: beyond this many it is made of the program that fewer ranks would run, which differs in
 // nothing but sizes.
-constexpr std::int64_t most_shards = 8, few_shards = 4;
+constexpr int most_shards = 8, few_shards = 4;
 
 // Layers are alike, and the check takes longer than all else: of a deep model it is made with
 // fewer.
@@ -66,6 +66,12 @@ Draft with_layers(Draft plan, std::int64_t layers) {
   return plan;
 }
 
+/// Of a layer, and of rows, where they are cut by fewer ranks.
+int fewest_parts(const Draft& plan) {
+  const bool both = plan.mesh.tensor > 1 && plan.mesh.context > 1;
+  return plan.mesh.batches() == 1 && !both ? few_shards : 2;
+}
+
 /// The same run on fewer ranks, which share shards and experts in groups where the plan's do.
 Draft among_few_ranks(Draft plan) {
   const auto several = [&plan](program::AxisSet along) {
@@ -73,10 +79,12 @@ Draft among_few_ranks(Draft plan) {
   };
   const bool shard_groups = several(program::axes::shard),
              expert_groups = several(program::axes::expert);
-  const int shared = plan.mesh.batches() == 1 ? few_shards : 2;
+  const int shared = fewest_parts(plan);
+  const bool one_batch = plan.mesh.batches() == 1;
   if (plan.mesh.tensor > 1) plan.mesh.tensor = shared;
   if (plan.mesh.context > 1) plan.mesh.context = shared;
-  plan.mesh.world = few_shards;
+  plan.mesh.world = one_batch ? few_shards
+                              : std::max(few_shards, 2 * plan.mesh.tensor * plan.mesh.context);
   if (plan.zero_stage() > 0)
     plan.mesh.shard = shard_groups && plan.mesh.tensor == 1 ? few_shards / 2  // of groups two
                                                             : plan.mesh.row_ranks();
@@ -103,7 +111,7 @@ void require_sound_programs(const Draft& plan, const Programs& programs) {
     role.rank = plan.rank == 0 ? 1 : 0;
     other = plan_programs(role);
   }
-  const int least = plan.mesh.batches() == 1 ? few_shards : 2;  // parts of a layer
+  const int least = fewest_parts(plan);
   const bool halves = (plan.mesh.experts == 1 || plan.mesh.experts % 2 == 0) &&
                       (plan.mesh.context == 1 || plan.mesh.context % least == 0) &&
                       (plan.mesh.tensor == 1 || plan.mesh.tensor % least == 0);

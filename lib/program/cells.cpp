@@ -40,7 +40,7 @@ void cut_pieces(const StepProgram& p, const ModelGraph& graph, std::vector<std::
       for (const Use& u : i.uses) {
         const Buffer& b = p.buffers[u.buffer];
         const BlockSpec& block = graph.blocks[i.block];
-        const int of_block = block.own_part_alone ? 1 : block.parts.count;
+        const int of_block = block.parts.own_alone ? 1 : block.parts.count;
         int parts = 1;
         if (b.role == Role::value || b.role == Role::value_gradient)
           parts = of_values[static_cast<std::size_t>(b.index)];

@@ -84,7 +84,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
   ReferenceState state = initial_state(*reference, cuts);
   const Mesh& mesh = programs.front()->mesh;
   const int batches = world / (mesh.tensor * mesh.context);
-  if (std::string problem = run_reference(*reference, cuts, batches, steps, state);
+  if (std::string problem = run_reference(*reference, cuts, mesh, batches, steps, state);
       !problem.empty())
     return problem;
   SymbolicRun run(programs, *reference->graph, cuts, reference->update.rounds());

@@ -251,11 +251,8 @@ struct BlockSpec {
   // Computes the rows of as many ranks with the experts of one of them. Values, what is saved and
   // scratch are in as many pieces, each computed by itself: of a rank; of the values that go in and
   // out of the block, as other blocks see them, of each rank's experts.
-  Parts parts = {};
-  // Each rank that shares the parts computes with its own alone: of the rows of all of them, or,
-  // with groups that are in one part, of its own rows.
-  bool own_part_alone = false;
-  ExchangeKind exchange = ExchangeKind::nothing;  // among the ranks that share the parts
+  BlockParts parts = {};
+  ExchangeKind exchange = ExchangeKind::nothing;  // among the ranks along parts.exchange
 };
 
 /// Does that operation of a block that exchanges sum rows of all ranks? Else each gets them all, or

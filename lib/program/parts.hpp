@@ -14,6 +14,23 @@ struct Parts {
   bool operator==(const Parts&) const = default;
 };
 
+/// How ranks share what a block computes.
+struct BlockParts {
+  AxisSet along = {};  // Parts
+  int count = 1;
+  // Each rank computes with its own part alone: of the rows of all of them, or, with groups that
+  // are in one part, of its own rows. Else a rank computes all parts.
+  bool own_alone = false;
+  // Ranks that differ along these axes have the same rows, each with its part of the layer.
+  AxisSet same_rows = {};
+  AxisSet exchange = {};  // of a block that exchanges: the ranks that do
+
+  constexpr bool are_several() const { return count > 1; }
+  /// Ranks that differ along these have other rows.
+  constexpr AxisSet rows() const { return along - same_rows; }
+  bool operator==(const BlockParts&) const = default;
+};
+
 /// What a block that computes nothing hands from rank to rank (operations::Exchange); nothing: the
 /// block computes.
 enum class ExchangeKind : std::uint8_t {

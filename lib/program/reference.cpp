@@ -51,7 +51,7 @@ std::vector<int> pieces_of_values(const ModelGraph& graph) {
   std::vector<int> pieces = parts_of_values(graph);
   for (const BlockSpec& b : graph.blocks)
     for (const SlotSpec& s : b.slots)
-      if (b.own_part_alone && (s.role == Role::value || s.role == Role::value_gradient))
+      if (b.parts.own_alone && (s.role == Role::value || s.role == Role::value_gradient))
         pieces[static_cast<std::size_t>(s.index)] = b.parts.count;
   return pieces;
 }
@@ -59,10 +59,12 @@ std::vector<int> pieces_of_values(const ModelGraph& graph) {
 /// One step.
 class StepReference {
  public:
-  StepReference(const Reference& reference, const GroupCuts& cuts, ReferenceState& state)
+  StepReference(const Reference& reference, const GroupCuts& cuts, const Mesh& mesh,
+                ReferenceState& state)
       : reference_(reference),
         graph_(*reference.graph),
         cuts_(cuts),
+        mesh_(mesh),
         state_(state),
         gradients_(cuts.size()),
         scalars_(graph_.scalars.size()),
@@ -185,11 +187,12 @@ class StepReference {
         switch (s.role) {
           case Role::value: to = read(values_[index], s, part); break;
           case Role::value_gradient: to = read(value_gradients_[index], s, part); break;
-          case Role::parameter: to = parameters_of(index, part); break;
+          case Role::parameter: to = parameters_of(index, part_of_group(index, spec, part)); break;
           case Role::batch:
-            if (parts > 1 && !spec.own_part_alone)
+            if (parts > 1 && !spec.parts.own_alone)
               return spec.name + " reads the batch, and computes rows of other ranks";
-            to = s.own_rows ? piece_symbol(batch_[index], static_cast<int>(part)) : batch_[index];
+            to = s.own_rows ? piece_symbol(batch_[index], place(spec.parts.rows(), part))
+                            : batch_[index];
             break;
           case Role::fp8_scales: to = fp8_scales_; break;
           default:
@@ -209,10 +212,9 @@ class StepReference {
           case Role::value_gradient:
             write(value_gradients_[index], s, part, made, u.how != How::modify);
             break;
-          case Role::gradient: contribute(index, made, part); break;
+          case Role::gradient: contribute(index, made, part_of_group(index, spec, part)); break;
           default:
-            // of a block in parts of which none is of rows, ranks have the same numbers
-            if (is_scalar(s.role) && (part == 0 || adds_numbers(spec)))
+            if (is_scalar(s.role) && adds_numbers(spec, part))
               scalars_[index] += made;
             else if (!is_scalar(s.role))
               saved[u.slot * parts + part] = made;
@@ -238,8 +240,13 @@ class StepReference {
         to = &pieces, adds = s.role == Role::value_gradient;
     }
     if (!from || !to || from->size() != to->size()) return spec.name + " exchanges nothing";
-    for (std::size_t k = 0; k < to->size(); ++k)
-      (*to)[k] = (adds ? (*to)[k] : 0) + moved(spec.exchange, op, *from, static_cast<int>(k));
+    for (std::size_t k = 0; k < to->size(); ++k) {
+      std::vector<Symbol> of_peers;
+      for (const int peer : mesh_.peers(spec.parts.exchange, static_cast<int>(k)))
+        of_peers.push_back(from->at(static_cast<std::size_t>(peer)));
+      (*to)[k] = (adds ? (*to)[k] : 0) +
+                 moved(spec.exchange, op, of_peers, place(spec.parts.exchange, k));
+    }
     return "";
   }
   static Symbol moved(ExchangeKind kind, Op op, const std::vector<Symbol>& from, int place) {
@@ -247,8 +254,14 @@ class StepReference {
     return sums_rows(kind, op) ? sum_of_rows(from, place) : joined_pieces(from);
   }
 
-  static bool adds_numbers(const BlockSpec& spec) {
-    return !spec.own_part_alone || axes::data.holds(spec.parts.along);
+  /// Of the first ranks, which share a batch, the one that computes that part of a block has its
+  /// number.
+  int place(AxisSet along, std::size_t part) const {
+    return mesh_.place(along, static_cast<int>(part));
+  }
+  /// Ranks of the same rows have the same numbers.
+  bool adds_numbers(const BlockSpec& spec, std::size_t part) const {
+    return !spec.parts.own_alone || place(spec.parts.same_rows, part) == 0;
   }
 
   /// What a part of a block reads of a value.
@@ -266,11 +279,15 @@ class StepReference {
   }
 
   /// Every part of a block reads a group that is not cut, and its own part of one that is.
-  bool has(std::size_t group, std::size_t part, std::int64_t element) const {
-    const GroupSpec& g = graph_.groups[group];
-    return !g.parts.are_several() || element / g.part_elements() == static_cast<std::int64_t>(part);
+  int part_of_group(std::size_t group, const BlockSpec& spec, std::size_t part) const {
+    return spec.parts.own_alone ? place(graph_.groups[group].parts.along, part)
+                                : static_cast<int>(part);
   }
-  Symbol parameters_of(std::size_t group, std::size_t part) const {
+  bool has(std::size_t group, int part, std::int64_t element) const {
+    const GroupSpec& g = graph_.groups[group];
+    return !g.parts.are_several() || element / g.part_elements() == part;
+  }
+  Symbol parameters_of(std::size_t group, int part) const {
     if (!graph_.groups[group].parts.are_several()) return parameters_[group];
     std::vector<Symbol> own;
     std::size_t cell = 0;
@@ -280,7 +297,7 @@ class StepReference {
     }
     return joined(own);
   }
-  void contribute(std::size_t group, Symbol made, std::size_t part) {
+  void contribute(std::size_t group, Symbol made, int part) {
     std::size_t cell = 0;
     gradients_[group].resize(cuts_[group].size());
     for (const std::int64_t e : cuts_[group]) {
@@ -449,6 +466,7 @@ class StepReference {
   const Reference& reference_;
   const ModelGraph& graph_;
   const GroupCuts& cuts_;
+  const Mesh& mesh_;
   ReferenceState& state_;
   std::vector<std::vector<Symbol>> in_blocks_;  // by group, by cell: parameters
   Symbol fp8_scales_ = 0;
@@ -463,10 +481,11 @@ class StepReference {
 
 }  // namespace
 
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int ranks, int steps,
-                          ReferenceState& state) {
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, const Mesh& mesh,
+                          int batches, int steps, ReferenceState& state) {
   for (int s = 0; s < steps; ++s)
-    if (std::string problem = StepReference(reference, cuts, state).run(ranks); !problem.empty())
+    if (std::string problem = StepReference(reference, cuts, mesh, state).run(batches);
+        !problem.empty())
       return problem;
   return "";
 }

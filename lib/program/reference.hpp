@@ -24,9 +24,10 @@ struct ReferenceState {
 };
 
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts);
+/// `mesh`: which of the ranks that share a batch have which parts of blocks, and exchange values.
 /// Returns a sentence where the graph itself is not computable.
-std::string run_reference(const Reference& reference, const GroupCuts& cuts, int ranks, int steps,
-                          ReferenceState& state);
+std::string run_reference(const Reference& reference, const GroupCuts& cuts, const Mesh& mesh,
+                          int batches, int steps, ReferenceState& state);
 /// The operand that a whole buffer of cells is.
 Symbol joined(const std::vector<Symbol>& cells);
 

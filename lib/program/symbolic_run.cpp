@@ -135,11 +135,13 @@ void SymbolicRun::store(const Use& u, int rank, Symbol made) {
   }
 }
 
-CellMap::Run SymbolicRun::of_part(const Use& u, int rank, int part, int parts) const {
+CellMap::Run SymbolicRun::of_part(const Use& u, int rank, const BlockSpec& spec, int part) const {
   const CellMap::Run all = cells(rank).of(u);
   const Buffer& b = buffer(u, rank);
-  if (b.layout.is_cut_along(graph_.groups[b.index].parts.along)) return all;
-  const std::int64_t each = graph_.groups[b.index].elements / parts;
+  const GroupSpec& group = graph_.groups[b.index];
+  if (b.layout.is_cut_along(group.parts.along)) return all;
+  if (spec.parts.own_alone) part = program(rank).mesh.place(group.parts.along, rank);
+  const std::int64_t each = group.part_elements();
   CellMap::Run run{all.end, all.end};
   for (int c = all.begin; c < all.end; ++c)
     if (cells(rank).element(c, rank) / each == part) {
@@ -176,7 +178,7 @@ SymbolicRun::PieceOf SymbolicRun::piece_of(const Use& u, int rank, const BlockSp
                                            int part) const {
   const Buffer& b = buffer(u, rank);
   const int parts = spec.parts.count;
-  if (spec.own_part_alone) return {};
+  if (spec.parts.own_alone) return {};
   switch (b.role) {
     case Role::value:
     case Role::value_gradient: {
@@ -193,12 +195,13 @@ SymbolicRun::PieceOf SymbolicRun::piece_of(const Use& u, int rank, const BlockSp
 Symbol SymbolicRun::operand_of_part(const Use& u, int rank, const BlockSpec& spec, int part) {
   const Buffer& b = buffer(u, rank);
   if (is_of_group(b) && graph_.groups[b.index].parts.are_several()) {
-    const auto run = of_part(u, rank, part, spec.parts.count);
+    const auto run = of_part(u, rank, spec, part);
     std::vector<Symbol> own;
     for (int c = run.begin; c < run.end; ++c) own.push_back(at(rank, c));
     return joined(own);
   }
-  if (spec.slots[u.slot].own_rows) return piece_symbol(operand(u, rank), part);
+  if (spec.slots[u.slot].own_rows)
+    return piece_symbol(operand(u, rank), program(rank).mesh.place(spec.parts.rows(), rank));
   const PieceOf of = piece_of(u, rank, spec, part);
   if (of.all == 1) return operand(u, rank);
   std::vector<Symbol> pieces;
@@ -212,10 +215,10 @@ void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, i
   const Buffer& b = buffer(u, rank);
   if (is_of_group(b)) {
     const bool in_parts = graph_.groups[b.index].parts.are_several();
-    const auto run = in_parts ? of_part(u, rank, part, spec.parts.count) : cells(rank).of(u);
+    const auto run = in_parts ? of_part(u, rank, spec, part) : cells(rank).of(u);
     // each part adds to a gradient that all parts share, unless a rank computes its own alone
     const bool adds = u.how == How::accumulate ||
-                      (part > 0 && !spec.own_part_alone && (!in_parts || b.is_cut()));
+                      (part > 0 && !spec.parts.own_alone && (!in_parts || b.is_cut()));
     for (int c = run.begin; c < run.end; ++c)
       at(rank, c) = (adds ? at(rank, c) : 0) +
                     contribution_symbol(made, cells(rank).element(c, rank));
@@ -224,7 +227,7 @@ void SymbolicRun::store_of_part(const Use& u, int rank, const BlockSpec& spec, i
   const PieceOf of = piece_of(u, rank, spec, part);
   if (of.all == 1) {
     Use all = u;
-    if (part > 0 && !spec.own_part_alone) all.how = How::accumulate;
+    if (part > 0 && !spec.parts.own_alone) all.how = How::accumulate;
     return store(all, rank, made);
   }
   for (int k = of.first; k < of.first + of.count; ++k)
@@ -305,8 +308,8 @@ std::string SymbolicRun::run_block(const Instruction& i, int rank) {
     uses.push_back({u.slot, u.how});
   }
   if (spec.exchange != ExchangeKind::nothing) return spec.name + " is no collective";
-  const int first = spec.own_part_alone ? program(rank).mesh.place(spec.parts.along, rank) : 0,
-            end = spec.own_part_alone ? first + 1 : spec.parts.count;
+  const int first = spec.parts.own_alone ? program(rank).mesh.place(spec.parts.along, rank) : 0,
+            end = spec.parts.own_alone ? first + 1 : spec.parts.count;
   for (int part = first; part < end; ++part) {
     std::vector<Symbol> slots(spec.slots.size());
     for (const Use& u : i.uses)

@@ -60,7 +60,7 @@ class SymbolicRun {
   Symbol operand_of_piece(const Use& u, int rank, int part, int parts);
   void store_piece(const Use& u, int rank, int part, int parts, Symbol made);
   /// Of a group in parts, cells of the part.
-  CellMap::Run of_part(const Use& u, int rank, int part, int parts) const;
+  CellMap::Run of_part(const Use& u, int rank, const BlockSpec& spec, int part) const;
   /// `count` of the `all` pieces of a buffer that is of no group: what a part of a block uses.
   struct PieceOf {
     int first = 0, count = 1, all = 1;

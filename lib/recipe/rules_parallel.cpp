@@ -112,13 +112,13 @@ class ParallelRules : public RuleSet {
     refuse(mode_is(ParallelMode::single) || (world && *world == 1), key,
            {"parallel.mode", "parallel.world_size"},
            several + "there is one: start more, or write 1");
-    refuse(world && *world % ranks != 0, key, {"parallel.world_size"},
-           "must divide parallel.world_size: " + std::to_string(world.value_or(0)) +
-               " ranks are no groups of " + std::to_string(ranks));
+    const std::int64_t sharing = ranks * r_.parallel.tensor;  // a batch
+    refuse(world && *world % sharing != 0, key, {"parallel.world_size", "parallel.tensor"},
+           std::string(r_.parallel.tensor > 1 ? "times parallel.tensor " : "") +
+               "must divide parallel.world_size: " + std::to_string(world.value_or(0)) +
+               " ranks are no groups of " + std::to_string(sharing));
     refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
            several + "parallel.mode: dp hands out batches of whole rows: write ddp");
-    refuse(r_.parallel.tensor > 1, key, {"parallel.tensor"},
-           several + "parallel.tensor cuts the same rows: leave one out");
     refuse(r_.generate.every.has_value(), key, {"generate.every"},
            several + "generate.every needs all of them on one: leave one out");
     const auto no_grid = [&](std::int64_t others) {

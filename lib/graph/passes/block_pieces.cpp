@@ -20,12 +20,9 @@ std::string_view name_between(ExchangeKind kind) {
 }  // namespace
 
 void BlockPieces::begin(const Block& block, int number) {
-  block_ = {};
-  number_ = number;
-  block_.name = block.name;
-  block_.kind = block.kind;
-  block_.layer = block.layer;
-  block_.length = block.length;
+  block_ = block;
+  block_.ops.clear();
+  if (block_.cast_number == none) block_.cast_number = number;
   cut_so_far_ = 0;
 }
 
@@ -44,6 +41,8 @@ void BlockPieces::end_piece(BlockKind kind) {
   now_.kind = kind;
   if (!now_is_of_columns_ && (rows_of_all_ || kind == BlockKind::layer))
     now_.rows_of_part = row_count();
+  now_.parts.same_rows = block_.parts.same_rows;
+  if (now_is_of_columns_) now_.parts.same_rows = now_.parts.same_rows | parts_.along;
   add_piece(std::exchange(now_, {}), now_is_of_columns_ ? ".part" : ".rows");
 }
 
@@ -53,10 +52,11 @@ void BlockPieces::add_piece(Block piece, const std::string& suffix) {
   piece.layer = block_.layer;
   piece.length = block_.length;
   piece.closes = true;
-  piece.parts = parts_;
-  piece.own_part_alone = true;
-  piece.cast_number = number_;
-  piece.continues = cut_so_far_++ > 0;
+  piece.parts.along = block_.parts.along | parts_.along;
+  piece.parts.count = block_.parts.count * parts_.count;
+  piece.parts.own_alone = true;
+  piece.cast_number = block_.cast_number;
+  piece.continues = cut_so_far_++ > 0 || block_.continues;
   model_.blocks.push_back(std::move(piece));
 }
 
@@ -67,10 +67,22 @@ ValueId BlockPieces::exchanged(ValueId v, ExchangeKind kind, Lies to) {
   Node op{Exchange{.kind = kind, .ranks = parts_.count}, {v}, {}, {none}, {}};
   make_outputs(op, to);
   known->second = op.outputs.front();
-  Block between;
-  between.ops.push_back(std::move(op));
-  add_piece(std::move(between), std::string(name_between(kind)));
+  add_exchange(std::move(op), parts_.along);
   return known->second;
+}
+
+void BlockPieces::add_exchange(Node op, program::AxisSet along) {
+  const std::string name(name_between(std::get<Exchange>(op.operation).kind));
+  Block between;
+  between.parts.exchange = along;
+  between.ops.push_back(std::move(op));
+  add_piece(std::move(between), name);
+}
+
+void BlockPieces::pass_on(Node exchange) {
+  end_piece();
+  make_outputs(exchange, Lies::rows);
+  add_exchange(std::move(exchange), block_.parts.exchange);
 }
 
 ValueId BlockPieces::add_value(ModelValue made) {

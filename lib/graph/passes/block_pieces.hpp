@@ -18,8 +18,8 @@ enum class Lies : std::uint8_t {
 /// and what the ranks exchange there.
 class BlockPieces {
  public:
-  /// Adds to the model's blocks, which the pass has taken away. `rows_of_all`: ranks compute their
-  /// own rows in the embedding and the head, too.
+  /// Adds to the model's blocks, which the pass has taken away, for `parts` of each or of each of
+  /// its parts. `rows_of_all`: ranks compute their own rows in the embedding and the head, too.
   BlockPieces(Model& model, program::Parts parts, bool rows_of_all)
       : model_(model), parts_(parts), rows_of_all_(rows_of_all) {}
 
@@ -28,6 +28,8 @@ class BlockPieces {
   void end(bool closes);
   const Block& block() const { return block_; }
 
+  /// An exchange of an earlier pass is a block by itself again.
+  void pass_on(Node exchange);
   /// What follows goes by columns, or by rows.
   void begin_ops(bool columns);
   void add(Node op) { now_.ops.push_back(std::move(op)); }
@@ -48,10 +50,15 @@ class BlockPieces {
   ValueId heads_of_rank(ValueId v, std::vector<operations::HeadSection> sections);
   /// Of a value of the rank's heads, all heads of the rank's own rows.
   ValueId rows_of_rank(ValueId v);
-  std::int64_t row_count() const { return model_.batch_size * block_.length / parts_.count; }
+  /// Rows of the block at hand that each rank has of its own.
+  std::int64_t row_count() const {
+    const bool in_parts = block_.rows_of_part > 0;
+    return (in_parts ? block_.rows_of_part : model_.batch_size * block_.length) / parts_.count;
+  }
 
  private:
   void add_piece(Block piece, const std::string& suffix);
+  void add_exchange(Node op, program::AxisSet along);
   ValueId reordered(operations::HeadsByRank op, ValueId v);
 
   Model& model_;
@@ -61,8 +68,8 @@ class BlockPieces {
   std::map<std::pair<ValueId, program::ExchangeKind>, ValueId> exchanged_;
   std::map<ValueId, ValueId> parted_, joined_;
   std::map<std::string, int> names_;
-  Block block_;  // its name, kind, layer and length
-  int number_ = 0, cut_so_far_ = 0;
+  Block block_;  // without its operations
+  int cut_so_far_ = 0;
   Block now_;
   bool now_is_of_columns_ = false;
 };

@@ -21,6 +21,18 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, "parallel.context: " + why);
 }
 
+/// Which input of a loss, or of the sums that it is made of, are the targets; none: it is neither.
+int targets_of(const Operation& operation) {
+  return std::visit(
+      []<class T>(const T&) -> int {
+        if constexpr (std::is_same_v<T, CrossEntropy> || std::is_same_v<T, ValueLoss> ||
+                      std::is_same_v<T, LogitSums> || std::is_same_v<T, PartLoss>)
+          return T::targets;
+        return none;
+      },
+      operation);
+}
+
 class RowCut {
  public:
   RowCut(Model& model, int ranks)
@@ -64,9 +76,10 @@ class RowCut {
         place_heads(std::move(op));
       else if (std::holds_alternative<Embedding>(op.operation))
         place_embedding(std::move(op));
-      else if (std::holds_alternative<CrossEntropy>(op.operation) ||
-               std::holds_alternative<ValueLoss>(op.operation))
-        place_loss(std::move(op));
+      else if (std::holds_alternative<Exchange>(op.operation))
+        pass_on(std::move(op));
+      else if (const int targets = targets_of(op.operation); targets != none)
+        place_loss(std::move(op), targets);
       else if (may_compute_rows(op))
         place_rows(std::move(op));
       else
@@ -91,6 +104,11 @@ class RowCut {
                      std::to_string(samples) + " samples of " + std::to_string(length) +
                      " tokens; write batch.micro_batch_size: 1, or a multiple of " +
                      std::to_string(ranks_) + ", and a data.sequence_length that it divides");
+    const std::int64_t in_parts = pieces_.block().rows_of_part;
+    if (in_parts % ranks_ != 0)
+      refuse_context(std::to_string(ranks_) + " does not divide the " + std::to_string(in_parts) +
+                     " tokens of a micro-batch that each rank of parallel.tensor has; write "
+                     "another batch.micro_batch_size or data.sequence_length");
   }
 
   // Values
@@ -141,6 +159,10 @@ class RowCut {
       return true;
     }
     const auto* dispatch = std::get_if<Dispatch>(&op.operation);
+    // ranks with parts of a layer order heads, and choose some, of as many rows as there are
+    if (std::holds_alternative<HeadsByRank>(op.operation) ||
+        std::holds_alternative<SharedHeads>(op.operation))
+      return true;
     return computes_rows(op.operation) ||
            (dispatch ? dispatch->capacity == 0 : goes_by_tokens(op.operation));
   }
@@ -159,15 +181,21 @@ class RowCut {
     place(std::move(op), false);
   }
 
-  void place_loss(Node op) {
-    static_assert(int{CrossEntropy::targets} == int{ValueLoss::targets});
-    op.inputs[CrossEntropy::targets] =
-        own_rows(op.inputs[CrossEntropy::targets], model_.head.rows != HeadRows::first);
-    model_.head.targets = op.inputs[CrossEntropy::targets];
-    model_.head.expected_rows = std::max<std::int64_t>(1, model_.head.expected_rows / ranks_);
-    model_.head.chunk = std::min(model_.head.chunk, rows());
-    model_.head.predicted_rows = 0;
+  void place_loss(Node op, int targets) {
+    op.inputs[at(targets)] = own_rows(op.inputs[at(targets)], model_.head.rows != HeadRows::first);
+    if (pieces_.block().kind == BlockKind::head) {
+      model_.head.targets = op.inputs[at(targets)];
+      model_.head.expected_rows = std::max<std::int64_t>(1, model_.head.expected_rows / ranks_);
+      model_.head.chunk = std::min(model_.head.chunk, rows());
+      model_.head.predicted_rows = 0;
+    }
     place_rows(std::move(op));
+  }
+
+  /// What ranks with parts of a layer hand to each other, of fewer rows.
+  void pass_on(Node op) {
+    op.inputs[Exchange::x] = as_rows(op, op.inputs[Exchange::x]);
+    pieces_.pass_on(std::move(op));
   }
 
   /// A norm of each head behind what turns it, with weights that all heads share.
@@ -193,7 +221,8 @@ class RowCut {
         [&](auto& o) {
           if constexpr (requires { o.query_heads, o.key_value_heads; }) {
             require_heads(o.query_heads, o.key_value_heads);
-            if constexpr (requires { o.heads_of_layer; }) o.heads_of_layer = o.query_heads;
+            if constexpr (requires { o.heads_of_layer; })
+              if (o.heads_of_layer == 0) o.heads_of_layer = o.query_heads;
             o.query_heads /= ranks_;
             o.key_value_heads = std::max<std::int64_t>(1, o.key_value_heads / ranks_);
           }

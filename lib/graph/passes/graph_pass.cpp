@@ -19,8 +19,8 @@ std::span<const GraphPass> graph_passes() {
       {"quantize", quantize},
       {"fuse_adapters", fuse_adapters},
       {"cut_frozen_head", cut_frozen_head},
-      {"cut_rows", cut_rows},
       {"partition", partition},
+      {"cut_rows", cut_rows},
   };
   return in_order;
 }

@@ -56,12 +56,9 @@ void quantize(Model& model, const GraphPassOptions& options);
 /// else: a GPU then makes the sum of both by one kernel. Follows quantize: products in fp8 stay.
 void fuse_adapters(Model& model, const GraphPassOptions& options);
 
-/// Gives each of GraphPassOptions::context_ranks neighbours the same number of tokens of a
-/// micro-batch, in their order, and all weights. Attention alone needs other tokens' rows: each
-/// rank computes it for some heads and all tokens, which the ranks exchange before and after it
-/// (Jacobs et al. 2023, arXiv:2309.14509). So documents, windows and biases of distances are what
-/// they are on one rank, and all ranks have as much to do. Follows the fusions.
-void cut_rows(Model& model, const GraphPassOptions& options);
+/// A head whose weight is not trained computes fewer rows of logits at a time on a GPU. One that is
+/// trained reads and writes all of its weight's gradient for each part of the rows, and stays.
+void cut_frozen_head(Model& model, const GraphPassOptions& options);
 
 /// Gives each of GraphPassOptions::tensor_ranks neighbours a part of each layer (Shoeybi et al.
 /// 2019, arXiv:1909.08053) and the rows of its own tokens between layers (Korthikanti et al. 2022,
@@ -70,8 +67,12 @@ void cut_rows(Model& model, const GraphPassOptions& options);
 /// bias behind a sum is added once, to the rows that it belongs to.
 void partition(Model& model, const GraphPassOptions& options);
 
-/// A head whose weight is not trained computes fewer rows of logits at a time on a GPU. One that is
-/// trained reads and writes all of its weight's gradient for each part of the rows, and stays.
-void cut_frozen_head(Model& model, const GraphPassOptions& options);
+/// Gives each of GraphPassOptions::context_ranks neighbours the same number of tokens of a
+/// micro-batch, in their order, and all weights. Attention alone needs other tokens' rows: each
+/// rank computes it for some heads and all tokens, which the ranks exchange before and after it
+/// (Jacobs et al. 2023, arXiv:2309.14509). So documents, windows and biases of distances are what
+/// they are on one rank, and all ranks have as much to do. Follows partition: what ranks with parts
+/// of layers exchange is of fewer rows then, and the heads of each part are cut further.
+void cut_rows(Model& model, const GraphPassOptions& options);
 
 }  // namespace trainx::graph

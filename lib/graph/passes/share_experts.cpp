@@ -44,7 +44,7 @@ class Sharing {
     Block experts = behind(block, ".experts"), rest = behind(block, ".combine");
     rest.closes = block.closes;
     experts.closes = true;  // a sum that opens the next one stays there
-    experts.parts = parts_;
+    experts.parts = {.along = parts_.along, .count = parts_.count};
     experts.ops.assign(dispatch, combine);
     rest.ops.assign(combine, block.ops.end());
     block.ops.erase(dispatch, block.ops.end());

@@ -20,13 +20,15 @@ Tensor by_sample(const Attention& a, const Tensor& x) {
 
 /// With the number of its first head among the layer's, by which slopes and random numbers go.
 Attention at_its_heads(Attention a, const OpContext& c) {
-  if (a.heads_of_layer > 0) a.first_head = c.part() * a.query_heads;
+  if (a.heads_of_layer > 0) a.first_head = c.head_part() * a.query_heads;
   return a;
 }
 
-/// Of one value for each head of the layer, those of the heads at hand.
+/// Of one value for each head that the rank has weights of, those of the heads at hand.
 Tensor of_heads(const Attention& a, const Tensor& x) {
-  return x.defined() && x.size(0) != a.query_heads ? x.narrow(0, a.first_head, a.query_heads) : x;
+  return x.defined() && x.size(0) != a.query_heads
+             ? x.narrow(0, a.first_head % x.size(0), a.query_heads)
+             : x;
 }
 
 AttentionInputs inputs(const Attention& a, const OpContext& c, const Tensor& qkv) {

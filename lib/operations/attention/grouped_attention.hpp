@@ -18,11 +18,11 @@ struct AttentionInputs {
   Dropout dropout = {};
   Tensor sinks = {};   // [H]
   Tensor memory = {};  // [batch * memory length, K * D | K * V]
-  Tensor biases = {};  // [buckets, H], or of all heads of the layer
+  Tensor biases = {};  // [buckets, H], or of all heads that the rank has weights of
 };
 /// Which column of a table of biases is of the first head: 0 where it is of these heads alone.
 inline std::int64_t first_bias_column(const Attention& a, const Tensor& table) {
-  return table.size(1) == a.query_heads ? 0 : a.first_head;
+  return table.size(1) == a.query_heads ? 0 : a.first_head % table.size(1);
 }
 /// Undefined: not wanted.
 struct AttentionGradients {

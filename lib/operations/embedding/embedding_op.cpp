@@ -33,18 +33,18 @@ DocumentStarts Embedding::documents_of(const OpContext& c) const {
 
 Tensor Embedding::part_ids(const OpContext& c, std::int64_t rows, std::int64_t without) const {
   const Tensor to = c.scratch(ids);
-  ids_of_part(to, c.input(tokens), {c.part() * rows, rows}, without);
+  ids_of_part(to, c.input(tokens), {c.layer_part() * rows, rows}, without);
   return to;
 }
 
 void Embedding::run_part_forward(const OpContext& c) const {
   const Tensor table = c.parameter(token);
   EmbeddingPart part{.word = table, .scale = scale, .scales_tokens = scales_tokens};
-  if (c.part() == 0) {
+  if (c.layer_part() == 0) {
     part.starts = documents_of(c);
     part.token_types = c.input(token_types);
     if (const Tensor all = c.parameter(position); all.defined())
-      part.position = all.narrow(0, first_position + c.past(), c.length());
+      part.position = positions_of(c, all);
     part.type = c.parameter(type);
   }
   embed_part(c.output(out), part_ids(c, table.size(0), program::none), part);
@@ -58,7 +58,7 @@ void Embedding::run_tables_backward(const OpContext& c, Tensor d, const Tensor& 
     d = c.scratch(masked);
   };
   if (!scales_tokens) scale_gradient();
-  const bool adds_places = table_parts == 1 || c.part() == 0;
+  const bool adds_places = table_parts == 1 || c.layer_part() == 0;
   if (const Tensor table = c.parameter_gradient(position); table.defined()) {
     const bool accumulate = c.accumulates(position);
     const std::int64_t first = first_position +

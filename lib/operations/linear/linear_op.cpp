@@ -9,7 +9,7 @@
 
 namespace trainx::operations {
 
-bool Linear::adds_bias(const OpContext& c) const { return !adds_up || c.part() == 0; }
+bool Linear::adds_bias(const OpContext& c) const { return !adds_up || c.layer_part() == 0; }
 
 void Linear::run_forward(const OpContext& c) const {
   const bool multiplies = c.writes(epilogue.keeps_sum() ? preactivation : y),

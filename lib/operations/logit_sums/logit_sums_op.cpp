@@ -9,7 +9,7 @@ namespace trainx::operations {
 static_assert(LogitSums::numbers_of_row == kernels::LogitNumber::count);
 
 LogitPart LogitSums::part(const OpContext& c, const Tensor& of) const {
-  const std::int64_t width = of.size(1), first = c.part() * width;
+  const std::int64_t width = of.size(1), first = c.layer_part() * width;
   return {std::clamp<std::int64_t>(classes - first, 0, width), first, {scale, soft_cap}};
 }
 

@@ -24,7 +24,7 @@ void PartLoss::run_evaluation(const OpContext& c) const {
 
 void PartLoss::run_backward(const OpContext& c) const {
   part_loss_backward(c.input_gradient(own), c.input(all), c.input(targets),
-                     {classes, smoothing, z_loss}, c.part(),
+                     {classes, smoothing, z_loss}, c.layer_part(),
                      c.block().loss_seed(c.bound().loss_scale));
 }
 

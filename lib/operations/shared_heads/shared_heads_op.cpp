@@ -20,7 +20,7 @@ OwnHead own_head(const SharedHeads& op, std::int64_t part) {
 void SharedHeads::run_forward(const OpContext& c) const {
   if (!c.writes(y)) return;
   const Tensor q = by_row(c.input(queries)), kv = by_row(c.input(keys_values)), to = c.output(y);
-  const OwnHead own = own_head(*this, c.part());
+  const OwnHead own = own_head(*this, c.layer_part());
   copy_columns_of_rows({to, 0}, {q, 0}, q.size(1));
   copy_columns_of_rows({to, q.size(1)}, {kv, own.key}, head_size);
   copy_columns_of_rows({to, q.size(1) + head_size}, {kv, own.value}, value_size);
@@ -33,7 +33,7 @@ void SharedHeads::run_backward(const OpContext& c) const {
     copy_columns_of_rows({dq, 0}, {d, 0}, of_queries);
   const Tensor dkv = c.input_gradient(keys_values);
   if (!dkv.defined()) return;
-  const OwnHead own = own_head(*this, c.part());
+  const OwnHead own = own_head(*this, c.layer_part());
   clear(dkv);
   copy_columns_of_rows({dkv, own.key}, {d, of_queries}, head_size);
   copy_columns_of_rows({dkv, own.value}, {d, of_queries + head_size}, value_size);

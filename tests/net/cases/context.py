@@ -16,6 +16,10 @@ def tokens(mode, world, context, micro=1):
     return ranks(mode, world, micro, f", context: {context}")
 
 
+def parts_of_tokens(mode, world):
+    return ranks(mode, world, 4, ", tensor: 2, context: 2")
+
+
 CASES = {
     "llama, tokens of 2 ranks": case(family("llama"), *tokens("ddp", 2, 2)),
     "llama, tokens of 4 ranks, shared heads of keys": case(
@@ -39,5 +43,13 @@ CASES = {
     "youtu, tokens, latent attention": case(family("youtu", ALL_HEADS), *tokens("ddp", 2, 2)),
     "t5, tokens, learned biases": case(seq2seq("t5", WIDE), *tokens("ddp", 2, 2)),
     "bart, tokens of 2 of 4 ranks, zero3": case(seq2seq("bart"), *tokens("zero3", 4, 2), BF16),
+    "llama, parts and tokens of 4 ranks": case(family("llama"), *parts_of_tokens("ddp", 4), BF16),
+    "llama, parts and tokens, recomputed": case(
+        family("llama"), *parts_of_tokens("ddp", 4), BF16, FULL
+    ),
+    "llama, parts and tokens of 4 of 8 ranks, zero3": case(
+        family("llama"), *parts_of_tokens("zero3", 8), BF16
+    ),
+    "gpt2, parts and tokens, dropout": case(GPT2, *parts_of_tokens("ddp", 4)),
     "modernbert, tokens": case(encoder("modernbert"), *tokens("ddp", 2, 2)),
 }

@@ -70,7 +70,7 @@ class OneOperation {
     }
     graph_.blocks.push_back(block_);
     BlockContext block(graph_, graph_.blocks.front(), operands_, how_, Mode::train, 1, 1);
-    block.set_part(part_);
+    block.set_place({.layer = part_, .rows = part_, .heads = part_});
     const BoundBlock bound{};
     const OpContext c(block, bound, op_);
     std::visit(

@@ -328,8 +328,9 @@ std::vector<std::pair<std::string, Names>> names_of_blocks(const Model& model) {
 TEST_CASE("ranks that have parts of layers exchange rows between them") {
   const Model model = partitioned(llama(), 2);
   for (const Block& block : model.blocks) {
-    CHECK(block.parts == program::Parts{program::axes::tensor, 2});
-    CHECK(block.own_part_alone);
+    CHECK(block.parts.along == program::axes::tensor);
+    CHECK(block.parts.count == 2);
+    CHECK(block.parts.own_alone);
   }
   const std::vector<std::pair<std::string, Names>> wanted{
       {"embedding", {"embedding"}},
@@ -398,8 +399,9 @@ TEST_CASE("ranks that have tokens of each row exchange heads around attention") 
   CHECK(names_of_blocks(model) == wanted);
   for (const Block& block : model.blocks) {
     CAPTURE(block.name);
-    CHECK(block.parts == program::Parts{program::axes::context, 4});
-    CHECK(block.own_part_alone);
+    CHECK(block.parts.along == program::axes::context);
+    CHECK(block.parts.count == 4);
+    CHECK(block.parts.own_alone);
     const std::string_view first = operations::name_of(block.ops.front().operation);
     const bool of_rows = first != "exchange" && first != "rotary";
     CHECK(block.rows_of_part == (of_rows ? 2 : 0));  // of 2 samples of 4 tokens
