@@ -24,7 +24,11 @@ void share_rows(Draft& plan) {
   const std::int64_t ranks = plan.recipe.parallel.context, world = plan.mesh.row_ranks();
   if (ranks == 1) return;
   if (world % ranks != 0)
-    refuse_context(plan, "must divide the number of ranks, which is " + std::to_string(world));
+    refuse_context(
+        plan, (plan.mesh.tensor > 1
+                   ? "times parallel.tensor, which is " + std::to_string(plan.mesh.tensor) + ", "
+                   : std::string()) +
+                  "must divide the number of ranks, which is " + std::to_string(plan.mesh.world));
   if (plan.mode == recipe::ParallelMode::dp)
     refuse_context(plan, "parallel.mode: dp hands out batches of whole rows; write ddp");
   const auto& parallel = plan.recipe.parallel;
