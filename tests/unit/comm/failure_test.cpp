@@ -3,6 +3,7 @@
 #include "comm/failed_elsewhere.hpp"
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
+#include "support/milestone.hpp"
 #include "unit/comm/collectives.hpp"
 #include <chrono>
 #include <mutex>
@@ -24,12 +25,14 @@ ControlOptions options(double hang_seconds = 30) {
   return o;
 }
 
-/// Sums until something happens.
-std::string sums(Control& control, Communicator& c, std::int64_t elements) {
+/// Sums until something happens; `summing`: once all ranks do.
+std::string sums(Control& control, Communicator& c, std::int64_t elements,
+                 const Milestone* summing = nullptr) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(40);
-  for (collectives::Bytes data(static_cast<std::size_t>(elements) * 4);
-       std::chrono::steady_clock::now() < end;)
-    c.all_reduce(data.data(), elements, DType::f32);
+  collectives::Bytes data(static_cast<std::size_t>(elements) * 4);
+  c.all_reduce(data.data(), elements, DType::f32);
+  if (summing) summing->reach();
+  while (std::chrono::steady_clock::now() < end) c.all_reduce(data.data(), elements, DType::f32);
   control.leave();
   return "nothing happened";
 }
@@ -52,12 +55,14 @@ TEST_CASE("a rank killed during a collective ends it on all others") {
   const std::string transport = GENERATE(std::string("shared memory"), std::string("TCP"));
   const int victim = GENERATE(0, 2);
   const std::int64_t elements = GENERATE(16, 3'000'000);
+  const Milestone summing;
   ForkedRanks ranks(3, [&](const Membership& m) {
     const auto control = Control::join(m, options());
     const auto c = make_communicator(*control, transport);
-    return sums(*control, *c, elements);
+    return sums(*control, *c, elements, &summing);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  REQUIRE(summing.wait_for(3));
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));  // heartbeats say what ranks do
   ranks.signal(victim, SIGKILL);
   const double killed = ranks.seconds();
   const auto ends = ranks.wait(20);
@@ -70,12 +75,13 @@ TEST_CASE(
     "a stopped rank is told within the limit, rank 0 as well, and going on afterwards it ends "
     "too") {
   const int victim = GENERATE(0, 1);
-  ForkedRanks ranks(3, [](const Membership& m) {
+  const Milestone summing;
+  ForkedRanks ranks(3, [&](const Membership& m) {
     const auto control = Control::join(m, options(2));
     const auto c = make_communicator(*control);
-    return sums(*control, *c, 1000);
+    return sums(*control, *c, 1000, &summing);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  REQUIRE(summing.wait_for(3));
   ranks.signal(victim, SIGSTOP);
   const double stopped = ranks.seconds();
   std::vector<RankEnd> ends;
@@ -90,9 +96,11 @@ TEST_CASE(
 TEST_CASE(
     "a rank that is stopped and goes on in time, and a whole job that was stopped for longer than "
     "the limit, are no failure") {
-  ForkedRanks ranks(3, [](const Membership& m) {
+  const Milestone begun;
+  ForkedRanks ranks(3, [&](const Membership& m) {
     const auto control = Control::join(m, options(2));
     const auto c = make_communicator(*control);
+    begun.reach();
     collectives::Bytes data(4000);
     for (int i = 0; i < 60; ++i) {
       c->all_reduce(data.data(), 1000, DType::f32);
@@ -107,7 +115,7 @@ TEST_CASE(
     for (const int r : which) ranks.signal(r, SIGCONT);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   };
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  REQUIRE(begun.wait_for(3));
   pause({1}, 700);
   pause({0, 1, 2}, 3000);
   pause({2, 1, 0}, 2500);

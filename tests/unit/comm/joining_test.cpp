@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/forked_ranks.hpp"
 #include "support/golden.hpp"
+#include "support/milestone.hpp"
 #include <cerrno>
 #include <cstring>
 #include <sys/socket.h>
@@ -117,21 +118,23 @@ TEST_CASE("who does not come is named by all others") {
 }
 
 TEST_CASE("a rank without a rank 0 says that it is not reached") {
-  int deaf[2];  // rank 0 says that it no longer listens
-  REQUIRE(::pipe(deaf) == 0);
+  const Milestone deaf, told;  // rank 0 no longer listens; rank 1 has said so
   ForkedRanks ranks(2, [&](const Membership& m) {
-    char said = 0;
     if (m.rank == 0) {  // ends before it listens, and nobody else gets the port meanwhile
       ::shutdown(m.listener, SHUT_RDWR);
-      const bool told = ::write(deaf[1], &said, 1) == 1;
-      std::this_thread::sleep_for(std::chrono::seconds(2));
+      deaf.reach();
+      const bool has_said = told.wait_for(1);
       ::close(m.listener);
-      return std::string(told ? "" : "rank 1 was not told");
+      return std::string(has_said ? "" : "rank 1 says nothing");
     }
-    if (::read(deaf[0], &said, 1) != 1) return std::string("rank 0 said nothing");
-    return joins(m, options(1));
+    if (!deaf.wait_for(1)) return std::string("rank 0 said nothing");
+    try {
+      return joins(m, options(1));
+    } catch (const UserError&) {
+      told.reach();
+      throw;
+    }
   });
-  ::close(deaf[0]), ::close(deaf[1]);
   const auto ends = ranks.wait(10);
   CHECK(ends[1].code == 69);
   CHECK_THAT(ends[1].said, ContainsSubstring("rank 1 ") &&

@@ -150,7 +150,6 @@ TEST_CASE("signals reach the worker, each once, also those sent before it listen
   launch.signal(SIGHUP);
   REQUIRE(launch.wait_for("SIGHUP "));
   launch.signal(SIGINT);
-  std::this_thread::sleep_for(5ms);
   launch.signal(SIGINT);  // as `timeout` does, to the process and to its group
   REQUIRE(launch.wait_for("SIGINT "));
   launch.signal(SIGTERM);
