@@ -20,15 +20,19 @@ namespace {
       "parallel.context is " + std::to_string(plan.recipe.parallel.context) + ", and " + why);
 }
 
+std::string must_divide(const Draft& plan, std::int64_t sharing) {
+  return "must divide the number of ranks, which is " + std::to_string(plan.mesh.world) +
+         "; start a multiple of " + std::to_string(sharing) + ", or write another number";
+}
+
 void share_rows(Draft& plan) {
   const std::int64_t ranks = plan.recipe.parallel.context, world = plan.mesh.row_ranks();
   if (ranks == 1) return;
   if (world % ranks != 0)
-    refuse_context(
-        plan, (plan.mesh.tensor > 1
-                   ? "times parallel.tensor, which is " + std::to_string(plan.mesh.tensor) + ", "
-                   : std::string()) +
-                  "must divide the number of ranks, which is " + std::to_string(plan.mesh.world));
+    refuse_context(plan, (plan.mesh.tensor > 1 ? "times parallel.tensor, which is " +
+                                                     std::to_string(plan.mesh.tensor) + ", "
+                                               : std::string()) +
+                             must_divide(plan, ranks * plan.mesh.tensor));
   if (plan.mode == recipe::ParallelMode::dp)
     refuse_context(plan, "parallel.mode: dp hands out batches of whole rows; write ddp");
   const auto& parallel = plan.recipe.parallel;
@@ -44,8 +48,7 @@ void share_rows(Draft& plan) {
 void share_parts(Draft& plan) {
   const std::int64_t ranks = plan.recipe.parallel.tensor, world = plan.mesh.world;
   if (ranks == 1) return;
-  if (world % ranks != 0)
-    refuse_tensor(plan, "must divide the number of ranks, which is " + std::to_string(world));
+  if (world % ranks != 0) refuse_tensor(plan, must_divide(plan, ranks));
   if (plan.mode == recipe::ParallelMode::dp)
     refuse_tensor(plan, "parallel.mode: dp keeps all weights on rank 0; write ddp");
   if (plan.zero_stage() > 0 && ranks == world)
@@ -98,7 +101,8 @@ std::string layers_in_parts_words(const Draft& plan) {
   return "parallel.tensor " + std::to_string(ranks) + ": each of " + std::to_string(ranks) +
          " neighbouring ranks has 1/" + std::to_string(ranks) +
          " of the heads, the features and the vocabulary of each layer, and between layers 1/" +
-         std::to_string(ranks) + " of the tokens of one batch";
+         std::to_string(ranks) +
+         (plan.mesh.context > 1 ? " of their tokens" : " of the tokens of one batch");
 }
 
 }  // namespace trainx::plan

@@ -9,6 +9,7 @@
 #include "recipe/value.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "support/user_error.hpp"
 #include <map>
 
 namespace choose_mode_test {
@@ -18,10 +19,11 @@ using recipe::ParallelMode;
 
 namespace {
 
+/// `launched`: by as many ranks, which the recipe need not know; 0: by those of the recipe.
 plan::RunPlan planned(const std::string& parallel, const std::string& more = "",
                       const std::string& gpu = "", const std::string& optimizer = "{type: adamw}",
-                      std::int64_t local_ranks = 1) {
-  const auto recipe =
+                      std::int64_t local_ranks = 1, std::int64_t launched = 0) {
+  auto recipe =
       recipe::parse_recipe(
           "model: {type: gpt2, options: {num_layers: 8, num_heads: 4, hidden_size: 256, "
           "max_positions: 64, vocab_size: 1000}}\ndata: {type: stories, sequence_length: 64}\n"
@@ -29,6 +31,7 @@ plan::RunPlan planned(const std::string& parallel, const std::string& more = "",
               optimizer + "\nparallel: {" + parallel + "}\n" + more,
           "test")
           .recipe;
+  if (launched > 0) recipe.parallel.world_size.value = launched;
   facts::Facts f;
   f.hardware.cpu_cores = 2;
   f.hardware.memory_bytes = std::int64_t{64} << 30;
@@ -54,6 +57,23 @@ std::int64_t category(const plan::RunPlan& plan, const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("ranks of a launcher that degrees do not divide are refused by the degrees' names") {
+  const auto refused = [](const std::string& parallel, std::int64_t launched) {
+    return user_error_of([&] { planned(parallel, "", "", "{type: adamw}", 1, launched); });
+  };
+  CHECK_THAT(refused("tensor: 2, context: 2", 6),
+             ContainsSubstring("78: ") && ContainsSubstring("parallel.context") &&
+                 ContainsSubstring("parallel.tensor") && ContainsSubstring("is 6") &&
+                 ContainsSubstring("multiple of 4"));
+  CHECK_THAT(refused("context: 2", 3),
+             ContainsSubstring("parallel.context") && ContainsSubstring("is 3") &&
+                 ContainsSubstring("multiple of 2") && !ContainsSubstring("parallel.tensor"));
+  CHECK_THAT(refused("tensor: 4", 6), ContainsSubstring("parallel.tensor") &&
+                                          ContainsSubstring("is 6") &&
+                                          ContainsSubstring("multiple of 4"));
+  CHECK(refused("tensor: 2, context: 2", 8) == "nothing thrown");
+}
 
 TEST_CASE("each stage keeps less than the one before, and its shards are a rank's part") {
   for (const int world : {2, 4, 8}) {
