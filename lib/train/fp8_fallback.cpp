@@ -22,9 +22,8 @@ std::string percent(double share) {
 Fp8Products::Fp8Products(const program::ModelGraph& graph) {
   if (!graph.composition) return;
   products_ = graph.composition->fp8_products;
-  blocks_ = std::ssize(graph.blocks);
   for (const program::ScalarSpec& s : graph.scalars)
-    if (s.name == program::fp8_counts) most_ = s.dims.at(2);
+    if (s.name == program::fp8_counts) blocks_ = s.dims.at(1), most_ = s.dims.at(2);
 }
 
 std::size_t Fp8Products::tensors() const {

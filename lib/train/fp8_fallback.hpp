@@ -38,7 +38,9 @@ class Fp8Products {
   std::int64_t tensor(int of, int block, int number) const;
 
   std::vector<graph::Fp8Product> products_;
-  std::int64_t blocks_ = 0, most_ = 0;  // dimensions of counts behind the class
+  // Dimensions of counts behind the class: blocks of the model before ranks have parts of them, and
+  // tensors of one.
+  std::int64_t blocks_ = 0, most_ = 0;
 };
 
 /// "step 200: 2 % of the elements of the weight of NAME ... compute in bf16 from step 201 on".
