@@ -111,8 +111,16 @@ StepProgram update_in_backward(StepProgram p) {
                           std::to_string(i.group));
     places.emplace_back(after - 1, i.group);
   }
-  for (const auto& [after, group] : places)
-    behind[beside_sum(rest, after)][last_block(rest, after)].insert(group);
+  // Gradients that a block completes are updated together, once those are summed that are summed:
+  // beside a tensor that ranks have parts of, such as an embedding's, there may be one that all
+  // have.
+  std::map<std::size_t, std::pair<std::size_t, Groups>> by_block;
+  for (const auto& [after, group] : places) {
+    auto& [position, groups] = by_block[last_block(rest, after)];
+    position = std::max(position, beside_sum(rest, after));
+    groups.insert(group);
+  }
+  for (auto& [block, at] : by_block) behind[at.first][block] = std::move(at.second);
   if (std::ranges::find(of_updates, Op::grad_norm, &Instruction::op) == of_updates.end())
     throw InternalError("update_in_backward: the program sums no norm");
   std::vector<Instruction> steady;
