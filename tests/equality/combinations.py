@@ -82,6 +82,9 @@ METHODS = {
         *["{mode: single}"] * 6,
         "{mode: zero2, world_size: 2}",
         "{mode: zero3, world_size: 2}",
+        "{mode: ddp, tensor: 2, world_size: 2}",
+        "{mode: ddp, context: 2, world_size: 2}",
+        "{mode: ddp, tensor: 2, context: 2, world_size: 4}",
     ],
     "schedule.type": ["cosine", "linear", "constant"],
     "schedule.final_ratio": ["0", "0.1"],
@@ -104,12 +107,12 @@ parallel: {mode: single}
 """
 MODELS = {
     "words": """\
-model: {type: gpt2, options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32}}
+model: {type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32}}
 data: {type: stories, sequence_length: 32, samples: 512, eval_samples: 10}""",
     "lines": """\
 model:
   type: bert
-  options: {num_layers: 2, num_heads: 2, hidden_size: 32, max_positions: 32, vocab_size: 200,
+  options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, vocab_size: 200,
             task: masked_lm, mask_token: 103, special_tokens: [0, 101, 102, 103],
             mask_probability: 0.3}
 data: {type: jsonl, train: train_lines.jsonl, sequence_length: 32}""",
@@ -136,7 +139,7 @@ def draw(drawn):
 
 def settings(chosen):
     """Of a change; the batch of all ranks is 8."""
-    ranks = 1 if "single" in chosen["parallel"] else 2
+    ranks = 2 if "zero" in chosen["parallel"] else 1  # with a batch of their own
     micro = chosen["batch.micro_batch_size"]
     given = chosen | {"batch.micro_batch_size": {"8": 8, "4": 4, "2": 2}.get(micro, micro)}
     if isinstance(given["batch.micro_batch_size"], int):

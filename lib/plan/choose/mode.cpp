@@ -24,21 +24,28 @@ void require_shards_on_host(const Draft& plan) {
   if (!plan.in_parts() || !offloads_optimizer(plan) || plan.update.unit != program::Unit::tensor)
     return;
   const std::string optimizer = recipe::alternative_name(plan.recipe.optimizer.options);
-  const bool in_shards = plan.zero_stage() > 0, shares_experts = plan.mesh.experts > 1;
-  const std::string mode = "parallel.mode: " + recipe::write_value(plan.mode),
-                    experts = "parallel.experts: " + std::to_string(plan.mesh.experts);
+  const bool in_shards = plan.zero_stage() > 0;
+  std::string cut, without;  // what cuts tensors: settings, and keys but for the mode's
+  const auto add = [](std::string& list, const std::string& one) {
+    list += (list.empty() ? "" : " and ") + one;
+  };
+  if (in_shards) add(cut, "parallel.mode: " + recipe::write_value(plan.mode));
+  for (const auto& [key, ranks] :
+       {std::pair{"parallel.experts", plan.mesh.experts}, {"parallel.tensor", plan.mesh.tensor}}) {
+    if (ranks == 1) continue;
+    add(cut, std::string(key) + ": " + std::to_string(ranks));
+    add(without, key);
+  }
   throw UserError(
       ExitCode::invalid_recipe,
       "memory.optimizer_offload: " +
-          recipe::write_value(plan.recipe.memory.optimizer_offload.where) + " and " +
-          (in_shards ? mode : "") + (in_shards && shares_experts ? " and " : "") +
-          (shares_experts ? experts : "") +
+          recipe::write_value(plan.recipe.memory.optimizer_offload.where) + " and " + cut +
           " cannot go together with optimizer.type: " + optimizer +
           ", whose updates need sums over tensors of which a host has parts alone; write another "
           "optimizer, " +
-          (!in_shards       ? "leave parallel.experts out, "
-           : shares_experts ? "parallel.mode: ddp without parallel.experts, "
-                            : "parallel.mode: ddp, ") +
+          (!in_shards        ? "leave " + without + " out, "
+           : without.empty() ? "parallel.mode: ddp, "
+                             : "parallel.mode: ddp without " + without + ", ") +
           "or leave optimizer_offload out");
 }
 
