@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void __launch_bounds__(threads) router_z_loss_kernel(RouterZLoss op, double* loss_sum) {
   const double targets = targets_in(op.targets, op.rows);
-  if (threadIdx.x == 0) *loss_sum += targets * op.factor * static_cast<double>(*op.z);
+  if (threadIdx.x == 0) *loss_sum += targets * op.factor * op.of_all();
 }
 
 __global__ void __launch_bounds__(threads)

@@ -30,6 +30,13 @@ struct RouterZLoss {
   const float* z = nullptr;
   const std::int32_t* targets = nullptr;
   std::int64_t rows = 0;  // of targets
+  int ranks = 1;          // whose z follow one another, and are added up
+
+  TRAINX_HOST_DEVICE double of_all() const {
+    double sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += static_cast<double>(z[rank]);
+    return sum;
+  }
 };
 
 /// *loss_sum += the loss.

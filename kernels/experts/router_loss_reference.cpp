@@ -27,7 +27,7 @@ void router_loss_backward_reference(const RouterLoss& op, float* d_balance, doub
 }
 
 void router_z_loss_reference(const RouterZLoss& op, double* loss_sum) {
-  *loss_sum += targets_in(op.targets, op.rows) * op.factor * static_cast<double>(*op.z);
+  *loss_sum += targets_in(op.targets, op.rows) * op.factor * op.of_all();
 }
 
 void router_z_loss_backward_reference(const RouterZLoss& op, float* d_z, double seed,

@@ -51,7 +51,7 @@ operations::Types Model::types_of(const Node& op) const {
     type.dims = parameters[static_cast<std::size_t>(p.index)].spec.dims;
     for (int i = 1; i < p.count; ++i)
       type.dims.front() += parameters[static_cast<std::size_t>(p.index + i)].spec.dims.front();
-    (p.part_of == PartOf::columns ? type.dims.back() : type.dims.front()) /= p.parts.count;
+    type.dims[dimension_of(p.part_of, type.dims.size())] /= p.parts.count;
   }
   return t;
 }

@@ -68,7 +68,7 @@ void mark_parts(const Model& model, ParameterPlaces& placed) {
           GroupSpec& group = placed.groups[static_cast<std::size_t>(at.group)];
           group.parts = p.parts;
           ParameterSpec& spec = group.parameters[static_cast<std::size_t>(at.index)];
-          spec.columns_in_parts = p.part_of == PartOf::columns;
+          spec.cut_dimension = static_cast<int>(dimension_of(p.part_of, spec.dims.size()));
           spec.sections = p.sections;
           if (p.count > 1 && p.part_of == PartOf::tensors)
             spec.part = i / (p.count / p.parts.count);

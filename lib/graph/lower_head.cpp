@@ -25,18 +25,36 @@ class HeadLowering {
     for (const Node& op : block_.ops) place_values(op);
     for (const Op phase : {Op::loss, Op::evaluate}) lower(phase);
     if (head_.predicted_rows > 0) lower(Op::predict);
-    for (const Node& op : block_.ops)
-      if (std::holds_alternative<PartLoss>(op.operation)) note_origins(op);
+    if (std::ranges::any_of(block_.ops, [](const Node& op) {
+          return std::holds_alternative<PartLoss>(op.operation);
+        }))
+      note_origins();
     return std::move(out_);
   }
 
  private:
   /// All ranks make the same sums, of what all of them know.
-  void note_origins(const Node& op) {
-    const std::vector<Slot> from{slot_of(op.inputs[PartLoss::all], false),
-                                 slot_of(op.inputs[PartLoss::targets], false)};
-    for (const Slot s : {bound().loss_sum, bound().target_count, bound().score})
-      if (s != none) slots_[s].from = from;
+  void note_origins() {
+    for (const Node& op : block_.ops) {
+      std::visit(
+          [&]<class T>(const T&) {
+            if constexpr (std::is_same_v<T, PartLoss>)
+              for (const Slot s : {bound().loss_sum, bound().target_count, bound().score})
+                comes_from(s, op, {T::all, T::targets});
+            else if constexpr (requires { T::all, T::targets; })
+              comes_from(bound().loss_sum, op, {T::all});
+          },
+          op.operation);
+      if (std::holds_alternative<ExpertLoads>(op.operation))
+        for (std::size_t layer = 0; layer < op.inputs.size(); ++layer)
+          comes_from(bound().loads, op, {static_cast<int>(layer)});
+    }
+  }
+
+  void comes_from(Slot made, const Node& op, std::initializer_list<int> inputs) {
+    for (const int i : inputs)
+      if (made != none)
+        slots_[made].from.push_back(slot_of(op.inputs[static_cast<std::size_t>(i)], false));
   }
 
   BoundBlock& bound() { return out_.bound; }

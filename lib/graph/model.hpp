@@ -13,9 +13,13 @@ namespace trainx::graph {
 using program::none;
 
 using ValueId = int;  // Model::values
-/// What a part of an operand is: so many of its tensors (of one tensor: its rows), or so many rows
-/// or columns of each.
-enum class PartOf : std::uint8_t { tensors, rows, columns };
+/// What a part of an operand is: so many of its tensors (of one tensor: its rows), so many rows or
+/// columns of each, or of experts in one tensor so many rows of each expert.
+enum class PartOf : std::uint8_t { tensors, rows, columns, expert_rows };
+/// Which of so many dimensions that is.
+constexpr std::size_t dimension_of(PartOf part, std::size_t dimensions) {
+  return part == PartOf::columns ? dimensions - 1 : part == PartOf::expert_rows ? 1 : 0;
+}
 struct ParameterId {
   int index = none;           // Model::parameters
   int count = 1;              // that many, as one tensor: they follow one another

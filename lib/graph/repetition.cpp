@@ -79,14 +79,15 @@ class Comparison {
     if (a == none || b == none) return a == b;
     if (of_.value(a).batch != none || of_.value(b).batch != none) return a == b;
     const ValueMap& map = of_.map;
-    const auto crossing = [&](ValueId v) { return map.index[at(v)]; };
+    const auto crossing = [&](ValueId v) { return v == none ? none : map.index[at(v)]; };
     const auto home = [&](ValueId v) { return map.home[at(v)]; };
     // where gradients come from, as seen from the block
     const auto later = [&](ValueId v, int block) {
       return home(v) != none && map.last_writer[at(home(v))] > block;
     };
     return values_.add(a, b) && crossing_.add(crossing(a), crossing(b)) &&
-           values_.add(home(a), home(b)) && map.outside[at(a)] == map.outside[at(b)] &&
+           values_.add(home(a), home(b)) && crossing_.add(crossing(home(a)), crossing(home(b))) &&
+           map.outside[at(a)] == map.outside[at(b)] &&
            (map.producer[at(a)] == other_) == (map.producer[at(b)] == of_.number) &&
            later(a, other_) == later(b, of_.number) && of_.value(a).type == of_.value(b).type;
   }

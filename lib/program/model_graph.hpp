@@ -81,10 +81,10 @@ struct ParameterSpec {
   // of a group that blocks read in fp8: the number of its scale (Role::fp8_scales), which tensors
   // that a block reads as one share
   int fp8_scale = none;
-  // of a group in parts: the part that the tensor is in; none: each part has as many of its rows,
-  // or columns
+  // of a group in parts: the part that the tensor is in; none: each part has as much of it along
+  // one of its dimensions
   int part = none;
-  bool columns_in_parts = false;
+  int cut_dimension = 0;
   // ... of each of the sections of its rows, of as many rows: queries, keys and values in one
   // tensor; empty: there is one
   std::vector<std::int64_t> sections = {};

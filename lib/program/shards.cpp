@@ -96,26 +96,25 @@ GroupSpec shard_of(const GroupSpec& group, int rank, int shards) {
 
 namespace {
 
-/// The tensor's rows or columns of that part.
+/// What the part has of the tensor.
 void cut(ParameterSpec& p, int parts, int part) {
-  const std::int64_t all = p.tensor_elements(), columns = p.dims.back(), rows = p.dims.front();
-  std::int64_t& of_dims = p.columns_in_parts ? p.dims.back() : p.dims.front();
-  of_dims /= parts;
+  const auto at = static_cast<std::size_t>(p.cut_dimension), last = p.dims.size() - 1;
+  const std::int64_t all = p.tensor_elements(), whole = p.dims[at];
+  const std::int64_t own = p.dims[at] = whole / parts;
   if (!p.saved_dims.empty()) {
     // files hold the last two dimensions the other way round
-    const bool swapped = p.saved_transposed && (p.columns_in_parts || p.dims.size() == 2);
-    const std::size_t at = p.columns_in_parts ? p.dims.size() - 1 : 0;
-    std::int64_t& saved = p.saved_dims[swapped ? (p.columns_in_parts ? at - 1 : 1) : at];
+    const bool swapped = p.saved_transposed && last > 0 && at + 1 >= last;
+    std::int64_t& saved = p.saved_dims[swapped ? 2 * last - 1 - at : at];
     // the last parts of a padded vocabulary have fewer rows of it
-    if (!p.columns_in_parts && saved < rows)
-      saved = std::clamp<std::int64_t>(saved - part * of_dims, 0, of_dims);
-    else
-      saved /= parts;
+    saved = at == 0 && saved < whole ? std::clamp<std::int64_t>(saved - part * own, 0, own)
+                                     : saved / parts;
   }
-  const std::int64_t row = p.columns_in_parts ? columns : p.elements() / of_dims;
-  p.slice = {.first = part * of_dims * row};
-  if (p.columns_in_parts)
-    p.slice = {.first = part * of_dims, .columns = of_dims, .row_elements = row};
+  std::int64_t row = 1;  // elements of one entry of the dimension
+  for (std::size_t d = at + 1; d <= last; ++d) row *= p.dims[d];
+  p.slice = {.first = part * own * row};
+  if (at > 0)
+    p.slice = {.first = part * own * row, .columns = own * row, .row_elements = whole * row};
+  if (!p.sections.empty()) p.slice = {};
   std::int64_t section = 0;
   for (const std::int64_t of_section : p.sections) {
     p.slice.runs.push_back({(section + part * of_section / parts) * row, of_section / parts * row});

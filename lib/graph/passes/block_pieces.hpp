@@ -36,6 +36,7 @@ class BlockPieces {
   /// The operations so far become a block.
   void end_piece(BlockKind kind = BlockKind::layer);
 
+  bool is_made(ValueId v) const { return lies_.contains(v); }
   Lies lies(ValueId v) const {
     const auto at = lies_.find(v);
     return at == lies_.end() ? Lies::rows : at->second;

@@ -146,10 +146,11 @@ class RowCut {
 
   /// The loss of routers is of what all ranks have counted.
   void share_balance(RouterLoss& loss, Node& op) {
-    loss.ranks = ranks_;
+    const ValueId own = op.inputs[loss.ranks > 1 ? RouterLoss::all : RouterLoss::balance];
+    loss.ranks *= ranks_;
+    loss.target_ranks = ranks_;
     op.inputs.resize(RouterLoss::all + 1, none);
-    op.inputs[RouterLoss::all] =
-        pieces_.exchanged(op.inputs[RouterLoss::balance], ExchangeKind::numbers_to_all, Lies::rows);
+    op.inputs[RouterLoss::all] = pieces_.exchanged(own, ExchangeKind::numbers_to_all, Lies::rows);
   }
 
   /// Experts compute the tokens of a rank as they do those of a micro-batch.

@@ -44,6 +44,7 @@ class Partition {
   void cut(Block block, int number) {
     rules_.require_rows(block);
     pieces_.begin(block, number);
+    take_counts(block);
     for (Node& op : block.ops) {
       if (std::holds_alternative<Embedding>(op.operation))
         cut_embedding(std::move(op));
@@ -52,9 +53,34 @@ class Partition {
       else if (const Attention* attention = rules_.shares_key_value_heads(op))
         cut_queries(std::move(op), *attention);
       else
-        place(std::move(op), is_of_columns(op));
+        bring_routing(block.ops, op), place(std::move(op), is_of_columns(op));
     }
+    if (!counts_.empty()) rules_.refuse(pieces_.block().name, counts_.front());
     pieces_.end(block.closes);
+  }
+
+  /// All that tokens are dispatched and combined by comes before, so that nothing is exchanged
+  /// between the layers of experts.
+  void bring_routing(const std::vector<Node>& ops, const Node& dispatch) {
+    if (!std::holds_alternative<Dispatch>(dispatch.operation)) return;
+    for (const Node& op : ops)
+      if (std::holds_alternative<Combine>(op.operation) &&
+          op.inputs[Combine::places] == dispatch.outputs[Dispatch::places])
+        for (const ValueId v : {dispatch.inputs[Dispatch::x], dispatch.inputs[Dispatch::indices],
+                                op.inputs[Combine::weights], op.inputs[Combine::gate]})
+          if (pieces_.is_made(v) && lies(v) == Lies::rows)
+            exchanged(v, ExchangeKind::rows_to_all, Lies::all_rows);
+  }
+
+  /// What routers have counted becomes part of the loss where that is made.
+  void take_counts(Block& block) {
+    const auto counts = [](const Node& op) {
+      return std::holds_alternative<RouterLoss>(op.operation) ||
+             std::holds_alternative<RouterZLoss>(op.operation) ||
+             std::holds_alternative<ExpertLoads>(op.operation);
+    };
+    std::ranges::copy_if(block.ops, std::back_inserter(counts_), counts);
+    std::erase_if(block.ops, counts);
   }
 
   /// The layer of an adapter that multiplies by its weight, too, before the adapter: shares of a
@@ -68,8 +94,9 @@ class Partition {
 
   bool is_of_columns(const Node& op) const {
     for (const ValueId v : op.inputs)
-      if (v != none && lies(v) == Lies::columns) return true;
-    return is_of_heads(op.operation) || rules_.opens_columns(op);
+      if (v != none && (lies(v) == Lies::columns || lies(v) == Lies::all_rows)) return true;
+    return is_of_heads(op.operation) || std::holds_alternative<Dispatch>(op.operation) ||
+           rules_.opens_columns(op);
   }
 
   std::vector<ValueId> place(Node op, bool columns) {
@@ -83,8 +110,7 @@ class Partition {
     if (!columns) rules_.require_computes_rows(pieces_.block().name, op);
     if (columns) note_shared_heads(op);
     pieces_.begin_ops(columns);
-    Lies made = Lies::rows;
-    if (columns) made = cut_operation(op) ? Lies::shares : Lies::columns;
+    const Lies made = columns ? cut_operation(op) : Lies::rows;
     pieces_.make_outputs(op, made);
     std::vector<ValueId> outputs = op.outputs;
     pieces_.add(std::move(op));
@@ -130,8 +156,12 @@ class Partition {
     return v;
   }
 
-  /// An adapter of a layer whose ranks have shares of a sum adds shares of its own to them.
+  /// An adapter of a layer whose ranks have shares of a sum adds shares of its own to them. So does
+  /// an expert of all tokens to those that tokens choose.
   bool adds_to_shares(const Node& op, ValueId v) const {
+    if (std::holds_alternative<Combine>(op.operation))
+      return v != none && lies(v) == Lies::shares &&
+             (v == op.inputs[Combine::rows] || v == op.inputs[Combine::shared]);
     return std::holds_alternative<LowRank>(op.operation) && v != none &&
            v == op.inputs[LowRank::base] && lies(v) == Lies::shares &&
            lies(op.inputs[LowRank::x]) == Lies::columns;
@@ -148,9 +178,11 @@ class Partition {
     return x != none && lies(x) == Lies::columns;
   }
 
-  /// Each rank's part of the operation. True: its outputs are shares of a sum.
-  bool cut_operation(Node& op) {
-    if (std::holds_alternative<SharedHeads>(op.operation)) return false;
+  /// Each rank's part of the operation; how its outputs lie.
+  Lies cut_operation(Node& op) {
+    if (std::holds_alternative<SharedHeads>(op.operation)) return Lies::columns;
+    if (std::holds_alternative<Dispatch>(op.operation)) return Lies::all_rows;
+    if (std::holds_alternative<Combine>(op.operation)) return combined(op);
     if (auto* attention = std::get_if<Attention>(&op.operation);
         attention && attention->key_value_heads % ranks_ != 0 && attention->sums_bias) {
       attention->sums_bias = false;  // linear layers sum theirs
@@ -174,7 +206,19 @@ class Partition {
     if (auto* linear = std::get_if<Linear>(&op.operation);
         linear && split.sums_outputs && op.parameters[Linear::bias].index != none)
       linear->adds_up = true;
-    return split.sums_outputs;
+    if (auto* experts = std::get_if<GroupedLinear>(&op.operation);
+        experts && split.sums_outputs && op.parameters.size() > GroupedLinear::bias)
+      experts->adds_up = true;
+    return split.sums_outputs ? Lies::shares : Lies::columns;
+  }
+
+  /// Each rank has a share of what every expert makes.
+  Lies combined(const Node& op) const {
+    for (const int i : {int{Combine::rows}, int{Combine::shared}}) {
+      const ValueId v = op.inputs[static_cast<std::size_t>(i)];
+      if (v != none && lies(v) != Lies::shares) rules_.refuse(pieces_.block().name, op);
+    }
+    return Lies::shares;
   }
 
   void cut_parameters(Node& op, const Split& split) {
@@ -186,8 +230,11 @@ class Partition {
       // heads that have a tensor each
       const bool whole_tensors = parameter.count > 1 &&
                                  std::holds_alternative<HeadNorm>(op.operation);
+      const bool experts = std::holds_alternative<GroupedLinear>(op.operation) &&
+                           !split.sums_outputs;
       parameter.part_of = whole_tensors     ? PartOf::tensors
                           : *dimension == 0 ? PartOf::rows
+                          : experts         ? PartOf::expert_rows
                                             : PartOf::columns;
       parameter.sections = rules_.sections_of(pieces_.block().name, op, static_cast<int>(p));
       rules_.require_divides(pieces_.block().name, parameter);
@@ -262,12 +309,14 @@ class Partition {
     pieces_.begin_ops(true);
     pieces_.add(std::move(sums));
     const ValueId all = exchanged(own, ExchangeKind::numbers_to_all, Lies::all_rows);
+    for (Node& counted : counts_) bring_counts(counted);
     pieces_.begin_ops(true);
     pieces_.add({PartLoss{loss.classes, loss.score, loss.smoothing, loss.z_loss},
                  {own, all, targets},
                  {},
                  {},
                  {}});
+    for (Node& counted : std::exchange(counts_, {})) pieces_.add(std::move(counted));
     pieces_.end_piece(BlockKind::head);
     // logits of all rows lie between two blocks
     model_.head = {.rows = HeadRows::all,
@@ -276,12 +325,26 @@ class Partition {
                    .targets = targets};
   }
 
+  /// Losses of routers are of what all ranks have counted of their own rows.
+  void bring_counts(Node& op) {
+    const auto bring = [&]<class Loss>(Loss& loss, ValueId own) {
+      loss.ranks = ranks_;
+      op.inputs.resize(Loss::all + 1, none);
+      op.inputs[Loss::all] = exchanged(own, ExchangeKind::numbers_to_all, Lies::all_rows);
+    };
+    if (auto* balance = std::get_if<RouterLoss>(&op.operation))
+      bring(*balance, op.inputs[RouterLoss::balance]);
+    else if (auto* z = std::get_if<RouterZLoss>(&op.operation))
+      bring(*z, op.inputs[RouterZLoss::z]);
+  }
+
   Model& model_;
   const int ranks_;
   const program::Parts parts_;
   PartitionRules rules_;
   BlockPieces pieces_;
   std::set<ValueId> has_shared_heads_;
+  std::vector<Node> counts_;  // of routers, of the block at hand
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 }
 
 bool is_linear(const Operation& o) {
-  return std::holds_alternative<Linear>(o) || std::holds_alternative<LowRank>(o);
+  return std::holds_alternative<Linear>(o) || std::holds_alternative<LowRank>(o) ||
+         std::holds_alternative<GroupedLinear>(o);
 }
 
 /// Does an adapter add to `v`, which is not its input as well?
@@ -105,6 +106,16 @@ bool PartitionRules::adapts_shared_heads(const Node& op) const {
   return attention && attention->key_value_heads % ranks_ != 0;
 }
 
+bool PartitionRules::adapts_experts(const Node& op) const {
+  const ValueId made =
+      std::holds_alternative<GroupedLinear>(op.operation) ? op.outputs[GroupedLinear::y] : none;
+  if (made == none || static_cast<std::size_t>(made) >= readers_.size()) return false;
+  return std::ranges::any_of(readers_[static_cast<std::size_t>(made)], [](const Node& reader) {
+    return std::holds_alternative<ResidualNorm>(reader.operation) ||
+           std::holds_alternative<GroupedLinear>(reader.operation);
+  });
+}
+
 const Attention* PartitionRules::shares_key_value_heads(const Node& op) const {
   if (!std::holds_alternative<Linear>(op.operation) || !opens_columns(op)) return nullptr;
   const Node* const reader = reader_behind(op.outputs.back());
@@ -141,6 +152,10 @@ Split PartitionRules::split(const std::string& block, const Node& op, bool reads
     refuse_recipe("an adapter of " + block +
                   " drops what its layer reads, which ranks have parts "
                   "of; write model.adapter.dropout: 0, or model.adapter.targets without the layer");
+  if (adapts_experts(op))
+    refuse_recipe("an adapter of experts of " + block +
+                  " adds to what ranks have parts of; write model.adapter.target_parameters "
+                  "without experts, or leave parallel.tensor out");
   const std::optional<Split> split =
       !is_linear(op.operation)
           ? inner_split(op.operation, types)
@@ -177,10 +192,20 @@ std::vector<std::int64_t> within(const std::vector<std::int64_t>& widths, const 
   return found;
 }
 
+std::vector<std::int64_t> repeated(const std::vector<std::int64_t>& widths, std::int64_t times) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < times; ++i) out.insert(out.end(), widths.begin(), widths.end());
+  return out;
+}
+
 }  // namespace
 
 std::int64_t PartitionRules::columns_of_all(const Node& op) const {
   const Types types = model_.types_of(op);
+  if (const auto* grouped = std::get_if<GroupedLinear>(&op.operation)) {
+    const ParameterId& weight = op.parameters[GroupedLinear::weight];
+    return grouped->features(types) * weight.parts.count;
+  }
   const auto by_rows = [&](int weight) {
     return types.parameters[static_cast<std::size_t>(weight)].rows() *
            op.parameters[static_cast<std::size_t>(weight)].parts.count;
@@ -202,12 +227,14 @@ std::vector<std::int64_t> PartitionRules::sections_of(const std::string& block, 
   if (std::holds_alternative<Attention>(op.operation) && parameter == Attention::qkv_bias)
     return of_one_tensor(side_by_side(op, op.inputs[Attention::qkv], 0));
   if (!is_linear(op.operation) || p.part_of == PartOf::columns) return {};
+  const auto* const experts = std::get_if<GroupedLinear>(&op.operation);
   const auto* const low_rank = std::get_if<LowRank>(&op.operation);
   if (!low_rank && parameter == Linear::input_bias) return {};
   for (const ValueId v : op.outputs) {
     const Node* const reader = reader_behind(v);
     if (!reader) continue;
     std::vector<std::int64_t> widths = side_by_side(*reader, v, columns_of_all(op));
+    if (experts) widths = repeated(widths, experts->experts);
     if (low_rank && parameter >= LowRank::first_b)
       widths =
           within(widths, low_rank->parts[static_cast<std::size_t>(parameter) - LowRank::first_b]);
@@ -225,7 +252,8 @@ void PartitionRules::require_rows(const Block& block) const {
 }
 
 void PartitionRules::require_computes_rows(const std::string& block, const Node& op) const {
-  if (!computes_rows(op.operation)) refuse(block, op);
+  if (!computes_rows(op.operation) && !std::holds_alternative<Router>(op.operation))
+    refuse(block, op);
 }
 
 void PartitionRules::require_divides(const std::string& block, const ParameterId& p) const {

@@ -37,6 +37,8 @@ class PartitionRules {
   /// Of queries, keys and values with an adapter, for attention of fewer key-value heads than
   /// ranks: each rank computes them whole, of its own rows.
   bool adapts_shared_heads(const Node& op) const;
+  /// A layer of experts, or of an adapter of them: what it makes is read by another one, or added.
+  bool adapts_experts(const Node& op) const;
   /// What all ranks' parts of a linear layer, or an adapter, make.
   std::int64_t columns_of_all(const Node& op) const;
   /// Who reads the value, or what an adapter, heads' norms and rotations make of it; null: nobody.

@@ -24,7 +24,10 @@ Cost ClampedGated::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> ClampedGated::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> ClampedGated::split(SplitAxis axis, const Types&) const {
+  if (axis != SplitAxis::column) return std::nullopt;
+  return Split{};  // pairs of columns know nothing of each other
+}
 
 bool ClampedGated::has_gpu_kernel(const Types&) const { return true; }
 

@@ -15,8 +15,8 @@ std::vector<OutputSpec> Exchange::outputs(const Types& t) const {
   return {{"exchanged", std::move(to), {input(x)}}};
 }
 
-BackwardSpec Exchange::backward(const Types&) const {
-  if (kind == ExchangeKind::numbers_to_all) return {};
+BackwardSpec Exchange::backward(const Types& t) const {
+  if (kind == ExchangeKind::numbers_to_all || t.inputs[x].dtype == DType::i32) return {};
   return {.inputs = {{.input = x}}};
 }
 

@@ -3,6 +3,7 @@
 #include "operations/grouped_linear/grouped_linear_spec.hpp"
 #include "operations/low_rank/low_rank.hpp"
 #include "operations/op_context.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::operations {
 
@@ -15,11 +16,13 @@ Tensor by_input(const Tensor& weight, std::int64_t in) {
 
 }  // namespace
 
+bool GroupedLinear::adds_bias(const OpContext& c) const { return !adds_up || c.layer_part() == 0; }
+
 void GroupedLinear::run_forward(const OpContext& c) const {
   if (!c.writes(y)) return;
   const Tensor rows = by_row(c.input(x));
   grouped_linear(c.output(y), rows, by_input(c.parameter(weight), rows.size(1)), c.input(offsets));
-  if (const Tensor added = c.parameter(bias); added.defined())
+  if (const Tensor added = c.parameter(bias); added.defined() && adds_bias(c))
     add_expert_bias(c.output(y), added, c.input(offsets));
 }
 
@@ -30,8 +33,12 @@ void GroupedLinear::run_backward(const OpContext& c) const {
     grouped_linear_backward_weight(by_input(dw, rows.size(1)), dy, rows, of, c.accumulates(weight),
                                    c.scratch(cast));
   }
-  if (const Tensor to = c.parameter_gradient(bias); to.defined())
-    grouped_linear_backward_bias(to, dy, of, c.accumulates(bias));
+  if (const Tensor to = c.parameter_gradient(bias); to.defined()) {
+    if (adds_bias(c))
+      grouped_linear_backward_bias(to, dy, of, c.accumulates(bias));
+    else if (!c.accumulates(bias))
+      clear(to);
+  }
   const Tensor dx = c.input_gradient(x), there = c.addend(x);
   if (!dx.defined()) return;
   Tensor own = dx;

@@ -75,7 +75,17 @@ Cost GroupedLinear::cost(Direction direction, const Types& t) const {
   return c;
 }
 
-std::optional<Split> GroupedLinear::split(SplitAxis, const Types&) const { return std::nullopt; }
+std::optional<Split> GroupedLinear::split(SplitAxis axis, const Types& t) const {
+  if (axis == SplitAxis::heads) return std::nullopt;
+  const auto last = static_cast<int>(t.parameters[weight].dims.size()) - 1;
+  Split s;
+  s.parameters.resize(t.parameters.size());
+  s.parameters[weight] = axis == SplitAxis::column ? last - 1 : last;
+  if (axis == SplitAxis::column && t.has_parameter(bias)) s.parameters[bias] = 1;
+  s.sums_outputs = axis == SplitAxis::row;
+  s.sums_inputs = axis == SplitAxis::column;
+  return s;
+}
 
 bool GroupedLinear::has_gpu_kernel(const Types&) const { return true; }
 

@@ -22,9 +22,11 @@ struct GroupedLinear {
   std::int64_t of_experts = 1;  // that there are, of which these are one rank's
   // an operation behind it reads x, too, whose gradient of it is there before: kernels overwrite
   bool adds_gradient = false;
+  bool adds_up = false;  // what all parts of the block make does: the first one adds the bias
 
   bool operator==(const GroupedLinear&) const = default;
 
+  bool adds_bias(const OpContext& c) const;
   /// Columns of y.
   std::int64_t features(const Types& t) const;
   std::vector<OutputSpec> outputs(const Types& t) const;

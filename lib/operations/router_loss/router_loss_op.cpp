@@ -8,9 +8,9 @@ Tensor RouterLoss::counted(const OpContext& c) const { return c.input(ranks > 1 
 
 void RouterLoss::finish_loss(const OpContext& c) const {
   const Tensor of_all = c.input(targets).view({-1});
-  const std::int64_t own = of_all.size(0) / ranks;
+  const std::int64_t own = of_all.size(0) / target_ranks;
   add_router_loss(*this, c.whole(c.bound().loss_sum), counted(c),
-                  of_all.narrow(0, ranks > 1 ? c.row_part() * own : 0, own));
+                  of_all.narrow(0, target_ranks > 1 ? c.row_part() * own : 0, own));
 }
 
 void RouterLoss::finish_gradient(const OpContext& c) const {

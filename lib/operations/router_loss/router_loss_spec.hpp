@@ -17,14 +17,15 @@ struct RouterLoss {
   static constexpr Work work = Work::loss;
   static constexpr bool of_tokens_alone = true;
   /// balance f32 [2, experts] of Router, of the last layer; targets i32, below 0: none; all [ranks,
-  /// 2, experts]: of ranks that share the micro-batch, what each has counted. Each then adds the
-  /// loss of its own targets.
+  /// 2, experts]: of ranks that share the micro-batch, what each has counted. Of `target_ranks`
+  /// each then adds the loss of its own targets.
   enum Input : int { balance, targets, all };
 
   std::int64_t experts = 1;
   std::int64_t rows = 1;  // tokens of the micro-batch, of all layers with experts
   double scale = 0;
-  std::int64_t ranks = 1;  // that share the micro-batch
+  std::int64_t ranks = 1;         // that share the micro-batch
+  std::int64_t target_ranks = 1;  // that have other targets of it
 
   bool operator==(const RouterLoss&) const = default;
 

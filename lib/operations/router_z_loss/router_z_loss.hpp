@@ -8,7 +8,8 @@ namespace trainx::operations {
 
 /// What the product of a count and z is multiplied with.
 inline double factor_of(const RouterZLoss& l) { return l.scale / static_cast<double>(l.rows); }
-/// loss_sum[1] (f64) += the loss of z[1], as often as there are targets (i32, those from 0 on).
+/// loss_sum[1] (f64) += the loss of z[l.ranks], which add up, as often as there are targets (i32,
+/// those from 0 on).
 void add_router_z_loss(const RouterZLoss& l, const Tensor& loss_sum, const Tensor& z,
                        const Tensor& targets);
 /// d_z[1] of that, times the seed.

@@ -6,7 +6,8 @@ namespace trainx::operations::cuda {
 namespace {
 
 kernels::RouterZLoss kernel_loss(const RouterZLoss& l, const Tensor& z, const Tensor& targets) {
-  return {factor_of(l), z.as<const float>(), targets.as<const std::int32_t>(), targets.numel()};
+  return {factor_of(l), z.as<const float>(), targets.as<const std::int32_t>(), targets.numel(),
+          static_cast<int>(l.ranks)};
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 namespace trainx::operations {
 
 void RouterZLoss::finish_loss(const OpContext& c) const {
-  add_router_z_loss(*this, c.whole(c.bound().loss_sum), c.input(z), c.input(targets));
+  add_router_z_loss(*this, c.whole(c.bound().loss_sum), c.input(ranks > 1 ? all : z),
+                    c.input(targets));
 }
 
 void RouterZLoss::finish_gradient(const OpContext& c) const {

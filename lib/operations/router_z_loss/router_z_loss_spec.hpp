@@ -10,11 +10,13 @@ struct RouterZLoss {
   static constexpr std::string_view name = "router_z_loss";
   static constexpr Work work = Work::loss;
   static constexpr bool of_tokens_alone = true;
-  /// z f32 [1] of Router, of the last layer; targets i32, below 0: none.
-  enum Input : int { z, targets };
+  /// z f32 [1] of Router, of the last layer; targets i32, below 0: none; all [ranks, 1]: z of ranks
+  /// that have the same targets.
+  enum Input : int { z, targets, all };
 
   std::int64_t rows = 1;  // tokens of the micro-batch, of all layers with experts
   double scale = 0;
+  std::int64_t ranks = 1;  // that have the same targets
 
   bool operator==(const RouterZLoss&) const = default;
 

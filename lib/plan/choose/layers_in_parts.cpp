@@ -72,10 +72,6 @@ void require_layers_in_parts(const Draft& plan) {
     refuse_tensor(plan,
                   "optimizer.type: " + recipe::alternative_name(plan.recipe.optimizer.options) +
                       " has states of whole tensors; write another optimizer");
-  if (architectures::experts_of(plan.dims) > 0)
-    refuse_tensor(plan,
-                  "the model has experts, whose layers ranks cannot have parts of; leave it out "
-                  "(parallel.experts shares experts)");
 }
 
 std::string batches_factor(const Draft& plan) {

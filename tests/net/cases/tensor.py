@@ -5,6 +5,7 @@ from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, seq2seq
 from .gpt2 import IN_BACKWARD
+from .mixtures import switch
 
 GPT2 = (
     "{type: gpt2, options: {num_layers: 2, num_heads: 4, hidden_size: 32, max_positions: 32, "
@@ -75,6 +76,18 @@ CASES = {
         GPT2, *parts("ddp", 2, 2), lora(", targets: [wte, lm_head, c_attn]")
     ),
     "qwen2, parts of 4 ranks, 2 heads of keys": case(family("qwen2"), *parts("ddp", 4, 4), BF16),
+    "olmoe, parts of every expert, norms of all queries": case(
+        family("olmoe", ALL_HEADS), *parts("ddp", 2, 2), BF16
+    ),
+    "qwen2_moe, parts of 2 of 4 ranks, zero3, recomputed": case(
+        family("qwen2_moe"), *parts("zero3", 4, 2), FULL
+    ),
+    "gpt_oss, parts of stacked experts with biases": case(
+        family("gpt_oss"), *parts("ddp", 2, 2), BF16
+    ),
+    "gpt2, parts of experts with a capacity, z-loss of routers": case(
+        switch(", router_z_loss: 0.01, capacity_factor: 1.0"), *parts("ddp", 2, 2)
+    ),
     "qwen3, parts, norms of heads, losses with terms": case(
         family("qwen3", more=", label_smoothing: 0.1, z_loss: 0.001"), *parts("ddp", 2, 2)
     ),

@@ -372,6 +372,36 @@ TEST_CASE("ranks that have parts of layers exchange rows between them") {
   CHECK(model.head.chunk == 0);
 }
 
+TEST_CASE("ranks have a part of every expert, and tell each other what routers counted") {
+  const Model model = partitioned(mixture(), 2);
+  const std::vector<std::pair<std::string, Names>> wanted{
+      {"h0.mlp.rows", {"residual_norm", "router"}},
+      {"h0.mlp.gather", {"exchange"}},
+      {"h0.mlp.gather2", {"exchange"}},
+      {"h0.mlp.gather3", {"exchange"}},
+      {"h0.mlp.part", {"dispatch", "grouped_linear", "gated", "grouped_linear", "combine"}},
+      {"head", {"exchange"}},
+      {"head.rows", {"residual_norm"}},
+      {"head.gather", {"exchange"}},
+      {"head.part", {"linear", "logit_sums"}},
+      {"head.numbers", {"exchange"}},
+      {"head.numbers2", {"exchange"}},
+      {"head.part2", {"part_loss", "router_loss", "expert_loads"}}};
+  auto blocks = names_of_blocks(model);
+  blocks.erase(blocks.begin(),
+               std::ranges::find(blocks, "h0.mlp.rows", &std::pair<std::string, Names>::first));
+  CHECK(blocks == wanted);
+  const auto block = [&](std::string_view name) -> const Block& {
+    return *std::ranges::find(model.blocks, name, &Block::name);
+  };
+  const std::vector<Node>& ops = block("h0.mlp.part").ops;
+  CHECK(ops[1].parameters.front().part_of == PartOf::rows);  // of each expert's tensors
+  CHECK(ops[3].parameters.front().part_of == PartOf::columns);
+  const auto& loss = std::get<operations::RouterLoss>(block("head.part2").ops[1].operation);
+  CHECK(loss.ranks == 2);
+  CHECK(loss.target_ranks == 1);
+}
+
 TEST_CASE("neighbours share a key-value head where there are fewer of them than ranks") {
   const Model model = partitioned(llama(), 4);
   std::vector<std::string> made;
@@ -452,7 +482,6 @@ TEST_CASE("what ranks cannot have parts of is refused with the block") {
   };
   CHECK(refusal(llama(), 8).find("h0.attention") != std::string::npos);  // four heads
   CHECK(refusal(llama(), 3).find("tokens") != std::string::npos);
-  CHECK(refusal(mixture(), 2).find("h0.mlp") != std::string::npos);
 }
 
 TEST_CASE("an adapter of a layer that the model lacks is passed over") {

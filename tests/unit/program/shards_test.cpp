@@ -89,7 +89,21 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("parts by rows and by columns, and their shards, have each element of a tensor once") {
+namespace {
+
+/// Where along the dimension that is cut an element of the tensor lies.
+std::int64_t place_in(const ParameterSpec& p, std::int64_t element) {
+  for (std::size_t d = p.dims.size() - 1; d > static_cast<std::size_t>(p.cut_dimension); --d)
+    element /= p.dims[d];
+  return element % p.dims[static_cast<std::size_t>(p.cut_dimension)];
+}
+std::int64_t own_size(const ParameterSpec& p, int parts) {
+  return p.dims[static_cast<std::size_t>(p.cut_dimension)] / parts;
+}
+
+}  // namespace
+
+TEST_CASE("parts along any dimension, and their shards, have each element of a tensor once") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -100,19 +114,25 @@ TEST_CASE("parts by rows and by columns, and their shards, have each element of 
     std::int64_t end = 0;
     for (int t = 0; t < 5; ++t) {
       ParameterSpec p{"t" + std::to_string(t)};
-      p.columns_in_parts = random() % 2 == 0;
-      p.dims = {parts * (1 + static_cast<int>(random() % 7))};
-      if (random() % 3 > 0) p.dims.push_back(parts * (1 + static_cast<int>(random() % 7)));
-      if (!p.columns_in_parts && random() % 2 == 0) {  // of which each is cut
-        p.dims.front() = 0;
+      const int dimensions = 1 + static_cast<int>(random() % 3);
+      p.cut_dimension = static_cast<int>(random() % static_cast<unsigned>(dimensions));
+      for (int d = 0; d < dimensions; ++d)
+        p.dims.push_back(parts * (1 + static_cast<int>(random() % 5)));
+      if (p.cut_dimension + 1 < dimensions && random() % 2 == 0) {  // of which each is cut
+        std::int64_t& of_dims = p.dims[static_cast<std::size_t>(p.cut_dimension)];
+        of_dims = 0;
         for (int k = 0; k < 3; ++k) {
           p.sections.push_back(parts * (1 + static_cast<int>(random() % 4)));
-          p.dims.front() += p.sections.back();
+          of_dims += p.sections.back();
         }
+        const std::vector<std::int64_t> of_one = p.sections;
+        for (std::int64_t k = 1; p.cut_dimension == 1 && k < p.dims.front(); ++k)
+          p.sections.insert(p.sections.end(), of_one.begin(), of_one.end());
       }
-      p.saved_transposed = p.dims.size() == 2 && random() % 2 == 0;
-      p.saved_dims = p.saved_transposed ? std::vector{p.dims[1], p.dims[0]} : p.dims;
-      if (!p.columns_in_parts && !p.saved_transposed && random() % 3 == 0)  // rows of padding
+      p.saved_transposed = p.dims.size() > 1 && random() % 2 == 0;
+      p.saved_dims = p.dims;
+      if (p.saved_transposed) std::swap(p.saved_dims.back(), p.saved_dims[p.dims.size() - 2]);
+      if (p.cut_dimension == 0 && !p.saved_transposed && random() % 3 == 0)  // rows of padding
         p.saved_dims.front() -= static_cast<int>(random() % static_cast<unsigned>(p.dims.front()));
       p.offset = end;
       end += (p.elements() + group_alignment - 1) / group_alignment * group_alignment;
@@ -132,19 +152,18 @@ TEST_CASE("parts by rows and by columns, and their shards, have each element of 
           std::vector<int>& of = had[p.name];
           of.resize(static_cast<std::size_t>(whole->elements()));
           std::int64_t next = 0;
-          p.slice.for_each_run(p.elements(),
-                               [&](std::int64_t first, std::int64_t at, std::int64_t count) {
-                                 CHECK(at == next);
-                                 next += count;
-                                 const std::int64_t row = whole->dims.back(), column = first % row;
-                                 if (whole->columns_in_parts) {
-                                   CHECK(column >= part * row / parts);
-                                   CHECK(column + count <= (part + 1) * row / parts);
-                                 }
-                                 REQUIRE(first + count <= whole->elements());
-                                 for (std::int64_t k = first; k < first + count; ++k)
-                                   ++of[static_cast<std::size_t>(k)];
-                               });
+          p.slice.for_each_run(
+              p.elements(), [&](std::int64_t first, std::int64_t at, std::int64_t count) {
+                CHECK(at == next);
+                next += count;
+                if (whole->sections.empty()) {
+                  CHECK(place_in(*whole, first) / own_size(*whole, parts) == part);
+                  CHECK(place_in(*whole, first + count - 1) / own_size(*whole, parts) == part);
+                }
+                REQUIRE(first + count <= whole->elements());
+                for (std::int64_t k = first; k < first + count; ++k)
+                  ++of[static_cast<std::size_t>(k)];
+              });
           CHECK(next == p.elements());
         }
     }
