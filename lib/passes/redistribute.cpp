@@ -24,6 +24,7 @@ class Redistribution {
     lower_exchanges();
     exchange_values();
     sum_norms();
+    sum_counts();
     insert();
     sum_over_tensors(p_, graph_, update_);
   }
@@ -47,9 +48,10 @@ class Redistribution {
                        : b.elements / group.parts.count;
       b.name += "/";
     }
-    for (Instruction& i : p_.steady)
-      for (Use& u : i.uses)
-        if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
+    for (auto* list : {&p_.prologue, &p_.steady})
+      for (Instruction& i : *list)
+        for (Use& u : i.uses)
+          if (buffer(u.buffer).is_cut()) u.range = {0, buffer(u.buffer).bytes()};
   }
 
   /// Blocks that exchange are collectives.
@@ -173,6 +175,28 @@ class Redistribution {
                               .uses = {whole(p_, of_own, How::read, CopySlot::from),
                                        whole(p_, all.buffer, How::accumulate, CopySlot::to)}});
       }
+    }
+  }
+
+  /// Ranks with parts of a layer count what each casts to fp8.
+  void sum_counts() {
+    if (p_.mesh.tensor == 1) return;
+    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
+      const Buffer& counts = p_.buffers[b];
+      if (!is_scalar(counts.role) || counts.resident ||
+          graph_.scalars[static_cast<std::size_t>(counts.index)].name != fp8_counts)
+        continue;
+      const auto writes_them = [&](const Instruction& i) {
+        return std::ranges::any_of(i.uses, [&](const Use& u) {
+          return u.buffer == static_cast<BufferId>(b) && writes(u.how);
+        });
+      };
+      const auto last = std::find_if(p_.steady.rbegin(), p_.steady.rend(), writes_them);
+      if (last == p_.steady.rend()) continue;
+      Instruction sum{Op::reduce, none, none, Lane::communication};
+      sum.along = axes::tensor;
+      sum.uses = {whole(p_, static_cast<BufferId>(b), How::modify, ReduceSlot::thing(0))};
+      behind_[static_cast<std::size_t>(p_.steady.rend() - last - 1)].push_back(std::move(sum));
     }
   }
 

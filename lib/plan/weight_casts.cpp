@@ -23,6 +23,7 @@ bool casts_weights_once_a_run(const Draft& plan) {
 
 bool casts_weights_before_gathers(const Draft& plan) {
   return fp8_layers_of(plan.recipe.precision) != graph::Fp8Layers::off && plan.zero_stage() == 3 &&
+         plan.mesh.tensor == 1 &&
          fp8_scaling_of(plan.recipe.precision) != operations::Fp8Scaling::blocks &&
          !offloads_weights(plan) && plan.casts_weights_once;
 }

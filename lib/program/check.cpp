@@ -21,26 +21,31 @@ const std::vector<Symbol>* cells_of(const ReferenceState& state, const Buffer& b
 }
 
 /// 0 where the reference keeps no such number.
-Symbol scalar_of(const ReferenceState& state, const Buffer& b) {
+Symbol scalar_of(const ReferenceState& state, const Buffer& b, const ModelGraph& graph,
+                 const Mesh& mesh, int rank) {
   switch (b.role) {
     case Role::step: return state.step;
     case Role::applied_steps: return state.applied;
     case Role::learning_rates: return state.lr_table;
     case Role::cast_weight: {
       const auto made = state.cast_weights.find({b.index, b.item});
-      return made == state.cast_weights.end() ? 0 : made->second;
+      if (made == state.cast_weights.end()) return 0;
+      const BlockParts& parts = graph.blocks[static_cast<std::size_t>(b.index)].parts;
+      return made->second.at(
+          static_cast<std::size_t>(parts.own_alone ? mesh.place(parts.along, rank) : 0));
     }
     default:
       return is_kept_scalar(b.role) ? state.kept_scalars.at(static_cast<std::size_t>(b.index)) : 0;
   }
 }
 
-bool is_equal(const SymbolicRun& run, int rank, BufferId id, const Buffer& b,
-              const ReferenceState& state, const GroupCuts& cuts) {
+bool is_equal(const SymbolicRun& run, int rank, BufferId id, const StepProgram& p,
+              const ReferenceState& state, const GroupCuts& cuts, const ModelGraph& graph) {
+  const Buffer& b = p.buffers[static_cast<std::size_t>(id)];
   const auto& cells = run.cells(rank);
   const auto range = cells.of_buffer(id);
   if (!is_of_group(b)) {
-    const Symbol want = scalar_of(state, b);
+    const Symbol want = scalar_of(state, b, graph, p.mesh, rank);
     return want != 0 && range.end - range.begin == 1 && run.cell(rank, range.begin) == want;
   }
   const auto* want = cells_of(state, b);
@@ -94,7 +99,7 @@ std::string check_program(const std::vector<RankProgram>& ranks, const Reference
     const std::string on = world > 1 ? " on rank " + std::to_string(r) : "";
     for (std::size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].resident &&
-          !is_equal(run, r, static_cast<BufferId>(b), p.buffers[b], state, cuts))
+          !is_equal(run, r, static_cast<BufferId>(b), p, state, cuts, *reference->graph))
         return p.buffers[b].name + on + " does not become what sequential training makes of it";
     if (reports(p) && run.reports(r) != state.reports)
       return "the report" + on + " is not that of sequential training";

@@ -120,10 +120,11 @@ class StepReference {
       if (phase == block.phases.end()) continue;
       if (std::string problem = run_block(b, Op::cast_weights, phase->second); !problem.empty())
         return problem;
-      for (const SlotUse& u : phase->second.uses)
-        if (writes(u.how))
-          state_.cast_weights[{b, u.slot}] =
-              saved_[b][static_cast<std::size_t>(u.slot * block.parts.count)];
+      for (const SlotUse& u : phase->second.uses) {
+        if (!writes(u.how)) continue;
+        const auto first = saved_[b].begin() + std::ptrdiff_t{u.slot} * block.parts.count;
+        state_.cast_weights[{b, u.slot}] = {first, first + block.parts.count};
+      }
     }
     return "";
   }
@@ -214,7 +215,7 @@ class StepReference {
             break;
           case Role::gradient: contribute(index, made, part_of_group(index, spec, part)); break;
           default:
-            if (is_scalar(s.role) && adds_numbers(spec, part))
+            if (is_scalar(s.role) && adds_numbers(spec, part, index))
               scalars_[index] += made;
             else if (!is_scalar(s.role))
               saved[u.slot * parts + part] = made;
@@ -259,9 +260,10 @@ class StepReference {
   int place(AxisSet along, std::size_t part) const {
     return mesh_.place(along, static_cast<int>(part));
   }
-  /// Ranks of the same rows have the same numbers.
-  bool adds_numbers(const BlockSpec& spec, std::size_t part) const {
-    return !spec.parts.own_alone || place(spec.parts.same_rows, part) == 0;
+  /// Ranks of the same rows have the same numbers, but of what each casts of its own.
+  bool adds_numbers(const BlockSpec& spec, std::size_t part, std::size_t scalar) const {
+    return !spec.parts.own_alone || graph_.scalars[scalar].name == fp8_counts ||
+           place(spec.parts.same_rows, part) == 0;
   }
 
   /// What a part of a block reads of a value.

@@ -20,7 +20,7 @@ struct ReferenceState {
   Symbol step = 0, applied = 0, lr_table = 0, reports = 0;
   std::vector<Symbol> kept_scalars;  // by scalar of the graph; 0: summed within a step
   // by block and slot: copies of weights that programs make once (SlotSpec::once_a_run)
-  std::map<std::pair<int, int>, Symbol> cast_weights = {};
+  std::map<std::pair<int, int>, std::vector<Symbol>> cast_weights = {};
 };
 
 ReferenceState initial_state(const Reference& reference, const GroupCuts& cuts);

@@ -98,8 +98,6 @@ class ParallelRules : public RuleSet {
            several + "parallel.experts other ranks' experts: leave one out");
     refuse(r_.generate.every.has_value(), key, {"generate.every"},
            several + "generate.every needs all weights on one rank: leave one out");
-    refuse(r_.precision.products == Products::fp8, key, {"precision.products"},
-           several + "precision.products: fp8 is not cut: leave one out");
   }
 
   /// What ranks have tokens of, as far as a recipe shows it.

@@ -20,6 +20,7 @@ std::span<const GraphPass> graph_passes() {
       {"fuse_adapters", fuse_adapters},
       {"cut_frozen_head", cut_frozen_head},
       {"partition", partition},
+      {"quantize_parts", quantize_parts},
       {"cut_rows", cut_rows},
   };
   return in_order;

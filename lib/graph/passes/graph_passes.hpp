@@ -52,6 +52,10 @@ void sum_attention_bias(Model& model, const GraphPassOptions& options);
 /// copies suffice. Follows the fusions: it takes activations over.
 void quantize(Model& model, const GraphPassOptions& options);
 
+/// The same where ranks have parts of layers: a part has a scale of its own, and its products are
+/// those that the kernels take or not. Follows partition, which quantize leaves it to then.
+void quantize_parts(Model& model, const GraphPassOptions& options);
+
 /// An adapter multiplies by its linear layer's frozen weight, too, where the layer does nothing
 /// else: a GPU then makes the sum of both by one kernel. Follows quantize: products in fp8 stay.
 void fuse_adapters(Model& model, const GraphPassOptions& options);

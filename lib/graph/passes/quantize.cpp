@@ -34,7 +34,7 @@ class Quantizing {
       if (Block& block = model_.blocks[b];
           is_layer(block) &&
           (options_.layers == Fp8Layers::all || (block.layer != first_ && block.layer != last_)))
-        quantize(block, static_cast<int>(b));
+        quantize(block, block.cast_number != none ? block.cast_number : static_cast<int>(b));
     number_values(model_);
     if (options_.weight_casts == Fp8WeightCasts::before_gathers) cast_before_gathers();
     if (options_.weight_casts == Fp8WeightCasts::once_a_run && options_.copies_suffice)
@@ -42,8 +42,7 @@ class Quantizing {
     if (std::ranges::all_of(model_.fp8_products, &Fp8Product::left_out)) return;
     const bool delayed = options_.scaling == Fp8Scaling::delayed;
     const auto dims = [&](std::int64_t of_tensor) {
-      return std::vector<std::int64_t>{operations::fp8_classes, std::ssize(model_.blocks), most_,
-                                       of_tensor};
+      return std::vector<std::int64_t>{operations::fp8_classes, blocks_counted(), most_, of_tensor};
     };
     model_.fp8_counts = program::metric(
         std::string(program::fp8_counts),
@@ -54,6 +53,16 @@ class Quantizing {
   }
 
  private:
+  /// Parts of a block count as one.
+  std::int64_t blocks_counted() const {
+    std::int64_t count = 0;
+    for (std::size_t b = 0; b < model_.blocks.size(); ++b) {
+      const int number = model_.blocks[b].cast_number;
+      count = std::max(count, std::int64_t{1} + (number != none ? number : static_cast<int>(b)));
+    }
+    return count;
+  }
+
   static bool is_layer(const Block& block) {
     return block.kind == BlockKind::layer && block.layer != none;
   }
@@ -71,8 +80,8 @@ class Quantizing {
         transposed.insert(op.inputs[Linear::x]);
     std::vector<Node> ops;
     std::map<ValueId, std::vector<ValueId>> known;  // by value: its fp8 values and their scale
-    std::map<ValueId, int> inputs;                  // numbers of those that layers read
-    int linears = 0;
+    std::map<ValueId, int>& inputs = inputs_[at];   // numbers of those that layers read
+    int& linears = linears_[at];
     for (Node& op : block.ops) {
       if (std::holds_alternative<operations::GroupedLinear>(op.operation))
         throw UserError(ExitCode::invalid_recipe,
@@ -326,6 +335,8 @@ class Quantizing {
   std::optional<Fp8Gains> gains_;
   std::set<std::string> gain_nothing_;  // by names of weights
   std::vector<ParameterId> weights_;    // of Model::fp8_products
+  std::map<int, std::map<ValueId, int>> inputs_;  // by block that counts
+  std::map<int, int> linears_;
   int first_ = std::numeric_limits<int>::max(), last_ = none;
   int most_ = 0;  // tensors of a class that a block casts
 };
@@ -333,7 +344,13 @@ class Quantizing {
 }  // namespace
 
 void quantize(Model& model, const GraphPassOptions& options) {
-  if (options.fp8.layers != Fp8Layers::off) Quantizing(model, options.fp8).run();
+  if (options.fp8.layers != Fp8Layers::off && options.tensor_ranks == 1)
+    Quantizing(model, options.fp8).run();
+}
+
+void quantize_parts(Model& model, const GraphPassOptions& options) {
+  if (options.fp8.layers != Fp8Layers::off && options.tensor_ranks > 1)
+    Quantizing(model, options.fp8).run();
 }
 
 }  // namespace trainx::graph

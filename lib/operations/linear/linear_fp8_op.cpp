@@ -3,6 +3,7 @@
 #include "operations/linear/linear_fp8.hpp"
 #include "operations/linear/linear_spec.hpp"
 #include "operations/op_context.hpp"
+#include "operations/rows/rows.hpp"
 
 namespace trainx::operations {
 namespace {
@@ -75,15 +76,19 @@ void Linear::run_weight_casts(const OpContext& c) const {
 void Linear::run_fp8_forward(const OpContext& c, bool multiplies, bool activates) const {
   const Tensor out = c.output(epilogue.keeps_sum() ? preactivation : y);
   if (multiplies)
-    fp8_linear(by_row(out), fp8_input(c), fp8_weights(c, true), c.parameter(bias),
-               c.scratch(fp8_wide));
+    fp8_linear(by_row(out), fp8_input(c), fp8_weights(c, true),
+               adds_bias(c) ? c.parameter(bias) : Tensor(), c.scratch(fp8_wide));
   if (activates) activate(epilogue.activation, c.output(y), out);
 }
 
 void Linear::run_fp8_products_backward(const OpContext& c, const Tensor& dy) const {
   const Tensor d_weight = c.parameter_gradient(weight), d_sum = c.input_gradient(input_sum),
                dx = d_sum.defined() ? d_sum : c.input_gradient(x), wide = c.scratch(fp8_wide);
-  const Tensor d_bias = c.parameter_gradient(bias);
+  Tensor d_bias = c.parameter_gradient(bias);
+  if (d_bias.defined() && !adds_bias(c)) {
+    if (!c.accumulates(bias)) clear(d_bias);
+    d_bias = {};
+  }
   // a GPU's kernel that casts reads the gradient for all that is made of it
   const bool on_the_way = dy.place == Place::gpu && (d_weight.defined() || dx.defined());
   if (d_bias.defined() && !epilogue.differentiates() && !on_the_way)

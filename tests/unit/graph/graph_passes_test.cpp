@@ -38,12 +38,13 @@ void finish(ModelBuilder& m, Norm norm) {
   m.loss(norm(), {.tied_to = "t", .classes = 5}, operations::CrossEntropy::Score::none);
 }
 
-architectures::ModelDims mixture() {
-  return architectures::dims_from_config(R"({"model_type": "mixtral", "num_hidden_layers": 1,
+architectures::ModelDims mixture(bool balanced = false) {
+  const std::string form = R"({"model_type": "mixtral", "num_hidden_layers": 1,
       "hidden_size": 8, "intermediate_size": 6, "num_attention_heads": 2,
       "num_key_value_heads": 2, "vocab_size": 9, "max_position_embeddings": 8,
-      "num_experts_per_tok": 2, "num_local_experts": 4})",
-                                         "config.json");
+      "num_experts_per_tok": 2, "num_local_experts": 4)";
+  return architectures::dims_from_config(
+      form + (balanced ? R"(, "output_router_logits": true})" : "}"), "config.json");
 }
 
 Value mlp(ModelBuilder& m, Value x) {
@@ -184,6 +185,7 @@ TEST_CASE("each pass changes a model; the printed one says what is frozen") {
   observe_graph_passes(mixture(), 2, 4, DType::f32, sharing, observe);
   architectures::GraphOptions in_parts = architectures::GraphOptions::on_cpu(1);
   in_parts.passes.tensor_ranks = 2;
+  in_parts.passes.fp8.layers = Fp8Layers::all;
   observe_graph_passes(gpt2, 1, 64, DType::f32, in_parts, observe);
   architectures::GraphOptions by_tokens = architectures::GraphOptions::on_cpu(1);
   by_tokens.passes.context_ranks = 2;
@@ -373,7 +375,7 @@ TEST_CASE("ranks that have parts of layers exchange rows between them") {
 }
 
 TEST_CASE("ranks have a part of every expert, and tell each other what routers counted") {
-  const Model model = partitioned(mixture(), 2);
+  const Model model = partitioned(mixture(true), 2);
   const std::vector<std::pair<std::string, Names>> wanted{
       {"h0.mlp.rows", {"residual_norm", "router"}},
       {"h0.mlp.gather", {"exchange"}},
