@@ -24,7 +24,7 @@ class Redistribution {
     lower_exchanges();
     exchange_values();
     sum_norms();
-    sum_counts();
+    sum_scalars();
     insert();
     sum_over_tensors(p_, graph_, update_);
   }
@@ -178,25 +178,32 @@ class Redistribution {
     }
   }
 
-  /// Ranks with parts of a layer count what each casts to fp8.
-  void sum_counts() {
+  /// Have the ranks with parts of a layer other numbers, where the block adds to this scalar?
+  bool adds_own_numbers(const Instruction& i, const Buffer& scalar) const {
+    return is_of_block(i) &&
+           (block_of(i).parts.rows().holds(axes::tensor) ||
+            graph_.scalars[static_cast<std::size_t>(scalar.index)].name == fp8_counts);
+  }
+
+  /// Ranks with parts of a layer sum the losses of rows that each has by itself, and what each has
+  /// cast to fp8.
+  void sum_scalars() {
     if (p_.mesh.tensor == 1) return;
-    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
-      const Buffer& counts = p_.buffers[b];
-      if (!is_scalar(counts.role) || counts.resident ||
-          graph_.scalars[static_cast<std::size_t>(counts.index)].name != fp8_counts)
-        continue;
-      const auto writes_them = [&](const Instruction& i) {
-        return std::ranges::any_of(i.uses, [&](const Use& u) {
-          return u.buffer == static_cast<BufferId>(b) && writes(u.how);
-        });
-      };
-      const auto last = std::find_if(p_.steady.rbegin(), p_.steady.rend(), writes_them);
-      if (last == p_.steady.rend()) continue;
+    for (BufferId b = 0; b < static_cast<BufferId>(p_.buffers.size()); ++b) {
+      if (!is_scalar(buffer(b).role) || buffer(b).resident) continue;
+      std::size_t last = 0;
+      bool differs = false;
+      for (std::size_t k = 0; k < p_.steady.size(); ++k)
+        for (const Use& u : p_.steady[k].uses)
+          if (u.buffer == b && writes(u.how)) {
+            last = k;
+            differs |= adds_own_numbers(p_.steady[k], buffer(b));
+          }
+      if (!differs) continue;
       Instruction sum{Op::reduce, none, none, Lane::communication};
       sum.along = axes::tensor;
-      sum.uses = {whole(p_, static_cast<BufferId>(b), How::modify, ReduceSlot::thing(0))};
-      behind_[static_cast<std::size_t>(p_.steady.rend() - last - 1)].push_back(std::move(sum));
+      sum.uses = {whole(p_, b, How::modify, ReduceSlot::thing(0))};
+      behind_[last].push_back(std::move(sum));
     }
   }
 

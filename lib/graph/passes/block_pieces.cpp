@@ -1,5 +1,7 @@
 #include "graph/passes/block_pieces.hpp"
+#include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 namespace trainx::graph {
 
@@ -18,6 +20,17 @@ std::string_view name_between(ExchangeKind kind) {
 }
 
 }  // namespace
+
+int targets_of(const Operation& operation) {
+  return std::visit(
+      []<class T>(const T&) -> int {
+        if constexpr (std::is_same_v<T, CrossEntropy> || std::is_same_v<T, ValueLoss> ||
+                      std::is_same_v<T, LogitSums> || std::is_same_v<T, PartLoss>)
+          return T::targets;
+        return none;
+      },
+      operation);
+}
 
 void BlockPieces::begin(const Block& block, int number) {
   block_ = block;
@@ -39,8 +52,7 @@ void BlockPieces::begin_ops(bool columns) {
 void BlockPieces::end_piece(BlockKind kind) {
   if (now_.ops.empty()) return;
   now_.kind = kind;
-  if (!now_is_of_columns_ && (rows_of_all_ || kind == BlockKind::layer))
-    now_.rows_of_part = row_count();
+  if (!now_is_of_columns_) now_.rows_of_part = row_count();
   now_.parts.same_rows = block_.parts.same_rows;
   if (now_is_of_columns_) now_.parts.same_rows = now_.parts.same_rows | parts_.along;
   add_piece(std::exchange(now_, {}), now_is_of_columns_ ? ".part" : ".rows");
@@ -88,6 +100,18 @@ void BlockPieces::pass_on(Node exchange) {
 ValueId BlockPieces::add_value(ModelValue made) {
   model_.values.push_back(std::move(made));
   return static_cast<ValueId>(model_.values.size()) - 1;
+}
+
+ValueId BlockPieces::own_rows(ValueId v, bool by_token) {
+  if (v == none) return v;
+  const auto [known, is_new] = own_.try_emplace(v, none);
+  if (!is_new) return known->second;
+  ModelValue own = value(v);
+  own.type.dims.front() = std::max<std::int64_t>(1, row_count() / block_.length);
+  if (by_token) own.type.dims.at(1) = std::min(row_count(), block_.length);
+  own.name = "own_" + own.name;
+  own.own_rows = true;
+  return known->second = add_value(std::move(own));
 }
 
 ValueId BlockPieces::reordered(HeadsByRank op, ValueId v) {

@@ -14,6 +14,9 @@ enum class Lies : std::uint8_t {
   shares,    // each has a share of a sum, for all rows
 };
 
+/// Which input of a loss, or of the sums that it is made of, are the targets; none: it is neither.
+int targets_of(const operations::Operation& operation);
+
 /// Makes several blocks of each of a model's: the operations between two changes of how values lie,
 /// and what the ranks exchange there.
 class BlockPieces {
@@ -47,6 +50,13 @@ class BlockPieces {
   /// Values of the types that the operation makes now; those that it has not yet are new.
   void make_outputs(Node& op, Lies lie);
   ValueId add_value(ModelValue made);
+  /// The rank's own rows of a tensor of the micro-batch, or those of the samples that it has rows
+  /// of.
+  ValueId own_rows(ValueId v, bool by_token);
+  /// Has each rank whole samples, or equal parts of one, of the block at hand?
+  bool rows_are_of_samples() const {
+    return row_count() % block_.length == 0 || block_.length % row_count() == 0;
+  }
   /// Of a value of the rank's own rows, the heads that the rank computes with, of all rows.
   ValueId heads_of_rank(ValueId v, std::vector<operations::HeadSection> sections);
   /// Of a value of the rank's heads, all heads of the rank's own rows.
@@ -67,7 +77,7 @@ class BlockPieces {
   const bool rows_of_all_;
   std::map<ValueId, Lies> lies_;
   std::map<std::pair<ValueId, program::ExchangeKind>, ValueId> exchanged_;
-  std::map<ValueId, ValueId> parted_, joined_;
+  std::map<ValueId, ValueId> parted_, joined_, own_;
   std::map<std::string, int> names_;
   Block block_;  // without its operations
   int cut_so_far_ = 0;

@@ -21,18 +21,6 @@ namespace {
   throw UserError(ExitCode::invalid_recipe, "parallel.context: " + why);
 }
 
-/// Which input of a loss, or of the sums that it is made of, are the targets; none: it is neither.
-int targets_of(const Operation& operation) {
-  return std::visit(
-      []<class T>(const T&) -> int {
-        if constexpr (std::is_same_v<T, CrossEntropy> || std::is_same_v<T, ValueLoss> ||
-                      std::is_same_v<T, LogitSums> || std::is_same_v<T, PartLoss>)
-          return T::targets;
-        return none;
-      },
-      operation);
-}
-
 class RowCut {
  public:
   RowCut(Model& model, int ranks)
@@ -89,11 +77,6 @@ class RowCut {
   }
 
   std::int64_t rows() const { return pieces_.row_count(); }
-  /// That the rank has rows of.
-  std::int64_t samples() const {
-    return std::max<std::int64_t>(1, rows() / pieces_.block().length);
-  }
-
   /// Whole samples, or equal parts of one.
   void require_rows() const {
     const std::int64_t samples = model_.batch_size, length = pieces_.block().length;
@@ -120,20 +103,6 @@ class RowCut {
     if (is_rows) return v;
     if (!attended_.contains(v)) refuse(op);  // queries, keys and values side by side
     return pieces_.rows_of_rank(v);
-  }
-
-  /// The rank's own rows of a tensor of the micro-batch, or those of the samples that it has rows
-  /// of.
-  ValueId own_rows(ValueId v, bool by_token) {
-    if (v == none) return v;
-    const auto [known, is_new] = own_.try_emplace(v, none);
-    if (!is_new) return known->second;
-    ModelValue own = pieces_.value(v);
-    own.type.dims.front() = samples();
-    if (by_token) own.type.dims.at(1) = std::min(rows(), pieces_.block().length);
-    own.name = "own_" + own.name;
-    own.own_rows = true;
-    return known->second = pieces_.add_value(std::move(own));
   }
 
   // Operations
@@ -178,12 +147,20 @@ class RowCut {
   void place_embedding(Node op) {
     for (const int i :
          {int{Embedding::tokens}, int{Embedding::token_types}, int{Embedding::starts}})
-      if (at(i) < op.inputs.size()) op.inputs[at(i)] = own_rows(op.inputs[at(i)], true);
+      if (at(i) < op.inputs.size()) op.inputs[at(i)] = pieces_.own_rows(op.inputs[at(i)], true);
     place(std::move(op), false);
   }
 
   void place_loss(Node op, int targets) {
-    op.inputs[at(targets)] = own_rows(op.inputs[at(targets)], model_.head.rows != HeadRows::first);
+    if (!pieces_.rows_are_of_samples())
+      refuse_context(
+          "ranks cannot have equal parts of the samples of a micro-batch, of which each "
+          "of " +
+          std::to_string(model_.batch_size) +
+          " has a part; write another "
+          "batch.micro_batch_size");
+    op.inputs[at(targets)] =
+        pieces_.own_rows(op.inputs[at(targets)], model_.head.rows != HeadRows::first);
     if (pieces_.block().kind == BlockKind::head) {
       model_.head.targets = op.inputs[at(targets)];
       model_.head.expected_rows = std::max<std::int64_t>(1, model_.head.expected_rows / ranks_);
@@ -253,7 +230,6 @@ class RowCut {
   Model& model_;
   const int ranks_;
   BlockPieces pieces_;
-  std::map<ValueId, ValueId> own_;
   std::set<ValueId> attended_;  // results of attention
 };
 

@@ -45,6 +45,7 @@ class Partition {
     rules_.require_rows(block);
     pieces_.begin(block, number);
     take_counts(block);
+    if (rules_.makes_classes(block)) return cut_classes(std::move(block));
     for (Node& op : block.ops) {
       if (std::holds_alternative<Embedding>(op.operation))
         cut_embedding(std::move(op));
@@ -70,6 +71,24 @@ class Partition {
                                 op.inputs[Combine::weights], op.inputs[Combine::gate]})
           if (pieces_.is_made(v) && lies(v) == Lies::rows)
             exchanged(v, ExchangeKind::rows_to_all, Lies::all_rows);
+  }
+
+  /// Each rank computes the loss of its own rows, with all of the head's weights.
+  void cut_classes(Block block) {
+    rules_.require_samples(block, pieces_.rows_are_of_samples());
+    for (Node& op : block.ops) {
+      const int targets = targets_of(op.operation);
+      if (targets != none) {
+        ValueId& all = op.inputs[static_cast<std::size_t>(targets)];
+        all = pieces_.own_rows(all, model_.head.rows != HeadRows::first);
+        model_.head.targets = all;
+      }
+      place(std::move(op), false);
+    }
+    model_.head.expected_rows = std::max<std::int64_t>(1, model_.head.expected_rows / ranks_);
+    model_.head.chunk = std::min(model_.head.chunk, pieces_.row_count());
+    model_.head.predicted_rows = 0;
+    pieces_.end_piece(BlockKind::head);
   }
 
   /// What routers have counted becomes part of the loss where that is made.

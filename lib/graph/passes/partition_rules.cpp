@@ -1,5 +1,6 @@
 #include "graph/passes/partition_rules.hpp"
 #include "core/error.hpp"
+#include "graph/passes/block_pieces.hpp"
 #include <algorithm>
 
 namespace trainx::graph {
@@ -33,9 +34,10 @@ PartitionRules::PartitionRules(Model& model, int ranks)
     : model_(model), ranks_(ranks), readers_(model.values.size()) {
   for (Block& block : model.blocks) {
     ValueId logits = none;
+    const bool cuts = block.kind == BlockKind::head && !makes_classes(block);
     for (Node& op : block.ops) {
       if (std::holds_alternative<Linear>(op.operation) &&
-          std::get<Linear>(op.operation).epilogue.makes_logits() && block.kind == BlockKind::head) {
+          std::get<Linear>(op.operation).epilogue.makes_logits() && cuts) {
         for (const ParameterId& p : op.parameters) pad_rows(p);
         logits = op.outputs[Linear::y];
       } else if (logits != none && adds_to(op, logits)) {
@@ -58,14 +60,24 @@ void PartitionRules::pad_rows(const ParameterId& p) {
   spec.dims.front() = (rows + ranks_ - 1) / ranks_ * ranks_;
 }
 
+bool PartitionRules::cuts_logits(const CrossEntropy& loss) const {
+  return loss.score != CrossEntropy::Score::confusion && model_.head.rows != HeadRows::first;
+}
+
+bool PartitionRules::makes_classes(const Block& block) const {
+  return std::ranges::any_of(block.ops, [&](const Node& op) {
+    const auto* loss = std::get_if<CrossEntropy>(&op.operation);
+    return std::holds_alternative<ValueLoss>(op.operation) || (loss && !cuts_logits(*loss));
+  });
+}
+
 bool PartitionRules::leads_to_sums(ValueId v) const {
   if (v == none || static_cast<std::size_t>(v) >= readers_.size()) return true;
   return std::ranges::all_of(readers_[static_cast<std::size_t>(v)], [&](const Node& op) {
     const Types types = model_.types_of(op);
     if (adds_to(op, v)) return leads_to_sums(op.outputs[LowRank::y]);
     if (is_linear(op.operation)) return split_of(op.operation, SplitAxis::row, types).has_value();
-    if (const auto* loss = std::get_if<CrossEntropy>(&op.operation))
-      return loss->score != CrossEntropy::Score::confusion && model_.head.rows != HeadRows::first;
+    if (const auto* loss = std::get_if<CrossEntropy>(&op.operation)) return cuts_logits(*loss);
     return inner_split(op.operation, types) &&
            std::ranges::all_of(op.outputs, [&](ValueId made) { return leads_to_sums(made); });
   });
@@ -251,8 +263,16 @@ void PartitionRules::require_rows(const Block& block) const {
                   "data.sequence_length");
 }
 
+void PartitionRules::require_samples(const Block& block, bool of_samples) const {
+  if (!of_samples)
+    refuse_recipe(std::to_string(ranks_) + " ranks cannot have equal parts of the " +
+                  std::to_string(model_.batch_size) + " samples of a micro-batch, as " +
+                  block.name + " takes them; write another batch.micro_batch_size");
+}
+
 void PartitionRules::require_computes_rows(const std::string& block, const Node& op) const {
-  if (!computes_rows(op.operation) && !std::holds_alternative<Router>(op.operation))
+  if (!computes_rows(op.operation) && !std::holds_alternative<Router>(op.operation) &&
+      targets_of(op.operation) == none)
     refuse(block, op);
 }
 

@@ -27,12 +27,18 @@ class PartitionRules {
   /// Rows of zeros behind the tensor's, so that the ranks' parts are equal.
   void pad_rows(const ParameterId& parameter);
 
+  /// A head whose logits are not of the vocabulary: each rank computes it whole, of its own rows.
+  bool makes_classes(const Block& block) const;
+
   void require_rows(const Block& block) const;
+  void require_samples(const Block& block, bool of_samples) const;
   void require_computes_rows(const std::string& block, const Node& op) const;
   void require_divides(const std::string& block, const ParameterId& parameter) const;
   [[noreturn]] void refuse(const std::string& block, const Node& op) const;
 
  private:
+  /// Are the logits those of a vocabulary, of which each rank makes a part?
+  bool cuts_logits(const operations::CrossEntropy& loss) const;
   bool leads_to_sums(ValueId v) const;
   /// Of queries, keys and values with an adapter, for attention of fewer key-value heads than
   /// ranks: each rank computes them whole, of its own rows.

@@ -333,8 +333,8 @@ class Quantizing {
   Model& model_;
   const Fp8Options& options_;
   std::optional<Fp8Gains> gains_;
-  std::set<std::string> gain_nothing_;  // by names of weights
-  std::vector<ParameterId> weights_;    // of Model::fp8_products
+  std::set<std::string> gain_nothing_;            // by names of weights
+  std::vector<ParameterId> weights_;              // of Model::fp8_products
   std::map<int, std::map<ValueId, int>> inputs_;  // by block that counts
   std::map<int, int> linears_;
   int first_ = std::numeric_limits<int>::max(), last_ = none;
