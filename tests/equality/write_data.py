@@ -49,6 +49,24 @@ def write_answers(folder):
                 print(json.dumps({"input_ids": source, "labels": labels}), file=out)
 
 
+def write_labels(folder):
+    """Texts with a class for each token, with a choice of some of three labels, and with a number."""
+    draw = random.Random(22)
+    label = {
+        "tags": lambda ids: [-100] + [i % 3 for i in ids[1:]],
+        "choices": lambda ids: [float(ids[k] % 2) for k in range(1, 4)],
+        "values": lambda ids: [len(ids) / 32],
+    }
+    for part, count in (("train", 96), ("held", 17)):
+        texts = [
+            [101] + [draw.randrange(110, 200) for _ in range(draw.randint(3, 31))]
+            for _ in range(count)
+        ]
+        for name, of in label.items():
+            lines = [json.dumps({"input_ids": ids, "labels": of(ids)}) for ids in texts]
+            (folder / f"{part}_{name}.jsonl").write_text("\n".join(lines) + "\n")
+
+
 def main():
     folder, draw = pathlib.Path(sys.argv[1]), random.Random(20)
     cases.write_data(folder)
@@ -57,6 +75,7 @@ def main():
     expert_folders.write_switch(folder / "switch", draw)
     write_lengths(folder, draw)
     write_answers(folder)
+    write_labels(folder)
     write_tokens(folder / "expert_tokens.bin", expert_folders.tokens(draw, 20 * 8))
 
 

@@ -114,6 +114,14 @@ ValueId BlockPieces::own_rows(ValueId v, bool by_token) {
   return known->second = add_value(std::move(own));
 }
 
+bool BlockPieces::pool_own_samples(Node& op) {
+  auto* const pool = std::get_if<MeanPool>(&op.operation);
+  if (!pool || row_count() % block_.length != 0) return false;
+  pool->batch = row_count() / block_.length;
+  op.inputs[MeanPool::lengths] = own_rows(op.inputs[MeanPool::lengths], false);
+  return true;
+}
+
 ValueId BlockPieces::reordered(HeadsByRank op, ValueId v) {
   begin_ops(false);
   Node node{std::move(op), {v}, {}, {none}, {}};

@@ -53,6 +53,9 @@ class BlockPieces {
   /// The rank's own rows of a tensor of the micro-batch, or those of the samples that it has rows
   /// of.
   ValueId own_rows(ValueId v, bool by_token);
+  /// Makes means over samples those of the rank's own ones. False: it is another operation, or
+  /// ranks have parts of a sample.
+  bool pool_own_samples(Node& op);
   /// Has each rank whole samples, or equal parts of one, of the block at hand?
   bool rows_are_of_samples() const {
     return row_count() % block_.length == 0 || block_.length % row_count() == 0;

@@ -68,7 +68,7 @@ class RowCut {
         pass_on(std::move(op));
       else if (const int targets = targets_of(op.operation); targets != none)
         place_loss(std::move(op), targets);
-      else if (may_compute_rows(op))
+      else if (may_compute_rows(op) || pieces_.pool_own_samples(op))
         place_rows(std::move(op));
       else
         refuse(op);
@@ -222,6 +222,11 @@ class RowCut {
   }
 
   [[noreturn]] void refuse(const Node& op) const {
+    if (std::holds_alternative<MeanPool>(op.operation))
+      refuse_context(
+          pieces_.block().name +
+          " takes means over samples, of which each rank needs whole ones; write another "
+          "batch.micro_batch_size, or leave parallel.context out");
     refuse_context(pieces_.block().name + " has an operation " +
                    std::string(name_of(op.operation)) +
                    ", which needs all tokens of a row on one rank; leave parallel.context out");

@@ -126,7 +126,8 @@ class Partition {
     for (auto* values : {&op.inputs, &op.gradient_of})
       for (ValueId& v : *values)
         if (!adds_to_shares(op, v)) v = brought(op, v, columns);
-    if (!columns) rules_.require_computes_rows(pieces_.block().name, op);
+    if (!columns && !pieces_.pool_own_samples(op))
+      rules_.require_computes_rows(pieces_.block().name, op);
     if (columns) note_shared_heads(op);
     pieces_.begin_ops(columns);
     const Lies made = columns ? cut_operation(op) : Lies::rows;

@@ -271,6 +271,10 @@ void PartitionRules::require_samples(const Block& block, bool of_samples) const 
 }
 
 void PartitionRules::require_computes_rows(const std::string& block, const Node& op) const {
+  if (std::holds_alternative<MeanPool>(op.operation))
+    refuse_recipe(block +
+                  " takes means over samples, of which each rank needs whole ones; write another "
+                  "batch.micro_batch_size, or leave parallel.tensor out");
   if (!computes_rows(op.operation) && !std::holds_alternative<Router>(op.operation) &&
       targets_of(op.operation) == none)
     refuse(block, op);

@@ -3,7 +3,7 @@
 from .adapters import lora
 from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
-from .encoders import WIDE, encoder, seq2seq
+from .encoders import WIDE, encoder, labels, seq2seq, tags
 from .gpt2 import IN_BACKWARD
 from .mixtures import switch
 
@@ -88,6 +88,22 @@ CASES = {
     "gpt2, parts of experts with a capacity, z-loss of routers": case(
         switch(", router_z_loss: 0.01, capacity_factor: 1.0"), *parts("ddp", 2, 2)
     ),
+    "llama, parts, fp8": case(
+        family("llama"), *parts("ddp", 2, 2), "precision={compute: bf16, products: fp8}"
+    ),
+    "llama, parts of 2 of 4 ranks, zero3, fp8, delayed scales": case(
+        family("llama"),
+        *parts("zero3", 4, 2),
+        "precision={compute: bf16, products: fp8, scaling: delayed}",
+    ),
+    "llama, parts, fp8, adapters": case(
+        family("llama"), *parts("ddp", 2, 2), "precision={compute: bf16, products: fp8}", lora()
+    ),
+    "bert, parts, classes": case(labels("bert", "pairs"), *parts("ddp", 2, 2)),
+    "modernbert, parts of 2 of 4 ranks, zero2, means of texts": case(
+        labels("modernbert", "pairs"), *parts("zero2", 4, 2), BF16
+    ),
+    "distilbert, parts, tags": case(tags("distilbert"), *parts("ddp", 2, 2)),
     "qwen3, parts, norms of heads, losses with terms": case(
         family("qwen3", more=", label_smoothing: 0.1, z_loss: 0.001"), *parts("ddp", 2, 2)
     ),
