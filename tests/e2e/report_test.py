@@ -95,7 +95,7 @@ class Report(Trainx):
         run = self.folder / "outputs" / "<b>&'\"x"
         with open(run / "metrics.jsonl", "a") as log:
             log.write(
-                '{"step": 5, "loss": null, "grad_norm": null}\nno line of ours\n{"step": "6"}\n[1]\n{"step":7,"loss":1e999}\n'
+                '{"step": 5, "loss": null, "grad_norm": null}\nno line of ours\n{"step": "6"}\n[1]\n{"loss": 1}\n{"step":7,"loss":1e999}\n'
             )
         page, text, _ = self.page("<b>&'\"x")
         self.assertNotIn("<b>&'", page)

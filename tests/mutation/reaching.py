@@ -99,7 +99,11 @@ class Reach:
         """Entries that reach the file: of its own layer, then those with the fewest inputs, then
         cases of equality and end-to-end scripts."""
         objects, layer = self.objects(file), layer_of(file)
-        programs = [e for e in self.entries if e.target and self.reaches(e.target, objects)]
+        programs = [
+            e
+            for e in self.entries
+            if e.target and not e.name.startswith("equality.") and self.reaches(e.target, objects)
+        ]
         programs.sort(key=lambda e: (not e.name.endswith("." + layer), len(self.inputs(e.target))))
         if not any(self.reaches(p, objects) for p in PROGRAMS):
             return programs

@@ -7,7 +7,17 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <ostream>
 #include <random>
+
+namespace trainx::program {
+
+// Catch2 v3 prints what it generates.
+inline std::ostream& operator<<(std::ostream& out, Master kind) {
+  return out << static_cast<int>(kind);
+}
+
+}  // namespace trainx::program
 
 namespace trainx::optim {
 

@@ -76,6 +76,7 @@ TEST_CASE("archives that are damaged, cut off or followed by something else are 
     for (const std::size_t size : {std::size_t{5}, packed.size() / 2, packed.size() - 1})
       refused(packed.substr(0, size));
     refused(packed + "and text");
+    refused(packed + std::string("x\0y", 3));
     std::string changed = packed;
     changed[packed.size() / 2] = static_cast<char>(changed[packed.size() / 2] ^ 0x40);
     refused(changed);

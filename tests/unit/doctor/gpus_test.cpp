@@ -132,6 +132,7 @@ TEST_CASE(
   t.write("sys/bus/pci/devices/0000:02:00.0/vendor", "0x8086\n");
   t.write("sys/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
   t.write("dev/nvidiactl", "");
+  t.write("dev/nvidia-nvswitch0", "");
   CHECK_FALSE(detect_gpu_presence(roots).any());
   t.write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
   t.write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");

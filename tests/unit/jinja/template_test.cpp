@@ -124,7 +124,7 @@ TEST_CASE("lists, objects and null of a conversation are no texts") {
       R"([{"role": "user", "content": [{"type": "text", "text": "Hi"}], "x": null,
            "calls": [{"arguments": {"n": null, "l": [1]}}]}])");
   Dict variables;
-  variables.set("m", from_json(messages, "messages"));
+  variables.set("m", trainx::jinja::from_json(messages, "messages"));  // nlohmann has one, too
   const auto problem_of = [&](const std::string& source) -> std::optional<Problem> {
     try {
       Template(source).render(variables, {}, 0);

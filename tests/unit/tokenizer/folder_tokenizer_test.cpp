@@ -1,6 +1,7 @@
 #include "core/files.hpp"
 #include "tokenizer/files/folder_class.hpp"
 #include "tokenizer/files/generate_merges.hpp"
+#include "tokenizer/files/mistral_pattern.hpp"
 #include "tokenizer/fingerprint.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include "support/catch.hpp"
@@ -219,6 +220,29 @@ TEST_CASE("merges of a vocabulary without them") {
         nlohmann::json::array({nlohmann::json::array({"a", "b"}), nlohmann::json::array({"b", "c"}),
                                nlohmann::json::array({"a", "bc"}),
                                nlohmann::json::array({"ab", "c"})}));
+}
+
+TEST_CASE("a large vocabulary of Mistral's gets the pattern that it should have had") {
+  const ScratchFolder folder;
+  nlohmann::json vocab;
+  for (int id = 0; id <= 100'000; ++id) vocab["t" + std::to_string(id)] = id;
+  const nlohmann::json document{{"model", {{"vocab", vocab}}},
+                                {"added_tokens", nlohmann::json::array()},
+                                {"pre_tokenizer", {{"type", "Metaspace"}}}};
+  const auto fixed = [&](const std::string& version, const std::string& type) {
+    folder.write("config.json", R"({"transformers_version": ")" + version +
+                                    R"(", "model_type": ")" + type + R"("})");
+    nlohmann::json now = document;
+    fix_mistral_pattern(folder.path(""), now);
+    return now["pre_tokenizer"];
+  };
+  const nlohmann::json now = fixed("4.57.1", "mistral");
+  REQUIRE(now["pretokenizers"].size() == 2);
+  CHECK(now["pretokenizers"][0]["behavior"] == "Isolated");
+  CHECK(now["pretokenizers"][1] ==
+        nlohmann::json{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}});
+  CHECK(fixed("5.0.0", "mistral") == document["pre_tokenizer"]);
+  CHECK(fixed("4.57.1", "llama") == document["pre_tokenizer"]);
 }
 
 TEST_CASE("fingerprints and differences of tokenizers") {
