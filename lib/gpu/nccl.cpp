@@ -16,14 +16,15 @@ struct UniqueId {
 using Comm = void*;
 using Result = int;
 constexpr Result success = 0, in_progress = 7;
-constexpr int sum = 0, largest = 2;                              // ncclRedOp_t
-constexpr int int8 = 0, float32 = 7, float64 = 8, bfloat16 = 9;  // ncclDataType_t
+constexpr int sum = 0, largest = 2;                                           // ncclRedOp_t
+constexpr int int8 = 0, float16 = 6, float32 = 7, float64 = 8, bfloat16 = 9;  // ncclDataType_t
 
 int type_of(DType dtype) {
   switch (dtype) {
     case DType::f32: return float32;
     case DType::f64: return float64;
     case DType::bf16: return bfloat16;
+    case DType::f16: return float16;
     default: throw InternalError("NCCL sums no " + std::string(name_of(dtype)) + " here");
   }
 }

@@ -153,12 +153,8 @@ class RowCut {
 
   void place_loss(Node op, int targets) {
     if (!pieces_.rows_are_of_samples())
-      refuse_context(
-          "ranks cannot have equal parts of the samples of a micro-batch, of which each "
-          "of " +
-          std::to_string(model_.batch_size) +
-          " has a part; write another "
-          "batch.micro_batch_size");
+      refuse_context("ranks cannot have equal parts of the " + std::to_string(model_.batch_size) +
+                     " samples of a micro-batch; write another batch.micro_batch_size");
     op.inputs[at(targets)] =
         pieces_.own_rows(op.inputs[at(targets)], model_.head.rows != HeadRows::first);
     if (pieces_.block().kind == BlockKind::head) {

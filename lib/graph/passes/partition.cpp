@@ -47,6 +47,7 @@ class Partition {
     take_counts(block);
     if (rules_.makes_classes(block)) return cut_classes(std::move(block));
     for (Node& op : block.ops) {
+      if (std::holds_alternative<Dispatch>(op.operation)) bring_routing(block.ops, op);
       if (std::holds_alternative<Embedding>(op.operation))
         cut_embedding(std::move(op));
       else if (std::holds_alternative<CrossEntropy>(op.operation))
@@ -54,7 +55,7 @@ class Partition {
       else if (const Attention* attention = rules_.shares_key_value_heads(op))
         cut_queries(std::move(op), *attention);
       else
-        bring_routing(block.ops, op), place(std::move(op), is_of_columns(op));
+        place(std::move(op), is_of_columns(op));
     }
     if (!counts_.empty()) rules_.refuse(pieces_.block().name, counts_.front());
     pieces_.end(block.closes);
@@ -63,7 +64,6 @@ class Partition {
   /// All that tokens are dispatched and combined by comes before, so that nothing is exchanged
   /// between the layers of experts.
   void bring_routing(const std::vector<Node>& ops, const Node& dispatch) {
-    if (!std::holds_alternative<Dispatch>(dispatch.operation)) return;
     for (const Node& op : ops)
       if (std::holds_alternative<Combine>(op.operation) &&
           op.inputs[Combine::places] == dispatch.outputs[Dispatch::places])

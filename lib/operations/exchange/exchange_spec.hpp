@@ -7,7 +7,7 @@ namespace trainx::operations {
 /// program has a collective there, and no block computes it.
 ///
 /// rows_to_all: y[ranks * N, C] of x[N, C], the rows of all ranks in their order. Its gradient is
-/// the sum of what all ranks make of it, of which each has its own rows.
+/// the sum of what all ranks make of it, of which each has its own rows; whole numbers have none.
 /// sums_to_rows: y[N / ranks, C] of x[N, C], of which each rank has a share: a rank's own rows of
 /// the sum. Its gradient is that of all rows.
 /// parts_to_ranks: of R ranks, y[R * N, C] of x[R * N, C], of which each rank has N rows for each:

@@ -46,7 +46,46 @@ ModelGraph layers_in_parts(int ranks) {
   return g;
 }
 
+/// A layer of which each rank has a part, with what it casts counted, and a loss of one's own rows.
+ModelGraph loss_of_rows(int ranks) {
+  const Parts parts{axes::tensor, ranks};
+  ModelGraph g = empty_graph();
+  g.scalars.push_back(metric(std::string(fp8_counts)));
+  const int layer = add_group(g, "columns");
+  g.groups[static_cast<std::size_t>(layer)].parts = parts;
+  const int rows = add_value(g, "rows"), all = add_value(g, "all", width * ranks),
+            shares = add_value(g, "shares", width * ranks), sums = add_value(g, "sums");
+  g.blocks.push_back(embed("embed", add_group(g, "embed"), rows));
+  g.blocks.push_back(exchange("gather", ExchangeKind::rows_to_all, rows, all));
+  BlockSpec columns = middle("columns", 0, layer, all, shares);
+  columns.slots.push_back(slot("counts", Role::metric, 2));
+  columns.phases[Op::forward].uses.push_back(
+      {static_cast<Slot>(columns.slots.size()) - 1, How::accumulate});
+  g.blocks.push_back(columns);
+  g.blocks.push_back(exchange("sum", ExchangeKind::sums_to_rows, shares, sums));
+  g.blocks.push_back(head(add_group(g, "head"), sums));
+  g.blocks.back().slots[2].own_rows = true;
+  share_blocks(g, parts);
+  for (BlockSpec& b : g.blocks) {
+    if (b.exchange != ExchangeKind::nothing) b.parts.exchange = axes::tensor;
+    if (b.name == "columns") b.parts.same_rows = axes::tensor;
+  }
+  return g;
+}
+
 }  // namespace
+
+TEST_CASE("losses of rows, and counts of parts, are summed over ranks with parts of layers") {
+  const ModelGraph graph = loss_of_rows(2);
+  for (const int world : {2, 4}) {
+    const StepProgram p = sharing_in_ddp(graph, mesh_of_sharing(world, 2, 1));
+    CAPTURE(world);
+    CHECK(problem_of_sharing(p, graph) == "");
+    CHECK(count_of(p, Op::reduce, axes::tensor) >= 3);  // the loss, its targets, the counts
+    check_that_each_instruction_is_needed(graph, p);
+    if (world == 4) check_that_axes_matter(graph, p, {axes::all, axes::data, axes::tensor});
+  }
+}
 
 TEST_CASE("ranks with parts of each layer train as one with all of them") {
   for (const auto& [world, tensor] :
