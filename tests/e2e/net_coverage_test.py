@@ -64,6 +64,7 @@ GRAPH_PASSES = {
     "quantize": r"forward: linear\{.*weight_casts=before_gathers",
     "cut_rows": r"forward: heads_by_rank",
     "partition": r"forward: part_loss",
+    "quantize_parts": r"(?m)^block name=[^\n]*\.part[ 2](?s:.{0,4000}?)forward: quantize",
 }
 CHECKS_AND_TEXTS = {"adapter_options", "check_model", "print_model"}
 # Flags and choices that no recipe reaches, and why.
