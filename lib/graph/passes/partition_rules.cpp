@@ -166,8 +166,8 @@ Split PartitionRules::split(const std::string& block, const Node& op, bool reads
                   "of; write model.adapter.dropout: 0, or model.adapter.targets without the layer");
   if (adapts_experts(op))
     refuse_recipe("an adapter of experts of " + block +
-                  " adds to what ranks have parts of; write model.adapter.target_parameters "
-                  "without experts, or leave parallel.tensor out");
+                  " adds to what ranks have parts of; write model.adapter.targets, or "
+                  "target_parameters, without experts, or leave parallel.tensor out");
   const std::optional<Split> split =
       !is_linear(op.operation)
           ? inner_split(op.operation, types)
