@@ -1,4 +1,5 @@
 #include "plan/largest_block.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include <map>
 
@@ -21,7 +22,7 @@ std::int64_t bytes_on_device(const program::StepProgram& p, const program::Instr
 LargestBlock largest_block(const Draft& plan) {
   Draft least = plan;
   if (!plan.recipe.optimizer.update_in_backward) {
-    least.batch.micro_batch_size = 1;
+    least.batch.micro_batch_size = smallest_micro_batch(plan);
     least.batch.grad_accum_steps = 1;
   }
   const Programs programs = plan_programs(least, Extent::bytes);

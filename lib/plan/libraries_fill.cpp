@@ -1,4 +1,5 @@
 #include "plan/libraries_fill.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/programs.hpp"
 
@@ -9,7 +10,8 @@ bool libraries_fill(const Draft& plan) {
   if (plan.budget_bytes <= 0 || std::holds_alternative<architectures::CustomDims>(plan.dims))
     return false;
   Draft one = plan;
-  one.batch.micro_batch_size = one.batch.grad_accum_steps = 1;
+  one.batch.micro_batch_size = smallest_micro_batch(plan);
+  one.batch.grad_accum_steps = 1;
   if (auto& level = one.recipe.memory.activation_checkpoint; level.is_auto())
     level.value = {RecomputeLevel::none};
   const MemoryPlan memory = plan_memory_totals(one, plan_programs(one, Extent::bytes));

@@ -1,8 +1,10 @@
 #include "plan/limits.hpp"
 #include "core/error.hpp"
+#include "plan/programs.hpp"
 #include "recipe/value.hpp"
 #include "recipe/walk.hpp"
 #include <algorithm>
+#include <iterator>
 
 namespace trainx::plan {
 namespace {
@@ -83,6 +85,31 @@ std::int64_t most_micro_steps_of(const Draft& plan) {
                   std::max<std::int64_t>(1, most_block_operations / (2 * blocks)));
 }
 
+bool ranks_can_share(const Draft& plan) {
+  if (plan.mesh.tensor * plan.mesh.context == 1) return true;
+  try {
+    for (const std::int64_t length : plan.row_lengths) graph_of(plan, length, plan.compute);
+  } catch (const UserError& refused) {
+    if (refused.code() != ExitCode::invalid_recipe) throw;
+    return false;
+  }
+  return true;
+}
+
+namespace {
+
+/// Without those that ranks cannot share; if they can share none, all: planning says why.
+void leave_out_unshared(Draft plan, std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> shared;
+  std::ranges::copy_if(sizes, std::back_inserter(shared), [&](std::int64_t micro) {
+    plan.batch.micro_batch_size = micro;
+    return ranks_can_share(plan);
+  });
+  if (!shared.empty()) sizes = std::move(shared);
+}
+
+}  // namespace
+
 std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::int64_t samples) {
   std::vector<std::int64_t> out;
   const std::int64_t most = most_micro_steps_of(plan);
@@ -98,7 +125,15 @@ std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::in
       if (d * d != samples) add(samples / d);
     }
   std::ranges::sort(out);
+  leave_out_unshared(plan, out);
   return out;
+}
+
+std::int64_t smallest_micro_batch(const Draft& plan) {
+  if (plan.mesh.tensor * plan.mesh.context == 1) return 1;
+  const std::vector<std::int64_t> sizes =
+      plannable_micro_batch_sizes(plan, plan.batch.micro_batch_size * plan.batch.grad_accum_steps);
+  return sizes.empty() ? 1 : sizes.front();
 }
 
 void require_plannable_micro_steps(const Draft& plan, std::int64_t micro_steps) {

@@ -41,8 +41,12 @@ void require_plannable(const Draft& plan);
 void require_plannable_micro_steps(const Draft& plan, std::int64_t micro_steps);
 /// Most micro-steps that a step of this model can have.
 std::int64_t most_micro_steps_of(const Draft& plan);
-/// The sizes that divide so many samples and that can be planned, ascending.
+/// The sizes that divide so many samples, that can be planned and that ranks can share, ascending.
 std::vector<std::int64_t> plannable_micro_batch_sizes(const Draft& plan, std::int64_t samples);
+/// Have ranks that share a batch equal rows of its micro-batches? The passes over the graph know.
+bool ranks_can_share(const Draft& plan);
+/// The smallest of these sizes that divides the plan's samples; one sample, where ranks share none.
+std::int64_t smallest_micro_batch(const Draft& plan);
 /// Throws UserError 78 where the schedule's table would be too long.
 void require_plannable_table(std::int64_t steps, const std::string& key);
 

@@ -1,6 +1,7 @@
 #include "plan/adapter.hpp"
 #include "plan/step_cost.hpp"
 #include "core/error.hpp"
+#include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include <algorithm>
 #include <array>
@@ -89,13 +90,26 @@ StepCost step_cost(const Draft& plan, const StepShape& shape) {
   return cost;
 }
 
-std::int64_t bytes_of(const Draft& plan, const StepShape& shape) {
+namespace {
+
+Draft with(const Draft& plan, const StepShape& shape) {
   Draft other = plan;
   other.dims = shape.dims;
   other.batch.micro_batch_size = shape.micro_batch_size;
+  other.row_lengths = {shape.length};
+  return other;
+}
+
+}  // namespace
+
+bool ranks_can_share(const Draft& plan, const StepShape& shape) {
+  return ranks_can_share(with(plan, shape));
+}
+
+std::int64_t bytes_of(const Draft& plan, const StepShape& shape) {
+  Draft other = with(plan, shape);
   // further ones reuse the second's memory
   other.batch.grad_accum_steps = std::min<std::int64_t>(shape.grad_accum_steps, 2);
-  other.row_lengths = {shape.length};
   return plan_memory_totals(other, plan_programs(other, Extent::bytes)).total_bytes();
 }
 

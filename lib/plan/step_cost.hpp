@@ -30,6 +30,9 @@ struct StepCost {
 /// Cost on the plan's GPU. Throws InternalError if its rates are unknown.
 StepCost step_cost(const Draft& plan, const StepShape& shape);
 
+/// Have ranks that share a batch equal rows of micro-batches of this shape?
+bool ranks_can_share(const Draft& plan, const StepShape& shape);
+
 /// Total memory of a run of this shape; everything else is as in `plan`.
 std::int64_t bytes_of(const Draft& plan, const StepShape& shape);
 

@@ -50,7 +50,7 @@ def write_answers(folder):
 
 
 def write_labels(folder):
-    """Texts with a class for each token, with a choice of some of three labels, and with a number."""
+    """Texts with a class for each token, with some of three labels, and with a number."""
     draw = random.Random(22)
     label = {
         "tags": lambda ids: [-100] + [i % 3 for i in ids[1:]],

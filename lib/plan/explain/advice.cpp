@@ -74,6 +74,7 @@ class Adviser {
 
   /// Reports the best candidate that matters and fits, with the memory that it adds.
   void tell_best(std::vector<Candidate> candidates) {
+    std::erase_if(candidates, [&](const Candidate& c) { return !ranks_can_share(plan_, c.shape); });
     for (Candidate& c : candidates) price(c);
     std::erase_if(candidates, [&](const Candidate& c) { return !matters(c.gain_s); });
     std::ranges::stable_sort(candidates, std::greater<>(), &Candidate::gain_s);
