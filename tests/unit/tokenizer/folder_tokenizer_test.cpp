@@ -2,6 +2,7 @@
 #include "tokenizer/files/folder_class.hpp"
 #include "tokenizer/files/generate_merges.hpp"
 #include "tokenizer/files/mistral_pattern.hpp"
+#include "tokenizer/files/sentence_piece_file.hpp"
 #include "tokenizer/fingerprint.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include "support/catch.hpp"
@@ -38,6 +39,17 @@ std::string class_of(const std::string& config, const std::string& settings,
   if (!config.empty()) folder.write("config.json", config);
   if (!settings.empty()) folder.write("tokenizer_config.json", settings);
   return class_of_folder(folder.path(), has_byte_level).name;
+}
+
+/// A field of a message of protocol buffers that has bytes, fewer than 128.
+std::string field(int number, const std::string& bytes) {
+  return static_cast<char>(number << 3 | 2) + std::string(1, static_cast<char>(bytes.size())) +
+         bytes;
+}
+
+/// A piece of a SentencePiece file, whose score is 0.
+std::string piece(const std::string& text, SentencePieceFile::Type type) {
+  return field(1, field(1, text) + '\x18' + static_cast<char>(type));
 }
 
 }  // namespace
@@ -212,6 +224,22 @@ TEST_CASE("SentencePiece files whose folder names no class are refused") {
   mistral.write("tekken.json", "{}");
   data::expect_user_error(ExitCode::bad_data, {"tekken.json", "save_pretrained"},
                           [&] { open_tokenizer(mistral.path()); });
+}
+
+TEST_CASE("of a SentencePiece file, control tokens are special and user-defined ones are not") {
+  using File = SentencePieceFile;
+  const ScratchFolder folder;
+  folder.write("spiece.model", piece("<pad>", File::control) + piece("</s>", File::control) +
+                                   piece("<unk>", File::unknown) + piece("\u2581a", File::normal) +
+                                   piece("<mine>", File::user_defined) +
+                                   piece("<theirs>", File::control));
+  folder.write("tokenizer_config.json",
+               R"({"tokenizer_class": "T5Tokenizer", "extra_ids": 0, "pad_token": "<pad>",
+                   "eos_token": "</s>", "unk_token": "<unk>"})");
+  const auto tokenizer = open_tokenizer(folder.path());
+  CHECK(encode(*tokenizer, "a<mine>a<theirs>") == Ids{3, 4, 3, 5, 1});
+  CHECK(tokenizer->decode(Ids{3, 4, 3, 5, 1}, false) == "a<mine> a<theirs></s>");
+  CHECK(tokenizer->decode(Ids{3, 4, 3, 5, 1}, true) == "a<mine> a");
 }
 
 TEST_CASE("merges of a vocabulary without them") {
