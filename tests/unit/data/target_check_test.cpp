@@ -1,6 +1,7 @@
 #include "data/target_check.hpp"
 #include "expect_user_error.hpp"
 #include "scratch_folder.hpp"
+#include <set>
 
 namespace trainx::data::target_check_test {
 namespace {
@@ -90,6 +91,27 @@ TEST_CASE("of data that is partly held out each side is counted by itself") {
   }
   CHECK(samples == 50);
   CHECK(without == 25);
+}
+
+TEST_CASE("of a mixture each source's samples are counted by where they stand in the whole") {
+  const ScratchFolder folder;
+  const auto source_of = [&](const std::string& name, const std::string& lines) {
+    return options::MixtureEntry{
+        1, options::JsonlOptions{folder.write(name, lines), std::nullopt, false}};
+  };
+  const std::string one = learned, none = not_learned;
+  const options::MixtureOptions options{{source_of("a.jsonl", one + none),
+                                         source_of("b.jsonl", none + none + one),
+                                         source_of("c.jsonl", none + one)}};
+  const auto source = open_source(options, Split::train, how());
+  REQUIRE(source->samples() == 7);
+  // the last of a, the first and the last of b, the first of c
+  const std::set<std::int64_t> chosen{1, 2, 4, 5};
+  const auto found = source->findings([&](std::int64_t index) { return chosen.contains(index); });
+  REQUIRE(found.size() == 3);
+  std::vector<std::pair<std::int64_t, std::int64_t>> counts;
+  for (const FileFindings& file : found) counts.emplace_back(file.samples, file.without_target);
+  CHECK(counts == std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 1}, {1, 1}});
 }
 
 TEST_CASE("text and tokens always have targets") {
