@@ -21,6 +21,7 @@ using namespace trainx;
 int status_of_crash(const std::string& file, int lines, void (*crash)()) {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(60);  // ends one that hangs, by another signal
     log::install_crash_handlers();
     log::set_crash_file(file);
     for (int i = 0; i < lines; ++i) log::debug("line " + std::to_string(i) + ".");
@@ -101,6 +102,12 @@ TEST_CASE("a crash below a limit of memory that is not reached is a crash") {
   const int status = status_of_crash(folder / "rank-0.crash.log", 3, abort_with_memory);
   REQUIRE(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGABRT);
+}
+
+TEST_CASE("a crash file on a full disk keeps no process from ending") {
+  const int status = status_of_crash("/dev/full", 3, raise_segv);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGSEGV);
 }
 
 TEST_CASE("without a crash file nothing is written") {
