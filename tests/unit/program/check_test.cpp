@@ -81,7 +81,9 @@ TEST_CASE("the check says what is wrong, and where") {
     const std::string problem = check(roles,
                                       {unplaced(roles.programs[0]), unplaced(roles.programs[1])},
                                       {&c.graph, momentum(), 1, 2});
-    CHECK(part_of(problem, "do not meet") == "do not meet");
+    const std::string where = "rank 0 is at reduce of " + c.p.buffers[0].name +
+                              ", rank 1 has ended";
+    CHECK(part_of(problem, "do not meet: " + where) == "do not meet: " + where);
   }
 }
 
