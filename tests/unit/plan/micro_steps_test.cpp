@@ -67,6 +67,8 @@ TEST_CASE("a plan that leaves out micro-steps has the numbers of the whole step"
   REQUIRE(some.time);
   CHECK(close(some.time->step_s, all.time->step_s));
   CHECK(close(some.time->gemm_s, all.time->gemm_s));
+  CHECK(close(some.time->attention_s, all.time->attention_s));
+  CHECK(close(some.time->memory_s, all.time->memory_s));
   for (std::size_t lane = 0; lane < program::lane_count; ++lane)
     CHECK(close(some.time->busy_s[lane], all.time->busy_s[lane]));
   CHECK(some.time->bottleneck == all.time->bottleneck);

@@ -87,6 +87,20 @@ TEST_CASE(
   CHECK(time_of(p, rates).bottleneck == "host: launches");
 }
 
+TEST_CASE("micro-steps that are left out take what they compute, whatever copies run ahead") {
+  const std::pair<Lane, Bytes> work{Lane::compute, 16}, ahead{Lane::copy_out, 4};
+  StepProgram some = copies({work, ahead, work, ahead, work, ahead}),
+              all = copies({work, ahead, work, ahead, work, ahead, work, ahead, work, ahead});
+  for (StepProgram* p : {&some, &all})
+    for (std::size_t k = 0; k < p->steady.size(); ++k) p->steady[k].micro = static_cast<int>(k / 2);
+  some.repeated_micro = 1, some.repeats = 2;
+  Rates rates = only_copies;
+  rates.memory_bytes_per_s = 4;
+  const TimePrediction whole = time_of(all, rates);
+  REQUIRE(whole.busy_s[static_cast<int>(Lane::compute)] == approx(whole.step_s));
+  CHECK(time_of(some, rates).step_s == approx(whole.step_s));
+}
+
 TEST_CASE("an update takes its kernels' own rates, and all that follow each other one launch") {
   const ModelGraph graph = chain(1, true);
   const StepProgram p = plain_program(graph, momentum());
