@@ -3,6 +3,7 @@
 #include "plan/memory_plan.hpp"
 #include "support/catch.hpp"
 #include "support/planned_gpt2.hpp"
+#include "support/user_error.hpp"
 #include <algorithm>
 #include <string>
 
@@ -126,6 +127,21 @@ TEST_CASE("weights stay on the device where the host has no room for them") {
   CHECK(on_host(wide, plan::weights_on_host_category) == weights);
   CHECK(plan::weight_casts_of(narrow) == operations::Fp8WeightCasts::in_each_use);
   CHECK(narrow.memory.host_bytes == 0);
+}
+
+TEST_CASE("of a host without room for weights and activations, a refusal says what helps either") {
+  recipe::Recipe recipe = gpt2_recipe(
+      "precision: {compute: bf16, products: fp8, small_products: "
+      "fp8}\nmemory: {activation_checkpoint: none, activation_offload: cpu}\n");
+  recipe.model.adapter.type = options::AdapterType::lora;
+  const std::string said = user_error_of([&] {
+    planned(recipe, {.host_bytes = std::int64_t{64} << 20, .gpu = "", .gpus = {h200_gpu()}});
+  });
+  CAPTURE(said);
+  for (const char* part : {"offloaded activations ", plan::weights_on_host_category,
+                           "recompute more (memory.activation_checkpoint)",
+                           "let more ranks share the weights (parallel.mode: zero3)"})
+    CHECK(said.find(part) != std::string::npos);
 }
 
 TEST_CASE("a GPU that multiplies some programs' rows in bf16 casts in steps") {
