@@ -6,6 +6,7 @@
 #include "recipe/value.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include <cmath>
 
 namespace decision_tree_test {
 
@@ -119,6 +120,15 @@ TEST_CASE(
   CHECK(plan.recipe.memory.optimizer_offload.where == OptimizerOffload::cpu);
   check_sentence("plan.decision_tree/optimizer_offload",
                  line_with(all_of(plan.choices), "memory.optimizer_offload cpu: "), Numbers::any);
+  // the price is what the same step takes longer than with the optimizer on the GPU
+  recipe::Recipe beside = plan.recipe;
+  beside.memory.optimizer_offload = {};
+  beside.memory.budget = {};
+  const double without_s = plan::make_run_plan(beside, facts_of({})).time->step_s;
+  const std::string told = line_with(all_of(plan.choices), "memory.optimizer_offload cpu: ");
+  const double price = std::stod(told.substr(told.find("costs ") + 6));
+  CHECK(price > 1);
+  CHECK(std::abs(price - 100 * (plan.time->step_s / without_s - 1)) < 0.2);
   const std::string refusal = user_error_of([&] { planned({}, {.memory = budget(have, false)}); });
   CHECK(refusal.find("memory.optimizer_offload cpu") != std::string::npos);
   CHECK(refusal.find("memory.fit: true") != std::string::npos);
