@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace references_test {
@@ -63,10 +64,19 @@ TEST_CASE("the reference of a loss sums all rows that have a target") {
   cross_entropy_reference(op, {&sum, &count, true}, {});
   CHECK(std::abs(sum - 2 * want) < 1e-5);
   CHECK(count == 6);
-  // that with the gradient sums the same
+  // that with the gradient makes the same losses, and leaves no row's logits
+  const std::array<float, 4> before = std::exchange(losses, {7, 7, 7, 7});
   cross_entropy_with_gradient_reference(op, {}, 1, {&sum, &count});
   CHECK(std::abs(sum - want) < 1e-5);
   CHECK(count == 3);
+  CHECK(losses == before);
+  for (std::size_t row = 0; row < 4; ++row) {
+    CAPTURE(row);
+    const float* const d = logits.data() + 4 * row;
+    CHECK(std::abs(d[0] + d[1] + d[2]) < 1e-6F);
+    CHECK((d[targets[row] == no_target ? 0 : targets[row]] < 0) == (targets[row] != no_target));
+    CHECK(d[3] == 0);
+  }
 }
 
 }  // namespace references_test
