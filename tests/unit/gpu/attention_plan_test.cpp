@@ -90,6 +90,25 @@ TEST_CASE("plans of attention name who computes it and hold what it works in") {
             }
 }
 
+TEST_CASE("plans of attention by Hopper's kernels hold sinks and what is between them") {
+  // one head of keys: what Hopper's kernels work in is more than what others do
+  operations::Attention a{.has_sinks = true};
+  a.key_value_heads = 1, a.compute_capability = 90;
+  for (const std::int64_t heads : {6, 64, 65})
+    for (const std::int64_t head : {40, 64, 72, 128})
+      for (const std::int64_t length : {256, 257, 2049})
+        for (const std::int64_t batch : {1, 3}) {
+          a.query_heads = heads, a.head_size = head, a.length = length, a.batch = batch;
+          const gpu::AttentionProblem p = problem_of(a, DType::bf16);
+          if (gpu::path_of(p) != gpu::AttentionPath::hopper) continue;
+          CAPTURE(gpu::describe(p));
+          gpu::Attention attention;
+          const std::int64_t planned = operations::gpu_workspace_bytes(a, DType::bf16, false, 0);
+          CHECK(attention.forward_workspace_bytes(p) <= planned);
+          CHECK(attention.backward_workspace_bytes(p) <= planned);
+        }
+}
+
 TEST_CASE("encoders' attention costs what kernels for Hopper take, wherever these compute it") {
   operations::Attention a{.head_size = 64, .batch = 3, .mask = operations::AttentionMask::lengths};
   a.query_heads = a.key_value_heads = 6;
