@@ -292,6 +292,7 @@ TEST_CASE("the base model is in memory once, in the type that is computed in, an
   recipe.model.adapter.rank = 8;
   const plan::RunPlan run = planned(recipe, {});
   const auto& placed = run.train.back();
+  CHECK(placed.graph.without_gpu_kernel.empty());
   program::Bytes base = 0;
   for (const program::GroupSpec& g : placed.graph.groups)
     if (!g.training.trained) base += 2 * g.elements;
