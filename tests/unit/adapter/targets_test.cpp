@@ -93,6 +93,22 @@ TEST_CASE("where no targets are said, the type of model has some") {
   CHECK(refusal(Config{}, llama(1), "unheard_of").starts_with("78: "));
 }
 
+TEST_CASE("trained rows are tokens that the embedding or the head has, at least one, none twice") {
+  const auto model = llama(1);
+  Config config = with(suffixes({"q_proj"}));
+  const auto told = [&](const std::vector<std::int64_t>& tokens, const std::string& module) {
+    config.trainable_tokens = {.is_list = false, .of_modules = {{module, tokens}}};
+    return refusal(config, model);
+  };
+  for (const char* module : {"embed_tokens", "lm_head"}) {
+    CAPTURE(module);
+    CHECK(told({63, 0}, module) == "nothing thrown");
+    CHECK(told({0, 64}, module).starts_with("78: "));
+    CHECK(told({3, 5, 3}, module).starts_with("78: "));
+    CHECK(told({}, module).starts_with("78: "));
+  }
+}
+
 TEST_CASE("layers are chosen by the first number behind a list of layers") {
   const auto model = llama(3);
   Config config = with(suffixes({"q_proj"}));
