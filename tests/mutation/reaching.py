@@ -9,7 +9,8 @@ import pathlib
 import subprocess
 
 END_TO_END = pathlib.Path(__file__).with_name("end_to_end.json")
-PROGRAMS = ("bin/trainx", "bin/trainx-worker")  # that end-to-end scripts run
+# That end-to-end scripts run: many commands as forks of two programs of their own.
+PROGRAMS = ("bin/trainx", "bin/trainx-worker", "tests/many_commands", "tests/many_runs")
 
 
 @dataclasses.dataclass(frozen=True)
