@@ -172,14 +172,16 @@ Prepared prepare(recipe::LoadedRecipe loaded, const std::string& gpu, std::int64
 }
 
 void on_one_rank(recipe::Recipe& recipe) {
-  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1),
-                     batches = std::max<std::int64_t>(
-                         1, ranks / (recipe.parallel.tensor * recipe.parallel.context));
+  const std::int64_t ranks = recipe.parallel.world_size.value.value_or(1);
+  const std::optional<std::int64_t> sharing = recipe.parallel.batch_ranks();
+  const std::int64_t batches = std::max<std::int64_t>(1, ranks / sharing.value_or(1));
   recipe.parallel = {};
   recipe.precision.reduce = recipe::Reduce::fp32;
   if (ranks == 1) return;
   recipe.optimizer.update_in_backward = false;
-  if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto())
+  if (!sharing)  // how a rank cuts the batch follows from a choice of several ranks
+    recipe.batch = {.global_batch_size = recipe.batch.global_batch_size};
+  else if (recipe.batch.global_batch_size && !recipe.batch.micro_batch_size.is_auto())
     recipe.batch.grad_accum_steps.reset();
   else if (recipe.batch.grad_accum_steps)
     *recipe.batch.grad_accum_steps *= batches;

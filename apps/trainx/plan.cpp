@@ -53,7 +53,11 @@ int run_plan(const PlanArguments& a, const Context& context) {
   require_price(a, p.plan);
   const auto notes = check_inputs(p, MissingWeights::noted);
   const PlanAdvice advice = plan_advice(p, a.gpu);
-  const auto others = a.alternatives ? plan::alternatives(p.plan)
+  const plan::PlanOptions options{.gpu = a.gpu, .links = hardware::link_kind_named(a.links)};
+  const plan::DraftOf draft_of = [&](const recipe::Recipe& r) {
+    return plan::draft_run(r, p.facts, options);
+  };
+  const auto others = a.alternatives ? plan::alternatives(p.plan, 5, draft_of)
                                      : std::vector<plan::Alternative>{};
   const plan::Report report = plan::report_of(p.plan, a.program, a.price);
   if (context.output.json) {

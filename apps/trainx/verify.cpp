@@ -206,10 +206,12 @@ class Verification {
     r.parallel.world_size.value = ranks;
     if (ranks == 1)
       r.parallel.mode = {}, r.parallel.shard_ranks = {}, r.precision.reduce = recipe::Reduce::fp32;
-    if (ranks % r.parallel.tensor != 0) r.parallel.tensor = 1;
-    const std::int64_t row_ranks = ranks / r.parallel.tensor;
-    if (row_ranks % r.parallel.context != 0) r.parallel.context = 1;
-    const std::int64_t batches = row_ranks / r.parallel.context;
+    choose_degrees(loaded);
+    std::int64_t &tensor = *r.parallel.tensor.value, &context = *r.parallel.context.value;
+    if (ranks % tensor != 0) tensor = 1;
+    const std::int64_t row_ranks = ranks / tensor;
+    if (row_ranks % context != 0) context = 1;
+    const std::int64_t batches = row_ranks / context;
     if (row_ranks == 1 && ranks > 1)  // there is nobody to share shards with
       r.parallel.mode = {}, r.parallel.shard_ranks = {};
     if (ranks % r.parallel.experts != 0) {
@@ -223,6 +225,14 @@ class Verification {
     r.batch.micro_batch_size.value =
         micro_batch_for(batch, multiplies_fp8(r) ? a_.worlds : std::vector{batches});
     return prepare(std::move(loaded));
+  }
+
+  /// In place of auto what a plan for these ranks chooses.
+  static void choose_degrees(recipe::LoadedRecipe& loaded) {
+    if (loaded.recipe.parallel.batch_ranks()) return;
+    const Prepared p = prepare(loaded);
+    loaded.recipe.parallel.tensor = p.plan.recipe.parallel.tensor;
+    loaded.recipe.parallel.context = p.plan.recipe.parallel.context;
   }
 
   void train(const std::string& name, std::int64_t ranks, std::int64_t until,

@@ -10,6 +10,8 @@ Decisions decisions_of(const Draft& plan) {
   c.mode = plan.mode;
   c.shard = plan.mesh.shard;
   c.experts = plan.mesh.experts;
+  c.tensor = plan.mesh.tensor;
+  c.context = plan.mesh.context;
   c.micro_batch_size = plan.batch.micro_batch_size;
   if (!memory.activation_checkpoint.is_auto()) c.levels = *memory.activation_checkpoint.value;
   c.segment = memory.recompute_segment;
@@ -24,7 +26,12 @@ Decisions decisions_of(const Draft& plan) {
 }
 
 void apply(const Decisions& choice, Draft& plan) {
-  const std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps;
+  // of a rank, whose number depends on the ranks that share a batch
+  std::int64_t samples = plan.batch.micro_batch_size * plan.batch.grad_accum_steps *
+                         plan.mesh.batches();
+  plan.mesh.tensor = choice.tensor;
+  plan.mesh.context = choice.context;
+  samples /= plan.mesh.batches();
   recipe::MemorySection& memory = plan.recipe.memory;
   plan.mode = choice.mode;
   plan.mesh.shard = choice.shard;
@@ -72,6 +79,10 @@ std::vector<std::string> changed_keys(const Decisions& choice, const Decisions& 
     out.push_back("parallel.shard_ranks " + std::to_string(choice.shard));
   if (choice.experts != from.experts)
     out.push_back("parallel.experts " + std::to_string(choice.experts));
+  if (choice.tensor != from.tensor)
+    out.push_back("parallel.tensor " + std::to_string(choice.tensor));
+  if (choice.context != from.context)
+    out.push_back("parallel.context " + std::to_string(choice.context));
   if (choice.micro_batch_size != from.micro_batch_size)
     out.push_back("batch.micro_batch_size " + std::to_string(choice.micro_batch_size));
   add("memory.activation_checkpoint", choice.levels, from.levels);

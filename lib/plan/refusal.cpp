@@ -1,6 +1,7 @@
 #include "plan/refusal.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "plan/choose/degrees.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/search.hpp"
 #include "plan/largest_block.hpp"
@@ -8,6 +9,7 @@
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/weight_casts.hpp"
+#include "recipe/rules.hpp"
 #include <algorithm>
 #include <cstdio>
 
@@ -69,6 +71,66 @@ std::optional<Way> nearest_way(Search& search, const Space& all, const Decisions
   return best;
 }
 
+/// Other ranks that share a batch: the fewest with which the run fits as it is written, else, with
+/// `freely`, with all that leaves numbers as they are; of as many the fastest.
+std::optional<Way> way_of_degrees(const Draft& plan, std::int64_t have, const DraftOf& draft_of,
+                                  bool freely) {
+  recipe::Recipe recipe = plan.recipe;
+  recipe.parallel.tensor = recipe.parallel.context = {};
+  if (freely && plan.mode != recipe::ParallelMode::dp)
+    recipe.parallel.mode = {}, recipe.parallel.shard_ranks = {};
+  const Degrees now{plan.mesh.tensor, plan.mesh.context};
+  std::optional<Way> best;
+  int ranks = 0, tried = 0;
+  for (const Degrees& degrees : degrees_of(recipe)) {
+    if (degrees.ranks() <= now.ranks()) continue;
+    if ((best && degrees.ranks() > ranks) || tried == most_degrees_tried) break;
+    try {
+      const recipe::Recipe other = with_degrees(recipe, degrees);
+      if (!recipe::parallel_problems(other).empty()) continue;
+      Drafted drafted = draft_of(other);
+      Draft& problem = drafted.plan;
+      if (problem.batch.global_batch_size != plan.batch.global_batch_size) continue;
+      problem.budget_bytes = have;
+      Evaluator evaluator(problem, drafted.rates());
+      Search search(evaluator, budget_of(problem));
+      Space space = space_of(problem, freely ? Freedom::any : Freedom::unwritten, 1);
+      if (is_batch_written(plan))
+        std::erase_if(space.micro_batch_sizes, [&](std::int64_t micro) {
+          return micro * now.ranks() > plan.batch.micro_batch_size * degrees.ranks();
+        });
+      ++tried;
+      const Found found = search.find(space);
+      if (!found.best()) continue;
+      if (!best || found.best()->takes.seconds < best->takes.seconds)
+        best = *found.best(), ranks = degrees.ranks();
+    } catch (const UserError& refused) {
+      if (refused.code() != ExitCode::invalid_recipe) throw;
+    }
+  }
+  return best;
+}
+
+/// Which keys let trainx find a way by itself.
+std::string keys_that_choose(const Draft& plan, const Decisions& best, const Decisions& now) {
+  const bool same_mode = best.mode == now.mode && best.shard == now.shard;
+  std::string degrees;
+  for (const auto& [key, changes] : {std::pair{"parallel.tensor", best.tensor != now.tensor},
+                                     {"parallel.context", best.context != now.context}})
+    if (changes) degrees += (degrees.empty() ? "" : " with ") + std::string(key) + ": auto";
+  if (degrees.empty())
+    return plan.recipe.memory.fit && same_mode
+               ? ""
+               : std::string("memory.fit: true") + (same_mode ? "" : " with parallel.mode: auto");
+  Decisions other = now;
+  other.tensor = best.tensor, other.context = best.context;
+  other.micro_batch_size = best.micro_batch_size;
+  if (best.mode != now.mode || now.mode != recipe::ParallelMode::ddp)
+    other.mode = best.mode, other.shard = best.shard;
+  if (best.mode != now.mode) degrees += " with parallel.mode: auto";
+  return changed_keys(best, other).empty() ? degrees : degrees + " with memory.fit: true";
+}
+
 /// Whether moments of a byte each would do, which changes training: as the rest of a sentence.
 std::string by_small_moments(const Draft& plan, const Budget& budget) {
   const auto* adamw = std::get_if<options::AdamWOptions>(&plan.recipe.optimizer.options);
@@ -102,7 +164,8 @@ std::string by_small_moments(const Draft& plan, const Budget& budget) {
 
 }  // namespace
 
-std::string what_would_fit(const Draft& plan, std::int64_t have, const program::Rates* rates) {
+std::string what_would_fit(const Draft& plan, std::int64_t have, const program::Rates* rates,
+                           const DraftOf& draft_of) {
   if (plan.row_lengths.empty()) return "";  // nothing is trained: there is no batch to cut
   Draft problem = plan;
   problem.budget_bytes = have;
@@ -116,7 +179,12 @@ std::string what_would_fit(const Draft& plan, std::int64_t have, const program::
     std::erase_if(space.micro_batch_sizes,
                   [&](std::int64_t micro) { return micro > plan.batch.micro_batch_size; });
   const Decisions now = decisions_of(plan);
-  const std::optional<Way> nearest = nearest_way(search, space, now);
+  std::optional<Way> nearest = nearest_way(search, space, now);
+  const bool shares = draft_of && plan.mesh.world > 1;
+  if (const auto way = shares ? way_of_degrees(plan, have, draft_of, false) : std::nullopt;
+      way && (!nearest || way->takes.seconds < nearest->takes.seconds))
+    nearest = way;
+  if (!nearest && shares) nearest = way_of_degrees(plan, have, draft_of, true);
   if (!nearest) return small;
   const Decisions& best = nearest->choice;
   const std::string changes = changes_of(best, now);
@@ -130,12 +198,9 @@ std::string what_would_fit(const Draft& plan, std::int64_t have, const program::
                   takes.seconds * 1e3);
     cost += text;
   }
-  const bool same_mode = best.mode == now.mode && best.shard == now.shard;
+  const std::string keys = keys_that_choose(plan, best, now);
   return changes + " would fit (" + cost + ")" +
-         (plan.recipe.memory.fit && same_mode
-              ? ""
-              : std::string(", and memory.fit: true ") +
-                    (same_mode ? "" : "with parallel.mode: auto ") + "chooses by itself") +
+         (keys.empty() ? "" : ", and " + keys + " chooses by itself") +
          (small.empty() ? "" : "; " + small);
 }
 
@@ -183,7 +248,8 @@ std::string what_needs_less_host_memory(const Draft& plan, const MemoryPlan& mem
   return text;
 }
 
-void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Rates* rates) {
+void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Rates* rates,
+                  const DraftOf& draft_of) {
   const std::int64_t need = memory.total_bytes(), have = memory.budget_bytes;
   if (plan.disk_free_bytes && memory.disk_bytes > *plan.disk_free_bytes) {
     const auto& o = plan.recipe.memory.optimizer_offload;
@@ -227,7 +293,7 @@ void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Ra
                         what_needs_less_host_memory(plan, memory));
   }
   if (have <= 0 || need <= have) return;
-  std::string remedy = what_would_fit(plan, have, rates);
+  std::string remedy = what_would_fit(plan, have, rates, draft_of);
   if (remedy.empty())
     remedy = !is_searchable(plan)
                  ? "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a "

@@ -38,11 +38,17 @@ class RuleSet {
     return !r_.parallel.mode.is_auto() && *r_.parallel.mode.value == mode;
   }
 
-  /// Ranks with a batch of their own, if the number of ranks is known.
+  // 1 while it is to be chosen
+  std::int64_t tensor_ranks() const { return r_.parallel.tensor.value.value_or(1); }
+  std::int64_t context_ranks() const { return r_.parallel.context.value.value_or(1); }
+
+  /// Ranks with a batch of their own, if their number is known.
   std::optional<std::int64_t> batches() const {
     const auto& ranks = r_.parallel.world_size.value;
-    if (!ranks) return std::nullopt;
-    return std::max<std::int64_t>(1, *ranks / (r_.parallel.tensor * r_.parallel.context));
+    const auto sharing = r_.parallel.batch_ranks();
+    if (ranks && *ranks == 1) return 1;
+    if (!ranks || !sharing) return std::nullopt;
+    return std::max<std::int64_t>(1, *ranks / *sharing);
   }
 
   /// Calls `f(prefix, source)` for the source, or for each of a mixture's: its keys are prefix +

@@ -8,4 +8,7 @@ namespace trainx::recipe {
 void check_rules(const Recipe& recipe, const Reading& reading, bool trains,
                  yaml::Problems& problems);
 
+/// What the rules of ranks and their batches say of a recipe that was read from nowhere.
+std::vector<Problem> parallel_problems(const Recipe& recipe);
+
 }  // namespace trainx::recipe

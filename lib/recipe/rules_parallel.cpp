@@ -1,5 +1,6 @@
 // The global batch and the ranks that share it.
 #include "recipe/rule_set.hpp"
+#include "recipe/rules.hpp"
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
@@ -14,6 +15,7 @@ class ParallelRules : public RuleSet {
   void check() {
     batch();
     parallel();
+    chosen_degrees();
     tensor();
     context();
     if (r_.parallel.experts > 1)
@@ -30,7 +32,7 @@ class ParallelRules : public RuleSet {
     const auto &global = r_.batch.global_batch_size, &micro = r_.batch.micro_batch_size.value,
                &accum = r_.batch.grad_accum_steps;
     const auto ranks = batches();
-    const bool tensor = r_.parallel.tensor > 1, context = r_.parallel.context > 1;
+    const bool tensor = tensor_ranks() > 1, context = context_ranks() > 1;
     const std::initializer_list<std::string> keys{"batch",
                                                   "batch.global_batch_size",
                                                   "batch.micro_batch_size",
@@ -80,18 +82,28 @@ class ParallelRules : public RuleSet {
     }
   }
 
+  /// The samples of a step must not depend on what is chosen.
+  void chosen_degrees() {
+    for (const auto& [key, degree] : {std::pair{"parallel.tensor", r_.parallel.tensor},
+                                      {"parallel.context", r_.parallel.context}})
+      refuse(degree.is_auto() && !r_.batch.global_batch_size, key,
+             {"batch", "batch.global_batch_size"},
+             "auto chooses how many ranks share a batch, and without batch.global_batch_size the "
+             "samples of a step would depend on it: write batch.global_batch_size");
+  }
+
   /// What ranks have parts of, as far as a recipe shows it.
   void tensor() {
-    if (r_.parallel.tensor <= 1) return;
+    if (tensor_ranks() <= 1) return;
     const std::string key = "parallel.tensor";
     const auto& ranks = r_.parallel.world_size.value;
     const std::string several = "gives each rank a part of each layer, and ";
     refuse(mode_is(ParallelMode::single) || (ranks && *ranks == 1), key,
            {"parallel.mode", "parallel.world_size"},
            several + "there is one: start more, or write 1");
-    refuse(ranks && *ranks % r_.parallel.tensor != 0, key, {"parallel.world_size"},
+    refuse(ranks && *ranks % tensor_ranks() != 0, key, {"parallel.world_size"},
            "must divide parallel.world_size: " + std::to_string(ranks.value_or(0)) +
-               " ranks are no groups of " + std::to_string(r_.parallel.tensor));
+               " ranks are no groups of " + std::to_string(tensor_ranks()));
     refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
            several + "parallel.mode: dp keeps all weights on rank 0: write ddp");
     refuse(r_.parallel.experts > 1, key, {"parallel.experts"},
@@ -102,7 +114,7 @@ class ParallelRules : public RuleSet {
 
   /// What ranks have tokens of, as far as a recipe shows it.
   void context() {
-    const std::int64_t ranks = r_.parallel.context;
+    const std::int64_t ranks = context_ranks();
     if (ranks <= 1) return;
     const std::string key = "parallel.context";
     const auto& world = r_.parallel.world_size.value;
@@ -110,9 +122,9 @@ class ParallelRules : public RuleSet {
     refuse(mode_is(ParallelMode::single) || (world && *world == 1), key,
            {"parallel.mode", "parallel.world_size"},
            several + "there is one: start more, or write 1");
-    const std::int64_t sharing = ranks * r_.parallel.tensor;  // a batch
+    const std::int64_t sharing = ranks * tensor_ranks();  // a batch
     refuse(world && *world % sharing != 0, key, {"parallel.world_size", "parallel.tensor"},
-           std::string(r_.parallel.tensor > 1 ? "times parallel.tensor " : "") +
+           std::string(tensor_ranks() > 1 ? "times parallel.tensor " : "") +
                "must divide parallel.world_size: " + std::to_string(world.value_or(0)) +
                " ranks are no groups of " + std::to_string(sharing));
     refuse(mode_is(ParallelMode::dp), key, {"parallel.mode"},
@@ -197,5 +209,13 @@ class ParallelRules : public RuleSet {
 }  // namespace
 
 void check_parallel_rules(const RuleContext& context) { ParallelRules(context).check(); }
+
+std::vector<Problem> parallel_problems(const Recipe& recipe) {
+  Reading nowhere;
+  nowhere.where[""] = {};
+  yaml::Problems problems;
+  check_parallel_rules({recipe, nowhere, true, problems});
+  return problems.listed();
+}
 
 }  // namespace trainx::recipe

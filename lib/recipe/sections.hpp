@@ -421,12 +421,18 @@ inline const EnumNames<ExpertsOverflow>& enum_names(ExpertsOverflow) {
                                                 {ExpertsOverflow::drop, "drop"}};
   return names;
 }
+/// Of parallel.tensor, and of parallel.context.
+constexpr std::int64_t most_ranks_of_a_batch = 1 << 12;
 struct ParallelSection {
   Auto<ParallelMode> mode;
   Auto<std::int64_t> world_size, shard_ranks;
-  std::int64_t tensor = 1;
-  std::int64_t context = 1;
+  Auto<std::int64_t> tensor{1}, context{1};
   std::int64_t experts = 1;
+  /// Neighbouring ranks that share one batch; nothing: to be chosen.
+  std::optional<std::int64_t> batch_ranks() const {
+    if (tensor.is_auto() || context.is_auto()) return std::nullopt;
+    return *tensor.value * *context.value;
+  }
   double experts_capacity = 0;
   ExpertsOverflow experts_overflow = ExpertsOverflow::error;
 };
@@ -444,14 +450,16 @@ void visit_fields(Visitor& field, ParallelSection& s) {
         "Neighbouring ranks that hold one set of shards (zero1 to zero3); groups sum their "
         "gradients (hybrid sharding). auto: the ranks of one node if that fits memory.budget, "
         "else all");
-  field("tensor", s.tensor, between(1, 1 << 12),
+  field("tensor", s.tensor, between(1, most_ranks_of_a_batch),
         "Neighbouring ranks that share one batch: each has a part of the heads, the features and "
         "the vocabulary of each layer, and between layers a part of the tokens (tensor and "
-        "sequence parallelism). 1: each rank has whole layers");
-  field("context", s.context, between(1, 1 << 12),
+        "sequence parallelism). 1: each rank has whole layers; auto: 1, unless more fit "
+        "memory.budget alone or are predicted to be faster");
+  field("context", s.context, between(1, most_ranks_of_a_batch),
         "Neighbouring ranks that share one batch: each has all weights and a part of the tokens of "
         "each row, and computes attention for a part of the heads and all tokens (context "
-        "parallelism). 1: each rank has whole rows");
+        "parallelism). 1: each rank has whole rows; auto: 1, unless more fit memory.budget alone "
+        "or are predicted to be faster");
   field("experts", s.experts, between(1, 1 << 12),
         "Neighbouring ranks that share the experts of each layer: each has as many of them, and "
         "rows go to them and back (expert parallelism). 1: each rank has all");

@@ -9,9 +9,13 @@
 #include "plan/limits.hpp"
 #include "plan/weight_casts.hpp"
 #include <algorithm>
+#include <set>
 
 namespace trainx::plan {
 namespace {
+
+// By how much less a step may take with another micro-batch than the largest.
+constexpr double slack_of_least = 0.02;
 
 bool is_batch_open(const Draft& plan) {
   const auto& asked = plan.recipe.batch;
@@ -66,10 +70,12 @@ Found find_what_fits(const Draft& plan, Search& search, const Space& open, Space
   if (!batch_open && !depth_open) {
     Space first = open;
     first.modes.resize(1);
-    as_written = search.find(first).best() != nullptr;
+    Found found = search.find(first);
+    as_written = found.best() != nullptr;
+    if (!as_written && search.passed_over()) return found;
   }
   if (as_written || modes_first)
-    if (Found found = search.find(open); found.best()) return found;
+    if (Found found = search.find(open); found.best() || search.passed_over()) return found;
   used = space_of(plan, Freedom::to_fit, local_ranks);
   if (libraries_fill(plan)) return search.find(only_the_smallest(used));
   if (modes_first) used.modes.erase(used.modes.begin());
@@ -96,27 +102,72 @@ void write_into_recipe(Draft& plan, const Space& open) {
 
 }  // namespace
 
-void decide(Draft& plan, const program::Rates* rates, std::int64_t local_ranks) {
-  auto& level = plan.recipe.memory.activation_checkpoint;
-  const Space open = space_of(plan, Freedom::unwritten, local_ranks);
-  Space used = open;
-  Evaluator evaluator(plan, rates);
-  Search search(evaluator, budget_of(plan));
-  if (is_decided(open, plan) && !plan.recipe.memory.fit) {
-    plan.mesh.shard = open.modes.front().shard;
-    tell_kept_weights(plan, search);
-    return write_into_recipe(plan, open);
+Choosing::Choosing(Draft plan, const program::Rates* rates, std::int64_t local_ranks)
+    : before_(std::move(plan)),
+      local_ranks_(local_ranks),
+      open_(space_of(before_, Freedom::unwritten, local_ranks)),
+      used_(open_),
+      evaluator_(before_, rates),
+      search_(evaluator_, budget_of(before_)),
+      is_decided_(plan::is_decided(open_, before_) && !before_.recipe.memory.fit) {
+  if (!is_decided_) require_searchable(before_, open_);
+}
+
+void Choosing::search(double limit_s) {
+  if (is_decided_) return;
+  search_.look_below(limit_s);
+  found_ = before_.recipe.memory.fit
+               ? find_what_fits(before_, search_, open_, used_, local_ranks_, as_written_)
+               : search_.find(open_);
+}
+
+double Choosing::least_seconds() {
+  if (!evaluator_.rates()) return 0;
+  double least = std::numeric_limits<double>::infinity();
+  std::set<recipe::ParallelMode> known;  // shards of fewer ranks come first, and take no longer
+  for (const ModeOfShards& mode : open_.modes) {
+    if (!known.insert(mode.mode).second) continue;
+    Decisions choice = open_.written;
+    choice.mode = mode.mode, choice.shard = mode.shard;
+    choice.micro_batch_size = open_.micro_batch_sizes.back();
+    if (open_.depth) choice.levels = {RecomputeLevel::none};
+    if (mode.mode == recipe::ParallelMode::zero3) choice.turns_kept = whole_step;
+    least = std::min(least, search_.estimator().of(choice).seconds);
   }
-  require_searchable(plan, open);
-  bool as_written = false;
-  const Found found = plan.recipe.memory.fit
-                          ? find_what_fits(plan, search, open, used, local_ranks, as_written)
-                          : search.find(open);
-  const Draft before = plan;
+  return (1 - slack_of_least) * least;
+}
+
+Way Choosing::way() {
+  if (!is_decided_) return found_.best() ? *found_.best() : found_.smallest;
+  Decisions choice = open_.written;
+  choice.shard = open_.modes.front().shard;
+  return {choice, evaluator_.of(choice)};
+}
+
+bool Choosing::fits() {
+  if (!is_decided_) return found_.best() != nullptr;
+  const Way only = way();
+  return search_.fits(only.choice, only.takes);
+}
+
+void Choosing::take(Draft& plan) {
+  search_.look_below(std::numeric_limits<double>::infinity());
+  if (is_decided_) {
+    plan.mesh.shard = open_.modes.front().shard;
+    tell_kept_weights(plan, search_);
+    return write_into_recipe(plan, open_);
+  }
+  auto& level = plan.recipe.memory.activation_checkpoint;
   if (level.is_auto()) level.value = {RecomputeLevel::none};
-  apply(found.best() ? found.best()->choice : found.smallest.choice, plan);
-  tell(plan, search, {before, used, found, as_written});
-  write_into_recipe(plan, open);
+  apply(way().choice, plan);
+  tell(plan, search_, {before_, used_, found_, as_written_});
+  write_into_recipe(plan, open_);
+}
+
+void decide(Draft& plan, const program::Rates* rates, std::int64_t local_ranks) {
+  Choosing choosing(plan, rates, local_ranks);
+  choosing.search();
+  choosing.take(plan);
 }
 
 }  // namespace trainx::plan

@@ -11,13 +11,13 @@ namespace {
 [[noreturn]] void refuse_tensor(const Draft& plan, const std::string& why) {
   throw UserError(
       ExitCode::invalid_recipe,
-      "parallel.tensor is " + std::to_string(plan.recipe.parallel.tensor) + ", and " + why);
+      "parallel.tensor is " + std::to_string(*plan.recipe.parallel.tensor.value) + ", and " + why);
 }
 
 [[noreturn]] void refuse_context(const Draft& plan, const std::string& why) {
-  throw UserError(
-      ExitCode::invalid_recipe,
-      "parallel.context is " + std::to_string(plan.recipe.parallel.context) + ", and " + why);
+  throw UserError(ExitCode::invalid_recipe,
+                  "parallel.context is " + std::to_string(*plan.recipe.parallel.context.value) +
+                      ", and " + why);
 }
 
 std::string must_divide(const Draft& plan, std::int64_t sharing) {
@@ -26,7 +26,7 @@ std::string must_divide(const Draft& plan, std::int64_t sharing) {
 }
 
 void share_rows(Draft& plan) {
-  const std::int64_t ranks = plan.recipe.parallel.context, world = plan.mesh.row_ranks();
+  const std::int64_t ranks = *plan.recipe.parallel.context.value, world = plan.mesh.row_ranks();
   if (ranks == 1) return;
   if (world % ranks != 0)
     refuse_context(plan, (plan.mesh.tensor > 1 ? "times parallel.tensor, which is " +
@@ -46,7 +46,7 @@ void share_rows(Draft& plan) {
 }
 
 void share_parts(Draft& plan) {
-  const std::int64_t ranks = plan.recipe.parallel.tensor, world = plan.mesh.world;
+  const std::int64_t ranks = *plan.recipe.parallel.tensor.value, world = plan.mesh.world;
   if (ranks == 1) return;
   if (world % ranks != 0) refuse_tensor(plan, must_divide(plan, ranks));
   if (plan.mode == recipe::ParallelMode::dp)

@@ -5,8 +5,8 @@
 
 namespace trainx::plan {
 
-/// Sets mesh.tensor and mesh.context as parallel.tensor and parallel.context say. Throws UserError
-/// 78 where the ranks are no such groups, or the mode has none.
+/// Sets mesh.tensor and mesh.context as parallel.tensor and parallel.context say, which are
+/// numbers. Throws UserError 78 where the ranks are no such groups, or the mode has none.
 void share_layers(Draft& plan);
 
 /// Throws UserError 78 where the run has what ranks cannot have parts of, beside the layers that

@@ -2,6 +2,7 @@
 #pragma once
 #include "plan/choose/estimator.hpp"
 #include "plan/choose/space.hpp"
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -45,6 +46,14 @@ class Search {
   /// with which anything fits. `ways`: so many are weighed exactly, if there are as many that
   /// differ in the mode or in what is on the host.
   Found find(const Space& space, int ways = 1);
+  /// From now on choices that take as long are passed over. Without rates all are looked for.
+  void look_below(double seconds) {
+    limit_s_ = seconds;
+    passed_over_ = false;
+  }
+  double limit_s() const { return limit_s_; }
+  void pass_over() { passed_over_ = true; }
+  bool passed_over() const { return passed_over_; }
   bool fits(const Decisions& choice, const Evaluation& takes) const;
   /// Whether the host has room for what lies on it.
   bool fits_host(const Evaluation& takes) const;
@@ -59,6 +68,8 @@ class Search {
   Evaluator& evaluator_;
   Estimator estimator_;
   Budget budget_;
+  double limit_s_ = std::numeric_limits<double>::infinity();
+  bool passed_over_ = false;  // something that may fit
 };
 
 /// Whether `choice` is simpler than another: less on the host, a mode that comes earlier, less

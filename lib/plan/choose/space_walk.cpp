@@ -203,6 +203,10 @@ bool SpaceWalk::matters(const Task& task) const {
   // the bound of mixes follows from a level that was weighed whole
   const bool is_estimated = !search_.estimator().is_exact() && task.kind != Task::Kind::mixes;
   const double least = task.seconds * (is_estimated ? 1 - slack_of_seconds : 1);
+  if (least >= search_.limit_s()) {
+    search_.pass_over();
+    return false;
+  }
   if (least < finds_.seconds_to_beat()) return true;
   const Way* best = finds_.chosen();
   return (1 - worthwhile) * least <= best->takes.seconds &&

@@ -1,9 +1,12 @@
 #include "plan/explain/alternatives.hpp"
+#include "core/error.hpp"
 #include "core/units.hpp"
+#include "plan/choose/degrees.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/search.hpp"
 #include "plan/explain/human_time.hpp"
 #include "plan/limits.hpp"
+#include "recipe/rules.hpp"
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,13 +16,13 @@ namespace trainx::plan {
 namespace {
 
 /// The recipe without levers, all of which are open.
-Draft without_levers(const RunPlan& plan) {
-  Draft problem = plan;
+Draft without_levers(Draft plan) {
+  Draft problem = std::move(plan);
   recipe::MemorySection& memory = problem.recipe.memory;
   memory.activation_offload = recipe::ActivationOffload::none;
   memory.activation_checkpoint.value = {RecomputeLevel::none};
   memory.recompute_segment = 1;
-  if (!uses_disk(plan)) {
+  if (!uses_disk(problem)) {
     memory.optimizer_offload.where = recipe::OptimizerOffload::none;
     memory.parameter_offload = recipe::ParameterOffload::none;
     problem.groups_on_device = 0;
@@ -29,7 +32,8 @@ Draft without_levers(const RunPlan& plan) {
 }
 
 auto kind_of(const Decisions& c) {
-  return std::tuple(c.mode, c.shard, c.experts, c.activations, c.optimizer, c.weights);
+  return std::tuple(c.mode, c.shard, c.experts, c.tensor, c.context, c.activations, c.optimizer,
+                    c.weights);
 }
 
 /// Of each kind the fastest, the fastest first; without rates as trainx would take them.
@@ -53,9 +57,42 @@ std::vector<Way> best_of_kinds(Search& search, const Space& space, std::size_t m
   return all;
 }
 
+/// With other ranks that share a batch: of each the fastest way that fits, if it is among the
+/// fastest of all.
+void add_ways_of_degrees(std::vector<Way>& ways, const RunPlan& plan, std::size_t most,
+                         const DraftOf& draft_of) {
+  recipe::Recipe open = plan.recipe;
+  open.batch = {plan.batch.global_batch_size, {}, {}};
+  open.parallel.tensor = open.parallel.context = {};
+  open.parallel.shard_ranks = {};
+  if (plan.mode != recipe::ParallelMode::dp) open.parallel.mode = {};
+  int tried = 0;
+  for (const Degrees& degrees : degrees_of(open)) {
+    if (degrees == Degrees{plan.mesh.tensor, plan.mesh.context}) continue;
+    if (tried == most_degrees_tried) break;
+    try {
+      const recipe::Recipe recipe = with_degrees(open, degrees);
+      if (!recipe::parallel_problems(recipe).empty()) continue;
+      const Drafted drafted = draft_of(recipe);
+      Evaluator evaluator(without_levers(drafted.plan), drafted.rates());
+      Search search(evaluator, budget_of(drafted.plan));
+      if (drafted.rates() && ways.size() >= most) search.look_below(ways[most - 1].takes.seconds);
+      ++tried;
+      const Found found =
+          search.find(space_of(evaluator.problem(), Freedom::any, plan.ranks_per_host));
+      if (!found.best()) continue;
+      ways.push_back(*found.best());
+    } catch (const UserError& refused) {  // the run cannot have these
+      if (refused.code() != ExitCode::invalid_recipe) throw;
+    }
+    std::ranges::stable_sort(ways, {}, [](const Way& w) { return w.takes.seconds; });
+  }
+}
+
 }  // namespace
 
-std::vector<Alternative> alternatives(const RunPlan& plan, std::size_t most) {
+std::vector<Alternative> alternatives(const RunPlan& plan, std::size_t most,
+                                      const DraftOf& draft_of) {
   std::vector<Alternative> out;
   if (plan.row_lengths.empty()) return out;
   const Decisions now = decisions_of(plan);
@@ -69,7 +106,9 @@ std::vector<Alternative> alternatives(const RunPlan& plan, std::size_t most) {
   add(now, evaluator.of(now));
   if (layers_of(plan.dims) > most_searched_layers) return out;
   const Space space = space_of(evaluator.problem(), Freedom::any, plan.ranks_per_host);
-  for (const Way& way : best_of_kinds(search, space, most))
+  std::vector<Way> ways = best_of_kinds(search, space, most);
+  if (draft_of && plan.mesh.world > 1) add_ways_of_degrees(ways, plan, most, draft_of);
+  for (const Way& way : ways)
     if (out.size() < most && !changed_keys(way.choice, now).empty()) add(way.choice, way.takes);
   return out;
 }

@@ -1,7 +1,7 @@
 // Other ways to run a recipe: the best few, with what each takes.
 #pragma once
 #include "plan/choose/evaluator.hpp"
-#include "plan/run_plan.hpp"
+#include "plan/drafted.hpp"
 #include <string>
 #include <vector>
 
@@ -15,10 +15,12 @@ struct Alternative {
 };
 
 /// The plan first, then the fastest ways that fit, each with another mode, another number of shards
-/// or other things on the host, and with the micro-batch and recomputation that are best there; at
-/// most `most` in all. What the recipe wrote is varied, too. Without rates: in the order in which
-/// trainx would take them.
-std::vector<Alternative> alternatives(const RunPlan& plan, std::size_t most = 5);
+/// or of ranks that share a batch, or other things on the host, and with the micro-batch and
+/// recomputation that are best there; at most `most` in all. What the recipe wrote is varied, too.
+/// Without rates: in the order in which trainx would take them. `draft_of`: empty: the ranks that
+/// share a batch stay.
+std::vector<Alternative> alternatives(const RunPlan& plan, std::size_t most = 5,
+                                      const DraftOf& draft_of = {});
 
 /// A table as text.
 std::string describe(const std::vector<Alternative>& all, const RunPlan& plan);
