@@ -64,6 +64,16 @@ recipe::Recipe with_degrees(recipe::Recipe recipe, const Degrees& degrees) {
   return recipe;
 }
 
+void DegreeSearch::or_refused(Candidate& candidate, const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const UserError& refused) {
+    if (refused.code() != ExitCode::invalid_recipe) throw;
+    candidate.refused = refused.what();
+    candidate.fits = false;
+  }
+}
+
 DegreeSearch::DegreeSearch(const recipe::Recipe& recipe, DraftOf draft_of, std::int64_t local_ranks)
     : recipe_(recipe), draft_of_(std::move(draft_of)), local_ranks_(local_ranks) {
   const std::int64_t world = ranks_of(recipe);
@@ -109,8 +119,10 @@ bool DegreeSearch::is_ruled_out(const Degrees& degrees) const {
 bool DegreeSearch::is_slower(Candidate& candidate) {
   const Candidate* const best = fastest();
   if (!best || !candidate.choosing || !has_times()) return false;
-  if (candidate.least_s == 0) candidate.least_s = candidate.choosing->least_seconds();
-  return candidate.least_s >= (1 - worthwhile) * best->way.takes.seconds;
+  if (candidate.least_s == 0 && candidate.refused.empty())
+    or_refused(candidate, [&] { candidate.least_s = candidate.choosing->least_seconds(); });
+  return candidate.refused.empty() &&
+         candidate.least_s >= (1 - worthwhile) * best->way.takes.seconds;
 }
 
 /// More ranks exchange more, and each multiplies smaller matrices.
@@ -141,7 +153,8 @@ void DegreeSearch::look_at(Candidate& candidate) {
   if (is_ruled_out(candidate.degrees)) return;
   if (!is_wanted && (!has_times() || grows_from_slower(candidate.degrees))) return;
   if (!candidate.choosing) draft(candidate);
-  if (!candidate.refused.empty() || (!is_wanted && is_slower(candidate))) return;
+  if (candidate.refused.empty() && !is_wanted && is_slower(candidate)) return;
+  if (!candidate.refused.empty()) return;
   search(candidate, is_wanted ? std::numeric_limits<double>::infinity()
                               : (1 - worthwhile) * best->way.takes.seconds);
 }
@@ -153,30 +166,22 @@ void DegreeSearch::draft(Candidate& candidate) {
       candidate.refused = problems.front().message;
       return;
     }
-  try {
+  or_refused(candidate, [&] {
     candidate.drafted = draft_of_(recipe);
     candidate.choosing =
         std::make_unique<Choosing>(candidate.drafted.plan, candidate.drafted.rates(), local_ranks_);
-  } catch (const UserError& refused) {
-    if (refused.code() != ExitCode::invalid_recipe) throw;
-    candidate.refused = refused.what();
-    return;
-  }
+  });
   if (times_.lr_table.empty()) times_ = candidate.drafted.times;
   candidate.drafted.times = {};
 }
 
 void DegreeSearch::search(Candidate& candidate, double limit_s) {
-  try {
+  or_refused(candidate, [&] {
     candidate.choosing->search(limit_s);
     candidate.is_searched = !candidate.choosing->passed_over();
     candidate.fits = candidate.choosing->fits();
     candidate.way = candidate.choosing->way();
-  } catch (const UserError& refused) {
-    if (refused.code() != ExitCode::invalid_recipe) throw;
-    candidate.refused = refused.what();
-    candidate.fits = false;
-  }
+  });
 }
 
 /// Null: none that fits.

@@ -58,6 +58,8 @@ class DegreeSearch {
   bool leave_out(Candidate& candidate, const std::string& why);
 
  private:
+  /// Notes what the run cannot have of the candidate's degrees.
+  static void or_refused(Candidate& candidate, const std::function<void()>& f);
   bool has_times() const;
   void look_at_all();
   void look_at(Candidate& candidate);
