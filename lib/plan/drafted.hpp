@@ -27,4 +27,10 @@ Drafted draft_run(const recipe::Recipe& recipe, const facts::Facts& facts,
 /// Drafts another recipe with the facts of a run.
 using DraftOf = std::function<Drafted(const recipe::Recipe&)>;
 
+/// What a run can be drafted from again, with other values.
+struct Redraft {
+  recipe::Recipe asked;  // before anything was chosen
+  DraftOf draft_of;
+};
+
 }  // namespace trainx::plan

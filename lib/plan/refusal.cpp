@@ -9,7 +9,6 @@
 #include "plan/limits.hpp"
 #include "plan/memory_plan.hpp"
 #include "plan/weight_casts.hpp"
-#include "recipe/rules.hpp"
 #include <algorithm>
 #include <cstdio>
 
@@ -38,7 +37,7 @@ std::string why_nothing_fits(const Draft& plan, const MemoryPlan& memory) {
 
 /// With the deepest level of any layer in all of them, which is shorter to write.
 Decisions with_one_level(Decisions choice) {
-  choice.levels = {*std::ranges::max_element(choice.levels)};
+  choice.levels.assign(1, *std::ranges::max_element(choice.levels));
   return choice;
 }
 
@@ -71,44 +70,55 @@ std::optional<Way> nearest_way(Search& search, const Space& all, const Decisions
   return best;
 }
 
-/// Other ranks that share a batch: the fewest with which the run fits as it is written, else, with
-/// `freely`, with all that leaves numbers as they are; of as many the fastest.
-std::optional<Way> way_of_degrees(const Draft& plan, std::int64_t have, const DraftOf& draft_of,
-                                  bool freely) {
-  recipe::Recipe recipe = plan.recipe;
+/// Other ranks that share a batch: the fewest with which the run fits in less than `limit_s`, of as
+/// many the fastest; as the recipe is written, or with `freely` with all that leaves numbers as
+/// they are.
+std::optional<Way> way_of_degrees(const Draft& plan, std::int64_t have, const Redraft& again,
+                                  bool freely, double limit_s) {
+  recipe::Recipe recipe = again.asked;
   recipe.parallel.tensor = recipe.parallel.context = {};
   if (freely && plan.mode != recipe::ParallelMode::dp)
     recipe.parallel.mode = {}, recipe.parallel.shard_ranks = {};
   const Degrees now{plan.mesh.tensor, plan.mesh.context};
   std::optional<Way> best;
-  int ranks = 0, tried = 0;
-  for (const Degrees& degrees : degrees_of(recipe)) {
-    if (degrees.ranks() <= now.ranks()) continue;
-    if ((best && degrees.ranks() > ranks) || tried == most_degrees_tried) break;
-    try {
-      const recipe::Recipe other = with_degrees(recipe, degrees);
-      if (!recipe::parallel_problems(other).empty()) continue;
-      Drafted drafted = draft_of(other);
-      Draft& problem = drafted.plan;
-      if (problem.batch.global_batch_size != plan.batch.global_batch_size) continue;
-      problem.budget_bytes = have;
-      Evaluator evaluator(problem, drafted.rates());
-      Search search(evaluator, budget_of(problem));
-      Space space = space_of(problem, freely ? Freedom::any : Freedom::unwritten, 1);
-      if (is_batch_written(plan))
-        std::erase_if(space.micro_batch_sizes, [&](std::int64_t micro) {
-          return micro * now.ranks() > plan.batch.micro_batch_size * degrees.ranks();
-        });
-      ++tried;
-      const Found found = search.find(space);
-      if (!found.best()) continue;
-      if (!best || found.best()->takes.seconds < best->takes.seconds)
-        best = *found.best(), ranks = degrees.ranks();
-    } catch (const UserError& refused) {
-      if (refused.code() != ExitCode::invalid_recipe) throw;
+  int ranks = 0;
+  draft_other_degrees(recipe, again.draft_of, now, [&](const Degrees& degrees, Drafted& drafted) {
+    Draft& problem = drafted.plan;
+    if (best && degrees.ranks() > ranks) return false;
+    if (degrees.ranks() <= now.ranks() ||
+        problem.batch.global_batch_size != plan.batch.global_batch_size)
+      return true;
+    problem.budget_bytes = have;
+    Evaluator evaluator(problem, drafted.rates());
+    Search search(evaluator, budget_of(problem));
+    search.look_below(limit_s);
+    Space space = space_of(problem, freely ? Freedom::any : Freedom::unwritten, 1);
+    if (is_batch_written(plan))
+      std::erase_if(space.micro_batch_sizes, [&](std::int64_t micro) {
+        return micro * now.ranks() > plan.batch.micro_batch_size * degrees.ranks();
+      });
+    if (space.micro_batch_sizes.empty() || search.least_seconds(space) >= limit_s) return true;
+    const Found found = search.find(space);
+    const Way* const way = found.best();
+    if (way && way->takes.seconds < limit_s &&
+        (!best || way->takes.seconds < best->takes.seconds)) {
+      best = *way;
+      ranks = degrees.ranks();
     }
-  }
+    return true;
+  });
   return best;
+}
+
+/// Beside the fastest way of the ranks that share a batch now.
+std::optional<Way> way_of_any_degrees(const Draft& plan, std::int64_t have, const Redraft& again,
+                                      const std::optional<Way>& nearest) {
+  const bool is_timed = nearest && nearest->takes.seconds > 0;
+  if (nearest && !is_timed) return nearest;  // which changes less
+  const double limit_s = is_timed ? nearest->takes.seconds
+                                  : std::numeric_limits<double>::infinity();
+  if (const auto way = way_of_degrees(plan, have, again, false, limit_s)) return way;
+  return nearest ? nearest : way_of_degrees(plan, have, again, true, limit_s);
 }
 
 /// Which keys let trainx find a way by itself.
@@ -122,12 +132,11 @@ std::string keys_that_choose(const Draft& plan, const Decisions& best, const Dec
     return plan.recipe.memory.fit && same_mode
                ? ""
                : std::string("memory.fit: true") + (same_mode ? "" : " with parallel.mode: auto");
+  if (best.mode != now.mode) degrees += " with parallel.mode: auto";
   Decisions other = now;
   other.tensor = best.tensor, other.context = best.context;
+  other.mode = best.mode, other.shard = best.shard;
   other.micro_batch_size = best.micro_batch_size;
-  if (best.mode != now.mode || now.mode != recipe::ParallelMode::ddp)
-    other.mode = best.mode, other.shard = best.shard;
-  if (best.mode != now.mode) degrees += " with parallel.mode: auto";
   return changed_keys(best, other).empty() ? degrees : degrees + " with memory.fit: true";
 }
 
@@ -165,7 +174,7 @@ std::string by_small_moments(const Draft& plan, const Budget& budget) {
 }  // namespace
 
 std::string what_would_fit(const Draft& plan, std::int64_t have, const program::Rates* rates,
-                           const DraftOf& draft_of) {
+                           const Redraft* again) {
   if (plan.row_lengths.empty()) return "";  // nothing is trained: there is no batch to cut
   Draft problem = plan;
   problem.budget_bytes = have;
@@ -180,14 +189,16 @@ std::string what_would_fit(const Draft& plan, std::int64_t have, const program::
                   [&](std::int64_t micro) { return micro > plan.batch.micro_batch_size; });
   const Decisions now = decisions_of(plan);
   std::optional<Way> nearest = nearest_way(search, space, now);
-  const bool shares = draft_of && plan.mesh.world > 1;
-  if (const auto way = shares ? way_of_degrees(plan, have, draft_of, false) : std::nullopt;
-      way && (!nearest || way->takes.seconds < nearest->takes.seconds))
-    nearest = way;
-  if (!nearest && shares) nearest = way_of_degrees(plan, have, draft_of, true);
+  if (again && plan.mesh.world > 1) nearest = way_of_any_degrees(plan, have, *again, nearest);
   if (!nearest) return small;
   const Decisions& best = nearest->choice;
-  const std::string changes = changes_of(best, now);
+  Decisions from = now;
+  if (best.tensor != now.tensor || best.context != now.context) {
+    if (again->asked.parallel.mode.is_auto()) from.mode = best.mode;
+    if (!is_batch_written(plan)) from.micro_batch_size = best.micro_batch_size;
+    from.shard = best.shard;  // of fewer ranks with rows of their own
+  }
+  const std::string changes = changes_of(best, from);
   if (changes.empty()) return small;
   const Evaluation& takes = nearest->takes;
   std::string cost = human_bytes(takes.bytes);
@@ -198,7 +209,7 @@ std::string what_would_fit(const Draft& plan, std::int64_t have, const program::
                   takes.seconds * 1e3);
     cost += text;
   }
-  const std::string keys = keys_that_choose(plan, best, now);
+  const std::string keys = keys_that_choose(plan, best, from);
   return changes + " would fit (" + cost + ")" +
          (keys.empty() ? "" : ", and " + keys + " chooses by itself") +
          (small.empty() ? "" : "; " + small);
@@ -249,7 +260,7 @@ std::string what_needs_less_host_memory(const Draft& plan, const MemoryPlan& mem
 }
 
 void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Rates* rates,
-                  const DraftOf& draft_of) {
+                  const Redraft* again) {
   const std::int64_t need = memory.total_bytes(), have = memory.budget_bytes;
   if (plan.disk_free_bytes && memory.disk_bytes > *plan.disk_free_bytes) {
     const auto& o = plan.recipe.memory.optimizer_offload;
@@ -293,7 +304,7 @@ void require_fits(const Draft& plan, const MemoryPlan& memory, const program::Ra
                         what_needs_less_host_memory(plan, memory));
   }
   if (have <= 0 || need <= have) return;
-  std::string remedy = what_would_fit(plan, have, rates, draft_of);
+  std::string remedy = what_would_fit(plan, have, rates, again);
   if (remedy.empty())
     remedy = !is_searchable(plan)
                  ? "lower batch.micro_batch_size, write memory.activation_checkpoint: full, take a "

@@ -102,6 +102,7 @@ std::string with_reason(const std::string& words, const std::string& reason) {
 RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why,
                    const DraftOf& draft_of) {
   Draft& plan = drafted.plan;
+  const Redraft again{plan.recipe, draft_of};
   choosing.take(plan);
   require_plannable_micro_steps(plan, plan.batch.grad_accum_steps);
   for (std::string words :
@@ -118,7 +119,7 @@ RunPlan made_whole(Drafted drafted, Choosing& choosing, const DegreeReasons& why
   Prediction& prediction = drafted.prediction;
   prediction.memory = plan_memory_budget(plan, programs);
   prediction.memory.budget_bytes = plan.budget_bytes;
-  require_fits(plan, prediction.memory, drafted.rates(), draft_of);
+  require_fits(plan, prediction.memory, drafted.rates(), &again);
   require_sound_programs(plan, programs);
   choose_asynchronous(plan, programs, prediction.memory);
   if (drafted.predicts) predict_step(prediction, plan, *drafted.device, programs.train.back());

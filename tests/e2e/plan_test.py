@@ -64,6 +64,41 @@ class Plan(Trainx):
             any(c.startswith(f"parallel.mode {ranks['mode']}: ") for c in ranks["choices"]),
             ranks["choices"])
 
+    def test_chosen_ranks_of_a_batch_come_with_the_price_of_others(self):
+        recipe = self.recipe(
+            "model: {type: gpt2, size: 350m}\ndata: {type: stories, sequence_length: 1024}\nprecision: bf16\nbatch: {global_batch_size: 32}\nparallel: {mode: ddp, world_size: 4, tensor: auto, context: auto}\n",
+            "degrees.yaml")
+
+        def plan(*settings, expect=0):
+            done = self.run_trainx("plan", recipe, "--gpu", "h100", "--json", *settings,
+                                   expect=expect)
+            return json.loads(done.stdout) if expect == 0 else json.loads(done.stdout)["message"]
+
+        def told(planned, key):
+            (line,) = [c for c in planned["choices"] if c.startswith(f"{key} ")]
+            return line
+
+        roomy = plan()
+        self.assertNotIn("tensor_ranks", roomy)
+        text = self.run_trainx("plan", recipe, "--gpu", "h100").stdout
+        for key in ("parallel.tensor", "parallel.context"):
+            print(f"  {told(roomy, key)}")
+            self.check_sentence(f"plan.degrees/{key}", told(roomy, key), "any")
+            self.assertIn(told(roomy, key), text)
+        tight = plan("memory.budget=5900 MiB", "batch.micro_batch_size=1")
+        print(f"  {told(tight, 'parallel.tensor')}")
+        ranks = tight["tensor_ranks"]
+        self.assertGreater(ranks, 1)
+        self.assertLessEqual(tight["total_bytes"], tight["budget_bytes"])
+        written = plan("memory.budget=5900 MiB", "batch.micro_batch_size=1",
+                       f"parallel.tensor={ranks}", "parallel.context=1")
+        for what in ("step_ms", "total_bytes", "exchanges", "grad_accum_steps"):
+            self.assertEqual(tight.get(what), written.get(what), what)
+        shown = self.run_trainx("show", recipe).stdout
+        self.assertRegex(shown, r"tensor: 1 +# planned")
+        others = plan("parallel.tensor=1", "parallel.context=1", "--alternatives")["alternatives"]
+        self.assertEqual(others[0]["changes"], {})
+
     def test_which_attention(self):
         recipe = ROOT / "configs" / "bench" / "gpt2.yaml"
 

@@ -9,13 +9,9 @@
 #include "plan/limits.hpp"
 #include "plan/weight_casts.hpp"
 #include <algorithm>
-#include <set>
 
 namespace trainx::plan {
 namespace {
-
-// By how much less a step may take with another micro-batch than the largest.
-constexpr double slack_of_least = 0.02;
 
 bool is_batch_open(const Draft& plan) {
   const auto& asked = plan.recipe.batch;
@@ -121,21 +117,7 @@ void Choosing::search(double limit_s) {
                : search_.find(open_);
 }
 
-double Choosing::least_seconds() {
-  if (!evaluator_.rates()) return 0;
-  double least = std::numeric_limits<double>::infinity();
-  std::set<recipe::ParallelMode> known;  // shards of fewer ranks come first, and take no longer
-  for (const ModeOfShards& mode : open_.modes) {
-    if (!known.insert(mode.mode).second) continue;
-    Decisions choice = open_.written;
-    choice.mode = mode.mode, choice.shard = mode.shard;
-    choice.micro_batch_size = open_.micro_batch_sizes.back();
-    if (open_.depth) choice.levels = {RecomputeLevel::none};
-    if (mode.mode == recipe::ParallelMode::zero3) choice.turns_kept = whole_step;
-    least = std::min(least, search_.estimator().of(choice).seconds);
-  }
-  return (1 - slack_of_least) * least;
-}
+double Choosing::least_seconds() { return search_.least_seconds(open_); }
 
 Way Choosing::way() {
   if (!is_decided_) return found_.best() ? *found_.best() : found_.smallest;

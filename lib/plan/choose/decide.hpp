@@ -21,7 +21,7 @@ class Choosing {
 
   /// With rates only ways that take less than `limit_s` are looked for.
   void search(double limit_s = std::numeric_limits<double>::infinity());
-  /// What a step takes at least, whether it fits or not: nearly. 0: times are not known.
+  /// Search::least_seconds.
   double least_seconds();
   /// What the search has found; if nothing fits, the smallest, of which bytes alone may be known.
   Way way();

@@ -9,6 +9,9 @@
 namespace trainx::plan {
 namespace {
 
+// So that refusals and alternatives come at once.
+constexpr int most_drafted = 8;
+
 std::int64_t ranks_of(const recipe::Recipe& recipe) {
   return recipe.parallel.world_size.value.value_or(1);
 }
@@ -62,6 +65,22 @@ recipe::Recipe with_degrees(recipe::Recipe recipe, const Degrees& degrees) {
   recipe.parallel.tensor = {degrees.tensor};
   recipe.parallel.context = {degrees.context};
   return recipe;
+}
+
+void draft_other_degrees(const recipe::Recipe& recipe, const DraftOf& draft_of, const Degrees& but,
+                         const std::function<bool(const Degrees&, Drafted&)>& f) {
+  int drafts = 0;
+  for (const Degrees& degrees : degrees_of(recipe)) {
+    if (degrees == but) continue;
+    const recipe::Recipe other = with_degrees(recipe, degrees);
+    if (!recipe::parallel_problems(other).empty()) continue;
+    try {
+      Drafted drafted = draft_of(other);
+      if (!f(degrees, drafted) || ++drafts == most_drafted) return;
+    } catch (const UserError& refused) {
+      if (refused.code() != ExitCode::invalid_recipe) throw;
+    }
+  }
 }
 
 void DegreeSearch::or_refused(Candidate& candidate, const std::function<void()>& f) {

@@ -15,15 +15,17 @@ struct Degrees {
   auto operator<=>(const Degrees&) const = default;
 };
 
-// So that refusals and alternatives come at once.
-constexpr int most_degrees_tried = 8;
-
 /// All degrees that divide the ranks, fewest ranks that share a batch first; numbers of the recipe
 /// stay. Needs parallel.world_size; nothing: one rank.
 std::vector<Degrees> degrees_of(const recipe::Recipe& recipe);
 
 /// The recipe with numbers.
 recipe::Recipe with_degrees(recipe::Recipe recipe, const Degrees& degrees);
+
+/// Drafts the recipe with each of its degrees but `but` that the run can have, a few at most, until
+/// `f` returns false. What `f` refuses as invalid is passed over.
+void draft_other_degrees(const recipe::Recipe& recipe, const DraftOf& draft_of, const Degrees& but,
+                         const std::function<bool(const Degrees&, Drafted&)>& f);
 
 /// Why the degrees are what they are, as parts of sentences; "" where a recipe says them.
 struct DegreeReasons {

@@ -4,8 +4,15 @@
 #include "plan/choose/space_walk.hpp"
 #include "plan/choose/untimed_walk.hpp"
 #include <algorithm>
+#include <set>
 
 namespace trainx::plan {
+namespace {
+
+// By how much less a step may take with another micro-batch than the largest.
+constexpr double slack_of_least = 0.02;
+
+}  // namespace
 
 Search::Search(Evaluator& evaluator, Budget budget)
     : evaluator_(evaluator), estimator_(evaluator), budget_(budget) {}
@@ -67,6 +74,22 @@ Found Search::find(const Space& space, int ways) {
         found = std::move(more);
     }
   return found;
+}
+
+double Search::least_seconds(const Space& space) {
+  if (!evaluator_.rates()) return 0;
+  double least = std::numeric_limits<double>::infinity();
+  std::set<recipe::ParallelMode> known;  // shards of fewer ranks come first, and take no longer
+  for (const ModeOfShards& mode : space.modes) {
+    if (!known.insert(mode.mode).second) continue;
+    Decisions choice = space.written;
+    choice.mode = mode.mode, choice.shard = mode.shard;
+    choice.micro_batch_size = space.micro_batch_sizes.back();
+    if (space.depth) choice.levels = {RecomputeLevel::none};
+    if (mode.mode == recipe::ParallelMode::zero3) choice.turns_kept = whole_step;
+    least = std::min(least, estimator_.of(choice).seconds);
+  }
+  return (1 - slack_of_least) * least;
 }
 
 namespace {

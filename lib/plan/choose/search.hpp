@@ -46,6 +46,8 @@ class Search {
   /// with which anything fits. `ways`: so many are weighed exactly, if there are as many that
   /// differ in the mode or in what is on the host.
   Found find(const Space& space, int ways = 1);
+  /// What a step takes at least in a space, whether it fits or not: nearly. 0: times are not known.
+  double least_seconds(const Space& space);
   /// From now on choices that take as long are passed over. Without rates all are looked for.
   void look_below(double seconds) {
     limit_s_ = seconds;

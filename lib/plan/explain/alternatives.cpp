@@ -1,12 +1,10 @@
 #include "plan/explain/alternatives.hpp"
-#include "core/error.hpp"
 #include "core/units.hpp"
 #include "plan/choose/degrees.hpp"
 #include "plan/choose/offload.hpp"
 #include "plan/choose/search.hpp"
 #include "plan/explain/human_time.hpp"
 #include "plan/limits.hpp"
-#include "recipe/rules.hpp"
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,27 +64,17 @@ void add_ways_of_degrees(std::vector<Way>& ways, const RunPlan& plan, std::size_
   open.parallel.tensor = open.parallel.context = {};
   open.parallel.shard_ranks = {};
   if (plan.mode != recipe::ParallelMode::dp) open.parallel.mode = {};
-  int tried = 0;
-  for (const Degrees& degrees : degrees_of(open)) {
-    if (degrees == Degrees{plan.mesh.tensor, plan.mesh.context}) continue;
-    if (tried == most_degrees_tried) break;
-    try {
-      const recipe::Recipe recipe = with_degrees(open, degrees);
-      if (!recipe::parallel_problems(recipe).empty()) continue;
-      const Drafted drafted = draft_of(recipe);
-      Evaluator evaluator(without_levers(drafted.plan), drafted.rates());
-      Search search(evaluator, budget_of(drafted.plan));
-      if (drafted.rates() && ways.size() >= most) search.look_below(ways[most - 1].takes.seconds);
-      ++tried;
-      const Found found =
-          search.find(space_of(evaluator.problem(), Freedom::any, plan.ranks_per_host));
-      if (!found.best()) continue;
-      ways.push_back(*found.best());
-    } catch (const UserError& refused) {  // the run cannot have these
-      if (refused.code() != ExitCode::invalid_recipe) throw;
-    }
+  const Degrees now{plan.mesh.tensor, plan.mesh.context};
+  draft_other_degrees(open, draft_of, now, [&](const Degrees&, const Drafted& drafted) {
+    Evaluator evaluator(without_levers(drafted.plan), drafted.rates());
+    Search search(evaluator, budget_of(drafted.plan));
+    const Space space = space_of(evaluator.problem(), Freedom::any, plan.ranks_per_host);
+    if (drafted.rates() && ways.size() >= most) search.look_below(ways[most - 1].takes.seconds);
+    if (search.least_seconds(space) >= search.limit_s()) return true;
+    if (const Found found = search.find(space); found.best()) ways.push_back(*found.best());
     std::ranges::stable_sort(ways, {}, [](const Way& w) { return w.takes.seconds; });
-  }
+    return true;
+  });
 }
 
 }  // namespace

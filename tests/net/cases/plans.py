@@ -165,6 +165,37 @@ MODES = {
     ),
 }  # fmt: skip
 
+# how many ranks share a batch
+CHOSEN_DEGREES = ", tensor: auto, context: auto"
+DEGREES = {
+    "llama, chosen degrees": planned(
+        LLAMA, BF16, batch=batch(16), parallel="{world_size: 8%s}" % CHOSEN_DEGREES,
+        gpus=("h100", "h200"),
+    ),
+    "llama, chosen degrees, ddp in little memory": planned(
+        LLAMA, BF16, batch=batch(16), parallel=on("ddp", 8, CHOSEN_DEGREES), gpus=("rtx4090",)
+    ),
+    "llama, chosen degrees of long rows": planned(
+        published("llama", 4, 65536, "8b", ", max_positions: 65536"), BF16, batch=batch(8),
+        parallel="{world_size: 8%s}" % CHOSEN_DEGREES, gpus=("h100",),
+    ),
+    "llama, chosen degrees, fit": planned(
+        published("llama", 8, 2048, "8b"), BF16, "memory.fit=true", batch=batch(16),
+        parallel="{world_size: 8%s}" % CHOSEN_DEGREES, gpus=("rtx4090",),
+    ),
+    "llama, chosen degrees of fewer samples than ranks": planned(
+        LLAMA, BF16, batch=batch(4), parallel="{world_size: 8%s}" % CHOSEN_DEGREES,
+        facts=H200_8, gpus=("",),
+    ),
+    "350M, chosen degrees of 7 ranks": planned(
+        DEEP, BF16, batch=batch(14), parallel="{world_size: 7%s}" % CHOSEN_DEGREES
+    ),
+    "350M, chosen degrees, does not fit": planned(
+        DEEP, BF16, "memory.budget=2 GiB", batch=batch(64, 8), refused=True,
+        parallel=on("ddp", 4, CHOSEN_DEGREES),
+    ),
+}  # fmt: skip
+
 BUDGETS = {
     "1558M, fit": planned(WIDEST, BF16, "memory.fit=true", batch=batch(64)),
     "1558M, fit 12 GiB": planned(
@@ -255,5 +286,5 @@ ADVISED = {
 
 CASES = {
     f"plan: {name}": c
-    for name, c in (PUBLISHED | IN_FP8 | MODES | BUDGETS | ADVISED).items()
+    for name, c in (PUBLISHED | IN_FP8 | MODES | DEGREES | BUDGETS | ADVISED).items()
 }

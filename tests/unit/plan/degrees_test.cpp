@@ -200,16 +200,17 @@ TEST_CASE("what cannot be cut is left out, with the reason") {
                         "parallel.tensor"));
   check_sentence("plan.degrees/dp",
                  reason({.parallel = "mode: dp, " + both + "2"}, "parallel.tensor"));
-  check_sentence("plan.degrees/generate",
-                 reason({.parallel = both + "2",
-                         .more = "batch: {global_batch_size: 16}\ngenerate: {every: 5 steps, prompt: a}\n"},
-                        "parallel.context"));
+  check_sentence(
+      "plan.degrees/generate",
+      reason({.parallel = both + "2",
+              .more = "batch: {global_batch_size: 16}\ngenerate: {every: 5 steps, prompt: a}\n"},
+             "parallel.context"));
   const std::string experts =
       "{type: mixtral, options: {num_layers: 2, num_heads: 4, num_key_value_heads: 2, "
       "hidden_size: 64, intermediate_size: 64, max_positions: 64, vocab_size: 1000}}";
-  check_sentence("plan.degrees/experts",
-                 reason({.parallel = "experts: 2, " + both + "2", .model = experts},
-                        "parallel.tensor"));
+  check_sentence(
+      "plan.degrees/experts",
+      reason({.parallel = "experts: 2, " + both + "2", .model = experts}, "parallel.tensor"));
 }
 
 TEST_CASE("one rank shares with nobody, and nothing is said of it") {
@@ -217,8 +218,7 @@ TEST_CASE("one rank shares with nobody, and nothing is said of it") {
   CHECK(degrees_of(plan) == plan::Degrees{1, 1});
   CHECK(plan.mode == ParallelMode::single);
   CHECK(choices_of(plan).find("parallel.") == std::string::npos);
-  CHECK(degrees_of(planned({.parallel = "tensor: auto, context: auto"})) ==
-        plan::Degrees{1, 1});
+  CHECK(degrees_of(planned({.parallel = "tensor: auto, context: auto"})) == plan::Degrees{1, 1});
 }
 
 TEST_CASE("the samples of a step do not depend on what is chosen") {
@@ -249,10 +249,12 @@ TEST_CASE("parts of layers stay on one host unless nothing fits so") {
 TEST_CASE("a refusal names ranks that share a batch if they fit") {
   const std::string mode = "mode: ddp, world_size: 4";
   // neither shards nor less activations save what the vocabulary takes
-  Run run{.model = "{type: gpt2, options: {num_layers: 1, num_heads: 4, hidden_size: 512, "
-                   "max_positions: 64, vocab_size: 50000}}",
-          .more = "batch: {global_batch_size: 4}\noptimizer: {type: adamw, "
-                  "update_in_backward: true, max_grad_norm: 0}\n"};
+  Run run{.model =
+              "{type: gpt2, options: {num_layers: 1, num_heads: 4, hidden_size: 512, "
+              "max_positions: 64, vocab_size: 50000}}",
+          .more =
+              "batch: {global_batch_size: 4}\noptimizer: {type: adamw, "
+              "update_in_backward: true, max_grad_norm: 0}\n"};
   const std::int64_t two = bytes_of(run, mode + ", tensor: 2");
   run.more += budget(two);
   run.parallel = mode;
@@ -263,7 +265,8 @@ TEST_CASE("a refusal names ranks that share a batch if they fit") {
 }
 
 TEST_CASE("a run that fits with no degrees says what is missing") {
-  const Run run{.parallel = both + "4", .more = "batch: {global_batch_size: 4}\n" + budget(1 << 20)};
+  const Run run{.parallel = both + "4",
+                .more = "batch: {global_batch_size: 4}\n" + budget(1 << 20)};
   CHECK_THAT(user_error_of([&] { planned(run); }),
              ContainsSubstring("71: ") && ContainsSubstring("too little"));
 }
