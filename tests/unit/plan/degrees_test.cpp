@@ -163,9 +163,8 @@ TEST_CASE("fewer samples than ranks make ranks share them") {
   const auto plan = planned({.parallel = both + "8", .more = "batch: {global_batch_size: 4}\n"});
   CHECK(degrees_of(plan).ranks() == 2);
   CHECK(plan.batch.global_batch_size == 4);
-  const std::string all = choices_of(plan);
-  CHECK_THAT(all, ContainsSubstring("1 would be refused: batch.global_batch_size (4) must be a "
-                                    "multiple of world_size (8)"));
+  const std::string key = plan.mesh.tensor > 1 ? "parallel.tensor" : "parallel.context";
+  check_sentence("plan.degrees/fewer_samples", says(plan, key + " 2"));
   // all that is written decides which ranks may share
   const auto written = planned(
       {.parallel = both + "8",
@@ -237,7 +236,7 @@ TEST_CASE("parts of layers stay on one host unless nothing fits so") {
   const std::int64_t two = bytes_of(run, mode + "tensor: 2"),
                      four = bytes_of(run, mode + "tensor: 4");
   REQUIRE(four < two);
-  run.parallel = mode + "tensor: auto, context: auto";
+  run.parallel = "mode: ddp, " + both + "8";
   const std::string batch = run.more;
   run.more = batch + budget(two);
   CHECK(planned(run).mesh.tensor <= 2);
