@@ -39,18 +39,14 @@ struct Tile {
                      ? (tile.column + 1) * adafactor_tile_columns
                      : part.columns;
   }
-  // Of the range; where that is a part of a tensor, others than its own are elsewhere.
-  __device__ std::int64_t element(std::int64_t row, std::int64_t c) const {
-    return part.first + row * part.columns + c - part.begin;
+  // Of the range; -1: the element is elsewhere.
+  __device__ std::int64_t place(std::int64_t row, std::int64_t c) const {
+    return adafactor_place(part, row, c);
   }
-  __device__ bool is_here(std::int64_t element) const {
-    return element >= 0 && element < part.end - part.begin;
-  }
-  // Whether the range has any of its elements: the same for all threads.
+  // The same for all threads.
   __device__ bool has_any() const {
     const std::int64_t lane = threadIdx.x % 32;
-    return element(row_begin, column - lane) < part.end - part.begin &&
-           element(row_end - 1, column_end - 1) >= 0;
+    return adafactor_has_any(part, row_begin, row_end, column - lane, column_end);
   }
   __device__ float* state(int which) const { return static_cast<float*>(range.states[which]); }
 };
@@ -103,8 +99,8 @@ __global__ void __launch_bounds__(threads) adafactor_sums_kernel(Work work) {
       for (int j = 0; j < columns_per_lane; ++j) {
         const std::int64_t c = tile.column + 32 * j;
         if (c >= tile.column_end) continue;
-        const std::int64_t i = tile.element(row, c);
-        if (!tile.is_here(i)) continue;
+        const std::int64_t i = tile.place(row, c);
+        if (i < 0) continue;
         squared[j] = adafactor_squared(step, tile.range.gradient[i]);
         columns[j] = sum(columns[j], squared[j]);
         if (work.settings.scale_parameter) weights2 += square(weights.load(i));
@@ -167,7 +163,7 @@ __global__ void __launch_bounds__(threads) adafactor_means_kernel(Work work) {
     double total = 0;
     if (!only_sums && of_all)
       total = *of_all;
-    else if (p.begin < p.end)
+    else if (!p.is_in_parts || p.places.elements > 0)
       for (std::int64_t k = 0; k * tile < across; ++k) total += sums[k * length + at];
     if constexpr (only_sums) {
       *of_all = total;
@@ -214,8 +210,8 @@ __global__ void __launch_bounds__(threads) adafactor_directions_kernel(Work work
 #pragma unroll
       for (int j = 0; j < columns_per_lane; ++j) {
         const std::int64_t c = tile.column + 32 * j;
-        const std::int64_t i = tile.element(row, c);
-        if (c < tile.column_end && tile.is_here(i))
+        const std::int64_t i = tile.place(row, c);
+        if (c < tile.column_end && i >= 0)
           directions2 += square(adafactor_direction(step, product(row_factor, factors.columns[j]),
                                                     tile.range.gradient[i]));
       }
@@ -283,8 +279,8 @@ __global__ void __launch_bounds__(threads) adafactor_apply_kernel(Work work) {
       for (int j = 0; j < columns_per_lane; ++j) {
         const std::int64_t c = tile.column + 32 * j;
         if (c >= tile.column_end) continue;
-        const std::int64_t i = tile.element(row, c);
-        if (!tile.is_here(i)) continue;
+        const std::int64_t i = tile.place(row, c);
+        if (i < 0) continue;
         const float direction = adafactor_direction(step, product(row_factor, factors.columns[j]),
                                                     tile.range.gradient[i]);
         weights.store(i, adafactor_weight(step, direction, step_size, clip, decay, weights.load(i),

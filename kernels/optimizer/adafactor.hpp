@@ -21,13 +21,38 @@ struct AdafactorState {
   enum { row, column, second, first };
 };
 
+/// Which elements of a tensor a range is: runs of them, one after the other in the range, or the
+/// same runs of columns of each row; without the first `skipped` of these, and `elements` in all.
+struct AdafactorSlice {
+  struct Run {
+    std::int64_t first = 0, elements = 0;
+  };
+  std::vector<Run> runs;
+  bool of_each_row = false;
+  std::int64_t skipped = 0, elements = 0;
+};
+
 /// What a tensor is: `count` matrices of rows x columns after one another, without rows that are
 /// padding; rows 0: a vector of `columns` elements. The range is all of it, or where it has parts
-/// the elements [begin, end), none of them where they are equal.
+/// `slice`.
 struct AdafactorShape {
   std::int64_t count = 1, rows = 0, columns = 0;
   bool in_parts = false;
-  std::int64_t begin = 0, end = 0;
+  AdafactorSlice slice = {};
+};
+
+/// Where a range has the elements of one matrix or vector, as they are numbered in that.
+struct AdafactorPlaces {
+  static constexpr int most_runs = 4;  // of a matrix: queries, keys and values have three
+  struct Run {
+    std::int64_t begin = 0, end = 0;  // elements of the matrix, or columns of each row
+    std::int64_t place = 0;           // of the first: in the range, or behind that of the row
+  };
+  Run runs[most_runs];  // empty behind the last one
+  // of each row: how many elements of it there are, and the first row's place, which is negative
+  // where the range begins behind it. 0: runs are of the matrix
+  std::int64_t row_elements = 0, place = 0;
+  std::int64_t elements = 0;  // of the range
 };
 
 /// A block's share of a matrix; of vectors one row.
@@ -39,8 +64,9 @@ struct AdafactorTile {
 struct AdafactorPart {
   std::int32_t range = 0;
   bool is_vector = false;
-  std::int64_t first = 0;           // element of the tensor
-  std::int64_t begin = 0, end = 0;  // elements of the tensor that the range is
+  bool is_in_parts = false;  // else the range is all of the tensor
+  std::int64_t first = 0;    // element of the tensor
+  AdafactorPlaces places;    // of what is in parts
   std::int64_t rows = 0, columns = 0;
   std::int64_t first_row = 0, first_column = 0;  // among the range's states
   // among the sums of tiles: [column tiles][rows], [row tiles][columns]
@@ -73,7 +99,8 @@ struct AdafactorMemory {
   double* const* lengths = nullptr;
 };
 
-/// The same on the host, and the sizes of the sums.
+/// The same on the host, and the sizes of the sums. Throws std::logic_error if a range has more
+/// runs of one matrix than AdafactorPlaces holds.
 struct AdafactorLayout {
   std::vector<AdafactorPart> parts;
   std::vector<AdafactorTile> tiles;

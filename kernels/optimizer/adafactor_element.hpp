@@ -59,6 +59,39 @@ TRAINX_HOST_DEVICE float adafactor_clip(const AdafactorSettings& o, double direc
   return over > 1 ? static_cast<float>(over) : 1.0f;
 }
 
+/// Where a range has the element of a matrix in that row and column; -1: it is elsewhere.
+TRAINX_HOST_DEVICE std::int64_t adafactor_place(const AdafactorPart& p, std::int64_t row,
+                                                std::int64_t column) {
+  if (!p.is_in_parts) return p.first + row * p.columns + column;
+  const AdafactorPlaces& places = p.places;
+  const bool of_row = places.row_elements > 0;
+  const std::int64_t element = of_row ? column : row * p.columns + column,
+                     first = of_row ? places.place + row * places.row_elements : 0;
+  std::int64_t place = -1;
+  for (int k = 0; k < AdafactorPlaces::most_runs; ++k) {  // of constant length: in registers
+    const AdafactorPlaces::Run& run = places.runs[k];
+    if (element >= run.begin && element < run.end) place = first + run.place + element - run.begin;
+  }
+  return place < places.elements ? place : -1;
+}
+/// Whether the range may have any element of that part of a matrix.
+TRAINX_HOST_DEVICE bool adafactor_has_any(const AdafactorPart& p, std::int64_t row_begin,
+                                          std::int64_t row_end, std::int64_t column_begin,
+                                          std::int64_t column_end) {
+  if (!p.is_in_parts) return true;
+  const AdafactorPlaces& places = p.places;
+  const bool of_rows = places.row_elements > 0;
+  if (of_rows && (places.place + row_begin * places.row_elements >= places.elements ||
+                  places.place + row_end * places.row_elements <= 0))
+    return false;
+  const std::int64_t first = of_rows ? column_begin : row_begin * p.columns + column_begin,
+                     end = of_rows ? column_end : (row_end - 1) * p.columns + column_end;
+  bool any = false;
+  for (int k = 0; k < AdafactorPlaces::most_runs; ++k)
+    any = any || (first < places.runs[k].end && places.runs[k].begin < end);
+  return any;
+}
+
 /// `first`: the first moment in and out, where there is one. `decay`: weight decay times the step
 /// size.
 TRAINX_HOST_DEVICE float adafactor_weight(const AdafactorStep& s, float direction, float step_size,

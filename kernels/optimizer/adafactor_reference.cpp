@@ -22,35 +22,30 @@ struct Tile {
         row_end(std::min(part.rows, row_begin + adafactor_tile_rows)),
         column_begin(m.tiles[t].column * adafactor_tile_columns),
         column_end(std::min(part.columns, column_begin + adafactor_tile_columns)) {}
-  /// Of the range; where that is a part of a tensor, others than its own are elsewhere.
-  std::int64_t element(std::int64_t row, std::int64_t column) const {
-    return part.first + row * part.columns + column - part.begin;
+  /// Of the range; -1: the element is elsewhere.
+  std::int64_t place(std::int64_t row, std::int64_t column) const {
+    return adafactor_place(part, row, column);
   }
-  bool is_here(std::int64_t element) const {
-    return element >= 0 && element < part.end - part.begin;
-  }
-  /// Whether the range has any of its elements.
   bool has_any() const {
-    return element(row_begin, column_begin) < part.end - part.begin &&
-           element(row_end - 1, column_end - 1) >= 0;
+    return adafactor_has_any(part, row_begin, row_end, column_begin, column_end);
   }
   float* state(int which) const { return static_cast<float*>(range.states[which]); }
   /// The order of the kernel's threads: a warp takes every eighth row, a lane every 32nd column;
-  /// calls use(thread, row, column).
+  /// calls use(thread, row, column, place) for elements that are here.
   template <class Use>
   void for_each(const Use& use) const {
     for (int warp = 0; warp < warps; ++warp)
       for (std::int64_t row = row_begin + warp; row < row_end; row += warps)
         for (std::int64_t column = column_begin; column < column_end; ++column)
-          if (is_here(element(row, column)))
-            use(32 * warp + static_cast<int>((column - column_begin) % 32), row, column);
+          if (const std::int64_t at = place(row, column); at >= 0)
+            use(32 * warp + static_cast<int>((column - column_begin) % 32), row, column, at);
   }
   /// Sum over the tile in double.
   template <class Term>
   double sum(const Term& term) const {
     double lanes[sum_threads] = {};
-    for_each([&](int thread, std::int64_t row, std::int64_t column) {
-      lanes[thread] += term(row, column);
+    for_each([&](int thread, std::int64_t row, std::int64_t column, std::int64_t at) {
+      lanes[thread] += term(row, column, at);
     });
     return fold_lanes(lanes);
   }
@@ -97,10 +92,10 @@ void AdafactorReference::sums(std::int64_t t) const {
     for (int warp = 0; warp < warps; ++warp)
       for (std::int64_t row = tile.row_begin + warp; row < tile.row_end; row += warps) {
         float squared[adafactor_tile_columns] = {};
-        const std::int64_t first = tile.element(row, tile.column_begin);
         for (std::int64_t c = 0; c < width; ++c) {
-          if (!tile.is_here(first + c)) continue;
-          squared[c] = adafactor_squared(step, gradient_at(tile.range, first + c));
+          const std::int64_t at = tile.place(row, tile.column_begin + c);
+          if (at < 0) continue;
+          squared[c] = adafactor_squared(step, gradient_at(tile.range, at));
           columns[warp][c] = kernels::sum(columns[warp][c], squared[c]);
         }
         float lanes[32];
@@ -123,9 +118,8 @@ void AdafactorReference::sums(std::int64_t t) const {
   if (settings.scale_parameter)
     with_weight_type(kind, [&](auto type) {
       const typename decltype(type)::Type weights(tile.range, scalars);
-      memory.weights2[t] = tile.sum([&](std::int64_t row, std::int64_t column) {
-        return square(weights.load(tile.element(row, column)));
-      });
+      memory.weights2[t] = tile.sum(
+          [&](std::int64_t, std::int64_t, std::int64_t at) { return square(weights.load(at)); });
     });
 }
 
@@ -174,7 +168,7 @@ void for_each_line(const AdafactorMemory& memory, std::int64_t line, const Use& 
 void AdafactorReference::part_moments(std::int64_t line) const {
   if (!adafactor_step(scalars, settings).finite) return;
   for_each_line(memory, line, [&](const AdafactorPart& p, const Line& l) {
-    memory.moments[p.range][l.in_moments] = p.begin < p.end ? l.sum_of_tiles() : 0;
+    memory.moments[p.range][l.in_moments] = p.places.elements > 0 ? l.sum_of_tiles() : 0;
   });
 }
 
@@ -216,10 +210,10 @@ void AdafactorReference::directions(std::int64_t t) const {
   const Factors factors(tile, memory);
   std::int64_t of_row = -1;
   float row_factor = 0;
-  memory.directions2[t] = tile.sum([&](std::int64_t row, std::int64_t column) {
+  memory.directions2[t] = tile.sum([&](std::int64_t row, std::int64_t column, std::int64_t at) {
     if (row != of_row) of_row = row, row_factor = factors.row(row);
-    return square(adafactor_direction(step, factors.of(row_factor, column),
-                                      gradient_at(tile.range, tile.element(row, column))));
+    return square(
+        adafactor_direction(step, factors.of(row_factor, column), gradient_at(tile.range, at)));
   });
 }
 
@@ -262,8 +256,8 @@ void AdafactorReference::apply(std::int64_t t) const {
     for (std::int64_t row = tile.row_begin; row < tile.row_end; ++row) {
       const float row_factor = factors.row(row);
       for (std::int64_t column = tile.column_begin; column < tile.column_end; ++column) {
-        const std::int64_t i = tile.element(row, column);
-        if (!tile.is_here(i)) continue;
+        const std::int64_t i = tile.place(row, column);
+        if (i < 0) continue;
         const float direction =
             adafactor_direction(step, factors.of(row_factor, column), gradient_at(tile.range, i));
         weights.store(i, adafactor_weight(step, direction, step_size, clip, decay, weights.load(i),

@@ -121,10 +121,46 @@ kernels::AdafactorSettings settings_of(const options::AdafactorOptions& o) {
 namespace {
 
 kernels::AdafactorShape adafactor_shape(const program::ParameterSpec& p) {
-  if (p.dims.size() < 2) return {1, 0, p.elements()};
+  if (p.dims.size() < 2) return {1, 0, p.tensor_elements()};
   std::int64_t count = 1;
   for (std::size_t d = 0; d + 2 < p.dims.size(); ++d) count *= p.dims[d];
   return {count, p.rows() / count, p.dims.back()};
+}
+
+/// Where the runs are the same columns of each row, as of a matrix with a row for each expert.
+void keep_first_row(kernels::AdafactorSlice& slice, const kernels::AdafactorShape& tensor) {
+  const std::int64_t rows = tensor.count * tensor.rows, all = std::ssize(slice.runs);
+  if (rows == 0 || all % rows != 0) return;
+  const std::int64_t runs = all / rows;
+  for (std::int64_t k = 0; k < all; ++k) {
+    const auto &run = slice.runs[static_cast<std::size_t>(k)],
+               &of_first = slice.runs[static_cast<std::size_t>(k % runs)];
+    if (run.elements != of_first.elements ||
+        run.first != of_first.first + k / runs * tensor.columns)
+      return;
+  }
+  slice.runs.resize(static_cast<std::size_t>(runs));
+  slice.of_each_row = true;
+}
+
+kernels::AdafactorSlice adafactor_slice(const program::Slice& slice, std::int64_t elements,
+                                        const kernels::AdafactorShape& tensor) {
+  kernels::AdafactorSlice out{.skipped = slice.skipped, .elements = elements};
+  if (slice.is_contiguous()) {
+    out.runs.push_back({slice.first, elements});
+    return out;
+  }
+  for (const program::Slice::Run& run : slice.runs) out.runs.push_back({run.first, run.elements});
+  if (slice.columns == 0) {
+    keep_first_row(out, tensor);
+  } else if (slice.row_elements == tensor.columns) {
+    out.runs.push_back({slice.first, slice.columns});
+    out.of_each_row = true;
+  } else {  // rows of each matrix
+    for (std::int64_t k = 0; k < tensor.count; ++k)
+      out.runs.push_back({slice.first + k * slice.row_elements, slice.columns});
+  }
+  return out;
 }
 
 }  // namespace
@@ -134,8 +170,8 @@ std::vector<kernels::AdafactorShape> adafactor_shapes(const TensorRanges& tensor
   for (std::size_t k = 0; k < tensors.tensors.size(); ++k) {
     kernels::AdafactorShape& shape = shapes.emplace_back(adafactor_shape(tensors.tensors[k]));
     shape.in_parts = !tensors.sums.empty();
-    shape.begin = tensors.first[k];
-    shape.end = tensors.first[k] + tensors.ranges[k].elements;
+    if (shape.in_parts)
+      shape.slice = adafactor_slice(tensors.slices[k], tensors.ranges[k].elements, shape);
   }
   return shapes;
 }

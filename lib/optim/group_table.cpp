@@ -69,7 +69,7 @@ TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program:
   if (!memory.of_group)
     return {std::move(here),
             memory.group->parameters,
-            std::vector<std::int64_t>(memory.group->parameters.size()),
+            std::vector<program::Slice>(memory.group->parameters.size()),
             {}};
   if (memory.sums.size() < sums.size())
     throw InternalError("an optimizer that sums " + std::to_string(sums.size()) +
@@ -83,7 +83,7 @@ TensorRanges tensor_ranges(const GroupMemory& memory, const std::vector<program:
     out.ranges.push_back(part == parts.end()
                              ? kernels::UpdateRange{.decays = tensor.decay}
                              : here[static_cast<std::size_t>(part - parts.begin())]);
-    out.first.push_back(part == parts.end() ? 0 : part->slice.first);
+    out.slices.push_back(part == parts.end() ? program::Slice{} : part->slice);
   }
   for (std::size_t s = 0; s < states.size(); ++s) {
     if (!states[s].dims) continue;
@@ -109,7 +109,7 @@ void TensorRanges::append(TensorRanges more) {
   };
   move_to(ranges, more.ranges);
   move_to(tensors, more.tensors);
-  move_to(first, more.first);
+  move_to(slices, more.slices);
   sums.resize(more.sums.size());
   for (std::size_t round = 0; round < sums.size(); ++round) move_to(sums[round], more.sums[round]);
 }

@@ -17,7 +17,7 @@ std::vector<kernels::UpdateRange> update_ranges(const GroupMemory& memory,
 struct TensorRanges {
   std::vector<kernels::UpdateRange> ranges;
   std::vector<program::ParameterSpec> tensors;  // whole
-  std::vector<std::int64_t> first;              // the tensor's element that the range begins with
+  std::vector<program::Slice> slices;           // of the tensor, where it has parts
   // by round, of each range; empty where tensors are whole
   std::vector<std::vector<double*>> sums;
   void append(TensorRanges more);  // of another group

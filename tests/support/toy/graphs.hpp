@@ -237,6 +237,17 @@ inline ModelGraph with_loss_scale(ModelGraph g) {
 }
 
 inline UpdateSpec momentum() { return {{{"m"}}, Master::absent, 4}; }
+/// As LAMB has them: sums, and states of elements alone. As Adafactor: sums twice, and a state of
+/// tensors.
+inline UpdateSpec over_tensors(bool with_state_of_tensors) {
+  const auto two = [](const ParameterSpec&) { return std::int64_t{2}; };
+  UpdateSpec update{{{"m"}}, Master::fp32, 4, Unit::tensor, {two}};
+  if (!with_state_of_tensors) return update;
+  update.states.push_back(
+      {"row", DType::f32, 0, [](const ParameterSpec&) { return std::vector<std::int64_t>{3}; }});
+  update.sums.push_back([](const ParameterSpec&) { return std::int64_t{1}; });
+  return update;
+}
 /// With an average of the weights.
 inline UpdateSpec averaging() {
   UpdateSpec update = momentum();

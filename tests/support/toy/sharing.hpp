@@ -56,38 +56,43 @@ inline Mesh mesh_of_sharing(int world, int tensor, int context) {
 
 constexpr int sharing_micro_steps = 2;
 
-inline StepProgram sharing_plain(const ModelGraph& graph, const Mesh& mesh) {
-  StepProgram p = passes::accumulation(plain_program(graph, momentum()), sharing_micro_steps);
-  return passes::redistribute(std::move(p), graph, momentum(), mesh);
+inline StepProgram sharing_plain(const ModelGraph& graph, const Mesh& mesh,
+                                 const UpdateSpec& update = momentum()) {
+  StepProgram p = passes::accumulation(plain_program(graph, update), sharing_micro_steps);
+  return passes::redistribute(std::move(p), graph, update, mesh);
 }
 
-inline StepProgram sharing_in_ddp(const ModelGraph& graph, const Mesh& mesh) {
-  return passes::distributed_data_parallel(sharing_plain(graph, mesh), {mesh});
+inline StepProgram sharing_in_ddp(const ModelGraph& graph, const Mesh& mesh,
+                                  const UpdateSpec& update = momentum()) {
+  return passes::distributed_data_parallel(sharing_plain(graph, mesh, update), {mesh});
 }
 
-inline StepProgram sharing_in_shards(const ModelGraph& graph, const Mesh& mesh, int stage) {
-  return passes::zero(sharing_plain(graph, mesh), graph, momentum(), {mesh}, {stage, 1});
+inline StepProgram sharing_in_shards(const ModelGraph& graph, const Mesh& mesh, int stage,
+                                     const UpdateSpec& update = momentum()) {
+  return passes::zero(sharing_plain(graph, mesh, update), graph, update, {mesh}, {stage, 1});
 }
 
 /// What the check says of a program, against one rank that computes all of it.
-inline std::string problem_of_sharing(const StepProgram& p, const ModelGraph& graph) {
-  const UpdateSpec update = momentum();
+inline std::string problem_of_sharing(const StepProgram& p, const ModelGraph& graph,
+                                      const UpdateSpec& update = momentum()) {
   const Reference reference{&graph, update, sharing_micro_steps};
   return check_program(p, unplaced(p), &reference);
 }
 
-inline void check_that_each_instruction_is_needed(const ModelGraph& graph, const StepProgram& p) {
+inline void check_that_each_instruction_is_needed(const ModelGraph& graph, const StepProgram& p,
+                                                  const UpdateSpec& update = momentum()) {
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     StepProgram without = p;
     without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
     CAPTURE(p.mesh.world, k, name_of(p.steady[k].op));
-    CHECK(problem_of_sharing(without, graph) != "");
+    CHECK(problem_of_sharing(without, graph, update) != "");
   }
 }
 
 /// Each sum and exchange is made among other ranks, one at a time.
 inline void check_that_axes_matter(const ModelGraph& graph, const StepProgram& p,
-                                   std::initializer_list<AxisSet> others) {
+                                   std::initializer_list<AxisSet> others,
+                                   const UpdateSpec& update = momentum()) {
   int tried = 0;
   for (std::size_t k = 0; k < p.steady.size(); ++k) {
     if (!is_collective(p.steady[k].op)) continue;
@@ -96,7 +101,7 @@ inline void check_that_axes_matter(const ModelGraph& graph, const StepProgram& p
       CAPTURE(k, name_of(p.steady[k].op), name_of(p.steady[k].along), name_of(along));
       StepProgram among_others = p;
       among_others.steady[k].along = along;
-      CHECK(problem_of_sharing(among_others, graph) != "");
+      CHECK(problem_of_sharing(among_others, graph, update) != "");
       ++tried;
     }
   }

@@ -112,4 +112,47 @@ TEST_CASE("sums and exchanges along another axis are found") {
                          {axes::all, axes::data, axes::tensor});
 }
 
+TEST_CASE("updates of whole tensors sum over the ranks that have parts of them") {
+  for (const bool with_state : {false, true}) {
+    const UpdateSpec update = over_tensors(with_state);
+    const int rounds = with_state ? 2 : 1;
+    for (const auto& [world, tensor] : {std::pair{2, 2}, std::pair{4, 2}, std::pair{4, 4}}) {
+      const ModelGraph graph = layers_in_parts(tensor);
+      const Mesh mesh = mesh_of_sharing(world, tensor, 1);
+      CAPTURE(with_state, world, tensor);
+      const StepProgram p = sharing_in_ddp(graph, mesh, update);
+      CHECK(problem_of_sharing(p, graph, update) == "");
+      CHECK(count_of(p, Op::measure, {}) == rounds * 2);  // of two groups in parts
+      const auto sums_of_parts = [&](const StepProgram& of) {
+        return std::ranges::count_if(of.steady, [&](const Instruction& i) {
+          return i.op == Op::reduce && mesh.significant(i.along) == mesh.significant(axes::tensor);
+        });
+      };
+      CHECK(sums_of_parts(p) == sums_of_parts(sharing_in_ddp(graph, mesh)) + rounds);
+      if (tensor > 2) continue;
+      check_that_each_instruction_is_needed(graph, p, update);
+      if (world == 4)
+        check_that_axes_matter(graph, p, {axes::all, axes::data, axes::tensor}, update);
+      for (const Buffer& b : p.buffers)
+        if (b.unit == Unit::tensor) CHECK(!b.is_cut());  // each rank moves all of it on
+    }
+    for (const int stage : {1, 2, 3}) {
+      const ModelGraph graph = layers_in_parts(2);
+      Mesh mesh = mesh_of_sharing(4, 2, 1);
+      mesh.shard = 2;
+      const StepProgram p = sharing_in_shards(graph, mesh, stage, update);
+      CAPTURE(with_state, stage);
+      CHECK(problem_of_sharing(p, graph, update) == "");
+      CHECK(count_of(p, Op::reduce, axes::all) >= rounds);  // parts and shards of them
+      for (std::size_t k = 0; k < p.steady.size(); ++k) {
+        if (p.steady[k].op != Op::measure && p.steady[k].op != Op::reduce) continue;
+        StepProgram without = p;
+        without.steady.erase(without.steady.begin() + static_cast<std::ptrdiff_t>(k));
+        CAPTURE(k);
+        CHECK(problem_of_sharing(without, graph, update) != "");
+      }
+    }
+  }
+}
+
 }  // namespace tensor_parallel_test

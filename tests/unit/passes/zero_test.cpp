@@ -163,18 +163,6 @@ TEST_CASE(
             }
 }
 
-/// As LAMB has them: sums, and states of elements alone. As Adafactor: sums twice, and a state of
-/// tensors.
-UpdateSpec over_tensors(bool with_state_of_tensors) {
-  const auto two = [](const ParameterSpec&) { return std::int64_t{2}; };
-  UpdateSpec update{{{"m"}}, Master::fp32, 4, Unit::tensor, {two}};
-  if (!with_state_of_tensors) return update;
-  update.states.push_back(
-      {"row", DType::f32, 0, [](const ParameterSpec&) { return std::vector<std::int64_t>{3}; }});
-  update.sums.push_back([](const ParameterSpec&) { return std::int64_t{1}; });
-  return update;
-}
-
 TEST_CASE("an optimizer that updates whole tensors sums over them, and the sums over ranks") {
   const Sharded s(chain(1, true), over_tensors(true), 2, {{2, 2}});
   const std::string text = squeezed(print(s.program, &s.graph));
