@@ -6,6 +6,9 @@
 
 namespace trainx::program {
 
+/// Which numbers bytes stand for: those between -1 and 1, or between 0 and 1.
+enum class ByteCodes : std::uint8_t { absent, of_signed, of_unsigned };
+
 /// What an optimizer keeps of its parameters, e.g. {"exp_avg", f32}: an entry for each element, or
 /// of each tensor what `dims` says.
 struct StateSpec {
@@ -16,6 +19,9 @@ struct StateSpec {
   std::function<std::vector<std::int64_t>(const ParameterSpec&)> dims = {};
   // a moving average of the weights, as which it begins: fp32, an entry for each element
   bool averages_weights = false;
+  // of scales, one for each state_block elements that a rank has of a tensor: what the bytes of the
+  // state before this one stand for
+  ByteCodes scales = ByteCodes::absent;
 };
 
 /// What an optimizer has to sum over a whole tensor before it can update parts of it: how many

@@ -37,11 +37,26 @@ std::span<const std::byte> NamedTensors::take_bytes(const std::string& name,
                                                     const std::vector<std::int64_t>& dims,
                                                     DType dtype) {
   const Saved saved = take_saved(name, dims);
-  if (saved.entry->dtype != dtype)
-    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' is " +
-                                            std::string(name_of(saved.entry->dtype)) +
-                                            " and must be " + std::string(name_of(dtype)));
+  require_dtype(saved, name, dtype);
   return saved.entry->data;
+}
+
+const checkpoint::TensorEntry& NamedTensors::take_padded(const std::string& name,
+                                                         const std::vector<std::int64_t>& dims,
+                                                         DType dtype) {
+  const Saved saved = take_any(name);
+  const std::vector<std::int64_t>& has = saved.entry->dims;
+  if (has.size() != dims.size() || has.front() < dims.front() ||
+      !std::equal(has.begin() + 1, has.end(), dims.begin() + 1))
+    refuse_dims(saved, name, dims);
+  require_dtype(saved, name, dtype);
+  return *saved.entry;
+}
+
+const checkpoint::TensorEntry& NamedTensors::take_entry(const std::string& name, DType dtype) {
+  const Saved saved = take_any(name);
+  require_dtype(saved, name, dtype);
+  return *saved.entry;
 }
 
 void NamedTensors::pass_over(const std::string& name) {
@@ -58,17 +73,33 @@ void NamedTensors::require_all_taken() const {
 
 NamedTensors::Saved NamedTensors::take_saved(const std::string& name,
                                              const std::vector<std::int64_t>& dims) {
+  const Saved saved = take_any(name);
+  if (saved.entry->dims != dims) refuse_dims(saved, name, dims);
+  return saved;
+}
+
+NamedTensors::Saved NamedTensors::take_any(const std::string& name) {
   const auto found = left_.find(name);
   if (found == left_.end())
     throw UserError(ExitCode::bad_data, where_ + ": tensor '" + name +
                                             "' is missing; the weights are of another model");
   const Saved saved = found->second;
-  if (saved.entry->dims != dims)
-    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' has shape " +
-                                            text_of(saved.entry->dims) + ", the model needs " +
-                                            text_of(dims));
   left_.erase(found);
   return saved;
+}
+
+void NamedTensors::refuse_dims(const Saved& saved, const std::string& name,
+                               const std::vector<std::int64_t>& dims) {
+  throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' has shape " +
+                                          text_of(saved.entry->dims) + ", the model needs " +
+                                          text_of(dims));
+}
+
+void NamedTensors::require_dtype(const Saved& saved, const std::string& name, DType dtype) {
+  if (saved.entry->dtype != dtype)
+    throw UserError(ExitCode::bad_data, saved.file + ": tensor '" + name + "' is " +
+                                            std::string(name_of(saved.entry->dtype)) +
+                                            " and must be " + std::string(name_of(dtype)));
 }
 
 }  // namespace trainx::state

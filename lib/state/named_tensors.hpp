@@ -22,9 +22,15 @@ class NamedTensors {
   /// The tensor's bytes, which must be of this type.
   std::span<const std::byte> take_bytes(const std::string& name,
                                         const std::vector<std::int64_t>& dims, DType dtype);
+  /// The same of a tensor that may have more entries of the first dimension.
+  const checkpoint::TensorEntry& take_padded(const std::string& name,
+                                             const std::vector<std::int64_t>& dims, DType dtype);
+  /// The same of any dimensions.
+  const checkpoint::TensorEntry& take_entry(const std::string& name, DType dtype);
   /// Counts the parameter's tensors as taken, in mxfp4 too, whether they are there or not.
   void pass_over(const std::string& name);
   void require_all_taken() const;
+  const std::string& where() const { return where_; }
 
  private:
   struct Saved {
@@ -32,6 +38,10 @@ class NamedTensors {
     std::string file, name;
   };
   Saved take_saved(const std::string& name, const std::vector<std::int64_t>& dims);
+  Saved take_any(const std::string& name);
+  [[noreturn]] static void refuse_dims(const Saved& saved, const std::string& name,
+                                       const std::vector<std::int64_t>& dims);
+  static void require_dtype(const Saved& saved, const std::string& name, DType dtype);
   std::string where_;
   std::map<std::string, Saved> left_;
 };

@@ -169,6 +169,10 @@ class ResidentState {
                                std::vector<float>& memory) const;
   void store_entries(const Group& group, const State& state, std::size_t parameter,
                      std::span<const std::byte> entries);
+  void load_entries(const Group& group, const State& state, std::size_t parameter,
+                    NamedTensors& saved);
+  void load_bytes(const Group& group, const State& codes, const State& scales,
+                  std::size_t parameter, NamedTensors& saved);
   std::span<const std::byte> entries_of(const Group& group, const State& state,
                                         std::size_t parameter,
                                         std::vector<std::byte>& memory) const;

@@ -6,6 +6,7 @@
 #include "optim/optimizer.hpp"
 #include "architectures/saved_layout.hpp"
 #include "tensor/large_memory.hpp"
+#include "state/byte_states.hpp"
 #include "state/saved_layout_io.hpp"
 #include "state/named_tensors.hpp"
 #include "state/resident_state.hpp"
@@ -75,8 +76,35 @@ struct StatePart {
   std::size_t bytes = 0;
 };
 
+/// Of bytes: the elements that they are of are known by these numbers (byte_states.hpp), where the
+/// tensor is in parts.
+std::string parts_name(const program::StateSpec& scales, const ParameterSpec& p) {
+  return scales.name + "_parts." + p.name;
+}
+
+/// Has each part of the group some of the tensor?
+bool is_in_parts(const GroupSpec& group, const ParameterSpec& p) {
+  return group.parts.are_several() && p.part == program::none;
+}
+
+/// As they are saved: scales of a tensor in parts are [parts, blocks of each].
+std::vector<std::int64_t> saved_dims_of(const program::StateSpec& state, const GroupSpec& group,
+                                        const ParameterSpec& p) {
+  const std::vector<std::int64_t> dims = dims_of(state, p);
+  if (state.scales == program::ByteCodes::absent || dims.empty() || !is_in_parts(group, p))
+    return dims;
+  return {group.parts.count, blocks_of_parts(group, p).front().blocks()};
+}
+
+/// Without what pads a vocabulary.
+std::vector<std::int64_t> real_dims(const ParameterSpec& p) {
+  std::vector<std::int64_t> dims = p.dims;
+  dims.front() = p.tensor_elements() / (p.elements() / dims.front());
+  return dims;
+}
+
 /// Calls use(StatePart) for what each shard holds of the tensor, in the order of its elements, or
-/// rows of columns after one another.
+/// rows of columns after one another; of scales, part after part.
 template <class Use>
 void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& tensor,
                    const program::StateSpec& state, const Use& use) {
@@ -89,12 +117,14 @@ void for_each_part(const std::vector<GroupSpec>& shards, const ParameterSpec& te
     for (std::size_t k = 0; k < shards[r].parameters.size(); ++k)
       if (shards[r].parameters[k].name == tensor.name)
         parts.push_back({shards[r].parameters[k].slice, r, k});
-  std::ranges::stable_sort(parts, {}, [](const Found& f) { return f.slice.first; });
+  std::ranges::stable_sort(parts, {}, [](const Found& f) {
+    return f.slice.runs.empty() ? f.slice.first : f.slice.runs.front().first;
+  });
   std::size_t before = 0;
   for (const Found& part : parts) {
     const ParameterSpec& p = shards[part.shard].parameters[part.place];
     const std::size_t bytes = state_bytes(state, p);
-    if (part.slice.is_contiguous()) {
+    if (part.slice.is_contiguous() || state.scales != program::ByteCodes::absent) {
       use(StatePart{part.shard, part.place, before, 0, bytes});
       before += bytes;
       continue;
@@ -235,7 +265,8 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
                                                      std::vector<std::byte>& memory) const {
   const ParameterSpec& p = group.spec->parameters[parameter];
   const std::byte* const from = state.in_shards ? whole(group, state.place) : read(state.place);
-  const std::size_t all = state_bytes(state.spec, p);
+  const program::TensorSpec saved{"", state.spec.dtype, saved_dims_of(state.spec, *group.spec, p)};
+  const auto all = static_cast<std::size_t>(saved.bytes());
   std::span<const std::byte> out;
   for_each_part(shards_of(group, state), p, state.spec, [&](const StatePart& part) {
     if (part.bytes == 0) return;
@@ -251,26 +282,82 @@ std::span<const std::byte> ResidentState::entries_of(const Group& group, const S
   return out;
 }
 
+void ResidentState::load_entries(const Group& group, const State& state, std::size_t parameter,
+                                 NamedTensors& saved) {
+  const ParameterSpec& p = group.spec->parameters[parameter];
+  if (state_bytes(state.spec, p) == 0) return;
+  const std::string name = state.spec.name + "." + p.name;
+  if (in_folder_layout(state.spec, p))
+    store_entries(group, state, parameter,
+                  from_folder_layout(p, saved.take(name, p.saved_dims), state.spec));
+  else
+    store_entries(group, state, parameter,
+                  saved.take_bytes(name, dims_of(state.spec, p), state.spec.dtype));
+}
+
+/// Bytes and their scales, whichever parts of the tensor those were of.
+void ResidentState::load_bytes(const Group& group, const State& codes, const State& scales,
+                               std::size_t parameter, NamedTensors& saved) {
+  const ParameterSpec& p = group.spec->parameters[parameter];
+  if (state_bytes(codes.spec, p) == 0) return;
+  const std::string name = codes.spec.name + "." + p.name,
+                    of_scales = scales.spec.name + "." + p.name,
+                    of_parts = parts_name(scales.spec, p);
+  const checkpoint::TensorEntry& bytes = saved.take_padded(name, real_dims(p), codes.spec.dtype);
+  SavedBytes all{.codes = bytes.data, .scales = {}, .parts = {}};
+  const auto elements = static_cast<std::int64_t>(bytes.data.size());
+  std::vector<std::int64_t> scales_dims;
+  if (saved.has(of_parts)) {
+    const checkpoint::TensorEntry& parts = saved.take_entry(of_parts, DType::i64);
+    std::vector<std::int64_t> numbers(parts.data.size() / sizeof(std::int64_t));
+    std::memcpy(numbers.data(), parts.data.data(), parts.data.size());
+    all.parts = parts_of_numbers(numbers, parts.dims.empty() ? 0 : parts.dims.front(), elements,
+                                 saved.where() + ": tensor '" + of_parts + "'");
+    scales_dims = {static_cast<std::int64_t>(all.parts.size()), all.parts.front().blocks()};
+  } else {
+    all.parts = {{{}, elements}};
+    scales_dims = {all.parts.front().blocks()};
+  }
+  const std::span<const std::byte> of_blocks =
+      saved.take_bytes(of_scales, scales_dims, scales.spec.dtype);
+  std::vector<float> values(of_blocks.size() / sizeof(float));
+  std::memcpy(values.data(), of_blocks.data(), of_blocks.size());
+  all.scales = values;
+  const std::vector<GroupSpec>& shards = shards_of(group, codes);
+  const std::size_t here = codes.in_shards ? own(group) : 0;
+  for (std::size_t k = 0; k < shards[here].parameters.size(); ++k) {
+    const ParameterSpec& part = shards[here].parameters[k];
+    if (part.name != p.name) continue;
+    const OwnBytes mine =
+        bytes_of(all, scales.spec.scales, {part.slice, part.elements()}, p.tensor_elements());
+    const auto copy_to = [&](const State& state, const auto& from) {
+      tensor::copy(edit(state.place) + begin_of(state, {.shard = here, .place = k}),
+                   std::as_bytes(std::span(from)).data(), from.size() * sizeof(from[0]));
+    };
+    copy_to(codes, mine.codes);
+    copy_to(scales, mine.scales);
+  }
+}
+
 void ResidentState::load_states(const std::string& folder) {
   states_written_ = true;
   const checkpoint::WeightsFolder files(folder, "optimizer");
   NamedTensors saved(folder);
   for (const auto& [name, tensor] : files.tensors()) saved.add(name, *tensor.entry, tensor.file);
-  for (Group& group : groups_)
-    for (const State& state : group.states) {
-      begin(state);
-      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k) {
-        const ParameterSpec& p = group.spec->parameters[k];
-        if (state_bytes(state.spec, p) == 0) continue;
-        const std::string name = state.spec.name + "." + p.name;
-        if (in_folder_layout(state.spec, p))
-          store_entries(group, state, k,
-                        from_folder_layout(p, saved.take(name, p.saved_dims), state.spec));
+  for (Group& group : groups_) {
+    for (const State& state : group.states) begin(state);
+    for (std::size_t s = 0; s < group.states.size(); ++s) {
+      const State& state = group.states[s];
+      const bool is_of_bytes = s + 1 < group.states.size() &&
+                               group.states[s + 1].spec.scales != program::ByteCodes::absent;
+      for (std::size_t k = 0; k < group.spec->parameters.size(); ++k)
+        if (is_of_bytes)
+          load_bytes(group, state, group.states[s + 1], k, saved);
         else
-          store_entries(group, state, k,
-                        saved.take_bytes(name, dims_of(state.spec, p), state.spec.dtype));
-      }
+          load_entries(group, state, k, saved);
+      s += is_of_bytes;
     }
+  }
   store();
   saved.require_all_taken();
   require_whole_files();
@@ -309,8 +396,20 @@ std::vector<checkpoint::TensorSource> ResidentState::states() const {
           else
             tensor::copy(bytes.data(), entries.data(), bytes.size());
         };
+        if (state.spec.scales != program::ByteCodes::absent && is_in_parts(*group.spec, p)) {
+          const auto parts = blocks_of_parts(*group.spec, p);
+          const std::vector<std::int64_t> numbers = numbers_of(parts);
+          const std::int64_t rows = std::ssize(parts);
+          out.push_back({parts_name(state.spec, p),
+                         DType::i64,
+                         {rows, std::ssize(numbers) / rows},
+                         [numbers](std::span<std::byte> bytes) {
+                           std::memcpy(bytes.data(), numbers.data(), bytes.size());
+                         },
+                         {}});
+        }
         out.push_back({state.spec.name + "." + p.name, state.spec.dtype,
-                       folder ? p.saved_dims : dims_of(state.spec, p), fill,
+                       folder ? p.saved_dims : saved_dims_of(state.spec, *group.spec, p), fill,
                        [this, &group, &state] {
                          gather(group, state.in_shards ? std::vector<Place>{state.place}
                                                        : std::vector<Place>{});

@@ -47,9 +47,13 @@ inline std::vector<program::StateSpec> states(const AdamW8bitOptions& o) {
     return is_8bit(o, p) ? Dims{(p.elements() + program::state_block - 1) / program::state_block}
                          : Dims{};
   };
-  return {{"exp_avg", DType::f32, 0, exact},         {"exp_avg_sq", DType::f32, 0, exact},
-          {"exp_avg_codes", DType::u8, 0, codes},    {"exp_avg_absmax", DType::f32, 0, scales},
-          {"exp_avg_sq_codes", DType::u8, 0, codes}, {"exp_avg_sq_absmax", DType::f32, 0, scales}};
+  using program::ByteCodes;
+  return {{"exp_avg", DType::f32, 0, exact},
+          {"exp_avg_sq", DType::f32, 0, exact},
+          {"exp_avg_codes", DType::u8, 0, codes},
+          {"exp_avg_absmax", DType::f32, 0, scales, false, ByteCodes::of_signed},
+          {"exp_avg_sq_codes", DType::u8, 0, codes},
+          {"exp_avg_sq_absmax", DType::f32, 0, scales, false, ByteCodes::of_unsigned}};
 }
 
 }  // namespace trainx::options
