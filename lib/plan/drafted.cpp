@@ -187,7 +187,6 @@ Drafted draft_run(const recipe::Recipe& recipe, const facts::Facts& facts,
     for (const std::string& warning : plan.adapter->warnings) plan.notes.push_back(warning);
   }
   share_experts(plan);
-  require_layers_in_parts(plan);
 
   const bool here = options.gpu.empty();
   const auto& device = drafted.device = choose_device(plan, facts.hardware, options.gpu);

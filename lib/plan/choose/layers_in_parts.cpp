@@ -1,8 +1,6 @@
 #include "plan/choose/layers_in_parts.hpp"
 #include "architectures/architecture.hpp"
 #include "core/error.hpp"
-#include "recipe/walk.hpp"
-#include <algorithm>
 #include <utility>
 
 namespace trainx::plan {
@@ -63,15 +61,6 @@ void share_parts(Draft& plan) {
 void share_layers(Draft& plan) {
   share_parts(plan);
   share_rows(plan);
-}
-
-void require_layers_in_parts(const Draft& plan) {
-  if (plan.mesh.tensor == 1) return;
-  if (std::ranges::any_of(plan.update.states,
-                          [](const auto& state) { return static_cast<bool>(state.dims); }))
-    refuse_tensor(plan,
-                  "optimizer.type: " + recipe::alternative_name(plan.recipe.optimizer.options) +
-                      " has states of whole tensors; write another optimizer");
 }
 
 std::string batches_factor(const Draft& plan) {

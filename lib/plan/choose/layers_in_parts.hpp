@@ -9,10 +9,6 @@ namespace trainx::plan {
 /// numbers. Throws UserError 78 where the ranks are no such groups, or the mode has none.
 void share_layers(Draft& plan);
 
-/// Throws UserError 78 where the run has what ranks cannot have parts of, beside the layers that
-/// graph::partition refuses.
-void require_layers_in_parts(const Draft& plan);
-
 /// The number of ranks with a batch of their own, as sentences call it.
 std::string batches_factor(const Draft& plan);
 

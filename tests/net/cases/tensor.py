@@ -4,7 +4,7 @@ from .adapters import lora
 from .base import BF16, FP16, STORIES, case, ranks
 from .decoders import ALL_HEADS, FULL, family
 from .encoders import WIDE, encoder, labels, seq2seq, tags
-from .gpt2 import IN_BACKWARD
+from .gpt2 import IN_BACKWARD, OPTIMIZERS
 from .mixtures import switch
 
 GPT2 = (
@@ -13,6 +13,8 @@ GPT2 = (
     STORIES,
 )
 LAMB = "optimizer={type: lamb, lr: 1e-2}"
+ADAFACTOR = "optimizer=" + OPTIMIZERS["adafactor"]
+BYTES = "optimizer=" + OPTIMIZERS["adamw_8bit"]
 
 
 def parts(mode, world, tensor, micro=4):
@@ -38,6 +40,15 @@ CASES = {
         family("llama"), *parts("ddp", 2, 2, 8), IN_BACKWARD
     ),
     "llama, parts, lamb": case(family("llama"), *parts("ddp", 2, 2), LAMB),
+    "llama, parts, adafactor": case(family("llama"), *parts("ddp", 2, 2), BF16, ADAFACTOR),
+    "gpt2, parts of 2 of 4 ranks, zero3, adafactor": case(
+        GPT2, *parts("zero3", 4, 2), ADAFACTOR
+    ),
+    "gpt_oss, parts of stacked experts, adafactor in backward": case(
+        family("gpt_oss"), *parts("ddp", 2, 2, 8), IN_BACKWARD, optimizer=OPTIMIZERS["adafactor"]
+    ),
+    "llama, parts, adamw_8bit": case(family("llama"), *parts("ddp", 2, 2), BYTES),
+    "gpt2, parts of 2 of 4 ranks, zero2, adamw_8bit": case(GPT2, *parts("zero2", 4, 2), BF16, BYTES),
     "llama, parts, optimizer on the host": case(
         family("llama"), *parts("ddp", 2, 2), BF16, "memory.optimizer_offload.where=cpu"
     ),

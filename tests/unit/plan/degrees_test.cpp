@@ -192,11 +192,6 @@ TEST_CASE("what cannot be cut is left out, with the reason") {
       "vocab_size: 1000}}";
   check_sentence("plan.degrees/heads",
                  reason({.parallel = both + "2", .model = odd}, "parallel.tensor"));
-  check_sentence("plan.degrees/optimizer",
-                 reason({.parallel = both + "2",
-                         .more = "batch: {global_batch_size: 16}\noptimizer: {type: adafactor, "
-                                 "options: {relative_step: false}}\n"},
-                        "parallel.tensor"));
   check_sentence("plan.degrees/dp",
                  reason({.parallel = "mode: dp, " + both + "2"}, "parallel.tensor"));
   check_sentence(

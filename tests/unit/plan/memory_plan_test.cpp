@@ -25,7 +25,41 @@ std::int64_t bytes_of(const plan::MemoryPlan& memory, const std::string& name) {
   return 0;
 }
 
+/// Of the optimizer's states on one of so many ranks with parts of layers.
+std::int64_t state_bytes(const std::string& optimizer, int tensor) {
+  const auto recipe =
+      recipe::parse_recipe(
+          "model: {type: llama, options: {num_layers: 2, num_heads: 4, num_key_value_heads: 4, "
+          "hidden_size: 256, intermediate_size: 512, max_positions: 64, vocab_size: 1024}}\n"
+          "data: {type: stories, sequence_length: 64}\n"
+          "batch: {global_batch_size: 2, micro_batch_size: 2}\noptimizer: " +
+              optimizer + "\nparallel: {world_size: " + std::to_string(tensor) +
+              ", tensor: " + std::to_string(tensor) + "}\n",
+          "test")
+          .recipe;
+  std::int64_t bytes = 0;
+  for (const program::Buffer& b : planned(recipe, {.gpu = ""}).train.front().program.buffers)
+    if (b.role == program::Role::state) bytes += b.bytes();
+  return bytes;
+}
+
 }  // namespace
+
+TEST_CASE("ranks keep bytes of their parts of tensors, and sums of rows of whole tensors") {
+  // norms, which all ranks have, keep 8 bytes an element
+  const std::int64_t norms = 5 * 256 * 8, bytes = state_bytes("{type: adamw_8bit}", 1) - norms;
+  for (const int ranks : {2, 4})
+    CHECK(state_bytes("{type: adamw_8bit}", ranks) - norms == bytes / ranks);
+  const std::string sums = "{type: adafactor, options: {relative_step: false}}",
+                    first = "{type: adafactor, options: {relative_step: false, beta1: 0.9}}";
+  const std::int64_t whole = state_bytes(sums, 1);
+  CHECK(whole < bytes / 10);
+  for (const int ranks : {2, 4}) {
+    CHECK(state_bytes(sums, ranks) == whole);
+    const std::int64_t of_norms = 5 * 256 * 4, all = state_bytes(first, 1) - whole - of_norms;
+    CHECK(state_bytes(first, ranks) - whole - of_norms == all / ranks);
+  }
+}
 
 TEST_CASE("texts during training take the weights once more, and keys and values of each layer") {
   const std::string texts = "generate: {every: 10 steps, prompt: Once}\n";
