@@ -141,7 +141,10 @@ std::vector<ByteBlocks> parts_of_numbers(std::span<const std::int64_t> numbers, 
     for (std::size_t k = before_runs; k < each; k += 2)
       part.slice.runs.push_back({of_part[k], of_part[k + 1]});
     const Slice& slice = part.slice;
-    if ((slice.columns == 0 && slice.row_elements != 0) ||
+    std::int64_t of_runs = 0;
+    for (const Slice::Run& run : slice.runs) of_runs += run.elements;
+    if ((!slice.runs.empty() && of_runs != part.elements) ||
+        (slice.columns == 0 && slice.row_elements != 0) ||
         (!slice.runs.empty() && (slice.first != 0 || slice.columns != 0)))
       refuse(where);
   }

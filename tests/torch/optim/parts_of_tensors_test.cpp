@@ -130,6 +130,7 @@ program::GroupSpec layers_in_parts(int parts) {
   add("bias", {parts * 60}, 0, {parts * 40, parts * 10, parts * 10});
   add("vocabulary_bias", {parts * 40}, 0, {}, 11);
   group.parts = {program::axes::tensor, parts};
+  group.elements *= parts;  // each part has room for all of it
   return group;
 }
 

@@ -49,7 +49,8 @@ TEST_CASE("ranks keep bytes of their parts of tensors, and sums of rows of whole
   // norms, which all ranks have, keep 8 bytes an element
   const std::int64_t norms = 5 * 256 * 8, bytes = state_bytes("{type: adamw_8bit}", 1) - norms;
   for (const int ranks : {2, 4})
-    CHECK(state_bytes("{type: adamw_8bit}", ranks) - norms == bytes / ranks);
+    CHECK(static_cast<double>(state_bytes("{type: adamw_8bit}", ranks) - norms) ==
+          Approx(static_cast<double>(bytes) / ranks).epsilon(0.01));  // scales are aligned
   const std::string sums = "{type: adafactor, options: {relative_step: false}}",
                     first = "{type: adafactor, options: {relative_step: false, beta1: 0.9}}";
   const std::int64_t whole = state_bytes(sums, 1);
